@@ -1,0 +1,67 @@
+import eslint from '@eslint/js';
+import tseslint from 'typescript-eslint';
+
+/** Files of one folder may not import what the patterns match: imports show the direction of the data. */
+const direction = (files, patterns, message) => ({
+  files,
+  rules: { 'no-restricted-imports': ['error', { patterns: [{ group: patterns, message }] }] },
+});
+
+const ISSUING = ['**/http/**', '**/issuance/**'];
+const ANNOUNCING = ['**/watcher/**', '**/outbox/**', '**/delivery/**'];
+const ROOT = ['**/app', '**/main'];
+
+export default tseslint.config(
+  { ignores: ['artifacts', 'cache', 'coverage', 'deploy/deployments', 'dist', 'node_modules', 'typechain-types'] },
+  eslint.configs.recommended,
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.recommendedTypeChecked],
+    languageOptions: { parserOptions: { project: './tsconfig.json', tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
+      '@typescript-eslint/no-explicit-any': 'error',
+      '@typescript-eslint/no-floating-promises': 'error',
+      // An interface that promises is implemented by what has nothing to wait for, too.
+      '@typescript-eslint/require-await': 'off',
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      'no-restricted-properties': [
+        'error',
+        { object: 'process', property: 'env', message: 'Settings are read in config.ts alone.' },
+      ],
+    },
+  },
+  { files: ['service/config.ts', 'receiver/config.ts'], rules: { 'no-restricted-properties': 'off' } },
+  direction(
+    ['service/http/**'],
+    [...ANNOUNCING, '**/chain/**', '**/database/**', '../app', '../../app', '**/main'],
+    'http → issuance → chain: http knows issuance only.',
+  ),
+  direction(
+    ['service/issuance/**'],
+    ['**/http/**', ...ANNOUNCING, ...ROOT],
+    'http → issuance → chain: issuance knows the chain only.',
+  ),
+  direction(
+    ['service/chain/**', 'service/database/**'],
+    [...ISSUING, ...ANNOUNCING, ...ROOT],
+    'Both lines use this; it knows neither.',
+  ),
+  direction(
+    ['service/watcher/**'],
+    [...ISSUING, '**/delivery/**', ...ROOT],
+    'watcher → outbox → delivery: the watcher knows the outbox only.',
+  ),
+  direction(
+    ['service/outbox/**'],
+    [...ISSUING, '**/watcher/**', '**/delivery/**', '**/chain/**', ...ROOT],
+    'watcher → outbox → delivery: the outbox knows neither end.',
+  ),
+  direction(
+    ['service/delivery/**'],
+    [...ISSUING, '**/watcher/**', '**/chain/**', ...ROOT],
+    'watcher → outbox → delivery: delivery reads the outbox and knows nothing of the chain.',
+  ),
+  direction(['receiver/**'], ['../service/**', '../deploy/**'], 'The receiver is copied on its own.'),
+  { files: ['test/**/*.ts'], rules: { '@typescript-eslint/no-unused-expressions': 'off' } },
+);
