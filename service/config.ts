@@ -1,0 +1,267 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { KeyObject } from 'node:crypto';
+import { parse as parseEnvFile } from 'dotenv';
+import { getAddress, isHexString } from 'ethers';
+import { DEFAULT_NETWORK, findNetwork, knownNetworks, type Network } from './chain/networks';
+import { didWebOf, parseDidKeyPair, type DidKeyPair } from './did-key-pair';
+import { ConfigurationError } from './errors';
+import { PROJECT_ROOT } from './project-root';
+import { secretPartsOf } from './secrets';
+import { SETTING_NAMES } from './setting-names';
+import { parseSigningKey } from './signing-key';
+import { readConfigFile, type WebhookOptions } from './config-file';
+
+/**
+ * Every setting, validated. The document's configuration table and DESIGN section 2 define them; this is the only file that
+ * reads the process's environment. Optional fields are undefined when the setting is absent or empty.
+ */
+export interface Config {
+  readonly envFile: string;
+  readonly network: Network;
+  readonly rpcUrl: string;
+  readonly domain: string | undefined;
+  readonly walletPrivateKey: string | undefined;
+  readonly didKeyPair: DidKeyPair | undefined;
+  readonly tokenRegistryAddress: string | undefined;
+  readonly host: string;
+  readonly port: number;
+  readonly development: boolean;
+  readonly apiKey: string | undefined;
+  readonly didDocumentPath: string;
+  readonly billOfLadingContextUrl: string | undefined;
+  readonly rendererUrl: string;
+  readonly dataDir: string;
+  /** Blocks that must be mined on top of an event's block before it is delivered. */
+  readonly confirmations: number;
+  /** First block to read; undefined: the registry's `genesis()`. */
+  readonly startBlock: number | undefined;
+  /** Undefined: events are stored and wait. */
+  readonly webhook: (WebhookOptions & { url: string; signingKey: KeyObject }) | undefined;
+  readonly logLevel: string;
+  /** Values that must never be printed. */
+  readonly secrets: readonly string[];
+  /** Settings that are legal but probably not meant. */
+  readonly warnings: readonly string[];
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const DEFAULT_RENDERER_URL = 'https://generic-templates.tradetrust.io';
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+
+/**
+ * The settings as text: the real environment wins over ENV_FILE. `environment` is passed in by tests.
+ */
+export function readSettings(environment: Environment = process.env): {
+  envFile: string;
+  settings: Environment;
+} {
+  const envFile = resolve(PROJECT_ROOT, environment.ENV_FILE || '.env');
+  const fromFile = existsSync(envFile) ? parseEnvFile(readFileSync(envFile)) : {};
+  const settings: Record<string, string> = {};
+  for (const [name, value] of [...Object.entries(fromFile), ...Object.entries(environment)]) {
+    if (value !== undefined && value.trim() !== '') settings[name] = value.trim();
+  }
+  return { envFile, settings };
+}
+
+/**
+ * The environment that a child process needs of ours (PATH, HOME, NODE_V8_COVERAGE, …), without any setting of the service: what
+ * starts a child decides its settings alone.
+ */
+export function inheritedEnvironment(environment: Environment = process.env): Record<string, string> {
+  const inherited = Object.entries(environment).filter(([name]) => !SETTING_NAMES.includes(name));
+  return Object.fromEntries(inherited.filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+/**
+ * Reads and validates everything. Absent settings that only a request needs stay undefined; settings that are there but
+ * wrong are an error now.
+ *
+ * @throws ConfigurationError naming the setting, what is wrong with it and what would be right; never its value if secret.
+ */
+export function loadConfig(environment?: Environment): Config {
+  const { envFile, settings } = readSettings(environment);
+  const file = readConfigFile(resolve(PROJECT_ROOT, settings.SERVICE_CONFIG ?? 'service.config.json'));
+  const network = networkOf(settings);
+  const domain = domainOf(settings);
+  const signingKeyText = settings.SIGNING_PRIVATE_KEY;
+  if (settings.DATABASE_URL) {
+    throw wrong(
+      'DATABASE_URL',
+      'is not supported by this version',
+      'Unset it: state is kept in SQLite under DATA_DIR.',
+    );
+  }
+  const rpcUrl = rpcUrlOf(network, settings);
+  const apiKey = settings.API_KEY;
+  return {
+    envFile,
+    network,
+    rpcUrl,
+    domain,
+    walletPrivateKey: walletPrivateKeyOf(settings),
+    didKeyPair: didKeyPairOf(settings, domain),
+    tokenRegistryAddress: tokenRegistryAddressOf(settings),
+    host: settings.HOST ?? '127.0.0.1',
+    port: integerOf(settings, 'PORT', 0, 65535) ?? 3000,
+    development: settings.NODE_ENV === 'development',
+    apiKey,
+    didDocumentPath: resolve(PROJECT_ROOT, settings.DID_DOCUMENT_PATH ?? 'did.json'),
+    billOfLadingContextUrl: contextUrlOf(settings, domain),
+    rendererUrl: urlOf(settings, 'RENDERER_URL', ['http:', 'https:']) ?? DEFAULT_RENDERER_URL,
+    dataDir: resolve(PROJECT_ROOT, settings.DATA_DIR ?? '.data'),
+    confirmations: integerOf(settings, 'CONFIRMATIONS', 0, 100_000) ?? network.confirmations,
+    startBlock: integerOf(settings, 'START_BLOCK', 0, Number.MAX_SAFE_INTEGER),
+    webhook: webhookOf(settings, file.webhook, signingKeyText),
+    logLevel: logLevelOf(settings),
+    secrets: secretsOf(settings, rpcUrl),
+    warnings: settings.TUNNEL_AUTHTOKEN ? ['TUNNEL_AUTHTOKEN is set, but this version opens no tunnel'] : [],
+  };
+}
+
+/** The network that NET names; Amoy when it is absent. */
+export function networkOf(settings: Environment): Network {
+  const network = findNetwork(settings.NET ?? DEFAULT_NETWORK);
+  if (network) return network;
+  throw wrong('NET', `"${settings.NET}" is not a known network`, `Use one of ${knownNetworks()}.`);
+}
+
+/** RPC_URL, or the network's own URL with its provider key filled in. */
+export function rpcUrlOf(network: Network, settings: Environment): string {
+  const override = urlOf(settings, 'RPC_URL', ['http:', 'https:', 'ws:', 'wss:']);
+  if (override !== undefined) return override;
+  if (network.rpcKey === undefined) return network.rpcUrl;
+  const key = settings[network.rpcKey];
+  if (key === undefined) {
+    throw wrong(
+      network.rpcKey,
+      `is needed to reach ${network.name}`,
+      'Set it, or set RPC_URL to a node of your own.',
+    );
+  }
+  return network.rpcUrl.replace('{key}', encodeURIComponent(key));
+}
+
+/** WALLET_PRIVATE_KEY with its 0x prefix, or undefined. */
+export function walletPrivateKeyOf(settings: Environment): string | undefined {
+  const text = settings.WALLET_PRIVATE_KEY;
+  if (text === undefined) return undefined;
+  const key = text.startsWith('0x') ? text : `0x${text}`;
+  if (isHexString(key, 32)) return key;
+  throw wrong(
+    'WALLET_PRIVATE_KEY',
+    'is not a private key',
+    'It is 32 bytes in hexadecimal, with or without 0x.',
+  );
+}
+
+/** DOMAIN: a host, or host:port, and nothing else. */
+export function domainOf(settings: Environment): string | undefined {
+  const domain = settings.DOMAIN;
+  if (domain === undefined) return undefined;
+  const port = Number(domain.split(':')[1] ?? '1');
+  if (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/i.test(domain) && port > 0 && port < 65536)
+    return domain.toLowerCase();
+  throw wrong(
+    'DOMAIN',
+    `"${domain}" is not a host or host:port`,
+    'Leave out https:// and any path: trade.example.com',
+  );
+}
+
+function didKeyPairOf(settings: Environment, domain: string | undefined): DidKeyPair | undefined {
+  if (settings.DID_KEY_PAIRS === undefined) return undefined;
+  const parsed = parseDidKeyPair(settings.DID_KEY_PAIRS);
+  if ('problem' in parsed) {
+    throw wrong(
+      'DID_KEY_PAIRS',
+      parsed.problem,
+      'Make a new pair with `npx hardhat did`, or restore the one you had.',
+    );
+  }
+  const { controller } = parsed.keyPair;
+  if (domain !== undefined && controller !== didWebOf(domain)) {
+    throw wrong(
+      'DID_KEY_PAIRS',
+      `is the key of ${controller}, but DOMAIN makes the issuer ${didWebOf(domain)}`,
+      'Set DOMAIN back, or make a pair for the new domain with `npx hardhat did --force`.',
+    );
+  }
+  return parsed.keyPair;
+}
+
+function tokenRegistryAddressOf(settings: Environment): string | undefined {
+  if (settings.TOKEN_REGISTRY_ADDRESS === undefined) return undefined;
+  try {
+    return getAddress(settings.TOKEN_REGISTRY_ADDRESS);
+  } catch {
+    const remedy = 'It is 0x and 40 hexadecimal digits; `npx hardhat deploy` writes it.';
+    throw wrong('TOKEN_REGISTRY_ADDRESS', `"${settings.TOKEN_REGISTRY_ADDRESS}" is not an address`, remedy);
+  }
+}
+
+function contextUrlOf(settings: Environment, domain: string | undefined): string | undefined {
+  const override = urlOf(settings, 'BILL_OF_LADING_CONTEXT_URL', ['http:', 'https:']);
+  return override ?? (domain && `https://${domain}/contexts/bill-of-lading-v1.json`);
+}
+
+function webhookOf(
+  settings: Environment,
+  fromFile: (WebhookOptions & { url?: string | undefined }) | undefined,
+  signingKeyText: string | undefined,
+): Config['webhook'] {
+  const signingKey = signingKeyText === undefined ? undefined : parseSigningKey(signingKeyText);
+  if (signingKeyText !== undefined && signingKey === undefined) {
+    const remedy =
+      'It is the base64 of a 32-byte seed, or a PKCS#8 PEM; `npx hardhat signing-key` makes one.';
+    throw wrong('SIGNING_PRIVATE_KEY', 'is not an Ed25519 private key', remedy);
+  }
+  const url = urlOf(settings, 'WEBHOOK_URL', ['http:', 'https:']) ?? fromFile?.url;
+  if (url === undefined) return undefined;
+  if (signingKey === undefined) {
+    const remedy = 'Make a key with `npx hardhat signing-key`.';
+    throw wrong('SIGNING_PRIVATE_KEY', 'is needed to sign what is sent to the webhook', remedy);
+  }
+  return { timeoutMs: fromFile?.timeoutMs, retry: fromFile?.retry, url, signingKey };
+}
+
+function urlOf(settings: Environment, name: string, protocols: string[]): string | undefined {
+  const text = settings[name];
+  if (text === undefined) return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url && protocols.includes(url.protocol)) return text;
+  throw wrong(
+    name,
+    'is not a URL',
+    `It starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+  );
+}
+
+function integerOf(settings: Environment, name: string, least: number, most: number): number | undefined {
+  const text = settings[name];
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+  throw wrong(name, `"${text}" is not a whole number from ${least} to ${most}`);
+}
+
+function logLevelOf(settings: Environment): string {
+  const level = settings.LOG_LEVEL ?? 'info';
+  if (LOG_LEVELS.includes(level)) return level;
+  throw wrong('LOG_LEVEL', `"${level}" is not a level`, `Use one of ${LOG_LEVELS.join(', ')}.`);
+}
+
+function secretsOf(settings: Environment, rpcUrl: string): string[] {
+  const names = ['WALLET_PRIVATE_KEY', 'SIGNING_PRIVATE_KEY', 'DID_KEY_PAIRS', 'API_KEY', 'TUNNEL_AUTHTOKEN'];
+  const keys = ['PROVIDER_API_KEY', 'NETWORK_A_API_KEY', 'NETWORK_A_TESTNET_API_KEY'];
+  const values = [...names, ...keys].flatMap((name) => settings[name] ?? []);
+  const secretKey = settings.DID_KEY_PAIRS?.match(/z42[1-9A-HJ-NP-Za-km-z]+/)?.[0] ?? [];
+  return [...values, ...secretPartsOf(rpcUrl)].concat(secretKey);
+}
+
+function wrong(name: string, problem: string, remedy?: string): ConfigurationError {
+  const message = `${name} ${problem}.${remedy ? ` ${remedy}` : ''}`;
+  return new ConfigurationError('CONFIGURATION_INVALID', message, remedy ? { remedy } : {});
+}

@@ -1,0 +1,61 @@
+import { z } from 'zod';
+
+/**
+ * The did:web key pair as DID_KEY_PAIRS stores it: an exported Multikey with its secret part
+ * (https://www.w3.org/TR/controller-document/#Multikey). `id` is the verification method, `controller` the issuer's DID.
+ */
+export interface DidKeyPair {
+  id: string;
+  type: 'Multikey';
+  controller: string;
+  publicKeyMultibase: string;
+  secretKeyMultibase: string;
+}
+
+/** P-256 keys in Multikey's multibase-base58btc form start with these characters. */
+const P256_PUBLIC_PREFIX = 'zDn';
+const P256_SECRET_PREFIX = 'z42';
+
+const didKeyPairSchema = z.object({
+  id: z.string().regex(/^did:web:[^#]+#.+$/, 'must be a did:web URL with a fragment'),
+  type: z.literal('Multikey', 'must be "Multikey"'),
+  controller: z.string().startsWith('did:web:', 'must be a did:web identifier'),
+  publicKeyMultibase: z.string().startsWith(P256_PUBLIC_PREFIX, 'must be a P-256 public key'),
+  secretKeyMultibase: z.string().startsWith(P256_SECRET_PREFIX, 'must be a P-256 secret key'),
+});
+
+/** The verification method's fragment (the document: `<did>#keys-1`). */
+export const KEY_FRAGMENT = 'keys-1';
+
+/**
+ * The did:web identifier of a domain: the port's colon is percent-encoded
+ * (https://w3c-ccg.github.io/did-method-web/#method-specific-identifier).
+ */
+export function didWebOf(domain: string): string {
+  return `did:web:${domain.replace(':', '%3A')}`;
+}
+
+/**
+ * Reads DID_KEY_PAIRS. Quotes that a shell or a container platform left escaped (`{\"id\":…}`) are stripped of their backslashes
+ * first, as the document's configuration table asks. Never throws the value itself: the reason names only fields.
+ */
+export function parseDidKeyPair(text: string): { keyPair: DidKeyPair } | { problem: string } {
+  let value: unknown;
+  try {
+    value = JSON.parse(text.replaceAll('\\"', '"'));
+  } catch {
+    return { problem: 'is not valid JSON' };
+  }
+  const parsed = didKeyPairSchema.safeParse(value);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    return {
+      problem: `has a wrong field: ${issue?.path.join('.') || '(the whole)'} ${issue?.message ?? ''}`.trim(),
+    };
+  }
+  const keyPair = parsed.data;
+  if (keyPair.id !== `${keyPair.controller}#${KEY_FRAGMENT}`) {
+    return { problem: `has a wrong field: id must be the controller followed by #${KEY_FRAGMENT}` };
+  }
+  return { keyPair };
+}

@@ -1,0 +1,44 @@
+/**
+ * Every error this project raises on purpose. `code` is stable (docs/error-codes.md lists all of them), `retryable` says
+ * whether the same call may succeed later without anybody changing anything, `remedy` what a person can do about it.
+ */
+export class ServiceError extends Error {
+  readonly code: string;
+  readonly retryable: boolean;
+  readonly remedy: string | undefined;
+
+  constructor(
+    code: string,
+    message: string,
+    options: { cause?: unknown; retryable?: boolean; remedy?: string } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = new.target.name;
+    this.code = code;
+    this.retryable = options.retryable ?? false;
+    this.remedy = options.remedy;
+  }
+}
+
+/** A setting is missing or wrong. Found at start wherever possible; the message names the setting. */
+export class ConfigurationError extends ServiceError {}
+
+/** What the caller sent cannot be issued. The message names the field as a JSON pointer into the request body. */
+export class RequestError extends ServiceError {}
+
+/** The credential could not be built or signed. Nothing has been sent to the chain. */
+export class SigningError extends ServiceError {}
+
+/** The chain refused, or could not be asked. */
+export class ChainError extends ServiceError {}
+
+/** The text of anything that was thrown, for a log line. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/** The `code` property that Node.js, ethers and our own errors carry, if this one does. */
+export function codeOf(thrown: unknown): string | undefined {
+  if (typeof thrown !== 'object' || thrown === null || !('code' in thrown)) return undefined;
+  return typeof thrown.code === 'string' ? thrown.code : undefined;
+}

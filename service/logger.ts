@@ -1,0 +1,57 @@
+import pino, { type DestinationStream, type Logger as PinoLogger } from 'pino';
+import { ServiceError } from './errors';
+
+/** Structured log, one JSON object a line. */
+export type Logger = PinoLogger;
+
+interface PrintedError {
+  type: string;
+  code?: string;
+  message: string;
+  remedy?: string;
+  retryable?: boolean;
+  stack?: string;
+  details?: unknown;
+  cause?: unknown;
+}
+
+/** Depth of a chain of causes after which a log line stops following it. */
+const MAX_CAUSES = 8;
+
+/**
+ * The service's logger. Every string of every line goes through `mask`, so that no secret is logged whichever library
+ * put it into its message.
+ */
+export function createLogger(options: {
+  level: string;
+  mask: (text: string) => string;
+  destination?: DestinationStream;
+}): Logger {
+  const sink = options.destination ?? pino.destination({ dest: 1, sync: true });
+  const masked: DestinationStream = { write: (line) => sink.write(options.mask(line)) };
+  return pino(
+    {
+      level: options.level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { error: (thrown: unknown) => printedError(thrown, 0) },
+    },
+    masked,
+  );
+}
+
+function printedError(thrown: unknown, depth: number): unknown {
+  if (!(thrown instanceof Error)) return thrown;
+  const printed: PrintedError = { type: thrown.name, message: thrown.message };
+  if ('code' in thrown && typeof thrown.code === 'string') printed.code = thrown.code;
+  if (thrown instanceof ServiceError) {
+    printed.retryable = thrown.retryable;
+    if (thrown.remedy !== undefined) printed.remedy = thrown.remedy;
+  } else if (thrown.stack !== undefined && depth === 0) {
+    printed.stack = thrown.stack;
+  }
+  if ('details' in thrown) printed.details = thrown.details;
+  if (thrown.cause !== undefined && depth < MAX_CAUSES) printed.cause = printedError(thrown.cause, depth + 1);
+  return printed;
+}

@@ -1,0 +1,34 @@
+/** What stands in a log or an error in place of a secret. */
+const MASK = '[secret]';
+
+/**
+ * A function that masks every given secret wherever it appears in a text. Libraries put request URLs, with the provider's
+ * key in them, into their error messages: everything that leaves the process as text goes through this.
+ */
+export function secretMasker(secrets: readonly (string | undefined)[]): (text: string) => string {
+  const known = [...new Set(secrets.flatMap(spellings))].sort((a, b) => b.length - a.length);
+  return (text) => known.reduce((masked, secret) => masked.replaceAll(secret, MASK), text);
+}
+
+/** Other spellings under which a library may print the same secret. Very short values would mask half of every log. */
+function spellings(secret: string | undefined): string[] {
+  if (secret === undefined) return [];
+  const escaped = JSON.stringify(secret).slice(1, -1);
+  return [secret, secret.replace(/^0x/i, ''), encodeURIComponent(secret), escaped].filter(
+    (s) => s.length >= 6,
+  );
+}
+
+/** A URL fit for a log: no user, password, path or query, all of which carry keys at one provider or another. */
+export function printableUrl(url: string): string {
+  const { protocol, host, pathname, search } = new URL(url);
+  return `${protocol}//${host}${pathname.length > 1 || search ? '/…' : ''}`;
+}
+
+/** The parts of a URL that may be secret: user, password, long path segments, query, and then the URL as a whole; the host is not. */
+export function secretPartsOf(url: string): string[] {
+  const { username, password, pathname, search, href } = new URL(url);
+  const segments = pathname.split('/').filter((segment) => segment.length >= 16);
+  const parts = [username, password, ...segments, search.slice(1)].filter((part) => part !== '');
+  return parts.length > 0 ? [url, href, ...parts] : [];
+}

@@ -1,0 +1,134 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { Wallet } from 'ethers';
+import { loadConfig } from '../../service/config';
+import { ConfigurationError } from '../../service/errors';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+const KEY_PAIR = {
+  id: 'did:web:example.com#keys-1',
+  type: 'Multikey',
+  controller: 'did:web:example.com',
+  publicKeyMultibase: 'zDnaekGZTbQBerwcehBSXLqAg6s55hVEBms1zFy89VHXtJSa9',
+  secretKeyMultibase: 'z42tqZ5smVag3DtDhjY9YfVwTMyVHW6SCHJi2ZMrD23DGYS3',
+};
+
+describe('configuration', () => {
+  const folder = temporaryFolder();
+  const envFile = join(folder.path, 'tenant.env');
+  const base = { ENV_FILE: envFile, NET: '31337', SERVICE_CONFIG: join(folder.path, 'none.json') };
+  const load = (settings: Record<string, string>) => loadConfig({ ...base, ...settings });
+  const problemOf = (settings: Record<string, string>): string => {
+    try {
+      load(settings);
+    } catch (error) {
+      expect(error).to.be.instanceOf(ConfigurationError);
+      return (error as Error).message;
+    }
+    throw new Error('it was accepted');
+  };
+
+  beforeEach(() => writeFileSync(envFile, ''));
+  after(() => folder.remove());
+
+  it('is read from ENV_FILE, and the real environment wins', () => {
+    writeFileSync(envFile, "PORT=1234\nHOST='0.0.0.0' # a comment\n");
+    expect(load({})).to.include({ port: 1234, host: '0.0.0.0' });
+    expect(load({ PORT: '4321' })).to.include({ port: 4321, host: '0.0.0.0' });
+  });
+
+  it('has the defaults of the document', () => {
+    const config = loadConfig({
+      ENV_FILE: envFile,
+      PROVIDER_API_KEY: 'k',
+      SERVICE_CONFIG: base.SERVICE_CONFIG,
+    });
+    expect(config).to.include({ port: 3000, host: '127.0.0.1', development: false });
+    expect(config.network).to.include({ chainId: 80002, chainKey: 'polygon-amoy', currency: 'POL' });
+    expect(config.rpcUrl).to.equal('https://polygon-amoy.infura.io/v3/k');
+  });
+
+  it('takes NET as an id or as a name', () => {
+    expect(load({ NET: 'LOCALHOST' }).network.chainId).to.equal(31337);
+    expect(load({ NET: '31337' }).network.name).to.equal('localhost');
+    expect(problemOf({ NET: 'mumbai' })).to.match(/NET "mumbai" is not a known network.*amoy \(80002\)/);
+  });
+
+  it('names the missing key of a provider', () => {
+    expect(problemOf({ NET: '80002' })).to.match(/PROVIDER_API_KEY is needed to reach amoy/);
+    expect(problemOf({ NET: 'stability' })).to.match(/NETWORK_A_API_KEY is needed/);
+    expect(load({ NET: '80002', RPC_URL: 'wss://node.example/key' }).rpcUrl).to.equal(
+      'wss://node.example/key',
+    );
+  });
+
+  it('accepts DID_KEY_PAIRS with escaped quotes', () => {
+    const escaped = JSON.stringify(KEY_PAIR).replaceAll('"', '\\"');
+    expect(load({ DID_KEY_PAIRS: escaped }).didKeyPair).to.deep.include({ id: KEY_PAIR.id });
+  });
+
+  it('refuses DID_KEY_PAIRS that is broken, without printing it', () => {
+    const broken = JSON.stringify(KEY_PAIR).slice(0, -2);
+    expect(problemOf({ DID_KEY_PAIRS: broken }))
+      .to.match(/DID_KEY_PAIRS is not valid JSON/)
+      .and.not.contain('z42');
+    const wrong = JSON.stringify({ ...KEY_PAIR, secretKeyMultibase: 'zQ3shSecret' });
+    expect(problemOf({ DID_KEY_PAIRS: wrong }))
+      .to.match(/secretKeyMultibase/)
+      .and.not.contain('zQ3shSecret');
+  });
+
+  it('refuses a key pair of another domain', () => {
+    const problem = problemOf({ DID_KEY_PAIRS: JSON.stringify(KEY_PAIR), DOMAIN: 'example.org' });
+    expect(problem).to.match(/did:web:example\.com.*did:web:example\.org/);
+  });
+
+  it('needs a signing key as soon as there is a webhook', () => {
+    expect(problemOf({ WEBHOOK_URL: 'http://127.0.0.1:1/' })).to.match(/SIGNING_PRIVATE_KEY is needed/);
+    expect(problemOf({ SIGNING_PRIVATE_KEY: 'c2hvcnQ=' }))
+      .to.match(/SIGNING_PRIVATE_KEY is not/)
+      .and.not.contain('c2hv');
+  });
+
+  it('reads the webhook from service.config.json and refuses misspelt keys there', () => {
+    const SERVICE_CONFIG = join(folder.path, 'service.config.json');
+    const SIGNING_PRIVATE_KEY = Buffer.alloc(32, 7).toString('base64');
+    writeFileSync(SERVICE_CONFIG, JSON.stringify({ webhook: { url: 'https://a.example/in', timeoutMs: 5 } }));
+    expect(load({ SERVICE_CONFIG, SIGNING_PRIVATE_KEY }).webhook).to.include({
+      url: 'https://a.example/in',
+      timeoutMs: 5,
+    });
+    writeFileSync(SERVICE_CONFIG, JSON.stringify({ webhook: { uri: 'https://a.example/in' } }));
+    expect(problemOf({ SERVICE_CONFIG, SIGNING_PRIVATE_KEY })).to.match(
+      /service\.config\.json: webhook: .*uri/,
+    );
+  });
+
+  for (const [name, value] of [
+    ['PORT', '65536'],
+    ['PORT', '3000x'],
+    ['CONFIRMATIONS', '-1'],
+    ['START_BLOCK', '1.5'],
+    ['DOMAIN', 'https://example.com'],
+    ['DOMAIN', 'example.com:99999'],
+    ['RPC_URL', 'localhost:8545'],
+    ['TOKEN_REGISTRY_ADDRESS', '0x1234'],
+    ['WALLET_PRIVATE_KEY', '0x1234'],
+    ['LOG_LEVEL', 'loud'],
+  ] as const) {
+    it(`refuses ${name}=${value} and names it`, () =>
+      expect(problemOf({ [name]: value })).to.match(new RegExp(`^${name} `)));
+  }
+
+  it('knows every secret that must not be printed', () => {
+    const { privateKey } = Wallet.createRandom();
+    const secret = '0123456789abcdef0123';
+    const config = load({
+      WALLET_PRIVATE_KEY: privateKey,
+      API_KEY: 'k-123456',
+      RPC_URL: `https://n.example/v3/${secret}`,
+    });
+    expect(config.secrets).to.include.members([privateKey, 'k-123456', secret]);
+  });
+});

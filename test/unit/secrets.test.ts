@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import { createLogger } from '../../service/logger';
+import { printableUrl, secretMasker, secretPartsOf } from '../../service/secrets';
+
+describe('secrets', () => {
+  const KEY = `0x${'ab'.repeat(32)}`;
+
+  it('are masked wherever they stand, with and without 0x, and escaped', () => {
+    const mask = secretMasker([KEY, 'line\nbreak-secret']);
+    expect(mask(`a ${KEY} b ${KEY.slice(2)} c`)).to.equal('a [secret] b [secret] c');
+    expect(mask(JSON.stringify({ pem: 'line\nbreak-secret' }))).to.equal('{"pem":"[secret]"}');
+  });
+
+  it('are not looked for when they are so short that they would mask everything', () => {
+    expect(secretMasker(['a', undefined])('banana')).to.equal('banana');
+  });
+
+  it('of a provider URL are its key, its query and its password, but not a plain local address', () => {
+    expect(secretPartsOf('https://node.example/v3/0123456789abcdef0123')).to.include('0123456789abcdef0123');
+    expect(secretPartsOf('https://me:pass@node.example/?token=t')).to.include.members([
+      'me',
+      'pass',
+      'token=t',
+    ]);
+    expect(secretPartsOf('http://127.0.0.1:8545')).to.deep.equal([]);
+  });
+
+  it('do not stand in a printable URL', () => {
+    expect(printableUrl('wss://me:pass@node.example:8546/v3/key?x=1')).to.equal('wss://node.example:8546/…');
+    expect(printableUrl('http://127.0.0.1:8545')).to.equal('http://127.0.0.1:8545');
+  });
+
+  it('are masked in every line of the log, in causes and stacks too', () => {
+    const lines: string[] = [];
+    const logger = createLogger({
+      level: 'info',
+      mask: secretMasker([KEY]),
+      destination: { write: (line) => void lines.push(line) },
+    });
+    const cause = new Error(`connect failed: https://node.example/${KEY}`);
+    logger.error({ error: new Error(`could not sign with ${KEY}`, { cause }), url: KEY }, `key ${KEY}`);
+    expect(lines.join('')).to.contain('could not sign with [secret]').and.contain('connect failed');
+    expect(lines.join('')).not.to.contain(KEY.slice(2));
+  });
+});
