@@ -1,0 +1,58 @@
+import type { HardhatUserConfig } from 'hardhat/config';
+import { NETWORKS, type Network } from '../service/chain/networks';
+import { readSettings, rpcUrlOf, walletPrivateKeyOf } from '../service/config';
+import { ConfigurationError } from '../service/errors';
+import { readable } from './task-error';
+
+type Networks = NonNullable<HardhatUserConfig['networks']>;
+type Settings = ReturnType<typeof readSettings>['settings'];
+
+/** Chain id of the in-process network, which is also what `npx hardhat node` runs. */
+const DEFAULT_LOCAL_CHAIN_ID = 31337;
+
+/** Stands for the URL of a network whose provider key is not set: a name that never resolves (RFC 2606). */
+const UNREACHABLE_URL = 'http://provider-key-missing.invalid';
+
+/**
+ * Every network of the service as a Hardhat network of the same name. RPC_URL replaces the URL, WALLET_PRIVATE_KEY is the only
+ * account; without it a local node's own accounts are used.
+ */
+export function hardhatNetworks(): Networks {
+  const { settings } = readSettings();
+  try {
+    const accounts = accountsOf(settings);
+    const networks: Networks = { hardhat: { chainId: localChainId(settings) } };
+    for (const network of NETWORKS) {
+      networks[network.name] = {
+        chainId: network.chainId,
+        url: urlOf(network, settings),
+        accounts: accounts ?? (network.local ? 'remote' : []),
+      };
+    }
+    return networks;
+  } catch (thrown) {
+    throw readable(thrown);
+  }
+}
+
+function accountsOf(settings: Settings): string[] | undefined {
+  const key = walletPrivateKeyOf(settings);
+  return key === undefined ? undefined : [key];
+}
+
+/** A missing key must not make commands fail that never reach that network; `hardhat deploy` asks for it. */
+function urlOf(network: Network, settings: Settings): string {
+  const isKeyMissing = network.rpcKey !== undefined && settings[network.rpcKey] === undefined;
+  if (isKeyMissing && settings.RPC_URL === undefined) return UNREACHABLE_URL;
+  return rpcUrlOf(network, settings);
+}
+
+function localChainId(settings: Settings): number {
+  const text = settings.LOCAL_CHAIN_ID;
+  if (text === undefined) return DEFAULT_LOCAL_CHAIN_ID;
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  const remedy = 'Unset it: 31337 is right unless a local node must stand in for another network.';
+  throw new ConfigurationError('CONFIGURATION_INVALID', `LOCAL_CHAIN_ID "${text}" is not a chain id.`, {
+    remedy,
+  });
+}

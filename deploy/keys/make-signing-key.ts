@@ -1,0 +1,78 @@
+import { createPublicKey, randomBytes, type KeyObject } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { readSettings } from '../../service/config';
+import { parseSigningKey } from '../../service/signing-key';
+import { setEnvValue, shadowWarning } from '../env-file';
+import { publicKeyFileOf, tenantOf } from '../tenant';
+import { PUBLIC_MODE, writeFileAtomically } from '../write-file';
+import { keyExists } from './key-exists';
+
+const SETTING = 'SIGNING_PRIVATE_KEY';
+const SEED_BYTES = 32;
+
+/**
+ * Makes the Ed25519 key that signs webhooks, and the PEM file of its public half for subscribers, and returns what to tell the
+ * user. The rule of `makeDidKey` holds: never replaced without `force`, a missing PEM file is rebuilt from its key.
+ *
+ * @param publicKeyFile where the PEM goes; relative to the working directory.
+ */
+export async function makeSigningKey(options: {
+  force: boolean;
+  publicKeyFile?: string | undefined;
+}): Promise<string[]> {
+  const { envFile, settings } = readSettings();
+  const file = options.publicKeyFile ? resolve(options.publicKeyFile) : publicKeyFileOf(tenantOf(envFile));
+  const text = settings[SETTING];
+  if (!options.force && text !== undefined) return keepKey(text, file);
+  if (!options.force && existsSync(file)) {
+    throw keyExists(`${file} is there, but its private key is not in ${SETTING}. Restore the key`);
+  }
+  return [...(await writeNewKey(envFile, file)), ...replacedNote(text !== undefined)];
+}
+
+function keepKey(text: string, file: string): string[] {
+  const key = parseSigningKey(text);
+  if (key === undefined) throw keyExists(`${SETTING} is not an Ed25519 private key. Restore the one you had`);
+  const kept = `A webhook signing key is already in ${SETTING}`;
+  if (!existsSync(file)) {
+    writePublicKey(key, file);
+    return [`${kept}; the file of its public key was missing and is rebuilt from it: ${file}`];
+  }
+  if (readFileSync(file, 'utf8').trim() !== publicKeyPem(key).trim()) {
+    throw keyExists(
+      `${file} holds another public key than that of ${SETTING}. Delete the file to rebuild it`,
+    );
+  }
+  return [`${kept}, its public key in ${file}: nothing is written. --force makes another.`];
+}
+
+async function writeNewKey(envFile: string, file: string): Promise<string[]> {
+  const seed = randomBytes(SEED_BYTES).toString('base64');
+  const key = parseSigningKey(seed);
+  if (key === undefined) throw new Error('the new seed is not accepted as a key');
+  // The private key first: a subscriber must never hold a public key that nothing can be signed for.
+  await setEnvValue(envFile, SETTING, seed);
+  writePublicKey(key, file);
+  const warning = shadowWarning(SETTING, seed);
+  return [
+    `private key    ${SETTING} in ${envFile} (secret)`,
+    `public key     ${file} (give it to whoever receives the webhooks)`,
+    ...(warning === undefined ? [] : [warning]),
+  ];
+}
+
+function writePublicKey(key: KeyObject, file: string): void {
+  writeFileAtomically(file, publicKeyPem(key), PUBLIC_MODE);
+}
+
+function publicKeyPem(key: KeyObject): string {
+  return createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString();
+}
+
+function replacedNote(isReplaced: boolean): string[] {
+  if (!isReplaced) return [];
+  return [
+    'The key that was there is replaced: restart the service, and give subscribers the new public key.',
+  ];
+}

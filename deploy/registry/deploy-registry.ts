@@ -1,0 +1,90 @@
+import { join } from 'node:path';
+import type { HardhatRuntimeEnvironment } from 'hardhat/types';
+import { readSettings, walletPrivateKeyOf } from '../../service/config';
+import { secretMasker } from '../../service/secrets';
+import { setEnvValue, shadowWarning } from '../env-file';
+import { tenantOf } from '../tenant';
+import type { DeployContext } from './context';
+import { provideInfrastructure, isSame } from './infrastructure';
+import { dropJournalsOfEarlierChains } from './journals';
+import { deployingAccount, identifyChain, requestOf } from './node';
+import { provideRegistry, type RegistryRequest } from './registry';
+import { addressTable, hints } from './report';
+import { targetOf } from './target';
+
+/** Everything that was deployed or found, for tests and scripts. */
+export interface RegistryDeployment {
+  readonly chainId: number;
+  readonly titleEscrowFactory: string;
+  readonly tokenImplementation: string;
+  readonly deployer: string;
+  readonly registry: string;
+  /** Admin and minter of a registry that was deployed now. */
+  readonly account: string;
+  readonly isNew: boolean;
+}
+
+const SETTING = 'TOKEN_REGISTRY_ADDRESS';
+
+/**
+ * Makes sure that the tenant has a token registry on the network of `--network`, writes its address into ENV_FILE, and says
+ * what was done. Running it again changes nothing.
+ */
+export async function deployRegistry(
+  hre: HardhatRuntimeEnvironment,
+  wanted: RegistryRequest,
+): Promise<RegistryDeployment> {
+  const { envFile, settings } = readSettings();
+  const target = targetOf(hre, settings);
+  const request = requestOf(hre);
+  const chain = await identifyChain(request, target);
+  const context: DeployContext = {
+    hre,
+    request,
+    target,
+    chain,
+    tenant: tenantOf(envFile),
+    account: await deployingAccount(request, target),
+    journalsRoot: join(hre.config.paths.ignition, 'deployments'),
+    mask: secretMasker([settings.RPC_URL, settings.PROVIDER_API_KEY, walletPrivateKeyOf(settings)]),
+    say: (line) => console.log(line),
+  };
+  if (target.isLocal) dropJournalsOfEarlierChains(context.journalsRoot, target.node, chain);
+  await hre.run('compile', { quiet: true });
+
+  const infrastructure = await provideInfrastructure(context);
+  const registry = await provideRegistry(context, infrastructure, wanted, settings[SETTING]);
+  context.say(`\n${addressTable(context, infrastructure, registry)}\n`);
+  for (const line of await save(context, registry.address, settings[SETTING])) context.say(line);
+  for (const line of await hints(context, registry, settings)) context.say(line);
+
+  const { titleEscrowFactory, tokenImplementation, deployer } = infrastructure;
+  const isNew = registry.status === 'deployed';
+  const { address } = registry;
+  return {
+    chainId: chain.chainId,
+    titleEscrowFactory,
+    tokenImplementation,
+    deployer,
+    registry: address,
+    account: context.account,
+    isNew,
+  };
+}
+
+async function save(
+  { target, tenant }: DeployContext,
+  address: string,
+  before: string | undefined,
+): Promise<string[]> {
+  if (target.network === undefined) {
+    return [
+      'This network ends with the command, so nothing is written. For a chain that stays, run `npx hardhat node` and',
+      'pass --network localhost.',
+    ];
+  }
+  await setEnvValue(tenant.envFile, SETTING, address);
+  const replaced = before !== undefined && !isSame(before, address) ? ` (it was ${before})` : '';
+  const warning = shadowWarning(SETTING, address);
+  return [`${SETTING} is in ${tenant.envFile}${replaced}.`, ...(warning === undefined ? [] : [warning])];
+}

@@ -1,0 +1,95 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Tenant } from '../tenant';
+import type { ChainIdentity } from './chain-identity';
+
+/**
+ * Where Hardhat Ignition keeps what it has sent: a folder for each deployment. Its name holds the chain's fingerprint, so that two
+ * local nodes, or one before and after a restart, never share one.
+ */
+export interface Journal {
+  readonly id: string;
+  readonly folder: string;
+}
+
+/** What we note beside Ignition's own files. */
+export interface JournalNote {
+  /** The node that the deployment was made through, without its secrets. */
+  readonly node: string;
+  readonly tokenName?: string;
+  readonly tokenSymbol?: string;
+}
+
+const NOTE_FILE = 'note.json';
+const ADDRESSES_FILE = 'deployed_addresses.json';
+
+/** The journal of the chain's infrastructure. */
+export function infrastructureJournal(root: string, chain: ChainIdentity): Journal {
+  return journal(root, chainPrefix(chain));
+}
+
+/** The journal of a tenant's n-th registry. */
+export function registryJournal(root: string, chain: ChainIdentity, tenant: Tenant, n: number): Journal {
+  return journal(root, `${chainPrefix(chain)}-${tenant.key}-${n}`);
+}
+
+/** Number of a tenant's newest registry on this chain; 0 if there is none. */
+export function newestRegistry(root: string, chain: ChainIdentity, tenant: Tenant): number {
+  const prefix = `${chainPrefix(chain)}-${tenant.key}-`;
+  const numbers = journalNames(root)
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => Number(name.slice(prefix.length)))
+    .filter(Number.isSafeInteger);
+  return Math.max(0, ...numbers);
+}
+
+/** Addresses by Ignition's future id ("Registry#TokenRegistry"); empty when nothing was deployed. */
+export function deployedAddresses({ folder }: Journal): Record<string, string> {
+  return (readJson(join(folder, ADDRESSES_FILE)) ?? {}) as Record<string, string>;
+}
+
+/** What was noted beside the journal, if there is one. */
+export function readNote({ folder }: Journal): JournalNote | undefined {
+  return readJson(join(folder, NOTE_FILE)) as JournalNote | undefined;
+}
+
+/** Notes something beside the journal; Ignition leaves the file alone. */
+export function writeNote({ folder }: Journal, note: JournalNote): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, NOTE_FILE), `${JSON.stringify(note, null, 2)}\n`);
+}
+
+/** Forgets a deployment. */
+export function dropJournal({ folder }: Journal): void {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/**
+ * Drops the journals of chains that the local node at this URL ran before: it lives in memory, they are gone for good.
+ *
+ * @param chain the chain that it runs now; undefined when the node has ended.
+ */
+export function dropJournalsOfEarlierChains(root: string, node: string, chain?: ChainIdentity): void {
+  const current = chain && chainPrefix(chain);
+  for (const name of journalNames(root)) {
+    const isCurrent = current !== undefined && (name === current || name.startsWith(`${current}-`));
+    const candidate = journal(root, name);
+    if (!isCurrent && readNote(candidate)?.node === node) dropJournal(candidate);
+  }
+}
+
+function journal(root: string, id: string): Journal {
+  return { id, folder: join(root, id) };
+}
+
+function chainPrefix({ chainId, fingerprint }: ChainIdentity): string {
+  return `chain-${chainId}-${fingerprint}`;
+}
+
+function journalNames(root: string): string[] {
+  return existsSync(root) ? readdirSync(root).filter((name) => name.startsWith('chain-')) : [];
+}
+
+function readJson(path: string): unknown {
+  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
+}

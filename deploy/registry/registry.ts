@@ -1,0 +1,158 @@
+import { utils } from '@tradetrust-tt/token-registry';
+import { ConfigurationError, ServiceError } from '../../service/errors';
+import { registryModule } from '../modules/registry';
+import type { DeployContext } from './context';
+import { runIgnition } from './ignition';
+import { isSame, type Infrastructure, type Status } from './infrastructure';
+import {
+  deployedAddresses,
+  dropJournal,
+  newestRegistry,
+  readNote,
+  registryJournal,
+  type Journal,
+} from './journals';
+import { hasCode, isStale } from './stale-journal';
+
+/** What the user asks for. */
+export interface RegistryRequest {
+  readonly tokenName: string | undefined;
+  readonly tokenSymbol: string | undefined;
+  readonly isNew: boolean;
+}
+
+/** A token registry on the chain. */
+export interface Registry {
+  readonly address: string;
+  readonly name: string;
+  readonly symbol: string;
+  readonly status: Status;
+}
+
+const DEFAULT_NAME = 'Transferable Documents';
+const DEFAULT_SYMBOL = 'TDOC';
+
+/**
+ * The tenant's registry: the newest one that is there, unless `isNew` asks for another or there is none.
+ *
+ * @param knownAddress TOKEN_REGISTRY_ADDRESS, for public chains whose journal was lost (another machine, a fresh clone).
+ */
+export async function provideRegistry(
+  context: DeployContext,
+  infrastructure: Infrastructure,
+  wanted: RegistryRequest,
+  knownAddress: string | undefined,
+): Promise<Registry> {
+  if (context.target.network === undefined) return deployNew(context, infrastructure, wanted, 1);
+  const newest = await newestUsable(context, infrastructure);
+  if (wanted.isNew) return deployNew(context, infrastructure, wanted, newest + 1);
+  if (newest === 0) {
+    const known = await adopted(context, infrastructure, knownAddress);
+    if (known === undefined) return deployNew(context, infrastructure, wanted, 1);
+    return read(context, infrastructure, known, 'already there', wanted);
+  }
+  const journal = registryJournal(context.journalsRoot, context.chain, context.tenant, newest);
+  const address = registryAddress(journal);
+  if (address === undefined) return resume(context, infrastructure, wanted, newest);
+  return read(context, infrastructure, address, 'already there', wanted);
+}
+
+/** Number of the newest registry whose journal is true, 0 if there is none. On local chains false ones are dropped. */
+async function newestUsable(context: DeployContext, infrastructure: Infrastructure): Promise<number> {
+  const { hre, request, target, journalsRoot, chain, tenant } = context;
+  for (
+    let n = newestRegistry(journalsRoot, chain, tenant);
+    n > 0;
+    n = newestRegistry(journalsRoot, chain, tenant)
+  ) {
+    const journal = registryJournal(journalsRoot, chain, tenant, n);
+    if (!target.isLocal) return n;
+    const address = registryAddress(journal);
+    const isOfOurs =
+      address === undefined || isSame(await factoryOf(context, address), infrastructure.titleEscrowFactory);
+    if (isOfOurs && !(await isStale(hre, request, journal))) return n;
+    dropJournal(journal);
+  }
+  return 0;
+}
+
+/** A run that was interrupted is finished with what it was started with. */
+async function resume(
+  context: DeployContext,
+  infrastructure: Infrastructure,
+  wanted: RegistryRequest,
+  n: number,
+) {
+  const note = readNote(registryJournal(context.journalsRoot, context.chain, context.tenant, n));
+  const { tokenName = wanted.tokenName, tokenSymbol = wanted.tokenSymbol } = note ?? {};
+  return deployNew(context, infrastructure, { ...wanted, tokenName, tokenSymbol }, n);
+}
+
+async function deployNew(
+  context: DeployContext,
+  infrastructure: Infrastructure,
+  wanted: RegistryRequest,
+  n: number,
+): Promise<Registry> {
+  const tokenName = wanted.tokenName ?? DEFAULT_NAME;
+  const tokenSymbol = wanted.tokenSymbol ?? DEFAULT_SYMBOL;
+  const { deployer, tokenImplementation } = infrastructure;
+  const init = { name: tokenName, symbol: tokenSymbol, deployer: context.account };
+  const initParams = utils.encodeInitParams(init) as string;
+  context.say(`Deploying the registry "${tokenName}" (${tokenSymbol}) on ${context.target.name} …`);
+  const { registry } = await runIgnition(context, {
+    module: registryModule,
+    journal: registryJournal(context.journalsRoot, context.chain, context.tenant, n),
+    parameters: { Registry: { deployer, tokenImplementation, initParams } },
+    note: { tokenName, tokenSymbol },
+  });
+  return read(context, infrastructure, await registry.getAddress(), 'deployed', wanted);
+}
+
+/** Reads the registry from the chain; what is not there, or not a registry of this infrastructure, is never reported. */
+async function read(
+  context: DeployContext,
+  infrastructure: Infrastructure,
+  address: string,
+  status: Status,
+  wanted: RegistryRequest,
+): Promise<Registry> {
+  const { hre, request, target } = context;
+  if (!(await hasCode(request, address)))
+    throw unusable(address, `there is no contract there on ${target.name}`);
+  if (!isSame(await factoryOf(context, address), infrastructure.titleEscrowFactory)) {
+    throw unusable(address, `its title escrow factory is not ${infrastructure.titleEscrowFactory}`);
+  }
+  const contract = await hre.ethers.getContractAt('TradeTrustTokenStandard', address);
+  const [name, symbol] = await Promise.all([contract.name(), contract.symbol()]);
+  const differs = (wanted.tokenName ?? name) !== name || (wanted.tokenSymbol ?? symbol) !== symbol;
+  if (!differs) return { address, name, symbol, status };
+  const message = `The registry ${address} on ${target.name} is "${name}" (${symbol}), and a token's name cannot be changed.`;
+  throw new ConfigurationError('REGISTRY_DIFFERS', message, { remedy: 'Make another registry with --new.' });
+}
+
+/** Only where the factory is published: on a local chain any address may mean another contract after a restart. */
+async function adopted(
+  context: DeployContext,
+  infrastructure: Infrastructure,
+  address: string | undefined,
+): Promise<string | undefined> {
+  if (context.target.isLocal || address === undefined) return undefined;
+  return isSame(await factoryOf(context, address), infrastructure.titleEscrowFactory) ? address : undefined;
+}
+
+async function factoryOf({ hre }: DeployContext, address: string): Promise<string> {
+  const registry = await hre.ethers.getContractAt('TradeTrustTokenStandard', address);
+  return registry.titleEscrowFactory().catch(() => '');
+}
+
+function registryAddress(journal: Journal): string | undefined {
+  return deployedAddresses(journal)['Registry#TokenRegistry'];
+}
+
+function unusable(address: string, problem: string): ServiceError {
+  const remedy = 'Check RPC_URL, or make another registry with --new.';
+  return new ServiceError('DEPLOYMENT_INCONSISTENT', `The registry ${address} cannot be used: ${problem}.`, {
+    remedy,
+  });
+}

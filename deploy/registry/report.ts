@@ -1,0 +1,71 @@
+import { networkOf, type readSettings, walletPrivateKeyOf } from '../../service/config';
+import type { DeployContext } from './context';
+import type { Infrastructure } from './infrastructure';
+import type { Registry } from './registry';
+
+type Settings = ReturnType<typeof readSettings>['settings'];
+
+/** What is where, aligned. */
+export function addressTable(
+  { chain, target }: DeployContext,
+  infrastructure: Infrastructure,
+  registry: Registry,
+): string {
+  const { titleEscrowFactory, tokenImplementation, deployer, status } = infrastructure;
+  const rows = [
+    ['title escrow factory', titleEscrowFactory, status],
+    ['token implementation', tokenImplementation, status],
+    ['deployer', deployer, status],
+    [
+      `token registry`,
+      registry.address,
+      registry.status === 'already there' ? 'already deployed' : registry.status,
+    ],
+  ];
+  const width = Math.max(...rows.map(([what = '']) => what.length));
+  const lines = rows.map(([what = '', address, how]) => `  ${what.padEnd(width)}  ${address}  ${how}`);
+  const title = `"${registry.name}" (${registry.symbol}) on ${target.name}, chain ${chain.chainId}`;
+  return [title, ...lines].join('\n');
+}
+
+/** What still keeps the service from minting in this registry, one line each. */
+export async function hints(
+  context: DeployContext,
+  registry: Registry,
+  settings: Settings,
+): Promise<string[]> {
+  if (context.target.network === undefined) return [];
+  return [
+    ...netHint(context, settings),
+    ...walletHint(context, settings),
+    ...(await minterHint(context, registry, settings)),
+  ];
+}
+
+function netHint({ chain, tenant }: DeployContext, settings: Settings): string[] {
+  const { name, chainId } = networkOf(settings);
+  if (chainId === chain.chainId) return [];
+  const wrong = `NET is ${name} (${chainId}), but this registry is on chain ${chain.chainId}`;
+  return [`hint: ${wrong}: set NET=${chain.chainId} in ${tenant.isDefault ? '.env' : tenant.envFile}`];
+}
+
+function walletHint({ account, tenant }: DeployContext, settings: Settings): string[] {
+  if (walletPrivateKeyOf(settings) !== undefined) return [];
+  const file = tenant.isDefault ? '.env' : tenant.envFile;
+  return [
+    `hint: deployed with the node's first account ${account}. The service needs WALLET_PRIVATE_KEY of a minter: ` +
+      `set it in ${file} to that account's key, which \`npx hardhat node\` prints.`,
+  ];
+}
+
+async function minterHint(
+  { hre, account }: DeployContext,
+  registry: Registry,
+  settings: Settings,
+): Promise<string[]> {
+  if (walletPrivateKeyOf(settings) === undefined) return [];
+  const contract = await hre.ethers.getContractAt('TradeTrustTokenStandard', registry.address);
+  if (await contract.hasRole(await contract.MINTER_ROLE(), account)) return [];
+  const remedy = 'its admin must grant the role, or make a registry of your own with --new';
+  return [`hint: the wallet ${account} has no minter role in this registry: ${remedy}.`];
+}

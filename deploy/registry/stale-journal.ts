@@ -1,0 +1,47 @@
+import type { ListTransactionsResult } from '@nomicfoundation/ignition-core';
+import type { HardhatRuntimeEnvironment } from 'hardhat/types';
+import type { RpcRequest } from './chain-identity';
+import { deployedAddresses, type Journal } from './journals';
+
+/**
+ * Whether a local chain no longer has what the journal says, as after `evm_revert`. Code at an address proves little: after a
+ * revert the same wallet puts other contracts at the same addresses. So every transaction of the journal must still be
+ * there, and every address must have code.
+ *
+ * For local chains only: a public node may have pruned an old transaction.
+ */
+export async function isStale(
+  hre: HardhatRuntimeEnvironment,
+  request: RpcRequest,
+  journal: Journal,
+): Promise<boolean> {
+  const transactions = await transactionsOf(hre, journal);
+  if (transactions === undefined) return true;
+  for (const { txHash } of transactions) {
+    if ((await request('eth_getTransactionByHash', [txHash])) === null) return true;
+  }
+  for (const address of Object.values(deployedAddresses(journal))) {
+    if (!(await hasCode(request, address))) return true;
+  }
+  return false;
+}
+
+/** Whether there is a contract at the address. */
+export async function hasCode(request: RpcRequest, address: string): Promise<boolean> {
+  return (await request('eth_getCode', [address, 'latest'])) !== '0x';
+}
+
+/** Undefined when the journal cannot be read: a run was killed before or while Ignition wrote to it. */
+async function transactionsOf(
+  hre: HardhatRuntimeEnvironment,
+  journal: Journal,
+): Promise<ListTransactionsResult | undefined> {
+  const { listTransactions, TransactionStatus } = await import('@nomicfoundation/ignition-core');
+  const { HardhatArtifactResolver } = await import('@nomicfoundation/hardhat-ignition/helpers');
+  try {
+    const transactions = await listTransactions(journal.folder, new HardhatArtifactResolver(hre));
+    return transactions.filter(({ status }) => status !== TransactionStatus.DROPPED);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,80 @@
+import { HDNodeWallet, Mnemonic, Wallet } from 'ethers';
+import type { HardhatRuntimeEnvironment } from 'hardhat/types';
+import { findNetwork, knownNetworks, type Network } from '../../service/chain/networks';
+import { type readSettings, rpcUrlOf, walletPrivateKeyOf } from '../../service/config';
+import { ConfigurationError } from '../../service/errors';
+import { printableUrl } from '../../service/secrets';
+
+type Settings = ReturnType<typeof readSettings>['settings'];
+
+/**
+ * Where to deploy.
+ *
+ * - `network`: undefined for Hardhat's in-process network, which ends with the command.
+ * - `node`: the URL for messages and journals, without its secrets.
+ */
+export interface Target {
+  readonly network: Network | undefined;
+  readonly name: string;
+  readonly isLocal: boolean;
+  readonly node: string;
+}
+
+/** The mnemonic of every Hardhat node: its keys are public, and whatever they hold on a public chain is taken within seconds. */
+const PUBLISHED_MNEMONIC = 'test test test test test test test test test test test junk';
+const PUBLISHED_ACCOUNTS = 20;
+const ACCOUNTS_PATH = "m/44'/60'/0'/0";
+
+/**
+ * What `--network` names, checked before anything is sent.
+ *
+ * @throws ConfigurationError when a setting is missing that this network needs, or the wallet must not be used on it.
+ */
+export function targetOf(hre: HardhatRuntimeEnvironment, settings: Settings): Target {
+  const { name } = hre.network;
+  if (name === 'hardhat') return { network: undefined, name, isLocal: true, node: 'in-process' };
+  const network = findNetwork(name);
+  if (network === undefined) {
+    throw new ConfigurationError('NETWORK_UNKNOWN', `There is no network "${name}".`, {
+      remedy: `Use --network with one of ${knownNetworks()}.`,
+    });
+  }
+  const url = rpcUrlOf(network, settings);
+  if (/^wss?:/.test(url)) {
+    throw new ConfigurationError(
+      'RPC_URL_NOT_HTTP',
+      'RPC_URL is a WebSocket URL; Hardhat needs one for HTTP.',
+      {
+        remedy: "Set RPC_URL to the node's http:// or https:// URL for this command.",
+      },
+    );
+  }
+  if (!network.local) checkPublicWallet(network, settings);
+  return { network, name, isLocal: network.local, node: printableUrl(url) };
+}
+
+function checkPublicWallet(network: Network, settings: Settings): void {
+  const key = walletPrivateKeyOf(settings);
+  if (key === undefined) {
+    throw new ConfigurationError(
+      'NOT_CONFIGURED',
+      `WALLET_PRIVATE_KEY is needed to deploy on ${network.name}.`,
+      {
+        remedy:
+          'Set it to the private key of a wallet that can pay for the transactions; it becomes the admin and minter.',
+      },
+    );
+  }
+  if (!isPublished(new Wallet(key).address)) return;
+  const message = `WALLET_PRIVATE_KEY is one of Hardhat's published development keys: not used on ${network.name}.`;
+  throw new ConfigurationError('WALLET_KEY_PUBLISHED', message, {
+    remedy: 'Anybody could mint in that registry and take its funds. Make a wallet of your own.',
+  });
+}
+
+function isPublished(address: string): boolean {
+  const accounts = HDNodeWallet.fromMnemonic(Mnemonic.fromPhrase(PUBLISHED_MNEMONIC), ACCOUNTS_PATH);
+  return Array.from({ length: PUBLISHED_ACCOUNTS }, (_, n) => accounts.deriveChild(n).address).includes(
+    address,
+  );
+}

@@ -1,0 +1,23 @@
+import { task } from 'hardhat/config';
+import { deployRegistry, type RegistryDeployment } from '../registry/deploy-registry';
+import { withReadableErrors } from '../task-error';
+
+interface Arguments {
+  tokenName?: string;
+  tokenSymbol?: string;
+  new: boolean;
+}
+
+/**
+ * `npx hardhat deploy`: a token registry, and what it needs, on the network of `--network`. Returns the addresses, so that tests and
+ * scripts can `hre.run('deploy')`.
+ */
+task('deploy', 'Deploys a token registry through the deployer contract and writes TOKEN_REGISTRY_ADDRESS')
+  .addOptionalParam('tokenName', 'Name of the token')
+  .addOptionalParam('tokenSymbol', 'Symbol of the token')
+  .addFlag('new', 'Make another registry although there is one')
+  .setAction(async ({ tokenName, tokenSymbol, new: isNew }: Arguments, hre): Promise<RegistryDeployment> => {
+    return withReadableErrors(hre.hardhatArguments, () =>
+      deployRegistry(hre, { tokenName, tokenSymbol, isNew }),
+    );
+  });

@@ -1,0 +1,24 @@
+import '@nomicfoundation/hardhat-ethers';
+import '@nomicfoundation/hardhat-ignition-ethers';
+import '@typechain/hardhat';
+import type { HardhatUserConfig } from 'hardhat/config';
+import { hardhatNetworks } from './deploy/hardhat-networks';
+import { SOLIDITY_VERSION } from './deploy/npm-solidity-compiler';
+import './deploy/only-test-files';
+import './deploy/tasks/deploy';
+import './deploy/tasks/did';
+import './deploy/tasks/signing-key';
+
+const config: HardhatUserConfig = {
+  solidity: {
+    version: SOLIDITY_VERSION,
+    // What the published contracts were built with: test/unit/bytecode.test.ts holds us to it.
+    settings: { optimizer: { enabled: false }, evmVersion: 'paris' },
+  },
+  networks: hardhatNetworks(),
+  paths: { tests: './test', ignition: './deploy' },
+  typechain: { outDir: 'typechain-types', target: 'ethers-v6' },
+  mocha: { timeout: 60_000 },
+};
+
+export default config;
