@@ -1,0 +1,75 @@
+import type { DocumentType } from './document-types';
+import { tokenIdOf } from './token-id';
+import { validUntilOf } from './validity';
+
+/** A JSON object as a caller sent it. */
+export type JsonObject = Record<string, unknown>;
+
+/** A credential before it is signed. The order of the fields is the order of the document's table, and of the answer. */
+export interface UnsignedCredential {
+  '@context': string[];
+  type: ['VerifiableCredential'];
+  credentialStatus: {
+    type: 'TransferableRecords';
+    tokenNetwork: { chain: string; chainId: string };
+    tokenRegistry: string;
+    tokenId: string;
+  };
+  renderMethod: [{ id: string; type: 'EMBEDDED_RENDERER'; templateName: DocumentType }];
+  credentialSubject: JsonObject;
+  validFrom: string;
+  validUntil: string;
+  issuer: string;
+  id: string;
+}
+
+/** What a credential is made of. `id` and `issuedAt` are chosen by the caller, so that the same input gives the same credential. */
+export interface CredentialInput {
+  id: string;
+  issuedAt: Date;
+  issuer: string;
+  documentType: DocumentType;
+  documentContextUrl: string;
+  rendererUrl: string;
+  credentialSubject: JsonObject;
+  currency: string;
+  chainId: number;
+  tokenRegistry: string;
+}
+
+/** W3C Verifiable Credentials Data Model v2.0, section 4.3; Data Integrity 1.0, section 2.4. */
+export const CREDENTIALS_V2_CONTEXT_URL = 'https://www.w3.org/ns/credentials/v2';
+export const DATA_INTEGRITY_V2_CONTEXT_URL = 'https://w3id.org/security/data-integrity/v2';
+
+/** Contexts of the TradeTrust vocabulary (see docs/architecture.md). */
+export const TRANSFERABLE_RECORDS_CONTEXT_URL =
+  'https://trustvc.io/context/transferable-records-context.json';
+export const RENDER_METHOD_CONTEXT_URL = 'https://trustvc.io/context/render-method-context-v2.json';
+export const ATTACHMENTS_CONTEXT_URL = 'https://trustvc.io/context/attachments-context.json';
+
+/** Builds the credential of the document's table "Credential returned by the create endpoint". */
+export function buildCredential(input: CredentialInput): UnsignedCredential {
+  return {
+    '@context': [
+      CREDENTIALS_V2_CONTEXT_URL,
+      DATA_INTEGRITY_V2_CONTEXT_URL,
+      TRANSFERABLE_RECORDS_CONTEXT_URL,
+      RENDER_METHOD_CONTEXT_URL,
+      ATTACHMENTS_CONTEXT_URL,
+      input.documentContextUrl,
+    ],
+    type: ['VerifiableCredential'],
+    credentialStatus: {
+      type: 'TransferableRecords',
+      tokenNetwork: { chain: input.currency, chainId: String(input.chainId) },
+      tokenRegistry: input.tokenRegistry,
+      tokenId: tokenIdOf(input.id),
+    },
+    renderMethod: [{ id: input.rendererUrl, type: 'EMBEDDED_RENDERER', templateName: input.documentType }],
+    credentialSubject: input.credentialSubject,
+    validFrom: input.issuedAt.toISOString(),
+    validUntil: validUntilOf(input.issuedAt).toISOString(),
+    issuer: input.issuer,
+    id: input.id,
+  };
+}

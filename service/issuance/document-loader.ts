@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { contexts as credentialsContexts } from '@digitalbazaar/credentials-context';
+import { contexts as dataIntegrityContexts } from '@digitalbazaar/data-integrity-context';
+import { constants as multikey, contexts as multikeyContexts } from '@digitalbazaar/multikey-context';
+import { constants as did, contexts as didContexts } from 'did-context';
+import { SigningError } from '../errors';
+import { PROJECT_ROOT } from '../project-root';
+import {
+  ATTACHMENTS_CONTEXT_URL,
+  CREDENTIALS_V2_CONTEXT_URL,
+  DATA_INTEGRITY_V2_CONTEXT_URL,
+  RENDER_METHOD_CONTEXT_URL,
+  TRANSFERABLE_RECORDS_CONTEXT_URL,
+} from './credential';
+
+/** What jsonld wants of a document loader. `tag: 'static'` lets it share processed contexts between documents. */
+export interface LoadedDocument {
+  contextUrl: null;
+  document: unknown;
+  documentUrl: string;
+  tag: 'static';
+}
+
+/** Answers the URL of a context with the context; never touches the network. */
+export type DocumentLoader = (url: string) => Promise<LoadedDocument>;
+
+const CONTEXTS_DIR = join(PROJECT_ROOT, 'contexts');
+
+/** The Bill of Lading context that TrustVC publishes: the same terms, for issuers who point BILL_OF_LADING_CONTEXT_URL at it. */
+const TRUSTVC_BILL_OF_LADING_CONTEXT_URL = 'https://trustvc.io/context/bill-of-lading.json';
+
+/**
+ * A loader that knows the base contexts from their packages, the TradeTrust contexts, and the Bill of Lading context under
+ * `billOfLadingContextUrl`. Any other URL is an error (DESIGN section 3): what a signature means must not depend on who answers for a host today.
+ */
+export function createDocumentLoader(billOfLadingContextUrl: string): DocumentLoader {
+  const known = new Map<string, LoadedDocument>();
+  const add = (url: string, document: unknown): void => {
+    known.set(url, { contextUrl: null, document, documentUrl: url, tag: 'static' });
+  };
+  add(CREDENTIALS_V2_CONTEXT_URL, credentialsContexts.get(CREDENTIALS_V2_CONTEXT_URL));
+  add(DATA_INTEGRITY_V2_CONTEXT_URL, dataIntegrityContexts.get(DATA_INTEGRITY_V2_CONTEXT_URL));
+  add(multikey.CONTEXT_URL, multikeyContexts.get(multikey.CONTEXT_URL));
+  add(did.DID_CONTEXT_URL, didContexts.get(did.DID_CONTEXT_URL));
+  add(billOfLadingContextUrl, readContext('bill-of-lading-v1.json'));
+  add(TRANSFERABLE_RECORDS_CONTEXT_URL, readContext('transferable-records-context.json'));
+  add(RENDER_METHOD_CONTEXT_URL, readContext('render-method-context-v2.json'));
+  add(ATTACHMENTS_CONTEXT_URL, readContext('attachments-context.json'));
+  add(TRUSTVC_BILL_OF_LADING_CONTEXT_URL, readContext('trustvc-bill-of-lading.json'));
+
+  return async (url) => {
+    const document = known.get(url);
+    if (document) return document;
+    const remedy = `Known: ${[...known.keys()].join(', ')}`;
+    throw new SigningError('CONTEXT_UNKNOWN', `Unknown context ${url}: contexts are never fetched.`, {
+      remedy,
+    });
+  };
+}
+
+function readContext(fileName: string): unknown {
+  return JSON.parse(readFileSync(join(CONTEXTS_DIR, fileName), 'utf8'));
+}

@@ -1,0 +1,88 @@
+import * as EcdsaMultikey from '@digitalbazaar/ecdsa-multikey';
+import { createSignCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
+import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
+import * as jsigs from 'jsonld-signatures';
+import type { DidKeyPair } from '../did-key-pair';
+import { SigningError, messageOf } from '../errors';
+import type { UnsignedCredential } from './credential';
+import type { DocumentLoader } from './document-loader';
+
+/** The base proof (the document's proof table). */
+export interface DataIntegrityProofValue {
+  type: 'DataIntegrityProof';
+  created: string;
+  verificationMethod: string;
+  cryptosuite: 'ecdsa-sd-2023';
+  proofPurpose: 'assertionMethod';
+  proofValue: string;
+}
+
+/** A credential with its base proof: the holder derives disclosed versions from it, which then verify. */
+export type SignedCredential = UnsignedCredential & { proof: DataIntegrityProofValue };
+
+/** Signs credentials with the issuer's key. */
+export type SignCredential = (credential: UnsignedCredential, created: Date) => Promise<SignedCredential>;
+
+/** What a holder who discloses selectively can never hide (DESIGN section 3). */
+const MANDATORY_POINTERS = ['/issuer', '/validFrom', '/validUntil', '/credentialStatus'];
+
+/**
+ * Makes the signer: ecdsa-sd-2023 data integrity proofs (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023), verification
+ * method `<did>#keys-1`.
+ */
+export function createCredentialSigner(keyPair: DidKeyPair, documentLoader: DocumentLoader): SignCredential {
+  const signer = EcdsaMultikey.from({ '@context': 'https://w3id.org/security/multikey/v1', ...keyPair }).then(
+    (key) => key.signer(),
+  );
+  return async (credential, created) => {
+    try {
+      const suite = new DataIntegrityProof({
+        signer: await signer,
+        date: created.toISOString(),
+        cryptosuite: createSignCryptosuite({ mandatoryPointers: MANDATORY_POINTERS }),
+      });
+      const purpose = new jsigs.purposes.AssertionProofPurpose();
+      return await jsigs.sign<SignedCredential>(credential, { suite, purpose, documentLoader });
+    } catch (cause) {
+      throw signingFailed(cause);
+    }
+  };
+}
+
+/** Puts into words what JSON-LD's safe mode found: a term no context defines would silently stay out of the signature. */
+function signingFailed(cause: unknown): SigningError {
+  const unknownContext = contextErrorIn(cause);
+  if (unknownContext) return unknownContext;
+  const event = safeModeEventOf(cause);
+  if (event === undefined) {
+    return new SigningError('SIGNING_FAILED', `The credential could not be signed: ${messageOf(cause)}`, {
+      cause,
+    });
+  }
+  const what = event.details?.property ?? event.details?.value ?? event.details?.type ?? event.message;
+  const printed = typeof what === 'string' ? `"${what}"` : JSON.stringify(what);
+  const message = `credentialSubject: ${printed} is not protected by any context (${event.code ?? 'unknown'}).`;
+  const remedy =
+    'Use only terms that the contexts of the credential define, absolute ids, and a subject with a type.';
+  return new SigningError('SUBJECT_TERM_UNDEFINED', message, { cause, remedy });
+}
+
+interface SafeModeEvent {
+  code?: string;
+  message?: string;
+  details?: { property?: unknown; value?: unknown; type?: unknown };
+}
+
+/** jsonld wraps what the document loader threw, as `details.cause`. */
+function contextErrorIn(cause: unknown): SigningError | undefined {
+  if (!(cause instanceof Error) || !('details' in cause)) return undefined;
+  const { details } = cause as { details?: { cause?: unknown } };
+  return details?.cause instanceof SigningError ? details.cause : undefined;
+}
+
+/** jsonld's JsonLdError carries the event in `details.event`. */
+function safeModeEventOf(cause: unknown): SafeModeEvent | undefined {
+  if (!(cause instanceof Error) || !('details' in cause)) return undefined;
+  const { details } = cause as { details?: { event?: SafeModeEvent } };
+  return details?.event;
+}

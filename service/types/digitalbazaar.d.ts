@@ -1,0 +1,79 @@
+// The packages of Digital Bazaar come without types: these are the parts that the project uses.
+
+declare module '@digitalbazaar/credentials-context' {
+  export const contexts: Map<string, object>;
+}
+
+declare module '@digitalbazaar/data-integrity-context' {
+  export const contexts: Map<string, object>;
+}
+
+declare module '@digitalbazaar/multikey-context' {
+  export const contexts: Map<string, object>;
+  export const constants: { CONTEXT_URL: string };
+}
+
+declare module 'did-context' {
+  export const contexts: Map<string, object>;
+  export const constants: { DID_CONTEXT_URL: string };
+}
+
+declare module '@digitalbazaar/ecdsa-multikey' {
+  export interface ExportedKeyPair {
+    '@context'?: string;
+    id: string;
+    type: string;
+    controller: string;
+    publicKeyMultibase: string;
+    secretKeyMultibase?: string;
+  }
+  export interface Signer {
+    id: string;
+    algorithm: string;
+    sign(options: { data: Uint8Array }): Promise<Uint8Array>;
+  }
+  export interface KeyPair {
+    id: string;
+    controller: string;
+    signer(): Signer;
+    export(options: {
+      publicKey?: boolean;
+      secretKey?: boolean;
+      includeContext?: boolean;
+    }): Promise<ExportedKeyPair>;
+  }
+  export function generate(options: { id?: string; controller?: string; curve: 'P-256' }): Promise<KeyPair>;
+  export function from(key: ExportedKeyPair): Promise<KeyPair>;
+}
+
+declare module '@digitalbazaar/ecdsa-sd-2023-cryptosuite' {
+  export type Cryptosuite = object;
+  export function createSignCryptosuite(options?: { mandatoryPointers?: string[] }): Cryptosuite;
+  export function createDiscloseCryptosuite(options?: { selectivePointers?: string[] }): Cryptosuite;
+  export function createVerifyCryptosuite(): Cryptosuite;
+}
+
+declare module '@digitalbazaar/data-integrity' {
+  import type { Signer } from '@digitalbazaar/ecdsa-multikey';
+  import type { Cryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
+  export class DataIntegrityProof {
+    constructor(options: { signer?: Signer; date?: string; cryptosuite: Cryptosuite });
+  }
+}
+
+declare module 'jsonld-signatures' {
+  import type { DataIntegrityProof } from '@digitalbazaar/data-integrity';
+  interface Options {
+    suite: DataIntegrityProof;
+    purpose: object;
+    documentLoader: (url: string) => Promise<unknown>;
+  }
+  export interface VerificationResult {
+    verified: boolean;
+    error?: { errors?: Error[] } & Error;
+  }
+  export function sign<T>(document: object, options: Options): Promise<T>;
+  export function derive<T>(document: object, options: Options): Promise<T>;
+  export function verify(document: object, options: Options): Promise<VerificationResult>;
+  export const purposes: { AssertionProofPurpose: new () => object };
+}
