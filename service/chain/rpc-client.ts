@@ -1,0 +1,56 @@
+import { FetchRequest, JsonRpcProvider, Network as EthersNetwork, WebSocketProvider } from 'ethers';
+import { ChainError, ConfigurationError } from '../errors';
+import { printableUrl } from '../secrets';
+import { NETWORKS, type Network } from './networks';
+
+/** An ethers provider for one chain, over HTTP or WebSocket. */
+export type RpcClient = JsonRpcProvider | WebSocketProvider;
+
+const REQUEST_TIMEOUT_MS = 30_000;
+/** How often a receipt that is waited for is asked for. */
+const LOCAL_POLLING_INTERVAL_MS = 200;
+const POLLING_INTERVAL_MS = 2_000;
+
+/**
+ * Connects to a chain. ethers caches equal calls for 250 ms, which makes nonces and heads stale: the cache is off. Requests are not
+ * batched: one slow or refused call must not take others with it.
+ */
+export function createRpcClient(url: string, network: Network): RpcClient {
+  const chain = EthersNetwork.from(network.chainId);
+  const pollingInterval = network.local ? LOCAL_POLLING_INTERVAL_MS : POLLING_INTERVAL_MS;
+  const options = { cacheTimeout: -1, batchMaxCount: 1, staticNetwork: chain, pollingInterval };
+  if (/^wss?:/.test(url)) return new WebSocketProvider(url, chain, options);
+  const request = new FetchRequest(url);
+  request.timeout = REQUEST_TIMEOUT_MS;
+  return new JsonRpcProvider(request, chain, options);
+}
+
+/**
+ * Asks the node for its chain id, once it can be reached, and remembers a right answer.
+ *
+ * @throws ConfigurationError CHAIN_ID_MISMATCH when the node is of another chain than NET says: signing or reading there would
+ *   put documents on the wrong chain. ChainError RPC_UNREACHABLE (retryable) when nobody answers.
+ */
+export function createChainCheck(client: RpcClient, url: string, network: Network): () => Promise<void> {
+  let checked = false;
+  return async () => {
+    if (checked) return;
+    const chainId = await client.send('eth_chainId', []).then(Number, (cause: unknown) => {
+      throw new ChainError('RPC_UNREACHABLE', `The node at ${printableUrl(url)} does not answer.`, {
+        cause,
+        retryable: true,
+      });
+    });
+    if (chainId !== network.chainId) throw wrongChain(chainId, url, network);
+    checked = true;
+  };
+}
+
+function wrongChain(chainId: number, url: string, network: Network): ConfigurationError {
+  const actual = NETWORKS.find((known) => known.chainId === chainId);
+  const message =
+    `NET is ${network.name} (chain id ${network.chainId}), but the node at ${printableUrl(url)} is of ` +
+    `${actual ? `${actual.name} (chain id ${chainId})` : `chain id ${chainId}`}.`;
+  const remedy = `Set NET=${chainId}, or point RPC_URL at a node of ${network.name}.`;
+  return new ConfigurationError('CHAIN_ID_MISMATCH', `${message} ${remedy}`, { remedy });
+}

@@ -1,0 +1,115 @@
+import { Wallet, isError, type TransactionReceipt } from 'ethers';
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { ChainError, messageOf } from '../errors';
+import type { FeeSource, GasFees } from './gas-station';
+import { createNonceLane } from './nonce-lane';
+import type { RpcClient } from './rpc-client';
+
+/** The four arguments of the registry's `mint` (TradeTrustTokenMintable.mint). `remark` is 0x-prefixed hex. */
+export interface MintArguments {
+  beneficiary: string;
+  holder: string;
+  tokenId: bigint;
+  remark: string;
+}
+
+/** Mints tokens in one registry with one wallet. */
+export interface TokenMinter {
+  /** Simulates, sends and waits until mined. Resolves to the transaction's hash. */
+  mint(token: MintArguments): Promise<string>;
+}
+
+/** Why the simulation fails, by the contract's own error, in words that say what to do. */
+const REMEDIES: Record<string, string> = {
+  RemarkLengthExceeded: 'remarks may have at most 120 bytes in UTF-8.',
+  TokenExists: 'A token with this id exists already.',
+  EnforcedPause: 'The registry is paused: its admin must unpause it first.',
+  AccessControlUnauthorizedAccount:
+    'The wallet has no minter role in this registry: its admin must grant it.',
+  InvalidRegistry: 'TOKEN_REGISTRY_ADDRESS is not a registry that its title escrow factory can serve.',
+};
+
+/**
+ * Connects a wallet to a registry.
+ *
+ * @param readFees fees to attach; when the source fails, the node's own estimate is used and `warn` is told.
+ */
+export function createTokenMinter(options: {
+  client: RpcClient;
+  privateKey: string;
+  registryAddress: string;
+  readFees: FeeSource;
+  warn: (message: string, cause: unknown) => void;
+}): TokenMinter {
+  const { client, registryAddress, readFees, warn } = options;
+  const wallet = new Wallet(options.privateKey, client);
+  const registry = TradeTrustTokenStandard__factory.connect(registryAddress, wallet);
+  const lane = createNonceLane(wallet, client);
+
+  async function simulate({ beneficiary, holder, tokenId, remark }: MintArguments): Promise<void> {
+    try {
+      await registry.mint.staticCall(beneficiary, holder, tokenId, remark);
+    } catch (cause) {
+      throw simulationFailed(cause);
+    }
+  }
+
+  async function fees(): Promise<GasFees | { gasPrice?: bigint }> {
+    const fromStation = await readFees().catch((cause: unknown) => {
+      warn("The gas station does not answer: the node's own estimate is used", cause);
+      return undefined;
+    });
+    if (fromStation) return fromStation;
+    const { gasPrice, maxFeePerGas, maxPriorityFeePerGas } = await client.getFeeData();
+    if (maxFeePerGas === null || maxPriorityFeePerGas === null)
+      return { ...(gasPrice !== null && { gasPrice }) };
+    return { maxFeePerGas, maxPriorityFeePerGas };
+  }
+
+  async function send({
+    beneficiary,
+    holder,
+    tokenId,
+    remark,
+  }: MintArguments): Promise<TransactionReceipt | null> {
+    const [call, gasLimit, attachedFees, { chainId }] = await Promise.all([
+      registry.mint.populateTransaction(beneficiary, holder, tokenId, remark),
+      registry.mint.estimateGas(beneficiary, holder, tokenId, remark),
+      fees(),
+      client.getNetwork(),
+    ]);
+    const response = await lane.submit({ ...call, chainId, gasLimit, ...attachedFees });
+    return await response.wait();
+  }
+
+  return {
+    async mint(token) {
+      await simulate(token);
+      const receipt = await send(token).catch((cause: unknown) => {
+        if (cause instanceof ChainError) throw cause;
+        throw new ChainError('MINT_NOT_CONFIRMED', `The mint was not confirmed: ${messageOf(cause)}`, {
+          cause,
+        });
+      });
+      if (!receipt)
+        throw new ChainError('MINT_NOT_CONFIRMED', 'The mint has no receipt.', { retryable: true });
+      return receipt.hash;
+    },
+  };
+}
+
+/** The document, POST /create, step 8: the message is "Failed to mint token"; the contract's reason follows as cause and remedy. */
+function simulationFailed(cause: unknown): ChainError {
+  const revert = isError(cause, 'CALL_EXCEPTION') ? cause.revert?.name : undefined;
+  const remedy = (revert && REMEDIES[revert]) ?? explain(cause);
+  return new ChainError('MINT_SIMULATION_FAILED', `Failed to mint token${revert ? ` (${revert})` : ''}`, {
+    cause,
+    retryable: !isError(cause, 'CALL_EXCEPTION'),
+    ...(remedy !== undefined && { remedy }),
+  });
+}
+
+function explain(cause: unknown): string | undefined {
+  if (isError(cause, 'BAD_DATA')) return 'There is no registry at TOKEN_REGISTRY_ADDRESS on this chain.';
+  return isError(cause, 'CALL_EXCEPTION') ? cause.shortMessage : undefined;
+}

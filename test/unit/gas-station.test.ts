@@ -1,0 +1,49 @@
+import type { RequestListener } from 'node:http';
+import { expect } from 'chai';
+import { createGasStation, feesOf, type GasFees } from '../../service/chain/gas-station';
+import { listen } from '../../service/http/server';
+
+describe('gas station', () => {
+  it('turns decimals of gwei into exact wei', () => {
+    expect(feesOf({ standard: { maxFee: 30.000000001, maxPriorityFee: 0.1 } })).to.deep.equal({
+      maxFeePerGas: 30_000_000_001n,
+      maxPriorityFeePerGas: 100_000_000n,
+    });
+  });
+
+  it('gives 0 for what the answer does not have', () => {
+    const none = { maxFeePerGas: 0n, maxPriorityFeePerGas: 0n };
+    expect(feesOf({})).to.deep.equal(none);
+    expect(feesOf({ standard: {} })).to.deep.equal(none);
+  });
+
+  async function ask(handler: RequestListener): Promise<GasFees | undefined> {
+    const server = await listen(handler, '127.0.0.1', 0);
+    try {
+      return await createGasStation(server.url)();
+    } finally {
+      await server.close();
+    }
+  }
+
+  it('is asked over HTTP', async () => {
+    const fees = await ask((_request, response) => {
+      response.end(JSON.stringify({ standard: { maxFee: 31.5, maxPriorityFee: 30 } }));
+    });
+    expect(fees).to.deep.equal({ maxFeePerGas: 31_500_000_000n, maxPriorityFeePerGas: 30_000_000_000n });
+  });
+
+  it('rejects when it answers nonsense or an error, so that the caller can use the node instead', async () => {
+    for (const [status, text] of [
+      [500, '{}'],
+      [200, '<html>'],
+      [200, '{"standard":{"maxFee":"a lot"}}'],
+    ] as const) {
+      const failure = await ask((_request, response) => response.writeHead(status).end(text)).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      expect(failure, text).to.be.instanceOf(Error);
+    }
+  });
+});
