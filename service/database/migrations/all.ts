@@ -1,0 +1,7 @@
+import type { Migration } from 'kysely';
+import { outbox } from './0001-outbox';
+
+/** Every migration by number. A migration that has been released is never changed: append another. */
+export const migrations: Record<string, Migration> = {
+  '0001-outbox': outbox,
+};

@@ -1,0 +1,68 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Kysely, Migrator, SqliteDialect } from 'kysely';
+import Sqlite from 'libsql';
+import { ConfigurationError, ServiceError, codeOf, messageOf } from '../errors';
+import { migrations } from './migrations/all';
+import type { Schema } from './schema';
+
+/** An open database. */
+export interface Database {
+  db: Kysely<Schema>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the embedded database in `folder`, making it if there is none. Write-ahead log with `synchronous=FULL`: what is committed
+ * survives a crash of the process and of the machine.
+ *
+ * @throws ConfigurationError DATA_DIR_IN_USE when another process has it open.
+ */
+export async function openSqlite(folder: string): Promise<Database> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const release = lock(folder);
+  try {
+    const file = new Sqlite(join(folder, 'state.sqlite'));
+    file.pragma('journal_mode = WAL');
+    file.pragma('synchronous = FULL');
+    const db = new Kysely<Schema>({ dialect: new SqliteDialect({ database: file }) });
+    await migrate(db);
+    return {
+      db,
+      async close() {
+        await db.destroy();
+        release();
+      },
+    };
+  } catch (cause) {
+    release();
+    throw cause;
+  }
+}
+
+/**
+ * Two services on one database would both deliver. The lock is SQLite's own, on a file of its own: the operating system
+ * takes it back when the process dies, however it dies, and readers of the state are not kept out.
+ */
+function lock(folder: string): () => void {
+  const file = new Sqlite(join(folder, 'service.lock'));
+  try {
+    file.exec('BEGIN EXCLUSIVE');
+  } catch (cause) {
+    file.close();
+    if (!codeOf(cause)?.startsWith('SQLITE_BUSY')) throw cause;
+    const remedy = 'Stop the other process, or give this one a DATA_DIR of its own.';
+    const message = `${folder} is in use by another running service. ${remedy}`;
+    throw new ConfigurationError('DATA_DIR_IN_USE', message, { cause, remedy });
+  }
+  return () => file.close();
+}
+
+async function migrate(db: Kysely<Schema>): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  const { error } = await migrator.migrateToLatest();
+  if (error === undefined) return;
+  throw new ServiceError('MIGRATION_FAILED', `The database cannot be migrated: ${messageOf(error)}`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,88 @@
+import type { Kysely } from 'kysely';
+import type { Schema } from '../database/schema';
+
+/** An event that this process alone may deliver until its lease ends. */
+export interface ClaimedDelivery {
+  stream: string;
+  position: number;
+  lease: string;
+  /** 1 for the first attempt. */
+  attempt: number;
+  eventId: string;
+  type: string;
+  /** The bytes to send. */
+  body: string;
+}
+
+/**
+ * Claims the due heads of up to `limit` streams. One statement, on an index of the streams that have something to do: its cost
+ * does not grow with the backlog behind the heads. A claim that is never settled falls due again when the lease ends.
+ */
+export async function claimDeliveries(
+  db: Kysely<Schema>,
+  claim: { feed: string; lease: string; limit: number; now: number; leaseMs: number },
+): Promise<ClaimedDelivery[]> {
+  const { feed, lease, limit, now, leaseMs } = claim;
+  const claimed = await db
+    .updateTable('streams')
+    .set((eb) => ({ lease, next_attempt_at: now + leaseMs, attempts: eb('attempts', '+', 1) }))
+    .where('stream', 'in', (eb) =>
+      eb
+        .selectFrom('streams')
+        .select('stream')
+        .where('feed', '=', feed)
+        .where('next_attempt_at', '<=', now)
+        .orderBy('next_attempt_at')
+        .limit(limit),
+    )
+    .returning('stream')
+    .execute();
+  if (claimed.length === 0) return [];
+  return db
+    .selectFrom('streams')
+    .innerJoin('deliveries', (join) =>
+      join
+        .onRef('deliveries.stream', '=', 'streams.stream')
+        .onRef('deliveries.position', '=', 'streams.head'),
+    )
+    .innerJoin('events', (join) =>
+      join.onRef('events.feed', '=', 'deliveries.feed').onRef('events.event_id', '=', 'deliveries.event_id'),
+    )
+    .select([
+      'streams.stream',
+      'deliveries.position',
+      'streams.attempts as attempt',
+      'events.event_id as eventId',
+      'events.type',
+      'events.body',
+    ])
+    .where('streams.lease', '=', lease)
+    .where(
+      'streams.stream',
+      'in',
+      claimed.map(({ stream }) => stream),
+    )
+    .execute()
+    .then((rows) => rows.map((row) => ({ ...row, lease })));
+}
+
+/** When the next stream of a feed falls due, or undefined if nothing waits. */
+export async function nextDueAt(db: Kysely<Schema>, feed: string): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('streams')
+    .select((eb) => eb.fn.min('next_attempt_at').as('dueAt'))
+    .where('feed', '=', feed)
+    .where('next_attempt_at', 'is not', null)
+    .executeTakeFirst();
+  return row?.dueAt ?? undefined;
+}
+
+/** Gives back what a process that died had claimed. Only for the one process that owns the database. */
+export async function releaseLeases(db: Kysely<Schema>, feed: string, now: number): Promise<void> {
+  await db
+    .updateTable('streams')
+    .set({ lease: null, next_attempt_at: now })
+    .where('feed', '=', feed)
+    .where('lease', 'is not', null)
+    .execute();
+}

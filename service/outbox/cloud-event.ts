@@ -1,0 +1,66 @@
+import { v5 as uuidV5 } from 'uuid';
+import type { EventTypeSuffix, RegistryEvent } from './registry-event';
+
+/** Prefix of every event type (the document, "Event types"). */
+const TYPE_PREFIX = 'com.service.etr.';
+
+/** Namespace of the event ids. Changing it would announce every event again under another id. */
+const EVENT_ID_NAMESPACE = 'ef6a20b8-0d2d-46c0-ab17-9ff867596923';
+
+/** A registry of one chain, as events name it. */
+export interface RegistryIdentity {
+  chainKey: string;
+  chainId: number;
+  /** Lower case. */
+  registryAddress: string;
+}
+
+/** The body of a delivery (CloudEvents 1.0; the tables "Body" and "data fields" of the document). */
+export interface CloudEvent {
+  specversion: '1.0';
+  id: string;
+  source: string;
+  type: `${typeof TYPE_PREFIX}${EventTypeSuffix}`;
+  datacontenttype: 'application/json';
+  time: string;
+  subject: string;
+  data: {
+    chainKey: string;
+    chainId: number;
+    registryAddress: string;
+    tokenId: string;
+    tokenIdHex?: string;
+    blockNumber: number;
+    transactionHash: string;
+    logIndex: number;
+    payload: Record<string, string | boolean>;
+  };
+}
+
+/** The same on every attempt, restart and replica: UUID v5 of chain, transaction and log (DESIGN section 4). */
+export function eventIdOf(chainId: number, transactionHash: string, logIndex: number): string {
+  return uuidV5(`${chainId}:${transactionHash}:${logIndex}`, EVENT_ID_NAMESPACE);
+}
+
+/** Builds the CloudEvent of one registry event. */
+export function toCloudEvent(event: RegistryEvent, registry: RegistryIdentity): CloudEvent {
+  const { tokenId, blockNumber, transactionHash, logIndex, payload } = event;
+  return {
+    specversion: '1.0',
+    id: eventIdOf(registry.chainId, transactionHash, logIndex),
+    source: `urn:service:${registry.chainId}:${registry.registryAddress}`,
+    type: `${TYPE_PREFIX}${event.type}`,
+    datacontenttype: 'application/json',
+    time: new Date(event.blockTimestamp * 1000).toISOString(),
+    subject: tokenId === undefined ? registry.registryAddress : tokenId.toString(),
+    data: {
+      ...registry,
+      tokenId: (tokenId ?? 0n).toString(),
+      ...(tokenId !== undefined && { tokenIdHex: tokenId.toString(16).padStart(64, '0') }),
+      blockNumber,
+      transactionHash,
+      logIndex,
+      payload,
+    },
+  };
+}
