@@ -1,0 +1,145 @@
+import { ZeroAddress, type Log, type LogDescription } from 'ethers';
+import type { EventTypeSuffix } from '../outbox/registry-event';
+import { titleEscrowAddress, type RegistryContracts } from './genuine-emitter';
+import { escrowInterface, factoryInterface, registryInterface } from './registry-topics';
+
+/** What a log says, before it is put together with its block. */
+export interface DecodedLog {
+  type: EventTypeSuffix;
+  tokenId: bigint | undefined;
+  payload: Record<string, string | boolean>;
+  log: Log;
+}
+
+type Payload = DecodedLog['payload'];
+
+/** Where burned tokens go (TradeTrustTokenBurnable, BURN_ADDRESS). */
+const BURN_ADDRESS = '0x000000000000000000000000000000000000dead';
+
+/**
+ * Decodes one log of the registry, its factory or one of its title escrows. Undefined for everything that is not an event of the
+ * document's table, or whose emitter is not genuine.
+ */
+export function decodeLog(log: Log, contracts: RegistryContracts): DecodedLog | undefined {
+  const emitter = log.address.toLowerCase();
+  if (emitter === contracts.registry) return decodeRegistryLog(log, contracts);
+  if (emitter === contracts.titleEscrowFactory) return decodeFactoryLog(log, contracts);
+  return decodeEscrowLog(log, emitter, contracts);
+}
+
+function decodeRegistryLog(log: Log, contracts: RegistryContracts): DecodedLog | undefined {
+  const parsed = parse(registryInterface, log);
+  switch (parsed?.name) {
+    case 'Transfer':
+      return decodeTransfer(log, parsed, contracts);
+    case 'PauseWithRemark':
+    case 'UnpauseWithRemark': {
+      const type = parsed.name === 'PauseWithRemark' ? 'registry_paused' : 'registry_unpaused';
+      return { type, tokenId: undefined, payload: fields(parsed, ['account', 'remark']), log };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** The four meanings of the registry's `Transfer`. The owner, holder and remark of a mint are in another log: see `completeMints`. */
+function decodeTransfer(
+  log: Log,
+  parsed: LogDescription,
+  contracts: RegistryContracts,
+): DecodedLog | undefined {
+  const { from, to } = fields(parsed, ['from', 'to']) as { from: string; to: string };
+  const tokenId = parsed.args.getValue('tokenId') as bigint;
+  const token = { tokenId: tokenId.toString() };
+  const decoded = (type: EventTypeSuffix, payload: Payload): DecodedLog => ({ type, tokenId, payload, log });
+  if (from === ZeroAddress) return decoded('minted', { ...token, escrowAddress: to });
+  if (to === BURN_ADDRESS) return decoded('burned', token);
+  if (to === contracts.registry) return decoded('surrendered', { ...token, escrowAddress: from });
+  if (from === contracts.registry) return decoded('restored', { ...token, escrowAddress: to });
+  return undefined;
+}
+
+/** The factory serves every registry of its chain: only escrows of ours count. */
+function decodeFactoryLog(log: Log, contracts: RegistryContracts): DecodedLog | undefined {
+  const parsed = parse(factoryInterface, log);
+  if (parsed?.name !== 'TitleEscrowCreated') return undefined;
+  const { tokenRegistry, titleEscrow } = fields(parsed, ['tokenRegistry', 'titleEscrow']);
+  if (tokenRegistry !== contracts.registry || titleEscrow === undefined) return undefined;
+  const tokenId = parsed.args.getValue('tokenId') as bigint;
+  return { type: 'escrow_created', tokenId, payload: { escrowAddress: titleEscrow }, log };
+}
+
+const ESCROW_EVENTS: Record<string, { type: EventTypeSuffix; payload: string[] }> = {
+  TokenReceived: { type: 'token_received', payload: ['beneficiary', 'holder', 'isMinting', 'remark'] },
+  Nomination: { type: 'nomination', payload: ['prevNominee', 'nominee', 'remark'] },
+  BeneficiaryTransfer: {
+    type: 'beneficiary_transfer',
+    payload: ['fromBeneficiary', 'toBeneficiary', 'remark'],
+  },
+  HolderTransfer: { type: 'holder_transfer', payload: ['fromHolder', 'toHolder', 'remark'] },
+  ReturnToIssuer: { type: 'return_to_issuer', payload: ['caller', 'remark'] },
+  Shred: { type: 'shred', payload: ['remark'] },
+  RejectTransferBeneficiary: {
+    type: 'reject_transfer_beneficiary',
+    payload: ['fromBeneficiary', 'toBeneficiary', 'remark'],
+  },
+  RejectTransferHolder: { type: 'reject_transfer_holder', payload: ['fromHolder', 'toHolder', 'remark'] },
+  RejectTransferOwners: {
+    type: 'reject_transfer_owners',
+    payload: ['fromBeneficiary', 'toBeneficiary', 'fromHolder', 'toHolder', 'remark'],
+  },
+};
+
+function decodeEscrowLog(log: Log, emitter: string, contracts: RegistryContracts): DecodedLog | undefined {
+  const parsed = parse(escrowInterface, log);
+  const event = parsed && ESCROW_EVENTS[parsed.name];
+  if (!event) return undefined;
+  const tokenId = parsed.args.getValue('tokenId') as bigint;
+  if (fields(parsed, ['registry']).registry !== contracts.registry) return undefined;
+  if (titleEscrowAddress(contracts, tokenId) !== emitter) return undefined;
+  const payload = fields(parsed, event.payload);
+  if (event.type === 'token_received')
+    return { ...event, tokenId, payload: { escrowAddress: emitter, ...payload }, log };
+  return { ...event, tokenId, payload, log };
+}
+
+/**
+ * Adds owner, holder and remark to each mint: the registry's `Transfer` has none of them, the `TokenReceived` of the same token
+ * later in the same transaction has all three.
+ */
+export function completeMints(decoded: readonly DecodedLog[]): DecodedLog[] {
+  const received = new Map<string, Payload>();
+  for (const event of decoded) {
+    if (event.type === 'token_received' && event.payload.isMinting)
+      received.set(mintKey(event), event.payload);
+  }
+  return decoded.map((event) => {
+    const mint = event.type === 'minted' ? received.get(mintKey(event)) : undefined;
+    if (!mint) return event;
+    const { tokenId = '', escrowAddress = '' } = event.payload;
+    const { beneficiary: owner = '', holder = '', remark = '' } = mint;
+    return { ...event, payload: { tokenId, owner, holder, escrowAddress, remark } };
+  });
+}
+
+function mintKey({ log, tokenId }: DecodedLog): string {
+  return `${log.transactionHash}:${tokenId}`;
+}
+
+/** A forged log may not decode at all: it is not ours then. */
+function parse(contract: { parseLog(log: Log): LogDescription | null }, log: Log): LogDescription | null {
+  try {
+    return contract.parseLog(log);
+  } catch {
+    return null;
+  }
+}
+
+/** Arguments by name; addresses and hex in lower case. */
+function fields(parsed: LogDescription, names: string[]): Payload {
+  const values = names.map((name): [string, string | boolean] => {
+    const value: unknown = parsed.args.getValue(name);
+    return [name, typeof value === 'string' ? value.toLowerCase() : Boolean(value)];
+  });
+  return Object.fromEntries(values);
+}

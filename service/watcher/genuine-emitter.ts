@@ -1,0 +1,22 @@
+import { getCreate2Address, keccak256, solidityPackedKeccak256 } from 'ethers';
+
+/** The contracts of one registry. Addresses in lower case. */
+export interface RegistryContracts {
+  registry: string;
+  titleEscrowFactory: string;
+  /** The contract that title escrows are clones of: the factory's `implementation()`. */
+  titleEscrowImplementation: string;
+}
+
+/** OpenZeppelin's Clones.cloneDeterministic deploys this, with the implementation's address between the two halves (EIP-1167). */
+const CLONE_INIT_CODE = ['0x3d602d80600a3d3981f3363d3d373d3d3d363d73', '5af43d82803e903d91602b57fd5bf3'];
+
+/**
+ * The address of a token's title escrow, computed: CREATE2 of (registry, tokenId) by the factory (TitleEscrowFactory.create).
+ * A contract at any other address may emit the same events naming our registry; they mean nothing.
+ */
+export function titleEscrowAddress(contracts: RegistryContracts, tokenId: bigint): string {
+  const salt = solidityPackedKeccak256(['address', 'uint256'], [contracts.registry, tokenId]);
+  const initCode = CLONE_INIT_CODE.join(contracts.titleEscrowImplementation.slice(2));
+  return getCreate2Address(contracts.titleEscrowFactory, salt, keccak256(initCode)).toLowerCase();
+}
