@@ -1,0 +1,63 @@
+import type { KeyObject } from 'node:crypto';
+import { Agent, request } from 'undici';
+import { messageOf } from '../errors';
+import { SIGNATURE_HEADER, signatureOf } from './signature';
+
+/** What the receiver answered, or why there was no answer. */
+export type PostResult =
+  { status: number; retryAfter: string | undefined } | { status: undefined; failure: string };
+
+/** Sends one body to the webhook. Never rejects. */
+export interface WebhookClient {
+  post(body: string): Promise<PostResult>;
+  close(): Promise<void>;
+}
+
+const USER_AGENT = 'transferable-document-service';
+/** Of an answer only its status counts; more than this of its body is not even read. */
+const MOST_ANSWER_BYTES = 64 * 1024;
+
+/** A client that keeps its connections open between deliveries and gives up after `timeoutMs`. Redirects are not followed. */
+export function createWebhookClient(options: {
+  url: string;
+  signingKey: KeyObject;
+  timeoutMs: number;
+  connections: number;
+}): WebhookClient {
+  const agent = new Agent({ connections: options.connections, connect: { timeout: options.timeoutMs } });
+  return {
+    async post(text) {
+      const body = Buffer.from(text, 'utf8');
+      try {
+        const answer = await request(options.url, {
+          dispatcher: agent,
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            'user-agent': USER_AGENT,
+            [SIGNATURE_HEADER]: signatureOf(body, options.signingKey),
+          },
+          body,
+          signal: AbortSignal.timeout(options.timeoutMs),
+        });
+        await answer.body.dump({ limit: MOST_ANSWER_BYTES });
+        return { status: answer.statusCode, retryAfter: firstOf(answer.headers['retry-after']) };
+      } catch (cause) {
+        return { status: undefined, failure: failureOf(cause, options.timeoutMs) };
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function firstOf(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}
+
+function failureOf(cause: unknown, timeoutMs: number): string {
+  if (cause instanceof Error && cause.name === 'TimeoutError')
+    return `no complete answer within ${timeoutMs} ms`;
+  // A refused connection to a name with several addresses is an AggregateError without a message.
+  if (cause instanceof AggregateError) return cause.errors.map(messageOf).join('; ');
+  return messageOf(cause);
+}
