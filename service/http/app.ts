@@ -1,0 +1,54 @@
+import { Router } from '@koa/router';
+import Koa from 'koa';
+import type { IssueDocument } from '../issuance/issue-document';
+import type { Logger } from '../logger';
+import { requireApiKey } from './middleware/api-key';
+import { cors } from './middleware/cors';
+import { errors } from './middleware/errors';
+import { jsonBody, type JsonBodyState } from './middleware/json-body';
+import { requestLog, type RequestState } from './middleware/request-log';
+import { unanswered } from './middleware/unanswered';
+import { context } from './routes/context';
+import { createDocument } from './routes/create-document';
+import { didDocument } from './routes/did-document';
+
+/** What the HTTP API needs. */
+export interface HttpAppOptions {
+  issueDocument: IssueDocument;
+  didDocumentPath: string;
+  apiKey: string | undefined;
+  development: boolean;
+  logger: Logger;
+  mask: (text: string) => string;
+  newId: () => string;
+}
+
+const GREETING = 'Transferable Document Creator Service\n';
+const BILL_OF_LADING_CONTEXT = 'bill-of-lading-v1.json';
+
+/** The creator service's HTTP API: the endpoints of the document, and what DESIGN section 5 adds. */
+export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
+  const router = new Router<RequestState & JsonBodyState>();
+  router.get('/', (ctx) => {
+    ctx.body = GREETING;
+  });
+  router.get('/.well-known/did.json', didDocument(options.didDocumentPath));
+  router.get(`/contexts/${BILL_OF_LADING_CONTEXT}`, context(BILL_OF_LADING_CONTEXT));
+  router.post(
+    '/create/:documentId',
+    requireApiKey(options.apiKey),
+    jsonBody,
+    createDocument(options.issueDocument),
+  );
+
+  const app = new Koa<RequestState>();
+  app.use(requestLog(options.logger, options.newId));
+  app.use(cors);
+  app.use(errors(options));
+  app.use(unanswered);
+  app.use(router.routes());
+  app.use(router.allowedMethods());
+  // What cannot be answered any more (a caller that went away) ends up here.
+  app.on('error', (error) => options.logger.warn({ error: error as unknown }, 'response failed'));
+  return app;
+}

@@ -1,0 +1,23 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Middleware } from 'koa';
+import { HttpError } from './errors';
+
+/** Asks for `Authorization: Bearer <API_KEY>` when a key is configured. Compares in constant time. */
+export function requireApiKey(apiKey: string | undefined): Middleware {
+  return async (ctx, next) => {
+    if (apiKey !== undefined && !sameText(ctx.get('Authorization'), `Bearer ${apiKey}`)) {
+      ctx.set('WWW-Authenticate', 'Bearer');
+      const message = 'This endpoint needs the header Authorization: Bearer <API_KEY>.';
+      throw new HttpError(401, 'API_KEY_WRONG', message);
+    }
+    await next();
+  };
+}
+
+function sameText(left: string, right: string): boolean {
+  return timingSafeEqual(sha256(left), sha256(right));
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

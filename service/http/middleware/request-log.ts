@@ -1,0 +1,24 @@
+import type { Middleware } from 'koa';
+import type { Logger } from '../../logger';
+
+/** An id from the caller is kept if it cannot disturb a log line or a header. */
+const ACCEPTABLE_REQUEST_ID = /^[\w.:-]{1,128}$/;
+
+/** What the middleware leaves for those that come after it. */
+export interface RequestState {
+  log: Logger;
+}
+
+/** Gives every request an id, in `X-Request-Id` and in each of its log lines, and logs one line when it is answered. */
+export function requestLog(logger: Logger, newId: () => string): Middleware<RequestState> {
+  return async (ctx, next) => {
+    const sent = ctx.get('X-Request-Id');
+    const requestId = ACCEPTABLE_REQUEST_ID.test(sent) ? sent : newId();
+    ctx.set('X-Request-Id', requestId);
+    ctx.state.log = logger.child({ requestId });
+    const start = performance.now();
+    await next();
+    const ms = Math.round(performance.now() - start);
+    ctx.state.log.info({ method: ctx.method, path: ctx.path, status: ctx.status, ms }, 'request');
+  };
+}

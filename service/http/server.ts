@@ -1,0 +1,48 @@
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { ConfigurationError, codeOf, messageOf } from '../errors';
+
+/** A listening HTTP server. */
+export interface HttpServer {
+  /** Base address, with the port that was really taken. */
+  url: string;
+  /** Stops accepting, lets requests under way finish, and resolves when the last is answered. */
+  close(): Promise<void>;
+}
+
+const CLOSE_IDLE_EVERY_MS = 50;
+
+/** Starts a server on `host`; port 0 takes a free one. */
+export async function listen(handler: RequestListener, host: string, port: number): Promise<HttpServer> {
+  const server = createServer(handler);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause) => reject(cannotListen(cause, host, port)));
+    server.listen(port, host, resolve);
+  });
+  const { port: actualPort } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${actualPort}`,
+    close: () =>
+      new Promise((resolve, reject) => {
+        // A connection whose last request is answered meanwhile is kept open by its client: it must not delay the end.
+        const closeIdle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
+        server.close((error) => {
+          clearInterval(closeIdle);
+          if (error) reject(error);
+          else resolve();
+        });
+      }),
+  };
+}
+
+function cannotListen(cause: Error, host: string, port: number): Error {
+  if (codeOf(cause) === 'EADDRINUSE') {
+    const remedy = 'Stop what listens there, or set PORT to another.';
+    return new ConfigurationError('PORT_TAKEN', `Port ${port} of ${host} is taken. ${remedy}`, {
+      cause,
+      remedy,
+    });
+  }
+  const message = `Cannot listen on ${host}:${port}: ${messageOf(cause)}`;
+  return new ConfigurationError('CANNOT_LISTEN', message, { cause, remedy: 'Check HOST and PORT.' });
+}

@@ -1,0 +1,55 @@
+import { startApp } from './app';
+import { loadConfig, type Config } from './config';
+import { ServiceError, messageOf } from './errors';
+import { createLogger, type Logger } from './logger';
+import { secretMasker } from './secrets';
+
+/** What is in flight when a signal comes has this long to finish. */
+const STOP_WITHIN_MS = 10_000;
+
+async function main(): Promise<void> {
+  const config = readConfig();
+  const mask = secretMasker(config.secrets);
+  const logger = createLogger({ level: config.logLevel, mask });
+  for (const warning of config.warnings) logger.warn(warning);
+  const app = await startApp(config, logger).catch((error: unknown) => {
+    fail(
+      mask(messageOf(error)),
+      error instanceof ServiceError ? undefined : mask(String((error as Error).stack)),
+    );
+  });
+  logger.info(
+    { url: app.url, network: config.network.name, registry: config.tokenRegistryAddress },
+    'listening',
+  );
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => void stop(signal, () => app.stop(), logger));
+  }
+}
+
+function readConfig(): Config {
+  try {
+    return loadConfig();
+  } catch (error) {
+    fail(messageOf(error));
+  }
+}
+
+async function stop(signal: string, stopApp: () => Promise<void>, logger: Logger): Promise<void> {
+  logger.info({ signal }, 'stopping');
+  setTimeout(() => {
+    logger.warn('not everything finished in time: what was not delivered will be after the next start');
+    process.exit(0);
+  }, STOP_WITHIN_MS).unref();
+  await stopApp();
+  logger.info('stopped');
+  process.exit(0);
+}
+
+/** A service that cannot start says why in plain words: somebody is looking at the terminal. */
+function fail(message: string, stack?: string): never {
+  process.stderr.write(`The service cannot start.\n${message}\n${stack ? `${stack}\n` : ''}`);
+  process.exit(1);
+}
+
+void main();
