@@ -1,0 +1,109 @@
+import type { KeyObject } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Koa, { type Context } from 'koa';
+import { EventStore } from './event-store';
+import { readRawBody } from './raw-body';
+import { parseEvent, type ReceivedEvent } from './received-event';
+import { SIGNATURE_HEADER, verifySignature } from './verify-signature';
+
+/** Time a sender has to get its request through, and a request under way when the receiver closes to finish. */
+const REQUEST_TIMEOUT_MS = 30_000;
+const CLOSE_TIMEOUT_MS = 5_000;
+
+/** What a receiver needs to know. */
+export interface ReceiverOptions {
+  /** The sender's Ed25519 key. */
+  publicKey: KeyObject;
+  store: Pick<EventStore, 'add'>;
+  /** Called once for each event, when it is stored and before the sender is told so. Must be quick. */
+  onEvent: (event: ReceivedEvent) => void;
+  /** Called for every delivery that is not answered with 200. */
+  onProblem?: (problem: { status: number; reason: string }) => void;
+}
+
+/** A receiver that is listening. */
+export interface RunningReceiver {
+  url: string;
+  /** Lets requests under way finish, then frees the port and the file. */
+  close: () => Promise<void>;
+}
+
+/** The receiver as a Koa application, answering on every path. */
+export function createReceiver(options: ReceiverOptions): Koa {
+  const app = new Koa();
+  const answer = (ctx: Context, status: number, text: string, cause?: unknown): void => {
+    ctx.status = status;
+    ctx.body = text;
+    if (status === 200) return;
+    const reason = cause instanceof Error ? `${text}: ${cause.message}` : text;
+    options.onProblem?.({ status, reason });
+  };
+
+  app.use(async (ctx) => {
+    if (ctx.method !== 'POST') {
+      ctx.set('Allow', 'POST');
+      return answer(ctx, 405, 'Method not allowed');
+    }
+    try {
+      const body = await readRawBody(ctx.req);
+      if (!body) return answer(ctx, 413, 'Body too large');
+      // Nothing of the body is looked at before this: until it verifies, it may come from anybody.
+      if (!verifySignature(ctx.req.headers[SIGNATURE_HEADER], body, options.publicKey)) {
+        return answer(ctx, 401, 'Invalid signature');
+      }
+      const event = parseEvent(body);
+      if (!event) return answer(ctx, 400, 'Not a registry event');
+      // A duplicate is a success to the sender: it did not hear our first answer.
+      if ((await options.store.add(event)) === 'stored') options.onEvent(event);
+      answer(ctx, 200, 'OK');
+    } catch (cause) {
+      answer(ctx, 500, 'Not stored, send again', cause);
+    }
+  });
+  return app;
+}
+
+/** Opens the store, listens (port 0 for any free one), and gives the address. */
+export async function startReceiver(
+  options: Omit<ReceiverOptions, 'store'> & { eventsFile: string; host: string; port: number },
+): Promise<RunningReceiver> {
+  const { eventsFile, host, port, ...rest } = options;
+  const store = await EventStore.open(eventsFile);
+  const handle = createReceiver({ ...rest, store }).callback();
+  const server = createServer((request, response) => void handle(request, response));
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  try {
+    await listen(server, host, port);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  const address = server.address() as AddressInfo;
+  const printedHost = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  return {
+    url: `http://${printedHost}:${address.port}`,
+    close: async () => {
+      await closeServer(server);
+      await store.close();
+    },
+  };
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const patience = setTimeout(() => server.closeAllConnections(), CLOSE_TIMEOUT_MS);
+    server.close((error) => {
+      clearTimeout(patience);
+      if (error) reject(error);
+      else resolve();
+    });
+  });
+}

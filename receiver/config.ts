@@ -1,0 +1,68 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+
+/** A setting is missing or wrong. The message names it and says what to do. */
+export class SettingError extends Error {}
+
+/** The receiver's settings, read and checked. */
+export interface ReceiverConfig {
+  host: string;
+  port: number;
+  publicKey: KeyObject;
+  eventsFile: string;
+}
+
+const KEY_SETTING = 'WEBHOOK_PUBLIC_KEY_FILE';
+const KEY_REMEDY =
+  'Run `npx hardhat signing-key` where the service runs, and copy the webhook-public-key.pem that it writes.';
+
+/**
+ * Reads the environment; nothing else in this folder does. Paths are relative to the working directory.
+ *
+ * @throws SettingError
+ */
+export function readReceiverConfig(environment: NodeJS.ProcessEnv = process.env): ReceiverConfig {
+  const setting = (name: string, fallback: string): string => environment[name]?.trim() || fallback;
+  return {
+    host: setting('RECEIVER_HOST', '127.0.0.1'),
+    port: readPort(setting('RECEIVER_PORT', '4000')),
+    publicKey: readPublicKey(setting(KEY_SETTING, 'webhook-public-key.pem')),
+    eventsFile: setting('RECEIVER_EVENTS_FILE', '.data/received-events.jsonl'),
+  };
+}
+
+function readPort(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : NaN;
+  if (port <= 65_535) return port;
+  throw new SettingError(`RECEIVER_PORT is "${text}". Set it to a number from 0 (any free port) to 65535.`);
+}
+
+function readPublicKey(path: string): KeyObject {
+  const pem = readKeyFile(path);
+  // Node.js would take the public half out of it. But a subscriber that holds the private key can forge events.
+  if (pem.includes('PRIVATE KEY'))
+    throw keyError(path, 'holds a private key, which must stay with the service');
+  const key = parsePublicKey(pem);
+  if (key?.asymmetricKeyType !== 'ed25519') throw keyError(path, 'is not an Ed25519 public key in PEM form');
+  return key;
+}
+
+function readKeyFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw keyError(path, 'cannot be read', cause);
+  }
+}
+
+function parsePublicKey(pem: string): KeyObject | undefined {
+  try {
+    return createPublicKey(pem);
+  } catch {
+    return undefined;
+  }
+}
+
+function keyError(path: string, problem: string, cause?: unknown): SettingError {
+  return new SettingError(`${KEY_SETTING}: the file ${path} ${problem}. ${KEY_REMEDY}`, { cause });
+}

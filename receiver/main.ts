@@ -1,0 +1,51 @@
+import { startReceiver } from './app';
+import { readReceiverConfig } from './config';
+import type { ReceivedEvent } from './received-event';
+
+/** Starts the receiver and runs it until SIGTERM or SIGINT. Events go to standard output, problems to standard error. */
+async function main(): Promise<void> {
+  const receiver = await startReceiver({
+    ...readReceiverConfig(),
+    onEvent: (event) => print(summaryOf(event)),
+    onProblem: (problem) => console.error(JSON.stringify(problem)),
+  });
+
+  let isClosing = false;
+  const close = (): void => {
+    if (isClosing) return;
+    isClosing = true;
+    receiver.close().catch(fail);
+  };
+  process.on('SIGTERM', close);
+  process.on('SIGINT', close);
+  // Last, so that whoever waits for this line may send signals at once.
+  print({ listening: receiver.url });
+}
+
+function summaryOf({ type, id, subject, data }: ReceivedEvent): Record<string, unknown> {
+  return {
+    verified: true,
+    type,
+    id,
+    subject,
+    transactionHash: data.transactionHash,
+    logIndex: data.logIndex,
+  };
+}
+
+function print(value: Record<string, unknown>): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`);
+}
+
+function fail(error: unknown): void {
+  console.error(`The receiver stopped. ${explain(error)}`);
+  process.exitCode = 1;
+}
+
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const isTaken = 'code' in error && error.code === 'EADDRINUSE';
+  return isTaken ? `${error.message}. Set RECEIVER_PORT to a free port.` : error.message;
+}
+
+main().catch(fail);

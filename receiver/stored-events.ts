@@ -1,0 +1,33 @@
+import type { FileHandle } from 'node:fs/promises';
+import { dedupeKeyOf, parseEvent } from './received-event';
+
+const NEWLINE = 0x0a;
+
+/**
+ * Reads a file of events, one JSON line each, and gives the dedupe keys and the number of bytes that whole lines take.
+ *
+ * @throws Error that names the line if one is not an event. Skipping it would let an event be processed twice.
+ */
+export async function readStoredEvents(
+  file: FileHandle,
+  path: string,
+): Promise<{ keys: Set<string>; size: number }> {
+  const keys = new Set<string>();
+  let rest: Buffer = Buffer.alloc(0);
+  let size = 0;
+  let lineNumber = 0;
+  const chunks = file.createReadStream({ start: 0, autoClose: false }) as AsyncIterable<Buffer>;
+  for await (const chunk of chunks) {
+    rest = Buffer.concat([rest, chunk]);
+    for (let end = rest.indexOf(NEWLINE); end !== -1; end = rest.indexOf(NEWLINE)) {
+      lineNumber += 1;
+      const event = parseEvent(rest.subarray(0, end));
+      if (!event)
+        throw new Error(`Line ${lineNumber} of ${path} is not an event. Mend it, or remove the line.`);
+      keys.add(dedupeKeyOf(event));
+      rest = rest.subarray(end + 1);
+      size += end + 1;
+    }
+  }
+  return { keys, size };
+}

@@ -1,0 +1,108 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { onSmallDisk, startReceiverProcess, type ReceiverProcess } from '../helpers/receiver-process';
+import { newSender, post, sampleEvent } from '../helpers/signed-delivery';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+const EVENTS_FILE = '.data/received-events.jsonl';
+
+describe('receiver as a process', () => {
+  const sender = newSender();
+  const delivery = sender.signed(JSON.stringify(sampleEvent(1)));
+  let folder: ReturnType<typeof temporaryFolder>;
+  let running: ReceiverProcess | undefined;
+
+  const start = (settings: Record<string, string> = {}, command?: string[]): ReceiverProcess =>
+    (running = startReceiverProcess(folder.path, settings, command));
+  const stored = (): string => readFileSync(join(folder.path, EVENTS_FILE), 'utf8');
+
+  beforeEach(() => {
+    folder = temporaryFolder();
+    writeFileSync(join(folder.path, 'webhook-public-key.pem'), sender.publicKeyPem);
+  });
+
+  afterEach(async () => {
+    running?.kill('SIGKILL');
+    await running?.ended;
+    folder.remove();
+  });
+
+  it('prints where it listens, then one line for each new event', async () => {
+    const receiver = start();
+    const url = await receiver.listening();
+    expect((await post(url, delivery)).status).to.equal(200);
+    expect((await post(url, delivery)).status).to.equal(200);
+    const { type, id, subject, data } = sampleEvent(1);
+    const { transactionHash, logIndex } = data;
+    expect(receiver.lines()).to.deep.equal([
+      { listening: url },
+      { verified: true, type, id, subject, transactionHash, logIndex },
+    ]);
+  });
+
+  it('says on standard error what it refused', async () => {
+    const receiver = start();
+    await post(await receiver.listening(), newSender().signed(delivery.body));
+    expect(JSON.parse(receiver.errors())).to.deep.equal({ status: 401, reason: 'Invalid signature' });
+  });
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    it(`exits with 0 on ${signal}`, async () => {
+      const receiver = start();
+      await post(await receiver.listening(), delivery);
+      receiver.kill(signal);
+      expect(await receiver.ended).to.equal(0);
+    });
+  }
+
+  it('keeps every event that it acknowledged before it was killed', async () => {
+    const first = start();
+    const url = await first.listening();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => post(url, sender.signed(JSON.stringify(sampleEvent(n))))),
+    );
+    expect(answers.filter(({ status }) => status === 200)).to.have.length(20);
+    first.kill('SIGKILL');
+    await first.ended;
+
+    const second = start();
+    await post(await second.listening(), delivery);
+    expect(second.lines()).to.have.length(1);
+    expect(stored().trimEnd().split('\n')).to.have.length(20);
+  });
+
+  it('answers 500 while an event does not fit the disk, leaves no part of it, and takes the next that fits', async function () {
+    if (process.platform === 'win32') this.skip();
+    // The limit would cut short the coverage report too, which is a file like any other.
+    const url = await start({ NODE_V8_COVERAGE: '' }, onSmallDisk()).listening();
+    const { data } = sampleEvent(2);
+    const small = { specversion: '1.0', id: 'small', source: 's', type: 't', data: pick(data) };
+    const large = { ...sampleEvent(1), padding: 'x'.repeat(10_000) };
+    expect((await post(url, sender.signed(JSON.stringify(large)))).status).to.equal(500);
+    expect((await post(url, sender.signed(JSON.stringify(small)))).status).to.equal(200);
+    expect(stored()).to.equal(`${JSON.stringify(small)}\n`);
+  });
+
+  const wrong: [string, Record<string, string>, RegExp][] = [
+    ['no key', { WEBHOOK_PUBLIC_KEY_FILE: 'absent.pem' }, /WEBHOOK_PUBLIC_KEY_FILE.*npx hardhat signing-key/],
+    ['a file that is no key', { WEBHOOK_PUBLIC_KEY_FILE: 'text.pem' }, /not an Ed25519 public key/],
+    ['a private key', { WEBHOOK_PUBLIC_KEY_FILE: 'private.pem' }, /private key, which must stay/],
+    ['a port that is none', { RECEIVER_PORT: '4000x' }, /RECEIVER_PORT is "4000x"/],
+    ['a port out of range', { RECEIVER_PORT: '65536' }, /RECEIVER_PORT is "65536"/],
+  ];
+  for (const [what, settings, message] of wrong) {
+    it(`does not start with ${what}, and says what to do`, async () => {
+      writeFileSync(join(folder.path, 'text.pem'), 'not a key');
+      writeFileSync(join(folder.path, 'private.pem'), '-----BEGIN PRIVATE KEY-----\n');
+      const receiver = start(settings);
+      expect(await receiver.ended).to.equal(1);
+      expect(receiver.errors()).to.match(message);
+      expect(receiver.lines()).to.deep.equal([]);
+    });
+  }
+});
+
+function pick({ transactionHash, logIndex }: { transactionHash: string; logIndex: number }): object {
+  return { transactionHash, logIndex };
+}

@@ -1,0 +1,269 @@
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { createReceiver, startReceiver, type RunningReceiver } from '../../receiver/app';
+import type { ReceivedEvent } from '../../receiver/received-event';
+import { own } from '../helpers/owned';
+import { newSender, post, sampleEvent } from '../helpers/signed-delivery';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+const MAX_BODY_BYTES = 1024 * 1024;
+
+describe('receiver over HTTP', () => {
+  const sender = newSender();
+  const delivery = (number: number): ReturnType<typeof sender.signed> =>
+    sender.signed(JSON.stringify(sampleEvent(number)));
+
+  let folder: ReturnType<typeof temporaryFolder>;
+  let eventsFile: string;
+  let receiver: RunningReceiver;
+  let disown: () => void;
+  let processed: ReceivedEvent[];
+  let problems: number[];
+
+  const start = async (): Promise<void> => {
+    receiver = await startReceiver({
+      publicKey: sender.publicKey,
+      eventsFile,
+      host: '127.0.0.1',
+      port: 0,
+      onEvent: (event) => processed.push(event),
+      onProblem: ({ status }) => problems.push(status),
+    });
+    disown = own(`receiver on ${receiver.url}`);
+  };
+  const stop = async (): Promise<void> => {
+    await receiver.close();
+    disown();
+  };
+  const stored = (): unknown[] =>
+    readFileSync(eventsFile, 'utf8')
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as unknown);
+
+  beforeEach(async () => {
+    folder = temporaryFolder();
+    eventsFile = join(folder.path, 'new', 'events.jsonl');
+    processed = [];
+    problems = [];
+    await start();
+  });
+
+  afterEach(async () => {
+    await stop();
+    folder.remove();
+  });
+
+  it('answers 200 to a signed event on any path, stores it and processes it', async () => {
+    expect((await post(`${receiver.url}/hooks/etr?tenant=a`, delivery(1))).status).to.equal(200);
+    expect(stored()).to.deep.equal([sampleEvent(1)]);
+    expect(processed).to.deep.equal([sampleEvent(1)]);
+  });
+
+  it('has the event on file before it is processed', async () => {
+    let inFile = -1;
+    processed.push = () => (inFile = stored().length);
+    await post(receiver.url, delivery(1));
+    expect(inFile).to.equal(1);
+  });
+
+  it('answers 401 "Invalid signature" to another key’s signature, and stores nothing', async () => {
+    const forged = newSender().signed(delivery(1).body);
+    expect(await post(receiver.url, forged)).to.deep.equal({ status: 401, text: 'Invalid signature' });
+    expect(stored()).to.deep.equal([]);
+    expect(processed).to.deep.equal([]);
+    expect(problems).to.deep.equal([401]);
+  });
+
+  it('answers 401 to the same JSON written again, with the signature of the original', async () => {
+    const { body, headers } = delivery(1);
+    const rewritten = Buffer.from(JSON.stringify(JSON.parse(body.toString()), null, 1));
+    expect((await post(receiver.url, { body: rewritten, headers })).status).to.equal(401);
+  });
+
+  it('answers 401 to a header that is missing, garbage or repeated', async () => {
+    const { body, headers } = delivery(1);
+    const signature = headers['x-service-signature'] ?? '';
+    for (const value of [[], ['garbage'], ['ed25519='], ['ed25519=%%%'], [signature, signature]]) {
+      expect(await postWithHeader(receiver.url, body, value)).to.equal(401);
+    }
+    expect(await postWithHeader(receiver.url, body, [signature])).to.equal(200);
+  });
+
+  it('does not look at a body that does not verify', async () => {
+    const notJson = newSender().signed('{');
+    expect((await post(receiver.url, notJson)).status).to.equal(401);
+  });
+
+  it('answers 400 to signed bytes that are not a registry event', async () => {
+    const event = sampleEvent(1);
+    const bodies = [
+      '{',
+      'null',
+      '[]',
+      Buffer.from([0x22, 0xff, 0x22]),
+      JSON.stringify({ ...event, specversion: '0.3' }),
+      JSON.stringify({ ...event, id: '' }),
+      JSON.stringify({ ...event, subject: 7 }),
+      JSON.stringify({ ...event, data: undefined }),
+      JSON.stringify({ ...event, data: { ...event.data, transactionHash: '0x12' } }),
+      JSON.stringify({ ...event, data: { ...event.data, logIndex: '3' } }),
+      JSON.stringify({ ...event, data: { ...event.data, logIndex: -1 } }),
+    ];
+    for (const body of bodies) expect((await post(receiver.url, sender.signed(body))).status).to.equal(400);
+    expect(stored()).to.deep.equal([]);
+  });
+
+  it('answers 405 with Allow to anything but POST', async () => {
+    for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']) {
+      const response = await fetch(receiver.url, { method });
+      expect([response.status, response.headers.get('allow')], method).to.deep.equal([405, 'POST']);
+    }
+  });
+
+  it('takes a body of 1 MiB and answers 413 to one byte more', async () => {
+    const event = { ...sampleEvent(1), padding: '' };
+    const room = MAX_BODY_BYTES - JSON.stringify(event).length;
+    const ofSize = (padding: number): ReturnType<typeof sender.signed> =>
+      sender.signed(JSON.stringify({ ...event, padding: 'x'.repeat(padding) }));
+    expect((await post(receiver.url, ofSize(room + 1))).status).to.equal(413);
+    expect(stored()).to.have.length(0);
+    expect((await post(receiver.url, ofSize(room))).status).to.equal(200);
+  });
+
+  it('answers 200 to a duplicate and processes it once, even under another id or case of the hash', async () => {
+    const event = sampleEvent(0xabc);
+    const data = { ...event.data, transactionHash: event.data.transactionHash.replace('abc', 'ABC') };
+    for (const copy of [event, event, { ...event, id: 'another' }, { ...event, data }]) {
+      expect((await post(receiver.url, sender.signed(JSON.stringify(copy)))).status).to.equal(200);
+    }
+    expect(processed).to.have.length(1);
+    expect(stored()).to.have.length(1);
+  });
+
+  it('takes another log of the same transaction for another event', async () => {
+    const event = sampleEvent(1);
+    const other = { ...event, data: { ...event.data, logIndex: 4 } };
+    await post(receiver.url, sender.signed(JSON.stringify(event)));
+    await post(receiver.url, sender.signed(JSON.stringify(other)));
+    expect(stored()).to.deep.equal([event, other]);
+  });
+
+  it('stores concurrent duplicates once, and concurrent events each on a line of its own', async () => {
+    const numbers = Array.from({ length: 60 }, (_, index) => index % 20);
+    const answers = await Promise.all(numbers.map((number) => post(receiver.url, delivery(number))));
+    expect(answers.every(({ status }) => status === 200)).to.equal(true);
+    const hashes = (stored() as ReceivedEvent[]).map(({ data }) => data.transactionHash);
+    expect(hashes).to.have.length(20);
+    expect(new Set(hashes).size).to.equal(20);
+    expect(processed).to.have.length(20);
+  });
+
+  it('knows after a restart what it stored before', async () => {
+    await post(receiver.url, delivery(1));
+    await stop();
+    await start();
+    expect((await post(receiver.url, delivery(1))).status).to.equal(200);
+    expect((await post(receiver.url, delivery(2))).status).to.equal(200);
+    expect(stored()).to.deep.equal([sampleEvent(1), sampleEvent(2)]);
+    expect(processed).to.have.length(2);
+  });
+
+  it('cuts off a line that a crash tore, and takes its event when it is sent again', async () => {
+    await post(receiver.url, delivery(1));
+    await stop();
+    appendFileSync(eventsFile, JSON.stringify(sampleEvent(2)).slice(0, -20));
+    await start();
+    expect(stored()).to.deep.equal([sampleEvent(1)]);
+    await post(receiver.url, delivery(2));
+    expect(stored()).to.deep.equal([sampleEvent(1), sampleEvent(2)]);
+    expect(processed).to.have.length(2);
+  });
+
+  it('reads back a file longer than one read', async () => {
+    await stop();
+    const lines = Array.from({ length: 500 }, (_, number) => `${JSON.stringify(sampleEvent(number))}\n`);
+    writeFileSync(eventsFile, lines.join(''));
+    await start();
+    await post(receiver.url, delivery(0));
+    await post(receiver.url, delivery(499));
+    expect(processed).to.have.length(0);
+    await post(receiver.url, delivery(500));
+    expect(stored()).to.have.length(501);
+  });
+
+  it('refuses to start on a damaged file, naming the line, and leaves the file as it is', async () => {
+    await post(receiver.url, delivery(1));
+    await stop();
+    appendFileSync(eventsFile, 'garbage\n');
+    const before = readFileSync(eventsFile);
+    const failure = await start().then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    expect(failure).to.match(/^Line 2 of .*events\.jsonl is not an event/);
+    expect(readFileSync(eventsFile).equals(before)).to.equal(true);
+    writeFileSync(eventsFile, before.subarray(0, before.indexOf('garbage')));
+    await start();
+  });
+
+  it('does not start where another receiver holds the port', async () => {
+    const otherFile = join(folder.path, 'other.jsonl');
+    const port = Number(new URL(receiver.url).port);
+    const options = { publicKey: sender.publicKey, eventsFile: otherFile, host: '127.0.0.1', port };
+    const failure = await startReceiver({ ...options, onEvent: () => undefined }).then(
+      () => undefined,
+      (error: NodeJS.ErrnoException) => error.code,
+    );
+    expect(failure).to.equal('EADDRINUSE');
+  });
+});
+
+describe('receiver whose store fails', () => {
+  it('answers 500, and 200 when the event is sent again', async () => {
+    const sender = newSender();
+    const processed: ReceivedEvent[] = [];
+    const problems: unknown[] = [];
+    let attempts = 0;
+    const app = createReceiver({
+      publicKey: sender.publicKey,
+      store: {
+        add: () => {
+          attempts += 1;
+          return attempts === 1 ? Promise.reject(new Error('no space left')) : Promise.resolve('stored');
+        },
+      },
+      onEvent: (event) => processed.push(event),
+      onProblem: (problem) => problems.push(problem),
+    });
+    const server = createServer(app.callback() as Parameters<typeof createServer>[1]);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const delivery = sender.signed(JSON.stringify(sampleEvent(1)));
+    try {
+      expect((await post(url, delivery)).status).to.equal(500);
+      expect(processed).to.have.length(0);
+      expect((await post(url, delivery)).status).to.equal(200);
+      expect(processed).to.have.length(1);
+      expect(problems).to.deep.equal([{ status: 500, reason: 'Not stored, send again: no space left' }]);
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+});
+
+/** fetch joins repeated headers by itself; this sends them as they are given. */
+function postWithHeader(url: string, body: Buffer, values: string[]): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method: 'POST', agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    if (values.length > 0) sent.setHeader('X-Service-Signature', values);
+    sent.once('error', reject);
+    sent.end(body);
+  });
+}
