@@ -1,0 +1,21 @@
+/** The Bill of Lading that devnet issues. */
+export const BILL_OF_LADING = {
+  type: ['BillOfLading'],
+  billOfLadingName: 'Sample Bill of Lading',
+  scac: 'SGPU',
+  blNumber: 'SGCNM21566325',
+  vessel: 'Nordic Pearl',
+  voyageNo: '118E',
+  portOfLoading: 'Singapore',
+  portOfDischarge: 'Rotterdam',
+  carrierName: 'Straits Carriers Pte. Ltd.',
+  packages: [
+    {
+      packagesDescription: 'Green coffee beans, 320 bags',
+      packagesWeight: '19200 kg',
+      packagesMeasurement: '33 m³',
+    },
+  ],
+  shipperName: 'Lim & Sons Trading',
+  consigneeName: 'Koffiebranderij De Haven B.V.',
+};

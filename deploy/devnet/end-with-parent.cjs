@@ -1,0 +1,13 @@
+// Loaded into a child process before its program (`node --require`): when the channel to the parent closes, the parent is gone, even
+// by SIGKILL, and nothing else would ever end this process.
+'use strict';
+
+const KILL_AFTER_MS = 5_000;
+
+if (process.channel) {
+  process.channel.unref();
+  process.once('disconnect', () => {
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), KILL_AFTER_MS).unref();
+    process.kill(process.pid, 'SIGTERM');
+  });
+}

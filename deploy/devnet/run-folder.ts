@@ -1,0 +1,27 @@
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * Makes a fresh folder for this run under `parent`, named for the process, and removes those of runs that have ended: two
+ * devnets side by side do not disturb each other, and the last one's logs can be read until the next.
+ */
+export function makeRunFolder(parent: string, pid: number = process.pid): string {
+  if (existsSync(parent)) {
+    for (const name of readdirSync(parent)) {
+      if (!isRunning(Number(name))) rmSync(join(parent, name), { recursive: true, force: true });
+    }
+  }
+  const folder = join(parent, String(pid));
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

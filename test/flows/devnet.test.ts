@@ -1,0 +1,63 @@
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { startChild } from '../../deploy/devnet/child-process';
+import { PROJECT_ROOT } from '../../service/project-root';
+import { own } from '../helpers/owned';
+
+const DEVNET = join(PROJECT_ROOT, 'dist/deploy/devnet/main.js');
+
+describe('npm run devnet', () => {
+  async function run(args: string[]): Promise<{ code: number | null; output: string }> {
+    const lines: string[] = [];
+    const child = startChild('devnet', DEVNET, args, {});
+    const disown = own('devnet');
+    child.onLine((line) => lines.push(line));
+    const code = await child.ended;
+    disown();
+    return { code, output: lines.join('\n') };
+  }
+
+  it('-- --once issues a Bill of Lading, walks its token, verifies all nine webhooks and exits with 0', async () => {
+    const { code, output } = await run(['--once']);
+    expect(output).to.match(/Bill of Lading signed and minted: token [0-9a-f]{64}/);
+    expect(output.match(/webhook verified: /g)).to.have.length(9);
+    expect(output).to.match(/all 9 webhooks verified, in order/);
+    expect(code).to.equal(0);
+  });
+
+  it('takes other ports when its own are taken, and says so', async () => {
+    const squatters: Server[] = [];
+    for (const port of [8545, 3000, 4000]) {
+      const squatter = createServer().on('error', () => undefined);
+      squatter.listen(port, '127.0.0.1');
+      squatters.push(squatter);
+    }
+    const { code, output } = await run(['--once']);
+    for (const squatter of squatters) squatter.close();
+    for (const [port, name] of [
+      [8545, 'node'],
+      [3000, 'service'],
+      [4000, 'receiver'],
+    ] as const) {
+      expect(output).to.match(new RegExp(`port ${port} is taken: the ${name} uses \\d+`));
+    }
+    expect(code).to.equal(0);
+  });
+
+  it('stays up until it is interrupted, then ends everything and exits with 0', async () => {
+    const child = startChild('devnet', DEVNET, [], {});
+    const disown = own('devnet');
+    const [, serviceUrl = ''] = await child.lineMatching(/creator service at (http:\S+)/);
+    await child.lineMatching(/Ctrl-C stops everything/);
+    expect((await fetch(serviceUrl)).status).to.equal(200);
+    await child.stop();
+    expect(await child.ended).to.equal(0);
+    disown();
+    const stillThere = await fetch(serviceUrl).then(
+      () => true,
+      () => false,
+    );
+    expect(stillThere).to.equal(false);
+  });
+});

@@ -1,0 +1,26 @@
+import type { SignedCredential } from '../../service/issuance/sign';
+
+/** The answer of POST /create. */
+export interface CreateAnswer {
+  status: number;
+  requestId: string | null;
+  body: { signedW3CDocument: SignedCredential; txHash: string; error?: { message: string; stack?: string } };
+}
+
+/** POSTs to /create. A string is sent as it is, anything else as JSON. */
+export async function create(
+  serviceUrl: string,
+  body: unknown,
+  options: { documentId?: string; headers?: Record<string, string> } = {},
+): Promise<CreateAnswer> {
+  const response = await fetch(`${serviceUrl}/create/${options.documentId ?? 'BILL_OF_LADING'}`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...options.headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+  return {
+    status: response.status,
+    requestId: response.headers.get('X-Request-Id'),
+    body: (await response.json()) as CreateAnswer['body'],
+  };
+}

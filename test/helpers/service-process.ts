@@ -1,0 +1,60 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { inheritedEnvironment } from '../../service/config';
+import { PROJECT_ROOT } from '../../service/project-root';
+import { eventually } from './eventually';
+import { own } from './owned';
+
+/** The compiled service as `npm run service` starts it, in a process of its own. */
+export interface ServiceProcess {
+  url: string;
+  /** Everything it printed. */
+  output(): string;
+  /** Sends a signal and waits for the end; gives the exit code, or null when a signal ended it. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Starts the service; rejects with what it printed when it ends instead of listening. */
+export async function startServiceProcess(settings: Record<string, string>): Promise<ServiceProcess> {
+  const { child, output, ended } = spawnService(settings);
+  const disown = own(`service process ${child.pid}`);
+  void ended.then(disown);
+  const url = await eventually('the service listens', () => {
+    if (child.exitCode !== null) throw new Error(output());
+    return /"url":"(http[^"]+)".*"msg":"listening"/.exec(output())?.[1];
+  });
+  return {
+    url,
+    output,
+    async end(signal) {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+/** Starts a service that is expected not to: gives its exit code and what it printed. */
+export async function failToStart(
+  settings: Record<string, string>,
+): Promise<{ code: number | null; output: string }> {
+  const { output, ended } = spawnService(settings);
+  return { code: await ended, output: output() };
+}
+
+function spawnService(settings: Record<string, string>): {
+  child: ChildProcess;
+  output: () => string;
+  ended: Promise<number | null>;
+} {
+  const child = spawn(process.execPath, [join(PROJECT_ROOT, 'dist/service/main.js')], {
+    cwd: PROJECT_ROOT,
+    env: { ...inheritedEnvironment(), PORT: '0', ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const chunks: Buffer[] = [];
+  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+  child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  return { child, output: () => Buffer.concat(chunks).toString(), ended };
+}

@@ -1,0 +1,23 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { makeRunFolder } from '../../deploy/devnet/run-folder';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+describe('folder of a devnet run', () => {
+  const parent = temporaryFolder();
+  after(() => parent.remove());
+
+  it('is new and private, leaves a running devnet alone and removes one that has ended', () => {
+    const running = join(parent.path, String(process.ppid));
+    const ended = join(parent.path, '999999999');
+    for (const folder of [running, ended]) {
+      mkdirSync(folder);
+      writeFileSync(join(folder, 'service.env'), 'X=1');
+    }
+    const folder = makeRunFolder(parent.path);
+    expect(readdirSync(folder)).to.deep.equal([]);
+    expect(existsSync(running)).to.equal(true);
+    expect(existsSync(ended)).to.equal(false);
+  });
+});
