@@ -1,0 +1,140 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import Sqlite from 'libsql';
+import { freePort } from '../../deploy/devnet/free-port';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create } from '../helpers/create-call';
+import { eventually } from '../helpers/eventually';
+import { startReceiver } from '../helpers/running-receiver';
+import { startService } from '../helpers/running-service';
+import { startServiceProcess } from '../helpers/service-process';
+import { createWorld, type World } from '../helpers/world';
+
+describe('deliveries when things fail', () => {
+  let world: World;
+  let owner: string;
+
+  before(async () => {
+    world = await createWorld();
+    owner = await world.account(1);
+    const retry = { initialDelayMs: 50, maxDelayMs: 200 };
+    writeFileSync(
+      world.settings.SERVICE_CONFIG ?? '',
+      JSON.stringify({ webhook: { timeoutMs: 1_000, retry } }),
+    );
+  });
+
+  after(() => world?.stop());
+
+  const post = (url: string) => create(url, { ...minimal, owner, holder: owner });
+
+  it('are retried while the receiver is down, and all arrive in order when it is back', async () => {
+    const port = await freePort(0);
+    const settings = {
+      ...world.settings,
+      DATA_DIR: join(world.folder, 'down'),
+      WEBHOOK_URL: `http://127.0.0.1:${port}/`,
+    };
+    const service = await startService(settings);
+    const { body } = await post(service.url);
+    await eventually(
+      'three failed attempts',
+      () => service.log.filter(({ msg }) => msg === 'delivery failed').length >= 3,
+    );
+
+    const receiver = await startReceiver(join(world.folder, 'down'), world.publicKeyFile, port);
+    await eventually('five events', () => receiver.events.length >= 5);
+    const { events } = receiver;
+    await service.stop();
+    await receiver.close();
+    expect(events.map(({ data }) => data.transactionHash)).to.deep.equal(Array<string>(5).fill(body.txHash));
+    const positions = events.map(({ data }) => data.logIndex);
+    expect(positions).to.deep.equal([...positions].sort((a, b) => a - b));
+  });
+
+  it('are the same bytes and the same signature on every attempt, until the answer is 2xx', async () => {
+    const attempts: { body: string; signature: string }[] = [];
+    const answers = [500, 302, 404, 429, 0, 204];
+    const server = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const signature = String(request.headers['x-service-signature']);
+        attempts.push({ body: Buffer.concat(chunks).toString(), signature });
+        const status = answers[attempts.length - 1] ?? 200;
+        if (status === 0) request.socket.destroy();
+        else response.writeHead(status, status === 302 ? { Location: '/elsewhere' } : {}).end();
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const DATA_DIR = join(world.folder, 'same-bytes');
+    const WEBHOOK_URL = `http://127.0.0.1:${port}/`;
+    const START_BLOCK = String((await world.client.getBlockNumber()) + 1);
+    const service = await startService({ ...world.settings, DATA_DIR, WEBHOOK_URL, START_BLOCK });
+    await post(service.url);
+    await eventually('five events answered', () => attempts.length >= answers.length + 4);
+    await service.stop();
+    await new Promise((resolve) => server.close(resolve));
+
+    const first = attempts.slice(0, answers.length);
+    expect(new Set(first.map(({ body }) => body)).size).to.equal(1);
+    expect(new Set(first.map(({ signature }) => signature)).size).to.equal(1);
+    expect(new Set(attempts.map(({ body }) => body)).size).to.equal(5);
+
+    const state = new Sqlite(join(DATA_DIR, 'state.sqlite'), { readonly: true });
+    const rows = state
+      .prepare('select status, error from attempts order by attempted_at, attempt')
+      .raw()
+      .all() as unknown[][];
+    state.close();
+    expect(rows.slice(0, 6).map(([status]) => status)).to.deep.equal([500, 302, 404, 429, null, 204]);
+    expect(rows[4]?.[1]).to.be.a('string').and.not.equal('');
+  });
+
+  it('happen after the next start when the service was killed, and what was minted meanwhile too', async () => {
+    const port = await freePort(0);
+    const START_BLOCK = String((await world.client.getBlockNumber()) + 1);
+    const settings = {
+      ...world.settings,
+      DATA_DIR: join(world.folder, 'killed'),
+      WEBHOOK_URL: `http://127.0.0.1:${port}/`,
+      START_BLOCK,
+    };
+    const first = await startServiceProcess(settings);
+    await post(first.url);
+    await eventually('a failed attempt', () => first.output().includes('delivery failed'));
+    expect(await first.end('SIGKILL')).to.equal(null);
+
+    // Somebody else mints while nobody watches.
+    const other = await startService({ ...world.settings, DATA_DIR: join(world.folder, 'elsewhere') });
+    await post(other.url);
+    await other.stop();
+
+    const receiver = await startReceiver(join(world.folder, 'killed'), world.publicKeyFile, port);
+    const second = await startServiceProcess(settings);
+    await eventually('ten events', () => receiver.events.length >= 10);
+    await second.end('SIGTERM');
+    await receiver.close();
+    expect(receiver.events).to.have.length(10);
+    expect(new Set(receiver.events.map(({ id }) => id)).size).to.equal(10);
+  });
+
+  it('wait, stored, while no webhook is configured, and happen once there is one', async () => {
+    const START_BLOCK = String((await world.client.getBlockNumber()) + 1);
+    const settings = { ...world.settings, DATA_DIR: join(world.folder, 'stored'), START_BLOCK };
+    const without = await startService(settings);
+    await post(without.url);
+    await eventually('events recorded', () => without.log.some(({ msg }) => msg === 'events recorded'));
+    await without.stop();
+
+    const receiver = await startReceiver(join(world.folder, 'stored'), world.publicKeyFile);
+    const having = await startService({ ...settings, WEBHOOK_URL: receiver.url });
+    await eventually('five events', () => receiver.events.length === 5);
+    await having.stop();
+    await receiver.close();
+  });
+});

@@ -1,0 +1,187 @@
+import { expect } from 'chai';
+import { tokenIdAsUint256, tokenIdOf } from '../../service/issuance/token-id';
+import { validUntilOf } from '../../service/issuance/validity';
+import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
+import full from '../fixtures/bill-of-lading-full.json';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { billOfLadingWithPdf } from '../fixtures/bill-of-lading-with-pdf';
+import { create } from '../helpers/create-call';
+import { derive, verify } from '../helpers/derive-and-verify';
+import { startService, type RunningService } from '../helpers/running-service';
+import { createWorld, type World } from '../helpers/world';
+
+describe('POST /create/{documentId}', () => {
+  let world: World;
+  let service: RunningService;
+  let owner: string;
+  let holder: string;
+
+  before(async () => {
+    world = await createWorld();
+    service = await startService(world.settings);
+    [owner, holder] = [await world.account(1), await world.account(2)];
+  });
+
+  after(async () => {
+    await service?.stop();
+    await world?.stop();
+  });
+
+  const didDocument = async () =>
+    (await (await fetch(`${service.url}/.well-known/did.json`)).json()) as Parameters<typeof verify>[1];
+
+  it('answers with the credential of the document, field for field in its order', async () => {
+    const { status, body } = await create(service.url, { ...minimal, owner, holder });
+    expect(status).to.equal(200);
+    const credential = body.signedW3CDocument;
+    expect(Object.keys(body)).to.deep.equal(['signedW3CDocument', 'txHash']);
+    expect(Object.keys(credential)).to.deep.equal([
+      '@context',
+      'type',
+      'credentialStatus',
+      'renderMethod',
+      'credentialSubject',
+      'validFrom',
+      'validUntil',
+      'issuer',
+      'id',
+      'proof',
+    ]);
+    expect(credential['@context']).to.deep.equal([
+      'https://www.w3.org/ns/credentials/v2',
+      'https://w3id.org/security/data-integrity/v2',
+      'https://trustvc.io/context/transferable-records-context.json',
+      'https://trustvc.io/context/render-method-context-v2.json',
+      'https://trustvc.io/context/attachments-context.json',
+      'https://localhost:3000/contexts/bill-of-lading-v1.json',
+    ]);
+    expect(credential.type).to.deep.equal(['VerifiableCredential']);
+    expect(credential.id).to.match(
+      /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
+    expect(credential.credentialStatus).to.deep.equal({
+      type: 'TransferableRecords',
+      tokenNetwork: { chain: 'ETH', chainId: '31337' },
+      tokenRegistry: world.registryAddress,
+      tokenId: tokenIdOf(credential.id),
+    });
+    expect(credential.renderMethod).to.deep.equal([
+      {
+        id: 'https://generic-templates.tradetrust.io',
+        type: 'EMBEDDED_RENDERER',
+        templateName: 'BILL_OF_LADING',
+      },
+    ]);
+    expect(credential.credentialSubject).to.deep.equal(minimal.credentialSubject);
+    expect(credential.issuer).to.equal('did:web:localhost%3A3000');
+    expect(credential.validFrom).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(credential.validUntil).to.equal(validUntilOf(new Date(credential.validFrom)).toISOString());
+  });
+
+  it('adds the proof of the document', async () => {
+    const { body } = await create(service.url, { ...minimal, owner, holder });
+    const { proof } = body.signedW3CDocument;
+    expect(proof).to.include({
+      type: 'DataIntegrityProof',
+      cryptosuite: 'ecdsa-sd-2023',
+      proofPurpose: 'assertionMethod',
+      verificationMethod: 'did:web:localhost%3A3000#keys-1',
+    });
+    expect(proof.created).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    expect(Object.keys(proof).sort()).to.deep.equal([
+      'created',
+      'cryptosuite',
+      'proofPurpose',
+      'proofValue',
+      'type',
+      'verificationMethod',
+    ]);
+  });
+
+  it('has minted the token when it answers, to the owner and the holder named', async () => {
+    const { body } = await create(service.url, { ...minimal, owner, holder });
+    const tokenId = tokenIdAsUint256(body.signedW3CDocument.credentialStatus.tokenId);
+    const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
+    const escrow = TitleEscrow__factory.connect(await registry.ownerOf(tokenId), world.client);
+    expect(await escrow.beneficiary()).to.equal(owner);
+    expect(await escrow.holder()).to.equal(holder);
+    expect(await escrow.remark()).to.equal('0x');
+    expect((await world.client.getTransactionReceipt(body.txHash))?.status).to.equal(1);
+  });
+
+  it('takes the document id in any case, and addresses in lower case', async () => {
+    const request = { ...minimal, owner: owner.toLowerCase(), holder: holder.toLowerCase() };
+    const { status, body } = await create(service.url, request, { documentId: 'Bill_of_Lading' });
+    expect(status).to.equal(200);
+    expect(body.signedW3CDocument.renderMethod[0].templateName).to.equal('BILL_OF_LADING');
+  });
+
+  const documents = {
+    'with the required terms only': () => minimal.credentialSubject,
+    'with every term and non-ASCII text': () => full.credentialSubject,
+    'with a PDF of 5 MB attached': () => billOfLadingWithPdf(),
+  };
+  for (const [name, subject] of Object.entries(documents)) {
+    it(`signs a Bill of Lading ${name}, and what is derived from it verifies`, async () => {
+      const credentialSubject = subject();
+      const { status, body } = await create(service.url, { credentialSubject, owner, holder });
+      expect(status).to.equal(200);
+      expect(body.signedW3CDocument.credentialSubject).to.deep.equal(credentialSubject);
+
+      const derived = await derive(body.signedW3CDocument, ['/credentialSubject']);
+      expect(derived.credentialSubject).to.deep.equal(credentialSubject);
+      const result = await verify(derived, await didDocument());
+      expect(result.error?.errors ?? []).to.deep.equal([]);
+      expect(result.verified).to.equal(true);
+    });
+  }
+
+  it('lets a holder hide the subject, but never the status, the issuer or the dates', async () => {
+    const { body } = await create(service.url, { ...full, owner, holder });
+    const derived = await derive(body.signedW3CDocument, ['/credentialSubject/blNumber']);
+    const { credentialStatus, issuer, validFrom, validUntil } = body.signedW3CDocument;
+    expect(derived).to.deep.include({ credentialStatus, issuer, validFrom, validUntil });
+    expect(derived.credentialSubject).to.have.property('blNumber', full.credentialSubject.blNumber);
+    expect(derived.credentialSubject).not.to.have.property('scac');
+    expect((await verify(derived, await didDocument())).verified).to.equal(true);
+  });
+
+  it('does not verify when a value was changed after signing', async () => {
+    const { body } = await create(service.url, { ...minimal, owner, holder });
+    const derived = await derive(body.signedW3CDocument, ['/credentialSubject']);
+    const forged = { ...derived, credentialSubject: { ...derived.credentialSubject, blNumber: 'FORGED' } };
+    expect((await verify(forged, await didDocument())).verified).to.equal(false);
+  });
+
+  it('applies none of the strict rules for a Bill of Lading before signing', async () => {
+    const credentialSubject = { type: ['BillOfLading'], vessel: 'Ever Given' };
+    expect((await create(service.url, { credentialSubject, owner, holder })).status).to.equal(200);
+  });
+
+  it('takes twenty requests at once and mints twenty different tokens', async () => {
+    const before = await world.client.getTransactionCount(await world.account(0));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => create(service.url, { ...minimal, owner, holder })),
+    );
+    expect(answers.map(({ status }) => status)).to.deep.equal(Array<number>(20).fill(200));
+    const tokens = answers.map(({ body }) => body.signedW3CDocument.credentialStatus.tokenId);
+    expect(new Set(tokens).size).to.equal(20);
+    expect(new Set(answers.map(({ body }) => body.txHash)).size).to.equal(20);
+    expect(await world.client.getTransactionCount(await world.account(0))).to.equal(before + 20);
+  });
+
+  it('takes twenty requests at once on a chain that mines every second', async () => {
+    await world.client.send('evm_setAutomine', [false]);
+    await world.client.send('evm_setIntervalMining', [1_000]);
+    try {
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, () => create(service.url, { ...minimal, owner, holder })),
+      );
+      expect(answers.map(({ status }) => status)).to.deep.equal(Array<number>(20).fill(200));
+      expect(new Set(answers.map(({ body }) => body.txHash)).size).to.equal(20);
+    } finally {
+      await world.client.send('evm_setIntervalMining', [0]);
+      await world.client.send('evm_setAutomine', [true]);
+    }
+  });
+});

@@ -1,0 +1,306 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { JsonRpcProvider, Wallet } from 'ethers';
+import { startHardhatNode, type HardhatNode } from '../../deploy/devnet/hardhat-node';
+import { readSettings } from '../../service/config';
+import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { hardhat } from '../helpers/hardhat-command';
+import { own } from '../helpers/owned';
+import { temporaryFolder } from '../helpers/temporary-folder';
+import { DEPLOYER, DEPLOYER_KEY } from '../helpers/world';
+
+/** What a command printed, and whether it succeeded. */
+interface Outcome {
+  code: number;
+  output: string;
+}
+
+describe('npx hardhat deploy', () => {
+  const folder = temporaryFolder();
+  const envFile = join(folder.path, '.env');
+  let node: HardhatNode;
+  let chain: JsonRpcProvider;
+  let disown: () => unknown;
+
+  async function start(port = 0): Promise<void> {
+    node = await startHardhatNode({ port });
+    disown = own(`node on ${node.url}`);
+    chain = new JsonRpcProvider(node.url, 31337, { cacheTimeout: -1, staticNetwork: true });
+  }
+
+  async function stop(): Promise<void> {
+    chain.destroy();
+    await node.stop();
+    disown();
+  }
+
+  before(() => start());
+  beforeEach(() => writeFileSync(envFile, '# mine\nNET=31337\n'));
+  after(async () => {
+    await stop();
+    folder.remove();
+  });
+
+  async function run(args: string[], settings: Record<string, string> = {}): Promise<Outcome> {
+    const all = { ENV_FILE: envFile, RPC_URL: node.url, WALLET_PRIVATE_KEY: DEPLOYER_KEY, ...settings };
+    return hardhat(['deploy', ...args], all).then(
+      (output) => ({ code: 0, output }),
+      (error: { code: number; stdout: string; stderr: string }) => ({
+        code: error.code,
+        output: error.stdout + error.stderr,
+      }),
+    );
+  }
+
+  /** Deploys on localhost and returns the address that the env file now holds. */
+  async function deploy(...args: string[]): Promise<string> {
+    const { code, output } = await run(['--network', 'localhost', ...args]);
+    expect(code, output).to.equal(0);
+    const address = readSettings({ ENV_FILE: envFile }).settings.TOKEN_REGISTRY_ADDRESS ?? '';
+    expect(output).to.contain(address);
+    return address;
+  }
+
+  const registryAt = (address: string) => TradeTrustTokenStandard__factory.connect(address, chain);
+
+  /** What every reported registry must be: there, and able to mint through its factory. */
+  async function expectUsable(address: string): Promise<void> {
+    const registry = registryAt(address);
+    expect(await registry.hasRole(await registry.MINTER_ROLE(), DEPLOYER)).to.equal(true);
+    const signer = await chain.getSigner(DEPLOYER);
+    await (await registry.connect(signer).mint(DEPLOYER, DEPLOYER, Date.now(), '0x')).wait();
+  }
+
+  const snapshot = (): Promise<unknown> => chain.send('evm_snapshot', []);
+  const revert = (id: unknown): Promise<unknown> => chain.send('evm_revert', [id]);
+
+  describe('on a local chain', () => {
+    beforeEach(() => chain.send('hardhat_reset', []));
+
+    it('makes a registry that can mint, and writes its address into the env file that others cannot read', async () => {
+      const address = await deploy('--token-name', 'Bills', '--token-symbol', 'BL');
+      await expectUsable(address);
+      expect(await registryAt(address).name()).to.equal('Bills');
+      expect(await registryAt(address).symbol()).to.equal('BL');
+      expect(readFileSync(envFile, 'utf8')).to.equal(
+        `# mine\nNET=31337\nTOKEN_REGISTRY_ADDRESS=${address}\n`,
+      );
+      expect(statSync(envFile).mode & 0o777).to.equal(0o600);
+    });
+
+    it('changes nothing the second time, and says so', async () => {
+      const address = await deploy();
+      const block = await chain.getBlockNumber();
+      const { output } = await run(['--network', 'localhost']);
+      expect(output).to.match(new RegExp(`token registry +${address} +already deployed`));
+      expect(output).to.match(/deployer +0x\w{40} +already there/);
+      expect(await chain.getBlockNumber()).to.equal(block);
+    });
+
+    it('makes another registry with --new each time, and then keeps to the newest', async () => {
+      const addresses = [await deploy(), await deploy('--new'), await deploy('--new')];
+      expect(new Set(addresses).size).to.equal(3);
+      expect(await deploy()).to.equal(addresses[2]);
+    });
+
+    it('refuses another name for the registry that is there, which keeps its address', async () => {
+      const address = await deploy('--token-name', 'Bills');
+      const { code, output } = await run(['--network', 'localhost', '--token-name', 'Other']);
+      expect(code).to.equal(1);
+      expect(output).to.contain('REGISTRY_DIFFERS').and.to.contain(address).and.to.contain('--new');
+      expect(await deploy('--token-name', 'Bills')).to.equal(address);
+    });
+
+    it('gives every env file a registry of its own, on the same infrastructure', async () => {
+      const address = await deploy();
+      const other = join(folder.path, 'other.env');
+      const { output } = await run(['--network', 'localhost'], { ENV_FILE: other });
+      expect(output).to.match(/deployer +0x\w{40} +already there/);
+      const second = readSettings({ ENV_FILE: other }).settings.TOKEN_REGISTRY_ADDRESS ?? '';
+      expect(second).not.to.equal(address);
+      await expectUsable(second);
+      expect(await deploy()).to.equal(address);
+    });
+
+    it('deploys with the node’s first account when there is no wallet, and says what the service lacks', async () => {
+      const { code, output } = await run(['--network', 'localhost'], { WALLET_PRIVATE_KEY: '' });
+      expect(code).to.equal(0);
+      expect(output).to.contain('The service needs WALLET_PRIVATE_KEY').and.to.contain(DEPLOYER);
+    });
+
+    it('says when NET is another chain than the registry’s', async () => {
+      writeFileSync(envFile, '');
+      const { output } = await run(['--network', 'localhost']);
+      expect(output).to.contain('NET is amoy (80002), but this registry is on chain 31337: set NET=31337 in');
+    });
+
+    it('says when the environment hides the address that it wrote', async () => {
+      const { output } = await run(['--network', 'localhost'], {
+        TOKEN_REGISTRY_ADDRESS: `0x${'1'.repeat(40)}`,
+      });
+      expect(output).to.contain('warning: the environment variable TOKEN_REGISTRY_ADDRESS is set and wins');
+    });
+
+    it('says when the wallet cannot mint in the registry that is there', async () => {
+      await deploy();
+      const stranger = Wallet.createRandom();
+      await chain.send('hardhat_setBalance', [stranger.address, '0xde0b6b3a7640000']);
+      const { code, output } = await run(['--network', 'localhost'], {
+        WALLET_PRIVATE_KEY: stranger.privateKey,
+      });
+      expect(code).to.equal(0);
+      expect(output).to.contain(`the wallet ${stranger.address} has no minter role`);
+    });
+
+    it('refuses a wallet that cannot pay', async () => {
+      const { code, output } = await run(['--network', 'localhost'], {
+        WALLET_PRIVATE_KEY: Wallet.createRandom().privateKey,
+      });
+      expect(code).to.equal(1);
+      expect(output).to.contain('WALLET_NOT_FUNDED');
+    });
+  });
+
+  describe('never reports a contract that is gone', () => {
+    it('after the node was restarted', async () => {
+      const before = await deploy();
+      const port = Number(new URL(node.url).port);
+      await stop();
+      await start(port);
+      expect(await chain.getCode(before)).to.equal('0x');
+      await expectUsable(await deploy());
+    });
+
+    it('after hardhat_reset', async () => {
+      await deploy();
+      await chain.send('hardhat_reset', []);
+      await expectUsable(await deploy());
+    });
+
+    it('after a revert to before everything', async () => {
+      await chain.send('hardhat_reset', []);
+      const start = await snapshot();
+      await deploy();
+      await revert(start);
+      await expectUsable(await deploy());
+    });
+
+    it('after a revert that left the infrastructure, which stays in use', async () => {
+      await chain.send('hardhat_reset', []);
+      await deploy();
+      const withOne = await snapshot();
+      await deploy('--new');
+      await revert(withOne);
+      const first = await deploy();
+      await expectUsable(first);
+      const { output } = await run(['--network', 'localhost', '--new']);
+      expect(output)
+        .to.match(/deployer +0x\w{40} +already there/)
+        .and.to.match(/token registry .* deployed/);
+    });
+
+    it('after a revert to between the infrastructure and the first registry', async () => {
+      await chain.send('hardhat_reset', []);
+      await deploy();
+      const registryBlock = await chain.getBlockNumber();
+      await chain.send('hardhat_reset', []);
+      // Mined again up to the block before the registry: another tenant's registry is what was there first.
+      const other = { ENV_FILE: join(folder.path, 'first.env') };
+      await run(['--network', 'localhost'], other);
+      expect(await chain.getBlockNumber()).to.equal(registryBlock);
+      const infrastructure = await snapshot();
+      const gone = await deploy();
+      await revert(infrastructure);
+      const { output } = await run(['--network', 'localhost']);
+      expect(output).to.match(new RegExp(`deployer +0x\\w{40} +already there`));
+      expect(output).to.match(new RegExp(`token registry +${gone} +deployed`));
+      await expectUsable(gone);
+    });
+
+    it('after a revert and other contracts of the same wallet at the same addresses', async () => {
+      await chain.send('hardhat_reset', []);
+      const start = await snapshot();
+      const before = await deploy();
+      await revert(start);
+      const signer = await chain.getSigner(DEPLOYER);
+      for (let n = 0; n < 6; n += 1) {
+        await (await new TDocDeployer__factory(signer).deploy()).waitForDeployment();
+      }
+      const after = await deploy();
+      expect(after).not.to.equal(before);
+      await expectUsable(after);
+    });
+
+    it('after a revert and a registry of somebody else at the very address', async () => {
+      await chain.send('hardhat_reset', []);
+      await run(['--network', 'localhost'], { ENV_FILE: join(folder.path, 'first.env') });
+      const infrastructure = await snapshot();
+      const gone = await deploy('--token-name', 'Mine');
+      await revert(infrastructure);
+      const somebody = { ENV_FILE: join(folder.path, 'somebody.env') };
+      await run(['--network', 'localhost', '--token-name', 'Theirs'], somebody);
+      expect(await registryAt(gone).name()).to.equal('Theirs');
+      const mine = await deploy('--token-name', 'Mine');
+      expect(mine).not.to.equal(gone);
+      expect(await registryAt(mine).name()).to.equal('Mine');
+    });
+  });
+
+  describe('without --network', () => {
+    it('deploys in the process, writes nothing and says what to do for more', async () => {
+      const { code, output } = await run([]);
+      expect(code).to.equal(0);
+      expect(output).to.contain('nothing is written');
+      expect(output).to.contain('--network localhost');
+      expect(readFileSync(envFile, 'utf8')).to.equal('# mine\nNET=31337\n');
+    });
+  });
+
+  describe('refuses, in a line and without a stack,', () => {
+    async function refusal(args: string[], settings: Record<string, string>): Promise<string> {
+      const { code, output } = await run(args, settings);
+      expect(code).to.equal(1);
+      expect(output).not.to.match(/\n +at /);
+      return output;
+    }
+
+    it('when no node answers', async () => {
+      const output = await refusal(['--network', 'localhost'], {
+        RPC_URL: 'http://user:hidden-word@127.0.0.1:9/',
+      });
+      expect(output).to.contain('RPC_UNREACHABLE').and.to.contain('http://127.0.0.1:9 ');
+      expect(output).to.contain('npx hardhat node').and.not.to.contain('hidden-word');
+    });
+
+    it('when the node is of another chain', async () => {
+      const output = await refusal(['--network', 'local'], {});
+      expect(output).to.contain('CHAIN_ID_MISMATCH').and.to.contain('31337').and.to.contain('1337');
+    });
+
+    it('a WebSocket URL', async () => {
+      const output = await refusal(['--network', 'localhost'], { RPC_URL: node.url.replace('http', 'ws') });
+      expect(output).to.contain('RPC_URL_NOT_HTTP');
+    });
+
+    it('a wallet key that is none, without showing it', async () => {
+      const output = await refusal(['--network', 'localhost'], { WALLET_PRIVATE_KEY: '0xabcdef0123' });
+      expect(output).to.contain('CONFIGURATION_INVALID').and.to.contain('WALLET_PRIVATE_KEY');
+      expect(output).not.to.contain('abcdef0123');
+    });
+
+    it('a public network without a wallet', async () => {
+      const output = await refusal(['--network', 'amoy'], { WALLET_PRIVATE_KEY: '' });
+      expect(output).to.contain('NOT_CONFIGURED').and.to.contain('WALLET_PRIVATE_KEY');
+    });
+
+    it('a public network with a key that everybody knows', async () => {
+      expect(await refusal(['--network', 'amoy'], {})).to.contain('WALLET_KEY_PUBLISHED');
+    });
+
+    it('a public network without the provider’s key', async () => {
+      const output = await refusal(['--network', 'amoy'], { RPC_URL: '' });
+      expect(output).to.contain('PROVIDER_API_KEY');
+    });
+  });
+});

@@ -1,0 +1,234 @@
+import { createHash } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { expect } from 'chai';
+import { request } from 'undici';
+import { createWorld, type World } from '../helpers/world';
+import { startService, type RunningService } from '../helpers/running-service';
+
+const LIMIT_BYTES = 50 * 1024 * 1024;
+
+describe('HTTP behaviour of the creator service', () => {
+  let world: World;
+  let service: RunningService;
+
+  before(async () => {
+    world = await createWorld();
+    service = await startService(world.settings);
+  });
+
+  after(async () => {
+    await service?.stop();
+    await world?.stop();
+  });
+
+  const call = (path: string, init: RequestInit = {}) => fetch(`${service.url}${path}`, init);
+  const json = { 'Content-Type': 'application/json' };
+
+  /** Every answer is one of these: the body of an error, and the headers that all of them carry. */
+  async function isError(response: Response, status: number, message: RegExp): Promise<void> {
+    expect(response.status).to.equal(status);
+    const body = (await response.json()) as { error: { message: string } };
+    expect(Object.keys(body)).to.deep.equal(['error']);
+    expect(body.error.message).to.match(message);
+    hasCommonHeaders(response);
+  }
+
+  function hasCommonHeaders({ headers }: Response): void {
+    expect(headers.get('Access-Control-Allow-Origin')).to.equal('*');
+    expect(headers.get('Access-Control-Allow-Headers')).to.equal(
+      'Origin, X-Requested-With, Content-Type, Accept',
+    );
+    expect(headers.get('X-Request-Id')).to.match(/^[\w.:-]+$/);
+  }
+
+  it('greets at /', async () => {
+    const response = await call('/');
+    expect(response.status).to.equal(200);
+    expect(response.headers.get('Content-Type')).to.match(/^text\/plain/);
+    expect(await response.text()).not.to.equal('');
+    hasCommonHeaders(response);
+  });
+
+  it('serves the DID document that setup wrote', async () => {
+    const response = await call('/.well-known/did.json');
+    expect(response.status).to.equal(200);
+    expect(response.headers.get('Content-Type')).to.match(/^application\/json/);
+    hasCommonHeaders(response);
+    const did = 'did:web:localhost%3A3000';
+    const document = (await response.json()) as { verificationMethod: { publicKeyMultibase: string }[] };
+    const publicKeyMultibase = document.verificationMethod[0]?.publicKeyMultibase;
+    expect(publicKeyMultibase).to.match(/^zDn/);
+    const methods = [`${did}#keys-1`];
+    expect(document).to.deep.equal({
+      '@context': ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/multikey/v1'],
+      id: did,
+      verificationMethod: [{ type: 'Multikey', id: `${did}#keys-1`, controller: did, publicKeyMultibase }],
+      authentication: methods,
+      assertionMethod: methods,
+      capabilityInvocation: methods,
+      capabilityDelegation: methods,
+    });
+  });
+
+  for (const [what, content] of [
+    ['is missing', undefined],
+    ['is not JSON', '{"id": "did:web'],
+    ['is not an object', '"did:web:localhost"'],
+  ] as const) {
+    it(`answers 500 when the file did.json ${what}, and logs the file`, async () => {
+      const path = join(world.folder, 'broken-did.json');
+      if (content !== undefined) writeFileSync(path, content);
+      const settings = {
+        ...world.settings,
+        DID_DOCUMENT_PATH: path,
+        DATA_DIR: join(world.folder, 'did-data'),
+      };
+      const broken = await startService(settings);
+      try {
+        const response = await fetch(`${broken.url}/.well-known/did.json`);
+        await isError(response, 500, /^Internal server error$/);
+        const line = broken.log.find(({ code }) => code === 'DID_DOCUMENT_UNREADABLE');
+        expect(JSON.stringify(line)).to.contain(path);
+      } finally {
+        await broken.stop();
+        rmSync(path, { force: true });
+      }
+    });
+  }
+
+  it('serves the Bill of Lading context as JSON-LD, cacheable for ever and never changed', async () => {
+    const response = await call('/contexts/bill-of-lading-v1.json');
+    expect(response.status).to.equal(200);
+    expect(response.headers.get('Content-Type')).to.match(/^application\/ld\+json/);
+    expect(response.headers.get('Cache-Control')).to.equal('public, max-age=31536000, immutable');
+    hasCommonHeaders(response);
+    const bytes = Buffer.from(await response.arrayBuffer());
+    // A change belongs into a new file with a new version: credentials signed under this one must keep their meaning.
+    expect(createHash('sha256').update(bytes).digest('hex')).to.equal(
+      '037b6f04e4581ca6ccfa008c261278e7a7d7ebaae6413ce038ac62ea522d0477',
+    );
+  });
+
+  it('answers 404 for an unknown path', async () => {
+    await isError(await call('/nothing'), 404, /nothing at this path/);
+    await isError(await call('/create'), 404, /nothing at this path/);
+    await isError(await call('/contexts/../package.json'), 404, /nothing at this path/);
+  });
+
+  it('answers 405 for a method that a path does not have, and names those it has', async () => {
+    const response = await call('/create/BILL_OF_LADING');
+    await isError(response, 405, /does not answer that method/);
+    expect(response.headers.get('Allow')).to.equal('POST');
+    await isError(await call('/', { method: 'DELETE' }), 405, /does not answer that method/);
+    await isError(await call('/', { method: 'PROPFIND' }), 405, /method/);
+  });
+
+  it('answers OPTIONS with 204 and the methods, for any path', async () => {
+    for (const path of ['/', '/create/BILL_OF_LADING', '/nothing']) {
+      const response = await call(path, { method: 'OPTIONS' });
+      expect(response.status).to.equal(204);
+      expect(await response.text()).to.equal('');
+      expect(response.headers.get('Access-Control-Allow-Methods')).to.equal('GET, HEAD, POST, OPTIONS');
+      hasCommonHeaders(response);
+    }
+  });
+
+  for (const body of ['{"owner": ', '', 'null', '"text"', '[1, 2', '{"__proto__": {"owner": "x"}}']) {
+    it(`answers 400 for the body ${body || '(empty)'}`, async () => {
+      await isError(
+        await call('/create/BILL_OF_LADING', { method: 'POST', headers: json, body }),
+        400,
+        /not valid JSON/,
+      );
+    });
+  }
+
+  it('answers 415 for another content type', async () => {
+    for (const type of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+    ]) {
+      const headers = { 'Content-Type': type };
+      await isError(
+        await call('/create/BILL_OF_LADING', { method: 'POST', headers, body: '{}' }),
+        415,
+        /application\/json/,
+      );
+    }
+  });
+
+  it('takes application/json with parameters', async () => {
+    const headers = { 'Content-Type': 'application/json; charset=utf-8' };
+    const response = await call('/create/BILL_OF_LADING', { method: 'POST', headers, body: '{}' });
+    expect(response.status).to.equal(500);
+  });
+
+  it('reads a body of exactly 50 MB and answers 413 for one byte more', async () => {
+    const send = (bytes: number): Promise<Response> => {
+      const body = `{"remarks":"${'x'.repeat(bytes - '{"remarks":""}'.length)}"}`;
+      return call('/create/BILL_OF_LADING', { method: 'POST', headers: json, body });
+    };
+    await isError(await send(LIMIT_BYTES), 500, /^Internal server error$/);
+    await isError(await send(LIMIT_BYTES + 1), 413, /larger than 50 MB/);
+  });
+
+  it('answers 413 also when the length was not announced', async () => {
+    async function* tooMuch(): AsyncGenerator<Buffer> {
+      for (let megabyte = 0; megabyte <= 50; megabyte++) yield Buffer.alloc(1024 * 1024, '[');
+    }
+    const answer = await request(`${service.url}/create/BILL_OF_LADING`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: Readable.from(tooMuch()),
+    });
+    expect(answer.statusCode).to.equal(413);
+    expect(await answer.body.json()).to.deep.equal({ error: { message: 'The body is larger than 50 MB.' } });
+  });
+
+  it('keeps a sensible X-Request-Id of the caller and replaces any other', async () => {
+    const sent = await call('/', { headers: { 'X-Request-Id': 'order-4711' } });
+    expect(sent.headers.get('X-Request-Id')).to.equal('order-4711');
+    const odd = await call('/', { headers: { 'X-Request-Id': 'a"b{c}' } });
+    expect(odd.headers.get('X-Request-Id')).to.match(/^[0-9a-f-]{36}$/);
+  });
+
+  it('answers while others do not exist: the service stays up through all of this', async () => {
+    expect((await call('/')).status).to.equal(200);
+  });
+
+  describe('with API_KEY set', () => {
+    let guarded: RunningService;
+    before(async () => {
+      const settings = {
+        ...world.settings,
+        API_KEY: 'correct-horse',
+        DATA_DIR: join(world.folder, 'guarded'),
+      };
+      guarded = await startService(settings);
+    });
+    after(() => guarded?.stop());
+
+    const post = (headers: Record<string, string>): Promise<Response> =>
+      fetch(`${guarded.url}/create/BILL_OF_LADING`, {
+        method: 'POST',
+        headers: { ...json, ...headers },
+        body: '{}',
+      });
+
+    it('answers 401 to POST /create without the key or with a wrong one', async () => {
+      for (const headers of [{}, { Authorization: 'Bearer wrong' }, { Authorization: 'correct-horse' }]) {
+        const response = await post(headers);
+        expect(response.headers.get('WWW-Authenticate')).to.equal('Bearer');
+        await isError(response, 401, /Authorization: Bearer/);
+      }
+    });
+
+    it('lets the right key through, and everybody read what is public', async () => {
+      expect((await post({ Authorization: 'Bearer correct-horse' })).status).to.equal(500);
+      expect((await fetch(`${guarded.url}/.well-known/did.json`)).status).to.equal(200);
+    });
+  });
+});

@@ -1,0 +1,134 @@
+import { expect } from 'chai';
+import { getAddress } from 'ethers';
+import type { CloudEvent } from '../../service/outbox/cloud-event';
+import { tokenIdAsUint256 } from '../../service/issuance/token-id';
+import { TitleEscrowFactory__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create } from '../helpers/create-call';
+import { eventually } from '../helpers/eventually';
+import { startReceiver, type RunningReceiver } from '../helpers/running-receiver';
+import { startService, type RunningService } from '../helpers/running-service';
+import { createWorld, type World } from '../helpers/world';
+
+const PREFIX = 'com.service.etr.';
+const NOBODY = '0x0000000000000000000000000000000000000000';
+
+describe('from a request to verified webhooks', () => {
+  let world: World;
+  let receiver: RunningReceiver;
+  let service: RunningService;
+  let owner: string;
+  let holder: string;
+
+  before(async () => {
+    world = await createWorld();
+    receiver = await startReceiver(world.folder, world.publicKeyFile);
+    service = await startService({ ...world.settings, WEBHOOK_URL: `${receiver.url}/webhook` });
+    [owner, holder] = [await world.account(1), await world.account(2)];
+  });
+
+  after(async () => {
+    await service?.stop();
+    await receiver?.close();
+    await world?.stop();
+  });
+
+  /** Waits for that many events of a token. */
+  const eventsOf = (tokenIdHex: string, count: number): Promise<CloudEvent[]> =>
+    eventually(`${count} events of token ${tokenIdHex}`, () => {
+      const events = receiver.events.filter(({ data }) => data.tokenIdHex === tokenIdHex);
+      return events.length >= count ? events : undefined;
+    });
+
+  it('announces each of the five events of a mint once, in the order of the chain', async () => {
+    const { body } = await create(service.url, { ...minimal, owner, holder, remarks: 'for the consignee' });
+    const { tokenId } = body.signedW3CDocument.credentialStatus;
+    const events = await eventsOf(tokenId, 5);
+
+    const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
+    const factory = TitleEscrowFactory__factory.connect(await registry.titleEscrowFactory(), world.client);
+    const escrowAddress = (await factory.getEscrowAddress(registry, tokenIdAsUint256(tokenId))).toLowerCase();
+    const [lowOwner, lowHolder] = [owner.toLowerCase(), holder.toLowerCase()];
+    const token = tokenIdAsUint256(tokenId).toString();
+    const remark = String(events[1]?.data.payload.remark);
+    expect(remark).to.match(/^0x[0-9a-f]{34}$/);
+    expect(events.map(({ type, data }) => [type.slice(PREFIX.length), data.payload])).to.deep.equal([
+      ['escrow_created', { escrowAddress }],
+      ['minted', { tokenId: token, owner: lowOwner, holder: lowHolder, escrowAddress, remark }],
+      ['beneficiary_transfer', { fromBeneficiary: NOBODY, toBeneficiary: lowOwner, remark: '0x' }],
+      ['holder_transfer', { fromHolder: NOBODY, toHolder: lowHolder, remark: '0x' }],
+      [
+        'token_received',
+        { escrowAddress, beneficiary: lowOwner, holder: lowHolder, isMinting: true, remark },
+      ],
+    ]);
+  });
+
+  it('gives every event the envelope of the document, with the block it is in', async () => {
+    const { body } = await create(service.url, { ...minimal, owner, holder });
+    const { tokenId } = body.signedW3CDocument.credentialStatus;
+    const [first] = await eventsOf(tokenId, 5);
+    const receipt = await world.client.getTransactionReceipt(body.txHash);
+    const block = await world.client.getBlock(receipt?.blockNumber ?? -1);
+    const address = world.registryAddress.toLowerCase();
+    expect(Object.keys(first ?? {})).to.deep.equal([
+      'specversion',
+      'id',
+      'source',
+      'type',
+      'datacontenttype',
+      'time',
+      'subject',
+      'data',
+    ]);
+    expect(first).to.deep.include({
+      specversion: '1.0',
+      source: `urn:service:31337:${address}`,
+      datacontenttype: 'application/json',
+      time: new Date(Number(block?.timestamp) * 1000).toISOString(),
+      subject: tokenIdAsUint256(tokenId).toString(),
+    });
+    expect(first?.id).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(first?.data).to.deep.include({
+      chainKey: 'hardhat',
+      chainId: 31337,
+      registryAddress: address,
+      tokenId: tokenIdAsUint256(tokenId).toString(),
+      tokenIdHex: tokenId,
+      blockNumber: receipt?.blockNumber,
+      transactionHash: body.txHash,
+    });
+    expect(receipt?.logs.map((log) => log.index)).to.include(first?.data.logIndex);
+  });
+
+  it('announces transferHolder, nominate and transferBeneficiary as they happen', async () => {
+    const { body } = await create(service.url, { ...minimal, owner, holder });
+    const { tokenId } = body.signedW3CDocument.credentialStatus;
+    const [created] = await eventsOf(tokenId, 5);
+    const escrow = String(created?.data.payload.escrowAddress);
+    const [newHolder, nominee] = [await world.account(3), await world.account(4)];
+
+    await (await (await world.escrowAs(2, escrow)).transferHolder(newHolder, '0xaa')).wait();
+    await (await (await world.escrowAs(1, escrow)).nominate(nominee, '0xbb')).wait();
+    await (await (await world.escrowAs(3, escrow)).transferBeneficiary(nominee, '0xcc')).wait();
+
+    const later = (await eventsOf(tokenId, 9)).slice(5);
+    const lower = (address: string): string => getAddress(address).toLowerCase();
+    expect(later.map(({ type, data }) => [type.slice(PREFIX.length), data.payload])).to.deep.equal([
+      ['holder_transfer', { fromHolder: lower(holder), toHolder: lower(newHolder), remark: '0xaa' }],
+      ['nomination', { prevNominee: NOBODY, nominee: lower(nominee), remark: '0xbb' }],
+      [
+        'beneficiary_transfer',
+        { fromBeneficiary: lower(owner), toBeneficiary: lower(nominee), remark: '0xcc' },
+      ],
+      // The contract writes this remark itself: the two ASCII bytes "0x".
+      ['nomination', { prevNominee: lower(nominee), nominee: NOBODY, remark: '0x3078' }],
+    ]);
+  });
+
+  it('sends nothing twice and nothing that does not verify', () => {
+    const keys = receiver.events.map(({ data }) => `${data.transactionHash}:${data.logIndex}`);
+    expect(new Set(keys).size).to.equal(keys.length);
+    expect(receiver.problems).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,118 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { freePort } from '../../deploy/devnet/free-port';
+import { startHardhatNode } from '../../deploy/devnet/hardhat-node';
+import { readSettings } from '../../service/config';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create } from '../helpers/create-call';
+import { eventually } from '../helpers/eventually';
+import { hardhat } from '../helpers/hardhat-command';
+import { failToStart, startServiceProcess } from '../helpers/service-process';
+import { createWorld, DEPLOYER_KEY, type World } from '../helpers/world';
+
+describe('starting and stopping the service', () => {
+  let world: World;
+
+  before(async () => {
+    world = await createWorld();
+  });
+
+  after(() => world?.stop());
+
+  it('says which network NET is and which the node is of, when they differ, and does not start', async () => {
+    const { code, output } = await failToStart({ ...world.settings, NET: 'amoy' });
+    expect(code).to.equal(1);
+    expect(output).to.match(
+      /NET is amoy \(chain id 80002\), but the node .* is of localhost \(chain id 31337\)/,
+    );
+    expect(output).to.match(/Set NET=31337, or point RPC_URL at a node of amoy/);
+    expect(output).not.to.match(/^ {4}at /m);
+  });
+
+  it('says which setting is broken and does not start', async () => {
+    const { code, output } = await failToStart({ ...world.settings, DID_KEY_PAIRS: '{"id": "did:web:x' });
+    expect(code).to.equal(1);
+    expect(output).to.match(/^The service cannot start\.\nDID_KEY_PAIRS is not valid JSON/m);
+    expect(output).not.to.contain('did:web:x');
+  });
+
+  it('starts without a node, and issues as soon as there is one', async () => {
+    const port = await freePort(0);
+    const settings = { ...world.settings, RPC_URL: `http://127.0.0.1:${port}` };
+    const service = await startServiceProcess(settings);
+    expect(service.output()).to.contain(`The node at http://127.0.0.1:${port} does not answer`);
+    const owner = await world.account(1);
+    expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(500);
+
+    const node = await startHardhatNode({ port });
+    // The same wallet deploys to the same addresses on a fresh chain.
+    await hardhat(['deploy', '--network', 'localhost'], settings);
+    expect(readSettings(settings).settings.TOKEN_REGISTRY_ADDRESS).to.equal(world.registryAddress);
+    expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(200);
+    await eventually('the events are read', () => service.output().includes('events recorded'));
+    expect(await service.end('SIGTERM')).to.equal(0);
+    await node.stop();
+  });
+
+  it('says that the port is taken, and that another service has the same data', async () => {
+    const service = await startServiceProcess(world.settings);
+    try {
+      const data = await failToStart(world.settings);
+      expect(data.code).to.equal(1);
+      expect(data.output).to.match(/is in use by another running service.*DATA_DIR/);
+      const other = {
+        ...world.settings,
+        DATA_DIR: join(world.folder, 'other'),
+        PORT: new URL(service.url).port,
+      };
+      const port = await failToStart(other);
+      expect(port.code).to.equal(1);
+      expect(port.output).to.match(/Port \d+ of 127\.0\.0\.1 is taken.*set PORT/);
+    } finally {
+      expect(await service.end('SIGTERM')).to.equal(0);
+    }
+  });
+
+  it('exits with 0 on SIGTERM after answering what is under way', async () => {
+    const service = await startServiceProcess(world.settings);
+    const owner = await world.account(1);
+    const answer = create(service.url, { ...minimal, owner, holder: owner });
+    await fetch(service.url);
+    const code = service.end('SIGTERM');
+    expect((await answer).status).to.equal(200);
+    expect(await code).to.equal(0);
+  });
+
+  it('never prints a secret', async () => {
+    const { settings } = readSettings(world.settings);
+    const secretUrl = `${world.node.url}/v3/abcdefabcdefabcdefabcdef`;
+    const service = await startServiceProcess({
+      ...world.settings,
+      RPC_URL: secretUrl,
+      NODE_ENV: 'development',
+    });
+    await create(service.url, { ...minimal, owner: 'x', holder: 'y' });
+    await service.end('SIGTERM');
+    for (const secret of [
+      DEPLOYER_KEY.slice(2),
+      'abcdefabcdefabcdefabcdef',
+      /z42\w+/.exec(settings.DID_KEY_PAIRS ?? '')?.[0] ?? 'no key',
+      settings.SIGNING_PRIVATE_KEY ?? 'no key',
+    ]) {
+      expect(service.output()).not.to.contain(secret);
+    }
+  });
+
+  it('goes on with a registry on a chain that was started anew', async () => {
+    const anew = await startHardhatNode({ port: 0 });
+    try {
+      const service = await startServiceProcess({ ...world.settings, RPC_URL: anew.url });
+      // The registry is not there yet: that is said, and the HTTP side stays up.
+      expect((await fetch(service.url)).status).to.equal(200);
+      await service.end('SIGTERM');
+      expect(service.output()).to.match(/REGISTRY_MISSING.*npx hardhat deploy/);
+    } finally {
+      await anew.stop();
+    }
+  });
+});

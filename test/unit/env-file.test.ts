@@ -1,0 +1,143 @@
+import {
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { parse } from 'dotenv';
+import { setEnvValue, withValue } from '../../deploy/env-file';
+import { readSettings } from '../../service/config';
+import { codeOf } from '../../service/errors';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+const JSON_VALUE = '{"id":"did:web:localhost%3A3000#keys-1","note":"a # b"}';
+
+describe('setting a variable of an env file', () => {
+  describe('the text', () => {
+    it('keeps comments, blank lines, order and every other variable', () => {
+      const before = '# head\n\nA=1 # one\nNAME=old\n\n# tail\nB="two words"\n';
+      expect(withValue(before, 'NAME', 'new')).to.equal(before.replace('old', 'new'));
+    });
+
+    it('keeps the comment behind the value that it replaces', () => {
+      expect(withValue('NAME=old   # why\n', 'NAME', 'new')).to.equal('NAME=new   # why\n');
+    });
+
+    it('keeps `export`', () => {
+      expect(withValue('  export NAME=old\n', 'NAME', 'new')).to.equal('  export NAME=new\n');
+    });
+
+    it('appends a missing variable on a line of its own', () => {
+      expect(withValue('A=1', 'NAME', 'new')).to.equal('A=1\nNAME=new\n');
+      expect(withValue('', 'NAME', 'new')).to.equal('NAME=new\n');
+    });
+
+    it('fills an empty assignment', () => {
+      expect(withValue('NAME=\nB=2\n', 'NAME', 'new')).to.equal('NAME=new\nB=2\n');
+    });
+
+    it('leaves a commented assignment and a longer name alone', () => {
+      const before = '#NAME=x\nMY_NAME=y\nNAME_2=z\n';
+      expect(withValue(before, 'NAME', 'new')).to.equal(`${before}NAME=new\n`);
+    });
+
+    it('leaves one assignment of several, for the dead ones may hold a secret', () => {
+      expect(withValue('NAME=a\nB=1\nNAME=b\n', 'NAME', 'new')).to.equal('B=1\nNAME=new\n');
+    });
+
+    it('replaces a value of several lines as a whole', () => {
+      const before = 'NAME="-----BEGIN\nX=1\n-----END"\nB=2\n';
+      expect(withValue(before, 'NAME', 'new')).to.equal('NAME=new\nB=2\n');
+    });
+
+    it('does not mistake text inside another value for the variable', () => {
+      const before = "PEM='first\nNAME=inside\nlast'\n";
+      expect(parse(withValue(before, 'NAME', 'new'))).to.deep.equal({
+        PEM: 'first\nNAME=inside\nlast',
+        NAME: 'new',
+      });
+    });
+
+    it('keeps Windows line ends', () => {
+      expect(withValue('A=1\r\nNAME=old\r\n', 'NAME', 'new')).to.equal('A=1\r\nNAME=new\r\n');
+    });
+
+    for (const value of [
+      JSON_VALUE,
+      'K+X/3c=',
+      "it's",
+      '$HOME and `x`',
+      'a\\nb',
+      'back\\',
+      'two\nlines',
+      ' padded ',
+    ]) {
+      it(`reads back the very same: ${JSON.stringify(value)}`, () => {
+        expect(parse(withValue('A=1\n# c\n', 'NAME', value))).to.deep.equal({ A: '1', NAME: value });
+      });
+    }
+
+    it('refuses a value that no quoting can hold, rather than writing another', () => {
+      expect(() => withValue('A=1\n', 'NAME', `'"\`\n`))
+        .to.throw()
+        .with.property('code', 'ENV_VALUE_UNWRITABLE');
+    });
+  });
+
+  describe('the file', () => {
+    const folder = temporaryFolder();
+    after(() => folder.remove());
+
+    it('is created with its folder, readable by its owner only, without a trace beside it', async () => {
+      const path = join(folder.path, 'new/tenant.env');
+      await setEnvValue(path, 'DID_KEY_PAIRS', JSON_VALUE);
+      expect(statSync(path).mode & 0o777).to.equal(0o600);
+      expect(readdirSync(join(folder.path, 'new'))).to.deep.equal(['tenant.env']);
+      expect(readSettings({ ENV_FILE: path }).settings.DID_KEY_PAIRS).to.equal(JSON_VALUE);
+    });
+
+    it('loses the rights that others had', async () => {
+      const path = join(folder.path, 'open.env');
+      writeFileSync(path, 'A=1\n', { mode: 0o644 });
+      await setEnvValue(path, 'NAME', 'x');
+      expect(statSync(path).mode & 0o777).to.equal(0o600);
+    });
+
+    it('stays a symbolic link', async () => {
+      const path = join(folder.path, 'link.env');
+      writeFileSync(join(folder.path, 'target.env'), 'A=1\n');
+      symlinkSync('target.env', path);
+      await setEnvValue(path, 'NAME', 'x');
+      expect(lstatSync(path).isSymbolicLink()).to.equal(true);
+      expect(readFileSync(path, 'utf8')).to.equal('A=1\nNAME=x\n');
+    });
+
+    it('has every variable when several commands write at once', async () => {
+      const path = join(folder.path, 'many.env');
+      const names = Array.from({ length: 10 }, (_, n) => `V${n}`);
+      await Promise.all(names.map((name) => setEnvValue(path, name, name)));
+      expect(parse(readFileSync(path))).to.deep.equal(Object.fromEntries(names.map((name) => [name, name])));
+    });
+
+    it('is written although a killed command left its lock behind', async () => {
+      const path = join(folder.path, 'locked.env');
+      writeFileSync(`${path}.lock`, '');
+      utimesSync(`${path}.lock`, 0, 0);
+      await setEnvValue(path, 'NAME', 'x');
+      expect(parse(readFileSync(path))).to.deep.equal({ NAME: 'x' });
+    });
+
+    it('is what it was when it cannot be written', async () => {
+      const path = join(folder.path, 'kept.env');
+      writeFileSync(path, 'A=1\n');
+      const thrown: unknown = await setEnvValue(path, 'NAME', `'"\`\n`).catch((error: unknown) => error);
+      expect(codeOf(thrown)).to.equal('ENV_VALUE_UNWRITABLE');
+      expect(readFileSync(path, 'utf8')).to.equal('A=1\n');
+    });
+  });
+});
