@@ -1,4 +1,4 @@
-import { Wallet, isError, type TransactionReceipt } from 'ethers';
+import { Wallet, isError, type TransactionRequest } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { ChainError, messageOf } from '../errors';
 import type { FeeSource, GasFees } from './gas-station';
@@ -18,6 +18,9 @@ export interface TokenMinter {
   /** Simulates, sends and waits until mined. Resolves to the transaction's hash. */
   mint(token: MintArguments): Promise<string>;
 }
+
+/** A transaction that is not mined by then is most likely lost, and so is the patience of whoever waits for the answer. */
+const LONGEST_WAIT_MS = 10 * 60_000;
 
 /** Why the simulation fails, by the contract's own error, in words that say what to do. */
 const REMEDIES: Record<string, string> = {
@@ -39,9 +42,11 @@ export function createTokenMinter(options: {
   privateKey: string;
   registryAddress: string;
   readFees: FeeSource;
+  /** Longest wait for a transaction to be mined, in milliseconds. */
+  waitMs?: number;
   warn: (message: string, cause: unknown) => void;
 }): TokenMinter {
-  const { client, registryAddress, readFees, warn } = options;
+  const { client, registryAddress, readFees, warn, waitMs = LONGEST_WAIT_MS } = options;
   const wallet = new Wallet(options.privateKey, client);
   const registry = TradeTrustTokenStandard__factory.connect(registryAddress, wallet);
   const lane = createNonceLane(wallet, client);
@@ -66,36 +71,44 @@ export function createTokenMinter(options: {
     return { maxFeePerGas, maxPriorityFeePerGas };
   }
 
-  async function send({
+  async function prepare({
     beneficiary,
     holder,
     tokenId,
     remark,
-  }: MintArguments): Promise<TransactionReceipt | null> {
+  }: MintArguments): Promise<TransactionRequest> {
     const [call, gasLimit, attachedFees, { chainId }] = await Promise.all([
       registry.mint.populateTransaction(beneficiary, holder, tokenId, remark),
       registry.mint.estimateGas(beneficiary, holder, tokenId, remark),
       fees(),
       client.getNetwork(),
     ]);
-    const response = await lane.submit({ ...call, chainId, gasLimit, ...attachedFees });
-    return await response.wait();
+    return { ...call, chainId, gasLimit, ...attachedFees };
   }
 
   return {
     async mint(token) {
       await simulate(token);
-      const receipt = await send(token).catch((cause: unknown) => {
-        if (cause instanceof ChainError) throw cause;
-        throw new ChainError('MINT_NOT_CONFIRMED', `The mint was not confirmed: ${messageOf(cause)}`, {
-          cause,
-        });
+      const transaction = await prepare(token).catch((cause: unknown) => {
+        const message = `Nothing was sent, the mint could not be prepared: ${messageOf(cause)}`;
+        throw new ChainError('MINT_NOT_SENT', message, { cause, retryable: true });
       });
-      if (!receipt)
-        throw new ChainError('MINT_NOT_CONFIRMED', 'The mint has no receipt.', { retryable: true });
-      return receipt.hash;
+      const response = await lane.submit(transaction);
+      await response.wait(1, waitMs).catch((cause: unknown) => {
+        throw notConfirmed(response.hash, cause);
+      });
+      return response.hash;
     },
   };
+}
+
+/** Whether the token exists is open, or will be: the log must have the transaction, so that somebody can look. */
+function notConfirmed(hash: string, cause: unknown): ChainError {
+  const message = `Transaction ${hash} was sent, but not confirmed: ${messageOf(cause)}`;
+  return new ChainError('MINT_NOT_CONFIRMED', message, {
+    cause,
+    remedy: 'Look the transaction up before sending again.',
+  });
 }
 
 /** The document, POST /create, step 8: the message is "Failed to mint token"; the contract's reason follows as cause and remedy. */

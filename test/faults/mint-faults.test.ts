@@ -1,0 +1,131 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { Wallet } from 'ethers';
+import { createRpcClient } from '../../service/chain/rpc-client';
+import { findNetwork, type Network } from '../../service/chain/networks';
+import { createTokenMinter } from '../../service/chain/token-registry';
+import { ChainError } from '../../service/errors';
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create } from '../helpers/create-call';
+import { startRpcProxy, type Fault } from '../helpers/rpc-proxy';
+import { startService } from '../helpers/running-service';
+import { createWorld, DEPLOYER, DEPLOYER_KEY, type World } from '../helpers/world';
+
+describe('minting when things fail', () => {
+  let world: World;
+  let owner: string;
+
+  before(async () => {
+    world = await createWorld();
+    owner = await world.account(1);
+  });
+
+  after(() => world?.stop());
+
+  /** Issues through a proxy that fails the first two calls of a method in the given way. */
+  async function issueThrough(method: string, fault: Fault): Promise<{ status: number; mints: number }> {
+    let left = 2;
+    const proxy = await startRpcProxy(world.node.url, (called) =>
+      called === method && left-- > 0 ? fault : 'none',
+    );
+    const settings = {
+      ...world.settings,
+      RPC_URL: proxy.url,
+      DATA_DIR: join(world.folder, `${method}-${fault}`),
+    };
+    const service = await startService(settings);
+    try {
+      const before = await world.client.getTransactionCount(DEPLOYER);
+      const { status } = await create(service.url, { ...minimal, owner, holder: owner });
+      return { status, mints: (await world.client.getTransactionCount(DEPLOYER)) - before };
+    } finally {
+      await service.stop();
+      await proxy.close();
+    }
+  }
+
+  it('succeeds once when the connection breaks after the node has taken the transaction', async () => {
+    expect(await issueThrough('eth_sendRawTransaction', 'drop answer')).to.deep.equal({
+      status: 200,
+      mints: 1,
+    });
+  });
+
+  it('succeeds once when the connection breaks before the node hears of the transaction', async () => {
+    expect(await issueThrough('eth_sendRawTransaction', 'drop request')).to.deep.equal({
+      status: 200,
+      mints: 1,
+    });
+  });
+
+  it('mints nothing when the gas cannot be estimated', async () => {
+    const { status, mints } = await issueThrough('eth_estimateGas', 'drop request');
+    expect([status, mints]).to.deep.equal([500, 0]);
+  });
+
+  it('answers 500 when the wallet cannot pay, and the log says so', async () => {
+    const poor = Wallet.createRandom();
+    const admin = TradeTrustTokenStandard__factory.connect(
+      world.registryAddress,
+      await world.client.getSigner(0),
+    );
+    await (await admin.grantRole(await admin.MINTER_ROLE(), poor.address)).wait();
+    const settings = {
+      ...world.settings,
+      WALLET_PRIVATE_KEY: poor.privateKey,
+      DATA_DIR: join(world.folder, 'poor'),
+    };
+    const service = await startService(settings);
+    try {
+      const { status, requestId } = await create(service.url, { ...minimal, owner, holder: owner });
+      expect(status).to.equal(500);
+      const line = service.log.find((entry) => entry.requestId === requestId && 'error' in entry);
+      expect(JSON.stringify(line))
+        .to.match(/MINT_SIMULATION_FAILED|TRANSACTION_REJECTED/)
+        .and.match(/fund/);
+    } finally {
+      await service.stop();
+    }
+  });
+
+  it('gives up waiting for a transaction that is not mined, and names it', async () => {
+    const network = findNetwork('31337') as Network;
+    const client = createRpcClient(world.node.url, network);
+    const minter = createTokenMinter({
+      client,
+      privateKey: DEPLOYER_KEY,
+      registryAddress: world.registryAddress,
+      readFees: async () => undefined,
+      warn: () => undefined,
+      waitMs: 500,
+    });
+    await world.client.send('evm_setAutomine', [false]);
+    try {
+      const token = { beneficiary: owner, holder: owner, tokenId: 1n, remark: '0x' };
+      const failure = await minter.mint(token).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      expect(failure).to.be.instanceOf(ChainError).and.have.property('code', 'MINT_NOT_CONFIRMED');
+      expect(String(failure)).to.match(/Transaction 0x[0-9a-f]{64} was sent/);
+    } finally {
+      await world.client.send('evm_setAutomine', [true]);
+      await world.client.send('evm_mine', []);
+      client.destroy();
+    }
+  });
+
+  it('goes on after somebody else used the same wallet', async () => {
+    const service = await startService({ ...world.settings, DATA_DIR: join(world.folder, 'shared') });
+    const other = new Wallet(DEPLOYER_KEY, world.client);
+    try {
+      for (let round = 0; round < 3; round++) {
+        await (await other.sendTransaction({ to: owner, value: 1n })).wait();
+        expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(200);
+      }
+    } finally {
+      await service.stop();
+    }
+  });
+});
