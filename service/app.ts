@@ -48,12 +48,12 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
       url: server.url,
       async stop() {
         await Promise.all([server.close(), feed.stop()]);
-        await client.destroy();
+        client.destroy();
       },
     };
   } catch (cause) {
     await feed.stop();
-    await client.destroy();
+    client.destroy();
     throw cause;
   }
 }

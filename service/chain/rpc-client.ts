@@ -1,10 +1,11 @@
-import { FetchRequest, JsonRpcProvider, Network as EthersNetwork, WebSocketProvider } from 'ethers';
+import { FetchRequest, JsonRpcProvider, Network as EthersNetwork } from 'ethers';
 import { ChainError, ConfigurationError } from '../errors';
 import { printableUrl } from '../secrets';
 import { NETWORKS, type Network } from './networks';
+import { SocketRpcClient } from './socket-rpc-client';
 
 /** An ethers provider for one chain, over HTTP or WebSocket. */
-export type RpcClient = JsonRpcProvider | WebSocketProvider;
+export type RpcClient = JsonRpcProvider;
 
 const REQUEST_TIMEOUT_MS = 30_000;
 /** How often a receipt that is waited for is asked for. */
@@ -19,7 +20,7 @@ export function createRpcClient(url: string, network: Network): RpcClient {
   const chain = EthersNetwork.from(network.chainId);
   const pollingInterval = network.local ? LOCAL_POLLING_INTERVAL_MS : POLLING_INTERVAL_MS;
   const options = { cacheTimeout: -1, batchMaxCount: 1, staticNetwork: chain, pollingInterval };
-  if (/^wss?:/.test(url)) return new WebSocketProvider(url, chain, options);
+  if (/^wss?:/.test(url)) return new SocketRpcClient(url, chain, options, REQUEST_TIMEOUT_MS);
   const request = new FetchRequest(url);
   request.timeout = REQUEST_TIMEOUT_MS;
   return new JsonRpcProvider(request, chain, options);

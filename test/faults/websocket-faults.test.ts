@@ -1,0 +1,72 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { freePort } from '../../deploy/devnet/free-port';
+import { createRpcClient } from '../../service/chain/rpc-client';
+import { findNetwork, type Network } from '../../service/chain/networks';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create } from '../helpers/create-call';
+import { eventually } from '../helpers/eventually';
+import { startReceiver } from '../helpers/running-receiver';
+import { startService } from '../helpers/running-service';
+import { startTcpProxy } from '../helpers/tcp-proxy';
+import { createWorld, type World } from '../helpers/world';
+
+describe('a node reached over WebSocket', () => {
+  let world: World;
+
+  before(async () => {
+    world = await createWorld();
+  });
+
+  after(() => world?.stop());
+
+  it('issues and announces, also after the connection was cut', async () => {
+    const proxy = await startTcpProxy(Number(new URL(world.node.url).port));
+    const receiver = await startReceiver(world.folder, world.publicKeyFile);
+    const RPC_URL = `ws://127.0.0.1:${proxy.port}`;
+    const service = await startService({ ...world.settings, RPC_URL, WEBHOOK_URL: receiver.url });
+    const owner = await world.account(1);
+    const issue = async (): Promise<number> =>
+      (await create(service.url, { ...minimal, owner, holder: owner })).status;
+    try {
+      expect(await issue()).to.equal(200);
+      await eventually('five events', () => receiver.events.length === 5);
+      expect(proxy.cut()).to.be.greaterThan(0);
+      await eventually('it is connected again', async () => (await issue()) === 200);
+      await eventually('the events since', () => receiver.events.length >= 10);
+    } finally {
+      await service.stop();
+      await receiver.close();
+      await proxy.close();
+    }
+  });
+
+  it('that is not there does not end the service', async () => {
+    const RPC_URL = `ws://127.0.0.1:${await freePort(0)}`;
+    const service = await startService({
+      ...world.settings,
+      RPC_URL,
+      DATA_DIR: join(world.folder, 'nobody'),
+    });
+    try {
+      expect((await fetch(service.url)).status).to.equal(200);
+      expect(service.log.some(({ msg }) => msg?.includes('does not answer'))).to.equal(true);
+    } finally {
+      await service.stop();
+    }
+  });
+
+  it('shares one connection between requests that come while it is opened', async () => {
+    const proxy = await startTcpProxy(Number(new URL(world.node.url).port));
+    const client = createRpcClient(`ws://127.0.0.1:${proxy.port}`, findNetwork('31337') as Network);
+    try {
+      await Promise.all(Array.from({ length: 5 }, () => client.getBlockNumber()));
+      expect(proxy.cut()).to.equal(1);
+      await eventually('a new connection', () => client.getBlockNumber().then(Boolean, () => false));
+      expect(proxy.cut()).to.equal(1);
+    } finally {
+      client.destroy();
+      await proxy.close();
+    }
+  });
+});
