@@ -49,6 +49,7 @@ export function startChild(
   const listeners = new Set<(line: string) => void>();
   const log = logFile === undefined ? undefined : createWriteStream(logFile, { mode: 0o600 });
   for (const stream of [child.stdout, child.stderr]) {
+    if (stream === null) continue;
     createInterface({ input: stream }).on('line', (line) => {
       lines.push(line);
       log?.write(`${line}\n`);

@@ -3,6 +3,7 @@ import { JsonRpcProvider } from 'ethers';
 import { messageOf } from '../../service/errors';
 import { PROJECT_ROOT } from '../../service/project-root';
 import { BILL_OF_LADING } from './bill-of-lading';
+import { logTails } from './log-tails';
 import { makeRunFolder } from './run-folder';
 import { startStack, type Cleanup, type Stack } from './stack';
 import { followWebhooks } from './verified-webhooks';
@@ -18,12 +19,13 @@ async function main(): Promise<number> {
   const once = process.argv.includes('--once');
   const cleanup: Cleanup = [];
   const interrupted = new Promise<'interrupted'>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve('interrupted'));
+    // `on`, not `once`: npm passes the terminal's Ctrl-C on, and the second of the two must not end this process half-way.
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve('interrupted'));
   });
   try {
     const outcome = await Promise.race([run(once, cleanup), interrupted]);
     if (outcome !== 'interrupted' && !once) {
-      await Promise.race([outcome.failure, interrupted]);
+      await Promise.race([orLogs(outcome, outcome.failure), interrupted]);
     }
     return outcome === 'interrupted' && once ? 1 : 0;
   } catch (error) {
@@ -37,9 +39,16 @@ async function main(): Promise<number> {
 
 async function run(once: boolean, cleanup: Cleanup): Promise<Stack> {
   const stack = await startStack(makeRunFolder(join(PROJECT_ROOT, '.devnet')), say, cleanup);
-  await Promise.race([issueAndWalk(stack, cleanup), stack.failure]);
+  await orLogs(stack, Promise.race([issueAndWalk(stack, cleanup), stack.failure]));
   if (!once) sayWhatNext(stack);
   return stack;
+}
+
+/** Adds to a failure what the programs logged last. */
+async function orLogs(stack: Stack, work: Promise<void>): Promise<void> {
+  await work.catch((error: unknown) => {
+    throw new Error(`${messageOf(error)}\n\n${logTails(stack.folder)}`, { cause: error });
+  });
 }
 
 /** Issues a Bill of Lading, walks its token, and checks that every event was announced and verified, in order. */
@@ -53,17 +62,14 @@ async function issueAndWalk(stack: Stack, cleanup: Cleanup): Promise<void> {
 
   const tokenId = await issue(stack, (await node.getSigner(OWNER)).address);
   say(`Bill of Lading signed and minted: token ${tokenId}`);
-  await webhooks.count(1, WEBHOOKS_WITHIN_MS);
+  await webhooks.expect(MINT_EVENTS.slice(0, 1), WEBHOOKS_WITHIN_MS);
   say(`first webhook verified after ${seconds()}`);
   for (const step of await stepsFor(node, stack.registryAddress, BigInt(`0x${tokenId}`))) {
     say(step.title);
     await step.run();
     expected.push(...step.events);
   }
-  await webhooks.count(expected.length, WEBHOOKS_WITHIN_MS);
-  if (webhooks.types.join() !== expected.join()) {
-    throw new Error(`Expected the webhooks ${expected.join(', ')}; got ${webhooks.types.join(', ')}.`);
-  }
+  await webhooks.expect(expected, WEBHOOKS_WITHIN_MS);
   say(`all ${expected.length} webhooks verified, in order`);
 }
 

@@ -77,8 +77,8 @@ export async function startStack(
   const serviceUrl = `http://localhost:${ports.service}`;
   say(`creator service at ${serviceUrl}`);
   const ends = [
-    node.ended.then(() => 'hardhat node ended'),
-    ...[receiver, service].map((child) => child.ended.then(() => `${child.name} ended:\n${child.tail()}`)),
+    node.ended.then(() => 'the hardhat node ended by itself.'),
+    ...[receiver, service].map((child) => child.ended.then(() => `the ${child.name} ended by itself.`)),
   ];
   const failure = Promise.race(ends).then((reason) => Promise.reject<never>(new Error(reason)));
   failure.catch(() => undefined);

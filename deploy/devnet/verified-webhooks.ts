@@ -12,10 +12,8 @@ const PREFIX = 'com.service.etr.';
 
 /** What the receiver has verified. */
 export interface VerifiedWebhooks {
-  /** Types without their prefix, in the order of arrival. */
-  types: string[];
-  /** Resolves when at least so many have come; rejects after the time given. */
-  count(least: number, withinMs: number): Promise<void>;
+  /** Resolves when this many webhooks have come and they are these, in order; rejects with what is missing after the time given. */
+  expect(types: readonly string[], withinMs: number): Promise<void>;
 }
 
 /** Follows the receiver's output and calls `onWebhook` for each verified webhook. */
@@ -23,36 +21,48 @@ export function followWebhooks(
   receiver: Child,
   onWebhook: (type: string, id: string) => void,
 ): VerifiedWebhooks {
-  const types: string[] = [];
+  const arrived: string[] = [];
   const waiting = new Set<() => void>();
   receiver.onLine((line) => {
     const webhook = parse(line);
     if (!webhook) return;
     const type = webhook.type.replace(PREFIX, '');
-    types.push(type);
+    arrived.push(type);
     onWebhook(type, webhook.id);
     for (const check of waiting) check();
   });
   return {
-    types,
-    count: (least, withinMs) =>
+    expect: (types, withinMs) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           waiting.delete(check);
+          const missing = missingFrom(types, arrived).join(', ');
           reject(
-            new Error(`${types.length} of ${least} expected webhooks were verified within ${withinMs} ms`),
+            new Error(`Not every webhook was verified within ${withinMs / 1000} s. Missing: ${missing}.`),
           );
         }, withinMs);
         const check = (): void => {
-          if (types.length < least) return;
+          if (arrived.length < types.length) return;
           clearTimeout(timer);
           waiting.delete(check);
-          resolve();
+          const isRight = types.every((type, index) => arrived[index] === type);
+          if (isRight) resolve();
+          else reject(new Error(`Expected the webhooks ${types.join(', ')}; got ${arrived.join(', ')}.`));
         };
         waiting.add(check);
         check();
       }),
   };
+}
+
+/** What is expected and did not come; a type may be expected more than once. */
+function missingFrom(expected: readonly string[], arrived: readonly string[]): string[] {
+  const left = [...arrived];
+  return expected.filter((type) => {
+    const at = left.indexOf(type);
+    if (at >= 0) left.splice(at, 1);
+    return at < 0;
+  });
 }
 
 function parse(line: string): VerifiedLine | undefined {

@@ -200,20 +200,15 @@ describe('npx hardhat deploy', () => {
         .and.to.match(/token registry .* deployed/);
     });
 
-    it('after a revert to between the infrastructure and the first registry', async () => {
+    it('after a revert to between the infrastructure and the registry', async () => {
       await chain.send('hardhat_reset', []);
-      await deploy();
-      const registryBlock = await chain.getBlockNumber();
-      await chain.send('hardhat_reset', []);
-      // Mined again up to the block before the registry: another tenant's registry is what was there first.
-      const other = { ENV_FILE: join(folder.path, 'first.env') };
-      await run(['--network', 'localhost'], other);
-      expect(await chain.getBlockNumber()).to.equal(registryBlock);
+      // Another tenant's run makes the infrastructure; what follows is this tenant's registry alone.
+      await run(['--network', 'localhost'], { ENV_FILE: join(folder.path, 'first.env') });
       const infrastructure = await snapshot();
       const gone = await deploy();
       await revert(infrastructure);
       const { output } = await run(['--network', 'localhost']);
-      expect(output).to.match(new RegExp(`deployer +0x\\w{40} +already there`));
+      expect(output).to.match(/deployer +0x\w{40} +already there/);
       expect(output).to.match(new RegExp(`token registry +${gone} +deployed`));
       await expectUsable(gone);
     });
