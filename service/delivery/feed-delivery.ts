@@ -11,7 +11,7 @@ import { startDeliveryWorker, type DeliveryWorker } from './worker';
 
 /** The delivery end of a feed. */
 export interface FeedDelivery {
-  /** Begins to deliver the feed of this name. */
+  /** Delivers the feed of this name from now on, and no other. */
   start(feed: string): Promise<void>;
   /** Something was enqueued. */
   wake(): void;
@@ -33,9 +33,12 @@ export function createFeedDelivery(
   const { url, signingKey, retry } = webhook;
   const client = createWebhookClient({ url, signingKey, timeoutMs, connections: CONCURRENT_DELIVERIES });
   let worker: DeliveryWorker | undefined;
+  let delivered: string | undefined;
   return {
     async start(feed) {
-      if (worker) return;
+      if (feed === delivered) return;
+      await worker?.stop();
+      delivered = feed;
       // The database is this process's alone: whoever held a lease is gone.
       await releaseLeases(db, feed, systemClock.now());
       worker = startDeliveryWorker({

@@ -40,8 +40,8 @@ const MOST_BLOCKS = 2_000;
  * The blocks from the cursor on, range after range, for ever; each range is yielded once it has its confirmations. Ends when the
  * signal aborts.
  *
- * @throws ChainError CHAIN_REPLACED or CHAIN_REORGANISED (not retryable) when the chain no longer has what was read before;
- *   whatever the node answers otherwise: start again from the last cursor that was stored.
+ * @throws ChainError CHAIN_REORGANISED (not retryable) when the chain no longer has what was read before; CHAIN_REPLACED when it
+ *   is another chain; whatever the node answers otherwise: start again from the last cursor that was stored.
  */
 export async function* watch(options: WatchOptions): AsyncGenerator<BlockRange, void, undefined> {
   const { client, confirmations, signal } = options;
@@ -60,13 +60,10 @@ export async function* watch(options: WatchOptions): AsyncGenerator<BlockRange, 
   }
 }
 
-async function readNext(
-  { client, contracts }: WatchOptions,
-  cursor: Cursor,
-  toBlock: number,
-): Promise<BlockRange> {
+async function readNext(options: WatchOptions, cursor: Cursor, toBlock: number): Promise<BlockRange> {
+  const { client, contracts } = options;
   const fromBlock = cursor.nextBlock;
-  await expectContinuation(client, cursor);
+  await expectContinuation(options, cursor);
   const last = await blockOf(client, toBlock);
   const events = await readRange(client, contracts, fromBlock, last);
   return {
@@ -78,10 +75,11 @@ async function readNext(
 }
 
 /** The first unread block must be a child of the last one read. */
-async function expectContinuation(client: RpcClient, cursor: Cursor): Promise<void> {
+async function expectContinuation(options: WatchOptions, cursor: Cursor): Promise<void> {
   if (cursor.lastBlockHash === undefined) return;
-  const first = await blockOf(client, cursor.nextBlock);
+  const first = await blockOf(options.client, cursor.nextBlock);
   if (first.parentHash === cursor.lastBlockHash) return;
+  await expectSameChain(options);
   const message =
     `Block ${cursor.nextBlock - 1} is not the one that was read before: the chain was reorganised below the ` +
     'confirmations that the feed waits for. Nothing is delivered from the new branch until somebody has looked.';
@@ -90,13 +88,13 @@ async function expectContinuation(client: RpcClient, cursor: Cursor): Promise<vo
   throw new ChainError('CHAIN_REORGANISED', message, { remedy });
 }
 
-/** A head below the cursor is a node that lags, unless its chain is another one. */
-async function expectSameChain({ client, genesisHash, cursor }: WatchOptions): Promise<void> {
+/** A head below the cursor is a node that lags, and a block without its parent a reorganisation, unless the chain is another one. */
+async function expectSameChain({ client, genesisHash }: WatchOptions): Promise<void> {
   const genesis = await client.getBlock(0);
   if (genesis === null || genesis.hash === genesisHash) return;
-  const message = `The chain was started anew: its block 0 is not the one this feed began with (next block ${cursor.nextBlock}).`;
-  const remedy = 'Deploy the registry again with `npx hardhat deploy` and restart the service.';
-  throw new ChainError('CHAIN_REPLACED', message, { remedy });
+  const message =
+    'The chain was started anew: its block 0 is not the one this feed began with. A new feed begins.';
+  throw new ChainError('CHAIN_REPLACED', message, { retryable: true });
 }
 
 /** A block that the node has just told of but does not have (a provider behind a load balancer) is worth asking for again. */

@@ -5,9 +5,11 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import Sqlite from 'libsql';
 import { freePort } from '../../deploy/devnet/free-port';
+import { startHardhatNode } from '../../deploy/devnet/hardhat-node';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/create-call';
 import { eventually } from '../helpers/eventually';
+import { hardhat } from '../helpers/hardhat-command';
 import { startReceiver } from '../helpers/running-receiver';
 import { startService } from '../helpers/running-service';
 import { startServiceProcess } from '../helpers/service-process';
@@ -121,6 +123,33 @@ describe('deliveries when things fail', () => {
     await receiver.close();
     expect(receiver.events).to.have.length(10);
     expect(new Set(receiver.events.map(({ id }) => id)).size).to.equal(10);
+  });
+
+  it('go on by themselves when a local chain is started anew and the registry deployed again', async () => {
+    const port = await freePort(0);
+    const receiver = await startReceiver(join(world.folder, 'anew'), world.publicKeyFile);
+    const settings = {
+      ...world.settings,
+      RPC_URL: `http://127.0.0.1:${port}`,
+      DATA_DIR: join(world.folder, 'anew'),
+      WEBHOOK_URL: receiver.url,
+    };
+    const first = await startHardhatNode({ port });
+    await hardhat(['deploy', '--network', 'localhost'], settings);
+    const service = await startService(settings);
+    await post(service.url);
+    await eventually('five events', () => receiver.events.length === 5);
+    await first.stop();
+
+    const second = await startHardhatNode({ port });
+    await hardhat(['deploy', '--network', 'localhost'], settings);
+    const { body } = await post(service.url);
+    await eventually('five events of the new chain', () => {
+      return receiver.events.filter(({ data }) => data.transactionHash === body.txHash).length === 5;
+    });
+    await service.stop();
+    await second.stop();
+    await receiver.close();
   });
 
   it('wait, stored, while no webhook is configured, and happen once there is one', async () => {
