@@ -12,7 +12,17 @@ const ANNOUNCING = ['**/watcher/**', '**/outbox/**', '**/delivery/**'];
 const ROOT = ['**/app', '**/main'];
 
 export default tseslint.config(
-  { ignores: ['artifacts', 'cache', 'coverage', 'deploy/deployments', 'dist', 'node_modules', 'typechain-types'] },
+  {
+    ignores: [
+      'artifacts',
+      'cache',
+      'coverage',
+      'deploy/deployments',
+      'dist',
+      'node_modules',
+      'typechain-types',
+    ],
+  },
   eslint.configs.recommended,
   {
     files: ['**/*.ts'],
@@ -24,10 +34,20 @@ export default tseslint.config(
       '@typescript-eslint/no-floating-promises': 'error',
       // An interface that promises is implemented by what has nothing to wait for, too.
       '@typescript-eslint/require-await': 'off',
-      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      '@typescript-eslint/restrict-template-expressions': [
+        'error',
+        { allowNumber: true, allowBoolean: true },
+      ],
       'no-restricted-properties': [
         'error',
         { object: 'process', property: 'env', message: 'Settings are read in config.ts alone.' },
+      ],
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'ImportDeclaration[source.value=/^(node:)?process$/]',
+          message: 'Use the global process.',
+        },
       ],
     },
   },
@@ -62,6 +82,30 @@ export default tseslint.config(
     [...ISSUING, '**/watcher/**', '**/chain/**', ...ROOT],
     'watcher → outbox → delivery: delivery reads the outbox and knows nothing of the chain.',
   ),
-  direction(['receiver/**'], ['../service/**', '../deploy/**'], 'The receiver is copied on its own.'),
+  {
+    files: ['receiver/**/*.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            {
+              regex: '^(?!koa$|node:|\\./)',
+              message: 'Subscribers copy this folder alone: koa and Node.js only.',
+            },
+          ],
+        },
+      ],
+    },
+  },
+  {
+    files: ['**/index.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'Program', message: 'No barrels: import from the file that does it.' },
+      ],
+    },
+  },
   { files: ['test/**/*.ts'], rules: { '@typescript-eslint/no-unused-expressions': 'off' } },
 );
