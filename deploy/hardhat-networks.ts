@@ -1,6 +1,7 @@
 import type { HardhatUserConfig } from 'hardhat/config';
 import { NETWORKS, type Network } from '../service/chain/networks';
-import { readSettings, rpcUrlOf, walletPrivateKeyOf } from '../service/config';
+import { readSettings } from '../service/config';
+import { rpcUrlOf, walletPrivateKeyOf } from '../service/settings';
 import { ConfigurationError } from '../service/errors';
 import { readable } from './task-error';
 

@@ -2,13 +2,25 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { KeyObject } from 'node:crypto';
 import { parse as parseEnvFile } from 'dotenv';
-import { getAddress, isHexString } from 'ethers';
-import { DEFAULT_NETWORK, findNetwork, knownNetworks, type Network } from './chain/networks';
-import { didWebOf, parseDidKeyPair, type DidKeyPair } from './did-key-pair';
-import { ConfigurationError } from './errors';
+import type { Network } from './chain/networks';
+import type { DidKeyPair } from './did-key-pair';
 import { PROJECT_ROOT } from './project-root';
 import { secretPartsOf } from './secrets';
 import { SETTING_NAMES } from './setting-names';
+import {
+  contextUrlOf,
+  didKeyPairOf,
+  domainOf,
+  integerOf,
+  logLevelOf,
+  networkOf,
+  rpcUrlOf,
+  tokenRegistryAddressOf,
+  urlOf,
+  walletPrivateKeyOf,
+  wrong,
+  type Settings,
+} from './settings';
 import { parseSigningKey } from './signing-key';
 import { readConfigFile, type WebhookOptions } from './config-file';
 
@@ -45,17 +57,14 @@ export interface Config {
   readonly warnings: readonly string[];
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 const DEFAULT_RENDERER_URL = 'https://generic-templates.tradetrust.io';
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
 /**
  * The settings as text: the real environment wins over ENV_FILE. `environment` is passed in by tests.
  */
-export function readSettings(environment: Environment = process.env): {
+export function readSettings(environment: Settings = process.env): {
   envFile: string;
-  settings: Environment;
+  settings: Settings;
 } {
   const envFile = resolve(PROJECT_ROOT, environment.ENV_FILE || '.env');
   const fromFile = existsSync(envFile) ? parseEnvFile(readFileSync(envFile)) : {};
@@ -70,7 +79,7 @@ export function readSettings(environment: Environment = process.env): {
  * The environment that a child process needs of ours (PATH, HOME, NODE_V8_COVERAGE, …), without any setting of the service: what
  * starts a child decides its settings alone.
  */
-export function inheritedEnvironment(environment: Environment = process.env): Record<string, string> {
+export function inheritedEnvironment(environment: Settings = process.env): Record<string, string> {
   const inherited = Object.entries(environment).filter(([name]) => !SETTING_NAMES.includes(name));
   return Object.fromEntries(inherited.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
@@ -81,7 +90,7 @@ export function inheritedEnvironment(environment: Environment = process.env): Re
  *
  * @throws ConfigurationError naming the setting, what is wrong with it and what would be right; never its value if secret.
  */
-export function loadConfig(environment?: Environment): Config {
+export function loadConfig(environment?: Settings): Config {
   const { envFile, settings } = readSettings(environment);
   const file = readConfigFile(resolve(PROJECT_ROOT, settings.SERVICE_CONFIG ?? 'service.config.json'));
   const network = networkOf(settings);
@@ -121,94 +130,8 @@ export function loadConfig(environment?: Environment): Config {
   };
 }
 
-/** The network that NET names; Amoy when it is absent. */
-export function networkOf(settings: Environment): Network {
-  const network = findNetwork(settings.NET ?? DEFAULT_NETWORK);
-  if (network) return network;
-  throw wrong('NET', `"${settings.NET}" is not a known network`, `Use one of ${knownNetworks()}.`);
-}
-
-/** RPC_URL, or the network's own URL with its provider key filled in. */
-export function rpcUrlOf(network: Network, settings: Environment): string {
-  const override = urlOf(settings, 'RPC_URL', ['http:', 'https:', 'ws:', 'wss:']);
-  if (override !== undefined) return override;
-  if (network.rpcKey === undefined) return network.rpcUrl;
-  const key = settings[network.rpcKey];
-  if (key === undefined) {
-    throw wrong(
-      network.rpcKey,
-      `is needed to reach ${network.name}`,
-      'Set it, or set RPC_URL to a node of your own.',
-    );
-  }
-  return network.rpcUrl.replace('{key}', encodeURIComponent(key));
-}
-
-/** WALLET_PRIVATE_KEY with its 0x prefix, or undefined. */
-export function walletPrivateKeyOf(settings: Environment): string | undefined {
-  const text = settings.WALLET_PRIVATE_KEY;
-  if (text === undefined) return undefined;
-  const key = text.startsWith('0x') ? text : `0x${text}`;
-  if (isHexString(key, 32)) return key;
-  throw wrong(
-    'WALLET_PRIVATE_KEY',
-    'is not a private key',
-    'It is 32 bytes in hexadecimal, with or without 0x.',
-  );
-}
-
-/** DOMAIN: a host, or host:port, and nothing else. */
-export function domainOf(settings: Environment): string | undefined {
-  const domain = settings.DOMAIN;
-  if (domain === undefined) return undefined;
-  const port = Number(domain.split(':')[1] ?? '1');
-  if (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/i.test(domain) && port > 0 && port < 65536)
-    return domain.toLowerCase();
-  throw wrong(
-    'DOMAIN',
-    `"${domain}" is not a host or host:port`,
-    'Leave out https:// and any path: trade.example.com',
-  );
-}
-
-function didKeyPairOf(settings: Environment, domain: string | undefined): DidKeyPair | undefined {
-  if (settings.DID_KEY_PAIRS === undefined) return undefined;
-  const parsed = parseDidKeyPair(settings.DID_KEY_PAIRS);
-  if ('problem' in parsed) {
-    throw wrong(
-      'DID_KEY_PAIRS',
-      parsed.problem,
-      'Make a new pair with `npx hardhat did`, or restore the one you had.',
-    );
-  }
-  const { controller } = parsed.keyPair;
-  if (domain !== undefined && controller !== didWebOf(domain)) {
-    throw wrong(
-      'DID_KEY_PAIRS',
-      `is the key of ${controller}, but DOMAIN makes the issuer ${didWebOf(domain)}`,
-      'Set DOMAIN back, or make a pair for the new domain with `npx hardhat did --force`.',
-    );
-  }
-  return parsed.keyPair;
-}
-
-function tokenRegistryAddressOf(settings: Environment): string | undefined {
-  if (settings.TOKEN_REGISTRY_ADDRESS === undefined) return undefined;
-  try {
-    return getAddress(settings.TOKEN_REGISTRY_ADDRESS);
-  } catch {
-    const remedy = 'It is 0x and 40 hexadecimal digits; `npx hardhat deploy` writes it.';
-    throw wrong('TOKEN_REGISTRY_ADDRESS', `"${settings.TOKEN_REGISTRY_ADDRESS}" is not an address`, remedy);
-  }
-}
-
-function contextUrlOf(settings: Environment, domain: string | undefined): string | undefined {
-  const override = urlOf(settings, 'BILL_OF_LADING_CONTEXT_URL', ['http:', 'https:']);
-  return override ?? (domain && `https://${domain}/contexts/bill-of-lading-v1.json`);
-}
-
 function webhookOf(
-  settings: Environment,
+  settings: Settings,
   fromFile: (WebhookOptions & { url?: string | undefined }) | undefined,
   signingKeyText: string | undefined,
 ): Config['webhook'] {
@@ -227,41 +150,10 @@ function webhookOf(
   return { timeoutMs: fromFile?.timeoutMs, retry: fromFile?.retry, url, signingKey };
 }
 
-function urlOf(settings: Environment, name: string, protocols: string[]): string | undefined {
-  const text = settings[name];
-  if (text === undefined) return undefined;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url && protocols.includes(url.protocol)) return text;
-  throw wrong(
-    name,
-    'is not a URL',
-    `It starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
-  );
-}
-
-function integerOf(settings: Environment, name: string, least: number, most: number): number | undefined {
-  const text = settings[name];
-  if (text === undefined) return undefined;
-  const value = Number(text);
-  if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-  throw wrong(name, `"${text}" is not a whole number from ${least} to ${most}`);
-}
-
-function logLevelOf(settings: Environment): string {
-  const level = settings.LOG_LEVEL ?? 'info';
-  if (LOG_LEVELS.includes(level)) return level;
-  throw wrong('LOG_LEVEL', `"${level}" is not a level`, `Use one of ${LOG_LEVELS.join(', ')}.`);
-}
-
-function secretsOf(settings: Environment, rpcUrl: string): string[] {
+function secretsOf(settings: Settings, rpcUrl: string): string[] {
   const names = ['WALLET_PRIVATE_KEY', 'SIGNING_PRIVATE_KEY', 'DID_KEY_PAIRS', 'API_KEY', 'TUNNEL_AUTHTOKEN'];
   const keys = ['PROVIDER_API_KEY', 'NETWORK_A_API_KEY', 'NETWORK_A_TESTNET_API_KEY'];
   const values = [...names, ...keys].flatMap((name) => settings[name] ?? []);
   const secretKey = settings.DID_KEY_PAIRS?.match(/z42[1-9A-HJ-NP-Za-km-z]+/)?.[0] ?? [];
   return [...values, ...secretPartsOf(rpcUrl)].concat(secretKey);
-}
-
-function wrong(name: string, problem: string, remedy?: string): ConfigurationError {
-  const message = `${name} ${problem}.${remedy ? ` ${remedy}` : ''}`;
-  return new ConfigurationError('CONFIGURATION_INVALID', message, remedy ? { remedy } : {});
 }

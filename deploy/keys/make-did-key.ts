@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { generate } from '@digitalbazaar/ecdsa-multikey';
-import { domainOf, readSettings } from '../../service/config';
+import { readSettings } from '../../service/config';
+import { domainOf } from '../../service/settings';
 import { didWebOf, KEY_FRAGMENT, parseDidKeyPair, type DidKeyPair } from '../../service/did-key-pair';
 import { ConfigurationError } from '../../service/errors';
 import { PROJECT_ROOT } from '../../service/project-root';

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
-import { readSettings, walletPrivateKeyOf } from '../../service/config';
+import { readSettings } from '../../service/config';
+import { walletPrivateKeyOf } from '../../service/settings';
 import { secretMasker } from '../../service/secrets';
 import { setEnvValue, shadowWarning } from '../env-file';
 import { tenantOf } from '../tenant';

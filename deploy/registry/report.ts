@@ -1,4 +1,5 @@
-import { networkOf, type readSettings, walletPrivateKeyOf } from '../../service/config';
+import type { readSettings } from '../../service/config';
+import { networkOf, walletPrivateKeyOf } from '../../service/settings';
 import type { DeployContext } from './context';
 import type { Infrastructure } from './infrastructure';
 import type { Registry } from './registry';

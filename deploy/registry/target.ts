@@ -1,7 +1,8 @@
 import { HDNodeWallet, Mnemonic, Wallet } from 'ethers';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import { findNetwork, knownNetworks, type Network } from '../../service/chain/networks';
-import { type readSettings, rpcUrlOf, walletPrivateKeyOf } from '../../service/config';
+import type { readSettings } from '../../service/config';
+import { rpcUrlOf, walletPrivateKeyOf } from '../../service/settings';
 import { ConfigurationError } from '../../service/errors';
 import { printableUrl } from '../../service/secrets';
 

@@ -1,6 +1,7 @@
-import { FetchRequest, JsonRpcProvider, Network as EthersNetwork } from 'ethers';
+import { FetchRequest, Network as EthersNetwork, type JsonRpcProvider } from 'ethers';
 import { ChainError, ConfigurationError } from '../errors';
 import { printableUrl } from '../secrets';
+import { HttpRpcClient } from './http-rpc-client';
 import { NETWORKS, type Network } from './networks';
 import { SocketRpcClient } from './socket-rpc-client';
 
@@ -23,7 +24,7 @@ export function createRpcClient(url: string, network: Network): RpcClient {
   if (/^wss?:/.test(url)) return new SocketRpcClient(url, chain, options, REQUEST_TIMEOUT_MS);
   const request = new FetchRequest(url);
   request.timeout = REQUEST_TIMEOUT_MS;
-  return new JsonRpcProvider(request, chain, options);
+  return new HttpRpcClient(request, chain, options);
 }
 
 /**

@@ -5,6 +5,7 @@ import {
   type JsonRpcResult,
   type Networkish,
 } from 'ethers';
+import { retryIdempotent } from './retry-idempotent';
 import { openSocket, type SocketConnection } from './socket-connection';
 
 /**
@@ -23,7 +24,11 @@ export class SocketRpcClient extends JsonRpcProvider {
     this.#timeoutMs = timeoutMs;
   }
 
-  override async _send(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
+  override _send(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
+    return retryIdempotent(payload, () => this.#sendOnce(payload));
+  }
+
+  async #sendOnce(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
     const connection = await this.#connected();
     const requests = Array.isArray(payload) ? payload : [payload];
     const answers = requests.map(

@@ -23,9 +23,13 @@ describe('minting when things fail', () => {
 
   after(() => world?.stop());
 
-  /** Issues through a proxy that fails the first two calls of a method in the given way. */
-  async function issueThrough(method: string, fault: Fault): Promise<{ status: number; mints: number }> {
-    let left = 2;
+  /** Issues through a proxy that fails the first calls of a method in the given way. */
+  async function issueThrough(
+    method: string,
+    fault: Fault,
+    times = 2,
+  ): Promise<{ status: number; mints: number }> {
+    let left = times;
     const proxy = await startRpcProxy(world.node.url, (called) =>
       called === method && left-- > 0 ? fault : 'none',
     );
@@ -59,8 +63,12 @@ describe('minting when things fail', () => {
     });
   });
 
+  it('succeeds when a connection was reset while something was asked', async () => {
+    expect(await issueThrough('eth_estimateGas', 'drop answer')).to.deep.equal({ status: 200, mints: 1 });
+  });
+
   it('mints nothing when the gas cannot be estimated', async () => {
-    const { status, mints } = await issueThrough('eth_estimateGas', 'drop request');
+    const { status, mints } = await issueThrough('eth_estimateGas', 'drop request', 4);
     expect([status, mints]).to.deep.equal([500, 0]);
   });
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { constants } from '@tradetrust-tt/token-registry';
-import { rpcUrlOf } from '../../service/config';
+import { rpcUrlOf } from '../../service/settings';
 import { NETWORKS, findNetwork } from '../../service/chain/networks';
 
 describe('networks', () => {

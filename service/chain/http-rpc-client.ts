@@ -1,0 +1,9 @@
+import { JsonRpcProvider, type JsonRpcPayload, type JsonRpcResult } from 'ethers';
+import { retryIdempotent } from './retry-idempotent';
+
+/** A provider over HTTP that survives connections that are reset. */
+export class HttpRpcClient extends JsonRpcProvider {
+  override _send(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
+    return retryIdempotent(payload, () => super._send(payload));
+  }
+}

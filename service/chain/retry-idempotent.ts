@@ -1,0 +1,28 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { JsonRpcPayload } from 'ethers';
+
+const ATTEMPTS = 4;
+const FIRST_PAUSE_MS = 50;
+
+/** Sent twice, this may end as an error although the first was taken: the nonce lane handles it (nonce-lane.ts, broadcast). */
+const NOT_IDEMPOTENT = new Set(['eth_sendRawTransaction']);
+
+/**
+ * Sends a request again when the connection failed: sockets that are kept open are reset by nodes and load balancers now and then, and
+ * whatever only asks may be asked again. An answer, also one that says no, is never asked for again.
+ */
+export async function retryIdempotent<T>(
+  payload: JsonRpcPayload | JsonRpcPayload[],
+  send: () => Promise<T>,
+): Promise<T> {
+  const methods = (Array.isArray(payload) ? payload : [payload]).map(({ method }) => method);
+  const attempts = methods.some((method) => NOT_IDEMPOTENT.has(method)) ? 1 : ATTEMPTS;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await send();
+    } catch (cause) {
+      if (attempt === attempts) throw cause;
+      await sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1));
+    }
+  }
+}

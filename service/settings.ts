@@ -1,0 +1,136 @@
+import { getAddress, isHexString } from 'ethers';
+import { DEFAULT_NETWORK, findNetwork, knownNetworks, type Network } from './chain/networks';
+import { didWebOf, parseDidKeyPair, type DidKeyPair } from './did-key-pair';
+import { ConfigurationError } from './errors';
+
+// One function for each setting that has rules of its own. Each gives undefined when the setting is absent, and throws a
+// ConfigurationError that names it when it is wrong; the message never holds a value that may be secret.
+
+/** The settings as text, by name. */
+export type Settings = Readonly<Record<string, string | undefined>>;
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+
+/** The network that NET names; Amoy when it is absent. */
+export function networkOf(settings: Settings): Network {
+  const network = findNetwork(settings.NET ?? DEFAULT_NETWORK);
+  if (network) return network;
+  throw wrong('NET', `"${settings.NET}" is not a known network`, `Use one of ${knownNetworks()}.`);
+}
+
+/** RPC_URL, or the network's own URL with its provider key filled in. */
+export function rpcUrlOf(network: Network, settings: Settings): string {
+  const override = urlOf(settings, 'RPC_URL', ['http:', 'https:', 'ws:', 'wss:']);
+  if (override !== undefined) return override;
+  if (network.rpcKey === undefined) return network.rpcUrl;
+  const key = settings[network.rpcKey];
+  if (key === undefined) {
+    throw wrong(
+      network.rpcKey,
+      `is needed to reach ${network.name}`,
+      'Set it, or set RPC_URL to a node of your own.',
+    );
+  }
+  return network.rpcUrl.replace('{key}', encodeURIComponent(key));
+}
+
+/** WALLET_PRIVATE_KEY with its 0x prefix, or undefined. */
+export function walletPrivateKeyOf(settings: Settings): string | undefined {
+  const text = settings.WALLET_PRIVATE_KEY;
+  if (text === undefined) return undefined;
+  const key = text.startsWith('0x') ? text : `0x${text}`;
+  if (isHexString(key, 32)) return key;
+  throw wrong(
+    'WALLET_PRIVATE_KEY',
+    'is not a private key',
+    'It is 32 bytes in hexadecimal, with or without 0x.',
+  );
+}
+
+/** DOMAIN: a host, or host:port, and nothing else. */
+export function domainOf(settings: Settings): string | undefined {
+  const domain = settings.DOMAIN;
+  if (domain === undefined) return undefined;
+  const port = Number(domain.split(':')[1] ?? '1');
+  if (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/i.test(domain) && port > 0 && port < 65536)
+    return domain.toLowerCase();
+  throw wrong(
+    'DOMAIN',
+    `"${domain}" is not a host or host:port`,
+    'Leave out https:// and any path: trade.example.com',
+  );
+}
+
+/** DID_KEY_PAIRS; its key must be of DOMAIN's did:web, for what is signed with another cannot be mended. */
+export function didKeyPairOf(settings: Settings, domain: string | undefined): DidKeyPair | undefined {
+  if (settings.DID_KEY_PAIRS === undefined) return undefined;
+  const parsed = parseDidKeyPair(settings.DID_KEY_PAIRS);
+  if ('problem' in parsed) {
+    throw wrong(
+      'DID_KEY_PAIRS',
+      parsed.problem,
+      'Make a new pair with `npx hardhat did`, or restore the one you had.',
+    );
+  }
+  const { controller } = parsed.keyPair;
+  if (domain !== undefined && controller !== didWebOf(domain)) {
+    throw wrong(
+      'DID_KEY_PAIRS',
+      `is the key of ${controller}, but DOMAIN makes the issuer ${didWebOf(domain)}`,
+      'Set DOMAIN back, or make a pair for the new domain with `npx hardhat did --force`.',
+    );
+  }
+  return parsed.keyPair;
+}
+
+/** TOKEN_REGISTRY_ADDRESS with its checksum. */
+export function tokenRegistryAddressOf(settings: Settings): string | undefined {
+  if (settings.TOKEN_REGISTRY_ADDRESS === undefined) return undefined;
+  try {
+    return getAddress(settings.TOKEN_REGISTRY_ADDRESS);
+  } catch {
+    const remedy = 'It is 0x and 40 hexadecimal digits; `npx hardhat deploy` writes it.';
+    throw wrong('TOKEN_REGISTRY_ADDRESS', `"${settings.TOKEN_REGISTRY_ADDRESS}" is not an address`, remedy);
+  }
+}
+
+/** URL of the Bill of Lading context in the credentials. */
+export function contextUrlOf(settings: Settings, domain: string | undefined): string | undefined {
+  const override = urlOf(settings, 'BILL_OF_LADING_CONTEXT_URL', ['http:', 'https:']);
+  return override ?? (domain && `https://${domain}/contexts/bill-of-lading-v1.json`);
+}
+
+/** A setting that is a URL of one of these protocols ("https:"). */
+export function urlOf(settings: Settings, name: string, protocols: string[]): string | undefined {
+  const text = settings[name];
+  if (text === undefined) return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url && protocols.includes(url.protocol)) return text;
+  throw wrong(
+    name,
+    'is not a URL',
+    `It starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+  );
+}
+
+/** A setting that is a whole number from `least` to `most`. */
+export function integerOf(settings: Settings, name: string, least: number, most: number): number | undefined {
+  const text = settings[name];
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+  throw wrong(name, `"${text}" is not a whole number from ${least} to ${most}`);
+}
+
+/** LOG_LEVEL, `info` when absent. */
+export function logLevelOf(settings: Settings): string {
+  const level = settings.LOG_LEVEL ?? 'info';
+  if (LOG_LEVELS.includes(level)) return level;
+  throw wrong('LOG_LEVEL', `"${level}" is not a level`, `Use one of ${LOG_LEVELS.join(', ')}.`);
+}
+
+/** The error for a wrong setting: "NAME problem. Remedy". */
+export function wrong(name: string, problem: string, remedy?: string): ConfigurationError {
+  const message = `${name} ${problem}.${remedy ? ` ${remedy}` : ''}`;
+  return new ConfigurationError('CONFIGURATION_INVALID', message, remedy ? { remedy } : {});
+}
