@@ -41,9 +41,10 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
     if (!(error instanceof ChainError)) throw error;
     logger.warn({ error }, error.message);
   });
+  const handler = await httpHandler(config, client, checkChain, logger);
   const feed = await startFeed(config, client, checkChain, logger);
   try {
-    const server = await listen(httpHandler(config, client, checkChain, logger), config.host, config.port);
+    const server = await listen(handler, config.host, config.port);
     return {
       url: server.url,
       async stop() {
@@ -59,13 +60,13 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
 }
 
 /** http → issuance → chain. */
-function httpHandler(
+async function httpHandler(
   config: Config,
   client: RpcClient,
   checkChain: () => Promise<void>,
   logger: Logger,
-): RequestListener {
-  const issuer = createIssuer(config, client, checkChain, logger);
+): Promise<RequestListener> {
+  const issuer = await createIssuer(config, client, checkChain, logger);
   if ('missing' in issuer) {
     logger.warn(
       { missing: issuer.missing },
@@ -85,12 +86,12 @@ function httpHandler(
   return (request, response) => void handle(request, response);
 }
 
-function createIssuer(
+async function createIssuer(
   config: Config,
   client: RpcClient,
   checkChain: () => Promise<void>,
   logger: Logger,
-): Issuer | { missing: string[] } {
+): Promise<Issuer | { missing: string[] }> {
   const { walletPrivateKey, didKeyPair, tokenRegistryAddress, billOfLadingContextUrl } = config;
   if (!walletPrivateKey || !didKeyPair || !tokenRegistryAddress || !billOfLadingContextUrl) {
     const needed = {
@@ -107,7 +108,7 @@ function createIssuer(
     tokenRegistry: tokenRegistryAddress,
     documentContextUrl: billOfLadingContextUrl,
     rendererUrl: config.rendererUrl,
-    sign: createCredentialSigner(didKeyPair, createDocumentLoader(billOfLadingContextUrl)),
+    sign: await createCredentialSigner(didKeyPair, createDocumentLoader(billOfLadingContextUrl)),
     minter: createTokenMinter({
       client,
       privateKey: walletPrivateKey,

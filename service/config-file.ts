@@ -14,7 +14,7 @@ const webhookSchema = z.strictObject({
 
 const configFileSchema = z.strictObject({ webhook: webhookSchema.optional() });
 
-/** The `webhook` object of service.config.json, without its URL. All times in milliseconds; see docs/configuration.md for defaults. */
+/** The `webhook` object of service.config.json, without its URL. All times in milliseconds; README.md has the defaults. */
 export type WebhookOptions = Omit<z.infer<typeof webhookSchema>, 'url'>;
 
 /** What service.config.json holds. */

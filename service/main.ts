@@ -12,6 +12,7 @@ async function main(): Promise<void> {
   const mask = secretMasker(config.secrets);
   const logger = createLogger({ level: config.logLevel, mask });
   for (const warning of config.warnings) logger.warn(warning);
+  endOnUnexpected(logger);
   const app = await startApp(config, logger).catch((error: unknown) => {
     fail(
       mask(messageOf(error)),
@@ -24,6 +25,16 @@ async function main(): Promise<void> {
   );
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, () => void stop(signal, () => app.stop(), logger));
+  }
+}
+
+/** A mistake of ours that nothing caught: Node.js would print it past the logger, and so past the masking of secrets. */
+function endOnUnexpected(logger: Logger): void {
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(event, (error: unknown) => {
+      logger.fatal({ error }, `ended by an unexpected error: ${messageOf(error)}`);
+      process.exit(1);
+    });
   }
 }
 

@@ -25,10 +25,11 @@ export function printableUrl(url: string): string {
   return `${protocol}//${host}${pathname.length > 1 || search ? '/…' : ''}`;
 }
 
-/** The parts of a URL that may be secret: user, password, long path segments, query, and then the URL as a whole; the host is not. */
+/** What must not be printed of a URL: all that it has beyond its host, as a whole and in the parts that are long enough to be told apart. */
 export function secretPartsOf(url: string): string[] {
   const { username, password, pathname, search, href } = new URL(url);
   const segments = pathname.split('/').filter((segment) => segment.length >= 16);
-  const parts = [username, password, ...segments, search.slice(1)].filter((part) => part !== '');
-  return parts.length > 0 ? [url, href, ...parts] : [];
+  const beyondHost = username + password + pathname.slice(1) + search;
+  if (beyondHost === '') return [];
+  return [url, href, username, password, ...segments, search.slice(1)].filter((part) => part !== '');
 }

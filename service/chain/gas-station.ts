@@ -36,7 +36,7 @@ export function feesOf(answer: unknown): GasFees {
   return { maxFeePerGas: weiOf(standard?.maxFee), maxPriorityFeePerGas: weiOf(standard?.maxPriorityFee) };
 }
 
-/** A decimal number of gwei in wei. Digits after the ninth are below one wei and dropped. */
+/** A decimal number of gwei in wei. Digits after the ninth are below one wei and rounded. */
 function weiOf(gweiNumber: number | undefined): bigint {
   return parseUnits((gweiNumber ?? 0).toFixed(GWEI_DECIMALS), GWEI_DECIMALS);
 }

@@ -1,16 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isError, keccak256, type TransactionRequest, type TransactionResponse, type Wallet } from 'ethers';
+import { isError, keccak256, type TransactionRequest, type Wallet } from 'ethers';
 import { ChainError, messageOf } from '../errors';
+import { notConfirmed } from './await-receipt';
 import type { RpcClient } from './rpc-client';
 
 /** Sends transactions of one wallet on one chain, one after the other, each with the nonce that follows. */
 export interface NonceLane {
   /**
-   * Signs and submits; resolves once the node has taken the transaction (it need not be mined yet).
+   * Signs and submits; resolves with the hash once the node has taken the transaction (it need not be mined yet).
    *
    * @param transaction everything but the nonce.
+   * @throws ChainError TRANSACTION_REJECTED when the node refused it; MINT_NOT_CONFIRMED when it may have it.
    */
-  submit(transaction: TransactionRequest): Promise<TransactionResponse>;
+  submit(transaction: TransactionRequest): Promise<string>;
+}
+
+/** The last transaction that the node took. */
+interface LastSent {
+  nonce: number;
+  hash: string;
 }
 
 const SUBMISSIONS = 5;
@@ -24,55 +32,84 @@ const ANSWERS = ['NONCE_EXPIRED', 'REPLACEMENT_UNDERPRICED', 'INSUFFICIENT_FUNDS
  * only when the node has acknowledged the one before. What waits for a receipt does not hold the lane.
  */
 export function createNonceLane(wallet: Wallet, client: RpcClient): NonceLane {
-  let last: Promise<unknown> = Promise.resolve();
+  let tail: Promise<unknown> = Promise.resolve();
+  let lastSent: LastSent | undefined;
+
+  async function submitNext(transaction: TransactionRequest): Promise<string> {
+    for (let submission = 1; ; submission++) {
+      const nonce = await nextNonce(wallet.address, client, lastSent);
+      const raw = await wallet.signTransaction({ ...transaction, nonce });
+      try {
+        const hash = await broadcast(client, raw);
+        lastSent = { nonce, hash };
+        return hash;
+      } catch (cause) {
+        lastSent = undefined;
+        if (cause instanceof ChainError) throw cause;
+        if (!isNonceTaken(cause) || submission === SUBMISSIONS) throw submissionFailed(cause);
+        await sleep(RESUBMIT_DELAY_MS);
+      }
+    }
+  }
+
   return {
     submit(transaction) {
-      const turn = last.then(() => submitNext(wallet, client, transaction));
-      last = turn.catch(() => undefined);
+      const turn = tail.then(() => submitNext(transaction));
+      tail = turn.catch(() => undefined);
       return turn;
     },
   };
 }
 
-async function submitNext(
-  wallet: Wallet,
+/**
+ * The node's count includes what others sent with this wallet, and is right after a restart; our memory is ahead of it when a
+ * provider answers from a backend that has not heard of our last transaction. A transaction that the node does not know at all is no
+ * reason to leave a gap.
+ */
+async function nextNonce(
+  address: string,
   client: RpcClient,
-  transaction: TransactionRequest,
-): Promise<TransactionResponse> {
+  lastSent: LastSent | undefined,
+): Promise<number> {
+  const pending = await client.getTransactionCount(address, 'pending');
+  if (lastSent === undefined || pending > lastSent.nonce) return pending;
+  return (await isKnown(client, lastSent.hash)) ? lastSent.nonce + 1 : pending;
+}
+
+/**
+ * Broadcasts one signed transaction. A connection that breaks leaves open whether the node has it: the very same bytes are sent
+ * again, which cannot mint twice, and a node that already has them is success. If it stays open, nothing else may be sent in
+ * its place.
+ */
+async function broadcast(client: RpcClient, raw: string): Promise<string> {
+  const hash = keccak256(raw);
+  let isOpen = false;
   for (let submission = 1; ; submission++) {
-    // The node is asked each time: its count includes what others sent with this wallet, and is right again after a restart.
-    const nonce = await client.getTransactionCount(wallet.address, 'pending');
-    const raw = await wallet.signTransaction({ ...transaction, nonce });
     try {
-      return await broadcast(client, raw);
+      await client.send('eth_sendRawTransaction', [raw]);
+      return hash;
     } catch (cause) {
-      if (!isNonceTaken(cause) || submission === SUBMISSIONS) throw submissionFailed(cause);
+      if (isAlreadyKnown(cause) || (await isKnown(client, hash))) return hash;
+      const answered = isAnswer(cause);
+      isOpen ||= !answered;
+      if (answered || submission === SUBMISSIONS) throw isOpen ? notConfirmed(hash, cause) : cause;
       await sleep(RESUBMIT_DELAY_MS);
     }
   }
 }
 
-/**
- * Broadcasts one signed transaction. A connection that breaks leaves open whether the node has it: the very same bytes are sent
- * again, which cannot mint twice, and a node that already has them is success.
- */
-async function broadcast(client: RpcClient, raw: string): Promise<TransactionResponse> {
-  const hash = keccak256(raw);
-  for (let submission = 1; ; submission++) {
-    try {
-      return await client.broadcastTransaction(raw);
-    } catch (cause) {
-      const known = await client.getTransaction(hash).catch(() => null);
-      if (known) return known;
-      if (isAnswer(cause) || submission === SUBMISSIONS) throw cause;
-      await sleep(RESUBMIT_DELAY_MS);
-    }
-  }
+async function isKnown(client: RpcClient, hash: string): Promise<boolean> {
+  const transaction = await client.getTransaction(hash).catch(() => null);
+  return transaction !== null;
 }
 
 /** Whether the node itself refused, as opposed to a connection that failed. ethers puts the node's own error in `error` or `info.error`. */
 function isAnswer(thrown: unknown): boolean {
   return ANSWERS.some((code) => isError(thrown, code)) || nodeErrorOf(thrown) !== undefined;
+}
+
+function isAlreadyKnown(thrown: unknown): boolean {
+  return /already known|known transaction|already imported/i.test(nodeErrorOf(thrown) ?? '');
 }
 
 /** Somebody else used the nonce between our asking and our sending, or the node's count was behind. */
@@ -91,8 +128,5 @@ function nodeErrorOf(thrown: unknown): string | undefined {
 
 function submissionFailed(cause: unknown): ChainError {
   const message = `The transaction was not accepted: ${nodeErrorOf(cause) ?? messageOf(cause)}`;
-  return new ChainError('TRANSACTION_REJECTED', message, {
-    cause,
-    retryable: !isAnswer(cause) || isNonceTaken(cause),
-  });
+  return new ChainError('TRANSACTION_REJECTED', message, { cause, retryable: isNonceTaken(cause) });
 }

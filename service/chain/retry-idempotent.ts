@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { JsonRpcPayload } from 'ethers';
+import { isError, type JsonRpcPayload } from 'ethers';
 
 const ATTEMPTS = 4;
 const FIRST_PAUSE_MS = 50;
@@ -8,8 +8,9 @@ const FIRST_PAUSE_MS = 50;
 const NOT_IDEMPOTENT = new Set(['eth_sendRawTransaction']);
 
 /**
- * Sends a request again when the connection failed: sockets that are kept open are reset by nodes and load balancers now and then, and
- * whatever only asks may be asked again. An answer, also one that says no, is never asked for again.
+ * Sends a request again when the connection failed or a gateway answered for the node: sockets that are kept open are reset now and
+ * then, and whatever only asks may be asked again. The node's own answer, also one that says no, is never asked for again, and
+ * neither is a request that took all of its time.
  */
 export async function retryIdempotent<T>(
   payload: JsonRpcPayload | JsonRpcPayload[],
@@ -21,7 +22,7 @@ export async function retryIdempotent<T>(
     try {
       return await send();
     } catch (cause) {
-      if (attempt === attempts) throw cause;
+      if (attempt === attempts || isError(cause, 'TIMEOUT')) throw cause;
       await sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1));
     }
   }

@@ -1,3 +1,4 @@
+import { makeError } from 'ethers';
 import { WebSocket, type RawData } from 'ws';
 
 /** Messages over one WebSocket. */
@@ -39,7 +40,9 @@ function connection(socket: WebSocket, waiting: Map<number, Waiting>): SocketCon
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           waiting.delete(id);
-          reject(new Error(`no answer over the WebSocket within ${timeoutMs} ms`));
+          const message = `no answer over the WebSocket within ${timeoutMs} ms`;
+          const timeout: Error = makeError(message, 'TIMEOUT', { operation: 'ask', reason: 'timeout' });
+          reject(timeout);
           // A connection that swallows a request is most likely half-open: the next request gets a new one.
           socket.terminate();
         }, timeoutMs);

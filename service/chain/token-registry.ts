@@ -1,6 +1,7 @@
 import { Wallet, isError, type TransactionRequest } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { ChainError, messageOf } from '../errors';
+import { awaitReceipt } from './await-receipt';
 import type { FeeSource, GasFees } from './gas-station';
 import { createNonceLane } from './nonce-lane';
 import type { RpcClient } from './rpc-client';
@@ -93,22 +94,11 @@ export function createTokenMinter(options: {
         const message = `Nothing was sent, the mint could not be prepared: ${messageOf(cause)}`;
         throw new ChainError('MINT_NOT_SENT', message, { cause, retryable: true });
       });
-      const response = await lane.submit(transaction);
-      await response.wait(1, waitMs).catch((cause: unknown) => {
-        throw notConfirmed(response.hash, cause);
-      });
-      return response.hash;
+      const hash = await lane.submit(transaction);
+      await awaitReceipt(client, hash, waitMs);
+      return hash;
     },
   };
-}
-
-/** Whether the token exists is open, or will be: the log must have the transaction, so that somebody can look. */
-function notConfirmed(hash: string, cause: unknown): ChainError {
-  const message = `Transaction ${hash} was sent, but not confirmed: ${messageOf(cause)}`;
-  return new ChainError('MINT_NOT_CONFIRMED', message, {
-    cause,
-    remedy: 'Look the transaction up before sending again.',
-  });
 }
 
 /** The document, POST /create, step 8: the message is "Failed to mint token"; the contract's reason follows as cause and remedy. */
@@ -117,7 +107,7 @@ function simulationFailed(cause: unknown): ChainError {
   const remedy = (revert && REMEDIES[revert]) ?? explain(cause);
   return new ChainError('MINT_SIMULATION_FAILED', `Failed to mint token${revert ? ` (${revert})` : ''}`, {
     cause,
-    retryable: !isError(cause, 'CALL_EXCEPTION'),
+    retryable: !isError(cause, 'CALL_EXCEPTION') && !isError(cause, 'BAD_DATA'),
     ...(remedy !== undefined && { remedy }),
   });
 }

@@ -6,6 +6,9 @@ import { ConfigurationError, ServiceError, codeOf, messageOf } from '../errors';
 import { migrations } from './migrations/all';
 import type { Schema } from './schema';
 
+/** How long a statement waits for somebody else's transaction: an operator may look into the file while the service runs. */
+const BUSY_TIMEOUT_MS = 5_000;
+
 /** An open database. */
 export interface Database {
   db: Kysely<Schema>;
@@ -21,8 +24,9 @@ export interface Database {
 export async function openSqlite(folder: string): Promise<Database> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const release = lock(folder);
+  const file = new Sqlite(join(folder, 'state.sqlite'));
   try {
-    const file = new Sqlite(join(folder, 'state.sqlite'));
+    file.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
     file.pragma('journal_mode = WAL');
     file.pragma('synchronous = FULL');
     const db = new Kysely<Schema>({ dialect: new SqliteDialect({ database: file }) });
@@ -35,6 +39,7 @@ export async function openSqlite(folder: string): Promise<Database> {
       },
     };
   } catch (cause) {
+    file.close();
     release();
     throw cause;
   }

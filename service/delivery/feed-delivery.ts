@@ -38,7 +38,6 @@ export function createFeedDelivery(
     async start(feed) {
       if (feed === delivered) return;
       await worker?.stop();
-      delivered = feed;
       // The database is this process's alone: whoever held a lease is gone.
       await releaseLeases(db, feed, systemClock.now());
       worker = startDeliveryWorker({
@@ -56,6 +55,7 @@ export function createFeedDelivery(
         newId: randomUUID,
         logger,
       });
+      delivered = feed;
     },
     wake: () => worker?.wake(),
     async stop() {

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import { Agent, request } from 'undici';
+import { Agent, request, type Dispatcher } from 'undici';
 import { messageOf } from '../errors';
 import { SIGNATURE_HEADER, signatureOf } from './signature';
 
@@ -14,8 +14,9 @@ export interface WebhookClient {
 }
 
 const USER_AGENT = 'transferable-document-service';
-/** Of an answer only its status counts; more than this of its body is not even read. */
+/** Of an answer only its status counts. Its body is read so far that the connection can be used again, if it is short and comes soon. */
 const MOST_ANSWER_BYTES = 64 * 1024;
+const ANSWER_BODY_WITHIN_MS = 1_000;
 
 /** A client that keeps its connections open between deliveries and gives up after `timeoutMs`. Redirects are not followed. */
 export function createWebhookClient(options: {
@@ -40,7 +41,7 @@ export function createWebhookClient(options: {
           body,
           signal: AbortSignal.timeout(options.timeoutMs),
         });
-        await answer.body.dump({ limit: MOST_ANSWER_BYTES });
+        await drop(answer.body);
         return { status: answer.statusCode, retryAfter: firstOf(answer.headers['retry-after']) };
       } catch (cause) {
         return { status: undefined, failure: failureOf(cause, options.timeoutMs) };
@@ -50,13 +51,18 @@ export function createWebhookClient(options: {
   };
 }
 
+async function drop(body: Dispatcher.ResponseData['body']): Promise<void> {
+  const signal = AbortSignal.timeout(ANSWER_BODY_WITHIN_MS);
+  await body.dump({ limit: MOST_ANSWER_BYTES, signal }).catch(() => undefined);
+  body.destroy();
+}
+
 function firstOf(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
 }
 
 function failureOf(cause: unknown, timeoutMs: number): string {
-  if (cause instanceof Error && cause.name === 'TimeoutError')
-    return `no complete answer within ${timeoutMs} ms`;
+  if (cause instanceof Error && cause.name === 'TimeoutError') return `no answer within ${timeoutMs} ms`;
   // A refused connection to a name with several addresses is an AggregateError without a message.
   if (cause instanceof AggregateError) return cause.errors.map(messageOf).join('; ');
   return messageOf(cause);

@@ -33,7 +33,7 @@ export interface DeliveryWorkerOptions {
 
 /** Time past the request's timeout in which an attempt is settled before its claim would fall due again. */
 const LEASE_MARGIN_MS = 30_000;
-/** Longest sleep: bounds what a stepped clock can cost. */
+/** Longest sleep: bounds what a clock that is set forward can cost. */
 const LONGEST_SLEEP_MS = 60_000;
 const PAUSE_AFTER_DATABASE_ERROR_MS = 1_000;
 

@@ -3,7 +3,7 @@ import { createSignCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite'
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import * as jsigs from 'jsonld-signatures';
 import type { DidKeyPair } from '../did-key-pair';
-import { SigningError, messageOf } from '../errors';
+import { ConfigurationError, SigningError, messageOf } from '../errors';
 import type { UnsignedCredential } from './credential';
 import type { DocumentLoader } from './document-loader';
 
@@ -23,21 +23,26 @@ export type SignedCredential = UnsignedCredential & { proof: DataIntegrityProofV
 /** Signs credentials with the issuer's key. */
 export type SignCredential = (credential: UnsignedCredential, created: Date) => Promise<SignedCredential>;
 
+const MULTIKEY_CONTEXT_URL = 'https://w3id.org/security/multikey/v1';
+
 /** What a holder who discloses selectively can never hide (DESIGN section 3). */
 const MANDATORY_POINTERS = ['/issuer', '/validFrom', '/validUntil', '/credentialStatus'];
 
 /**
  * Makes the signer: ecdsa-sd-2023 data integrity proofs (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023), verification
  * method `<did>#keys-1`.
+ *
+ * @throws ConfigurationError when the key pair cannot be used.
  */
-export function createCredentialSigner(keyPair: DidKeyPair, documentLoader: DocumentLoader): SignCredential {
-  const signer = EcdsaMultikey.from({ '@context': 'https://w3id.org/security/multikey/v1', ...keyPair }).then(
-    (key) => key.signer(),
-  );
+export async function createCredentialSigner(
+  keyPair: DidKeyPair,
+  documentLoader: DocumentLoader,
+): Promise<SignCredential> {
+  const signer = await signerOf(keyPair);
   return async (credential, created) => {
     try {
       const suite = new DataIntegrityProof({
-        signer: await signer,
+        signer,
         date: created.toISOString(),
         cryptosuite: createSignCryptosuite({ mandatoryPointers: MANDATORY_POINTERS }),
       });
@@ -47,6 +52,17 @@ export function createCredentialSigner(keyPair: DidKeyPair, documentLoader: Docu
       throw signingFailed(cause);
     }
   };
+}
+
+async function signerOf(keyPair: DidKeyPair): Promise<EcdsaMultikey.Signer> {
+  try {
+    const key = await EcdsaMultikey.from({ '@context': MULTIKEY_CONTEXT_URL, ...keyPair });
+    return key.signer();
+  } catch (cause) {
+    const remedy = 'Restore the pair you had, or make a new one with `npx hardhat did --force`.';
+    const message = `DID_KEY_PAIRS is damaged: ${messageOf(cause)}. ${remedy}`;
+    throw new ConfigurationError('CONFIGURATION_INVALID', message, { cause, remedy });
+  }
 }
 
 /** Puts into words what JSON-LD's safe mode found: a term no context defines would silently stay out of the signature. */

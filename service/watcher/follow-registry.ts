@@ -88,7 +88,17 @@ async function follow(options: FollowOptions, signal: AbortSignal, succeeded: ()
   const cursor = await openFeed(db, feed, options.startBlock ?? registry.genesisBlock);
   await options.onOpened(feed);
   const { contracts, chainGenesisHash: genesisHash } = registry;
-  const ranges = watch({ client, contracts, cursor, genesisHash, confirmations, pollIntervalMs, signal });
+  const onPolled = succeeded;
+  const ranges = watch({
+    client,
+    contracts,
+    cursor,
+    genesisHash,
+    confirmations,
+    pollIntervalMs,
+    onPolled,
+    signal,
+  });
   for await (const range of ranges) {
     await store(options, feed, range);
     succeeded();

@@ -31,6 +31,8 @@ export interface WatchOptions {
   genesisHash: string;
   confirmations: number;
   pollIntervalMs: number;
+  /** Called when the chain was asked and there was nothing new. */
+  onPolled(): void;
   signal: AbortSignal;
 }
 
@@ -49,8 +51,9 @@ export async function* watch(options: WatchOptions): AsyncGenerator<BlockRange, 
   while (!signal.aborted) {
     const head = await client.getBlockNumber();
     const last = Math.min(head - confirmations, cursor.nextBlock + MOST_BLOCKS - 1);
-    if (head < cursor.nextBlock - 1) await expectSameChain(options);
     if (last < cursor.nextBlock) {
+      await expectUnchanged(options, cursor);
+      options.onPolled();
       await sleep(options.pollIntervalMs, undefined, { signal }).catch(() => undefined);
       continue;
     }
@@ -78,23 +81,34 @@ async function readNext(options: WatchOptions, cursor: Cursor, toBlock: number):
 async function expectContinuation(options: WatchOptions, cursor: Cursor): Promise<void> {
   if (cursor.lastBlockHash === undefined) return;
   const first = await blockOf(options.client, cursor.nextBlock);
-  if (first.parentHash === cursor.lastBlockHash) return;
-  await expectSameChain(options);
+  if (first.parentHash !== cursor.lastBlockHash) throw await replaced(options, cursor);
+}
+
+/** While nothing is new, the last block read must stay what it was; a node that lags may not have it at all. */
+async function expectUnchanged(options: WatchOptions, cursor: Cursor): Promise<void> {
+  if (cursor.lastBlockHash === undefined) return;
+  const last = await options.client.getBlock(cursor.nextBlock - 1);
+  const isGone = last === null ? !(await isSameChain(options)) : last.hash !== cursor.lastBlockHash;
+  if (isGone) throw await replaced(options, cursor);
+}
+
+async function replaced(options: WatchOptions, cursor: Cursor): Promise<ChainError> {
+  if (!(await isSameChain(options))) {
+    const message =
+      'The chain was started anew: its block 0 is not the one this feed began with. A new feed begins.';
+    return new ChainError('CHAIN_REPLACED', message, { retryable: true });
+  }
   const message =
     `Block ${cursor.nextBlock - 1} is not the one that was read before: the chain was reorganised below the ` +
     'confirmations that the feed waits for. Nothing is delivered from the new branch until somebody has looked.';
   const remedy =
     'Compare what was delivered with the chain; then start with a new DATA_DIR and more CONFIRMATIONS.';
-  throw new ChainError('CHAIN_REORGANISED', message, { remedy });
+  return new ChainError('CHAIN_REORGANISED', message, { remedy });
 }
 
-/** A head below the cursor is a node that lags, and a block without its parent a reorganisation, unless the chain is another one. */
-async function expectSameChain({ client, genesisHash }: WatchOptions): Promise<void> {
+async function isSameChain({ client, genesisHash }: WatchOptions): Promise<boolean> {
   const genesis = await client.getBlock(0);
-  if (genesis === null || genesis.hash === genesisHash) return;
-  const message =
-    'The chain was started anew: its block 0 is not the one this feed began with. A new feed begins.';
-  throw new ChainError('CHAIN_REPLACED', message, { retryable: true });
+  return genesis === null || genesis.hash === genesisHash;
 }
 
 /** A block that the node has just told of but does not have (a provider behind a load balancer) is worth asking for again. */

@@ -67,6 +67,18 @@ describe('minting when things fail', () => {
     expect(await issueThrough('eth_estimateGas', 'drop answer')).to.deep.equal({ status: 200, mints: 1 });
   });
 
+  it('answers when the node cannot be reached for a while after the transaction was sent', async () => {
+    expect(await issueThrough('eth_getTransactionReceipt', 'drop request', 12)).to.deep.equal({
+      status: 200,
+      mints: 1,
+    });
+  });
+
+  it('does not send another transaction in place of one that the node may have', async () => {
+    const { status, mints } = await issueThrough('eth_sendRawTransaction', 'drop request', 5);
+    expect([status, mints]).to.deep.equal([500, 0]);
+  });
+
   it('mints nothing when the gas cannot be estimated', async () => {
     const { status, mints } = await issueThrough('eth_estimateGas', 'drop request', 4);
     expect([status, mints]).to.deep.equal([500, 0]);

@@ -123,6 +123,7 @@ describe('HTTP behaviour of the creator service', () => {
     expect(response.headers.get('Allow')).to.equal('POST');
     await isError(await call('/', { method: 'DELETE' }), 405, /does not answer that method/);
     await isError(await call('/', { method: 'PROPFIND' }), 405, /method/);
+    await isError(await call('/nothing', { method: 'PROPFIND' }), 404, /nothing at this path/);
   });
 
   it('answers OPTIONS with 204 and the methods, for any path', async () => {

@@ -36,6 +36,16 @@ describe('starting and stopping the service', () => {
     expect(output).not.to.contain('did:web:x');
   });
 
+  it('says that the key pair is damaged and does not start', async () => {
+    const { settings } = readSettings(world.settings);
+    const DID_KEY_PAIRS = settings.DID_KEY_PAIRS?.replace(/(z42\w+)\w{6}"/, '$1"') ?? '';
+    const { code, output } = await failToStart({ ...world.settings, DID_KEY_PAIRS });
+    expect(code).to.equal(1);
+    expect(output)
+      .to.match(/^DID_KEY_PAIRS is damaged: .*npx hardhat did --force/m)
+      .and.not.match(/z42\w/);
+  });
+
   it('starts without a node, and issues as soon as there is one', async () => {
     const port = await freePort(0);
     const settings = { ...world.settings, RPC_URL: `http://127.0.0.1:${port}` };

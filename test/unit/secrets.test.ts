@@ -22,6 +22,7 @@ describe('secrets', () => {
       'pass',
       'token=t',
     ]);
+    expect(secretPartsOf('https://node.example/short')).to.include('https://node.example/short');
     expect(secretPartsOf('http://127.0.0.1:8545')).to.deep.equal([]);
   });
 

@@ -19,6 +19,8 @@ export function requestLog(logger: Logger, newId: () => string): Middleware<Requ
     const start = performance.now();
     await next();
     const ms = Math.round(performance.now() - start);
-    ctx.state.log.info({ method: ctx.method, path: ctx.path, status: ctx.status, ms }, 'request');
+    // Not ctx.path: it throws for a target that is no URL.
+    const [path] = ctx.url.split('?');
+    ctx.state.log.info({ method: ctx.method, path, status: ctx.status, ms }, 'request');
   };
 }
