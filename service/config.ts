@@ -68,11 +68,12 @@ export function readSettings(environment: Settings = process.env): {
 } {
   const envFile = resolve(PROJECT_ROOT, environment.ENV_FILE || '.env');
   const fromFile = existsSync(envFile) ? parseEnvFile(readFileSync(envFile)) : {};
-  const settings: Record<string, string> = {};
-  for (const [name, value] of [...Object.entries(fromFile), ...Object.entries(environment)]) {
-    if (value !== undefined && value.trim() !== '') settings[name] = value.trim();
-  }
-  return { envFile, settings };
+  // An empty variable of the real environment wins too: it unsets what the file has.
+  const merged = { ...fromFile, ...environment };
+  const present = Object.entries(merged).flatMap(([name, value]) =>
+    value?.trim() ? [[name, value.trim()]] : [],
+  );
+  return { envFile, settings: Object.fromEntries(present) as Settings };
 }
 
 /**
@@ -126,7 +127,7 @@ export function loadConfig(environment?: Settings): Config {
     webhook: webhookOf(settings, file.webhook, signingKeyText),
     logLevel: logLevelOf(settings),
     secrets: secretsOf(settings, rpcUrl),
-    warnings: settings.TUNNEL_AUTHTOKEN ? ['TUNNEL_AUTHTOKEN is set, but this version opens no tunnel'] : [],
+    warnings: warningsOf(settings),
   };
 }
 
@@ -148,6 +149,18 @@ function webhookOf(
     throw wrong('SIGNING_PRIVATE_KEY', 'is needed to sign what is sent to the webhook', remedy);
   }
   return { timeoutMs: fromFile?.timeoutMs, retry: fromFile?.retry, url, signingKey };
+}
+
+function warningsOf(settings: Settings): string[] {
+  const named = ['ENV_FILE', 'SERVICE_CONFIG', 'DID_DOCUMENT_PATH'].flatMap((name) => {
+    const path = settings[name];
+    return path !== undefined && !existsSync(resolve(PROJECT_ROOT, path))
+      ? [`${name}: there is no file ${path}`]
+      : [];
+  });
+  return settings.TUNNEL_AUTHTOKEN
+    ? [...named, 'TUNNEL_AUTHTOKEN is set, but this version opens no tunnel']
+    : named;
 }
 
 function secretsOf(settings: Settings, rpcUrl: string): string[] {

@@ -11,9 +11,11 @@ interface PrintedError {
   remedy?: string;
   retryable?: boolean;
   stack?: string;
-  details?: unknown;
   cause?: unknown;
 }
+
+/** Characters of a message or a stack after which a log line cuts it off. */
+const LONGEST_TEXT = 4_000;
 
 /** Depth of a chain of causes after which a log line stops following it. */
 const MAX_CAUSES = 8;
@@ -43,15 +45,19 @@ export function createLogger(options: {
 
 function printedError(thrown: unknown, depth: number): unknown {
   if (!(thrown instanceof Error)) return thrown;
-  const printed: PrintedError = { type: thrown.name, message: thrown.message };
+  const printed: PrintedError = { type: thrown.name, message: shortened(thrown.message) };
   if ('code' in thrown && typeof thrown.code === 'string') printed.code = thrown.code;
   if (thrown instanceof ServiceError) {
     printed.retryable = thrown.retryable;
-    if (thrown.remedy !== undefined) printed.remedy = thrown.remedy;
+    if (thrown.remedy !== undefined) printed.remedy = shortened(thrown.remedy);
   } else if (thrown.stack !== undefined && depth === 0) {
-    printed.stack = thrown.stack;
+    printed.stack = shortened(thrown.stack);
   }
-  if ('details' in thrown) printed.details = thrown.details;
   if (thrown.cause !== undefined && depth < MAX_CAUSES) printed.cause = printedError(thrown.cause, depth + 1);
   return printed;
+}
+
+/** Libraries put the whole of a request into their messages. */
+function shortened(text: string): string {
+  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}… (${text.length} characters)` : text;
 }

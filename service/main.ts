@@ -49,7 +49,9 @@ function readConfig(): Config {
 async function stop(signal: string, stopApp: () => Promise<void>, logger: Logger): Promise<void> {
   logger.info({ signal }, 'stopping');
   setTimeout(() => {
-    logger.warn('not everything finished in time: what was not delivered will be after the next start');
+    logger.warn(
+      'not everything finished in time: requests under way are cut off, deliveries are made after the next start',
+    );
     process.exit(0);
   }, STOP_WITHIN_MS).unref();
   await stopApp();

@@ -1,4 +1,4 @@
-import { getAddress, isHexString } from 'ethers';
+import { Wallet, getAddress, isHexString } from 'ethers';
 import { DEFAULT_NETWORK, findNetwork, knownNetworks, type Network } from './chain/networks';
 import { didWebOf, parseDidKeyPair, type DidKeyPair } from './did-key-pair';
 import { ConfigurationError } from './errors';
@@ -39,12 +39,20 @@ export function walletPrivateKeyOf(settings: Settings): string | undefined {
   const text = settings.WALLET_PRIVATE_KEY;
   if (text === undefined) return undefined;
   const key = text.startsWith('0x') ? text : `0x${text}`;
-  if (isHexString(key, 32)) return key;
+  if (isHexString(key, 32) && isOnCurve(key)) return key;
   throw wrong(
     'WALLET_PRIVATE_KEY',
     'is not a private key',
     'It is 32 bytes in hexadecimal, with or without 0x.',
   );
+}
+
+function isOnCurve(key: string): boolean {
+  try {
+    return new Wallet(key).address !== '';
+  } catch {
+    return false;
+  }
 }
 
 /** DOMAIN: a host, or host:port, and nothing else. */

@@ -1,4 +1,4 @@
-import { FetchRequest, Network as EthersNetwork, type JsonRpcProvider } from 'ethers';
+import { FetchRequest, Network as EthersNetwork, isError, type JsonRpcProvider } from 'ethers';
 import { ChainError, ConfigurationError } from '../errors';
 import { printableUrl } from '../secrets';
 import { HttpRpcClient } from './http-rpc-client';
@@ -38,10 +38,10 @@ export function createChainCheck(client: RpcClient, url: string, network: Networ
   return async () => {
     if (checked) return;
     const chainId = await client.send('eth_chainId', []).then(Number, (cause: unknown) => {
-      throw new ChainError('RPC_UNREACHABLE', `The node at ${printableUrl(url)} does not answer.`, {
-        cause,
-        retryable: true,
-      });
+      const status = isError(cause, 'SERVER_ERROR') ? cause.response?.statusCode : undefined;
+      const problem = status === undefined ? 'does not answer' : `answers ${status}, not as a node does`;
+      const message = `The node at ${printableUrl(url)} ${problem}.`;
+      throw new ChainError('RPC_UNREACHABLE', message, { cause, retryable: true });
     });
     if (chainId !== network.chainId) throw wrongChain(chainId, url, network);
     checked = true;

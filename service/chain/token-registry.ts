@@ -114,5 +114,6 @@ function simulationFailed(cause: unknown): ChainError {
 
 function explain(cause: unknown): string | undefined {
   if (isError(cause, 'BAD_DATA')) return 'There is no registry at TOKEN_REGISTRY_ADDRESS on this chain.';
-  return isError(cause, 'CALL_EXCEPTION') ? cause.shortMessage : undefined;
+  if (!isError(cause, 'CALL_EXCEPTION')) return undefined;
+  return 'The contract gave no reason: check that TOKEN_REGISTRY_ADDRESS is a v5 token registry.';
 }

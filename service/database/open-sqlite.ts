@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { accessSync, constants, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kysely, Migrator, SqliteDialect } from 'kysely';
 import Sqlite from 'libsql';
@@ -22,7 +22,7 @@ export interface Database {
  * @throws ConfigurationError DATA_DIR_IN_USE when another process has it open.
  */
 export async function openSqlite(folder: string): Promise<Database> {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   const release = lock(folder);
   const file = new Sqlite(join(folder, 'state.sqlite'));
   try {
@@ -42,6 +42,17 @@ export async function openSqlite(folder: string): Promise<Database> {
     file.close();
     release();
     throw cause;
+  }
+}
+
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    accessSync(folder, constants.W_OK);
+  } catch (cause) {
+    const remedy = 'Set DATA_DIR to a folder that can be written to.';
+    const message = `DATA_DIR ${folder} cannot be used: ${messageOf(cause)}. ${remedy}`;
+    throw new ConfigurationError('DATA_DIR_UNUSABLE', message, { cause, remedy });
   }
 }
 

@@ -110,12 +110,12 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 /** One attempt: post → classify → record. One log line says everything about it. */
 async function deliver(options: DeliveryWorkerOptions, delivery: ClaimedDelivery): Promise<void> {
   const { db, feed, clock, client, logger } = options;
-  const { eventId, type, attempt } = delivery;
+  const { eventId, type, tokenId, transactionHash, attempt } = delivery;
   const attemptedAt = clock.now();
   const start = performance.now();
   const outcome = classifyOutcome(await client.post(delivery.body), clock.now());
   const milliseconds = Math.round(performance.now() - start);
-  const line = { eventId, type, attempt, status: outcome.status, ms: milliseconds };
+  const line = { eventId, type, tokenId, transactionHash, attempt, status: outcome.status, ms: milliseconds };
   if (outcome.delivered) {
     const record = { attemptedAt, milliseconds, status: outcome.status, error: undefined };
     await completeDelivery(db, feed, delivery, record, clock.now());

@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ConfigurationError, codeOf, messageOf } from '../errors';
+import { answerMalformedRequest } from './malformed-request';
 
 /** A listening HTTP server. */
 export interface HttpServer {
@@ -15,6 +17,7 @@ const CLOSE_IDLE_EVERY_MS = 50;
 /** Starts a server on `host`; port 0 takes a free one. */
 export async function listen(handler: RequestListener, host: string, port: number): Promise<HttpServer> {
   const server = createServer(handler);
+  server.on('clientError', answerMalformedRequest(randomUUID));
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) => reject(cannotListen(cause, host, port)));
     server.listen(port, host, resolve);

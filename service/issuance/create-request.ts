@@ -1,7 +1,13 @@
 import { getAddress, ZeroAddress } from 'ethers';
 import { RequestError } from '../errors';
 import type { JsonObject } from './credential';
-import { findUnprotectedText } from './unprotected-text';
+import { findUnprotectedContent } from './unprotected-content';
+
+/**
+ * The contract refuses a remark of more than 120 bytes, and the simulation says so. Megabytes are refused here: a node takes half a
+ * minute to look at them.
+ */
+const LONGEST_SIMULATED_REMARK = 1_000;
 
 /** The body of POST /create/{documentId}, checked. Addresses have their checksum. */
 export interface CreateRequest {
@@ -29,11 +35,9 @@ export function parseCreateRequest(body: unknown): CreateRequest {
 
 function subjectOf(value: unknown): JsonObject {
   if (!isObject(value)) throw badField('/credentialSubject', `must be an object, ${found(value)}`);
-  const unprotected = findUnprotectedText(value);
-  if (unprotected !== undefined) {
-    const problem =
-      'contains "_:", which the signature would not protect from being changed; write it differently';
-    throw badField(`/credentialSubject${unprotected}`, problem, 'TEXT_NOT_PROTECTED');
+  const unprotected = findUnprotectedContent(value);
+  if (unprotected) {
+    throw badField(`/credentialSubject${unprotected.pointer}`, unprotected.problem, unprotected.code);
   }
   return value;
 }
@@ -63,6 +67,8 @@ function checksummed(value: string): string | undefined {
 function remarksOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== 'string') throw badField('/remarks', `must be a string, ${found(value)}`);
+  if (value.length > LONGEST_SIMULATED_REMARK)
+    throw badField('/remarks', 'must have at most 120 bytes in UTF-8');
   return value;
 }
 

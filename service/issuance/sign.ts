@@ -75,18 +75,22 @@ function signingFailed(cause: unknown): SigningError {
       cause,
     });
   }
-  const what = event.details?.property ?? event.details?.value ?? event.details?.type ?? event.message;
-  const printed = typeof what === 'string' ? `"${what}"` : JSON.stringify(what);
-  const message = `credentialSubject: ${printed} is not protected by any context (${event.code ?? 'unknown'}).`;
+  const message = `credentialSubject: ${problemOf(event)}`;
   const remedy =
     'Use only terms that the contexts of the credential define, absolute ids, and a subject with a type.';
   return new SigningError('SUBJECT_TERM_UNDEFINED', message, { cause, remedy });
 }
 
+function problemOf({ code, message, details = {} }: SafeModeEvent): string {
+  const { property, ...others } = details;
+  if (typeof property === 'string') return `"${property}" is not defined by any context of the credential.`;
+  return `${message ?? code ?? 'unknown'} ${JSON.stringify(others)}`;
+}
+
 interface SafeModeEvent {
   code?: string;
   message?: string;
-  details?: { property?: unknown; value?: unknown; type?: unknown };
+  details?: Record<string, unknown>;
 }
 
 /** jsonld wraps what the document loader threw, as `details.cause`. */

@@ -10,6 +10,8 @@ export interface ClaimedDelivery {
   attempt: number;
   eventId: string;
   type: string;
+  tokenId: string;
+  transactionHash: string;
   /** The bytes to send. */
   body: string;
 }
@@ -54,6 +56,8 @@ export async function claimDeliveries(
       'streams.attempts as attempt',
       'events.event_id as eventId',
       'events.type',
+      'events.token_id as tokenId',
+      'events.transaction_hash as transactionHash',
       'events.body',
     ])
     .where('streams.lease', '=', lease)

@@ -1,3 +1,4 @@
+import { isError } from 'ethers';
 import { TitleEscrowFactory__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
@@ -15,7 +16,7 @@ export interface RegistryOnChain {
 /**
  * Asks the registry for its factory, the factory for the contract its escrows are clones of.
  *
- * @throws ChainError REGISTRY_MISSING when there is no contract at the address (retryable: it may be deployed yet).
+ * @throws ChainError REGISTRY_INVALID when the contract there is another; REGISTRY_MISSING when there is no contract at the address (retryable: it may be deployed yet).
  */
 export async function findRegistry(client: RpcClient, address: string): Promise<RegistryOnChain> {
   if ((await client.getCode(address)) === '0x') {
@@ -26,7 +27,11 @@ export async function findRegistry(client: RpcClient, address: string): Promise<
     });
   }
   const registry = TradeTrustTokenStandard__factory.connect(address, client);
-  const titleEscrowFactory = await registry.titleEscrowFactory();
+  const titleEscrowFactory = await registry.titleEscrowFactory().catch((cause: unknown) => {
+    throw isError(cause, 'CALL_EXCEPTION') || isError(cause, 'BAD_DATA')
+      ? notARegistry(address, cause)
+      : cause;
+  });
   const factory = TitleEscrowFactory__factory.connect(titleEscrowFactory, client);
   const [implementation, genesis, firstBlock] = await Promise.all([
     factory.implementation(),
@@ -44,4 +49,10 @@ export async function findRegistry(client: RpcClient, address: string): Promise<
     genesisBlock: Number(genesis),
     chainGenesisHash: firstBlock.hash,
   };
+}
+
+function notARegistry(address: string, cause: unknown): ChainError {
+  const remedy = 'Correct TOKEN_REGISTRY_ADDRESS, or NET; `npx hardhat deploy` writes the right one.';
+  const message = `The contract at ${address} is not a token registry. ${remedy}`;
+  return new ChainError('REGISTRY_INVALID', message, { cause, remedy });
 }

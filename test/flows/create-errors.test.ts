@@ -66,6 +66,7 @@ describe('failures of POST /create/{documentId}', () => {
     ],
     ['a credentialSubject that is a string', { credentialSubject: 'x' }, /^\/credentialSubject .* a string/],
     ['a credentialSubject that is an array', { credentialSubject: [{}] }, /^\/credentialSubject .* an array/],
+    ['remarks of a megabyte', { remarks: 'x'.repeat(1_000_000) }, /^\/remarks must have at most 120 bytes/],
     ['remarks that are not a string', { remarks: 12 }, /^\/remarks must be a string, but it is a number/],
   ];
   for (const [what, change, message] of badFields) {
@@ -80,6 +81,22 @@ describe('failures of POST /create/{documentId}', () => {
       'TEXT_NOT_PROTECTED',
       /^\/credentialSubject\/vessel contains "_:"/,
     );
+  });
+
+  it('refuses a number that would come back another', async () => {
+    const body = JSON.stringify({ ...valid, credentialSubject: { type: ['BillOfLading'], blNumber: 0 } });
+    await refused(
+      body.replace('"blNumber":0', '"blNumber":1e400'),
+      'REQUEST_FIELD_INVALID',
+      /\/blNumber is a number/,
+    );
+  });
+
+  it('refuses nesting without end', () => {
+    const depth = 50_000;
+    const body = JSON.stringify({ ...valid, credentialSubject: { type: ['BillOfLading'], vessel: 0 } });
+    const nested = `"vessel":${'['.repeat(depth)}${']'.repeat(depth)}`;
+    return refused(body.replace('"vessel":0', nested), 'REQUEST_FIELD_INVALID', /nested deeper than 100/);
   });
 
   it('refuses a term that no context defines and logs the term', () => {

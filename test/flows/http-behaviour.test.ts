@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
@@ -8,6 +9,15 @@ import { createWorld, type World } from '../helpers/world';
 import { startService, type RunningService } from '../helpers/running-service';
 
 const LIMIT_BYTES = 50 * 1024 * 1024;
+
+/** Sends bytes as they are and gives everything that comes back. */
+async function sendRaw(port: number, text: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  socket.write(text);
+  const chunks: Buffer[] = [];
+  for await (const chunk of socket as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
 
 describe('HTTP behaviour of the creator service', () => {
   let world: World;
@@ -136,12 +146,21 @@ describe('HTTP behaviour of the creator service', () => {
     }
   });
 
-  for (const body of ['{"owner": ', '', 'null', '"text"', '[1, 2', '{"__proto__": {"owner": "x"}}']) {
+  for (const body of [
+    '{"owner": ',
+    '',
+    'null',
+    '"text"',
+    '5',
+    '[]',
+    '[1, 2',
+    '{"__proto__": {"owner": "x"}}',
+  ]) {
     it(`answers 400 for the body ${body || '(empty)'}`, async () => {
       await isError(
         await call('/create/BILL_OF_LADING', { method: 'POST', headers: json, body }),
         400,
-        /not valid JSON/,
+        /not a valid JSON object/,
       );
     });
   }
@@ -187,6 +206,22 @@ describe('HTTP behaviour of the creator service', () => {
     });
     expect(answer.statusCode).to.equal(413);
     expect(await answer.body.json()).to.deep.equal({ error: { message: 'The body is larger than 50 MB.' } });
+  });
+
+  it('answers in the same form what is not valid HTTP, and a target that is no URL', async () => {
+    const { port } = new URL(service.url);
+    for (const [text, status] of [
+      ['FOOBAR / HTTP/1.1\r\n\r\n', 400],
+      [`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+      ['GET http://[ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 500],
+    ] as const) {
+      const answer = await sendRaw(Number(port), text);
+      expect(answer).to.match(new RegExp(`^HTTP/1\\.1 ${status} `));
+      expect(answer)
+        .to.match(/\r\nAccess-Control-Allow-Origin: \*\r\n/i)
+        .and.match(/\r\nX-Request-Id: [\w-]+\r\n/i);
+      expect(answer).to.match(/\r\n\r\n\{"error":\{"message":".+"\}\}$/);
+    }
   });
 
   it('keeps a sensible X-Request-Id of the caller and replaces any other', async () => {

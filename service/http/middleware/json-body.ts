@@ -5,6 +5,8 @@ import { HttpError } from './errors';
 /** The document's limit for every JSON body: 50 MB, attachments included. */
 const LIMIT_BYTES = 50 * 1024 * 1024;
 
+const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
+
 /** What the middleware leaves for the route. */
 export interface JsonBodyState {
   body: unknown;
@@ -12,7 +14,7 @@ export interface JsonBodyState {
 
 /** Reads a JSON body. 415 for another content type, 413 over the limit, 400 for anything that is not JSON. */
 export const jsonBody: Middleware<JsonBodyState> = async (ctx, next) => {
-  if (!ctx.is('json', '+json')) {
+  if (!JSON_TYPE.test(ctx.request.type)) {
     throw new HttpError(
       415,
       'CONTENT_TYPE_WRONG',
@@ -31,7 +33,7 @@ async function readJson(ctx: Context): Promise<unknown> {
       raw: string;
     };
     // The library reads an empty body as an empty object.
-    if (raw !== '') return parsed;
+    if (raw !== '' && !Array.isArray(parsed)) return parsed;
   } catch (cause) {
     const { status, type } = cause as { status?: number; type?: string };
     if (status === 413) throw tooLarge(ctx);
@@ -40,7 +42,7 @@ async function readJson(ctx: Context): Promise<unknown> {
     if (type === 'request.aborted')
       throw new HttpError(400, 'BODY_ABORTED', 'The body ended before it was complete.');
   }
-  throw new HttpError(400, 'BODY_NOT_JSON', 'The body is not valid JSON.');
+  throw new HttpError(400, 'BODY_NOT_JSON', 'The body is not a valid JSON object.');
 }
 
 /** The rest of the body is read and dropped, so that the caller can finish sending and read the answer. */

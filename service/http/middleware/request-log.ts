@@ -4,6 +4,8 @@ import type { Logger } from '../../logger';
 /** An id from the caller is kept if it cannot disturb a log line or a header. */
 const ACCEPTABLE_REQUEST_ID = /^[\w.:-]{1,128}$/;
 
+const LONGEST_PATH = 500;
+
 /** What the middleware leaves for those that come after it. */
 export interface RequestState {
   log: Logger;
@@ -20,7 +22,7 @@ export function requestLog(logger: Logger, newId: () => string): Middleware<Requ
     await next();
     const ms = Math.round(performance.now() - start);
     // Not ctx.path: it throws for a target that is no URL.
-    const [path] = ctx.url.split('?');
+    const path = ctx.url.split('?')[0]?.slice(0, LONGEST_PATH);
     ctx.state.log.info({ method: ctx.method, path, status: ctx.status, ms }, 'request');
   };
 }
