@@ -25,7 +25,7 @@ export interface FollowOptions {
   logger: Logger;
   /** Rejects when the node is of the wrong chain. */
   checkChain(): Promise<void>;
-  /** Called once, with the feed's name, before the first range. */
+  /** Called with the feed's name before it is read, and again whenever reading begins anew. */
   onOpened(feed: string): Promise<void>;
   /** Called after events were stored. */
   onRecorded(): void;

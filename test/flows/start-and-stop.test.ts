@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { freePort } from '../../deploy/devnet/free-port';
 import { startHardhatNode } from '../../deploy/devnet/hardhat-node';
 import { readSettings } from '../../service/config';
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/create-call';
 import { eventually } from '../helpers/eventually';
@@ -44,6 +45,27 @@ describe('starting and stopping the service', () => {
     expect(output)
       .to.match(/^DID_KEY_PAIRS is damaged: .*npx hardhat did --force/m)
       .and.not.match(/z42\w/);
+  });
+
+  it('says that DATA_DIR is no folder and does not start', async () => {
+    const { code, output } = await failToStart({ ...world.settings, DATA_DIR: world.publicKeyFile });
+    expect(code).to.equal(1);
+    expect(output).to.match(/^DATA_DIR .* cannot be used: .*Set DATA_DIR to a folder/m);
+    expect(output).not.to.match(/^ {4}at /m);
+  });
+
+  it('says that the contract at TOKEN_REGISTRY_ADDRESS is no registry, and stays up', async () => {
+    const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
+    const TOKEN_REGISTRY_ADDRESS = await registry.titleEscrowFactory();
+    const DATA_DIR = join(world.folder, 'no-registry');
+    const service = await startServiceProcess({ ...world.settings, TOKEN_REGISTRY_ADDRESS, DATA_DIR });
+    await eventually('it is said', () => service.output().includes('REGISTRY_INVALID'));
+    const owner = await world.account(1);
+    expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(500);
+    expect(service.output()).to.match(
+      /Failed to mint token.*check that TOKEN_REGISTRY_ADDRESS is a v5 token registry/,
+    );
+    expect(await service.end('SIGTERM')).to.equal(0);
   });
 
   it('starts without a node, and issues as soon as there is one', async () => {
