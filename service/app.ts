@@ -6,15 +6,20 @@ import { createChainCheck, createRpcClient, type RpcClient } from './chain/rpc-c
 import { createTokenMinter } from './chain/token-registry';
 import { systemClock } from './clock';
 import type { Config } from './config';
-import { openSqlite } from './database/open-sqlite';
+import type { Database } from './database/database';
+import { openDatabase } from './database/open-database';
 import { createFeedDelivery } from './delivery/feed-delivery';
 import { ChainError } from './errors';
+import type { FollowedRegistry } from './followed-registries';
 import { createHttpApp } from './http/app';
+import { healthOf, type ReportedFeed } from './health';
 import { listen } from './http/server';
 import { createDocumentLoader } from './issuance/document-loader';
 import { createIssueDocument, type Issuer } from './issuance/issue-document';
 import { createCredentialSigner } from './issuance/sign';
 import type { Logger } from './logger';
+import { createMetrics, type Metrics } from './metrics';
+import { outboxFiguresOf, type OutboxFigures } from './outbox/outbox-figures';
 import { secretMasker } from './secrets';
 import { followRegistry } from './watcher/follow-registry';
 
@@ -32,7 +37,7 @@ const POLL_INTERVAL_MS = 2_000;
  * The composition root: the only place that knows every part. Two lines start here, issuing and announcing, and meet only on the
  * chain.
  *
- * @throws ConfigurationError when what is configured cannot work: the node is of another chain, the port or DATA_DIR is taken.
+ * @throws ConfigurationError when what is configured cannot work: the node is of another chain, the port or the database is taken.
  */
 export async function startApp(config: Config, logger: Logger): Promise<App> {
   const client = createRpcClient(config.rpcUrl, config.network);
@@ -41,32 +46,31 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
     if (!(error instanceof ChainError)) throw error;
     logger.warn({ error }, error.message);
   });
-  const handler = await httpHandler(config, client, checkChain, logger);
-  const feed = await startFeed(config, client, checkChain, logger);
+  const issuer = await createIssuer(config, client, checkChain, logger);
+  const announcing = await startAnnouncing(config, logger);
   try {
-    const server = await listen(handler, config.host, config.port);
+    const server = await listen(httpHandler(config, issuer, announcing, logger), config.host, config.port);
     return {
       url: server.url,
       async stop() {
-        await Promise.all([server.close(), feed.stop()]);
+        await Promise.all([server.close(), announcing.stop()]);
         client.destroy();
       },
     };
   } catch (cause) {
-    await feed.stop();
+    await announcing.stop();
     client.destroy();
     throw cause;
   }
 }
 
 /** http → issuance → chain. */
-async function httpHandler(
+function httpHandler(
   config: Config,
-  client: RpcClient,
-  checkChain: () => Promise<void>,
+  issuer: Issuer | { missing: string[] },
+  announcing: Announcing,
   logger: Logger,
-): Promise<RequestListener> {
-  const issuer = await createIssuer(config, client, checkChain, logger);
+): RequestListener {
   if ('missing' in issuer) {
     logger.warn(
       { missing: issuer.missing },
@@ -81,6 +85,8 @@ async function httpHandler(
     logger,
     mask: secretMasker(config.secrets),
     newId: randomUUID,
+    health: () => healthOf(announcing.feeds, systemClock.now()),
+    metrics: announcing.metrics,
   });
   const handle = app.callback();
   return (request, response) => void handle(request, response);
@@ -124,41 +130,95 @@ function feeSourceOf({ network }: Config): FeeSource {
   return network.gasStationUrl ? createGasStation(network.gasStationUrl) : async () => undefined;
 }
 
-/** watcher → outbox → delivery. */
-async function startFeed(
-  config: Config,
-  client: RpcClient,
-  checkChain: () => Promise<void>,
-  logger: Logger,
-): Promise<{ stop(): Promise<void> }> {
-  const { tokenRegistryAddress, network } = config;
-  if (tokenRegistryAddress === undefined) {
+/** A registry whose events are announced. */
+interface AnnouncedFeed extends ReportedFeed {
+  stop(): Promise<void>;
+}
+
+interface Announcing {
+  feeds: readonly AnnouncedFeed[];
+  metrics: Metrics;
+  stop(): Promise<void>;
+}
+
+/** watcher → outbox → delivery, once for each registry: what one waits for, the others do not. */
+async function startAnnouncing(config: Config, logger: Logger): Promise<Announcing> {
+  if (config.registries.length === 0)
     logger.warn('no events are read: TOKEN_REGISTRY_ADDRESS is not configured');
-    return { stop: async () => undefined };
-  }
-  if (!config.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
-  const database = await openSqlite(config.dataDir);
-  const delivery = createFeedDelivery(config.webhook, database.db, logger);
-  const registryAddress = tokenRegistryAddress.toLowerCase();
+  const database = await openDatabase(config, logger);
+  const opened = new Map<string, string>();
+  const figures = async (): Promise<({ registry: string } & OutboxFigures)[]> =>
+    Promise.all(
+      [...opened].map(async ([registry, feed]) => ({
+        registry,
+        ...(await outboxFiguresOf(database.db, feed)),
+      })),
+    );
+  const metrics = createMetrics(() => feeds, figures);
+  const feeds = config.registries.map((registry) =>
+    startFeed(registry, { config, database, metrics, opened, logger }),
+  );
+  return {
+    feeds,
+    metrics,
+    async stop() {
+      await Promise.all(feeds.map((feed) => feed.stop()));
+      await database.close();
+    },
+  };
+}
+
+/** What the feeds share. `opened`: the name of each registry's feed, once it is known. */
+interface FeedParts {
+  config: Config;
+  database: Database;
+  metrics: Metrics;
+  opened: Map<string, string>;
+  logger: Logger;
+}
+
+function startFeed(registry: FollowedRegistry, parts: FeedParts): AnnouncedFeed {
+  const { config, database, metrics, opened } = parts;
+  const { network, rpcUrl, address } = registry;
+  const registryAddress = address.toLowerCase();
+  const name = `${network.chainId}:${registryAddress}`;
+  const logger = parts.logger.child({ registry: name });
+  if (!registry.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
+  const client = createRpcClient(rpcUrl, network, 'report');
+  const delivery = createFeedDelivery(registry.webhook, database, logger, (outcome) =>
+    metrics.attempted(name, outcome),
+  );
   const follower = followRegistry({
     client,
-    registryAddress: tokenRegistryAddress,
+    registryAddress: address,
     identity: { chainKey: network.chainKey, chainId: network.chainId, registryAddress },
-    startBlock: config.startBlock,
-    confirmations: config.confirmations,
+    startBlock: registry.startBlock,
+    confirmations: registry.confirmations,
+    finalityDepth: config.finalityDepth,
     pollIntervalMs: network.local ? LOCAL_POLL_INTERVAL_MS : POLL_INTERVAL_MS,
-    db: database.db,
+    database,
     clock: systemClock,
     logger,
-    checkChain,
-    onOpened: (feed) => delivery.start(feed),
-    onRecorded: () => delivery.wake(),
+    mask: secretMasker(config.secrets),
+    checkChain: createChainCheck(client, rpcUrl, network),
+    async onOpened(feed) {
+      opened.set(name, feed);
+      await delivery.start(feed);
+    },
+    onDue(events) {
+      if (events > 0) metrics.recorded(name, events);
+      delivery.wake();
+    },
   });
   return {
+    network: network.name,
+    chainId: network.chainId,
+    registry: registryAddress,
+    status: follower.status,
     async stop() {
       await follower.stop();
       await delivery.stop();
-      await database.close();
+      client.destroy();
     },
   };
 }

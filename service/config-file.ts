@@ -1,21 +1,72 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { isAddress } from 'ethers';
 import { z } from 'zod';
+import { findNetwork, knownNetworks } from './chain/networks';
 import { ConfigurationError, messageOf } from './errors';
 
-const milliseconds = z.number().int().positive();
+/** The longest pause that a timer can make. */
+const LONGEST_MS = 2 ** 31 - 1;
+const milliseconds = z.number().int().positive().max(LONGEST_MS);
+const blocks = z.number().int().nonnegative();
+
+/** Headers that every delivery has by itself, or that belong to the connection. */
+const OWN_HEADERS = [
+  'connection',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+  'user-agent',
+  'x-service-signature',
+];
+
+const headerName = z
+  .string()
+  .regex(/^[!#$%&'*+.^_`|~0-9a-z-]+$/i, 'is not a header name')
+  .refine((name) => !OWN_HEADERS.includes(name.toLowerCase()), 'is set by the service itself');
+const headerValue = z.string().regex(/^[\t\x20-\x7e]*$/, 'is not a header value: printable ASCII only');
 
 const webhookSchema = z.strictObject({
   url: z.url({ protocol: /^https?$/ }).optional(),
+  headers: z.record(headerName, headerValue).optional(),
   timeoutMs: milliseconds.optional(),
+  maxConcurrentDeliveries: z.number().int().min(1).max(1_000).optional(),
   retry: z
-    .strictObject({ initialDelayMs: milliseconds.optional(), maxDelayMs: milliseconds.optional() })
+    .strictObject({
+      initialDelayMs: milliseconds.optional(),
+      maxDelayMs: milliseconds.optional(),
+      giveUpAfterMs: z.number().int().nonnegative().optional(),
+    })
     .optional(),
 });
 
-const configFileSchema = z.strictObject({ webhook: webhookSchema.optional() });
+const network = z
+  .union([z.string(), z.number()])
+  .transform((name) => String(name))
+  .refine((name) => findNetwork(name) !== undefined, `is not a known network: use one of ${knownNetworks()}`);
 
-/** The `webhook` object of service.config.json, without its URL. All times in milliseconds; README.md has the defaults. */
-export type WebhookOptions = Omit<z.infer<typeof webhookSchema>, 'url'>;
+const registrySchema = z.strictObject({
+  network,
+  address: z.string().refine((text) => isAddress(text), 'is not an address: 0x and 40 hexadecimal digits'),
+  startBlock: blocks.optional(),
+  confirmations: blocks.optional(),
+  rpcUrl: z.url({ protocol: /^(http|ws)s?$/ }).optional(),
+  webhook: webhookSchema.optional(),
+});
+
+const configFileSchema = z.strictObject({
+  webhook: webhookSchema.optional(),
+  registries: z.array(registrySchema).optional(),
+});
+
+/** A `webhook` object of service.config.json. All times in milliseconds; README.md has the defaults. */
+export type WebhookOptions = z.infer<typeof webhookSchema>;
+
+/** An entry of `registries`. */
+export type RegistryEntry = z.infer<typeof registrySchema>;
 
 /** What service.config.json holds. */
 export type ConfigFile = z.infer<typeof configFileSchema>;

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { KeyObject } from 'node:crypto';
 import { parse as parseEnvFile } from 'dotenv';
 import type { Network } from './chain/networks';
 import type { DidKeyPair } from './did-key-pair';
@@ -15,14 +14,15 @@ import {
   logLevelOf,
   networkOf,
   rpcUrlOf,
+  databaseUrlOf,
   tokenRegistryAddressOf,
   urlOf,
   walletPrivateKeyOf,
-  wrong,
   type Settings,
 } from './settings';
-import { parseSigningKey } from './signing-key';
-import { readConfigFile, type WebhookOptions } from './config-file';
+import { readConfigFile, type ConfigFile } from './config-file';
+import { followedRegistriesOf, type FollowedRegistry } from './followed-registries';
+import { signingKeyOf } from './webhook-settings';
 
 /**
  * Every setting, validated. The document's configuration table and DESIGN section 2 define them; this is the only file that
@@ -44,18 +44,24 @@ export interface Config {
   readonly billOfLadingContextUrl: string | undefined;
   readonly rendererUrl: string;
   readonly dataDir: string;
-  /** Blocks that must be mined on top of an event's block before it is delivered. */
-  readonly confirmations: number;
-  /** First block to read; undefined: the registry's `genesis()`. */
-  readonly startBlock: number | undefined;
-  /** Undefined: events are stored and wait. */
-  readonly webhook: (WebhookOptions & { url: string; signingKey: KeyObject }) | undefined;
+  /** PostgreSQL; undefined: SQLite in `dataDir`. */
+  readonly databaseUrl: string | undefined;
+  /** The registries whose events are read and delivered. */
+  readonly registries: readonly FollowedRegistry[];
+  /** How many blocks back a reorganisation is followed. */
+  readonly finalityDepth: number;
   readonly logLevel: string;
   /** Values that must never be printed. */
   readonly secrets: readonly string[];
   /** Settings that are legal but probably not meant. */
   readonly warnings: readonly string[];
 }
+
+/** Headers of webhooks whose values are keys. */
+const SECRET_HEADER = /auth|cookie|key|pass|secret|signature|token/i;
+
+/** Deeper than any reorganisation of the networks that is not an incident that people talk about. */
+const DEFAULT_FINALITY_DEPTH = 256;
 
 const DEFAULT_RENDERER_URL = 'https://generic-templates.tradetrust.io';
 
@@ -96,16 +102,8 @@ export function loadConfig(environment?: Settings): Config {
   const file = readConfigFile(resolve(PROJECT_ROOT, settings.SERVICE_CONFIG ?? 'service.config.json'));
   const network = networkOf(settings);
   const domain = domainOf(settings);
-  const signingKeyText = settings.SIGNING_PRIVATE_KEY;
-  if (settings.DATABASE_URL) {
-    throw wrong(
-      'DATABASE_URL',
-      'is not supported by this version',
-      'Unset it: state is kept in SQLite under DATA_DIR.',
-    );
-  }
   const rpcUrl = rpcUrlOf(network, settings);
-  const apiKey = settings.API_KEY;
+  const address = tokenRegistryAddressOf(settings);
   return {
     envFile,
     network,
@@ -113,42 +111,22 @@ export function loadConfig(environment?: Settings): Config {
     domain,
     walletPrivateKey: walletPrivateKeyOf(settings),
     didKeyPair: didKeyPairOf(settings, domain),
-    tokenRegistryAddress: tokenRegistryAddressOf(settings),
+    tokenRegistryAddress: address,
     host: settings.HOST ?? '127.0.0.1',
     port: integerOf(settings, 'PORT', 0, 65535) ?? 3000,
     development: settings.NODE_ENV === 'development',
-    apiKey,
+    apiKey: settings.API_KEY,
     didDocumentPath: resolve(PROJECT_ROOT, settings.DID_DOCUMENT_PATH ?? 'did.json'),
     billOfLadingContextUrl: contextUrlOf(settings, domain),
     rendererUrl: urlOf(settings, 'RENDERER_URL', ['http:', 'https:']) ?? DEFAULT_RENDERER_URL,
     dataDir: resolve(PROJECT_ROOT, settings.DATA_DIR ?? '.data'),
-    confirmations: integerOf(settings, 'CONFIRMATIONS', 0, 100_000) ?? network.confirmations,
-    startBlock: integerOf(settings, 'START_BLOCK', 0, Number.MAX_SAFE_INTEGER),
-    webhook: webhookOf(settings, file.webhook, signingKeyText),
+    databaseUrl: databaseUrlOf(settings),
+    registries: followedRegistriesOf(settings, file, { network, rpcUrl, address }, signingKeyOf(settings)),
+    finalityDepth: integerOf(settings, 'FINALITY_DEPTH', 1, 100_000) ?? DEFAULT_FINALITY_DEPTH,
     logLevel: logLevelOf(settings),
-    secrets: secretsOf(settings, rpcUrl),
+    secrets: secretsOf(settings, file, rpcUrl),
     warnings: warningsOf(settings),
   };
-}
-
-function webhookOf(
-  settings: Settings,
-  fromFile: (WebhookOptions & { url?: string | undefined }) | undefined,
-  signingKeyText: string | undefined,
-): Config['webhook'] {
-  const signingKey = signingKeyText === undefined ? undefined : parseSigningKey(signingKeyText);
-  if (signingKeyText !== undefined && signingKey === undefined) {
-    const remedy =
-      'It is the base64 of a 32-byte seed, or a PKCS#8 PEM; `npx hardhat signing-key` makes one.';
-    throw wrong('SIGNING_PRIVATE_KEY', 'is not an Ed25519 private key', remedy);
-  }
-  const url = urlOf(settings, 'WEBHOOK_URL', ['http:', 'https:']) ?? fromFile?.url;
-  if (url === undefined) return undefined;
-  if (signingKey === undefined) {
-    const remedy = 'Make a key with `npx hardhat signing-key`.';
-    throw wrong('SIGNING_PRIVATE_KEY', 'is needed to sign what is sent to the webhook', remedy);
-  }
-  return { timeoutMs: fromFile?.timeoutMs, retry: fromFile?.retry, url, signingKey };
 }
 
 function warningsOf(settings: Settings): string[] {
@@ -163,10 +141,17 @@ function warningsOf(settings: Settings): string[] {
     : named;
 }
 
-function secretsOf(settings: Settings, rpcUrl: string): string[] {
+function secretsOf(settings: Settings, file: ConfigFile, rpcUrl: string): string[] {
   const names = ['WALLET_PRIVATE_KEY', 'SIGNING_PRIVATE_KEY', 'DID_KEY_PAIRS', 'API_KEY', 'TUNNEL_AUTHTOKEN'];
   const keys = ['PROVIDER_API_KEY', 'NETWORK_A_API_KEY', 'NETWORK_A_TESTNET_API_KEY'];
   const values = [...names, ...keys].flatMap((name) => settings[name] ?? []);
   const secretKey = settings.DID_KEY_PAIRS?.match(/z42[1-9A-HJ-NP-Za-km-z]+/)?.[0] ?? [];
-  return [...values, ...secretPartsOf(rpcUrl)].concat(secretKey);
+  // Its user and its name are words like any other.
+  const { DATABASE_URL } = settings;
+  const databasePassword = DATABASE_URL ? [DATABASE_URL, new URL(DATABASE_URL).password] : [];
+  const registries = file.registries ?? [];
+  const urls = [rpcUrl, ...registries.flatMap(({ rpcUrl: own }) => own ?? [])];
+  const headers = [file, ...registries].flatMap(({ webhook }) => Object.entries(webhook?.headers ?? {}));
+  const secretHeaders = headers.flatMap(([name, value]) => (SECRET_HEADER.test(name) ? value : []));
+  return [...values, ...urls.flatMap(secretPartsOf), ...databasePassword, ...secretHeaders].concat(secretKey);
 }

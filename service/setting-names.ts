@@ -9,6 +9,7 @@ export const SETTING_NAMES: readonly string[] = [
   'DID_KEY_PAIRS',
   'DOMAIN',
   'ENV_FILE',
+  'FINALITY_DEPTH',
   'HOST',
   'LOCAL_CHAIN_ID',
   'LOG_LEVEL',

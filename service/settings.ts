@@ -102,6 +102,11 @@ export function tokenRegistryAddressOf(settings: Settings): string | undefined {
   }
 }
 
+/** DATABASE_URL: a PostgreSQL database. */
+export function databaseUrlOf(settings: Settings): string | undefined {
+  return urlOf(settings, 'DATABASE_URL', ['postgres:', 'postgresql:']);
+}
+
 /** URL of the Bill of Lading context in the credentials. */
 export function contextUrlOf(settings: Settings, domain: string | undefined): string | undefined {
   const override = urlOf(settings, 'BILL_OF_LADING_CONTEXT_URL', ['http:', 'https:']);

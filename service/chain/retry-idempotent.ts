@@ -10,7 +10,7 @@ const NOT_IDEMPOTENT = new Set(['eth_sendRawTransaction']);
 /**
  * Sends a request again when the connection failed or a gateway answered for the node: sockets that are kept open are reset now and
  * then, and whatever only asks may be asked again. The node's own answer, also one that says no, is never asked for again, and
- * neither is a request that took all of its time.
+ * neither is a request that took all of its time, or that came too soon after others.
  */
 export async function retryIdempotent<T>(
   payload: JsonRpcPayload | JsonRpcPayload[],
@@ -22,8 +22,12 @@ export async function retryIdempotent<T>(
     try {
       return await send();
     } catch (cause) {
-      if (attempt === attempts || isError(cause, 'TIMEOUT')) throw cause;
+      if (attempt === attempts || isError(cause, 'TIMEOUT') || isThrottled(cause)) throw cause;
       await sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1));
     }
   }
+}
+
+function isThrottled(cause: unknown): boolean {
+  return isError(cause, 'SERVER_ERROR') && cause.response?.statusCode === 429;
 }

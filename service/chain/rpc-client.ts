@@ -6,7 +6,10 @@ import { NETWORKS, type Network } from './networks';
 import { SocketRpcClient } from './socket-rpc-client';
 
 /** An ethers provider for one chain, over HTTP or WebSocket. */
-export type RpcClient = JsonRpcProvider;
+export type RpcClient = JsonRpcProvider & {
+  /** On a WebSocket only: calls the listener when the node tells of a new block, until the result is called. */
+  onNewHead?(listener: () => void): () => void;
+};
 
 const REQUEST_TIMEOUT_MS = 30_000;
 /** How often a receipt that is waited for is asked for. */
@@ -16,14 +19,22 @@ const POLLING_INTERVAL_MS = 2_000;
 /**
  * Connects to a chain. ethers caches equal calls for 250 ms, which makes nonces and heads stale: the cache is off. Requests are not
  * batched: one slow or refused call must not take others with it.
+ *
+ * @param throttling what to do when the provider says "too many requests" (429): repeat the request for a while, or fail, for a
+ *   caller who can ask for less.
  */
-export function createRpcClient(url: string, network: Network): RpcClient {
+export function createRpcClient(
+  url: string,
+  network: Network,
+  throttling: 'wait' | 'report' = 'wait',
+): RpcClient {
   const chain = EthersNetwork.from(network.chainId);
   const pollingInterval = network.local ? LOCAL_POLLING_INTERVAL_MS : POLLING_INTERVAL_MS;
   const options = { cacheTimeout: -1, batchMaxCount: 1, staticNetwork: chain, pollingInterval };
   if (/^wss?:/.test(url)) return new SocketRpcClient(url, chain, options, REQUEST_TIMEOUT_MS);
   const request = new FetchRequest(url);
   request.timeout = REQUEST_TIMEOUT_MS;
+  if (throttling === 'report') request.retryFunc = async () => false;
   return new HttpRpcClient(request, chain, options);
 }
 

@@ -5,7 +5,17 @@ import { WebSocket, type RawData } from 'ws';
 export interface SocketConnection {
   /** Resolves with the answer of this id; rejects when the connection ends or the time is up. */
   ask(id: number, message: string, timeoutMs: number): Promise<unknown>;
+  /** Sends without waiting for an answer. */
+  tell(message: string): void;
   close(): void;
+}
+
+/** What a connection tells of by itself. */
+export interface SocketListeners {
+  /** Called once when it ends, for whatever reason, or could not be opened. */
+  onClosed: () => void;
+  /** Called for each notification of a new block. */
+  onNewHead: () => void;
 }
 
 interface Waiting {
@@ -13,16 +23,16 @@ interface Waiting {
   failed: (cause: Error) => void;
 }
 
-/**
- * Opens a WebSocket to a JSON-RPC node. Rejects when it cannot be opened in time.
- *
- * @param onClosed called once when it ends, for whatever reason, or could not be opened.
- */
-export function openSocket(url: string, timeoutMs: number, onClosed: () => void): Promise<SocketConnection> {
+/** Opens a WebSocket to a JSON-RPC node. Rejects when it cannot be opened in time. */
+export function openSocket(
+  url: string,
+  timeoutMs: number,
+  { onClosed, onNewHead }: SocketListeners,
+): Promise<SocketConnection> {
   const socket = new WebSocket(url, { handshakeTimeout: timeoutMs, maxPayload: 0 });
   const waiting = new Map<number, Waiting>();
   return new Promise((resolve, reject) => {
-    socket.on('message', (data) => settle(waiting, data));
+    socket.on('message', (data) => take(parse(data), waiting, onNewHead));
     // 'close' follows every 'error'.
     socket.on('error', reject);
     socket.on('close', () => {
@@ -56,19 +66,26 @@ function connection(socket: WebSocket, waiting: Map<number, Waiting>): SocketCon
         });
         socket.send(message);
       }),
+    tell: (message) => socket.send(message),
     close: () => socket.terminate(),
   };
 }
 
-function settle(waiting: Map<number, Waiting>, data: RawData): void {
-  const answer = parse(data);
-  if (answer?.id !== undefined) waiting.get(answer.id)?.answered(answer);
+/** The only subscription made is the one to new blocks. */
+function take(message: Message | undefined, waiting: Map<number, Waiting>, onNewHead: () => void): void {
+  if (message?.method === 'eth_subscription') onNewHead();
+  else if (message?.id !== undefined) waiting.get(message.id)?.answered(message);
+}
+
+interface Message {
+  id?: number;
+  method?: string;
 }
 
 /** What is no JSON-RPC answer is ignored: nobody waits for it. */
-function parse(data: RawData): { id?: number } | undefined {
+function parse(data: RawData): Message | undefined {
   try {
-    return JSON.parse((data as Buffer).toString('utf8')) as { id?: number };
+    return JSON.parse((data as Buffer).toString('utf8')) as Message;
   } catch {
     return undefined;
   }

@@ -15,6 +15,7 @@ import { openSocket, type SocketConnection } from './socket-connection';
 export class SocketRpcClient extends JsonRpcProvider {
   readonly #url: string;
   readonly #timeoutMs: number;
+  readonly #newHeadListeners = new Set<() => void>();
   #connection: Promise<SocketConnection> | undefined;
 
   constructor(url: string, chain: Networkish, options: JsonRpcApiProviderOptions, timeoutMs: number) {
@@ -38,6 +39,13 @@ export class SocketRpcClient extends JsonRpcProvider {
     return Promise.all(answers);
   }
 
+  /** Calls the listener for each block that the node tells of, over whichever connection there is. */
+  onNewHead(listener: () => void): () => void {
+    this.#newHeadListeners.add(listener);
+    if (this.#newHeadListeners.size === 1) void this.#connection?.then(subscribe, () => undefined);
+    return () => this.#newHeadListeners.delete(listener);
+  }
+
   override destroy(): void {
     void this.#connection?.then(
       (connection) => connection.close(),
@@ -47,9 +55,25 @@ export class SocketRpcClient extends JsonRpcProvider {
   }
 
   #connected(): Promise<SocketConnection> {
-    this.#connection ??= openSocket(this.#url, this.#timeoutMs, () => {
-      this.#connection = undefined;
-    });
+    this.#connection ??= this.#connect();
     return this.#connection;
   }
+
+  async #connect(): Promise<SocketConnection> {
+    const connection = await openSocket(this.#url, this.#timeoutMs, {
+      onClosed: () => {
+        this.#connection = undefined;
+      },
+      onNewHead: () => {
+        for (const listener of this.#newHeadListeners) listener();
+      },
+    });
+    if (this.#newHeadListeners.size > 0) subscribe(connection);
+    return connection;
+  }
+}
+
+/** A node without subscriptions refuses; then new blocks are found by asking. Ids of requests are positive. */
+function subscribe(connection: SocketConnection): void {
+  connection.tell(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'eth_subscribe', params: ['newHeads'] }));
 }

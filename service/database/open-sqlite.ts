@@ -1,19 +1,16 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { Kysely, Migrator, SqliteDialect } from 'kysely';
+import { Kysely, SqliteDialect } from 'kysely';
 import Sqlite from 'libsql';
-import { ConfigurationError, ServiceError, codeOf, messageOf } from '../errors';
-import { migrations } from './migrations/all';
+import { ConfigurationError, codeOf, messageOf } from '../errors';
+import type { Database } from './database';
+import { expectMigrated, migrate } from './migrate';
 import type { Schema } from './schema';
 
 /** How long a statement waits for somebody else's transaction: an operator may look into the file while the service runs. */
 const BUSY_TIMEOUT_MS = 5_000;
 
-/** An open database. */
-export interface Database {
-  db: Kysely<Schema>;
-  close(): Promise<void>;
-}
+const STATE_FILE = 'state.sqlite';
 
 /**
  * Opens the embedded database in `folder`, making it if there is none. Write-ahead log with `synchronous=FULL`: what is committed
@@ -24,15 +21,40 @@ export interface Database {
 export async function openSqlite(folder: string): Promise<Database> {
   makeFolder(folder);
   const release = lock(folder);
-  const file = new Sqlite(join(folder, 'state.sqlite'));
+  return open(folder, migrate, release);
+}
+
+/**
+ * Opens the database of a service that may be running, for a command. Its statements wait for the service's, and the other way.
+ *
+ * @throws ConfigurationError DATABASE_MISSING, DATABASE_NOT_MIGRATED.
+ */
+export async function openSqliteBesideService(folder: string): Promise<Database> {
+  if (!existsSync(join(folder, STATE_FILE))) {
+    const remedy = 'Set DATA_DIR to the folder of the service, or start the service once.';
+    const message = `There is no database in ${folder}. ${remedy}`;
+    throw new ConfigurationError('DATABASE_MISSING', message, { remedy });
+  }
+  return open(folder, expectMigrated, () => undefined);
+}
+
+async function open(
+  folder: string,
+  prepare: (db: Kysely<Schema>) => Promise<void>,
+  release: () => void,
+): Promise<Database> {
+  const file = new Sqlite(join(folder, STATE_FILE));
   try {
     file.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
     file.pragma('journal_mode = WAL');
     file.pragma('synchronous = FULL');
     const db = new Kysely<Schema>({ dialect: new SqliteDialect({ database: file }) });
-    await migrate(db);
+    await prepare(db);
     return {
       db,
+      engine: 'sqlite',
+      // The whole database is this process's alone.
+      lead: async () => ({ lost: new AbortController().signal, release: async () => undefined }),
       async close() {
         await db.destroy();
         release();
@@ -72,13 +94,4 @@ function lock(folder: string): () => void {
     throw new ConfigurationError('DATA_DIR_IN_USE', message, { cause, remedy });
   }
   return () => file.close();
-}
-
-async function migrate(db: Kysely<Schema>): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
-  const { error } = await migrator.migrateToLatest();
-  if (error === undefined) return;
-  throw new ServiceError('MIGRATION_FAILED', `The database cannot be migrated: ${messageOf(error)}`, {
-    cause: error,
-  });
 }

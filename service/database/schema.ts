@@ -1,14 +1,22 @@
+import type { ColumnType } from 'kysely';
+
 /**
  * Tables. Times are epoch milliseconds from the injected clock; ids and bodies are text, so that the same statements run on
  * every engine.
  */
 export interface Schema {
   feeds: FeedsTable;
+  blocks: BlocksTable;
   events: EventsTable;
   streams: StreamsTable;
   deliveries: DeliveriesTable;
   attempts: AttemptsTable;
+  dead_letters: DeadLettersTable;
+  orphans: OrphansTable;
 }
+
+/** A column with a value for rows that do not name it. */
+type Defaulted<T> = ColumnType<T, T | undefined, T>;
 
 /** How far each registry's events have been read. */
 export interface FeedsTable {
@@ -16,6 +24,18 @@ export interface FeedsTable {
   feed: string;
   next_block: number;
   last_block_hash: string | null;
+  /** Counts the readers of the feed, one after the other: what an earlier one still writes is refused. */
+  epoch: Defaulted<number>;
+  /** 1: nothing is delivered until what was read has been compared with the chain. */
+  held: Defaulted<number>;
+}
+
+/** Hashes of blocks that were read, down to the finality depth: what a reorganisation is recognised and measured by. */
+export interface BlocksTable {
+  feed: string;
+  number: number;
+  /** Null: the block before the first that was read, whichever it is. */
+  hash: string | null;
 }
 
 /** Every event, with the bytes that are sent: made once, never again. */
@@ -31,6 +51,8 @@ export interface EventsTable {
   log_index: number;
   body: string;
   recorded_at: number;
+  /** Not null: delivered, and then its block was orphaned, and its transaction has not been mined again. */
+  orphaned_at: Defaulted<number | null>;
 }
 
 /**
@@ -45,19 +67,20 @@ export interface StreamsTable {
   tail: number;
   /** Attempts begun for the event at head. Counted when claimed, so that a crash counts. */
   attempts: number;
+  /** When the first of them began; null before it. */
+  first_attempted_at: Defaulted<number | null>;
   /** Null: nothing to do. In the future: backing off, or leased until then. */
   next_attempt_at: number | null;
-  /** Whose claim it is; done and fail are fenced by it. */
+  /** Whose claim it is; every settlement is fenced by it. */
   lease: string | null;
 }
 
-/** Which event stands at which position of a stream. */
+/** Which event stands at which position of a stream. Behind the head: delivered, or a dead letter. */
 export interface DeliveriesTable {
   stream: string;
   position: number;
   event_id: string;
   feed: string;
-  delivered_at: number | null;
 }
 
 /** Every attempt to deliver leaves a row. */
@@ -71,4 +94,28 @@ export interface AttemptsTable {
   /** Why it failed; null for success. */
   error: string | null;
   milliseconds: number;
+}
+
+/** Events that were given up; they can be sent again. */
+export interface DeadLettersTable {
+  feed: string;
+  event_id: string;
+  died_at: number;
+  attempts: number;
+  /** Of the last attempt. */
+  status: number | null;
+  error: string | null;
+}
+
+/** What had reached the subscriber, or may have, from blocks that were orphaned. */
+export interface OrphansTable {
+  feed: string;
+  event_id: string;
+  block_number: number;
+  block_hash: string;
+  outcome: 'delivered' | 'attempted';
+  body: string;
+  orphaned_at: number;
+  /** The block that its transaction was mined in again; then the delivery was right after all. */
+  mined_again_in: number | null;
 }

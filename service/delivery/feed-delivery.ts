@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { Kysely } from 'kysely';
 import { systemClock } from '../clock';
-import type { Config } from '../config';
-import type { Schema } from '../database/schema';
+import type { Webhook } from '../webhook-settings';
+import type { Database } from '../database/database';
 import type { Logger } from '../logger';
 import { releaseLeases } from '../outbox/claim-deliveries';
+import type { AttemptOptions } from './attempt-delivery';
 import { createWebhookClient } from './post';
-import { DEFAULT_RETRY_SCHEDULE } from './retry-schedule';
 import { startDeliveryWorker, type DeliveryWorker } from './worker';
 
 /** The delivery end of a feed. */
@@ -19,41 +18,42 @@ export interface FeedDelivery {
   stop(): Promise<void>;
 }
 
-const DEFAULT_TIMEOUT_MS = 15_000;
-const CONCURRENT_DELIVERIES = 16;
-
 /** Delivers to the webhook that is configured; without one, what is enqueued waits. */
 export function createFeedDelivery(
-  webhook: Config['webhook'],
-  db: Kysely<Schema>,
+  webhook: Webhook | undefined,
+  database: Database,
   logger: Logger,
+  onAttempt: AttemptOptions['onAttempt'],
 ): FeedDelivery {
   if (!webhook) return { start: async () => undefined, wake: () => undefined, stop: async () => undefined };
-  const timeoutMs = webhook.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-  const { url, signingKey, retry } = webhook;
-  const client = createWebhookClient({ url, signingKey, timeoutMs, connections: CONCURRENT_DELIVERIES });
+  const { url, headers, signingKey, timeoutMs, maxConcurrentDeliveries, retry } = webhook;
+  const client = createWebhookClient({
+    url,
+    headers,
+    signingKey,
+    timeoutMs,
+    connections: maxConcurrentDeliveries,
+  });
   let worker: DeliveryWorker | undefined;
   let delivered: string | undefined;
   return {
     async start(feed) {
       if (feed === delivered) return;
       await worker?.stop();
-      // The database is this process's alone: whoever held a lease is gone.
-      await releaseLeases(db, feed, systemClock.now());
+      // A database in a folder is this process's alone: whoever held a lease is gone. On PostgreSQL others may be at work.
+      if (database.engine === 'sqlite') await releaseLeases(database.db, feed, systemClock.now());
       worker = startDeliveryWorker({
-        db,
+        database,
         feed,
         client,
-        concurrency: CONCURRENT_DELIVERIES,
+        concurrency: maxConcurrentDeliveries,
         timeoutMs,
-        schedule: {
-          initialDelayMs: retry?.initialDelayMs ?? DEFAULT_RETRY_SCHEDULE.initialDelayMs,
-          maxDelayMs: retry?.maxDelayMs ?? DEFAULT_RETRY_SCHEDULE.maxDelayMs,
-        },
+        schedule: retry,
         clock: systemClock,
         random: Math.random,
         newId: randomUUID,
         logger,
+        onAttempt,
       });
       delivered = feed;
     },

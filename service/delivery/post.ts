@@ -10,7 +10,19 @@ export type PostResult =
 /** Sends one body to the webhook. Never rejects. */
 export interface WebhookClient {
   post(body: string): Promise<PostResult>;
+  /** Gives up what is under way: each such post results in a failure. */
+  abort(): void;
   close(): Promise<void>;
+}
+
+/** Where to send to. */
+export interface WebhookTarget {
+  url: string;
+  /** Sent with every delivery; the names that deliveries have by themselves are not among them. */
+  headers: Readonly<Record<string, string>>;
+  signingKey: KeyObject;
+  timeoutMs: number;
+  connections: number;
 }
 
 const USER_AGENT = 'transferable-document-service';
@@ -19,33 +31,40 @@ const MOST_ANSWER_BYTES = 64 * 1024;
 const ANSWER_BODY_WITHIN_MS = 1_000;
 
 /** A client that keeps its connections open between deliveries and gives up after `timeoutMs`. Redirects are not followed. */
-export function createWebhookClient(options: {
-  url: string;
-  signingKey: KeyObject;
-  timeoutMs: number;
-  connections: number;
-}): WebhookClient {
-  const agent = new Agent({ connections: options.connections, connect: { timeout: options.timeoutMs } });
+export function createWebhookClient(target: WebhookTarget): WebhookClient {
+  const { url, timeoutMs, signingKey } = target;
+  const agent = new Agent({ connections: target.connections, connect: { timeout: timeoutMs } });
+  const underWay = new Set<AbortController>();
   return {
     async post(text) {
       const body = Buffer.from(text, 'utf8');
+      const attempt = new AbortController();
+      const timer = setTimeout(() => attempt.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+      underWay.add(attempt);
       try {
-        const answer = await request(options.url, {
+        const answer = await request(url, {
           dispatcher: agent,
           method: 'POST',
           headers: {
+            ...target.headers,
             'content-type': 'application/json',
             'user-agent': USER_AGENT,
-            [SIGNATURE_HEADER]: signatureOf(body, options.signingKey),
+            [SIGNATURE_HEADER]: signatureOf(body, signingKey),
           },
           body,
-          signal: AbortSignal.timeout(options.timeoutMs),
+          signal: attempt.signal,
         });
         await drop(answer.body);
         return { status: answer.statusCode, retryAfter: firstOf(answer.headers['retry-after']) };
       } catch (cause) {
-        return { status: undefined, failure: failureOf(cause, options.timeoutMs) };
+        return { status: undefined, failure: failureOf(cause) };
+      } finally {
+        clearTimeout(timer);
+        underWay.delete(attempt);
       }
+    },
+    abort() {
+      for (const attempt of underWay) attempt.abort(new Error('the service was stopped'));
     },
     close: () => agent.destroy(),
   };
@@ -61,8 +80,7 @@ function firstOf(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
 }
 
-function failureOf(cause: unknown, timeoutMs: number): string {
-  if (cause instanceof Error && cause.name === 'TimeoutError') return `no answer within ${timeoutMs} ms`;
+function failureOf(cause: unknown): string {
   // A refused connection to a name with several addresses is an AggregateError without a message.
   if (cause instanceof AggregateError) return cause.errors.map(messageOf).join('; ');
   return messageOf(cause);

@@ -2,26 +2,45 @@
 export interface RetrySchedule {
   initialDelayMs: number;
   maxDelayMs: number;
+  /** From an event's first attempt until it is given up. */
+  giveUpAfterMs: number;
 }
 
-/** DESIGN section 4: from one second up to fifteen minutes. */
-export const DEFAULT_RETRY_SCHEDULE: RetrySchedule = { initialDelayMs: 1_000, maxDelayMs: 15 * 60_000 };
+const MINUTE_MS = 60_000;
+
+/** DESIGN section 4: from one second up to fifteen minutes, for three days. */
+export const DEFAULT_RETRY_SCHEDULE: RetrySchedule = {
+  initialDelayMs: 1_000,
+  maxDelayMs: 15 * MINUTE_MS,
+  giveUpAfterMs: 3 * 24 * 60 * MINUTE_MS,
+};
+
+/** An attempt that failed. Times in epoch milliseconds. */
+export interface FailedAttempt {
+  /** 1 for the first. */
+  attempt: number;
+  firstAttemptedAt: number;
+  now: number;
+  /** What the receiver asked for. */
+  retryAfterMs: number | undefined;
+}
 
 /**
- * How long to wait after the given attempt failed: doubles with each attempt up to the maximum, then up to half of it is taken
- * off at random, so that streams that failed together do not come back together. A receiver that asks for more time gets it,
- * up to the maximum.
+ * When to try again: the pause doubles with each attempt up to the maximum, then up to half of it is taken off at random, so that
+ * streams that failed together do not come back together. A receiver that asks for more time gets it, up to the maximum. The last
+ * attempt is made when the time is up; undefined after it.
  *
- * @param attempt 1 for the first.
  * @param random from 0 to below 1.
  */
-export function retryDelayMs(
-  attempt: number,
+export function nextAttemptAt(
+  { attempt, firstAttemptedAt, now, retryAfterMs }: FailedAttempt,
   schedule: RetrySchedule,
-  retryAfterMs: number | undefined,
   random: number,
-): number {
+): number | undefined {
+  const deadline = firstAttemptedAt + schedule.giveUpAfterMs;
+  if (now >= deadline) return undefined;
   const doubled = Math.min(schedule.initialDelayMs * 2 ** Math.min(attempt - 1, 52), schedule.maxDelayMs);
   const jittered = Math.round(doubled * (1 - random / 2));
-  return Math.max(jittered, Math.min(retryAfterMs ?? 0, schedule.maxDelayMs));
+  const delayMs = Math.max(jittered, Math.min(retryAfterMs ?? 0, schedule.maxDelayMs));
+  return Math.min(now + delayMs, deadline);
 }

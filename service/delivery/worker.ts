@@ -1,13 +1,13 @@
-import type { Kysely } from 'kysely';
+import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../clock';
-import type { Schema } from '../database/schema';
+import type { Database } from '../database/database';
 import { messageOf } from '../errors';
 import type { Logger } from '../logger';
-import { claimDeliveries, nextDueAt, type ClaimedDelivery } from '../outbox/claim-deliveries';
-import { completeDelivery, failDelivery } from '../outbox/settle-delivery';
-import { classifyOutcome } from './classify-outcome';
-import type { WebhookClient } from './post';
-import { retryDelayMs, type RetrySchedule } from './retry-schedule';
+import { nextDueAt, type ClaimedDelivery } from '../outbox/claim-deliveries';
+import type { Settlement } from '../outbox/settle-deliveries';
+import { takeTurn } from '../outbox/take-turn';
+import { attemptDelivery, type AttemptOptions } from './attempt-delivery';
+import { createWakeableSleep } from './wakeable-sleep';
 
 /** Delivers the events of one feed to its webhook. */
 export interface DeliveryWorker {
@@ -17,113 +17,121 @@ export interface DeliveryWorker {
   stop(): Promise<void>;
 }
 
-/** What the worker needs. `random` is from 0 to below 1. */
-export interface DeliveryWorkerOptions {
-  db: Kysely<Schema>;
+/** What the worker needs. */
+export interface DeliveryWorkerOptions extends AttemptOptions {
+  database: Database;
   feed: string;
-  client: WebhookClient;
   concurrency: number;
   timeoutMs: number;
-  schedule: RetrySchedule;
   clock: Clock;
-  random: () => number;
   newId: () => string;
   logger: Logger;
 }
 
-/** Time past the request's timeout in which an attempt is settled before its claim would fall due again. */
+/** Time past the requests' timeouts in which an attempt is settled before its claim would fall due again. */
 const LEASE_MARGIN_MS = 30_000;
-/** Longest sleep: bounds what a clock that is set forward can cost. */
-const LONGEST_SLEEP_MS = 60_000;
+/** Longest sleep: bounds how long events wait that another process enqueued. */
+const LONGEST_SLEEP_MS = 1_000;
+/** What is due and cannot be claimed is held, or being claimed by another process: it is asked for again, but not without a pause. */
+const SHORTEST_SLEEP_MS = 100;
 const PAUSE_AFTER_DATABASE_ERROR_MS = 1_000;
+/** What is under way when the service stops is given up after this, so that it is settled before the process ends. */
+const STOP_WITHIN_MS = 8_000;
 
-/** Starts the worker. */
+/**
+ * Starts the worker. It claims as many deliveries again as it has under way, so that there is something to send while the database is
+ * asked; and it settles all that ended meanwhile at once.
+ */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
-  const { db, feed, clock, logger } = options;
-  const underWay = new Set<Promise<void>>();
+  const { database, feed, concurrency, clock, client, logger } = options;
+  const leaseMs = 2 * options.timeoutMs + LEASE_MARGIN_MS;
+  const sleeper = createWakeableSleep();
+  const claimed: ClaimedDelivery[] = [];
+  let settlements: Settlement[] = [];
+  let underWay = 0;
   let stopped = false;
-  let signalled = false;
-  let wakeUp: (() => void) | undefined;
 
-  const wake = (): void => {
-    signalled = true;
-    wakeUp?.();
-  };
-
-  async function sleep(ms: number): Promise<void> {
-    if (signalled || stopped || ms <= 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      wakeUp = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-    wakeUp = undefined;
+  function begin(): void {
+    while (!stopped && underWay < concurrency) {
+      const delivery = claimed.shift();
+      if (delivery === undefined) return;
+      underWay++;
+      void attemptDelivery(options, delivery).then((settlement) => {
+        underWay--;
+        settlements.push(stopped ? dueAtOnce(settlement, clock.now()) : settlement);
+        begin();
+        sleeper.wake();
+      });
+    }
   }
 
-  function begin(delivery: ClaimedDelivery): void {
-    const attempt = deliver(options, delivery)
-      .catch((error: unknown) => logger.error({ error, eventId: delivery.eventId }, 'delivery not settled'))
-      .finally(() => {
-        underWay.delete(attempt);
-        wake();
-      });
-    underWay.add(attempt);
+  /** Gives whether there may be more to do at once. */
+  async function turn(): Promise<boolean> {
+    if (stopped)
+      settlements.push(
+        ...claimed.splice(0).map((delivery): Settlement => ({ delivery, outcome: 'released' })),
+      );
+    const now = clock.now();
+    const limit = stopped ? 0 : 2 * concurrency - underWay - claimed.length;
+    if (limit === 0 && settlements.length === 0) return false;
+    const settling = settlements;
+    settlements = [];
+    try {
+      const claim = { feed, lease: options.newId(), limit, now, leaseMs };
+      const taken = await takeTurn(database, { settlements: settling, claim });
+      for (const { delivery } of taken.lost) {
+        logger.warn({ eventId: delivery.eventId }, 'somebody else has claimed this delivery meanwhile');
+      }
+      claimed.push(...taken.claimed);
+      begin();
+      return limit > 0 && taken.claimed.length === limit;
+    } catch (error) {
+      settlements.unshift(...settling);
+      throw error;
+    }
   }
 
   async function step(): Promise<void> {
-    signalled = false;
-    const limit = options.concurrency - underWay.size;
-    if (limit === 0) return sleep(LONGEST_SLEEP_MS);
-    const now = clock.now();
-    const leaseMs = options.timeoutMs + LEASE_MARGIN_MS;
-    const claimed = await claimDeliveries(db, { feed, lease: options.newId(), limit, now, leaseMs });
-    claimed.forEach(begin);
-    if (claimed.length === limit) return;
-    const dueAt = await nextDueAt(db, feed);
-    await sleep(Math.min((dueAt ?? Infinity) - clock.now(), LONGEST_SLEEP_MS));
+    // Whatever else has ended by now is settled with the rest.
+    await setImmediate();
+    if ((await turn()) || settlements.length > 0) return;
+    const isFull = underWay + claimed.length >= 2 * concurrency;
+    const dueAt = stopped || isFull ? undefined : await nextDueAt(database.db, feed);
+    const inMs = Math.max((dueAt ?? Infinity) - clock.now(), SHORTEST_SLEEP_MS);
+    await sleeper.sleep(Math.min(inMs, LONGEST_SLEEP_MS));
   }
 
   async function run(): Promise<void> {
-    while (!stopped) {
-      await step().catch(async (error: unknown) => {
-        logger.error({ error }, `deliveries cannot be claimed: ${messageOf(error)}`);
-        signalled = false;
-        await sleep(PAUSE_AFTER_DATABASE_ERROR_MS);
-      });
+    let failures = 0;
+    while (!stopped || underWay > 0 || settlements.length > 0 || claimed.length > 0) {
+      sleeper.reset();
+      try {
+        await step();
+        failures = 0;
+      } catch (error) {
+        logger.error({ error }, `deliveries cannot be claimed or settled: ${messageOf(error)}`);
+        // What is not settled when the service stops is delivered again after its next start.
+        if (stopped && ++failures > 1) return;
+        sleeper.reset();
+        await sleeper.sleep(PAUSE_AFTER_DATABASE_ERROR_MS);
+      }
     }
-    await Promise.all(underWay);
   }
 
   const finished = run();
   return {
-    wake,
+    wake: sleeper.wake,
     async stop() {
       stopped = true;
-      wake();
+      sleeper.wake();
+      const patience = setTimeout(() => client.abort(), STOP_WITHIN_MS);
       await finished;
+      clearTimeout(patience);
     },
   };
 }
 
-/** One attempt: post → classify → record. One log line says everything about it. */
-async function deliver(options: DeliveryWorkerOptions, delivery: ClaimedDelivery): Promise<void> {
-  const { db, feed, clock, client, logger } = options;
-  const { eventId, type, tokenId, transactionHash, attempt } = delivery;
-  const attemptedAt = clock.now();
-  const start = performance.now();
-  const outcome = classifyOutcome(await client.post(delivery.body), clock.now());
-  const milliseconds = Math.round(performance.now() - start);
-  const line = { eventId, type, tokenId, transactionHash, attempt, status: outcome.status, ms: milliseconds };
-  if (outcome.delivered) {
-    const record = { attemptedAt, milliseconds, status: outcome.status, error: undefined };
-    await completeDelivery(db, feed, delivery, record, clock.now());
-    logger.info(line, 'delivered');
-    return;
-  }
-  const { status, error, retryAfterMs } = outcome;
-  const delayMs = retryDelayMs(attempt, options.schedule, retryAfterMs, options.random());
-  await failDelivery(db, feed, delivery, { attemptedAt, milliseconds, status, error }, clock.now() + delayMs);
-  logger.warn({ ...line, reason: error, retryInMs: delayMs }, 'delivery failed');
+/** An attempt that was given up because the service stops is made again after its next start, not after a pause. */
+function dueAtOnce(settlement: Settlement, now: number): Settlement {
+  return settlement.outcome === 'failed' ? { ...settlement, nextAttemptAt: now } : settlement;
 }

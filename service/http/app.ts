@@ -11,6 +11,8 @@ import { unanswered } from './middleware/unanswered';
 import { context } from './routes/context';
 import { createDocument } from './routes/create-document';
 import { didDocument } from './routes/did-document';
+import { health, type HealthReport } from './routes/health';
+import { metrics, type MetricsText } from './routes/metrics';
 
 /** What the HTTP API needs. */
 export interface HttpAppOptions {
@@ -21,6 +23,8 @@ export interface HttpAppOptions {
   logger: Logger;
   mask: (text: string) => string;
   newId: () => string;
+  health: () => HealthReport;
+  metrics: MetricsText;
 }
 
 const GREETING = 'Transferable Document Creator Service\n';
@@ -34,6 +38,8 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   });
   router.get('/.well-known/did.json', didDocument(options.didDocumentPath));
   router.get(`/contexts/${BILL_OF_LADING_CONTEXT}`, context(BILL_OF_LADING_CONTEXT));
+  router.get('/health', health(options.health));
+  router.get('/metrics', metrics(options.metrics));
   router.post(
     '/create/:documentId',
     requireApiKey(options.apiKey),

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 
 /** An event that this process alone may deliver until its lease ends. */
@@ -8,6 +9,8 @@ export interface ClaimedDelivery {
   lease: string;
   /** 1 for the first attempt. */
   attempt: number;
+  /** When the first attempt began, in epoch milliseconds: this one, or an earlier one. */
+  firstAttemptedAt: number;
   eventId: string;
   type: string;
   tokenId: string;
@@ -16,31 +19,56 @@ export interface ClaimedDelivery {
   body: string;
 }
 
+/** Whose due deliveries are claimed, and for how long. */
+export interface Claim {
+  feed: string;
+  lease: string;
+  limit: number;
+  now: number;
+  leaseMs: number;
+}
+
 /**
  * Claims the due heads of up to `limit` streams. One statement, on an index of the streams that have something to do: its cost
- * does not grow with the backlog behind the heads. A claim that is never settled falls due again when the lease ends.
+ * does not grow with the backlog behind the heads. A claim that is never settled falls due again when the lease ends. Processes
+ * that claim at the same time pass over each other's rows.
  */
 export async function claimDeliveries(
+  { engine }: Pick<Database, 'engine'>,
   db: Kysely<Schema>,
-  claim: { feed: string; lease: string; limit: number; now: number; leaseMs: number },
+  { feed, lease, limit, now, leaseMs }: Claim,
 ): Promise<ClaimedDelivery[]> {
-  const { feed, lease, limit, now, leaseMs } = claim;
   const claimed = await db
-    .updateTable('streams')
-    .set((eb) => ({ lease, next_attempt_at: now + leaseMs, attempts: eb('attempts', '+', 1) }))
-    .where('stream', 'in', (eb) =>
-      eb
+    // A common table expression is evaluated once: as a subquery, PostgreSQL might do so again for each row.
+    .with('due', (cte) =>
+      cte
         .selectFrom('streams')
         .select('stream')
         .where('feed', '=', feed)
         .where('next_attempt_at', '<=', now)
+        .where((eb) =>
+          eb.not(
+            eb.exists(
+              eb.selectFrom('feeds').select('held').where('feeds.feed', '=', feed).where('held', '=', 1),
+            ),
+          ),
+        )
         .orderBy('next_attempt_at')
-        .limit(limit),
+        .limit(limit)
+        .$if(engine === 'postgres', (query) => query.forUpdate().skipLocked()),
     )
+    .updateTable('streams')
+    .set((eb) => ({
+      lease,
+      next_attempt_at: now + leaseMs,
+      attempts: eb('attempts', '+', 1),
+      first_attempted_at: eb.fn.coalesce('first_attempted_at', eb.val(now)),
+    }))
+    .where('stream', 'in', (eb) => eb.selectFrom('due').select('due.stream'))
     .returning('stream')
     .execute();
   if (claimed.length === 0) return [];
-  return db
+  const rows = await db
     .selectFrom('streams')
     .innerJoin('deliveries', (join) =>
       join
@@ -54,6 +82,7 @@ export async function claimDeliveries(
       'streams.stream',
       'deliveries.position',
       'streams.attempts as attempt',
+      'streams.first_attempted_at as firstAttemptedAt',
       'events.event_id as eventId',
       'events.type',
       'events.token_id as tokenId',
@@ -66,8 +95,8 @@ export async function claimDeliveries(
       'in',
       claimed.map(({ stream }) => stream),
     )
-    .execute()
-    .then((rows) => rows.map((row) => ({ ...row, lease })));
+    .execute();
+  return rows.map((row) => ({ ...row, firstAttemptedAt: row.firstAttemptedAt ?? now, lease }));
 }
 
 /** When the next stream of a feed falls due, or undefined if nothing waits. */

@@ -37,19 +37,43 @@ export interface CloudEvent {
   };
 }
 
-/** The same on every attempt, restart and replica: UUID v5 of chain, transaction and log (DESIGN section 4). */
-export function eventIdOf(chainId: number, transactionHash: string, logIndex: number): string {
-  return uuidV5(`${chainId}:${transactionHash}:${logIndex}`, EVENT_ID_NAMESPACE);
+/**
+ * The same on every attempt, restart and replica: UUID v5 of chain, transaction and log (DESIGN section 4).
+ *
+ * @param blockHash only for an event whose id is that of another, orphaned one: see match-orphans.ts.
+ */
+export function eventIdOf(
+  chainId: number,
+  transactionHash: string,
+  logIndex: number,
+  blockHash?: string,
+): string {
+  const name = `${chainId}:${transactionHash}:${logIndex}${blockHash ? `:${blockHash}` : ''}`;
+  return uuidV5(name, EVENT_ID_NAMESPACE);
+}
+
+/** The CloudEvent's type. */
+export function typeOf({ type }: RegistryEvent): CloudEvent['type'] {
+  return `${TYPE_PREFIX}${type}`;
+}
+
+/** The queue of a feed that events of this subject wait in: one for each token, and one for the registry itself. */
+export function streamOf(feed: string, subject: string): string {
+  return `${feed}/${subject}`;
 }
 
 /** Builds the CloudEvent of one registry event. */
-export function toCloudEvent(event: RegistryEvent, registry: RegistryIdentity): CloudEvent {
+export function toCloudEvent(
+  event: RegistryEvent,
+  registry: RegistryIdentity,
+  id = eventIdOf(registry.chainId, event.transactionHash, event.logIndex),
+): CloudEvent {
   const { tokenId, blockNumber, transactionHash, logIndex, payload } = event;
   return {
     specversion: '1.0',
-    id: eventIdOf(registry.chainId, transactionHash, logIndex),
+    id,
     source: `urn:service:${registry.chainId}:${registry.registryAddress}`,
-    type: `${TYPE_PREFIX}${event.type}`,
+    type: typeOf(event),
     datacontenttype: 'application/json',
     time: new Date(event.blockTimestamp * 1000).toISOString(),
     subject: tokenId === undefined ? registry.registryAddress : tokenId.toString(),

@@ -1,109 +1,137 @@
-import type { Kysely, Transaction } from 'kysely';
+import { sql, type Transaction } from 'kysely';
+import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
-import { ServiceError } from '../errors';
-import { toCloudEvent, type CloudEvent, type RegistryIdentity } from './cloud-event';
+import { streamOf, toCloudEvent, type CloudEvent, type RegistryIdentity } from './cloud-event';
+import type { KeptBlock, OpenFeed } from './feed-cursor';
+import { keepBlocks, moveCursor } from './move-cursor';
+import { matchOrphans } from './match-orphans';
 import type { RegistryEvent } from './registry-event';
 
 /** What a range of blocks held. */
 export interface RecordedRange {
-  fromBlock: number;
   events: RegistryEvent[];
-  cursor: { nextBlock: number; lastBlockHash: string | undefined };
+  /** The blocks to keep the hashes of: those with events, and the last. Ascending. */
+  blocks: KeptBlock[];
+  /** Of kept blocks, none before this one is needed any more. */
+  oldestKept: number;
+  nextBlock: number;
 }
+
+interface NewEvent {
+  event: RegistryEvent;
+  cloudEvent: CloudEvent;
+}
+
+/** Rows of one statement. SQLite works synchronously, and PostgreSQL takes at most 65,535 parameters. */
+const BATCH = 200;
 
 /**
  * Stores the events of a range, queues each for delivery, and moves the cursor: in one transaction, so that an event is either
- * stored and queued and behind the cursor, or none of the three. An event that is already stored is left as it is.
+ * stored and queued and behind the cursor, or none of the three. An event that is already stored is left as it is; one that was
+ * delivered before a reorganisation is known again and not queued.
  *
  * @returns how many events were new.
  */
 export async function recordRange(
-  db: Kysely<Schema>,
-  feed: string,
+  { db }: Database,
+  open: OpenFeed,
   registry: RegistryIdentity,
   range: RecordedRange,
   now: number,
 ): Promise<number> {
+  const { feed } = open;
   return db.transaction().execute(async (transaction) => {
-    await moveCursor(transaction, feed, range);
+    const lastBlockHash = range.blocks.at(-1)?.hash;
+    await moveCursor(transaction, open, { nextBlock: range.nextBlock, lastBlockHash });
+    await keepBlocks(transaction, feed, range.blocks, range.oldestKept);
+    const unknown = await matchOrphans(transaction, feed, registry, range.events);
     let added = 0;
-    for (const event of range.events) {
-      const cloudEvent = toCloudEvent(event, registry);
-      if (!(await insertEvent(transaction, feed, event, cloudEvent, now))) continue;
-      await enqueue(transaction, feed, cloudEvent, now);
-      added++;
+    for (let from = 0; from < unknown.length; from += BATCH) {
+      const batch = unknown
+        .slice(from, from + BATCH)
+        .map(({ event, eventId }) => ({ event, cloudEvent: toCloudEvent(event, registry, eventId) }));
+      const inserted = await insertEvents(transaction, feed, batch, now);
+      await enqueue(transaction, feed, inserted, now);
+      added += inserted.length;
     }
     return added;
   });
 }
 
-/** Fenced by where the range began: a second writer of the same feed finds no row and stores nothing. */
-async function moveCursor(
+async function insertEvents(
   db: Transaction<Schema>,
   feed: string,
-  { fromBlock, cursor }: RecordedRange,
-): Promise<void> {
-  const { numUpdatedRows } = await db
-    .updateTable('feeds')
-    .set({ next_block: cursor.nextBlock, last_block_hash: cursor.lastBlockHash ?? null })
-    .where('feed', '=', feed)
-    .where('next_block', '=', fromBlock)
-    .executeTakeFirst();
-  if (numUpdatedRows !== 1n) {
-    throw new ServiceError(
-      'CURSOR_MOVED',
-      `Feed ${feed}: another writer moved the cursor from block ${fromBlock}.`,
-    );
-  }
-}
-
-async function insertEvent(
-  db: Transaction<Schema>,
-  feed: string,
-  event: RegistryEvent,
-  cloudEvent: CloudEvent,
+  batch: readonly NewEvent[],
   now: number,
-): Promise<boolean> {
-  const { numInsertedOrUpdatedRows } = await db
+): Promise<CloudEvent[]> {
+  const rows = batch.map(({ event, cloudEvent }) => ({
+    feed,
+    event_id: cloudEvent.id,
+    type: cloudEvent.type,
+    token_id: cloudEvent.data.tokenId,
+    block_number: event.blockNumber,
+    block_hash: event.blockHash,
+    transaction_hash: event.transactionHash,
+    log_index: event.logIndex,
+    body: JSON.stringify(cloudEvent),
+    recorded_at: now,
+  }));
+  const inserted = await db
     .insertInto('events')
-    .values({
-      feed,
-      event_id: cloudEvent.id,
-      type: cloudEvent.type,
-      token_id: cloudEvent.data.tokenId,
-      block_number: event.blockNumber,
-      block_hash: event.blockHash,
-      transaction_hash: event.transactionHash,
-      log_index: event.logIndex,
-      body: JSON.stringify(cloudEvent),
-      recorded_at: now,
-    })
+    .values(rows)
     .onConflict((conflict) => conflict.columns(['feed', 'event_id']).doNothing())
-    .executeTakeFirst();
-  return numInsertedOrUpdatedRows === 1n;
+    .returning('event_id')
+    .execute();
+  const ids = new Set(inserted.map(({ event_id }) => event_id));
+  return batch.flatMap(({ cloudEvent }) => (ids.has(cloudEvent.id) ? [cloudEvent] : []));
 }
 
-/** Appends to the token's stream. A stream that was idle is due at once; one that backs off keeps its time. */
-async function enqueue(
+/**
+ * Appends events to their streams. A stream that was idle is due at once; one that backs off keeps its time. Streams are written
+ * in the order of their names: whoever locks several does (see settle-deliveries.ts).
+ */
+export async function enqueue(
   db: Transaction<Schema>,
   feed: string,
-  cloudEvent: CloudEvent,
+  events: readonly { id: string; subject: string }[],
   now: number,
 ): Promise<void> {
-  const stream = `${feed}/${cloudEvent.subject}`;
-  const { tail } = await db
+  if (events.length === 0) return;
+  const byStream = new Map<string, string[]>();
+  for (const { id, subject } of events) {
+    const stream = streamOf(feed, subject);
+    byStream.set(stream, [...(byStream.get(stream) ?? []), id]);
+  }
+  const streams = [...byStream].sort(([left], [right]) => (left < right ? -1 : 1));
+  const tails = await db
     .insertInto('streams')
-    .values({ stream, feed, head: 1, tail: 1, attempts: 0, next_attempt_at: now, lease: null })
+    .values(
+      streams.map(([stream, ids]) => ({
+        stream,
+        feed,
+        head: 1,
+        tail: ids.length,
+        attempts: 0,
+        next_attempt_at: now,
+        lease: null,
+      })),
+    )
     .onConflict((conflict) =>
       conflict.column('stream').doUpdateSet((eb) => ({
-        tail: eb('streams.tail', '+', 1),
+        tail: sql<number>`streams.tail + excluded.tail`,
         next_attempt_at: eb.fn.coalesce('streams.next_attempt_at', 'excluded.next_attempt_at'),
       })),
     )
-    .returning('tail')
-    .executeTakeFirstOrThrow();
-  await db
-    .insertInto('deliveries')
-    .values({ stream, position: tail, event_id: cloudEvent.id, feed, delivered_at: null })
+    .returning(['stream', 'tail'])
     .execute();
+  const deliveries = tails.flatMap(({ stream, tail }) => {
+    const ids = byStream.get(stream) ?? [];
+    return ids.map((id, index) => ({
+      stream,
+      position: tail - ids.length + 1 + index,
+      event_id: id,
+      feed,
+    }));
+  });
+  await db.insertInto('deliveries').values(deliveries).execute();
 }

@@ -1,4 +1,5 @@
-import { ZeroAddress, type Log, type LogDescription } from 'ethers';
+import { ZeroAddress, type LogDescription } from 'ethers';
+import type { ChainLog } from '../chain/read-chain';
 import type { EventTypeSuffix } from '../outbox/registry-event';
 import { titleEscrowAddress, type RegistryContracts } from './genuine-emitter';
 import { escrowInterface, factoryInterface, registryInterface } from './registry-topics';
@@ -8,7 +9,7 @@ export interface DecodedLog {
   type: EventTypeSuffix;
   tokenId: bigint | undefined;
   payload: Record<string, string | boolean>;
-  log: Log;
+  log: ChainLog;
 }
 
 type Payload = DecodedLog['payload'];
@@ -20,14 +21,14 @@ const BURN_ADDRESS = '0x000000000000000000000000000000000000dead';
  * Decodes one log of the registry, its factory or one of its title escrows. Undefined for everything that is not an event of the
  * document's table, or whose emitter is not genuine.
  */
-export function decodeLog(log: Log, contracts: RegistryContracts): DecodedLog | undefined {
+export function decodeLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
   const emitter = log.address.toLowerCase();
   if (emitter === contracts.registry) return decodeRegistryLog(log, contracts);
   if (emitter === contracts.titleEscrowFactory) return decodeFactoryLog(log, contracts);
   return decodeEscrowLog(log, emitter, contracts);
 }
 
-function decodeRegistryLog(log: Log, contracts: RegistryContracts): DecodedLog | undefined {
+function decodeRegistryLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
   const parsed = parse(registryInterface, log);
   switch (parsed?.name) {
     case 'Transfer':
@@ -44,7 +45,7 @@ function decodeRegistryLog(log: Log, contracts: RegistryContracts): DecodedLog |
 
 /** The four meanings of the registry's `Transfer`. The owner, holder and remark of a mint are in another log: see `completeMints`. */
 function decodeTransfer(
-  log: Log,
+  log: ChainLog,
   parsed: LogDescription,
   contracts: RegistryContracts,
 ): DecodedLog | undefined {
@@ -60,7 +61,7 @@ function decodeTransfer(
 }
 
 /** The factory serves every registry of its chain: only escrows of ours count. */
-function decodeFactoryLog(log: Log, contracts: RegistryContracts): DecodedLog | undefined {
+function decodeFactoryLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
   const parsed = parse(factoryInterface, log);
   if (parsed?.name !== 'TitleEscrowCreated') return undefined;
   const { tokenRegistry, titleEscrow } = fields(parsed, ['tokenRegistry', 'titleEscrow']);
@@ -90,7 +91,11 @@ const ESCROW_EVENTS: Record<string, { type: EventTypeSuffix; payload: string[] }
   },
 };
 
-function decodeEscrowLog(log: Log, emitter: string, contracts: RegistryContracts): DecodedLog | undefined {
+function decodeEscrowLog(
+  log: ChainLog,
+  emitter: string,
+  contracts: RegistryContracts,
+): DecodedLog | undefined {
   const parsed = parse(escrowInterface, log);
   const event = parsed && ESCROW_EVENTS[parsed.name];
   if (!event) return undefined;
@@ -127,7 +132,10 @@ function mintKey({ log, tokenId }: DecodedLog): string {
 }
 
 /** A forged log may not decode at all: it is not ours then. */
-function parse(contract: { parseLog(log: Log): LogDescription | null }, log: Log): LogDescription | null {
+function parse(
+  contract: { parseLog(log: ChainLog): LogDescription | null },
+  log: ChainLog,
+): LogDescription | null {
   try {
     return contract.parseLog(log);
   } catch {

@@ -1,119 +1,158 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Block } from 'ethers';
+import { isRangeRefused } from '../chain/range-refusal';
+import { blockAt, headNumberOf, type ChainBlock } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
+import type { FeedCursor, KeptBlock } from '../outbox/feed-cursor';
 import type { RegistryEvent } from '../outbox/registry-event';
+import type { BlockAlarm } from './block-alarm';
+import { createBlockSpan, type BlockSpan } from './block-span';
+import { findAncestor, isOnChain } from './find-ancestor';
 import type { RegistryContracts } from './genuine-emitter';
+import { keepRead, newestUpTo } from './kept-blocks';
 import { readRange } from './read-range';
 
-/** How far a feed has been read. */
-export interface Cursor {
-  /** The first block that has not been read. */
-  nextBlock: number;
-  /** The hash of the block before it; undefined before the first range. */
-  lastBlockHash: string | undefined;
-}
+/**
+ * What the watcher saw:
+ *
+ * - `range`: blocks that were read, with all genuine events in them.
+ * - `reorganised`: the chain no longer has what was read after the ancestor; the next range begins behind it.
+ * - `unchanged`: nothing is new, and what was read is still there.
+ */
+export type Sighting =
+  | ({ kind: 'range' } & BlockRange)
+  | { kind: 'reorganised'; ancestor: KeptBlock; headBlock: number }
+  | { kind: 'unchanged'; headBlock: number };
 
-/** Blocks read together: all genuine events in them, and the cursor after them. */
+/** Blocks that were read together. */
 export interface BlockRange {
   fromBlock: number;
   toBlock: number;
+  headBlock: number;
   events: RegistryEvent[];
-  cursor: Cursor;
+  /** The blocks with events, and the last. Ascending. */
+  blocks: KeptBlock[];
+  /** Number of the oldest block that is still kept. */
+  oldestKept: number;
 }
 
 /** What the watcher needs. */
 export interface WatchOptions {
   client: RpcClient;
   contracts: RegistryContracts;
-  cursor: Cursor;
+  cursor: FeedCursor;
   /** Hash of block 0 when the feed began: tells a chain that was started anew from a node that lags behind. */
   genesisHash: string;
   confirmations: number;
-  pollIntervalMs: number;
-  /** Called when the chain was asked and there was nothing new. */
-  onPolled(): void;
+  /** How many blocks back a reorganisation is followed. */
+  finalityDepth: number;
+  alarm: BlockAlarm;
   signal: AbortSignal;
 }
 
 const MOST_BLOCKS = 2_000;
+/** More events than this in one range are not good to hold, and to store, at once. */
+const MANY_EVENTS = 2_000;
 
 /**
  * The blocks from the cursor on, range after range, for ever; each range is yielded once it has its confirmations. Ends when the
  * signal aborts.
  *
- * @throws ChainError CHAIN_REORGANISED (not retryable) when the chain no longer has what was read before; CHAIN_REPLACED when it
- *   is another chain; whatever the node answers otherwise: start again from the last cursor that was stored.
+ * @throws ChainError CHAIN_REORGANISED (not retryable) when a reorganisation is deeper than what is kept; CHAIN_REPLACED when it is
+ *   another chain; whatever the node answers otherwise: start again from the last cursor that was stored.
  */
-export async function* watch(options: WatchOptions): AsyncGenerator<BlockRange, void, undefined> {
-  const { client, confirmations, signal } = options;
-  let cursor = options.cursor;
-  while (!signal.aborted) {
-    const head = await client.getBlockNumber();
-    const last = Math.min(head - confirmations, cursor.nextBlock + MOST_BLOCKS - 1);
-    if (last < cursor.nextBlock) {
-      await expectUnchanged(options, cursor);
-      options.onPolled();
-      await sleep(options.pollIntervalMs, undefined, { signal }).catch(() => undefined);
-      continue;
+export async function* watch(options: WatchOptions): AsyncGenerator<Sighting, void, undefined> {
+  const span = createBlockSpan(MOST_BLOCKS);
+  let { nextBlock, kept } = options.cursor;
+  while (!options.signal.aborted) {
+    const sighting = await look(options, { nextBlock, kept }, span);
+    if (sighting === undefined) continue;
+    if (sighting.kind === 'range') {
+      nextBlock = sighting.toBlock + 1;
+      kept = keepRead(kept, sighting.blocks, options.finalityDepth);
     }
-    const range = await readNext(options, cursor, last);
-    cursor = range.cursor;
-    yield range;
+    if (sighting.kind === 'reorganised') {
+      nextBlock = sighting.ancestor.number + 1;
+      kept = kept.filter(({ number }) => number <= sighting.ancestor.number);
+    }
+    yield sighting;
+    if (sighting.kind === 'unchanged') await options.alarm.wait(options.signal);
   }
 }
 
-async function readNext(options: WatchOptions, cursor: Cursor, toBlock: number): Promise<BlockRange> {
-  const { client, contracts } = options;
-  const fromBlock = cursor.nextBlock;
-  await expectContinuation(options, cursor);
-  const last = await blockOf(client, toBlock);
-  const events = await readRange(client, contracts, fromBlock, last);
-  return {
-    fromBlock,
-    toBlock,
-    events,
-    cursor: { nextBlock: toBlock + 1, lastBlockHash: last.hash ?? undefined },
-  };
+/** Undefined: the provider refused the range, and a shorter one is to be asked for. */
+async function look(
+  options: WatchOptions,
+  cursor: FeedCursor,
+  span: BlockSpan,
+): Promise<Sighting | undefined> {
+  const { client, confirmations } = options;
+  const { nextBlock, kept } = cursor;
+  const headBlock = await headNumberOf(client);
+  const toBlock = Math.min(headBlock - confirmations, nextBlock + span.blocks() - 1);
+  if (toBlock < nextBlock) {
+    const isUnchanged = await isKeptBlockOnChain(
+      options,
+      newestUpTo(kept, Math.min(headBlock, nextBlock - 1)),
+    );
+    return isUnchanged ? { kind: 'unchanged', headBlock } : reorganised(options, kept, headBlock);
+  }
+  const first = await existingBlock(client, nextBlock);
+  const lastRead = kept.at(-1);
+  if (lastRead?.hash !== undefined && first.parentHash !== lastRead.hash) {
+    return reorganised(options, kept, headBlock);
+  }
+  const last = toBlock === nextBlock ? first : await existingBlock(client, toBlock);
+  try {
+    const { events, blocks } = await readRange(client, options.contracts, first, last);
+    if (events.length > MANY_EVENTS) span.shrink();
+    else span.grow();
+    const keptBlocks = blocks.map(({ number, hash }) => ({ number, hash }));
+    const oldestKept = keepRead(kept, keptBlocks, options.finalityDepth)[0]?.number ?? toBlock;
+    return {
+      kind: 'range',
+      fromBlock: nextBlock,
+      toBlock,
+      headBlock,
+      events,
+      blocks: keptBlocks,
+      oldestKept,
+    };
+  } catch (error) {
+    if (isRangeRefused(error) && span.shrink()) return undefined;
+    throw error;
+  }
 }
 
-/** The first unread block must be a child of the last one read. */
-async function expectContinuation(options: WatchOptions, cursor: Cursor): Promise<void> {
-  if (cursor.lastBlockHash === undefined) return;
-  const first = await blockOf(options.client, cursor.nextBlock);
-  if (first.parentHash !== cursor.lastBlockHash) throw await replaced(options, cursor);
+/** A node that lags may not have the block: then nothing is known, and nothing has changed. */
+async function isKeptBlockOnChain(options: WatchOptions, block: KeptBlock | undefined): Promise<boolean> {
+  if (block === undefined) return isSameChain(options);
+  return isOnChain(options.client, block).catch(async (error: unknown) => {
+    if (error instanceof ChainError && error.code === 'BLOCK_MISSING') return isSameChain(options);
+    throw error;
+  });
 }
 
-/** While nothing is new, the last block read must stay what it was; a node that lags may not have it at all. */
-async function expectUnchanged(options: WatchOptions, cursor: Cursor): Promise<void> {
-  if (cursor.lastBlockHash === undefined) return;
-  const last = await options.client.getBlock(cursor.nextBlock - 1);
-  const isGone = last === null ? !(await isSameChain(options)) : last.hash !== cursor.lastBlockHash;
-  if (isGone) throw await replaced(options, cursor);
-}
-
-async function replaced(options: WatchOptions, cursor: Cursor): Promise<ChainError> {
+async function reorganised(
+  options: WatchOptions,
+  kept: readonly KeptBlock[],
+  headBlock: number,
+): Promise<Sighting> {
   if (!(await isSameChain(options))) {
     const message =
       'The chain was started anew: its block 0 is not the one this feed began with. A new feed begins.';
-    return new ChainError('CHAIN_REPLACED', message, { retryable: true });
+    throw new ChainError('CHAIN_REPLACED', message, { retryable: true });
   }
-  const message =
-    `Block ${cursor.nextBlock - 1} is not the one that was read before: the chain was reorganised below the ` +
-    'confirmations that the feed waits for. Nothing is delivered from the new branch until somebody has looked.';
-  const remedy =
-    'Compare what was delivered with the chain; then start with a new DATA_DIR and more CONFIRMATIONS.';
-  return new ChainError('CHAIN_REORGANISED', message, { remedy });
+  return { kind: 'reorganised', ancestor: await findAncestor(options.client, kept, headBlock), headBlock };
 }
 
 async function isSameChain({ client, genesisHash }: WatchOptions): Promise<boolean> {
-  const genesis = await client.getBlock(0);
-  return genesis === null || genesis.hash === genesisHash;
+  const genesis = await blockAt(client, 0);
+  return genesis === undefined || genesis.hash === genesisHash;
 }
 
 /** A block that the node has just told of but does not have (a provider behind a load balancer) is worth asking for again. */
-export async function blockOf(client: RpcClient, number: number): Promise<Block> {
-  const block = await client.getBlock(number);
-  if (block !== null) return block;
+async function existingBlock(client: RpcClient, number: number): Promise<ChainBlock> {
+  const block = await blockAt(client, number);
+  if (block) return block;
   throw new ChainError('BLOCK_MISSING', `The node does not have block ${number} yet.`, { retryable: true });
 }

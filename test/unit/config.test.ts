@@ -95,7 +95,9 @@ describe('configuration', () => {
     const SERVICE_CONFIG = join(folder.path, 'service.config.json');
     const SIGNING_PRIVATE_KEY = Buffer.alloc(32, 7).toString('base64');
     writeFileSync(SERVICE_CONFIG, JSON.stringify({ webhook: { url: 'https://a.example/in', timeoutMs: 5 } }));
-    expect(load({ SERVICE_CONFIG, SIGNING_PRIVATE_KEY }).webhook).to.include({
+    const TOKEN_REGISTRY_ADDRESS = `0x${'5b'.repeat(20)}`;
+    const [registry] = load({ SERVICE_CONFIG, SIGNING_PRIVATE_KEY, TOKEN_REGISTRY_ADDRESS }).registries;
+    expect(registry?.webhook).to.include({
       url: 'https://a.example/in',
       timeoutMs: 5,
     });

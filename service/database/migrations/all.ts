@@ -1,7 +1,9 @@
 import type { Migration } from 'kysely';
 import { outbox } from './0001-outbox';
+import { reorganisationsAndDeadLetters } from './0002-reorganisations-and-dead-letters';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
   '0001-outbox': outbox,
+  '0002-reorganisations-and-dead-letters': reorganisationsAndDeadLetters,
 };

@@ -1,0 +1,29 @@
+import { isError } from 'ethers';
+
+/** What providers say when a range of blocks is too wide for them, or holds too much. There is no common code for it. */
+const REFUSALS = [
+  /block range|range (is )?too|too (wide|large|many|big)|wide range/i,
+  /more than [\d,]+ (results|logs|blocks)|query returned more|max(imum)? (results|blocks|logs|range|allowed)/i,
+  /limit(ed)? (exceeded|to)|exceed(s|ed)? .*(limit|range|maximum|max)|response size|payload too large/i,
+  /query timeout|timed out|took too long|rate limit|too many requests/i,
+];
+
+const REFUSING_STATUS = [413, 429];
+
+/** Whether a provider refused a read that it may answer for fewer blocks. */
+export function isRangeRefused(error: unknown): boolean {
+  if (isError(error, 'SERVER_ERROR') && REFUSING_STATUS.includes(error.response?.statusCode ?? 0))
+    return true;
+  return REFUSALS.some((refusal) => refusal.test(textOf(error)));
+}
+
+/** The message with the node's own answer in it; not the URL or the request, which may hold anything. */
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const answer: unknown = 'error' in error ? error.error : undefined;
+  const info: unknown = 'info' in error ? error.info : undefined;
+  const responseBody =
+    typeof info === 'object' && info !== null && 'responseBody' in info ? info.responseBody : undefined;
+  const shortMessage = 'shortMessage' in error ? error.shortMessage : error.message;
+  return [shortMessage, answer && JSON.stringify(answer), responseBody].filter(Boolean).join(' ');
+}

@@ -1,0 +1,100 @@
+import { ChainError } from '../errors';
+import type { RpcClient } from './rpc-client';
+
+/** A block's header, as far as reading logs needs it. */
+export interface ChainBlock {
+  number: number;
+  hash: string;
+  parentHash: string;
+  /** In seconds. */
+  timestamp: number;
+}
+
+/** A log. Address in lower case. */
+export interface ChainLog {
+  address: string;
+  topics: string[];
+  data: string;
+  blockNumber: number;
+  blockHash: string;
+  transactionHash: string;
+  /** The JSON-RPC `logIndex`: position within the block. */
+  index: number;
+}
+
+/** Which logs: of a range of blocks, or of the one block with this hash (EIP-234). `topics`: any of these as the first topic. */
+export type LogFilter = { address?: string[]; topics: string[] } & (
+  { fromBlock: number; toBlock: number } | { blockHash: string }
+);
+
+// The answers are read as they come: ethers' own blocks and logs check and copy fields that nobody here needs.
+
+/** The number of the newest block. */
+export async function headNumberOf(client: RpcClient): Promise<number> {
+  return numberOf('eth_blockNumber', await client.send('eth_blockNumber', []));
+}
+
+/** A block by its number; undefined when the node does not have it. */
+export async function blockAt(client: RpcClient, number: number): Promise<ChainBlock | undefined> {
+  const method = 'eth_getBlockByNumber';
+  const answer: unknown = await client.send(method, [hex(number), false]);
+  if (answer === null || answer === undefined) return undefined;
+  const block = answer as Record<keyof ChainBlock, unknown>;
+  return {
+    number: numberOf(method, block.number),
+    hash: textOf(method, block.hash),
+    parentHash: textOf(method, block.parentHash),
+    timestamp: numberOf(method, block.timestamp),
+  };
+}
+
+/** The logs that match, in chain order. */
+export async function logsOf(client: RpcClient, filter: LogFilter): Promise<ChainLog[]> {
+  const { topics, address } = filter;
+  const blocks =
+    'blockHash' in filter
+      ? { blockHash: filter.blockHash }
+      : { fromBlock: hex(filter.fromBlock), toBlock: hex(filter.toBlock) };
+  const answer: unknown = await client.send('eth_getLogs', [
+    { ...blocks, ...(address && { address }), topics: [topics] },
+  ]);
+  if (!Array.isArray(answer)) throw malformed('eth_getLogs');
+  return answer
+    .map(logOf)
+    .sort((left, right) => left.blockNumber - right.blockNumber || left.index - right.index);
+}
+
+function logOf(answer: unknown): ChainLog {
+  const method = 'eth_getLogs';
+  const log = answer as Record<'logIndex' | keyof ChainLog, unknown>;
+  if (!Array.isArray(log?.topics)) throw malformed(method);
+  return {
+    address: textOf(method, log.address).toLowerCase(),
+    topics: log.topics.map((topic) => textOf(method, topic)),
+    data: textOf(method, log.data),
+    blockNumber: numberOf(method, log.blockNumber),
+    blockHash: textOf(method, log.blockHash),
+    transactionHash: textOf(method, log.transactionHash),
+    index: numberOf(method, log.logIndex),
+  };
+}
+
+function hex(number: number): string {
+  return `0x${number.toString(16)}`;
+}
+
+function textOf(method: string, value: unknown): string {
+  if (typeof value === 'string') return value;
+  throw malformed(method);
+}
+
+function numberOf(method: string, value: unknown): number {
+  const number = typeof value === 'string' ? Number(value) : NaN;
+  if (Number.isSafeInteger(number) && number >= 0) return number;
+  throw malformed(method);
+}
+
+function malformed(method: string): ChainError {
+  const message = `The node's answer to ${method} is not what JSON-RPC says it is.`;
+  return new ChainError('ANSWER_MALFORMED', message, { retryable: true });
+}

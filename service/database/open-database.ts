@@ -1,0 +1,23 @@
+import type { Logger } from '../logger';
+import type { Database } from './database';
+import { openPostgres, openPostgresBesideService } from './open-postgres';
+import { openSqlite, openSqliteBesideService } from './open-sqlite';
+
+/** Where the state is kept. */
+export interface DatabaseLocation {
+  /** PostgreSQL; undefined: SQLite in `dataDir`. */
+  databaseUrl: string | undefined;
+  dataDir: string;
+}
+
+/** Opens the service's database and brings its tables up to date. */
+export function openDatabase({ databaseUrl, dataDir }: DatabaseLocation, logger: Logger): Promise<Database> {
+  return databaseUrl === undefined ? openSqlite(dataDir) : openPostgres(databaseUrl, logger);
+}
+
+/** Opens the same for a command, while the service runs or not. */
+export function openDatabaseBesideService({ databaseUrl, dataDir }: DatabaseLocation): Promise<Database> {
+  return databaseUrl === undefined
+    ? openSqliteBesideService(dataDir)
+    : openPostgresBesideService(databaseUrl);
+}

@@ -1,0 +1,78 @@
+import { Kysely, PostgresDialect } from 'kysely';
+import { Pool, types, type ClientConfig, type CustomTypesConfig } from 'pg';
+import { ConfigurationError, messageOf } from '../errors';
+import type { Logger } from '../logger';
+import { printableUrl } from '../secrets';
+import { takeLeadership } from './advisory-lock';
+import type { Database } from './database';
+import { expectMigrated, migrate } from './migrate';
+import type { Schema } from './schema';
+
+const MOST_CONNECTIONS = 10;
+const CONNECT_WITHIN_MS = 10_000;
+/** A statement that takes this long hangs on a connection that nobody closed: it fails, and is tried again on another. */
+const STATEMENT_WITHIN_MS = 60_000;
+
+/** Positions, block numbers and times are `bigint` columns whose values JavaScript's numbers hold exactly; pg gives text for them. */
+const NUMBERS: CustomTypesConfig = {
+  getTypeParser: (oid, format) =>
+    oid === types.builtins.INT8 ? Number : (types.getTypeParser(oid, format) as (text: string) => unknown),
+};
+
+/**
+ * Connects to PostgreSQL. Several services may share it: deliveries are shared among them, each feed's chain is read by one.
+ *
+ * @throws ConfigurationError DATABASE_UNREACHABLE at start; later failures are the statements' own.
+ */
+export async function openPostgres(url: string, logger: Logger): Promise<Database> {
+  return open(url, migrate, (error) =>
+    logger.warn({ error }, `a database connection was lost: ${messageOf(error)}`),
+  );
+}
+
+/** Opens the database of a service for a command, without changing its tables. */
+export async function openPostgresBesideService(url: string): Promise<Database> {
+  return open(url, expectMigrated, () => undefined);
+}
+
+async function open(
+  url: string,
+  prepare: (db: Kysely<Schema>) => Promise<void>,
+  onLost: (error: Error) => void,
+): Promise<Database> {
+  const connection: ClientConfig = {
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_WITHIN_MS,
+    query_timeout: STATEMENT_WITHIN_MS,
+    keepAlive: true,
+    application_name: 'transferable-document-service',
+    types: NUMBERS,
+  };
+  const pool = new Pool({ ...connection, max: MOST_CONNECTIONS });
+  // An idle connection that breaks is replaced; without a listener it would end the process.
+  pool.on('error', onLost);
+  const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
+  try {
+    await pool.query('select 1').catch((cause: unknown) => {
+      throw unreachable(url, cause);
+    });
+    await prepare(db);
+  } catch (cause) {
+    await db.destroy();
+    throw cause;
+  }
+  return {
+    db,
+    engine: 'postgres',
+    lead: (feed) => takeLeadership(connection, feed),
+    close: () => db.destroy(),
+  };
+}
+
+function unreachable(url: string, cause: unknown): ConfigurationError {
+  const remedy = 'Start it, or correct DATABASE_URL: postgres://user:password@host:5432/name.';
+  // A refused connection to a name with several addresses is an AggregateError without a message.
+  const reason = cause instanceof AggregateError ? cause.errors.map(messageOf).join('; ') : messageOf(cause);
+  const message = `The database at ${printableUrl(url)} cannot be used: ${reason}. ${remedy}`;
+  return new ConfigurationError('DATABASE_UNREACHABLE', message, { cause, remedy });
+}

@@ -1,0 +1,51 @@
+import type { Clock } from '../clock';
+import type { Logger } from '../logger';
+import type { ClaimedDelivery } from '../outbox/claim-deliveries';
+import type { Settlement } from '../outbox/settle-deliveries';
+import { classifyOutcome } from './classify-outcome';
+import type { WebhookClient } from './post';
+import { nextAttemptAt, type RetrySchedule } from './retry-schedule';
+
+/** What an attempt needs. `random` is from 0 to below 1. */
+export interface AttemptOptions {
+  client: WebhookClient;
+  schedule: RetrySchedule;
+  clock: Clock;
+  random: () => number;
+  logger: Logger;
+  /** Called with the outcome of each attempt. */
+  onAttempt(outcome: 'delivered' | 'failed' | 'dead'): void;
+}
+
+/** One attempt: post → classify → decide. One log line says everything about it. Never rejects. */
+export async function attemptDelivery(
+  options: AttemptOptions,
+  delivery: ClaimedDelivery,
+): Promise<Settlement> {
+  const { clock, client, logger } = options;
+  const { eventId, type, tokenId, transactionHash, attempt, firstAttemptedAt } = delivery;
+  const attemptedAt = clock.now();
+  const start = performance.now();
+  const result = await client.post(delivery.body);
+  const now = clock.now();
+  const outcome = classifyOutcome(result, now);
+  const milliseconds = Math.round(performance.now() - start);
+  const line = { eventId, type, tokenId, transactionHash, attempt, status: outcome.status, ms: milliseconds };
+  const record = { attemptedAt, milliseconds, status: outcome.status };
+  if (outcome.delivered) {
+    options.onAttempt('delivered');
+    logger.info(line, 'delivered');
+    return { delivery, outcome: 'delivered', attempt: { ...record, error: undefined } };
+  }
+  const { error, retryAfterMs } = outcome;
+  const failed = { attempt, firstAttemptedAt, now, retryAfterMs };
+  const dueAt = nextAttemptAt(failed, options.schedule, options.random());
+  if (dueAt === undefined) {
+    options.onAttempt('dead');
+    logger.error({ ...line, reason: error }, 'dead letter');
+    return { delivery, outcome: 'dead', attempt: { ...record, error } };
+  }
+  options.onAttempt('failed');
+  logger.warn({ ...line, reason: error, retryInMs: dueAt - now }, 'delivery failed');
+  return { delivery, outcome: 'failed', attempt: { ...record, error }, nextAttemptAt: dueAt };
+}

@@ -1,0 +1,34 @@
+/** A sleep that can be cut short, also before it began. */
+export interface WakeableSleep {
+  /** Ends the sleep, or the next one if none is going on. */
+  wake: () => void;
+  /** Forgets earlier calls of `wake`. */
+  reset(): void;
+  sleep(ms: number): Promise<void>;
+}
+
+/** Makes a sleep for one sleeper. */
+export function createWakeableSleep(): WakeableSleep {
+  let isWoken = false;
+  let end: (() => void) | undefined;
+  return {
+    wake() {
+      isWoken = true;
+      end?.();
+    },
+    reset() {
+      isWoken = false;
+    },
+    async sleep(ms) {
+      if (isWoken) return;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        end = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+      end = undefined;
+    },
+  };
+}

@@ -1,0 +1,96 @@
+import type { Transaction } from 'kysely';
+import type { Schema } from '../database/schema';
+import { eventIdOf, typeOf, type CloudEvent, type RegistryIdentity } from './cloud-event';
+import type { RegistryEvent } from './registry-event';
+
+/** An event that has to be announced, and the id for it. */
+interface Unannounced {
+  event: RegistryEvent;
+  eventId: string;
+}
+
+interface Orphan {
+  eventId: string;
+  transactionHash: string;
+  content: string;
+}
+
+/**
+ * Finds the events that were delivered already, before a reorganisation took their block away and their transaction was mined
+ * again. Its logs may stand at other indexes of the new block, so an event is recognised by what it says. Such an event keeps its
+ * id, is on the chain again, and is not announced a second time.
+ *
+ * @returns the others. Should one of them have come to stand where an orphan of another content stood, then the id by chain, transaction and
+ *   log is taken, and subscribers would take the event for known: its id is made with the block's hash as well.
+ */
+export async function matchOrphans(
+  db: Transaction<Schema>,
+  feed: string,
+  registry: RegistryIdentity,
+  events: readonly RegistryEvent[],
+): Promise<Unannounced[]> {
+  const orphans = events.length === 0 ? [] : await orphansOf(db, feed);
+  const taken = new Set(orphans.map(({ eventId }) => eventId));
+  const unannounced: Unannounced[] = [];
+  for (const event of events) {
+    const { transactionHash, logIndex, blockHash } = event;
+    const content = contentOf(typeOf(event), event.tokenId ?? 0n, event.payload);
+    const at = orphans.findIndex(
+      (orphan) => orphan.transactionHash === transactionHash && orphan.content === content,
+    );
+    const [orphan] = at < 0 ? [] : orphans.splice(at, 1);
+    if (orphan) {
+      await minedAgain(db, feed, orphan.eventId, event);
+      continue;
+    }
+    const id = eventIdOf(registry.chainId, transactionHash, logIndex);
+    const eventId = taken.has(id) ? eventIdOf(registry.chainId, transactionHash, logIndex, blockHash) : id;
+    unannounced.push({ event, eventId });
+  }
+  return unannounced;
+}
+
+/** Rarely any: an index holds just these rows. */
+async function orphansOf(db: Transaction<Schema>, feed: string): Promise<Orphan[]> {
+  const rows = await db
+    .selectFrom('events')
+    .select(['event_id', 'transaction_hash', 'body'])
+    .where('feed', '=', feed)
+    .where('orphaned_at', 'is not', null)
+    .orderBy('log_index')
+    .execute();
+  return rows.map(({ event_id, transaction_hash, body }) => {
+    const { type, data } = JSON.parse(body) as CloudEvent;
+    return {
+      eventId: event_id,
+      transactionHash: transaction_hash,
+      content: contentOf(type, BigInt(data.tokenId), data.payload),
+    };
+  });
+}
+
+/** What an event says, wherever it stands. The payload's fields come in one order, from one decoder. */
+function contentOf(type: string, tokenId: bigint, payload: object): string {
+  return JSON.stringify([type, tokenId.toString(), payload]);
+}
+
+async function minedAgain(
+  db: Transaction<Schema>,
+  feed: string,
+  eventId: string,
+  { blockNumber, blockHash, logIndex }: RegistryEvent,
+): Promise<void> {
+  await db
+    .updateTable('events')
+    .set({ orphaned_at: null, block_number: blockNumber, block_hash: blockHash, log_index: logIndex })
+    .where('feed', '=', feed)
+    .where('event_id', '=', eventId)
+    .execute();
+  await db
+    .updateTable('orphans')
+    .set({ mined_again_in: blockNumber })
+    .where('feed', '=', feed)
+    .where('event_id', '=', eventId)
+    .where('mined_again_in', 'is', null)
+    .execute();
+}

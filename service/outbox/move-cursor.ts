@@ -1,0 +1,46 @@
+import type { Transaction } from 'kysely';
+import type { Schema } from '../database/schema';
+import { ServiceError } from '../errors';
+import type { KeptBlock, OpenFeed } from './feed-cursor';
+
+/**
+ * Moves a feed's cursor and lets its deliveries go on. The first statement of everything that writes what was read: it locks
+ * the feed's row, so that such transactions run one after the other.
+ *
+ * @throws ServiceError CURSOR_MOVED (retryable: the feed is opened again) when another reader took over.
+ */
+export async function moveCursor(
+  db: Transaction<Schema>,
+  { feed, epoch }: OpenFeed,
+  to: { nextBlock: number; lastBlockHash: string | undefined },
+): Promise<void> {
+  const { numUpdatedRows } = await db
+    .updateTable('feeds')
+    .set({ next_block: to.nextBlock, last_block_hash: to.lastBlockHash ?? null, held: 0 })
+    .where('feed', '=', feed)
+    .where('epoch', '=', epoch)
+    .executeTakeFirst();
+  if (numUpdatedRows === 1n) return;
+  const message = `Feed ${feed} is read by another process by now.`;
+  throw new ServiceError('CURSOR_MOVED', message, { retryable: true });
+}
+
+/** Keeps the blocks' hashes, and forgets all that are older than `oldest`. */
+export async function keepBlocks(
+  db: Transaction<Schema>,
+  feed: string,
+  blocks: readonly KeptBlock[],
+  oldest: number,
+): Promise<void> {
+  if (blocks.length > 0) {
+    const rows = blocks.map(({ number, hash }) => ({ feed, number, hash: hash ?? null }));
+    await db
+      .insertInto('blocks')
+      .values(rows)
+      .onConflict((conflict) =>
+        conflict.columns(['feed', 'number']).doUpdateSet((eb) => ({ hash: eb.ref('excluded.hash') })),
+      )
+      .execute();
+  }
+  await db.deleteFrom('blocks').where('feed', '=', feed).where('number', '<', oldest).execute();
+}

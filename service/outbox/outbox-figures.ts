@@ -1,0 +1,41 @@
+import { sql } from 'kysely';
+import type { Kysely } from 'kysely';
+import type { Schema } from '../database/schema';
+
+/** How a feed's outbox stands. */
+export interface OutboxFigures {
+  /** Events that are not delivered yet. */
+  waiting: number;
+  deadLetters: number;
+  /** Delivered events whose block was orphaned and whose transactions have not been mined again. */
+  orphaned: number;
+}
+
+/** Counts what waits, what was given up and what was orphaned. Each count is on an index or a small table. */
+export async function outboxFiguresOf(db: Kysely<Schema>, feed: string): Promise<OutboxFigures> {
+  const [streams, dead, orphans] = await Promise.all([
+    db
+      .selectFrom('streams')
+      .select(sql<number | string | null>`sum(tail - head + 1)`.as('waiting'))
+      .where('feed', '=', feed)
+      .where('next_attempt_at', 'is not', null)
+      .executeTakeFirst(),
+    db
+      .selectFrom('dead_letters')
+      .select((eb) => eb.fn.countAll().as('count'))
+      .where('feed', '=', feed)
+      .executeTakeFirst(),
+    db
+      .selectFrom('orphans')
+      .select((eb) => eb.fn.countAll().as('count'))
+      .where('feed', '=', feed)
+      .where('outcome', '=', 'delivered')
+      .where('mined_again_in', 'is', null)
+      .executeTakeFirst(),
+  ]);
+  return {
+    waiting: Number(streams?.waiting ?? 0),
+    deadLetters: Number(dead?.count ?? 0),
+    orphaned: Number(orphans?.count ?? 0),
+  };
+}

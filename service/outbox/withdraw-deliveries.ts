@@ -1,0 +1,87 @@
+import type { Selectable, Transaction } from 'kysely';
+import type { Database } from '../database/database';
+import type { Schema, StreamsTable } from '../database/schema';
+
+/** A stream as it is stored. */
+type Stream = Selectable<StreamsTable>;
+
+/** The streams of a feed in which events of blocks after `block` wait or have been. */
+export async function affectedStreams(
+  db: Transaction<Schema>,
+  feed: string,
+  block: number,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('events')
+    .innerJoin('deliveries', (join) =>
+      join.onRef('deliveries.feed', '=', 'events.feed').onRef('deliveries.event_id', '=', 'events.event_id'),
+    )
+    .select('deliveries.stream')
+    .distinct()
+    .where('events.feed', '=', feed)
+    .where('events.block_number', '>', block)
+    .where('events.orphaned_at', 'is', null)
+    .execute();
+  return rows.map(({ stream }) => stream).sort();
+}
+
+/** Reads streams, one after the other in the order given; on PostgreSQL nobody else writes them until the transaction ends. */
+export async function lockStreams(
+  { engine }: Database,
+  db: Transaction<Schema>,
+  streams: readonly string[],
+): Promise<Stream[]> {
+  const locked: Stream[] = [];
+  for (const stream of streams) {
+    const row = await db
+      .selectFrom('streams')
+      .selectAll()
+      .where('stream', '=', stream)
+      .$if(engine === 'postgres', (query) => query.forUpdate())
+      .executeTakeFirst();
+    if (row) locked.push(row);
+  }
+  return locked;
+}
+
+/**
+ * Takes events out of a stream that nobody is delivering from; those that stay move together, in their order.
+ *
+ * @returns what was taken out, and the event of it that attempts had begun for.
+ */
+export async function removeFromStream(
+  db: Transaction<Schema>,
+  { stream, feed, head, tail, attempts, next_attempt_at }: Stream,
+  unwanted: ReadonlySet<string>,
+  now: number,
+): Promise<{ eventIds: string[]; attempted: string | undefined }> {
+  const waiting = await db
+    .selectFrom('deliveries')
+    .select('event_id')
+    .where('stream', '=', stream)
+    .where('position', '>=', head)
+    .where('position', '<=', tail)
+    .orderBy('position')
+    .execute();
+  const ids = waiting.map(({ event_id }) => event_id);
+  const eventIds = ids.filter((id) => unwanted.has(id));
+  if (eventIds.length === 0) return { eventIds, attempted: undefined };
+  const staying = ids.filter((id) => !unwanted.has(id));
+  await db.deleteFrom('deliveries').where('stream', '=', stream).where('position', '>=', head).execute();
+  if (staying.length > 0) {
+    const rows = staying.map((event_id, index) => ({ stream, position: head + index, event_id, feed }));
+    await db.insertInto('deliveries').values(rows).execute();
+  }
+  const isHeadGone = ids[0] !== staying[0];
+  await db
+    .updateTable('streams')
+    .set({
+      tail: head + staying.length - 1,
+      next_attempt_at: staying.length === 0 ? null : isHeadGone ? now : next_attempt_at,
+      lease: null,
+      ...(isHeadGone && { attempts: 0, first_attempted_at: null }),
+    })
+    .where('stream', '=', stream)
+    .execute();
+  return { eventIds, attempted: isHeadGone && attempts > 0 ? ids[0] : undefined };
+}

@@ -1,0 +1,47 @@
+import { blockAt } from '../chain/read-chain';
+import type { RpcClient } from '../chain/rpc-client';
+import { ChainError } from '../errors';
+import type { KeptBlock } from '../outbox/feed-cursor';
+
+/**
+ * The newest kept block that is still on the chain, found by halving: if a block is on the chain, all before it are.
+ *
+ * @param head number of the chain's newest block; kept blocks above it are gone.
+ * @throws ChainError CHAIN_REORGANISED when none is: the reorganisation is deeper than what was kept.
+ */
+export async function findAncestor(
+  client: RpcClient,
+  kept: readonly KeptBlock[],
+  head: number,
+): Promise<KeptBlock> {
+  const candidates = kept.filter(({ number }) => number <= head);
+  let gone = candidates.length;
+  let onChain = -1;
+  while (gone - onChain > 1) {
+    const middle = Math.floor((onChain + gone) / 2);
+    const candidate = candidates[middle];
+    if (candidate && (await isOnChain(client, candidate))) onChain = middle;
+    else gone = middle;
+  }
+  const ancestor = candidates[onChain];
+  if (ancestor) return ancestor;
+  throw tooDeep(kept);
+}
+
+/** @throws ChainError BLOCK_MISSING (retryable) when the node cannot tell. */
+export async function isOnChain(client: RpcClient, { number, hash }: KeptBlock): Promise<boolean> {
+  if (hash === undefined) return true;
+  const block = await blockAt(client, number);
+  if (block) return block.hash === hash;
+  throw new ChainError('BLOCK_MISSING', `The node does not have block ${number}.`, { retryable: true });
+}
+
+function tooDeep(kept: readonly KeptBlock[]): ChainError {
+  const [oldest] = kept;
+  const message =
+    `The chain was reorganised deeper than the finality depth: block ${oldest?.number} is not the one that was read, ` +
+    'and what was before it is no longer known. Nothing is delivered until somebody has looked.';
+  const remedy =
+    'Compare what was delivered with the chain; then start with a new DATA_DIR (or database) and a larger FINALITY_DEPTH.';
+  return new ChainError('CHAIN_REORGANISED', message, { remedy });
+}
