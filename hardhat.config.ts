@@ -5,8 +5,10 @@ import type { HardhatUserConfig } from 'hardhat/config';
 import { hardhatNetworks } from './deploy/hardhat-networks';
 import { SOLIDITY_VERSION } from './deploy/npm-solidity-compiler';
 import './deploy/only-test-files';
+import './deploy/tasks/deliveries';
 import './deploy/tasks/deploy';
 import './deploy/tasks/did';
+import './deploy/tasks/redeliver';
 import './deploy/tasks/signing-key';
 
 const config: HardhatUserConfig = {

@@ -1,0 +1,33 @@
+import type { Kysely } from 'kysely';
+import type { Schema } from '../database/schema';
+
+/**
+ * The feeds of a registry, or of all, the latest of each registry only: a local chain that was started anew leaves the feed of its
+ * predecessor behind, which nothing is delivered from any more.
+ *
+ * @param registry address, in any case.
+ */
+export async function findFeeds(db: Kysely<Schema>, registry?: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('feeds')
+    .leftJoin('events', 'events.feed', 'feeds.feed')
+    .select((eb) => ['feeds.feed', eb.fn.max('events.recorded_at').as('recordedAt')])
+    .groupBy('feeds.feed')
+    .orderBy('feeds.feed')
+    .execute();
+  const latest = new Map<string, (typeof rows)[number]>();
+  for (const row of rows) {
+    const name = registryOfFeed(row.feed);
+    const known = latest.get(name);
+    if (!known || (row.recordedAt ?? 0) > (known.recordedAt ?? 0)) latest.set(name, row);
+  }
+  const wanted = registry?.toLowerCase();
+  return [...latest].flatMap(([name, { feed }]) =>
+    wanted === undefined || name.endsWith(`:${wanted}`) ? feed : [],
+  );
+}
+
+/** Chain id and registry address of a feed, as metrics and log lines name it. */
+export function registryOfFeed(feed: string): string {
+  return feed.split(':').slice(0, 2).join(':');
+}

@@ -1,0 +1,97 @@
+import type { Transaction } from 'kysely';
+import type { Database } from '../database/database';
+import type { Schema } from '../database/schema';
+import type { CloudEvent } from './cloud-event';
+import { waitingAmong } from './list-deliveries';
+import { enqueue } from './record-range';
+
+/** Which events of a feed to send again. */
+export type Selection = { eventId: string } | { dead: true } | { fromBlock: number };
+
+/** How many events were put into their queues again, and how many were waiting there already. */
+export interface Redelivered {
+  enqueued: number;
+  waiting: number;
+}
+
+interface Place {
+  block_number: number;
+  log_index: number;
+}
+
+/** Short transactions: a service that runs meanwhile waits for each. */
+const BATCH = 200;
+
+/**
+ * Puts events into their tokens' queues once more, behind what waits there, in chain order. The bodies and ids are those that were
+ * sent before. Events whose blocks were orphaned are not sent again.
+ */
+export async function redeliver(
+  { db }: Database,
+  feed: string,
+  selection: Selection,
+  now: number,
+): Promise<Redelivered> {
+  const total = { enqueued: 0, waiting: 0 };
+  let after: Place = { block_number: -1, log_index: -1 };
+  for (;;) {
+    const batch = await db.transaction().execute(async (transaction) => {
+      // Locks the feed's row, as everything does that writes several of its streams.
+      await transaction
+        .updateTable('feeds')
+        .set((eb) => ({ held: eb.ref('held') }))
+        .where('feed', '=', feed)
+        .execute();
+      const events = await eventsAfter(transaction, feed, selection, after);
+      if (events.length === 0) return events;
+      const ids = events.map(({ event_id }) => event_id);
+      const waiting = await waitingAmong(transaction, feed, ids);
+      const due = events.filter(({ event_id }) => !waiting.has(event_id));
+      const queued = due.map(({ event_id, body }) => ({
+        id: event_id,
+        subject: (JSON.parse(body) as CloudEvent).subject,
+      }));
+      await enqueue(transaction, feed, queued, now);
+      await transaction
+        .deleteFrom('dead_letters')
+        .where('feed', '=', feed)
+        .where('event_id', 'in', ids)
+        .execute();
+      total.enqueued += due.length;
+      total.waiting += waiting.size;
+      return events;
+    });
+    const last = batch.at(-1);
+    if (last === undefined) return total;
+    after = last;
+  }
+}
+
+async function eventsAfter(
+  db: Transaction<Schema>,
+  feed: string,
+  selection: Selection,
+  after: Place,
+): Promise<(Place & { event_id: string; body: string })[]> {
+  return db
+    .selectFrom('events')
+    .select(['event_id', 'block_number', 'log_index', 'body'])
+    .where('feed', '=', feed)
+    .where('orphaned_at', 'is', null)
+    .where((eb) =>
+      eb.or([
+        eb('block_number', '>', after.block_number),
+        eb.and([eb('block_number', '=', after.block_number), eb('log_index', '>', after.log_index)]),
+      ]),
+    )
+    .where((eb) => {
+      if ('eventId' in selection) return eb('event_id', '=', selection.eventId);
+      if ('fromBlock' in selection) return eb('block_number', '>=', selection.fromBlock);
+      const dead = eb.selectFrom('dead_letters').select('event_id').where('feed', '=', feed);
+      return eb('event_id', 'in', dead);
+    })
+    .orderBy('block_number')
+    .orderBy('log_index')
+    .limit(BATCH)
+    .execute();
+}
