@@ -3,6 +3,8 @@
  */
 const owned = new Map<symbol, string>();
 
+const shared: (() => Promise<void>)[] = [];
+
 /** Notes that something was started; call the result when it is stopped. */
 export function own(name: string): () => void {
   const key = Symbol(name);
@@ -10,6 +12,12 @@ export function own(name: string): () => void {
   return () => owned.delete(key);
 }
 
-after(function nothingIsLeftRunning() {
+/** For what several suites share (a database server): it is stopped after the last test of the run. */
+export function stopAfterLastTest(stop: () => Promise<void>): void {
+  shared.push(stop);
+}
+
+after(async function nothingIsLeftRunning() {
+  for (const stop of shared.splice(0).reverse()) await stop();
   if (owned.size > 0) throw new Error(`left running: ${[...owned.values()].join(', ')}`);
 });
