@@ -45,7 +45,9 @@ export async function createWorld(): Promise<World> {
   await hardhat(['deploy', '--network', 'localhost'], settings);
   await hardhat(['did'], settings);
   await hardhat(['signing-key', '--public-key-file', publicKeyFile], settings);
-  const client = new JsonRpcProvider(node.url, 31337, { cacheTimeout: -1, staticNetwork: true });
+  // Without batches nothing waits for others to go with.
+  const options = { cacheTimeout: -1, batchMaxCount: 1, staticNetwork: true };
+  const client = new JsonRpcProvider(node.url, 31337, options);
   const signer = async (index: number) => client.getSigner(index);
   return {
     folder: folder.path,

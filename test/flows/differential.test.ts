@@ -1,0 +1,141 @@
+import { randomInt } from 'node:crypto';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { ZeroAddress } from 'ethers';
+import type { CloudEvent } from '../../service/outbox/cloud-event';
+import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { expectedEvents, type ExpectedEvent } from '../helpers/chain-witness';
+import { eventually } from '../helpers/eventually';
+import { OPERATIONS, randomLifecycles, type Operation } from '../helpers/random-lifecycles';
+import { startRecordingReceiver } from '../helpers/recording-receiver';
+import { startService } from '../helpers/running-service';
+import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
+import type { TokenModel } from '../helpers/token-model';
+import { createWorld, type World } from '../helpers/world';
+
+/** How much of a run has happened when the service is started, and has to be caught up with. */
+const STARTED = { 'at the beginning': 0, 'in the middle': 0.5, 'at the end': 1 };
+
+/** A run that failed is repeated by adding its seed here. The last one is another every time. */
+const RUNS: [seed: number, started: keyof typeof STARTED][] = [
+  [1, 'at the beginning'],
+  [2, 'in the middle'],
+  [3, 'at the end'],
+  [4, 'at the beginning'],
+  [5, 'in the middle'],
+  [6, 'in the middle'],
+  [randomInt(2 ** 32), 'in the middle'],
+];
+const TOKENS = 20;
+const OPERATIONS_OF_A_RUN = 120;
+/** Ids that a number too small, a sign or a missing zero would spoil. */
+const UNUSUAL_IDS = [0n, 1n, 2n ** 256n - 1n, 2n ** 255n, 2n ** 53n + 1n, 0xabcdefn, 2n ** 248n - 1n];
+
+describe('what is delivered equals the logs of the chain, whatever happens to the tokens', () => {
+  const sent = new Map<Operation, number>();
+  let world: World;
+
+  before(async () => {
+    world = await createWorld();
+  });
+
+  after(() => world?.stop());
+
+  RUNS.forEach(([seed, started], run) => {
+    it(`with seed ${seed}, the service started ${started}`, async () => {
+      const random = seededRandom(seed);
+      const lives = await randomLifecycles(world, random, tokenIds(run, random));
+      const fromBlock = (await world.client.getBlockNumber()) + 1;
+      const delivered = await deliveredDuring(`run-${run}`, fromBlock, started, lives.run);
+
+      const expected = await expectedEvents(world.client, world.registryAddress, fromBlock);
+      expect(inChainOrder(delivered).map(withoutId)).to.deep.equal(expected);
+      expect(new Set(delivered.map(({ id }) => id)).size).to.equal(expected.length);
+      for (const events of bySubject(delivered).values()) expect(events).to.deep.equal(inChainOrder(events));
+      const minted = lives.tokens.filter(({ place }) => place !== 'unminted');
+      for (const token of minted) await expectStateOnChain(token, delivered);
+      for (const operation of OPERATIONS)
+        sent.set(operation, (sent.get(operation) ?? 0) + lives.counts[operation]);
+    });
+  });
+
+  it('with every operation that there is among them', () => {
+    for (const operation of OPERATIONS) expect(sent.get(operation), operation).to.be.greaterThan(5);
+  });
+
+  /** What a subscriber gets while the operations happen. */
+  async function deliveredDuring(
+    folder: string,
+    fromBlock: number,
+    started: keyof typeof STARTED,
+    operate: (operations: number) => Promise<void>,
+  ): Promise<CloudEvent[]> {
+    const missed = OPERATIONS_OF_A_RUN * STARTED[started];
+    const receiver = await startRecordingReceiver(world.publicKeyFile);
+    await operate(missed);
+    const starting = startService({
+      ...world.settings,
+      DATA_DIR: join(world.folder, folder),
+      WEBHOOK_URL: receiver.url,
+      START_BLOCK: String(fromBlock),
+    });
+    if (started === 'at the beginning') await starting;
+    const [service] = await Promise.all([starting, operate(OPERATIONS_OF_A_RUN - missed)]);
+    const { length } = await expectedEvents(world.client, world.registryAddress, fromBlock);
+    // What is missing then is said by the comparison.
+    await eventually('all events', () => receiver.deliveries.length >= length).catch(() => undefined);
+    await service.stop();
+    await receiver.close();
+    expect(receiver.deliveries.every(({ verified }) => verified)).to.equal(true);
+    return receiver.deliveries.map(({ event }) => event);
+  }
+
+  /** Whoever follows the events knows what the contracts say of the token. */
+  async function expectStateOnChain(token: TokenModel, delivered: CloudEvent[]): Promise<void> {
+    const known = { beneficiary: ZeroAddress, holder: ZeroAddress, nominee: ZeroAddress, owner: ZeroAddress };
+    for (const { type, data } of delivered.filter(({ subject }) => subject === String(token.tokenId))) {
+      const { toBeneficiary, toHolder, nominee, escrowAddress } = data.payload;
+      const suffix = type.replace('com.service.etr.', '');
+      if (suffix === 'beneficiary_transfer') known.beneficiary = String(toBeneficiary);
+      if (suffix === 'holder_transfer') known.holder = String(toHolder);
+      if (suffix === 'nomination') known.nominee = String(nominee);
+      if (suffix === 'minted' || suffix === 'restored') known.owner = String(escrowAddress);
+      if (suffix === 'surrendered') known.owner = data.registryAddress;
+      if (suffix === 'burned') known.owner = '0x000000000000000000000000000000000000dead';
+    }
+    const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
+    const escrow = TitleEscrow__factory.connect(token.escrow, world.client);
+    const [beneficiary, holder, nominee, owner] = await Promise.all([
+      escrow.beneficiary(),
+      escrow.holder(),
+      escrow.nominee(),
+      registry.ownerOf(token.tokenId),
+    ]);
+    const onChain = { beneficiary, holder, nominee, owner };
+    for (const [name, address] of Object.entries(onChain))
+      expect(known, `token ${token.tokenId}`).to.have.property(name, address.toLowerCase());
+  }
+});
+
+/** Twenty ids: one of the unusual ones, the others like real ones. */
+function tokenIds(run: number, random: SeededRandom): bigint[] {
+  return [UNUSUAL_IDS[run] ?? 7n, ...Array.from({ length: TOKENS - 1 }, () => BigInt(random.hex(32)))];
+}
+
+function inChainOrder(events: readonly CloudEvent[]): CloudEvent[] {
+  return [...events].sort(
+    ({ data: a }, { data: b }) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex,
+  );
+}
+
+/** What a subscriber sees of each token, or of the registry. */
+function bySubject(events: readonly CloudEvent[]): Map<string, CloudEvent[]> {
+  const groups = new Map<string, CloudEvent[]>();
+  for (const event of events) groups.set(event.subject, [...(groups.get(event.subject) ?? []), event]);
+  return groups;
+}
+
+function withoutId(event: CloudEvent): ExpectedEvent {
+  const { specversion, source, type, datacontenttype, time, subject, data } = event;
+  return { specversion, source, type, datacontenttype, time, subject, data };
+}
