@@ -1,0 +1,163 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { AbiCoder, hexlify, randomBytes, type EventFragment } from 'ethers';
+import { readSettings } from '../../service/config';
+import {
+  EventForger__factory,
+  TitleEscrowFactory__factory,
+  TitleEscrow__factory,
+  TradeTrustTokenStandard__factory,
+  type EventForger,
+  type TradeTrustTokenStandard,
+} from '../../typechain-types';
+import { expectedEvents, type ExpectedEvent } from '../helpers/chain-witness';
+import { escrowOf, mintDirectly, transferHolder } from '../helpers/direct-mint';
+import { eventually } from '../helpers/eventually';
+import { hardhat } from '../helpers/hardhat-command';
+import { startRecordingReceiver, type RecordingReceiver } from '../helpers/recording-receiver';
+import { startService, type RunningService } from '../helpers/running-service';
+import { createWorld, type World } from '../helpers/world';
+
+const MINT = ['escrow_created', 'minted', 'beneficiary_transfer', 'holder_transfer', 'token_received'];
+
+describe('events that somebody else emits in the name of the registry', () => {
+  let world: World;
+  let registry: TradeTrustTokenStandard;
+  let forger: EventForger;
+  let receiver: RecordingReceiver;
+  let service: RunningService;
+  let owner: string;
+
+  before(async () => {
+    world = await createWorld();
+    owner = await world.account(1);
+    const deployer = await world.client.getSigner(0);
+    registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, deployer);
+    forger = await new EventForger__factory(await world.client.getSigner(5)).deploy();
+    receiver = await startRecordingReceiver(world.publicKeyFile);
+    service = await startService({ ...world.settings, WEBHOOK_URL: receiver.url });
+  });
+
+  after(async () => {
+    await service?.stop();
+    await receiver?.close();
+    await world?.stop();
+  });
+
+  it('are not delivered, whether the token exists or not', async () => {
+    const { tokenId } = await mintDirectly(world, owner);
+    const delivered = await deliveredBecauseOf(async () => {
+      await forge(tokenId);
+      await forge(newTokenId());
+    });
+    expect(delivered).to.deep.equal([]);
+  });
+
+  it('do not keep a token from being announced that is minted after them', async () => {
+    const tokenId = newTokenId();
+    const delivered = await deliveredBecauseOf(async () => {
+      await forge(tokenId);
+      await mintDirectly(world, owner, { tokenId });
+    });
+    expect(delivered.map(suffix)).to.deep.equal(MINT);
+    expect(delivered[1]?.data.payload).to.include({ owner: owner.toLowerCase(), remark: '0x' });
+  });
+
+  it('are told apart from the genuine ones of two mints in the same transaction', async () => {
+    await registry.grantRole(await registry.MINTER_ROLE(), forger);
+    const tokenIds = [newTokenId(), newTokenId()];
+    const owners = [await world.account(2), await world.account(3)];
+    const delivered = await deliveredBecauseOf(async () => {
+      await forger.mintAmongForgeries(registry, tokenIds, owners);
+    });
+    for (const [index, tokenId] of tokenIds.entries()) {
+      const events = delivered.filter(({ subject }) => subject === String(tokenId));
+      const named = owners[index]?.toLowerCase();
+      expect(events.map(suffix)).to.deep.equal(MINT);
+      expect(events[1]?.data.payload).to.include({ owner: named, holder: named, remark: '0x' });
+    }
+    expect(delivered).to.have.length(2 * MINT.length);
+  });
+
+  it('do not stop the feed when they cannot be decoded', async () => {
+    expect(await deliveredBecauseOf(forgeMalformedLogs)).to.deep.equal([]);
+    expect(service.log.filter(({ level }) => level === 'error' || level === 'fatal')).to.deep.equal([]);
+  });
+
+  it('are not delivered when a second registry of the same factory emits them, of the same token ids', async () => {
+    const settings = { ...world.settings, ENV_FILE: join(world.folder, 'second.env') };
+    await hardhat(['deploy', '--network', 'localhost', '--new'], settings);
+    const registryAddress = readSettings(settings).settings.TOKEN_REGISTRY_ADDRESS ?? '';
+    const second = TradeTrustTokenStandard__factory.connect(registryAddress, registry.runner);
+    expect(await second.titleEscrowFactory()).to.equal(await registry.titleEscrowFactory());
+    expect(registryAddress).not.to.equal(world.registryAddress);
+
+    const { tokenId } = await mintDirectly(world, owner);
+    const delivered = await deliveredBecauseOf(async () => {
+      for (const id of [tokenId, newTokenId()]) {
+        const token = await mintDirectly(world, owner, { tokenId: id, registryAddress });
+        await transferHolder(world, token, { from: owner, to: await world.account(2) });
+      }
+      await second.pause('0x');
+      await second.unpause('0x');
+    });
+    expect(delivered).to.deep.equal([]);
+  });
+
+  it('are not delivered either when all of it is read at once, later', async () => {
+    const expected = await expectedEvents(world.client, world.registryAddress, 0);
+    const later = await startRecordingReceiver(world.publicKeyFile);
+    const DATA_DIR = join(world.folder, 'later');
+    const reading = await startService({ ...world.settings, DATA_DIR, WEBHOOK_URL: later.url });
+    await eventually('all events', () => later.deliveries.length >= expected.length);
+    await reading.stop();
+    await later.close();
+    const ids = (from: RecordingReceiver): string[] => from.deliveries.map(({ event }) => event.id).sort();
+    expect(later.deliveries).to.have.length(expected.length);
+    expect(ids(later)).to.deep.equal(ids(receiver));
+  });
+
+  /** What is delivered because of `action`, up to the events of a token that is minted after it as a marker. */
+  async function deliveredBecauseOf(action: () => Promise<unknown>): Promise<ExpectedEvent[]> {
+    const before = await world.client.getBlockNumber();
+    await action();
+    const marker = String((await mintDirectly(world, owner)).tokenId);
+    const since = (): ExpectedEvent[] =>
+      receiver.deliveries.flatMap(({ event }) => (event.data.blockNumber > before ? [event] : []));
+    const genuine = await expectedEvents(world.client, world.registryAddress, before + 1);
+    await eventually('the marker and what is genuine', () => since().length >= genuine.length);
+    return since().filter(({ subject }) => subject !== marker);
+  }
+
+  async function forge(tokenId: bigint): Promise<void> {
+    await forger.forge(registry, await escrowOf(world, tokenId), tokenId);
+  }
+
+  /** Logs with the right signatures and everything else wrong: topics too few, too many or too large, data too short or pointing nowhere. */
+  async function forgeMalformedLogs(): Promise<void> {
+    const contracts = [TitleEscrow__factory, TitleEscrowFactory__factory, TradeTrustTokenStandard__factory];
+    const events = contracts.flatMap((contract) =>
+      contract.createInterface().fragments.filter((fragment) => fragment.type === 'event'),
+    ) as EventFragment[];
+    const pointingNowhere = hexlify(new Uint8Array(6 * 32).fill(0xff));
+    const longRemark = AbiCoder.defaultAbiCoder().encode(
+      ['address', 'uint256', 'bytes'],
+      [world.registryAddress, 1, new Uint8Array(50_000)],
+    );
+    for (const { topicHash } of events) {
+      const topics = [topicHash, ...[1, 2, 3].map(() => hexlify(randomBytes(32)))];
+      await forger.forgeLog(topics.slice(0, 1), '0x');
+      await forger.forgeLog(topics.slice(0, 2), hexlify(randomBytes(31)));
+      await forger.forgeLog(topics.slice(0, 3), pointingNowhere);
+      await forger.forgeLog(topics, longRemark);
+    }
+  }
+});
+
+function newTokenId(): bigint {
+  return BigInt(hexlify(randomBytes(32)));
+}
+
+function suffix({ type }: ExpectedEvent): string {
+  return type.replace('com.service.etr.', '');
+}

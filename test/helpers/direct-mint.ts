@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto';
+import {
+  TitleEscrowFactory__factory,
+  TitleEscrow__factory,
+  TradeTrustTokenStandard__factory,
+} from '../../typechain-types';
+import { sendTransaction } from './transactions';
+import { DEPLOYER, type World } from './world';
+
+/** A token that was minted at the registry itself, without the service: that is cheaper than to issue a document. */
+export interface MintedToken {
+  tokenId: bigint;
+  escrow: string;
+}
+
+const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
+const ESCROW = TitleEscrow__factory.createInterface();
+
+/** Events of a mint. */
+export const EVENTS_OF_A_MINT = 5;
+
+/** Mints a token of one account, which is beneficiary and holder; at this world's registry unless another is named. */
+export async function mintDirectly(
+  world: World,
+  owner: string,
+  { tokenId = BigInt(`0x${randomBytes(32).toString('hex')}`), registryAddress = world.registryAddress } = {},
+): Promise<MintedToken> {
+  const data = REGISTRY.encodeFunctionData('mint', [owner, owner, tokenId, '0x']);
+  await sendTransaction(world.client, { from: DEPLOYER, to: registryAddress, data });
+  return { tokenId, escrow: await escrowOf(world, tokenId, registryAddress) };
+}
+
+/** Moves the holder's role from one account to another: one event. */
+export async function transferHolder(
+  world: World,
+  { escrow }: MintedToken,
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  const data = ESCROW.encodeFunctionData('transferHolder', [to, '0x']);
+  await sendTransaction(world.client, { from, to: escrow, data });
+}
+
+/** Where a token's escrow is, or will be. */
+export async function escrowOf(
+  { client, registryAddress }: World,
+  tokenId: bigint,
+  registry = registryAddress,
+): Promise<string> {
+  const factory = await TradeTrustTokenStandard__factory.connect(registry, client).titleEscrowFactory();
+  return TitleEscrowFactory__factory.connect(factory, client).getEscrowAddress(registry, tokenId);
+}
