@@ -23,6 +23,9 @@ export interface Rewound {
   orphaned: OrphanedEvent[];
 }
 
+/** Values of one statement: both engines limit its parameters. */
+const BATCH = 1_000;
+
 interface OrphanedRow {
   event_id: string;
   type: string;
@@ -58,19 +61,13 @@ export async function rewindFeed(
       }
       const rows = await eventsAfter(transaction, feed, ancestor.number);
       const orphans = new Set(rows.map(({ event_id }) => event_id));
-      const waiting = new Set<string>();
-      const attempted = new Set<string>();
+      const succeeded = new Map(await attemptedAmong(transaction, feed, ancestor.number));
       for (const stream of streams) {
-        const removed = await removeFromStream(transaction, stream, orphans, now);
-        removed.eventIds.forEach((id) => waiting.add(id));
-        if (removed.attempted) attempted.add(removed.attempted);
+        const cutOff = await removeFromStream(transaction, stream, orphans, now);
+        if (cutOff !== undefined && !succeeded.has(cutOff)) succeeded.set(cutOff, false);
       }
-      for (const id of await deadLettersAmong(transaction, feed, ancestor.number)) {
-        waiting.add(id);
-        attempted.add(id);
-      }
-      const delivered = await deliveredAmong(transaction, feed, ancestor.number);
-      const rewound = classify(rows, { delivered, waiting, attempted });
+      await dropDeadLetters(transaction, feed, [...orphans]);
+      const rewound = classify(rows, succeeded);
       await note(transaction, feed, rows, rewound, now);
       await transaction
         .deleteFrom('blocks')
@@ -101,67 +98,56 @@ async function eventsAfter(db: Transaction<Schema>, feed: string, block: number)
     .execute();
 }
 
-async function deadLettersAmong(db: Transaction<Schema>, feed: string, block: number): Promise<string[]> {
-  const dead = await db
-    .deleteFrom('dead_letters')
-    .where('feed', '=', feed)
-    .where('event_id', 'in', (eb) =>
-      eb
-        .selectFrom('events')
-        .select('event_id')
-        .where('feed', '=', feed)
-        .where('block_number', '>', block)
-        .where('orphaned_at', 'is', null),
-    )
-    .returning('event_id')
-    .execute();
-  return dead.map(({ event_id }) => event_id);
-}
-
-/** Some attempt succeeded. */
-async function deliveredAmong(
+/** The events that attempts were recorded for, and whether one of them succeeded. */
+async function attemptedAmong(
   db: Transaction<Schema>,
   feed: string,
   block: number,
-): Promise<ReadonlySet<string>> {
+): Promise<ReadonlyMap<string, boolean>> {
   const rows = await db
     .selectFrom('events')
     .innerJoin('attempts', (join) =>
-      join
-        .onRef('attempts.feed', '=', 'events.feed')
-        .onRef('attempts.event_id', '=', 'events.event_id')
-        .on('attempts.error', 'is', null),
+      join.onRef('attempts.feed', '=', 'events.feed').onRef('attempts.event_id', '=', 'events.event_id'),
     )
-    .select('events.event_id')
+    .select(['events.event_id', 'attempts.error'])
+    .distinct()
     .where('events.feed', '=', feed)
     .where('events.block_number', '>', block)
     .where('events.orphaned_at', 'is', null)
     .execute();
-  return new Set(rows.map(({ event_id }) => event_id));
+  const succeeded = new Map<string, boolean>();
+  for (const { event_id, error } of rows)
+    succeeded.set(event_id, error === null || succeeded.get(event_id) === true);
+  return succeeded;
 }
 
-function classify(
-  rows: readonly OrphanedRow[],
-  known: { delivered: ReadonlySet<string>; waiting: ReadonlySet<string>; attempted: ReadonlySet<string> },
-): Rewound {
-  const orphaned = rows.flatMap((row): OrphanedEvent[] => {
-    const isDelivered = known.delivered.has(row.event_id);
-    if (!isDelivered && !known.attempted.has(row.event_id)) return [];
-    return [
-      {
-        eventId: row.event_id,
-        type: row.type,
-        tokenId: row.token_id,
-        blockNumber: row.block_number,
-        transactionHash: row.transaction_hash,
-        outcome: isDelivered ? 'delivered' : 'attempted',
-      },
-    ];
-  });
-  const withdrawn = rows.filter(
-    ({ event_id }) => known.waiting.has(event_id) && !known.delivered.has(event_id),
-  );
-  return { withdrawn: withdrawn.length, orphaned };
+function classify(rows: readonly OrphanedRow[], succeeded: ReadonlyMap<string, boolean>): Rewound {
+  const orphaned = rows
+    .filter(({ event_id }) => succeeded.has(event_id))
+    .map(({ event_id, type, token_id, block_number, transaction_hash }): OrphanedEvent => ({
+      eventId: event_id,
+      type,
+      tokenId: token_id,
+      blockNumber: block_number,
+      transactionHash: transaction_hash,
+      outcome: succeeded.get(event_id) ? 'delivered' : 'attempted',
+    }));
+  const delivered = orphaned.filter(({ outcome }) => outcome === 'delivered');
+  return { withdrawn: rows.length - delivered.length, orphaned };
+}
+
+async function dropDeadLetters(
+  db: Transaction<Schema>,
+  feed: string,
+  eventIds: readonly string[],
+): Promise<void> {
+  for (let from = 0; from < eventIds.length; from += BATCH) {
+    await db
+      .deleteFrom('dead_letters')
+      .where('feed', '=', feed)
+      .where('event_id', 'in', eventIds.slice(from, from + BATCH))
+      .execute();
+  }
 }
 
 /** Delivered events stay, marked, so that they are known should they be mined again; withdrawn ones go. */

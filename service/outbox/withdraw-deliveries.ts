@@ -47,14 +47,14 @@ export async function lockStreams(
 /**
  * Takes events out of a stream that nobody is delivering from; those that stay move together, in their order.
  *
- * @returns what was taken out, and the event of it that attempts had begun for.
+ * @returns the event taken out that an attempt had begun for; if the process died then, nothing else tells of it.
  */
 export async function removeFromStream(
   db: Transaction<Schema>,
   { stream, feed, head, tail, attempts, next_attempt_at }: Stream,
   unwanted: ReadonlySet<string>,
   now: number,
-): Promise<{ eventIds: string[]; attempted: string | undefined }> {
+): Promise<string | undefined> {
   const waiting = await db
     .selectFrom('deliveries')
     .select('event_id')
@@ -64,9 +64,8 @@ export async function removeFromStream(
     .orderBy('position')
     .execute();
   const ids = waiting.map(({ event_id }) => event_id);
-  const eventIds = ids.filter((id) => unwanted.has(id));
-  if (eventIds.length === 0) return { eventIds, attempted: undefined };
   const staying = ids.filter((id) => !unwanted.has(id));
+  if (staying.length === ids.length) return undefined;
   await db.deleteFrom('deliveries').where('stream', '=', stream).where('position', '>=', head).execute();
   if (staying.length > 0) {
     const rows = staying.map((event_id, index) => ({ stream, position: head + index, event_id, feed }));
@@ -83,5 +82,5 @@ export async function removeFromStream(
     })
     .where('stream', '=', stream)
     .execute();
-  return { eventIds, attempted: isHeadGone && attempts > 0 ? ids[0] : undefined };
+  return isHeadGone && attempts > 0 ? ids[0] : undefined;
 }
