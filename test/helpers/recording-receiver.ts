@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readRawBody } from '../../receiver/raw-body';
 import { SIGNATURE_HEADER, verifySignature } from '../../receiver/verify-signature';
@@ -12,6 +12,7 @@ import { own } from './owned';
 export interface Delivery {
   /** The bytes that arrived. */
   body: Buffer;
+  headers: IncomingHttpHeaders;
   event: CloudEvent;
   /** Whether the signature is the service's over these bytes. */
   verified: boolean;
@@ -53,7 +54,7 @@ export async function startRecordingReceiver(
     const event = JSON.parse(body.toString()) as CloudEvent;
     const attempt = (attempts.get(event.id) ?? 0) + 1;
     attempts.set(event.id, attempt);
-    const delivery = { body, event, verified, attempt, arrivedAt: Date.now() };
+    const delivery = { body, headers: request.headers, event, verified, attempt, arrivedAt: Date.now() };
     deliveries.push(delivery);
     await answerNow(delivery, response);
   }

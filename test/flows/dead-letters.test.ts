@@ -1,0 +1,114 @@
+import { writeFileSync } from 'node:fs';
+import { expect } from 'chai';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create } from '../helpers/create-call';
+import { ENGINES, newState, type State } from '../helpers/engines';
+import { eventually } from '../helpers/eventually';
+import { hardhat } from '../helpers/hardhat-command';
+import { accept, startRecordingReceiver, type RecordingReceiver } from '../helpers/recording-receiver';
+import { startService, type RunningService } from '../helpers/running-service';
+import { createWorld, type World } from '../helpers/world';
+
+const POISON = 'com.service.etr.beneficiary_transfer';
+
+for (const engine of ENGINES) {
+  describe(`dead letters on ${engine}`, () => {
+    let world: World;
+    let state: State | undefined;
+    let receiver: RecordingReceiver;
+    let service: RunningService;
+    let settings: Record<string, string>;
+
+    before(async function () {
+      state = await newState(engine);
+      if (state === undefined) return this.skip();
+      world = await createWorld();
+      receiver = await startRecordingReceiver(world.publicKeyFile, (delivery, response) => {
+        response.writeHead(delivery.event.type === POISON ? 500 : 200).end();
+      });
+      settings = { ...world.settings, ...state.settings, WEBHOOK_URL: receiver.url };
+      const retry = { initialDelayMs: 50, maxDelayMs: 100, giveUpAfterMs: 300 };
+      const headers = { 'X-Tenant': 'acme', Authorization: 'Bearer token-of-the-subscriber' };
+      writeFileSync(settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook: { headers, retry } }));
+      service = await startService(settings);
+      const owner = await world.account(1);
+      await create(service.url, { ...minimal, owner, holder: owner });
+    });
+
+    after(async () => {
+      await service?.stop();
+      await receiver?.close();
+      await world?.stop();
+      await state?.remove();
+    });
+
+    const command = async (...args: string[]): Promise<Record<string, unknown>[]> => {
+      const output = await hardhat([...args], settings);
+      const lines = output.trim().split('\n');
+      return args.includes('--json') ? lines.map((line) => JSON.parse(line) as Record<string, unknown>) : [];
+    };
+    const deliveriesOf = (id: unknown): string[] =>
+      receiver.deliveries.filter(({ event }) => event.id === id).map(({ body }) => body.toString());
+
+    it('let the later events of their token go on, and are listed with their event and their last attempt', async () => {
+      await eventually('the last event of the mint', () =>
+        receiver.deliveries.some(({ event }) => event.type.endsWith('token_received')),
+      );
+      expect(service.log.find(({ msg }) => msg === 'dead letter')).to.include({
+        level: 'error',
+        status: 500,
+      });
+      const [letter, ...others] = await command('deliveries', '--dead', '--json');
+      expect(others).to.deep.equal([]);
+      expect(letter).to.include({ type: POISON, status: 500, error: 'answered 500' });
+      expect(letter?.body).to.deep.include({ type: POISON, id: letter?.eventId });
+      expect(letter?.attempts).to.equal(deliveriesOf(letter?.eventId).length).and.be.greaterThan(2);
+      expect(await (await fetch(`${service.url}/metrics`)).text()).to.match(/^etr_dead_letters\{.*\} 1$/m);
+    });
+
+    it('are sent again on request while the service runs, with the same bytes', async () => {
+      receiver.answerWith(accept);
+      const [letter] = await command('deliveries', '--dead', '--json');
+      const before = deliveriesOf(letter?.eventId);
+      expect(await hardhat(['redeliver', '--dead'], settings)).to.match(/: 1 queued/);
+      await eventually('it is sent again', () => deliveriesOf(letter?.eventId).length > before.length);
+      expect(new Set(deliveriesOf(letter?.eventId)).size).to.equal(1);
+      expect(await hardhat(['deliveries', '--dead'], settings)).to.match(/no dead letters/);
+      const [history] = await command('deliveries', '--event', String(letter?.eventId), '--json');
+      expect(history).to.include({ state: 'delivered' });
+      expect(history?.attempts).to.have.length(before.length + 1);
+    });
+
+    it('leave any event to be sent again, alone or with all from its block on', async () => {
+      const [first] = receiver.deliveries;
+      const id = first?.event.id ?? '';
+      const before = receiver.deliveries.length;
+      await hardhat(['redeliver', '--event', id], settings);
+      await eventually('it came again', () => receiver.deliveries.length === before + 1);
+      expect(receiver.deliveries.at(-1)?.body.equals(first?.body ?? Buffer.alloc(0))).to.equal(true);
+      await hardhat(['redeliver', '--from-block', String(first?.event.data.blockNumber)], settings);
+      await eventually('all five came again', () => receiver.deliveries.length === before + 6);
+      const types = receiver.deliveries.slice(-5).map(({ event }) => event.data.logIndex);
+      expect(types).to.deep.equal([...types].sort((left, right) => left - right));
+    });
+
+    it('say what is wrong with a request to send again', async () => {
+      const problemOf = async (...args: string[]): Promise<string> =>
+        hardhat(['redeliver', ...args], settings).then(
+          () => 'it was accepted',
+          (error: { stderr: string }) => error.stderr,
+        );
+      expect(await problemOf()).to.match(/Give one of --event ID, --dead and --from-block N/);
+      expect(await problemOf('--event', 'nonsense')).to.match(/There is no event nonsense.*EVENT_UNKNOWN/);
+      expect(await problemOf('--dead', '--registry', '0x12')).to.match(/--registry 0x12 is not an address/);
+    });
+
+    it('are sent with the headers of the webhook, which no log shows', () => {
+      expect(receiver.deliveries.at(-1)?.headers).to.include({
+        'x-tenant': 'acme',
+        authorization: 'Bearer token-of-the-subscriber',
+      });
+      expect(JSON.stringify(service.log)).not.to.contain('token-of-the-subscriber');
+    });
+  });
+}
