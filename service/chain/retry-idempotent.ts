@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isError, type JsonRpcPayload } from 'ethers';
+import { isThrottled } from './refusals';
 
 const ATTEMPTS = 4;
 const FIRST_PAUSE_MS = 50;
@@ -26,8 +27,4 @@ export async function retryIdempotent<T>(
       await sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1));
     }
   }
-}
-
-function isThrottled(cause: unknown): boolean {
-  return isError(cause, 'SERVER_ERROR') && cause.response?.statusCode === 429;
 }

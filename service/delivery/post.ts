@@ -49,7 +49,7 @@ export function createWebhookClient(target: WebhookTarget): WebhookClient {
             ...target.headers,
             'content-type': 'application/json',
             'user-agent': USER_AGENT,
-            [SIGNATURE_HEADER]: signatureOf(body, signingKey),
+            [SIGNATURE_HEADER]: await signatureOf(body, signingKey),
           },
           body,
           signal: attempt.signal,

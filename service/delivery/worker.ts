@@ -7,6 +7,7 @@ import { nextDueAt, type ClaimedDelivery } from '../outbox/claim-deliveries';
 import type { Settlement } from '../outbox/settle-deliveries';
 import { takeTurn } from '../outbox/take-turn';
 import { attemptDelivery, type AttemptOptions } from './attempt-delivery';
+import { createPace } from './pace';
 import { createWakeableSleep } from './wakeable-sleep';
 
 /** Delivers the events of one feed to its webhook. */
@@ -30,6 +31,10 @@ export interface DeliveryWorkerOptions extends AttemptOptions {
 
 /** Time past the requests' timeouts in which an attempt is settled before its claim would fall due again. */
 const LEASE_MARGIN_MS = 30_000;
+/** How far ahead deliveries are claimed: what can be sent in this time, so that there is always something to send. */
+const CLAIM_AHEAD_MS = 100;
+/** Most deliveries claimed ahead, in multiples of those that are sent at the same time. */
+const CLAIM_AHEAD_MOST = 32;
 /** Longest sleep: bounds how long events wait that another process enqueued. */
 const LONGEST_SLEEP_MS = 1_000;
 /** What is due and cannot be claimed is held, or being claimed by another process: it is asked for again, but not without a pause. */
@@ -39,13 +44,14 @@ const PAUSE_AFTER_DATABASE_ERROR_MS = 1_000;
 const STOP_WITHIN_MS = 8_000;
 
 /**
- * Starts the worker. It claims as many deliveries again as it has under way, so that there is something to send while the database is
- * asked; and it settles all that ended meanwhile at once.
+ * Starts the worker. It claims ahead what it will send within a moment, and settles what has ended in the meantime together with
+ * the next claim: a commit costs as much as many deliveries. When there is nothing left to send it settles at once.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
   const { database, feed, concurrency, clock, client, logger } = options;
   const leaseMs = 2 * options.timeoutMs + LEASE_MARGIN_MS;
   const sleeper = createWakeableSleep();
+  const pace = createPace(concurrency, concurrency * CLAIM_AHEAD_MOST, CLAIM_AHEAD_MS);
   const claimed: ClaimedDelivery[] = [];
   let settlements: Settlement[] = [];
   let underWay = 0;
@@ -54,37 +60,37 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   function begin(): void {
     while (!stopped && underWay < concurrency) {
       const delivery = claimed.shift();
-      if (delivery === undefined) return;
+      if (delivery === undefined) break;
+      // Claimed long ago, for others took long: it falls due again, for whoever is next.
+      if (delivery.leasedUntil - clock.now() < options.timeoutMs) continue;
       underWay++;
-      void attemptDelivery(options, delivery).then((settlement) => {
-        underWay--;
-        settlements.push(stopped ? dueAtOnce(settlement, clock.now()) : settlement);
-        begin();
-        sleeper.wake();
-      });
+      void attemptDelivery(options, delivery).then(ended);
     }
   }
 
-  /** Gives whether there may be more to do at once. */
-  async function turn(): Promise<boolean> {
-    if (stopped)
-      settlements.push(
-        ...claimed.splice(0).map((delivery): Settlement => ({ delivery, outcome: 'released' })),
-      );
-    const now = clock.now();
-    const limit = stopped ? 0 : 2 * concurrency - underWay - claimed.length;
-    if (limit === 0 && settlements.length === 0) return false;
+  function ended(settlement: Settlement): void {
+    underWay--;
+    settlements.push(stopped ? dueAtOnce(settlement, clock.now()) : settlement);
+    pace.ended();
+    begin();
+    // As long as there is enough to send, what has ended can wait to be settled with more.
+    if (stopped || claimed.length <= pace.ahead() / 2) sleeper.wake();
+  }
+
+  async function turn(): Promise<void> {
+    if (stopped) settlements.push(...claimed.splice(0).map(released));
+    const limit = stopped ? 0 : Math.max(concurrency - underWay, 0) + pace.ahead() - claimed.length;
+    if (limit <= 0 && settlements.length === 0) return;
     const settling = settlements;
     settlements = [];
     try {
-      const claim = { feed, lease: options.newId(), limit, now, leaseMs };
+      const claim = { feed, lease: options.newId(), limit: Math.max(limit, 0), now: clock.now(), leaseMs };
       const taken = await takeTurn(database, { settlements: settling, claim });
       for (const { delivery } of taken.lost) {
         logger.warn({ eventId: delivery.eventId }, 'somebody else has claimed this delivery meanwhile');
       }
       claimed.push(...taken.claimed);
       begin();
-      return limit > 0 && taken.claimed.length === limit;
     } catch (error) {
       settlements.unshift(...settling);
       throw error;
@@ -94,9 +100,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   async function step(): Promise<void> {
     // Whatever else has ended by now is settled with the rest.
     await setImmediate();
-    if ((await turn()) || settlements.length > 0) return;
-    const isFull = underWay + claimed.length >= 2 * concurrency;
-    const dueAt = stopped || isFull ? undefined : await nextDueAt(database.db, feed);
+    await turn();
+    const dueAt = stopped || claimed.length > 0 ? undefined : await nextDueAt(database.db, feed);
     const inMs = Math.max((dueAt ?? Infinity) - clock.now(), SHORTEST_SLEEP_MS);
     await sleeper.sleep(Math.min(inMs, LONGEST_SLEEP_MS));
   }
@@ -129,6 +134,10 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       clearTimeout(patience);
     },
   };
+}
+
+function released(delivery: ClaimedDelivery): Settlement {
+  return { delivery, outcome: 'released' };
 }
 
 /** An attempt that was given up because the service stops is made again after its next start, not after a pause. */

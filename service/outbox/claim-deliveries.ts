@@ -7,6 +7,8 @@ export interface ClaimedDelivery {
   stream: string;
   position: number;
   lease: string;
+  /** When it falls due again unless it is settled, in epoch milliseconds. */
+  leasedUntil: number;
   /** 1 for the first attempt. */
   attempt: number;
   /** When the first attempt began, in epoch milliseconds: this one, or an earlier one. */
@@ -96,7 +98,12 @@ export async function claimDeliveries(
       claimed.map(({ stream }) => stream),
     )
     .execute();
-  return rows.map((row) => ({ ...row, firstAttemptedAt: row.firstAttemptedAt ?? now, lease }));
+  return rows.map((row) => ({
+    ...row,
+    firstAttemptedAt: row.firstAttemptedAt ?? now,
+    lease,
+    leasedUntil: now + leaseMs,
+  }));
 }
 
 /** When the next stream of a feed falls due, or undefined if nothing waits. */

@@ -1,4 +1,4 @@
-import { isRangeRefused } from '../chain/range-refusal';
+import { isRangeRefused, isThrottled } from '../chain/refusals';
 import { blockAt, headNumberOf, type ChainBlock } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
@@ -118,8 +118,9 @@ async function look(
       oldestKept,
     };
   } catch (error) {
-    if (isRangeRefused(error) && span.shrink()) return undefined;
-    throw error;
+    if (!isRangeRefused(error) || !span.shrink()) throw error;
+    if (isThrottled(error)) await options.alarm.wait(options.signal);
+    return undefined;
   }
 }
 

@@ -5,16 +5,21 @@ const REFUSALS = [
   /block range|range (is )?too|too (wide|large|many|big)|wide range/i,
   /more than [\d,]+ (results|logs|blocks)|query returned more|max(imum)? (results|blocks|logs|range|allowed)/i,
   /limit(ed)? (exceeded|to)|exceed(s|ed)? .*(limit|range|maximum|max)|response size|payload too large/i,
-  /query timeout|timed out|took too long|rate limit|too many requests/i,
+  /query timeout|timed out|took too long/i,
 ];
 
-const REFUSING_STATUS = [413, 429];
+const THROTTLING = /rate limit|too many requests/i;
 
 /** Whether a provider refused a read that it may answer for fewer blocks. */
 export function isRangeRefused(error: unknown): boolean {
-  if (isError(error, 'SERVER_ERROR') && REFUSING_STATUS.includes(error.response?.statusCode ?? 0))
-    return true;
-  return REFUSALS.some((refusal) => refusal.test(textOf(error)));
+  const isTooLarge = isError(error, 'SERVER_ERROR') && error.response?.statusCode === 413;
+  return isTooLarge || isThrottled(error) || REFUSALS.some((refusal) => refusal.test(textOf(error)));
+}
+
+/** Whether a provider says that it is asked too often: by status 429, or in words. */
+export function isThrottled(error: unknown): boolean {
+  const status = isError(error, 'SERVER_ERROR') ? error.response?.statusCode : undefined;
+  return status === 429 || THROTTLING.test(textOf(error));
 }
 
 /** The message with the node's own answer in it; not the URL or the request, which may hold anything. */
