@@ -1,0 +1,195 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { createPublicKey } from 'node:crypto';
+import { once } from 'node:events';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { verifySignature } from '../../receiver/verify-signature';
+import { inheritedEnvironment } from '../../service/config';
+import { tokenIdAsUint256 } from '../../service/issuance/token-id';
+import type { CloudEvent } from '../../service/outbox/cloud-event';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create } from '../helpers/create-call';
+import { eventually } from '../helpers/eventually';
+import { codeBlocks, quoted, sectionsOf, tables, type Section } from '../helpers/markdown';
+import { own } from '../helpers/owned';
+import { startRawReceiver, type RawReceiver } from '../helpers/raw-receiver';
+import { startService, type RunningService } from '../helpers/running-service';
+import { post, type Delivery } from '../helpers/signed-delivery';
+import { liveThrough, type Operation } from '../helpers/token-life';
+import { createWorld, type World } from '../helpers/world';
+
+const PREFIX = 'com.service.etr.';
+
+/** A value with its leaves replaced by the names of their types. */
+function shapeOf(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return typeof value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shapeOf(inner)]));
+}
+
+describe('docs/webhooks.md', () => {
+  const sections = sectionsOf('docs/webhooks.md');
+  let world: World;
+  let receiver: RawReceiver;
+  let service: RunningService;
+  let operations: Operation[];
+  let events: CloudEvent[];
+
+  const section = (heading: string): Section => {
+    const found = sections.find((one) => one.heading === heading);
+    if (!found) throw new Error(`docs/webhooks.md has no heading "${heading}"`);
+    return found;
+  };
+  /** The first example of a language under a heading. */
+  const code = (heading: string, language: string): string => codeBlocks(section(heading), language)[0] ?? '';
+
+  before(async () => {
+    world = await createWorld();
+    receiver = await startRawReceiver();
+    service = await startService({ ...world.settings, WEBHOOK_URL: receiver.url });
+    const [owner, holder] = [await world.account(1), await world.account(2)];
+    const { body } = await create(service.url, { ...minimal, owner, holder, remarks: 'shipped on board' });
+    const tokenId = tokenIdAsUint256(body.signedW3CDocument.credentialStatus.tokenId);
+    operations = await liveThrough(world, { tokenId, transactionHash: body.txHash });
+    // Each is the last of its queue.
+    for (const last of ['burned', 'registry_unpaused']) {
+      await eventually(last, () =>
+        receiver.deliveries.some(({ body: sent }) => sent.includes(PREFIX + last)),
+      );
+    }
+    events = receiver.deliveries.map(({ body: sent }) => JSON.parse(sent.toString()) as CloudEvent);
+  });
+
+  after(async () => {
+    await service?.stop();
+    await receiver?.close();
+    await world?.stop();
+  });
+
+  it('has an example of every type that is sent, each with the fields that are sent', () => {
+    const examples = sections.flatMap((one) =>
+      codeBlocks(one, 'json').map((text) => [one.heading, text] as const),
+    );
+    const documented = examples.flatMap(([heading, text]) => {
+      const example = JSON.parse(text) as CloudEvent;
+      return example.specversion === undefined ? [] : [[heading, example] as const];
+    });
+    const types = events.map(({ type }) => type.slice(PREFIX.length));
+    expect(documented.map(([heading]) => heading))
+      .to.have.members([...new Set(types)])
+      .and.have.length(16);
+    for (const [heading, example] of documented) {
+      const sent = events.filter(({ type }) => type === example.type);
+      expect(example.type).to.equal(PREFIX + heading);
+      for (const event of sent) expect(shapeOf(event), heading).to.deep.equal(shapeOf(example));
+    }
+  });
+
+  it('explains every field of the envelope, of data and of each payload, and no other', () => {
+    const explained = (heading: string, table = 0): string[] =>
+      (tables(section(heading))[table] ?? []).flatMap(([field]) => quoted(field ?? ''));
+    const token = events.find(({ data }) => data.tokenIdHex !== undefined);
+    expect(explained('The body')).to.deep.equal(Object.keys(token ?? {}));
+    expect(explained('The body', 1)).to.deep.equal(Object.keys(token?.data ?? {}));
+    for (const { type, data } of events) {
+      expect(explained(type.slice(PREFIX.length)), type).to.deep.equal(Object.keys(data.payload));
+    }
+  });
+
+  it('says which operation sends what in which order, as it happens', () => {
+    const [rows = []] = tables(section('What each operation sends'));
+    const promised = new Map(
+      rows.map((cells) => [(cells[0] ?? '').replaceAll('`', ''), quoted(cells.at(-1) ?? '')] as const),
+    );
+    for (const { name, transactionHash } of operations) {
+      const sent = events.filter(({ data }) => data.transactionHash === transactionHash);
+      expect(
+        sent.map(({ type }) => type.slice(PREFIX.length)),
+        name,
+      ).to.deep.equal(promised.get(name));
+      const positions = sent.map(({ data }) => data.logIndex);
+      expect(positions, name).to.deep.equal([...positions].sort((a, b) => a - b));
+    }
+    expect(operations.map(({ name }) => name)).to.include.members([...promised.keys()]);
+  });
+
+  it('has a delivery to test with that verifies under the public key given with it', () => {
+    const [head = '', body = ''] = code('A delivery', 'http').trimEnd().split('\n\n');
+    const header = /^X-Service-Signature: (.*)$/m.exec(head)?.[1];
+    const publicKey = createPublicKey(code('A delivery to test with', 'pem'));
+    expect(head).to.contain(`content-length: ${Buffer.byteLength(body)}\n`.trimEnd());
+    expect(verifySignature(header, Buffer.from(body), publicKey)).to.equal(true);
+    const names = head
+      .split('\n')
+      .slice(1)
+      .map((line) => line.split(':')[0]?.toLowerCase());
+    expect(names).to.have.members(Object.keys(receiver.deliveries[0]?.headers ?? {}));
+  });
+
+  it('has a Node.js program that takes what is sent and refuses what was changed', async () => {
+    const folder = folderWithKey('node');
+    writeFileSync(join(folder, 'verify.mjs'), code('With Node.js', 'js'));
+    const program = spawn(process.execPath, ['verify.mjs'], {
+      cwd: folder,
+      env: { ...inheritedEnvironment(), PORT: '0' },
+    });
+    const disown = own('the program of docs/webhooks.md');
+    let output = '';
+    program.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+    program.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
+    const ended = once(program, 'close').then(disown);
+    try {
+      const port = await eventually('the program listens', () => {
+        if (program.exitCode !== null) throw new Error(output);
+        return /listening on (\d+)/.exec(output)?.[1];
+      });
+      const url = `http://127.0.0.1:${port}/`;
+      const { genuine, changed } = sample();
+      expect(await post(url, genuine)).to.include({ status: 200 });
+      expect(await post(url, changed)).to.deep.equal({ status: 401, text: 'Invalid signature' });
+      expect(await post(url, { body: genuine.body, headers: {} })).to.include({ status: 401 });
+      await eventually('the event is printed', () => output.includes(events[0]?.id ?? 'none'));
+    } finally {
+      program.kill();
+      await ended;
+    }
+  });
+
+  it('has openssl commands that take what is sent and refuse what was changed', function () {
+    if (spawnSync('openssl', ['version']).error) {
+      console.log('      openssl is not installed');
+      return this.skip();
+    }
+    const folder = folderWithKey('openssl');
+    const run = ({ body, headers }: Delivery): string => {
+      writeFileSync(join(folder, 'body.json'), body);
+      const env = { ...inheritedEnvironment(), SIGNATURE: headers['x-service-signature'] ?? '' };
+      return execFileSync('sh', ['-c', code('With openssl', 'sh')], {
+        cwd: folder,
+        env,
+        stdio: 'pipe',
+      }).toString();
+    };
+    const { genuine, changed } = sample();
+    expect(run(genuine)).to.contain('Signature Verified Successfully');
+    expect(() => run(changed)).to.throw();
+  });
+
+  /** A real delivery as it came, and the same with one byte of the body changed. */
+  function sample(): { genuine: Delivery; changed: Delivery } {
+    const [first] = receiver.deliveries;
+    if (!first) throw new Error('nothing was delivered');
+    const headers = { 'x-service-signature': first.headers['x-service-signature'] ?? '' };
+    const body = Buffer.from(first.body);
+    body[body.length - 3]! ^= 1;
+    return { genuine: { body: first.body, headers }, changed: { body, headers } };
+  }
+
+  /** A new folder with the service's public key in it. */
+  function folderWithKey(name: string): string {
+    const folder = join(world.folder, name);
+    mkdirSync(folder);
+    copyFileSync(world.publicKeyFile, join(folder, 'webhook-public-key.pem'));
+    return folder;
+  }
+});
