@@ -61,7 +61,8 @@ async function compare(stack: Stack): Promise<void> {
   console.log(`ratio: ${(postMs / mintMs).toFixed(2)}`);
 }
 
-async function main(): Promise<void> {
+/** Runs it on a stack of its own. */
+export async function run(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tds-bench-'));
   const cleanup: Cleanup = [];
   try {
@@ -71,8 +72,3 @@ async function main(): Promise<void> {
     rmSync(folder, { recursive: true, force: true });
   }
 }
-
-void main().catch((error: unknown) => {
-  console.error(error);
-  process.exitCode = 1;
-});

@@ -17,7 +17,11 @@ export function stopAfterLastTest(stop: () => Promise<void>): void {
   shared.push(stop);
 }
 
-after(async function nothingIsLeftRunning() {
+/** Stops what is shared; throws when something that was started was not stopped. */
+export async function nothingIsLeftRunning(): Promise<void> {
   for (const stop of shared.splice(0).reverse()) await stop();
   if (owned.size > 0) throw new Error(`left running: ${[...owned.values()].join(', ')}`);
-});
+}
+
+// Benchmarks use these helpers too, without Mocha, and ask for themselves.
+if (typeof after === 'function') after(nothingIsLeftRunning);

@@ -9,6 +9,7 @@ import { own } from './owned';
 /** The compiled service as `npm run service` starts it, in a process of its own. */
 export interface ServiceProcess {
   url: string;
+  pid: number;
   /** Everything it printed. */
   output(): string;
   /** Sends a signal and waits for the end; gives the exit code, or null when a signal ended it. */
@@ -23,9 +24,13 @@ export async function startServiceProcess(settings: Record<string, string>): Pro
   const url = await eventually('the service listens', () => {
     if (child.exitCode !== null) throw new Error(output());
     return /"url":"(http[^"]+)".*"msg":"listening"/.exec(output())?.[1];
+  }).catch((error: unknown) => {
+    child.kill('SIGKILL');
+    throw error;
   });
   return {
     url,
+    pid: child.pid ?? -1,
     output,
     async end(signal) {
       child.kill(signal);

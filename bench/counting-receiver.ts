@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+import { startChild } from '../deploy/devnet/child-process';
+import { PROJECT_ROOT } from '../service/project-root';
+import { own } from '../test/helpers/owned';
+
+/** The receiver of receiver.cjs. */
+export interface CountingReceiver {
+  url: string;
+  /** Counts from nought again. */
+  reset(): Promise<void>;
+  /** Resolves when so many requests have come. */
+  received(count: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts it on a free port. */
+export async function startCountingReceiver(): Promise<CountingReceiver> {
+  const child = startChild('receiver', join(PROJECT_ROOT, 'bench/receiver.cjs'), [], {});
+  const disown = own('the receiver');
+  const [, url = ''] = await child.lineMatching(/listening on (\S+)/);
+  const call = async (method: string, path: string): Promise<void> => {
+    await (await fetch(`${url}${path}`, { method })).arrayBuffer();
+  };
+  return {
+    url,
+    reset: () => call('DELETE', '/'),
+    received: (count) => call('GET', `/${count}`),
+    async stop() {
+      await child.stop();
+      disown();
+    },
+  };
+}

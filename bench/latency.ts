@@ -1,0 +1,135 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { hexlify, randomBytes } from 'ethers';
+import { WebSocket } from 'ws';
+import type { CloudEvent } from '../service/outbox/cloud-event';
+import { TradeTrustTokenStandard__factory } from '../typechain-types';
+import { eventually } from '../test/helpers/eventually';
+import { startServiceProcess } from '../test/helpers/service-process';
+import { createWorld, type World } from '../test/helpers/world';
+import { median } from './median';
+import { spread } from './spread';
+
+const MINTS = 60;
+/** The first ones pay for compiling code and opening connections. */
+const WARM_UP = 5;
+const PAUSE_MS = 200;
+const EVENTS_OF_A_MINT = 5;
+
+/** When each block was first seen to be mined, when a bare subscriber saw its first log, when its webhooks came. */
+interface Sightings {
+  mined: Map<number, number>;
+  logs: Map<number, number>;
+  webhooks: Map<number, number[]>;
+}
+
+/** Time from a mined block to its webhooks, at five mints a second, beside the time in which a bare subscriber sees the logs. */
+export async function run(): Promise<void> {
+  const world = await createWorld();
+  const seen: Sightings = { mined: new Map(), logs: new Map(), webhooks: new Map() };
+  const receiver = await startReceiver(seen);
+  const socket = await subscribe(world, seen);
+  try {
+    const service = await startServiceProcess({
+      ...world.settings,
+      RPC_URL: world.node.url.replace('http', 'ws'),
+      WEBHOOK_URL: receiver.url,
+    });
+    try {
+      await mintAll(world, seen);
+    } finally {
+      await service.end('SIGTERM');
+    }
+  } finally {
+    socket.terminate();
+    receiver.close();
+    await world.stop();
+  }
+  report(seen);
+}
+
+async function startReceiver(seen: Sightings): Promise<{ url: string; close(): void }> {
+  const server = createServer((request, response) => {
+    const at = performance.now();
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      response.writeHead(200).end();
+      const { data } = JSON.parse(Buffer.concat(chunks).toString()) as CloudEvent;
+      seen.webhooks.set(data.blockNumber, [...(seen.webhooks.get(data.blockNumber) ?? []), at]);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** A subscriber with nothing between it and the node: to the heads, for when a block is mined, and to the registry's logs. */
+async function subscribe(world: World, seen: Sightings): Promise<WebSocket> {
+  const socket = new WebSocket(world.node.url.replace('http', 'ws'));
+  await new Promise((resolve) => socket.once('open', resolve));
+  socket.on('message', (data: Buffer) => {
+    const at = performance.now();
+    const { params } = JSON.parse(data.toString()) as {
+      params?: { result: { number?: string; blockNumber?: string } };
+    };
+    if (!params) return;
+    const { number, blockNumber } = params.result;
+    if (number !== undefined) setFirst(seen.mined, Number(number), at);
+    if (blockNumber !== undefined) setFirst(seen.logs, Number(blockNumber), at);
+  });
+  const ask = (id: number, ...params: unknown[]): void =>
+    socket.send(JSON.stringify({ jsonrpc: '2.0', id, method: 'eth_subscribe', params }));
+  ask(1, 'newHeads');
+  ask(2, 'logs', { address: world.registryAddress });
+  return socket;
+}
+
+async function mintAll(world: World, seen: Sightings): Promise<void> {
+  const minter = await world.client.getSigner(0);
+  const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, minter);
+  const owner = await world.account(1);
+  for (let mint = 0; mint < MINTS + WARM_UP; mint++) {
+    const start = performance.now();
+    const tokenId = hexlify(randomBytes(32));
+    const sent = await registry.mint(owner, owner, tokenId, '0x', { gasLimit: 1_000_000 });
+    const receipt = await world.client.getTransactionReceipt(sent.hash);
+    if (!receipt) throw new Error('a mint was not mined at once');
+    setFirst(seen.mined, receipt.blockNumber, performance.now());
+    await sleep(Math.max(0, start + PAUSE_MS - performance.now()));
+    if (mint === WARM_UP - 1) await arrived(seen, WARM_UP);
+  }
+  await arrived(seen, MINTS + WARM_UP);
+}
+
+function arrived(seen: Sightings, mints: number): Promise<unknown> {
+  return eventually(`the webhooks of ${mints} mints`, () => {
+    const complete = [...seen.webhooks.values()].filter((times) => times.length === EVENTS_OF_A_MINT);
+    return complete.length === mints;
+  });
+}
+
+function setFirst(times: Map<number, number>, block: number, at: number): void {
+  if (!times.has(block)) times.set(block, at);
+}
+
+function report({ mined, logs, webhooks }: Sightings): void {
+  const blocks = [...webhooks.keys()].sort((a, b) => a - b).slice(WARM_UP);
+  const since = (block: number, at: number | undefined): number => (at ?? NaN) - (mined.get(block) ?? NaN);
+  const subscriber = blocks.map((block) => since(block, logs.get(block)));
+  const first = blocks.map((block) => since(block, webhooks.get(block)?.[0]));
+  const last = blocks.map((block) => since(block, webhooks.get(block)?.at(-1)));
+  console.log(`from a mined block, ${1000 / PAUSE_MS} mints a second:`);
+  console.log(`  to the first log at a bare subscriber:   ${spread(subscriber)}`);
+  console.log(`  to the first webhook of the mint:        ${spread(first)}`);
+  console.log(`  to the fifth, each after the one before: ${spread(last)}`);
+  console.log(
+    `  first webhook later than the bare log by ${(median(first) - median(subscriber)).toFixed(1)} ms`,
+  );
+}

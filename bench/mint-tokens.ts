@@ -1,0 +1,36 @@
+import { toBeHex } from 'ethers';
+import { TradeTrustTokenStandard__factory } from '../typechain-types';
+import type { World } from '../test/helpers/world';
+
+/** Mints of one request to the node, and of one block unless it is one for each. */
+const SENT_TOGETHER = 20 as const;
+const GAS_OF_A_MINT = 1_000_000;
+
+/** Mints tokens 1, 2, 3, … as fast as the node can, one or twenty in a block. */
+export async function mintTokens(
+  world: World,
+  tokens: number,
+  mintsPerBlock: 1 | typeof SENT_TOGETHER,
+): Promise<void> {
+  const { client } = world;
+  const minter = await client.getSigner(0);
+  const owner = await world.account(1);
+  const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, minter);
+  const mint = async (token: number): Promise<void> => {
+    const data = registry.interface.encodeFunctionData('mint', [owner, owner, BigInt(token), '0x']);
+    const transaction = {
+      from: minter.address,
+      to: world.registryAddress,
+      data,
+      gas: toBeHex(GAS_OF_A_MINT),
+    };
+    await client.send('eth_sendTransaction', [transaction]);
+  };
+  await client.send('evm_setAutomine', [mintsPerBlock === 1]);
+  for (let first = 1; first <= tokens; first += SENT_TOGETHER) {
+    const numbers = Array.from({ length: SENT_TOGETHER }, (_, index) => first + index);
+    await Promise.all(numbers.map(mint));
+    if (mintsPerBlock > 1) await client.send('evm_mine', []);
+  }
+  await client.send('evm_setAutomine', [true]);
+}
