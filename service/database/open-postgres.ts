@@ -49,8 +49,9 @@ async function open(
     types: NUMBERS,
   };
   const pool = new Pool({ ...connection, max: MOST_CONNECTIONS });
-  // An idle connection that breaks is replaced; without a listener it would end the process.
+  // A connection that breaks is replaced, whether it was in use (then its statement fails) or idle; without listeners it would end the process.
   pool.on('error', onLost);
+  pool.on('connect', (client) => client.on('error', () => undefined));
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
   try {
     await pool.query('select 1').catch((cause: unknown) => {

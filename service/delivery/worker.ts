@@ -30,7 +30,7 @@ export interface DeliveryWorkerOptions extends AttemptOptions {
 }
 
 /** Time past the requests' timeouts in which an attempt is settled before its claim would fall due again. */
-const LEASE_MARGIN_MS = 30_000;
+const LEASE_MARGIN_MS = 10_000;
 /** How far ahead deliveries are claimed: what can be sent in this time, so that there is always something to send. */
 const CLAIM_AHEAD_MS = 100;
 /** Most deliveries claimed ahead, in multiples of those that are sent at the same time. */

@@ -1,0 +1,123 @@
+import { writeFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { expectedEvents } from '../helpers/chain-witness';
+import { expectPromisesKept } from '../helpers/delivery-promises';
+import { mintDirectly, transferHolder } from '../helpers/direct-mint';
+import { eventually } from '../helpers/eventually';
+import { postgresDatabase, type PostgresDatabase } from '../helpers/postgres';
+import { startRecordingReceiver, type RecordingReceiver } from '../helpers/recording-receiver';
+import { startService } from '../helpers/running-service';
+import { startServiceProcess, type ServiceProcess } from '../helpers/service-process';
+import { startTcpProxy, type TcpProxy } from '../helpers/tcp-proxy';
+import { createWorld, type World } from '../helpers/world';
+
+describe('several services on one PostgreSQL database, and when it fails', () => {
+  let world: World;
+  let database: PostgresDatabase | undefined;
+  let proxy: TcpProxy;
+  let receiver: RecordingReceiver;
+  let settings: Record<string, string>;
+  let accounts: string[];
+
+  before(async function () {
+    database = await postgresDatabase();
+    if (database === undefined) return this.skip();
+    await database.drop();
+    world = await createWorld();
+    accounts = await Promise.all([1, 2].map((index) => world.account(index)));
+  });
+
+  after(() => world?.stop());
+
+  beforeEach(async () => {
+    database = (await postgresDatabase()) as PostgresDatabase;
+    const url = new URL(database.url);
+    proxy = await startTcpProxy(Number(url.port));
+    receiver = await startRecordingReceiver(world.publicKeyFile);
+    url.port = String(proxy.port);
+    const START_BLOCK = String((await world.client.getBlockNumber()) + 1);
+    settings = { ...world.settings, DATABASE_URL: url.href, WEBHOOK_URL: receiver.url, START_BLOCK };
+  });
+
+  afterEach(async () => {
+    await receiver?.close();
+    await proxy?.close();
+    await database?.drop();
+  });
+
+  /** One mint and one transfer: six events. */
+  async function goOn(): Promise<void> {
+    const [from = '', to = ''] = accounts;
+    await transferHolder(world, await mintDirectly(world, from), { from, to });
+  }
+
+  /** Waits until all of the chain's events have arrived, and checks every promise. */
+  async function expectAllDelivered(): Promise<void> {
+    const expected = await expectedEvents(world.client, world.registryAddress, Number(settings.START_BLOCK));
+    await eventually('every event', () => {
+      return new Set(receiver.deliveries.map(({ event }) => event.id)).size >= expected.length;
+    });
+    expectPromisesKept(receiver.deliveries, expected);
+  }
+
+  const stateOf = async ({ url }: ServiceProcess): Promise<string> => {
+    const { feeds } = (await (await fetch(`${url}/health`)).json()) as { feeds: { state: string }[] };
+    return feeds[0]?.state ?? '';
+  };
+
+  it('one reads the chain, and another takes over when it is killed', async () => {
+    writeFileSync(settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook: { timeoutMs: 1_000 } }));
+    const services = await Promise.all([startServiceProcess(settings), startServiceProcess(settings)]);
+    await eventually('one of each', async () => {
+      const states = await Promise.all(services.map(stateOf));
+      return states.sort().join() === 'following,standby';
+    });
+    const states = await Promise.all(services.map(stateOf));
+    const [reader, other] = (states[0] === 'following' ? services : services.toReversed()) as [
+      ServiceProcess,
+      ServiceProcess,
+    ];
+    try {
+      await goOn();
+      await eventually('something came', () => receiver.deliveries.length > 0);
+      await reader.end('SIGKILL');
+      await goOn();
+      await goOn();
+      await expectAllDelivered();
+      expect(await stateOf(other)).to.equal('following');
+    } finally {
+      expect(await other.end('SIGTERM')).to.equal(0);
+    }
+  });
+
+  it('both deliver, each event once', async () => {
+    const services = [await startService(settings), await startService(settings)];
+    try {
+      for (let round = 0; round < 10; round++) await goOn();
+      await expectAllDelivered();
+      expect(receiver.deliveries).to.have.length(60);
+    } finally {
+      await Promise.all(services.map((service) => service.stop()));
+    }
+  });
+
+  it('nothing is lost when every connection to the database is cut, again and again', async () => {
+    const service = await startService(settings);
+    try {
+      for (let round = 0; round < 6; round++) {
+        await goOn();
+        expect(proxy.cut()).to.be.greaterThan(0);
+        await goOn();
+        await eventually('it is connected again', async () => {
+          const { feeds } = (await (await fetch(`${service.url}/health`)).json()) as {
+            feeds: { state: string }[];
+          };
+          return feeds[0]?.state === 'following';
+        });
+      }
+      await expectAllDelivered();
+    } finally {
+      await service.stop();
+    }
+  });
+});

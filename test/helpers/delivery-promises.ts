@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import type { CloudEvent } from '../../service/outbox/cloud-event';
+import type { ExpectedEvent } from './chain-witness';
+import type { Delivery } from './recording-receiver';
+
+/**
+ * What every subscriber is promised, whatever failed: each event that the chain has and no other, signed, at least once; the same
+ * bytes when it is repeated; and for each token in the order of the chain.
+ */
+export function expectPromisesKept(
+  deliveries: readonly Delivery[],
+  expected: readonly ExpectedEvent[],
+): void {
+  const unverified = deliveries.filter(({ verified }) => !verified);
+  expect(unverified, 'deliveries that do not verify').to.deep.equal([]);
+
+  const firsts = new Map<string, Delivery>();
+  for (const delivery of deliveries) {
+    const first = firsts.get(delivery.event.id) ?? delivery;
+    firsts.set(delivery.event.id, first);
+    expect(delivery.body.equals(first.body), `bytes of ${delivery.event.id}`).to.equal(true);
+  }
+  const events = inChainOrder([...firsts.values()].map(({ event }) => event));
+  // Places first: a list of what is missing says more than the difference of a thousand events.
+  expect(events.map(placeOf)).to.have.members(expected.map(placeOf));
+  for (const [index, event] of events.entries()) expect(withoutId(event)).to.deep.equal(expected[index]);
+
+  for (const ofOne of bySubject(deliveries).values()) {
+    const withoutRepetitions = ofOne.filter(({ id }, index) => id !== ofOne[index - 1]?.id);
+    expect(withoutRepetitions, 'order of one token').to.deep.equal(inChainOrder(withoutRepetitions));
+    expect(new Set(ofOne.map(({ id }) => id)).size, 'steps back').to.equal(withoutRepetitions.length);
+  }
+}
+
+function inChainOrder(events: readonly CloudEvent[]): CloudEvent[] {
+  return [...events].sort(
+    ({ data: left }, { data: right }) =>
+      left.blockNumber - right.blockNumber || left.logIndex - right.logIndex,
+  );
+}
+
+/** What a subscriber sees of each token, or of the registry as a whole. */
+function bySubject(deliveries: readonly Delivery[]): Map<string, CloudEvent[]> {
+  const groups = new Map<string, CloudEvent[]>();
+  for (const { event } of deliveries) {
+    const group = groups.get(event.subject) ?? [];
+    groups.set(event.subject, group);
+    group.push(event);
+  }
+  return groups;
+}
+
+function placeOf({ data, type, subject }: ExpectedEvent): string {
+  return `block ${data.blockNumber} log ${data.logIndex}: ${type} of ${subject}`;
+}
+
+function withoutId(event: CloudEvent): ExpectedEvent {
+  const { specversion, source, type, datacontenttype, time, subject, data } = event;
+  return { specversion, source, type, datacontenttype, time, subject, data };
+}
