@@ -10,6 +10,7 @@ import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/create-call';
 import { eventually } from '../helpers/eventually';
 import { hardhat } from '../helpers/hardhat-command';
+import { startRecordingReceiver } from '../helpers/recording-receiver';
 import { startReceiver } from '../helpers/running-receiver';
 import { startService } from '../helpers/running-service';
 import { startServiceProcess } from '../helpers/service-process';
@@ -150,6 +151,39 @@ describe('deliveries when things fail', () => {
     await service.stop();
     await second.stop();
     await receiver.close();
+  });
+
+  it('that are under way when the service stops are finished, and those that hang are made after the next start', async () => {
+    writeFileSync(world.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook: { timeoutMs: 60_000 } }));
+    const answers: (() => void)[] = [];
+    let isSlow = true;
+    const receiver = await startRecordingReceiver(world.publicKeyFile, (_delivery, response) => {
+      const answer = (): void => void response.writeHead(200).end();
+      if (isSlow) answers.push(answer);
+      else answer();
+    });
+    const START_BLOCK = String((await world.client.getBlockNumber()) + 1);
+    const DATA_DIR = join(world.folder, 'stopped');
+    const settings = { ...world.settings, DATA_DIR, WEBHOOK_URL: receiver.url, START_BLOCK };
+    const service = await startServiceProcess(settings);
+    await post(service.url);
+    await post(service.url);
+    await eventually('one delivery of each token is under way', () => answers.length === 2);
+    const code = service.end('SIGTERM');
+    await eventually('it is stopping', () => service.output().includes('"stopping"'));
+    answers[0]?.();
+    expect(await code).to.equal(0);
+    expect(service.output()).to.contain('"stopped"');
+
+    isSlow = false;
+    const again = await startServiceProcess(settings);
+    await eventually('the rest', () => receiver.deliveries.length === 11);
+    await again.end('SIGTERM');
+    await receiver.close();
+    const attempts = new Map<string, number>();
+    for (const { event } of receiver.deliveries) attempts.set(event.id, (attempts.get(event.id) ?? 0) + 1);
+    // The one that hung was sent twice, the one that was answered once.
+    expect([...attempts.values()].sort()).to.deep.equal([...Array<number>(9).fill(1), 2]);
   });
 
   it('wait, stored, while no webhook is configured, and happen once there is one', async () => {
