@@ -23,15 +23,21 @@ const OWN_HEADERS = [
   'x-service-signature',
 ];
 
-const headerName = z
-  .string()
-  .regex(/^[!#$%&'*+.^_`|~0-9a-z-]+$/i, 'is not a header name')
-  .refine((name) => !OWN_HEADERS.includes(name.toLowerCase()), 'is set by the service itself');
-const headerValue = z.string().regex(/^[\t\x20-\x7e]*$/, 'is not a header value: printable ASCII only');
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
+
+const headersSchema = z
+  .record(z.string(), z.string().regex(/^[\t\x20-\x7e]*$/, 'is not a header value: printable ASCII only'))
+  .superRefine((headers, context) => {
+    for (const name of Object.keys(headers)) {
+      const isOwn = OWN_HEADERS.includes(name.toLowerCase());
+      const message = isOwn ? 'is set by the service itself' : 'is not a header name';
+      if (isOwn || !HEADER_NAME.test(name)) context.addIssue({ code: 'custom', path: [name], message });
+    }
+  });
 
 const webhookSchema = z.strictObject({
   url: z.url({ protocol: /^https?$/ }).optional(),
-  headers: z.record(headerName, headerValue).optional(),
+  headers: headersSchema.optional(),
   timeoutMs: milliseconds.optional(),
   maxConcurrentDeliveries: z.number().int().min(1).max(1_000).optional(),
   retry: z

@@ -1,0 +1,106 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { loadConfig, type Config } from '../../service/config';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+const ADDRESS = `0x${'5b'.repeat(20)}`;
+const OTHER = `0x${'6c'.repeat(20)}`;
+
+describe('followed registries', () => {
+  const folder = temporaryFolder();
+  const SERVICE_CONFIG = join(folder.path, 'service.config.json');
+  const SIGNING_PRIVATE_KEY = Buffer.alloc(32, 7).toString('base64');
+
+  after(() => folder.remove());
+
+  const load = (file: object, settings: Record<string, string> = {}): Config => {
+    writeFileSync(SERVICE_CONFIG, JSON.stringify(file));
+    const ENV_FILE = join(folder.path, 'none.env');
+    return loadConfig({ ENV_FILE, SERVICE_CONFIG, SIGNING_PRIVATE_KEY, NET: '31337', ...settings });
+  };
+  const problemOf = (file: object, settings?: Record<string, string>): string => {
+    try {
+      load(file, settings);
+    } catch (error) {
+      return (error as Error).message;
+    }
+    throw new Error('it was accepted');
+  };
+
+  it('are the one of TOKEN_REGISTRY_ADDRESS and NET when none are listed', () => {
+    const settings = { TOKEN_REGISTRY_ADDRESS: ADDRESS, CONFIRMATIONS: '3', START_BLOCK: '9' };
+    const [registry, ...others] = load({}, settings).registries;
+    expect(others).to.deep.equal([]);
+    expect(registry).to.include({ confirmations: 3, startBlock: 9, rpcUrl: 'http://127.0.0.1:8545' });
+    expect(registry?.address.toLowerCase()).to.equal(ADDRESS);
+  });
+
+  it('include the one that documents are issued in besides those listed, once', () => {
+    const entry = { network: 'localhost', address: ADDRESS, startBlock: 4 };
+    const TOKEN_REGISTRY_ADDRESS = ADDRESS;
+    expect(load({ registries: [entry] }, { TOKEN_REGISTRY_ADDRESS }).registries).to.have.length(1);
+    const both = load({ registries: [{ ...entry, address: OTHER }] }, { TOKEN_REGISTRY_ADDRESS }).registries;
+    expect(both.map(({ startBlock }) => startBlock)).to.deep.equal([4, undefined]);
+  });
+
+  it('take RPC_URL and CONFIRMATIONS on the network of NET only', () => {
+    const registries = [
+      { network: 'localhost', address: ADDRESS },
+      { network: 1337, address: ADDRESS },
+      { network: 'local', address: OTHER, rpcUrl: 'ws://node.example/', confirmations: 5 },
+    ];
+    const settings = { RPC_URL: 'http://127.0.0.1:1/', CONFIRMATIONS: '2' };
+    const followed = load({ registries }, settings).registries;
+    expect(followed.map(({ rpcUrl, confirmations }) => [rpcUrl, confirmations])).to.deep.equal([
+      ['http://127.0.0.1:1/', 2],
+      ['http://127.0.0.1:8545', 0],
+      ['ws://node.example/', 5],
+    ]);
+  });
+
+  it('have the common webhook, each setting replaced by their own', () => {
+    const webhook = { url: 'https://a.example/', headers: { 'X-A': '1' }, retry: { maxDelayMs: 5 } };
+    const own = { headers: { 'X-B': '2' }, maxConcurrentDeliveries: 3, retry: { initialDelayMs: 4 } };
+    const registries = [{ network: 'localhost', address: ADDRESS, webhook: own }];
+    const [registry] = load({ webhook, registries }).registries;
+    expect(registry?.webhook).to.deep.include({
+      url: 'https://a.example/',
+      headers: { 'X-A': '1', 'X-B': '2' },
+      timeoutMs: 15_000,
+      maxConcurrentDeliveries: 3,
+      retry: { initialDelayMs: 4, maxDelayMs: 5, giveUpAfterMs: 259_200_000 },
+    });
+  });
+
+  it('are refused with the place of what is wrong', () => {
+    const entry = { network: 'localhost', address: ADDRESS };
+    expect(problemOf({ registries: [entry, { ...entry, network: '31337' }] })).to.match(
+      /registries\.1 is the same registry as registries\.0/,
+    );
+    expect(problemOf({ registries: [{ ...entry, network: 'mars' }] })).to.match(
+      /registries\.0\.network: is not a known network: use one of .*amoy/,
+    );
+    expect(problemOf({ registries: [{ ...entry, address: '0x12' }] })).to.match(
+      /registries\.0\.address: is not an address/,
+    );
+    expect(problemOf({ registries: [{ ...entry, startblock: 1 }] })).to.match(/startblock/);
+    expect(problemOf({ registries: [{ network: 'amoy', address: ADDRESS }] })).to.match(/PROVIDER_API_KEY/);
+    expect(problemOf({ webhook: { headers: { 'Content-Type': 'x' } } })).to.match(
+      /webhook\.headers\.Content-Type: .*set by the service itself/,
+    );
+    expect(problemOf({ webhook: { headers: { 'X-A': 'a\nb' } } })).to.match(/not a header value/);
+    expect(problemOf({}, { DATABASE_URL: 'mysql://x/y' })).to.match(/^DATABASE_URL is not a URL/);
+    expect(problemOf({}, { FINALITY_DEPTH: '0' })).to.match(/^FINALITY_DEPTH "0" is not a whole number/);
+  });
+
+  it('keep keys in URLs and headers, and the password of the database, from being printed', () => {
+    const key = '0123456789abcdef0123';
+    const webhook = { headers: { Authorization: 'Bearer of-good-news' } };
+    const registries = [{ network: 'localhost', address: ADDRESS, rpcUrl: `https://n.example/v3/${key}` }];
+    const DATABASE_URL = 'postgres://postgres:pass-of-the-database@db.example/state';
+    const { secrets } = load({ webhook, registries }, { DATABASE_URL });
+    expect(secrets).to.include.members([key, 'Bearer of-good-news', 'pass-of-the-database']);
+    expect(secrets).not.to.include('postgres');
+  });
+});
