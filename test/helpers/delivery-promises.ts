@@ -21,8 +21,17 @@ export function expectPromisesKept(
     expect(delivery.body.equals(first.body), `bytes of ${delivery.event.id}`).to.equal(true);
   }
   const events = inChainOrder([...firsts.values()].map(({ event }) => event));
-  // Places first: a list of what is missing says more than the difference of a thousand events.
-  expect(events.map(placeOf)).to.have.members(expected.map(placeOf));
+  // First what is missing: that says more than the difference of a thousand events.
+  const [delivered, due] = [new Set(events.map(placeOf)), new Set(expected.map(placeOf))];
+  expect(
+    [...due].filter((place) => !delivered.has(place)),
+    'missing',
+  ).to.deep.equal([]);
+  expect(
+    [...delivered].filter((place) => !due.has(place)),
+    'not of the chain',
+  ).to.deep.equal([]);
+  expect(events).to.have.length(expected.length);
   for (const [index, event] of events.entries()) expect(withoutId(event)).to.deep.equal(expected[index]);
 
   for (const ofOne of bySubject(deliveries).values()) {

@@ -16,12 +16,15 @@ export interface RpcProxy {
   url: string;
   /** Methods called, in order. */
   calls: string[];
+  /** How many calls wait for their answers. */
+  waiting(): number;
   close(): Promise<void>;
 }
 
 /** Starts a proxy; `decide` is asked for each call. */
 export async function startRpcProxy(nodeUrl: string, decide: (method: string) => Fault): Promise<RpcProxy> {
   const calls: string[] = [];
+  let waiting = 0;
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -29,6 +32,8 @@ export async function startRpcProxy(nodeUrl: string, decide: (method: string) =>
       const body = Buffer.concat(chunks).toString();
       const { method } = JSON.parse(body) as { method: string };
       calls.push(method);
+      waiting++;
+      response.on('close', () => waiting--);
       const fault = decide(method);
       if (fault === 'drop request') {
         request.socket.destroy();
@@ -46,6 +51,7 @@ export async function startRpcProxy(nodeUrl: string, decide: (method: string) =>
   return {
     url,
     calls,
+    waiting: () => waiting,
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

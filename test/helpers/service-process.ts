@@ -16,20 +16,33 @@ export interface ServiceProcess {
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
+/** A service that was started and may still be starting. */
+export interface LaunchedService extends Omit<ServiceProcess, 'url'> {
+  /** Resolves with the address when it listens; rejects with what it printed when it ends instead. */
+  listening(): Promise<string>;
+}
+
 /** Starts the service; rejects with what it printed when it ends instead of listening. */
 export async function startServiceProcess(settings: Record<string, string>): Promise<ServiceProcess> {
+  const launched = launchServiceProcess(settings);
+  const url = await launched.listening().catch(async (error: unknown) => {
+    await launched.end('SIGKILL');
+    throw error;
+  });
+  return { ...launched, url };
+}
+
+/** Starts the service and does not wait for it. */
+export function launchServiceProcess(settings: Record<string, string>): LaunchedService {
   const { child, output, ended } = spawnService(settings);
   const disown = own(`service process ${child.pid}`);
   void ended.then(disown);
-  const url = await eventually('the service listens', () => {
-    if (child.exitCode !== null) throw new Error(output());
-    return /"url":"(http[^"]+)".*"msg":"listening"/.exec(output())?.[1];
-  }).catch((error: unknown) => {
-    child.kill('SIGKILL');
-    throw error;
-  });
   return {
-    url,
+    listening: () =>
+      eventually('the service listens', () => {
+        if (child.exitCode !== null) throw new Error(output());
+        return /"url":"(http[^"]+)".*"msg":"listening"/.exec(output())?.[1];
+      }),
     pid: child.pid ?? -1,
     output,
     async end(signal) {

@@ -1,0 +1,171 @@
+import { randomInt } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { expectedEvents } from '../helpers/chain-witness';
+import { expectPromisesKept } from '../helpers/delivery-promises';
+import { mintDirectly, transferHolder } from '../helpers/direct-mint';
+import { eventually } from '../helpers/eventually';
+import { postgresDatabase } from '../helpers/postgres';
+import {
+  accept,
+  startRecordingReceiver,
+  type Answer,
+  type Delivery,
+  type RecordingReceiver,
+} from '../helpers/recording-receiver';
+import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
+import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
+import { launchServiceProcess, startServiceProcess, type LaunchedService } from '../helpers/service-process';
+import { createWorld, type World } from '../helpers/world';
+
+const KILLS = 20;
+/** About as long as a service takes to start. */
+const START_MS = 800;
+/** Two queries, each asked twice. */
+const CALLS_OF_A_READING = 4;
+const LONGEST_ANSWER_MS = 20;
+const TIMEOUT_MS = 500;
+/** On PostgreSQL, what a killed process had claimed falls due again when its lease ends: after two timeouts and half a minute. */
+const LEASE_MS = 2 * TIMEOUT_MS + 30_000;
+
+type Randoms = [SeededRandom, SeededRandom, SeededRandom];
+
+describe('a service that is killed again and again', () => {
+  let world: World;
+
+  before(async () => {
+    world = await createWorld();
+    const webhook = { timeoutMs: TIMEOUT_MS, retry: { initialDelayMs: 50, maxDelayMs: 200 } };
+    writeFileSync(world.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook }));
+  });
+
+  after(() => world?.stop());
+
+  for (const engine of ['SQLite', 'PostgreSQL'] as const) {
+    const seed = randomInt(2 ** 32);
+    it(`delivers every event and in order, with its state in ${engine} (seed ${seed})`, async function () {
+      this.timeout(120_000);
+      const database = engine === 'PostgreSQL' ? await postgresDatabase() : undefined;
+      if (engine === 'PostgreSQL' && database === undefined) return this.skip();
+      try {
+        const state = database ? { DATABASE_URL: database.url } : { DATA_DIR: join(world.folder, engine) };
+        const fromBlock = (await world.client.getBlockNumber()) + 1;
+        const settings = { ...world.settings, ...state, START_BLOCK: String(fromBlock) };
+        const deliveries = await deliveredInSpiteOfKills(seed, settings, fromBlock);
+        expectPromisesKept(deliveries, await expectedEvents(world.client, world.registryAddress, fromBlock));
+        // Otherwise no process was killed between the arrival of a delivery and its settlement.
+        expect(deliveries.some(({ attempt }) => attempt > 1)).to.equal(true);
+      } finally {
+        await database?.drop();
+      }
+    });
+  }
+
+  async function deliveredInSpiteOfKills(
+    seed: number,
+    settings: Record<string, string>,
+    fromBlock: number,
+  ): Promise<readonly Delivery[]> {
+    // Each of the three draws as often as it likes: what the others draw stays the same.
+    const [moments, pauses, operations] = [0, 1, 2].map((n) => seededRandom(seed + n)) as Randoms;
+    const answer: Answer = async (delivery, response) => {
+      await sleep(pauses.below(LONGEST_ANSWER_MS));
+      await accept(delivery, response);
+    };
+    const receiver = await startRecordingReceiver(world.publicKeyFile, answer);
+    const node = await startRpcProxy(world.node.url, () => 'none');
+    const withBoth = { ...settings, RPC_URL: node.url, WEBHOOK_URL: receiver.url };
+    const burst = startBurst(operations);
+    try {
+      for (let kill = 1; kill <= KILLS; kill++) {
+        const service = launchServiceProcess(withBoth);
+        await momentToKill(moments, service, node, receiver);
+        expect(await service.end('SIGKILL'), service.output()).to.equal(null);
+        receiver.answerWith(answer);
+      }
+      await burst.stop();
+      await deliverTheRest(withBoth, receiver, fromBlock);
+    } finally {
+      await burst.stop();
+      await receiver.close();
+      await node.close();
+    }
+    return receiver.deliveries;
+  }
+
+  async function deliverTheRest(
+    settings: Record<string, string>,
+    receiver: RecordingReceiver,
+    fromBlock: number,
+  ): Promise<void> {
+    const service = await startServiceProcess(settings);
+    const { length } = await expectedEvents(world.client, world.registryAddress, fromBlock);
+    const received = (): number => new Set(receiver.deliveries.map(({ event }) => event.id)).size;
+    // What is missing then is said by the comparison.
+    await eventually('all', () => received() >= length, { withinMs: LEASE_MS + 15_000 }).catch(
+      () => undefined,
+    );
+    expect(await service.end('SIGTERM'), service.output()).to.equal(0);
+  }
+
+  /** Mints and transfers, one after the other, until it is stopped: chain events go on while services come and go. */
+  function startBurst(random: SeededRandom): { stop(): Promise<void> } {
+    let isOver = false;
+    async function run(): Promise<void> {
+      const [owner, other] = [await world.account(1), await world.account(2)];
+      while (!isOver) {
+        const token = await mintDirectly(world, owner);
+        for (let transfer = random.below(4); transfer > 0; transfer -= 2) {
+          await transferHolder(world, token, { from: owner, to: other });
+          await transferHolder(world, token, { from: other, to: owner });
+        }
+        await sleep(random.below(150));
+      }
+    }
+    const finished = run();
+    return {
+      async stop() {
+        isOver = true;
+        await finished;
+      },
+    };
+  }
+});
+
+/** Waits for a moment: at any time while the service starts or after it, while it reads the chain, or while it delivers. */
+async function momentToKill(
+  random: SeededRandom,
+  service: LaunchedService,
+  node: RpcProxy,
+  receiver: RecordingReceiver,
+): Promise<void> {
+  const moment = random.fraction();
+  if (moment < 0.2) return sleep(random.below(2 * START_MS));
+  if (moment < 0.6) return reading(random, node);
+  await service.listening();
+  return delivering(random, receiver);
+}
+
+/** When all that can be asked of a range of blocks is known: just before what is in it is stored, meanwhile, or after it. */
+async function reading(random: SeededRandom, node: RpcProxy): Promise<void> {
+  const readings = (): number => node.calls.filter((method) => method === 'eth_getLogs').length;
+  const awaited = readings() + CALLS_OF_A_READING * (1 + random.below(3));
+  const isRead = (): boolean => readings() >= awaited && node.waiting() === 0;
+  await eventually('the chain is read', isRead, { everyMs: 1 });
+  await sleep(random.below(30));
+}
+
+/** At the arrival of a delivery: before the service knows that it delivered, or while it writes that down. */
+async function delivering(random: SeededRandom, receiver: RecordingReceiver): Promise<void> {
+  let awaited = 1 + random.below(40);
+  const isAnswered = random.chance(0.5);
+  await new Promise<void>((resolve) => {
+    receiver.answerWith(async (delivery, response) => {
+      awaited--;
+      if (awaited > 0 || (awaited === 0 && isAnswered)) await accept(delivery, response);
+      if (awaited === 0) resolve();
+    });
+  });
+}
