@@ -30,7 +30,7 @@ describe('several services on one PostgreSQL database, and when it fails', () =>
   after(() => world?.stop());
 
   beforeEach(async () => {
-    database = (await postgresDatabase()) as PostgresDatabase;
+    database = (await postgresDatabase());
     const url = new URL(database.url);
     proxy = await startTcpProxy(Number(url.port));
     receiver = await startRecordingReceiver(world.publicKeyFile);
