@@ -1,5 +1,5 @@
-import type { Kysely } from 'kysely';
-import type { Schema } from '../database/schema';
+import type { Kysely, Selectable } from 'kysely';
+import type { FeedsTable, Schema } from '../database/schema';
 
 /** A block that was read. */
 export interface KeptBlock {
@@ -37,17 +37,29 @@ export async function openFeed(db: Kysely<Schema>, feed: string, startBlock: num
     )
     .returningAll()
     .executeTakeFirstOrThrow();
-  const kept = await db
+  const kept = await keptBlocks(db, feed);
+  if (kept.length === 0) kept.push(await keepFirst(db, row));
+  return { feed, epoch: row.epoch, cursor: { nextBlock: row.next_block, kept } };
+}
+
+async function keptBlocks(db: Kysely<Schema>, feed: string): Promise<KeptBlock[]> {
+  const rows = await db
     .selectFrom('blocks')
     .select(['number', 'hash'])
     .where('feed', '=', feed)
     .orderBy('number')
     .execute();
-  const blocks = kept.map(({ number, hash }) => ({ number, hash: hash ?? undefined }));
-  // A feed that has kept nothing yet knows the block that it read last, if it has read any.
-  if (blocks.length === 0)
-    blocks.push({ number: row.next_block - 1, hash: row.last_block_hash ?? undefined });
-  return { feed, epoch: row.epoch, cursor: { nextBlock: row.next_block, kept: blocks } };
+  return rows.map(({ number, hash }) => ({ number, hash: hash ?? undefined }));
+}
+
+/** A feed that has kept nothing yet knows the block that it read last, if it has read any; else where it began. */
+async function keepFirst(
+  db: Kysely<Schema>,
+  { feed, next_block, last_block_hash: hash }: Selectable<FeedsTable>,
+): Promise<KeptBlock> {
+  const number = next_block - 1;
+  await db.insertInto('blocks').values({ feed, number, hash }).execute();
+  return { number, hash: hash ?? undefined };
 }
 
 /** What was read is still on the chain: deliveries may go on. */

@@ -2,12 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Clock } from '../clock';
 import type { Database } from '../database/database';
+import { codeOf } from '../errors';
 import type { Logger } from '../logger';
 import type { RegistryIdentity } from '../outbox/cloud-event';
 import { holdFeed, openFeed, releaseFeed, type KeptBlock, type OpenFeed } from '../outbox/feed-cursor';
 import { recordRange } from '../outbox/record-range';
 import { rewindFeed, type Rewound } from '../outbox/rewind-feed';
-import { createBlockAlarm } from './block-alarm';
+import { createBlockAlarm, type BlockAlarm } from './block-alarm';
 import type { FeedStatus } from './feed-status';
 import { findRegistry, type RegistryOnChain } from './registry-contracts';
 import { watch, type BlockRange, type Sighting } from './watch';
@@ -56,9 +57,32 @@ export async function readFeed(
   if (leadership === undefined) return 'standby';
   const signal = AbortSignal.any([stop, leadership.lost]);
   const alarm = createBlockAlarm(options.client, options.pollIntervalMs);
+  const { db } = options.database;
   try {
-    const open = await openFeed(options.database.db, feed, options.startBlock ?? registry.genesisBlock);
-    const { cursor } = open;
+    const open = await openFeed(db, feed, options.startBlock ?? registry.genesisBlock);
+    await follow(options, status, { open, registry, alarm, signal, onRead });
+    return 'ended';
+  } finally {
+    alarm.stop();
+    await leadership.release();
+  }
+}
+
+interface Following {
+  open: OpenFeed;
+  registry: RegistryOnChain;
+  alarm: BlockAlarm;
+  signal: AbortSignal;
+  onRead: () => void;
+}
+
+async function follow(
+  options: FeedReading,
+  status: FeedStatus,
+  { open, registry, alarm, signal, onRead }: Following,
+): Promise<void> {
+  const { cursor } = open;
+  try {
     const { client, confirmations, finalityDepth } = options;
     const { contracts, chainGenesisHash: genesisHash } = registry;
     const sightings = watch({
@@ -80,10 +104,10 @@ export async function readFeed(
       status.nextBlock ??= cursor.nextBlock;
       onRead();
     }
-    return 'ended';
-  } finally {
-    alarm.stop();
-    await leadership.release();
+  } catch (error) {
+    // Nobody knows which of the events that wait are still on the chain.
+    if (codeOf(error) === 'CHAIN_REORGANISED') await holdFeed(options.database.db, open);
+    throw error;
   }
 }
 

@@ -61,22 +61,29 @@ const MANY_EVENTS = 2_000;
  *   another chain; whatever the node answers otherwise: start again from the last cursor that was stored.
  */
 export async function* watch(options: WatchOptions): AsyncGenerator<Sighting, void, undefined> {
+  const { client, finalityDepth, signal } = options;
   const span = createBlockSpan(MOST_BLOCKS);
-  let { nextBlock, kept } = options.cursor;
-  while (!options.signal.aborted) {
-    const sighting = await look(options, { nextBlock, kept }, span);
+  // First of all whether what was read before is still there: it may be long ago, and reading on may fail for other reasons.
+  const first = await compare(options, options.cursor, await headNumberOf(client));
+  let cursor = cursorAfter(first, options.cursor, finalityDepth);
+  yield first;
+  while (!signal.aborted) {
+    const sighting = await look(options, cursor, span);
     if (sighting === undefined) continue;
-    if (sighting.kind === 'range') {
-      nextBlock = sighting.toBlock + 1;
-      kept = keepRead(kept, sighting.blocks, options.finalityDepth);
-    }
-    if (sighting.kind === 'reorganised') {
-      nextBlock = sighting.ancestor.number + 1;
-      kept = kept.filter(({ number }) => number <= sighting.ancestor.number);
-    }
+    cursor = cursorAfter(sighting, cursor, finalityDepth);
     yield sighting;
-    if (sighting.kind === 'unchanged') await options.alarm.wait(options.signal);
+    if (sighting.kind === 'unchanged') await options.alarm.wait(signal);
   }
+}
+
+function cursorAfter(sighting: Sighting, cursor: FeedCursor, finalityDepth: number): FeedCursor {
+  if (sighting.kind === 'unchanged') return cursor;
+  if (sighting.kind === 'range') {
+    const kept = keepRead(cursor.kept, sighting.blocks, finalityDepth);
+    return { nextBlock: sighting.toBlock + 1, kept };
+  }
+  const { number: ancestor } = sighting.ancestor;
+  return { nextBlock: ancestor + 1, kept: cursor.kept.filter(({ number }) => number <= ancestor) };
 }
 
 /** Undefined: the provider refused the range, and a shorter one is to be asked for. */
@@ -89,13 +96,7 @@ async function look(
   const { nextBlock, kept } = cursor;
   const headBlock = await headNumberOf(client);
   const toBlock = Math.min(headBlock - confirmations, nextBlock + span.blocks() - 1);
-  if (toBlock < nextBlock) {
-    const isUnchanged = await isKeptBlockOnChain(
-      options,
-      newestUpTo(kept, Math.min(headBlock, nextBlock - 1)),
-    );
-    return isUnchanged ? { kind: 'unchanged', headBlock } : reorganised(options, kept, headBlock);
-  }
+  if (toBlock < nextBlock) return compare(options, cursor, headBlock);
   const first = await existingBlock(client, nextBlock);
   const lastRead = kept.at(-1);
   if (lastRead?.hash !== undefined && first.parentHash !== lastRead.hash) {
@@ -122,6 +123,17 @@ async function look(
     if (isThrottled(error)) await options.alarm.wait(options.signal);
     return undefined;
   }
+}
+
+/** Whether what was read is still on the chain. */
+async function compare(
+  options: WatchOptions,
+  { nextBlock, kept }: FeedCursor,
+  headBlock: number,
+): Promise<Sighting> {
+  const newest = newestUpTo(kept, Math.min(headBlock, nextBlock - 1));
+  if (await isKeptBlockOnChain(options, newest)) return { kind: 'unchanged', headBlock };
+  return reorganised(options, kept, headBlock);
 }
 
 /** A node that lags may not have the block: then nothing is known, and nothing has changed. */

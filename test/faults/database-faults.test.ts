@@ -30,8 +30,8 @@ describe('several services on one PostgreSQL database, and when it fails', () =>
   after(() => world?.stop());
 
   beforeEach(async () => {
-    database = (await postgresDatabase());
-    const url = new URL(database.url);
+    database = await postgresDatabase();
+    const url = new URL(database?.url ?? '');
     proxy = await startTcpProxy(Number(url.port));
     receiver = await startRecordingReceiver(world.publicKeyFile);
     url.port = String(proxy.port);
