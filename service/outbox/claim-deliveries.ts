@@ -5,7 +5,6 @@ import type { Schema } from '../database/schema';
 /** An event that this process alone may deliver until its lease ends. */
 export interface ClaimedDelivery {
   stream: string;
-  position: number;
   lease: string;
   /** When it falls due again unless it is settled, in epoch milliseconds. */
   leasedUntil: number;
@@ -70,19 +69,9 @@ export async function claimDeliveries(
     .returning('stream')
     .execute();
   if (claimed.length === 0) return [];
-  const rows = await db
-    .selectFrom('streams')
-    .innerJoin('deliveries', (join) =>
-      join
-        .onRef('deliveries.stream', '=', 'streams.stream')
-        .onRef('deliveries.position', '=', 'streams.head'),
-    )
-    .innerJoin('events', (join) =>
-      join.onRef('events.feed', '=', 'deliveries.feed').onRef('events.event_id', '=', 'deliveries.event_id'),
-    )
+  const rows = await selectHeads(db)
     .select([
       'streams.stream',
-      'deliveries.position',
       'streams.attempts as attempt',
       'streams.first_attempted_at as firstAttemptedAt',
       'events.event_id as eventId',
@@ -104,6 +93,20 @@ export async function claimDeliveries(
     lease,
     leasedUntil: now + leaseMs,
   }));
+}
+
+/** The event at the head of each stream in which something waits. What is selected of it, and of which streams, is the caller's. */
+export function selectHeads(db: Kysely<Schema>) {
+  return db
+    .selectFrom('streams')
+    .innerJoin('deliveries', (join) =>
+      join
+        .onRef('deliveries.stream', '=', 'streams.stream')
+        .onRef('deliveries.position', '=', 'streams.head'),
+    )
+    .innerJoin('events', (join) =>
+      join.onRef('events.feed', '=', 'deliveries.feed').onRef('events.event_id', '=', 'deliveries.event_id'),
+    );
 }
 
 /** When the next stream of a feed falls due, or undefined if nothing waits. */

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
+import { selectHeads } from './claim-deliveries';
 import { registryOfFeed } from './find-feeds';
 
 /** An event that was given up. Times in epoch milliseconds. */
@@ -117,16 +118,7 @@ export async function listWaiting(
   limit: number,
 ): Promise<WaitingDelivery[]> {
   if (feeds.length === 0) return [];
-  const rows = await db
-    .selectFrom('streams')
-    .innerJoin('deliveries', (join) =>
-      join
-        .onRef('deliveries.stream', '=', 'streams.stream')
-        .onRef('deliveries.position', '=', 'streams.head'),
-    )
-    .innerJoin('events', (join) =>
-      join.onRef('events.feed', '=', 'deliveries.feed').onRef('events.event_id', '=', 'deliveries.event_id'),
-    )
+  const rows = await selectHeads(db)
     .select((eb) => [
       'events.feed',
       'events.event_id as eventId',

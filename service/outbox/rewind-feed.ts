@@ -1,6 +1,6 @@
-import type { Transaction } from 'kysely';
+import type { Selectable, Transaction } from 'kysely';
 import type { Database } from '../database/database';
-import type { Schema } from '../database/schema';
+import type { EventsTable, Schema } from '../database/schema';
 import type { KeptBlock, OpenFeed } from './feed-cursor';
 import { keepBlocks, moveCursor } from './move-cursor';
 import { affectedStreams, lockStreams, removeFromStream } from './withdraw-deliveries';
@@ -26,15 +26,10 @@ export interface Rewound {
 /** Values of one statement: both engines limit its parameters. */
 const BATCH = 1_000;
 
-interface OrphanedRow {
-  event_id: string;
-  type: string;
-  token_id: string;
-  block_number: number;
-  block_hash: string;
-  transaction_hash: string;
-  body: string;
-}
+type OrphanedRow = Pick<
+  Selectable<EventsTable>,
+  'event_id' | 'type' | 'token_id' | 'block_number' | 'block_hash' | 'transaction_hash' | 'body'
+>;
 
 /**
  * Takes a feed back to a block that is still on the chain, in one transaction: undelivered events of later blocks are withdrawn,
