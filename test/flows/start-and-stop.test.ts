@@ -54,6 +54,19 @@ describe('starting and stopping the service', () => {
     expect(output).not.to.match(/^ {4}at /m);
   });
 
+  it('says that the database cannot be used and does not start, without its password', async () => {
+    const DATABASE_URL = `postgres://carrier:secret-of-the-database@127.0.0.1:${await freePort(0)}/state`;
+    const { code, output } = await failToStart({ ...world.settings, DATABASE_URL });
+    expect(code).to.equal(1);
+    expect(output).to.match(
+      /^The database at postgres:\/\/127\.0\.0\.1:\d+\/… cannot be used: .*ECONNREFUSED/m,
+    );
+    expect(output)
+      .to.match(/correct DATABASE_URL/)
+      .and.not.contain('secret-of-the-database');
+    expect(output).not.to.match(/^ {4}at /m);
+  });
+
   it('says that the contract at TOKEN_REGISTRY_ADDRESS is no registry, and stays up', async () => {
     const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
     const TOKEN_REGISTRY_ADDRESS = await registry.titleEscrowFactory();
