@@ -1,13 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { expectedEvents } from '../helpers/chain-witness';
 import { expectPromisesKept } from '../helpers/delivery-promises';
 import { mintDirectly, transferHolder } from '../helpers/direct-mint';
+import { ENGINES, newState } from '../helpers/engines';
 import { eventually } from '../helpers/eventually';
-import { postgresDatabase } from '../helpers/postgres';
 import {
   accept,
   startRecordingReceiver,
@@ -27,8 +26,8 @@ const START_MS = 800;
 const CALLS_OF_A_READING = 4;
 const LONGEST_ANSWER_MS = 20;
 const TIMEOUT_MS = 500;
-/** On PostgreSQL, what a killed process had claimed falls due again when its lease ends: after two timeouts and half a minute. */
-const LEASE_MS = 2 * TIMEOUT_MS + 30_000;
+/** On PostgreSQL, what a killed process had claimed falls due again when its lease ends: after two timeouts and ten seconds. */
+const LEASE_MS = 2 * TIMEOUT_MS + 10_000;
 
 type Randoms = [SeededRandom, SeededRandom, SeededRandom];
 
@@ -43,22 +42,21 @@ describe('a service that is killed again and again', () => {
 
   after(() => world?.stop());
 
-  for (const engine of ['SQLite', 'PostgreSQL'] as const) {
+  for (const engine of ENGINES) {
     const seed = randomInt(2 ** 32);
     it(`delivers every event and in order, with its state in ${engine} (seed ${seed})`, async function () {
       this.timeout(120_000);
-      const database = engine === 'PostgreSQL' ? await postgresDatabase() : undefined;
-      if (engine === 'PostgreSQL' && database === undefined) return this.skip();
+      const state = await newState(engine);
+      if (state === undefined) return this.skip();
       try {
-        const state = database ? { DATABASE_URL: database.url } : { DATA_DIR: join(world.folder, engine) };
         const fromBlock = (await world.client.getBlockNumber()) + 1;
-        const settings = { ...world.settings, ...state, START_BLOCK: String(fromBlock) };
+        const settings = { ...world.settings, ...state.settings, START_BLOCK: String(fromBlock) };
         const deliveries = await deliveredInSpiteOfKills(seed, settings, fromBlock);
         expectPromisesKept(deliveries, await expectedEvents(world.client, world.registryAddress, fromBlock));
         // Otherwise no process was killed between the arrival of a delivery and its settlement.
         expect(deliveries.some(({ attempt }) => attempt > 1)).to.equal(true);
       } finally {
-        await database?.drop();
+        await state.remove();
       }
     });
   }
