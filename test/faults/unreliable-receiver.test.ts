@@ -1,0 +1,106 @@
+import { randomInt } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { expectedEvents } from '../helpers/chain-witness';
+import { expectPromisesKept } from '../helpers/delivery-promises';
+import { mintDirectly, transferHolder } from '../helpers/direct-mint';
+import { eventually } from '../helpers/eventually';
+import { startRecordingReceiver, type Answer } from '../helpers/recording-receiver';
+import { startService } from '../helpers/running-service';
+import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
+import { createWorld, type World } from '../helpers/world';
+
+/** A run that failed is repeated by adding its seed here. The last one is another every time. */
+const SEEDS = [1, randomInt(2 ** 32)];
+const TOKENS = 40;
+const CONCURRENCY = 8;
+const LONGEST_ANSWER_MS = 20;
+const TIMEOUT_MS = 1_000;
+
+/** What a receiver noticed. */
+interface Notes {
+  /** Ids of the events that were taken. */
+  taken: string[];
+  /** Events that came while an earlier one of their token had not been taken. */
+  overtaking: string[];
+  /** The most deliveries that waited for their answers at the same time. */
+  mostAtOnce: number;
+}
+
+describe('a receiver that fails every other time', () => {
+  let world: World;
+
+  before(async () => {
+    world = await createWorld();
+    const retry = { initialDelayMs: 20, maxDelayMs: 100 };
+    const webhook = { timeoutMs: TIMEOUT_MS, maxConcurrentDeliveries: CONCURRENCY, retry };
+    writeFileSync(world.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook }));
+  });
+
+  after(() => world?.stop());
+
+  for (const seed of SEEDS) {
+    it(`takes every event once, a token's one after the other, several tokens' at once (seed ${seed})`, async () => {
+      const fromBlock = (await world.client.getBlockNumber()) + 1;
+      const notes: Notes = { taken: [], overtaking: [], mostAtOnce: 0 };
+      const answer = failingAnswer(seededRandom(seed), notes);
+      const receiver = await startRecordingReceiver(world.publicKeyFile, answer);
+      const service = await startService({
+        ...world.settings,
+        DATA_DIR: join(world.folder, `from-${fromBlock}`),
+        WEBHOOK_URL: receiver.url,
+        START_BLOCK: String(fromBlock),
+      });
+      await mintAndMove();
+      const expected = await expectedEvents(world.client, world.registryAddress, fromBlock);
+      await eventually('all events are taken', () => notes.taken.length >= expected.length);
+      await service.stop();
+      await receiver.close();
+
+      expectPromisesKept(receiver.deliveries, expected);
+      expect(notes.overtaking).to.deep.equal([]);
+      expect(new Set(notes.taken).size).to.equal(notes.taken.length).and.to.equal(expected.length);
+      expect(notes.mostAtOnce).to.be.within(2, CONCURRENCY);
+      expect(receiver.deliveries.length).to.be.greaterThan(1.5 * expected.length);
+    });
+  }
+
+  async function mintAndMove(): Promise<void> {
+    const [from, to] = [await world.account(1), await world.account(2)];
+    for (let minted = 0; minted < TOKENS; minted++) {
+      const token = await mintDirectly(world, from);
+      await transferHolder(world, token, { from, to });
+      await transferHolder(world, token, { from: to, to: from });
+    }
+  }
+});
+
+/** Takes every other delivery, after a moment, and fails the others in one way or another. */
+function failingAnswer(random: SeededRandom, notes: Notes): Answer {
+  const current = new Map<string, string>();
+  const taken = new Set<string>();
+  let waiting = 0;
+  return async ({ event: { id, subject } }, response) => {
+    const before = current.get(subject) ?? id;
+    if (before !== id && !taken.has(before)) notes.overtaking.push(`${id} of token ${subject}`);
+    current.set(subject, id);
+    waiting++;
+    notes.mostAtOnce = Math.max(notes.mostAtOnce, waiting);
+    await sleep(random.below(LONGEST_ANSWER_MS));
+    waiting--;
+    if (random.chance(0.5)) return fail(random, response);
+    taken.add(id);
+    notes.taken.push(id);
+    response.writeHead(random.pick([200, 201, 202, 204, 299])).end();
+  };
+}
+
+/** An error, a redirect, a broken connection, or no answer at all. */
+function fail(random: SeededRandom, response: ServerResponse): void {
+  const kind = random.fraction();
+  if (kind < 0.7) response.writeHead(random.pick([302, 400, 404, 429, 500, 503])).end();
+  else if (kind < 0.95) response.destroy();
+}
