@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import type { Database } from '../service/database/database';
+import type { ClaimedDelivery } from '../service/outbox/claim-deliveries';
+import type { Settlement } from '../service/outbox/settle-deliveries';
+import { takeTurn } from '../service/outbox/take-turn';
+import { fillOutbox } from './fill-outbox';
+import { spread } from './spread';
+import { ENGINES, type WithDatabase } from './state';
+
+const BACKLOGS = [1_000, 10_000, 100_000];
+const EVENTS_PER_TOKEN = 5;
+/** What the service claims and settles at a time when it has much to do. */
+const BATCH = 16;
+const WARM_UP = 10;
+const TURNS = 40;
+
+/** An outbox of its own database in which so many events wait. */
+interface Outbox {
+  backlog: number;
+  database: Database;
+  feed: string;
+  claimed: ClaimedDelivery[];
+  /** Milliseconds of each turn. */
+  times: number[];
+}
+
+/** What it costs to settle a batch of deliveries and claim the next, by how many more wait. It should not grow. */
+export async function run(): Promise<void> {
+  for (const withDatabase of ENGINES) await compare(withDatabase, BACKLOGS, []);
+}
+
+/** Fills an outbox for each backlog; then they take turns, so that what else the machine does meets all of them. */
+async function compare(
+  withDatabase: WithDatabase,
+  [backlog, ...others]: readonly number[],
+  filled: readonly Outbox[],
+): Promise<void> {
+  if (backlog === undefined) return takeTurns(filled);
+  await withDatabase(async (database) => {
+    const feed = `bench:${backlog}`;
+    await fillOutbox(database, feed, {
+      tokens: backlog / EVENTS_PER_TOKEN,
+      eventsPerToken: EVENTS_PER_TOKEN,
+    });
+    await compare(withDatabase, others, [...filled, { backlog, database, feed, claimed: [], times: [] }]);
+  });
+}
+
+async function takeTurns(outboxes: readonly Outbox[]): Promise<void> {
+  for (let turn = 0; turn < WARM_UP + TURNS; turn++) {
+    for (const outbox of outboxes) await takeOne(outbox, turn >= WARM_UP);
+  }
+  for (const { backlog, database, times } of outboxes) {
+    console.log(
+      `${database.engine}, ${backlog} waiting: ${spread(times)} to settle ${BATCH} and claim ${BATCH}`,
+    );
+  }
+}
+
+async function takeOne(outbox: Outbox, isMeasured: boolean): Promise<void> {
+  const { database, feed } = outbox;
+  const settlements = outbox.claimed.map(delivered);
+  const claim = { feed, lease: randomUUID(), limit: BATCH, now: Date.now(), leaseMs: 60_000 };
+  const start = performance.now();
+  const { claimed, lost } = await takeTurn(database, { settlements, claim });
+  if (isMeasured) outbox.times.push(performance.now() - start);
+  if (claimed.length !== BATCH || lost.length > 0)
+    throw new Error(`${claimed.length} claimed, ${lost.length} lost`);
+  outbox.claimed = claimed;
+}
+
+function delivered(delivery: ClaimedDelivery): Settlement {
+  const attempt = { attemptedAt: Date.now(), milliseconds: 1, status: 200, error: undefined };
+  return { delivery, outcome: 'delivered', attempt };
+}

@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto';
+import type { Database } from '../service/database/database';
+import { openFeed, releaseFeed } from '../service/outbox/feed-cursor';
+import { recordRange } from '../service/outbox/record-range';
+import type { RegistryEvent } from '../service/outbox/registry-event';
+
+const REGISTRY = { chainKey: 'hardhat', chainId: 31337, registryAddress: `0x${'5b'.repeat(20)}` };
+/** Token ids are hashes: their length is that of real ones. */
+const FIRST_TOKEN = 2n ** 255n;
+const EVENTS_OF_A_RANGE = 1_000;
+
+/** How much to put into an outbox. */
+export interface Filling {
+  tokens: number;
+  eventsPerToken: number;
+  /** The registry that the events are of; without it, some registry. */
+  registryAddress?: string;
+}
+
+/** Records made-up events of a feed as the watcher does, in ranges of blocks; they are due at once. */
+export async function fillOutbox(database: Database, feed: string, filling: Filling): Promise<void> {
+  const registry = { ...REGISTRY, registryAddress: filling.registryAddress ?? REGISTRY.registryAddress };
+  const open = await openFeed(database.db, feed, 1);
+  const { nextBlock } = open.cursor;
+  const total = filling.tokens * filling.eventsPerToken;
+  // As on a chain: the same tokens come again later, not one after the other.
+  const run = randomBytes(8).toString('hex');
+  for (let first = 0; first < total; first += EVENTS_OF_A_RANGE) {
+    const count = Math.min(EVENTS_OF_A_RANGE, total - first);
+    const events = Array.from({ length: count }, (_, index) =>
+      transferOf(BigInt((first + index) % filling.tokens), first + index, run, nextBlock - 1),
+    );
+    const range = { events, blocks: [], oldestKept: 0, nextBlock };
+    await recordRange(database, open, registry, range, Date.now());
+  }
+  await releaseFeed(database.db, open);
+}
+
+function transferOf(tokenId: bigint, number: number, run: string, blockNumber: number): RegistryEvent {
+  return {
+    type: 'holder_transfer',
+    tokenId: FIRST_TOKEN + tokenId,
+    payload: { fromHolder: `0x${'01'.repeat(20)}`, toHolder: `0x${'02'.repeat(20)}`, remark: '0x' },
+    blockNumber,
+    blockHash: `0x${'b1'.repeat(32)}`,
+    blockTimestamp: 1_750_000_000,
+    transactionHash: `0x${run}${number.toString(16).padStart(48, '0')}`,
+    logIndex: 3,
+  };
+}

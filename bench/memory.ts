@@ -1,0 +1,70 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { openSqlite } from '../service/database/open-sqlite';
+import { eventually } from '../test/helpers/eventually';
+import { startServiceProcess } from '../test/helpers/service-process';
+import { createWorld, type World } from '../test/helpers/world';
+import { startCountingReceiver } from './counting-receiver';
+import { fillOutbox } from './fill-outbox';
+
+const KNOWN = [1_000, 100_000];
+const EVENTS_PER_TOKEN = 5;
+/** Ten seconds: long enough for a thousand deliveries and for garbage to be collected. */
+const SAMPLES = 50;
+const SAMPLE_EVERY_MS = 200;
+
+/** Resident memory of the service that delivers, by how many events it knows. It should not grow. */
+export async function run(): Promise<void> {
+  const world = await createWorld();
+  const receiver = await startCountingReceiver();
+  try {
+    for (const known of KNOWN) {
+      const settings = {
+        ...world.settings,
+        DATA_DIR: join(world.folder, `known-${known}`),
+        WEBHOOK_URL: receiver.url,
+      };
+      await fill(settings, world, known);
+      const { samples, delivered } = await residentMegabytes(settings);
+      const [last, most] = [samples.at(-1) ?? NaN, Math.max(...samples)];
+      const megabytes = `${most.toFixed(0)} MB at most, ${last.toFixed(0)} MB at the end`;
+      console.log(`${known} events known: ${megabytes}, while ${delivered} were delivered`);
+    }
+  } finally {
+    await receiver.stop();
+    await world.stop();
+  }
+}
+
+/** The service makes the feed, and the events are put into it while it does not run. */
+async function fill(settings: Record<string, string>, world: World, known: number): Promise<void> {
+  const service = await startServiceProcess(settings);
+  await eventually('the registry is followed', async () => {
+    const health = await (await fetch(`${service.url}/health`)).text();
+    return health.includes('"following"');
+  });
+  await service.end('SIGTERM');
+  const database = await openSqlite(settings.DATA_DIR ?? '');
+  const { feed } = await database.db.selectFrom('feeds').select('feed').executeTakeFirstOrThrow();
+  const registryAddress = world.registryAddress.toLowerCase();
+  const tokens = known / EVENTS_PER_TOKEN;
+  await fillOutbox(database, feed, { tokens, eventsPerToken: EVENTS_PER_TOKEN, registryAddress });
+  await database.close();
+}
+
+async function residentMegabytes(
+  settings: Record<string, string>,
+): Promise<{ samples: number[]; delivered: number }> {
+  const service = await startServiceProcess(settings);
+  const samples: number[] = [];
+  for (let sample = 0; sample < SAMPLES; sample++) {
+    await sleep(SAMPLE_EVERY_MS);
+    const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(service.pid)]);
+    samples.push(Number(stdout) / 1024);
+  }
+  await service.end('SIGTERM');
+  const delivered = service.output().match(/"msg":"delivered"/g)?.length ?? 0;
+  return { samples, delivered };
+}

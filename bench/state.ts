@@ -1,0 +1,38 @@
+import { openSqlite } from '../service/database/open-sqlite';
+import { openPostgres } from '../service/database/open-postgres';
+import type { Database } from '../service/database/database';
+import { createLogger, type Logger } from '../service/logger';
+import { postgresDatabase } from '../test/helpers/postgres';
+import { temporaryFolder } from '../test/helpers/temporary-folder';
+
+/** A logger for what is of no interest here. */
+export const silent: Logger = createLogger({ level: 'silent', mask: (text) => text });
+
+/** Runs `use` with a new database, and removes it afterwards. Without the engine, `use` is not run. */
+export type WithDatabase = (use: (database: Database) => Promise<void>) => Promise<void>;
+
+/** The engines, by what runs something with a database of theirs. */
+export const ENGINES: readonly WithDatabase[] = [withSqlite, withPostgres];
+
+async function withSqlite(use: (database: Database) => Promise<void>): Promise<void> {
+  const folder = temporaryFolder();
+  const database = await openSqlite(folder.path);
+  try {
+    await use(database);
+  } finally {
+    await database.close();
+    folder.remove();
+  }
+}
+
+async function withPostgres(use: (database: Database) => Promise<void>): Promise<void> {
+  const postgres = await postgresDatabase();
+  if (!postgres) return;
+  const database = await openPostgres(postgres.url, silent);
+  try {
+    await use(database);
+  } finally {
+    await database.close();
+    await postgres.drop();
+  }
+}
