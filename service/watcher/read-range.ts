@@ -14,7 +14,7 @@ const READINGS = 3;
 /** What a range of blocks holds. */
 export interface RangeRead {
   events: RegistryEvent[];
-  /** The blocks with events, and the last one. Ascending. */
+  /** The blocks with events, the first and the last one. Ascending. */
   blocks: ChainBlock[];
 }
 
@@ -82,7 +82,7 @@ function fingerprintOf(logs: readonly ChainLog[]): string {
   return logs.map(({ blockHash, index }) => `${blockHash}:${index}`).join();
 }
 
-/** The last block, unchanged since before the logs were read, and the blocks of the logs. */
+/** The last block and the blocks of the logs; the first and the last must be what they were before the logs were read. */
 async function blocksOf(
   client: RpcClient,
   logs: readonly ChainLog[],
@@ -93,7 +93,7 @@ async function blocksOf(
   // The logs of a single block were read by its hash; a range by numbers may have changed meanwhile.
   if (first.number === last.number) return new Map([[last.number, last]]);
   const blocks = new Map<number, ChainBlock>();
-  const wanted = [...numbers.add(last.number)];
+  const wanted = [...numbers.add(first.number).add(last.number)];
   const readNext = async (): Promise<void> => {
     for (let number = wanted.pop(); number !== undefined; number = wanted.pop()) {
       const block = await blockAt(client, number);
@@ -101,7 +101,7 @@ async function blocksOf(
     }
   };
   await Promise.all(Array.from({ length: CONCURRENT_BLOCKS }, readNext));
-  if (blocks.get(last.number)?.hash !== last.hash) throw changed(last.number);
+  for (const { number, hash } of [first, last]) if (blocks.get(number)?.hash !== hash) throw changed(number);
   return blocks;
 }
 

@@ -1,3 +1,4 @@
+import { ZeroHash } from 'ethers';
 import { isRangeRefused, isThrottled } from '../chain/refusals';
 import { blockAt, headNumberOf, type ChainBlock } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
@@ -29,7 +30,7 @@ export interface BlockRange {
   toBlock: number;
   headBlock: number;
   events: RegistryEvent[];
-  /** The blocks with events, and the last. Ascending. */
+  /** The blocks with events, the first and the last. Ascending. */
   blocks: KeptBlock[];
   /** Number of the oldest block that is still kept. */
   oldestKept: number;
@@ -50,6 +51,11 @@ export interface WatchOptions {
 }
 
 const MOST_BLOCKS = 2_000;
+/**
+ * So near to the head blocks are read one by one: a range is asked for by numbers, and a node that has only some of its blocks yet
+ * answers with the logs of those.
+ */
+const NEAR_HEAD = 8;
 /** More events than this in one range are not good to hold, and to store, at once. */
 const MANY_EVENTS = 2_000;
 
@@ -95,13 +101,11 @@ async function look(
   const { client, confirmations } = options;
   const { nextBlock, kept } = cursor;
   const headBlock = await headNumberOf(client);
-  const toBlock = Math.min(headBlock - confirmations, nextBlock + span.blocks() - 1);
+  const farFromHead = Math.max(headBlock - NEAR_HEAD, nextBlock);
+  const toBlock = Math.min(headBlock - confirmations, farFromHead, nextBlock + span.blocks() - 1);
   if (toBlock < nextBlock) return compare(options, cursor, headBlock);
   const first = await existingBlock(client, nextBlock);
-  const lastRead = kept.at(-1);
-  if (lastRead?.hash !== undefined && first.parentHash !== lastRead.hash) {
-    return reorganised(options, kept, headBlock);
-  }
+  if (!(await isContinuation(options, kept.at(-1), first))) return reorganised(options, kept, headBlock);
   const last = toBlock === nextBlock ? first : await existingBlock(client, toBlock);
   try {
     const { events, blocks } = await readRange(client, options.contracts, first, last);
@@ -123,6 +127,17 @@ async function look(
     if (isThrottled(error)) await options.alarm.wait(options.signal);
     return undefined;
   }
+}
+
+/** The first unread block must be a child of the last one read. */
+async function isContinuation(
+  { client }: WatchOptions,
+  lastRead: KeptBlock | undefined,
+  first: ChainBlock,
+): Promise<boolean> {
+  if (lastRead?.hash === undefined || first.parentHash === lastRead.hash) return true;
+  // Hardhat mines thousands of blocks at once by not making them up until they are asked for: their children know no parent.
+  return first.parentHash === ZeroHash && (await isOnChain(client, lastRead));
 }
 
 /** Whether what was read is still on the chain. */
