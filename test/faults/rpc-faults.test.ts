@@ -1,0 +1,192 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { deployAnotherRegistry } from '../helpers/another-registry';
+import { mintDirectly } from '../helpers/direct-mint';
+import { eventually } from '../helpers/eventually';
+import { whileFollowing, type FollowedRegistry } from '../helpers/followed-registry';
+import { laggingNode } from '../helpers/lagging-node';
+import { healthOf } from '../helpers/observe';
+import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/rpc-proxy';
+import { seededRandom } from '../helpers/seeded-random';
+import { makeTraffic } from '../helpers/traffic';
+import { createWorld, type World } from '../helpers/world';
+
+describe('events of a registry, each announced once and in order', () => {
+  let world: World;
+  let anotherRegistry: Promise<string> | undefined;
+
+  before(async () => {
+    world = await createWorld();
+  });
+
+  after(() => world?.stop());
+
+  const another = (): Promise<string> => (anotherRegistry ??= deployAnotherRegistry(world));
+
+  /** Follows the registry through a proxy; whatever happens is stopped afterwards. */
+  async function throughProxy(
+    name: string,
+    act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
+  ): Promise<void> {
+    const proxy = await startRpcProxy(world.node.url);
+    try {
+      await whileFollowing(world, { name, settings: { RPC_URL: proxy.url } }, (followed) =>
+        act(proxy, followed),
+      );
+    } finally {
+      await proxy.close();
+    }
+  }
+
+  it('when connections break at random', () =>
+    throughProxy('random', async (proxy, followed) => {
+      const random = seededRandom(2024);
+      let broken = 0;
+      proxy.answer(() => {
+        const draw = random.fraction();
+        if (draw < 0.3) broken++;
+        return draw < 0.15 ? 'drop request' : draw < 0.3 ? 'drop answer' : 'none';
+      });
+      await makeTraffic(world, { tokens: 4, rounds: 5 });
+      await followed.allAnnouncedOnce();
+      expect(broken).to.be.greaterThan(10);
+    }));
+
+  it('when the provider answers 429 for a while', () =>
+    throughProxy('too-many-requests', async (proxy, followed) => {
+      const before = proxy.calls.length;
+      proxy.answer(() => ({ status: 429, headers: { 'Retry-After': '1' }, body: 'Too Many Requests' }));
+      await makeTraffic(world, { tokens: 2, rounds: 2 });
+      await eventually('calls are refused', () => proxy.calls.length >= before + 3);
+      expect(await healthOf(followed.service.url)).to.include({ httpStatus: 200, status: 'ok' });
+      proxy.answer(THROUGH);
+      await followed.allAnnouncedOnce();
+    }));
+
+  it('when the node tells of a head whose blocks and logs it does not have yet', () =>
+    throughProxy('behind', async (proxy, followed) => {
+      let served = await world.client.getBlockNumber();
+      let told = served;
+      const heads = { toldHead: () => told, lastBlock: () => served, lastLogs: () => served };
+      proxy.answer(laggingNode(world.client, heads));
+      await makeTraffic(world, { tokens: 2, rounds: 3 });
+      told = await world.client.getBlockNumber();
+      while (served < told) {
+        const before = proxy.calls.length;
+        await eventually('the node is asked', () => proxy.calls.length > before + 3);
+        served += 3;
+      }
+      proxy.answer(THROUGH);
+      await followed.allAnnouncedOnce();
+    }));
+
+  it('when one node of the provider has a block and another not yet the logs', () =>
+    throughProxy('logs-behind', async (proxy, followed) => {
+      const served = await world.client.getBlockNumber();
+      let told = served;
+      const heads = { toldHead: () => told, lastBlock: () => told, lastLogs: () => served };
+      proxy.answer(laggingNode(world.client, heads));
+      await makeTraffic(world, { tokens: 1, rounds: 0 });
+      told = await world.client.getBlockNumber();
+      const before = proxy.counts().eth_getLogs ?? 0;
+      await eventually('logs are asked for', () => (proxy.counts().eth_getLogs ?? 0) >= before + 4);
+      proxy.answer(THROUGH);
+      await followed.allAnnouncedOnce();
+    }));
+
+  it('when the head goes back for a while', () =>
+    throughProxy('older-head', async (proxy, followed) => {
+      await makeTraffic(world, { tokens: 2, rounds: 2 });
+      await followed.settled();
+      const earlier = (await world.client.getBlockNumber()) - 4;
+      const old = { toldHead: () => earlier, lastBlock: () => earlier, lastLogs: () => earlier };
+      proxy.answer(laggingNode(world.client, old));
+      await makeTraffic(world, { tokens: 1, rounds: 1 });
+      const before = proxy.calls.length;
+      await eventually('the old head was seen', () => proxy.calls.length >= before + 6);
+      proxy.answer(THROUGH);
+      await followed.allAnnouncedOnce();
+      expect(followed.logged('chain reorganised')).to.deep.equal([]);
+      expect((await healthOf(followed.service.url)).status).to.equal('ok');
+    }));
+
+  for (const [name, keep] of [
+    ['half of the logs are missing', (logs: unknown[]) => logs.slice(0, Math.floor(logs.length / 2))],
+    ['all logs are missing', () => []],
+  ] as const) {
+    it(`when ${name} from one answer`, () =>
+      throughProxy(name, async (proxy, followed) => {
+        // The n-th answer with logs after each mint: whichever question it is that is answered wrongly.
+        for (let spoilt = 1; spoilt <= 4; spoilt++) {
+          const spoiler = spoilAnswer(spoilt, keep);
+          proxy.answer(spoiler.answerer);
+          await mintDirectly(world, await world.account(1));
+          await followed.allAnnouncedOnce();
+          expect(spoiler.spoilt(), `answer ${spoilt} was changed`).to.equal(true);
+        }
+      }));
+  }
+
+  it('when the node is away for ten seconds', () =>
+    throughProxy('away', async (proxy, followed) => {
+      await mintDirectly(world, await world.account(1));
+      await followed.settled();
+      await proxy.refuse();
+      await Promise.all([sleep(10_000), makeTraffic(world, { tokens: 2, rounds: 2 })]);
+      await proxy.accept();
+      await followed.allAnnouncedOnce();
+    }));
+
+  for (const [name, broken] of [
+    ['first', 0],
+    ['second', 1],
+  ] as const) {
+    it(`when the RPC of the ${name} of two registries is broken: the other goes on`, async () => {
+      const registries = [world.registryAddress, await another()];
+      const proxies = await Promise.all(registries.map(() => startRpcProxy(world.node.url)));
+      const settings = { RPC_URL: proxies[0]?.url ?? '' };
+      const startBlock = (await world.client.getBlockNumber()) + 1;
+      const second = { network: 'localhost', address: registries[1], rpcUrl: proxies[1]?.url, startBlock };
+      const config = { registries: [second] };
+      try {
+        await whileFollowing(world, { name: `broken-${broken}`, settings, config }, async (followed) => {
+          const [ofBroken, ofOther] = [broken, 1 - broken].map((index) => registries[index]?.toLowerCase());
+          const announcedOf = (address?: string): number =>
+            followed.announced.filter(({ data }) => data.registryAddress === address).length;
+          const stateOf = async (address?: string): Promise<string | undefined> =>
+            (await healthOf(followed.service.url)).feeds.find(({ registry }) => registry === address)?.state;
+
+          await followed.settled();
+          await proxies[broken]?.refuse();
+          for (const registryAddress of registries)
+            await makeTraffic(world, { tokens: 2, rounds: 1, registryAddress });
+          await eventually('all events of the other', () => announcedOf(ofOther) === 12);
+          await eventually('it is known', async () => (await stateOf(ofBroken)) === 'failing');
+          expect([await stateOf(ofOther), announcedOf(ofBroken)]).to.deep.equal(['following', 0]);
+          await proxies[broken]?.accept();
+          await followed.allAnnouncedOnce(registries);
+        });
+      } finally {
+        await Promise.all(proxies.map((proxy) => proxy.close()));
+      }
+    });
+  }
+});
+
+/** Removes logs from the n-th answer that has any. */
+function spoilAnswer(
+  which: number,
+  keep: (logs: unknown[]) => unknown[],
+): { answerer: Answerer; spoilt(this: void): boolean } {
+  let seen = 0;
+  return {
+    spoilt: () => seen >= which,
+    async answerer(method, _params, forward) {
+      if (method !== 'eth_getLogs') return 'none';
+      const answer = await forward();
+      if ('error' in answer) return answer;
+      const logs = answer.result as unknown[];
+      return logs.length > 0 && ++seen === which ? { result: keep(logs) } : answer;
+    },
+  };
+}

@@ -1,0 +1,133 @@
+import { expect } from 'chai';
+import { mintDirectly } from '../helpers/direct-mint';
+import { eventually } from '../helpers/eventually';
+import { whileFollowing, type FollowedRegistry } from '../helpers/followed-registry';
+import { mineBlocks } from '../helpers/mine-blocks';
+import { healthOf } from '../helpers/observe';
+import {
+  startRpcProxy,
+  THROUGH,
+  type Answerer,
+  type HttpAnswer,
+  type RpcAnswer,
+  type RpcCall,
+  type RpcProxy,
+} from '../helpers/rpc-proxy';
+import { makeTraffic } from '../helpers/traffic';
+import { createWorld, type World } from '../helpers/world';
+
+const TOO_MANY_BLOCKS: RpcAnswer = { error: { code: -32600, message: 'block range is too wide' } };
+
+/** How providers say that fewer blocks must be asked for. */
+const TOO_WIDE: Record<string, RpcAnswer | HttpAnswer> = {
+  'exceed maximum block range: 40': {
+    error: { code: -32005, message: 'exceed maximum block range: 40' },
+  },
+  'block range is too wide': TOO_MANY_BLOCKS,
+  'eth_getLogs is limited to a 40 range': {
+    error: { code: -32614, message: 'eth_getLogs is limited to a 40 range' },
+  },
+  'an error in an answer of status 400': {
+    status: 400,
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: null,
+      error: { code: -32602, message: 'You can make eth_getLogs requests with up to a 40 block range.' },
+    }),
+  },
+  'status 429': { status: 429, body: 'Too Many Requests' },
+  'status 413': { status: 413, body: 'Payload Too Large' },
+};
+const MOST_BLOCKS = 40;
+const STRETCH = 200;
+
+describe('reading many blocks of a provider that limits what it answers', () => {
+  let world: World;
+  let fromBlock: number;
+
+  before(async () => {
+    world = await createWorld();
+    fromBlock = (await world.client.getBlockNumber()) + 1;
+    for (let token = 0; token < 3; token++) {
+      await mintDirectly(world, await world.account(1));
+      await mineBlocks(world, STRETCH);
+    }
+  });
+
+  after(() => world?.stop());
+
+  /** Follows from the beginning through a proxy with a limit. */
+  async function readThrough(
+    name: string,
+    answerer: Answerer,
+    act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
+  ): Promise<void> {
+    const proxy = await startRpcProxy(world.node.url, answerer);
+    try {
+      const settings = { RPC_URL: proxy.url };
+      await whileFollowing(world, { name, settings, fromBlock }, (followed) => act(proxy, followed));
+    } finally {
+      await proxy.close();
+    }
+  }
+
+  Object.entries(TOO_WIDE).forEach(([name, refusal], index) => {
+    it(`gets through when a range is too wide: ${name}`, () =>
+      readThrough(`wide-${index}`, refuseWider(MOST_BLOCKS, refusal), async (proxy, followed) => {
+        await followed.allAnnouncedOnce();
+        expect(Math.max(...widthsOf(proxy.requests))).to.be.greaterThan(MOST_BLOCKS);
+        expect(await healthOf(followed.service.url)).to.include({ httpStatus: 200, status: 'ok' });
+      }));
+  });
+
+  it('asks for more blocks again when the provider allows it', () =>
+    readThrough('grows', refuseWider(MOST_BLOCKS, TOO_MANY_BLOCKS), async (proxy, followed) => {
+      await eventually('narrow ranges are read', () => {
+        return widthsOf(proxy.requests).filter((width) => width > 1 && width <= MOST_BLOCKS).length > 8;
+      });
+      proxy.answer(THROUGH);
+      const allowed = proxy.requests.length;
+      await followed.allAnnouncedOnce();
+      expect(Math.max(...widthsOf(proxy.requests.slice(allowed)))).to.be.greaterThan(2 * MOST_BLOCKS);
+    }));
+
+  it('gets through when a range has too many results', async () => {
+    await makeTraffic(world, { tokens: 8, rounds: 3 });
+    let refused = 0;
+    const answerer = refuseMoreThan(9, () => refused++);
+    await readThrough('too-many-results', answerer, async (_proxy, followed) => {
+      await followed.allAnnouncedOnce();
+      expect(refused).to.be.greaterThan(1);
+    });
+  });
+});
+
+/** Refuses ranges of more than so many blocks. */
+function refuseWider(mostBlocks: number, refusal: RpcAnswer | HttpAnswer): Answerer {
+  return (method, params) => {
+    const [width = 0] = widthsOf([{ method, params }]);
+    return width > mostBlocks ? refusal : 'none';
+  };
+}
+
+/** Refuses answers of more than so many logs. */
+function refuseMoreThan(mostLogs: number, onRefused: () => void): Answerer {
+  return async (method, _params, forward) => {
+    if (method !== 'eth_getLogs') return 'none';
+    const answer = await forward();
+    const logs = 'result' in answer ? (answer.result as unknown[]) : [];
+    if (logs.length <= mostLogs) return answer;
+    onRefused();
+    return { error: { code: -32005, message: 'query returned more than 10000 results' } };
+  };
+}
+
+/** How many blocks were asked for by each call that asked for the logs of a range. */
+function widthsOf(requests: readonly RpcCall[]): number[] {
+  return requests.flatMap(({ method, params: [filter] }) => {
+    if (method !== 'eth_getLogs') return [];
+    const { fromBlock, toBlock } = filter as { fromBlock?: string; toBlock?: string };
+    return fromBlock === undefined ? [] : [Number(toBlock) - Number(fromBlock) + 1];
+  });
+}

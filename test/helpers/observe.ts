@@ -1,0 +1,31 @@
+/** One feed of `GET /health`. */
+export interface FeedHealth {
+  network: string;
+  registry: string;
+  state: string;
+  nextBlock: number;
+  code?: string;
+  reason?: string;
+}
+
+/** What a running service says of itself. */
+export interface Health {
+  httpStatus: number;
+  status: string;
+  feeds: FeedHealth[];
+}
+
+/** Asks `GET /health`. */
+export async function healthOf(serviceUrl: string): Promise<Health> {
+  const response = await fetch(`${serviceUrl}/health`);
+  const body = (await response.json()) as Omit<Health, 'httpStatus'>;
+  return { httpStatus: response.status, ...body };
+}
+
+/** A value of `GET /metrics`, summed over its labels; undefined when it is not there at all. */
+export async function metricOf(serviceUrl: string, name: string): Promise<number | undefined> {
+  const text = await (await fetch(`${serviceUrl}/metrics`)).text();
+  const lines = text.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
+  if (lines.length === 0) return undefined;
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+}
