@@ -64,25 +64,4 @@ describe('reading the chain when things fail', () => {
     await service.stop();
     await receiver.close();
   });
-
-  it('stops with a clear error when blocks that were read are replaced, and goes on issuing', async () => {
-    const folder = join(world.folder, 'reorganised');
-    const receiver = await startReceiver(folder, world.publicKeyFile);
-    const service = await startService({ ...world.settings, DATA_DIR: folder, WEBHOOK_URL: receiver.url });
-    const snapshot: unknown = await world.client.send('evm_snapshot', []);
-    await post(service.url);
-    await eventually('events of the first branch', () => receiver.events.length >= 5);
-    const delivered = receiver.events.length;
-
-    await world.client.send('evm_revert', [snapshot]);
-    await world.client.send('hardhat_mine', ['0x5']);
-    const line = await eventually('it stops', () => service.log.find(({ level }) => level === 'fatal'));
-    expect(line).to.include({ code: 'CHAIN_REORGANISED' });
-    expect(line.msg).to.match(/events of the registry are no longer read/);
-    expect(JSON.stringify(line)).to.contain('Compare what was delivered');
-    expect((await post(service.url)).status).to.equal(200);
-    expect(receiver.events.length).to.be.at.least(delivered);
-    await service.stop();
-    await receiver.close();
-  });
 });

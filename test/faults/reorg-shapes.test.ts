@@ -1,0 +1,229 @@
+import { expect } from 'chai';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create } from '../helpers/create-call';
+import { eventually } from '../helpers/eventually';
+import { whileFollowing, type FollowedRegistry } from '../helpers/followed-registry';
+import type { Fork, SignedCall } from '../helpers/forkable-chain';
+import { createForkedRegistry, eventsOf, MINTERS, type ForkedRegistry } from '../helpers/forked-registry';
+import { healthOf, metricOf } from '../helpers/observe';
+import { startRpcProxy, type Fault } from '../helpers/rpc-proxy';
+
+const ORPHANED = 'etr_orphaned_delivered_events';
+
+describe('a reorganisation', () => {
+  let forked: ForkedRegistry;
+
+  before(async () => {
+    forked = await createForkedRegistry();
+  });
+
+  after(() => forked?.stop());
+
+  const following = (
+    name: string,
+    settings: Record<string, string>,
+    act: (followed: FollowedRegistry) => Promise<void>,
+  ): Promise<void> => whileFollowing(forked.world, { name, settings }, act);
+
+  const reorganised = (followed: FollowedRegistry, times = 1) =>
+    eventually('the reorganisation is noticed', () => followed.logged('chain reorganised')[times - 1]);
+
+  const otherMint = (): Promise<SignedCall> => forked.mint({ minter: MINTERS[1] });
+
+  /** Mines blocks with one call each. */
+  async function mineEach(calls: readonly (() => Promise<SignedCall>)[]): Promise<SignedCall[]> {
+    const mined: SignedCall[] = [];
+    for (const call of calls) {
+      const signed = await call();
+      await forked.mine(signed);
+      mined.push(signed);
+    }
+    return mined;
+  }
+
+  /** Mines a block with this call alone and gives the block's hash. */
+  async function hashOfBlockWith(call: SignedCall): Promise<string | null | undefined> {
+    return (await forked.world.client.getBlock(await forked.mine(call)))?.hash;
+  }
+
+  /** Replaces what is on top of the fork by more blocks than the tests put there. */
+  async function otherBranch(fork: Fork): Promise<SignedCall[]> {
+    await fork.back(1);
+    return mineEach([otherMint, forked.nominate, otherMint, forked.nominate]);
+  }
+
+  it('while the service is stopped is noticed when it is started again', () =>
+    following('stopped', {}, async (followed) => {
+      await forked.mine();
+      await followed.caughtUp();
+      const fork = await forked.fork();
+      await mineEach([forked.mint, forked.nominate]);
+      await followed.allAnnouncedOnce();
+      const delivered = followed.announced.splice(0);
+      followed.answer(500);
+      const [undelivered] = await mineEach([forked.mint]);
+      await eventually('an attempt', () => followed.attempted.length > delivered.length);
+
+      await followed.restart(async () => {
+        await fork.back(1);
+        await mineEach([otherMint, forked.nominate, otherMint]);
+      });
+      // With the one that was attempted: it may have been taken.
+      expect(await reorganised(followed)).to.include({ withdrawn: 5, orphaned: 7 });
+      followed.answer(200);
+      await followed.allAnnouncedOnce();
+      expect(eventsOf(undelivered as SignedCall, followed.announced)).to.deep.equal([]);
+      expect(await metricOf(followed.service.url, ORPHANED)).to.equal(6);
+    }));
+
+  it('of several blocks replaces all of them', () =>
+    following('deep', {}, async (followed) => {
+      const fork = await forked.fork();
+      const first = Array.from({ length: 6 }, () => forked.mint);
+      await mineEach([...first, forked.nominate, forked.nominate]);
+      await followed.allAnnouncedOnce();
+      followed.announced.splice(0);
+
+      await fork.back(1);
+      await mineEach([otherMint, forked.nominate, ...Array.from({ length: 8 }, () => otherMint)]);
+      expect(await reorganised(followed)).to.include({ withdrawn: 0, orphaned: 32 });
+      await followed.allAnnouncedOnce();
+    }));
+
+  it('to a branch that is shorter at first is followed', () =>
+    following('shorter', {}, async (followed) => {
+      const fork = await forked.fork();
+      await mineEach([forked.mint, forked.nominate, forked.nominate]);
+      await followed.allAnnouncedOnce();
+      followed.announced.splice(0);
+
+      await fork.back(1);
+      await mineEach([otherMint]);
+      await reorganised(followed);
+      await followed.allAnnouncedOnce();
+      await mineEach([forked.nominate, forked.nominate, forked.nominate]);
+      await followed.allAnnouncedOnce();
+    }));
+
+  it('back to the first branch announces nothing of it twice', () =>
+    following('back', {}, async (followed) => {
+      const fork = await forked.fork();
+      const first = await forked.mint();
+      const hash = await hashOfBlockWith(first);
+      await followed.allAnnouncedOnce();
+
+      await fork.back(1);
+      const [second] = await mineEach([otherMint]);
+      await forked.mine();
+      await reorganised(followed);
+      await eventually(
+        'the second branch',
+        () => eventsOf(second as SignedCall, followed.announced).length === 5,
+      );
+
+      await fork.back(0);
+      expect(await hashOfBlockWith(first)).to.equal(hash);
+      await mineEach([forked.nominate, forked.nominate]);
+      await reorganised(followed, 2);
+      await followed.settled();
+      expect(eventsOf(first, followed.announced)).to.have.length(5);
+      expect(eventsOf(second as SignedCall, followed.announced)).to.have.length(5);
+      followed.announced.splice(0, 10);
+      expect(followed.announced.map(({ type }) => type.split('.').at(-1))).to.deep.equal([
+        'nomination',
+        'nomination',
+      ]);
+    }));
+
+  it('right after another leaves the last branch announced', () =>
+    following('twice', {}, async (followed) => {
+      const fork = await forked.fork();
+      await mineEach([forked.mint]);
+      await followed.allAnnouncedOnce();
+      followed.announced.splice(0);
+      followed.answer(500);
+
+      await fork.back(1);
+      await mineEach([forked.mint, forked.nominate]);
+      await fork.back(2);
+      await mineEach([otherMint, forked.nominate, forked.nominate]);
+      await followed.caughtUp();
+      followed.answer(200);
+      await followed.allAnnouncedOnce();
+      expect(await metricOf(followed.service.url, ORPHANED)).to.equal(5);
+    }));
+
+  // It asks for the head, the first and the last block, four times for logs, and for the blocks that have some.
+  for (const question of [2, 4, 6, 8, 9]) {
+    it(`between two questions about a range mixes no branches (before question ${question})`, async () => {
+      const proxy = await startRpcProxy(forked.world.node.url);
+      try {
+        await following(`between-${question}`, { RPC_URL: proxy.url }, async (followed) => {
+          followed.answer(500);
+          await forked.mine();
+          await followed.caughtUp();
+          const fork = await forked.fork();
+          await mineEach([forked.nominate]);
+          await followed.caughtUp();
+          let asked = 0;
+          let replaced: Promise<unknown> | undefined;
+          proxy.answer(async (method): Promise<Fault> => {
+            await mined;
+            // Counted from the question by which it learns that there is something new.
+            if (asked > 0 || method === 'eth_blockNumber') asked++;
+            if (asked === question) replaced ??= otherBranch(fork);
+            await replaced;
+            return 'none';
+          });
+          const mined = mineEach([forked.mint]).then(() => forked.mine());
+          await eventually('the blocks are replaced', () => replaced);
+          await followed.caughtUp();
+          followed.answer(200);
+          await followed.allAnnouncedOnce();
+        });
+      } finally {
+        await proxy.close();
+      }
+    });
+  }
+
+  it('above the confirmations that are waited for is none', () =>
+    following('confirmed', { CONFIRMATIONS: '3' }, async (followed) => {
+      const fork = await forked.fork();
+      await mineEach([forked.mint, forked.nominate]);
+      await forked.mine();
+      await followed.settled();
+      await fork.back(1);
+      await mineEach([otherMint, forked.nominate]);
+      for (let block = 0; block < 3; block++) await forked.mine();
+      await followed.allAnnouncedOnce();
+      expect(followed.logged('chain reorganised')).to.deep.equal([]);
+      expect(await metricOf(followed.service.url, ORPHANED)).to.equal(0);
+    }));
+
+  it('deeper than FINALITY_DEPTH stops the feed, says so, and stops nothing else', () =>
+    following('too-deep', { FINALITY_DEPTH: '3' }, async (followed) => {
+      for (let block = 0; block < 3; block++) await forked.mine();
+      const fork = await forked.fork();
+      await mineEach([forked.mint]);
+      for (let block = 0; block < 5; block++) await forked.mine();
+      await followed.allAnnouncedOnce();
+
+      await fork.back(1);
+      await mineEach([otherMint]);
+      for (let block = 0; block < 6; block++) await forked.mine();
+      const line = await eventually('it stops', () =>
+        followed.service.log.find(({ level }) => level === 'fatal'),
+      );
+      expect(line).to.include({ code: 'CHAIN_REORGANISED' });
+      const health = await healthOf(followed.service.url);
+      expect(health).to.include({ httpStatus: 503, status: 'failing' });
+      expect(health.feeds[0]).to.include({ state: 'stopped', code: 'CHAIN_REORGANISED' });
+
+      await forked.release();
+      const owner = await forked.world.account(1);
+      const { status } = await create(followed.service.url, { ...minimal, owner, holder: owner });
+      expect(status).to.equal(200);
+      expect(followed.announced).to.have.length(5);
+    }));
+});

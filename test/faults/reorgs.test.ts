@@ -1,0 +1,201 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import type { CloudEvent } from '../../service/outbox/cloud-event';
+import { expectedEvents, type ExpectedEvent } from '../helpers/chain-witness';
+import { eventually } from '../helpers/eventually';
+import { whileFollowing, type FollowedRegistry } from '../helpers/followed-registry';
+import type { SignedCall } from '../helpers/forkable-chain';
+import {
+  createForkedRegistry,
+  eventsOf,
+  MINT_TYPES,
+  MINTERS,
+  type ForkedRegistry,
+} from '../helpers/forked-registry';
+import { metricOf } from '../helpers/observe';
+
+const ORPHANED = 'etr_orphaned_delivered_events';
+
+describe('when blocks are replaced by others', () => {
+  let forked: ForkedRegistry;
+
+  before(async () => {
+    forked = await createForkedRegistry();
+  });
+
+  after(() => forked?.stop());
+
+  const following = (name: string, act: (followed: FollowedRegistry) => Promise<void>): Promise<void> =>
+    whileFollowing(forked.world, { name }, act);
+
+  const reorganised = (followed: FollowedRegistry, times = 1) =>
+    eventually('the reorganisation is noticed', () => followed.logged('chain reorganised')[times - 1]);
+
+  /** What must be announced of a transaction where it is mined now. */
+  async function onChain(call: SignedCall): Promise<ExpectedEvent[]> {
+    const { client, registryAddress } = forked.world;
+    const receipt = await client.getTransactionReceipt(call.hash);
+    const events = await expectedEvents(client, registryAddress, receipt?.blockNumber ?? 0);
+    return events.filter(({ data }) => data.transactionHash === call.hash);
+  }
+
+  it('events that were not delivered yet are never delivered, those of the new branch are, in order', () =>
+    following('undelivered', async (followed) => {
+      followed.answer(500);
+      const fork = await forked.fork();
+      const lost = await forked.mint();
+      await forked.mine(lost);
+      await eventually('an attempt', () => followed.attempted.length > 0);
+
+      await fork.back(1);
+      await forked.mine(await forked.nominate(), await forked.mint({ minter: MINTERS[1] }));
+      await forked.mine(await forked.nominate());
+      const line = await reorganised(followed);
+      followed.answer(200);
+      await followed.allAnnouncedOnce();
+      expect(eventsOf(lost, followed.announced)).to.deep.equal([]);
+      // An attempt that was answered with a failure may have been taken all the same: that is noted too.
+      expect(line).to.include({ withdrawn: 5, orphaned: 1 });
+      expect(followed.logged('event orphaned after failed attempts')).to.have.length(1);
+      expect(await metricOf(followed.service.url, ORPHANED)).to.equal(0);
+    }));
+
+  it('events that were delivered are logged and counted, and the new branch is announced', () =>
+    following('delivered', async (followed) => {
+      const fork = await forked.fork();
+      const lost = await forked.mint();
+      await forked.mine(lost);
+      await followed.allAnnouncedOnce();
+      const delivered = followed.announced.splice(0);
+
+      await fork.back(1);
+      await forked.mine(await forked.mint({ minter: MINTERS[1] }));
+      await forked.mine();
+      expect(await reorganised(followed)).to.include({ withdrawn: 0, orphaned: 5 });
+      await followed.allAnnouncedOnce();
+      const lines = followed.logged('delivered event orphaned');
+      expect(lines.map(({ eventId }) => eventId)).to.have.members(delivered.map(({ id }) => id));
+      expect(await metricOf(followed.service.url, ORPHANED)).to.equal(5);
+    }));
+
+  it('a delivery that is under way decides, when it ends, whether its event was delivered', () =>
+    following('under-way', async (followed) => {
+      let end: ((status: number) => void) | undefined;
+      followed.answer(() => new Promise((resolve) => (end = resolve)));
+      const fork = await forked.fork();
+      await forked.mine(await forked.mint());
+      await eventually('a delivery is under way', () => end);
+
+      await fork.back(1);
+      await forked.mine(await forked.mint({ minter: MINTERS[1] }));
+      await forked.mine();
+      // Time to look at the chain twice: nothing is to happen.
+      await sleep(500);
+      expect(followed.logged('chain reorganised')).to.deep.equal([]);
+      followed.answer(200);
+      end?.(200);
+      expect(await reorganised(followed)).to.include({ withdrawn: 4, orphaned: 1 });
+      expect(followed.logged('delivered event orphaned')).to.have.length(1);
+      followed.announced.splice(0, 1);
+      await followed.allAnnouncedOnce();
+    }));
+
+  /** How a transaction can come into its new block. */
+  const placesInBlock: Record<string, (again: SignedCall) => Promise<SignedCall[]>> = {
+    alone: async (again) => [again],
+    'after one other event': async (again) => [await forked.nominate({ first: true }), again],
+    'after another mint': async (again) => [await forked.mint({ minter: MINTERS[1], first: true }), again],
+  };
+
+  Object.entries(placesInBlock).forEach(([place, transactions], index) => {
+    it(`a transaction that was delivered and is mined again ${place} is not announced twice`, () =>
+      following(`delivered-again-${index}`, async (followed) => {
+        const fork = await forked.fork();
+        const again = await forked.mint();
+        await forked.mine(again);
+        await followed.allAnnouncedOnce();
+
+        await fork.back(1);
+        const others = (await transactions(again)).filter((call) => call !== again);
+        await forked.mine(...others, again);
+        await forked.mine(await forked.nominate());
+        await reorganised(followed);
+        await followed.settled();
+        expect(typesOf(again, followed.announced)).to.deep.equal(MINT_TYPES);
+        expect(await metricOf(followed.service.url, ORPHANED)).to.equal(0);
+        for (const other of others)
+          expect(withoutIds(eventsOf(other, followed.announced))).to.deep.equal(await onChain(other));
+      }));
+
+    it(`a transaction that was not delivered and is mined again ${place} is announced once, as it is mined now`, () =>
+      following(`undelivered-again-${index}`, async (followed) => {
+        followed.answer(500);
+        const fork = await forked.fork();
+        const again = await forked.mint();
+        await forked.mine(again);
+        await eventually('an attempt', () => followed.attempted.length > 0);
+
+        await fork.back(1);
+        await forked.mine();
+        await forked.mine(...(await transactions(again)));
+        await reorganised(followed);
+        followed.answer(200);
+        await followed.allAnnouncedOnce();
+      }));
+
+    it(`a transaction of which a part was delivered and that is mined again ${place} is completed`, () =>
+      following(`partly-again-${index}`, async (followed) => {
+        let left = 2;
+        followed.answer(() => (left-- > 0 ? 200 : 500));
+        const fork = await forked.fork();
+        const again = await forked.mint();
+        await forked.mine(again);
+        await eventually('two events and a failed attempt', () => followed.attempted.length > 2);
+
+        await fork.back(1);
+        await forked.mine(...(await transactions(again)));
+        await forked.mine();
+        await reorganised(followed);
+        followed.answer(200);
+        await followed.settled();
+        expect(typesOf(again, followed.announced)).to.deep.equal(MINT_TYPES);
+        const afterwards = withoutIds(eventsOf(again, followed.announced).slice(2));
+        expect(afterwards).to.deep.equal((await onChain(again)).slice(2));
+      }));
+  });
+
+  it('a transaction of which a part was delivered and that moves to the head of its block is completed under other ids', () =>
+    following('partly-earlier', async (followed) => {
+      let left = 2;
+      const fork = await forked.fork();
+      const again = await forked.mint();
+      followed.answer(({ data }) => (data.transactionHash === again.hash && left-- > 0 ? 200 : 500));
+      await forked.mine(await forked.nominate({ first: true }), again);
+      await eventually(
+        'two events and a failed attempt',
+        () => eventsOf(again, followed.attempted).length > 2,
+      );
+
+      await fork.back(1);
+      await forked.mine(again);
+      await forked.mine();
+      await reorganised(followed);
+      followed.answer(200);
+      await followed.settled();
+      expect(typesOf(again, followed.announced)).to.deep.equal(MINT_TYPES);
+      // The third stands where the second was delivered from: chain, transaction and log index alone would make the same id.
+      expect(new Set(followed.announced.map(({ id }) => id)).size).to.equal(5);
+    }));
+});
+
+function typesOf(call: SignedCall, events: readonly CloudEvent[]): string[] {
+  return eventsOf(call, events).map(({ type }) => type);
+}
+
+function withoutIds(events: readonly CloudEvent[]): ExpectedEvent[] {
+  return events.map((event) => {
+    const copy: Partial<CloudEvent> = { ...event };
+    delete copy.id;
+    return copy as ExpectedEvent;
+  });
+}

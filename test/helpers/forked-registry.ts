@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto';
+import type { CloudEvent } from '../../service/outbox/cloud-event';
+import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { takeOverMining, type ForkableChain, type SignedCall } from './forkable-chain';
+import { mintDirectly } from './direct-mint';
+import { createWorld, type World } from './world';
+
+/** A world whose chain can be forked, and calls of its registry to mine on this branch and that. */
+export interface ForkedRegistry extends ForkableChain {
+  world: World;
+  /** A mint of a new token, five events. The minters (`MINTERS`) have nonces of their own: each can be mined without the other. */
+  mint(this: void, options?: { minter?: number; first?: boolean }): Promise<SignedCall>;
+  /** A transaction with a single log that is an event of a token minted before all forks, by somebody who does not mint. */
+  nominate(this: void, options?: { first: boolean }): Promise<SignedCall>;
+  stop(this: void): Promise<void>;
+}
+
+/** The accounts that may mint. */
+export const MINTERS = [0, 4] as const;
+
+/** The types of the events of a mint, in order. */
+export const MINT_TYPES = [
+  'escrow_created',
+  'minted',
+  'beneficiary_transfer',
+  'holder_transfer',
+  'token_received',
+].map((suffix) => `com.service.etr.${suffix}`);
+
+const BENEFICIARY = 1;
+
+/** Makes the world, lets a second account mint, and takes mining over from the node. */
+export async function createForkedRegistry(): Promise<ForkedRegistry> {
+  const world = await createWorld();
+  const [beneficiary, holder] = [await world.account(BENEFICIARY), await world.account(2)];
+  const registry = TradeTrustTokenStandard__factory.connect(
+    world.registryAddress,
+    await world.client.getSigner(MINTERS[0]),
+  );
+  await registry.grantRole(await registry.MINTER_ROLE(), await world.account(MINTERS[1]));
+  const token = await mintDirectly(world, beneficiary);
+  const escrow = TitleEscrow__factory.connect(token.escrow);
+  const chain = await takeOverMining(world.client);
+  let nominations = 0;
+  return {
+    world,
+    ...chain,
+    async mint({ minter = MINTERS[0], first = false } = {}) {
+      const tokenId = BigInt(`0x${randomBytes(32).toString('hex')}`);
+      const call = await registry.mint.populateTransaction(beneficiary, holder, tokenId, '0x');
+      return chain.sign(minter, call, { first });
+    },
+    async nominate(options) {
+      // Somebody else each time: to nominate the present nominee is refused.
+      const next = await world.account(5 + (nominations++ % 15));
+      return chain.sign(BENEFICIARY, await escrow.nominate.populateTransaction(next, '0x'), options);
+    },
+    async stop() {
+      await world.stop();
+    },
+  };
+}
+
+/** The events of one transaction. */
+export function eventsOf({ hash }: SignedCall, events: readonly CloudEvent[]): CloudEvent[] {
+  return events.filter(({ data }) => data.transactionHash === hash);
+}
