@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { eventually } from '../helpers/eventually';
+import { whileFollowing, type FollowedRegistry } from '../helpers/followed-registry';
+import { mintManyTokens } from '../helpers/many-tokens';
+import { mineBlocks } from '../helpers/mine-blocks';
+import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
+import { createWorld, type World } from '../helpers/world';
+
+const TOKENS = 1_000;
+
+describe('what it costs to read the chain', () => {
+  let world: World;
+  let proxy: RpcProxy;
+
+  before(async () => {
+    world = await createWorld();
+    proxy = await startRpcProxy(world.node.url);
+  });
+
+  after(async () => {
+    await proxy?.close();
+    await world?.stop();
+  });
+
+  /** The calls, by method, with which the service reads a range of so many blocks that has one event. */
+  async function costOf(
+    followed: FollowedRegistry,
+    blocks: number,
+    makeEvent: () => Promise<unknown>,
+  ): Promise<Record<string, number>> {
+    await followed.caughtUp();
+    const head = await world.client.getBlockNumber();
+    let revealedAt: number | undefined;
+    let hidden = true;
+    // The service learns of all blocks at once, or it would read several ranges.
+    proxy.answer((method) => {
+      if (method !== 'eth_blockNumber') return 'none';
+      if (hidden) return { result: `0x${head.toString(16)}` };
+      revealedAt ??= proxy.calls.length;
+      return 'none';
+    });
+    await mineBlocks(world, blocks - 1);
+    await makeEvent();
+    hidden = false;
+    await followed.caughtUp();
+    return eventually('it looks for more', () => {
+      const calls = proxy.calls.slice(revealedAt);
+      const end = calls.indexOf('eth_blockNumber');
+      return end < 0 ? undefined : countEach(calls.slice(0, end));
+    });
+  }
+
+  it(`does not depend on how many tokens there are: none, or ${TOKENS}`, async () => {
+    const settings = { RPC_URL: proxy.url };
+    const registry = TradeTrustTokenStandard__factory.connect(
+      world.registryAddress,
+      await world.client.getSigner(0),
+    );
+    const pause = () => registry.pause('0x').then((sent) => sent.wait());
+    const unpause = () => registry.unpause('0x').then((sent) => sent.wait());
+    await whileFollowing(world, { name: 'cost', settings }, async (followed) => {
+      const none = [await costOf(followed, 1, pause), await costOf(followed, 50, unpause)];
+      await mintManyTokens(world, TOKENS);
+      const many = [await costOf(followed, 1, pause), await costOf(followed, 50, unpause)];
+      expect(many).to.deep.equal(none);
+      expect(Object.keys(many[0] ?? {})).to.include('eth_getLogs');
+    });
+  });
+});
+
+function countEach(names: string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}
