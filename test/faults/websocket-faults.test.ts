@@ -6,9 +6,12 @@ import { findNetwork, type Network } from '../../service/chain/networks';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/create-call';
 import { eventually } from '../helpers/eventually';
+import { whileFollowing } from '../helpers/followed-registry';
+import { mineBlocks } from '../helpers/mine-blocks';
 import { startReceiver } from '../helpers/running-receiver';
 import { startService } from '../helpers/running-service';
 import { startTcpProxy } from '../helpers/tcp-proxy';
+import { makeTraffic } from '../helpers/traffic';
 import { createWorld, type World } from '../helpers/world';
 
 describe('a node reached over WebSocket', () => {
@@ -37,6 +40,49 @@ describe('a node reached over WebSocket', () => {
     } finally {
       await service.stop();
       await receiver.close();
+      await proxy.close();
+    }
+  });
+
+  it('loses no event and repeats none when it is cut again and again while they happen', async () => {
+    const proxy = await startTcpProxy(Number(new URL(world.node.url).port));
+    const settings = { RPC_URL: `ws://127.0.0.1:${proxy.port}` };
+    try {
+      await whileFollowing(world, { name: 'cut-again', settings }, async (followed) => {
+        for (let round = 0; round < 4; round++) {
+          await followed.caughtUp();
+          const traffic = makeTraffic(world, { tokens: 2, rounds: 2 });
+          for (let cuts = 0; cuts < 3; cuts++) {
+            const connections = await eventually('it is connected', () => proxy.cut() || undefined);
+            expect(connections).to.be.greaterThan(0);
+          }
+          await traffic;
+          proxy.refuse();
+          await makeTraffic(world, { tokens: 1, rounds: 1 });
+          proxy.accept();
+        }
+        await followed.allAnnouncedOnce();
+      });
+    } finally {
+      await proxy.close();
+    }
+  });
+
+  it('tells of new blocks by itself, on every connection that follows a broken one', async () => {
+    const proxy = await startTcpProxy(Number(new URL(world.node.url).port), '"eth_subscription"');
+    const settings = { RPC_URL: `ws://127.0.0.1:${proxy.port}` };
+    try {
+      await whileFollowing(world, { name: 'new-heads', settings }, async () => {
+        for (let connection = 0; connection < 3; connection++) {
+          const before = proxy.sightings();
+          await eventually('the node tells of a block', async () => {
+            await mineBlocks(world, 1);
+            return proxy.sightings() > before;
+          });
+          proxy.cut();
+        }
+      });
+    } finally {
       await proxy.close();
     }
   });

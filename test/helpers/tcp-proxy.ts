@@ -6,16 +6,32 @@ export interface TcpProxy {
   port: number;
   /** Breaks every connection; gives how many there were. */
   cut(): number;
+  /** Breaks every connection, and each new one at once, until `accept` is called. */
+  refuse(): void;
+  accept(): void;
+  /** How often the target has sent the text that is watched for. */
+  sightings(): number;
   close(): Promise<void>;
 }
 
-/** Starts a proxy in front of a port of 127.0.0.1. */
-export async function startTcpProxy(target: number): Promise<TcpProxy> {
+/**
+ * Starts a proxy in front of a port of 127.0.0.1.
+ *
+ * @param watchFor counted in what the target sends.
+ */
+export async function startTcpProxy(target: number, watchFor?: string): Promise<TcpProxy> {
   const open = new Set<Socket>();
+  let isRefusing = false;
+  let sightings = 0;
   const server = createServer((client) => {
+    if (isRefusing) {
+      client.destroy();
+      return;
+    }
     const upstream = connect(target, '127.0.0.1');
     open.add(client);
     client.pipe(upstream).pipe(client);
+    if (watchFor !== undefined) upstream.on('data', (chunk) => void (sightings += countIn(chunk, watchFor)));
     for (const socket of [client, upstream]) {
       socket.on('error', () => undefined);
       socket.on('close', () => {
@@ -37,10 +53,20 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
   return {
     port,
     cut,
+    refuse() {
+      isRefusing = true;
+      cut();
+    },
+    accept: () => void (isRefusing = false),
+    sightings: () => sightings,
     async close() {
       cut();
       await new Promise((resolve) => server.close(resolve));
       disown();
     },
   };
+}
+
+function countIn(chunk: Buffer, text: string): number {
+  return chunk.toString('latin1').split(text).length - 1;
 }
