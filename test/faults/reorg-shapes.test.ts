@@ -76,6 +76,19 @@ describe('a reorganisation', () => {
       expect(await metricOf(followed.service.url, ORPHANED)).to.equal(6);
     }));
 
+  it('of all that was ever read is followed too, also by a service that was started again', () =>
+    following('from-the-first', {}, async (followed) => {
+      const fork = await forked.fork();
+      await mineEach([forked.mint]);
+      await followed.allAnnouncedOnce();
+      followed.announced.splice(0);
+      await followed.restart(async () => undefined);
+      await followed.caughtUp();
+      await fork.back(1);
+      await mineEach([otherMint, forked.nominate]);
+      await followed.allAnnouncedOnce();
+    }));
+
   it('of several blocks replaces all of them', () =>
     following('deep', {}, async (followed) => {
       const fork = await forked.fork();
@@ -154,7 +167,7 @@ describe('a reorganisation', () => {
     }));
 
   // It asks for the head, the first and the last block, four times for logs, and for the blocks that have some.
-  for (const question of [2, 4, 6, 8, 9]) {
+  for (const question of [2, 3, 4, 6, 8, 9]) {
     it(`between two questions about a range mixes no branches (before question ${question})`, async () => {
       const proxy = await startRpcProxy(forked.world.node.url);
       try {

@@ -80,19 +80,24 @@ describe('events of a registry, each announced once and in order', () => {
       await followed.allAnnouncedOnce();
     }));
 
-  it('when one node of the provider has a block and another not yet the logs', () =>
-    throughProxy('logs-behind', async (proxy, followed) => {
-      const served = await world.client.getBlockNumber();
-      let told = served;
-      const heads = { toldHead: () => told, lastBlock: () => told, lastLogs: () => served };
-      proxy.answer(laggingNode(world.client, heads));
-      await makeTraffic(world, { tokens: 1, rounds: 0 });
-      told = await world.client.getBlockNumber();
-      const before = proxy.counts().eth_getLogs ?? 0;
-      await eventually('logs are asked for', () => (proxy.counts().eth_getLogs ?? 0) >= before + 4);
-      proxy.answer(THROUGH);
-      await followed.allAnnouncedOnce();
-    }));
+  for (const [extent, traffic] of [
+    ['a block', { tokens: 1, rounds: 0 }],
+    ['several blocks', { tokens: 2, rounds: 1 }],
+  ] as const) {
+    it(`when one node of the provider has ${extent} and another not yet the logs`, () =>
+      throughProxy(`logs-of-${extent}`, async (proxy, followed) => {
+        const served = await world.client.getBlockNumber();
+        let told = served;
+        const heads = { toldHead: () => told, lastBlock: () => told, lastLogs: () => served };
+        proxy.answer(laggingNode(world.client, heads));
+        await makeTraffic(world, traffic);
+        told = await world.client.getBlockNumber();
+        const before = proxy.counts().eth_getLogs ?? 0;
+        await eventually('logs are asked for', () => (proxy.counts().eth_getLogs ?? 0) >= before + 4);
+        proxy.answer(THROUGH);
+        await followed.allAnnouncedOnce();
+      }));
+  }
 
   it('when the head goes back for a while', () =>
     throughProxy('older-head', async (proxy, followed) => {

@@ -101,6 +101,14 @@ describe('reading many blocks of a provider that limits what it answers', () => 
       expect(refused).to.be.greaterThan(1);
     });
   });
+
+  it('reads on where Hardhat mined thousands of blocks at once', () =>
+    readThrough('at-once', THROUGH, async (_proxy, followed) => {
+      await world.client.send('hardhat_mine', ['0x1388']);
+      await mintDirectly(world, await world.account(1));
+      await followed.allAnnouncedOnce();
+      expect(followed.logged('chain reorganised')).to.deep.equal([]);
+    }));
 });
 
 /** Refuses ranges of more than so many blocks. */
