@@ -205,6 +205,7 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): AnnouncedFeed 
       opened.set(name, feed);
       await delivery.start(feed);
     },
+    onHeld: () => delivery.hold(),
     onDue(events) {
       if (events > 0) metrics.recorded(name, events);
       delivery.wake();
@@ -216,8 +217,7 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): AnnouncedFeed 
     registry: registryAddress,
     status: follower.status,
     async stop() {
-      await follower.stop();
-      await delivery.stop();
+      await Promise.all([follower.stop(), delivery.stop()]);
       client.destroy();
     },
   };

@@ -7,6 +7,8 @@ import { ConfigurationError, messageOf } from './errors';
 /** The longest pause that a timer can make. */
 const LONGEST_MS = 2 ** 31 - 1;
 const milliseconds = z.number().int().positive().max(LONGEST_MS);
+/** A delivery is nobody else's for twice this long, also when its process has died. */
+const LONGEST_TIMEOUT_MS = 120_000;
 const blocks = z.number().int().nonnegative();
 
 /** Headers that every delivery has by itself, or that belong to the connection. */
@@ -38,7 +40,7 @@ const headersSchema = z
 const webhookSchema = z.strictObject({
   url: z.url({ protocol: /^https?$/ }).optional(),
   headers: headersSchema.optional(),
-  timeoutMs: milliseconds.optional(),
+  timeoutMs: milliseconds.max(LONGEST_TIMEOUT_MS).optional(),
   maxConcurrentDeliveries: z.number().int().min(1).max(1_000).optional(),
   retry: z
     .strictObject({

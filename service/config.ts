@@ -148,10 +148,20 @@ function secretsOf(settings: Settings, file: ConfigFile, rpcUrl: string): string
   const secretKey = settings.DID_KEY_PAIRS?.match(/z42[1-9A-HJ-NP-Za-km-z]+/)?.[0] ?? [];
   // Its user and its name are words like any other.
   const { DATABASE_URL } = settings;
-  const databasePassword = DATABASE_URL ? [DATABASE_URL, new URL(DATABASE_URL).password] : [];
+  const databasePassword = DATABASE_URL ? [DATABASE_URL, ...passwordsOf(new URL(DATABASE_URL))] : [];
   const registries = file.registries ?? [];
-  const urls = [rpcUrl, ...registries.flatMap(({ rpcUrl: own }) => own ?? [])];
+  const webhookUrls = [settings.WEBHOOK_URL, ...[file, ...registries].map(({ webhook }) => webhook?.url)];
+  const urls = [rpcUrl, ...registries.map(({ rpcUrl: own }) => own), ...webhookUrls].flatMap(
+    (url) => url ?? [],
+  );
   const headers = [file, ...registries].flatMap(({ webhook }) => Object.entries(webhook?.headers ?? {}));
-  const secretHeaders = headers.flatMap(([name, value]) => (SECRET_HEADER.test(name) ? value : []));
+  const secretHeaders = headers.flatMap(([name, value]) =>
+    SECRET_HEADER.test(name) ? [value, value.split(' ').at(-1) ?? ''] : [],
+  );
   return [...values, ...urls.flatMap(secretPartsOf), ...databasePassword, ...secretHeaders].concat(secretKey);
+}
+
+/** As it is written, and as it is sent. */
+function passwordsOf({ password, searchParams }: URL): string[] {
+  return [password, decodeURIComponent(password), searchParams.get('password') ?? ''].filter(Boolean);
 }

@@ -90,5 +90,5 @@ function networkOf({ network }: RegistryEntry): Network {
 }
 
 function keyOf(entry: RegistryEntry): string {
-  return `${networkOf(entry).chainId}:${entry.address.toLowerCase()}`;
+  return `${networkOf(entry).chainId}:${getAddress(entry.address)}`;
 }

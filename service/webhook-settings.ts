@@ -29,9 +29,14 @@ export function webhookOptionsOf(
     ...common,
     ...own,
     url,
-    headers: { ...common.headers, ...own.headers },
+    headers: { ...lowerCased(common.headers), ...lowerCased(own.headers) },
     retry: { ...common.retry, ...own.retry },
   };
+}
+
+/** Header names are the same in any case. */
+function lowerCased(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 /** The webhook with its defaults; undefined when there is no URL. */

@@ -22,7 +22,7 @@ export async function sendAgain(options: SendAgainOptions): Promise<string[]> {
     const feeds = await findFeeds(database.db, registryOf(options.registry));
     if ('fromBlock' in selection && feeds.length > 1) {
       const names = feeds.map(registryOfFeed).join(', ');
-      throw invalid(`Blocks of which registry? Say --registry with the address of one of ${names}.`);
+      throw invalid(`Blocks of which registry? Say --registry with one of ${names}.`);
     }
     if ('eventId' in selection) {
       const [history] = await historyOf(database.db, selection.eventId);

@@ -54,10 +54,12 @@ export async function showDeliveries(options: ShowOptions): Promise<string[]> {
   }
 }
 
-/** The address of `--registry`. */
+/** `--registry`: an address, or a chain id and an address where the same address is on several chains. */
 export function registryOf(text: string | undefined): string | undefined {
-  if (text === undefined || isAddress(text)) return text;
-  throw invalid(`--registry ${String(text)} is not an address: 0x and 40 hexadecimal digits.`);
+  if (text === undefined || isAddress(text.replace(/^\d+:/, ''))) return text;
+  throw invalid(
+    `--registry ${String(text)} is not an address: 0x and 40 hexadecimal digits, or a chain id, a colon, and that.`,
+  );
 }
 
 /** The error for arguments that cannot be meant. */

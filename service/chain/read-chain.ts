@@ -60,12 +60,31 @@ export async function logsOf(client: RpcClient, filter: LogFilter): Promise<Chai
   ]);
   if (!Array.isArray(answer)) throw malformed('eth_getLogs');
   return answer
-    .map(logOf)
+    .map((log) => logOf(log))
     .sort((left, right) => left.blockNumber - right.blockNumber || left.index - right.index);
 }
 
-function logOf(answer: unknown): ChainLog {
-  const method = 'eth_getLogs';
+/** The hashes of a block's transactions. */
+export async function transactionsOf(client: RpcClient, blockHash: string): Promise<string[]> {
+  const method = 'eth_getBlockByHash';
+  const block = (await client.send(method, [blockHash, false])) as { transactions?: unknown } | null;
+  if (!Array.isArray(block?.transactions)) throw malformed(method);
+  return block.transactions.map((hash) => textOf(method, hash));
+}
+
+/** The logs of a transaction, which must be in the block. */
+export async function receiptLogsOf(
+  client: RpcClient,
+  transactionHash: string,
+  blockHash: string,
+): Promise<ChainLog[]> {
+  const method = 'eth_getTransactionReceipt';
+  const receipt = (await client.send(method, [transactionHash])) as Record<string, unknown> | null;
+  if (!Array.isArray(receipt?.logs) || receipt.blockHash !== blockHash) throw malformed(method);
+  return receipt.logs.map((log) => logOf(log, method));
+}
+
+function logOf(answer: unknown, method = 'eth_getLogs'): ChainLog {
   const log = answer as Record<'logIndex' | keyof ChainLog, unknown>;
   if (!Array.isArray(log?.topics)) throw malformed(method);
   return {

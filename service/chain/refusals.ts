@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { isError } from 'ethers';
 
 /** What providers say when a range of blocks is too wide for them, or holds too much. There is no common code for it. */
@@ -30,5 +31,5 @@ function textOf(error: unknown): string {
   const responseBody =
     typeof info === 'object' && info !== null && 'responseBody' in info ? info.responseBody : undefined;
   const shortMessage = 'shortMessage' in error ? error.shortMessage : error.message;
-  return [shortMessage, answer && JSON.stringify(answer), responseBody].filter(Boolean).join(' ');
+  return [shortMessage, answer && inspect(answer), responseBody].filter(Boolean).join(' ');
 }

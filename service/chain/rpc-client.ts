@@ -54,6 +54,10 @@ export function createChainCheck(client: RpcClient, url: string, network: Networ
       const message = `The node at ${printableUrl(url)} ${problem}.`;
       throw new ChainError('RPC_UNREACHABLE', message, { cause, retryable: true });
     });
+    if (!Number.isSafeInteger(chainId) || chainId <= 0) {
+      const message = `The node at ${printableUrl(url)} does not say which chain it is of.`;
+      throw new ChainError('RPC_UNREACHABLE', message, { retryable: true });
+    }
     if (chainId !== network.chainId) throw wrongChain(chainId, url, network);
     checked = true;
   };

@@ -42,7 +42,7 @@ export class SocketRpcClient extends JsonRpcProvider {
   /** Calls the listener for each block that the node tells of, over whichever connection there is. */
   onNewHead(listener: () => void): () => void {
     this.#newHeadListeners.add(listener);
-    if (this.#newHeadListeners.size === 1) void this.#connection?.then(subscribe, () => undefined);
+    void this.#connection?.then(subscribe, () => undefined);
     return () => this.#newHeadListeners.delete(listener);
   }
 
@@ -73,7 +73,11 @@ export class SocketRpcClient extends JsonRpcProvider {
   }
 }
 
-/** A node without subscriptions refuses; then new blocks are found by asking. Ids of requests are positive. */
+const subscribed = new WeakSet<SocketConnection>();
+
+/** Once for each connection. A node without subscriptions refuses; then new blocks are found by asking. Ids of requests are positive. */
 function subscribe(connection: SocketConnection): void {
+  if (subscribed.has(connection)) return;
+  subscribed.add(connection);
   connection.tell(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'eth_subscribe', params: ['newHeads'] }));
 }

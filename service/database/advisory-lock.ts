@@ -1,8 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, type ClientConfig } from 'pg';
+import { ServiceError } from '../errors';
 import type { Leadership } from './database';
 
 const END_WITHIN_MS = 5_000;
+/** How often the connection that holds a lock is tried, and how long an answer may take. */
+const BEAT_EVERY_MS = 5_000;
+const BEAT_WITHIN_MS = 5_000;
+
+/** So that the server, too, soon finds out that nobody is there any more, and gives the lock to somebody else. Seconds. */
+const KEEP_ALIVE = `
+  set tcp_keepalives_idle = 5;
+  set tcp_keepalives_interval = 5;
+  set tcp_keepalives_count = 3`;
 
 /**
  * Takes the advisory lock of a feed on a connection of its own. PostgreSQL gives the lock back when that connection ends, however
@@ -12,29 +22,45 @@ export async function takeLeadership(
   connection: ClientConfig,
   feed: string,
 ): Promise<Leadership | undefined> {
-  const client = new Client(connection);
+  const client = new Client({ ...connection, query_timeout: BEAT_WITHIN_MS });
   const ended = new AbortController();
-  client.on('error', () => ended.abort());
-  client.on('end', () => ended.abort());
-  await client.connect();
+  const lose = (): void => ended.abort(lostError(feed));
+  client.on('error', lose);
+  client.on('end', lose);
   try {
+    await client.connect();
+    await client.query(KEEP_ALIVE);
     const { rows } = await client.query<{ taken: boolean }>(
       'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken',
       [feed],
     );
-    if (rows[0]?.taken) return { lost: ended.signal, release: () => endWithin(client, END_WITHIN_MS) };
+    if (rows[0]?.taken) return { lost: ended.signal, release: beat(client, lose) };
   } catch (cause) {
-    await client.end().catch(() => undefined);
+    await endWithin(client);
     throw cause;
   }
-  await client.end();
+  await endWithin(client);
   return undefined;
 }
 
+/** Tries the connection until it is released; gives what releases it. */
+function beat(client: Client, lose: () => void): () => Promise<void> {
+  const timer = setInterval(() => void client.query('select 1').catch(lose), BEAT_EVERY_MS);
+  return async () => {
+    clearInterval(timer);
+    await endWithin(client);
+  };
+}
+
+function lostError(feed: string): ServiceError {
+  const message = `The database connection that holds the right to read ${feed} was lost.`;
+  return new ServiceError('LEADERSHIP_LOST', message, { retryable: true });
+}
+
 /** A connection that nobody answers on any more is left to the operating system. */
-async function endWithin(client: Client, ms: number): Promise<void> {
+async function endWithin(client: Client): Promise<void> {
   const timeout = new AbortController();
-  await Promise.race([client.end(), sleep(ms, undefined, { signal: timeout.signal })]).finally(() =>
-    timeout.abort(),
-  );
+  const patience = sleep(END_WITHIN_MS, undefined, { signal: timeout.signal }).catch(() => undefined);
+  await Promise.race([client.end().catch(() => undefined), patience]);
+  timeout.abort();
 }

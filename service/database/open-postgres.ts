@@ -5,13 +5,17 @@ import type { Logger } from '../logger';
 import { printableUrl } from '../secrets';
 import { takeLeadership } from './advisory-lock';
 import type { Database } from './database';
+import { guarded } from './guarded-pool';
 import { expectMigrated, migrate } from './migrate';
 import type { Schema } from './schema';
 
 const MOST_CONNECTIONS = 10;
+const KEEP_ALIVE_AFTER_MS = 5_000;
 const CONNECT_WITHIN_MS = 10_000;
-/** A statement that takes this long hangs on a connection that nobody closed: it fails, and is tried again on another. */
-const STATEMENT_WITHIN_MS = 60_000;
+/** The server gives up on a statement, and on a transaction in which nothing happens. */
+const STATEMENT_WITHIN_MS = 30_000;
+/** An answer that takes longer will not come: the connection hangs, and is replaced. */
+const ANSWER_WITHIN_MS = 40_000;
 
 /** Positions, block numbers and times are `bigint` columns whose values JavaScript's numbers hold exactly; pg gives text for them. */
 const NUMBERS: CustomTypesConfig = {
@@ -43,8 +47,11 @@ async function open(
   const connection: ClientConfig = {
     connectionString: url,
     connectionTimeoutMillis: CONNECT_WITHIN_MS,
-    query_timeout: STATEMENT_WITHIN_MS,
+    statement_timeout: STATEMENT_WITHIN_MS,
+    idle_in_transaction_session_timeout: STATEMENT_WITHIN_MS,
+    query_timeout: ANSWER_WITHIN_MS,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     application_name: 'transferable-document-service',
     types: NUMBERS,
   };
@@ -52,7 +59,7 @@ async function open(
   // A connection that breaks is replaced, whether it was in use (then its statement fails) or idle; without listeners it would end the process.
   pool.on('error', onLost);
   pool.on('connect', (client) => client.on('error', () => undefined));
-  const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
+  const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: guarded(pool) }) });
   try {
     await pool.query('select 1').catch((cause: unknown) => {
       throw unreachable(url, cause);

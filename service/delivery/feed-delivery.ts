@@ -14,9 +14,18 @@ export interface FeedDelivery {
   start(feed: string): Promise<void>;
   /** Something was enqueued. */
   wake(): void;
+  /** Nothing more may be sent until `wake` is called. */
+  hold(): void;
   /** Resolves when what is under way is settled. */
   stop(): Promise<void>;
 }
+
+const WITHOUT_WEBHOOK: FeedDelivery = {
+  start: async () => undefined,
+  wake: () => undefined,
+  hold: () => undefined,
+  stop: async () => undefined,
+};
 
 /** Delivers to the webhook that is configured; without one, what is enqueued waits. */
 export function createFeedDelivery(
@@ -25,7 +34,7 @@ export function createFeedDelivery(
   logger: Logger,
   onAttempt: AttemptOptions['onAttempt'],
 ): FeedDelivery {
-  if (!webhook) return { start: async () => undefined, wake: () => undefined, stop: async () => undefined };
+  if (!webhook) return WITHOUT_WEBHOOK;
   const { url, headers, signingKey, timeoutMs, maxConcurrentDeliveries, retry } = webhook;
   const client = createWebhookClient({
     url,
@@ -36,12 +45,14 @@ export function createFeedDelivery(
   });
   let worker: DeliveryWorker | undefined;
   let delivered: string | undefined;
+  let isStopped = false;
   return {
     async start(feed) {
-      if (feed === delivered) return;
+      if (feed === delivered || isStopped) return;
       await worker?.stop();
       // A database in a folder is this process's alone: whoever held a lease is gone. On PostgreSQL others may be at work.
       if (database.engine === 'sqlite') await releaseLeases(database.db, feed, systemClock.now());
+      if (isStopped) return;
       worker = startDeliveryWorker({
         database,
         feed,
@@ -58,7 +69,9 @@ export function createFeedDelivery(
       delivered = feed;
     },
     wake: () => worker?.wake(),
+    hold: () => worker?.hold(),
     async stop() {
+      isStopped = true;
       await worker?.stop();
       await client.close();
     },

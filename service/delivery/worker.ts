@@ -3,7 +3,7 @@ import type { Clock } from '../clock';
 import type { Database } from '../database/database';
 import { messageOf } from '../errors';
 import type { Logger } from '../logger';
-import { nextDueAt, type ClaimedDelivery } from '../outbox/claim-deliveries';
+import { makeDue, nextDueAt, releaseLease, type ClaimedDelivery } from '../outbox/claim-deliveries';
 import type { Settlement } from '../outbox/settle-deliveries';
 import { takeTurn } from '../outbox/take-turn';
 import { attemptDelivery, type AttemptOptions } from './attempt-delivery';
@@ -14,6 +14,8 @@ import { createWakeableSleep } from './wakeable-sleep';
 export interface DeliveryWorker {
   /** Looks for due deliveries now: something was enqueued. */
   wake(): void;
+  /** Gives back what is claimed and not sent yet: the feed is held. */
+  hold(): void;
   /** Claims nothing more; resolves when what is under way is settled. */
   stop(): Promise<void>;
 }
@@ -40,6 +42,7 @@ const LONGEST_SLEEP_MS = 1_000;
 /** What is due and cannot be claimed is held, or being claimed by another process: it is asked for again, but not without a pause. */
 const SHORTEST_SLEEP_MS = 100;
 const PAUSE_AFTER_DATABASE_ERROR_MS = 1_000;
+const CHECK_CLOCK_EVERY_MS = 60_000;
 /** What is under way when the service stops is given up after this, so that it is settled before the process ends. */
 const STOP_WITHIN_MS = 8_000;
 
@@ -54,6 +57,9 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   const pace = createPace(concurrency, concurrency * CLAIM_AHEAD_MOST, CLAIM_AHEAD_MS);
   const claimed: ClaimedDelivery[] = [];
   let settlements: Settlement[] = [];
+  /** Whether its commit was lost or only the answer to it is not known. */
+  let lostClaim: string | undefined;
+  let checkedClockAt = -Infinity;
   let underWay = 0;
   let stopped = false;
 
@@ -61,8 +67,11 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     while (!stopped && underWay < concurrency) {
       const delivery = claimed.shift();
       if (delivery === undefined) break;
-      // Claimed long ago, for others took long: it falls due again, for whoever is next.
-      if (delivery.leasedUntil - clock.now() < options.timeoutMs) continue;
+      // Claimed long ago, for others took long: whoever is next shall have it.
+      if (delivery.leasedUntil - clock.now() < options.timeoutMs + LEASE_MARGIN_MS / 2) {
+        settlements.push(released(delivery));
+        continue;
+      }
       underWay++;
       void attemptDelivery(options, delivery).then(ended);
     }
@@ -81,10 +90,14 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     if (stopped) settlements.push(...claimed.splice(0).map(released));
     const limit = stopped ? 0 : Math.max(concurrency - underWay, 0) + pace.ahead() - claimed.length;
     if (limit <= 0 && settlements.length === 0) return;
+    const lease = options.newId();
     const settling = settlements;
     settlements = [];
     try {
-      const claim = { feed, lease: options.newId(), limit: Math.max(limit, 0), now: clock.now(), leaseMs };
+      if (lostClaim !== undefined)
+        await releaseLease(database.db, { feed, lease: lostClaim, now: clock.now() });
+      lostClaim = undefined;
+      const claim = { feed, lease, limit: Math.max(limit, 0), now: clock.now(), leaseMs };
       const taken = await takeTurn(database, { settlements: settling, claim });
       for (const { delivery } of taken.lost) {
         logger.warn({ eventId: delivery.eventId }, 'somebody else has claimed this delivery meanwhile');
@@ -93,6 +106,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       begin();
     } catch (error) {
       settlements.unshift(...settling);
+      lostClaim ??= lease;
       throw error;
     }
   }
@@ -100,6 +114,11 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   async function step(): Promise<void> {
     // Whatever else has ended by now is settled with the rest.
     await setImmediate();
+    if (performance.now() - checkedClockAt > CHECK_CLOCK_EVERY_MS) {
+      const longestWaitMs = Math.max(leaseMs, options.schedule.maxDelayMs);
+      await makeDue(database.db, { feed, now: clock.now(), longestWaitMs });
+      checkedClockAt = performance.now();
+    }
     await turn();
     const dueAt = stopped || claimed.length > 0 ? undefined : await nextDueAt(database.db, feed);
     const inMs = Math.max((dueAt ?? Infinity) - clock.now(), SHORTEST_SLEEP_MS);
@@ -126,6 +145,10 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   const finished = run();
   return {
     wake: sleeper.wake,
+    hold() {
+      settlements.push(...claimed.splice(0).map(released));
+      sleeper.wake();
+    },
     async stop() {
       stopped = true;
       sleeper.wake();

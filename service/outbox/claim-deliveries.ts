@@ -120,6 +120,36 @@ export async function nextDueAt(db: Kysely<Schema>, feed: string): Promise<numbe
   return row?.dueAt ?? undefined;
 }
 
+/** Gives back what was claimed under a lease whose claim failed: whether it was committed is not known. */
+export async function releaseLease(
+  db: Kysely<Schema>,
+  { feed, lease, now }: Pick<Claim, 'feed' | 'lease' | 'now'>,
+): Promise<void> {
+  await db
+    .updateTable('streams')
+    .set({ lease: null, next_attempt_at: now })
+    .where('feed', '=', feed)
+    .where('next_attempt_at', 'is not', null)
+    .where('lease', '=', lease)
+    .execute();
+}
+
+/**
+ * Makes due what is to wait for longer than anything waits: it was put off by a clock that has been set back since. Without this
+ * it would stand still until the clock is there again.
+ */
+export async function makeDue(
+  db: Kysely<Schema>,
+  { feed, now, longestWaitMs }: { feed: string; now: number; longestWaitMs: number },
+): Promise<void> {
+  await db
+    .updateTable('streams')
+    .set({ lease: null, next_attempt_at: now })
+    .where('feed', '=', feed)
+    .where('next_attempt_at', '>', now + longestWaitMs)
+    .execute();
+}
+
 /** Gives back what a process that died had claimed. Only for the one process that owns the database. */
 export async function releaseLeases(db: Kysely<Schema>, feed: string, now: number): Promise<void> {
   await db

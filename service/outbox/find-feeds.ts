@@ -5,7 +5,7 @@ import type { Schema } from '../database/schema';
  * The feeds of a registry, or of all, the latest of each registry only: a local chain that was started anew leaves the feed of its
  * predecessor behind, which nothing is delivered from any more.
  *
- * @param registry address, in any case.
+ * @param registry address, or chain id and address (`80002:0x…`), in any case.
  */
 export async function findFeeds(db: Kysely<Schema>, registry?: string): Promise<string[]> {
   const rows = await db
@@ -23,7 +23,7 @@ export async function findFeeds(db: Kysely<Schema>, registry?: string): Promise<
   }
   const wanted = registry?.toLowerCase();
   return [...latest].flatMap(([name, { feed }]) =>
-    wanted === undefined || name.endsWith(`:${wanted}`) ? feed : [],
+    wanted === undefined || name === wanted || name.endsWith(`:${wanted}`) ? feed : [],
   );
 }
 

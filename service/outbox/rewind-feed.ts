@@ -160,7 +160,12 @@ async function note(
       await db
         .insertInto('orphans')
         .values({ feed, event_id, block_number, block_hash, outcome, body, orphaned_at: now })
-        .onConflict((conflict) => conflict.columns(['feed', 'event_id', 'block_hash']).doNothing())
+        .onConflict((conflict) =>
+          // A branch may come back, and go again.
+          conflict
+            .columns(['feed', 'event_id', 'block_hash'])
+            .doUpdateSet({ outcome, orphaned_at: now, mined_again_in: null }),
+        )
         .execute();
     }
     const ofEvent = { feed, event_id };

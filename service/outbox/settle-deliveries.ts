@@ -37,16 +37,31 @@ export async function settleDeliveries(
   await recordAttempts(db, feed, settlements);
   // Streams are locked in the order of their names here and in record-range.ts: in any other order the two would deadlock.
   if (engine === 'postgres') await lockInOrder(db, settlements);
-  const moved = await moveOn(db, settlements.filter(isOver), now);
   const lost: Settlement[] = [];
-  for (const settled of settlements) {
-    let isMine = moved.has(settled.delivery.stream);
-    if (settled.outcome === 'failed') isMine = await waitUntil(db, settled.delivery, settled.nextAttemptAt);
-    if (settled.outcome === 'released') isMine = await release(db, settled.delivery, now);
-    if (settled.outcome === 'dead' && isMine) await bury(db, feed, settled, now);
-    if (!isMine) lost.push(settled);
+  for (const round of oneOfEachStream(settlements)) {
+    const moved = await moveOn(db, round.filter(isOver), now);
+    for (const settled of round) {
+      let isMine = moved.has(settled.delivery.stream);
+      if (settled.outcome === 'failed') isMine = await waitUntil(db, settled.delivery, settled.nextAttemptAt);
+      if (settled.outcome === 'released') isMine = await release(db, settled.delivery, now);
+      if (settled.outcome === 'dead' && isMine) await bury(db, feed, settled, now);
+      if (!isMine) lost.push(settled);
+    }
   }
   return lost;
+}
+
+/** Nearly always all in one round. A delivery that outlived its lease may be settled together with the one that followed it. */
+function oneOfEachStream(settlements: readonly Settlement[]): Settlement[][] {
+  const rounds: Settlement[][] = [];
+  const seen = new Map<string, number>();
+  for (const settled of settlements) {
+    const { stream } = settled.delivery;
+    const round = seen.get(stream) ?? 0;
+    seen.set(stream, round + 1);
+    (rounds[round] ??= []).push(settled);
+  }
+  return rounds;
 }
 
 function isOver(settled: Settlement): settled is Over {

@@ -2,6 +2,9 @@ import type { Selectable, Transaction } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema, StreamsTable } from '../database/schema';
 
+/** Rows of one statement: both engines limit its parameters. */
+const BATCH = 1_000;
+
 /** A stream as it is stored. */
 type Stream = Selectable<StreamsTable>;
 
@@ -64,12 +67,23 @@ export async function removeFromStream(
     .orderBy('position')
     .execute();
   const ids = waiting.map(({ event_id }) => event_id);
+  const firstUnwanted = ids.findIndex((id) => unwanted.has(id));
+  if (firstUnwanted < 0) return undefined;
   const staying = ids.filter((id) => !unwanted.has(id));
-  if (staying.length === ids.length) return undefined;
-  await db.deleteFrom('deliveries').where('stream', '=', stream).where('position', '>=', head).execute();
-  if (staying.length > 0) {
-    const rows = staying.map((event_id, index) => ({ stream, position: head + index, event_id, feed }));
-    await db.insertInto('deliveries').values(rows).execute();
+  const from = head + firstUnwanted;
+  await db.deleteFrom('deliveries').where('stream', '=', stream).where('position', '>=', from).execute();
+  // Usually none: what is sent again on request is older than what it waits behind.
+  const moving = staying.slice(firstUnwanted).map((event_id, index) => ({
+    stream,
+    position: from + index,
+    event_id,
+    feed,
+  }));
+  for (let start = 0; start < moving.length; start += BATCH) {
+    await db
+      .insertInto('deliveries')
+      .values(moving.slice(start, start + BATCH))
+      .execute();
   }
   const isHeadGone = ids[0] !== staying[0];
   await db

@@ -131,13 +131,15 @@ function mintKey({ log, tokenId }: DecodedLog): string {
   return `${log.transactionHash}:${tokenId}`;
 }
 
-/** A forged log may not decode at all: it is not ours then. */
+/** A forged log may not decode at all: it is not ours then. ethers keeps the error of an argument until it is asked for. */
 function parse(
   contract: { parseLog(log: ChainLog): LogDescription | null },
   log: ChainLog,
 ): LogDescription | null {
   try {
-    return contract.parseLog(log);
+    const parsed = contract.parseLog(log);
+    parsed?.args.toArray();
+    return parsed;
   } catch {
     return null;
   }

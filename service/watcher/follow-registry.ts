@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, codeOf, messageOf } from '../errors';
-import { newFeedStatus, setState, type FeedStatus } from './feed-status';
-import { readFeed, type FeedReading } from './read-feed';
+import { setState, type FeedStatus } from './feed-status';
+import { newFeedMemory, readFeed, type FeedMemory, type FeedReading } from './read-feed';
 
 /** A registry being followed. */
 export interface Follower {
@@ -21,10 +21,10 @@ const STANDBY_MS = 2_000;
  */
 export function followRegistry(options: FeedReading): Follower {
   const abort = new AbortController();
-  const status = newFeedStatus(options.clock.now());
-  const finished = run(options, status, abort.signal);
+  const memory = newFeedMemory(options);
+  const finished = run(options, memory, abort.signal);
   return {
-    status,
+    status: memory.status,
     async stop() {
       abort.abort();
       await finished;
@@ -32,8 +32,9 @@ export function followRegistry(options: FeedReading): Follower {
   };
 }
 
-async function run(options: FeedReading, status: FeedStatus, signal: AbortSignal): Promise<void> {
+async function run(options: FeedReading, memory: FeedMemory, signal: AbortSignal): Promise<void> {
   const { logger, clock } = options;
+  const { status } = memory;
   let failures = 0;
   const onRead = (): void => {
     if (failures > 0) logger.info('the chain can be read again');
@@ -42,14 +43,17 @@ async function run(options: FeedReading, status: FeedStatus, signal: AbortSignal
   };
   while (!signal.aborted) {
     try {
-      const ended = await readFeed(options, status, onRead, signal);
+      const ended = await readFeed(options, memory, onRead, signal);
       if (ended !== 'standby') continue;
       if (status.state !== 'standby') logger.info('another process reads this registry: standing by');
       setState(status, 'standby', clock.now());
       await sleep(STANDBY_MS, undefined, { signal }).catch(() => undefined);
     } catch (error) {
+      if (signal.aborted) return;
       const reason = messageOf(error);
-      const described = { code: codeOf(error), reason: options.mask(reason) };
+      // Anybody may see the status: of errors that are not ours only that they are in the log.
+      const shown = error instanceof ServiceError ? options.mask(reason) : 'see the log';
+      const described = { code: codeOf(error), reason: shown };
       if (error instanceof ServiceError && !error.retryable) {
         setState(status, 'stopped', clock.now(), described);
         logger.fatal({ error, code: error.code }, `events of the registry are no longer read: ${reason}`);

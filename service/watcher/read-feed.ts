@@ -2,15 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Clock } from '../clock';
 import type { Database } from '../database/database';
-import { codeOf } from '../errors';
 import type { Logger } from '../logger';
 import type { RegistryIdentity } from '../outbox/cloud-event';
 import { holdFeed, openFeed, releaseFeed, type KeptBlock, type OpenFeed } from '../outbox/feed-cursor';
 import { recordRange } from '../outbox/record-range';
 import { rewindFeed, type Rewound } from '../outbox/rewind-feed';
 import { createBlockAlarm, type BlockAlarm } from './block-alarm';
-import type { FeedStatus } from './feed-status';
-import { findRegistry, type RegistryOnChain } from './registry-contracts';
+import { createBlockSpan, type BlockSpan } from './block-span';
+import { newFeedStatus, type FeedStatus } from './feed-status';
+import { createRegistryFinder, type RegistryOnChain } from './registry-contracts';
+import { untilAborted } from './until-aborted';
 import { watch, type BlockRange, type Sighting } from './watch';
 
 /** What reading a registry's events needs. */
@@ -33,34 +34,54 @@ export interface FeedReading {
   onOpened(feed: string): Promise<void>;
   /** Called when deliveries may have become due: after events were stored (how many), or a feed was released. */
   onDue(events: number): void;
+  /** Called when nothing may be sent any more until `onDue` is called. */
+  onHeld(): void;
 }
 
 /** How often it is looked whether the deliveries under way have ended, before a rewind. */
 const IN_FLIGHT_POLL_MS = 50;
+const MOST_BLOCKS = 2_000;
+
+/** What lasts from one reading of a feed to the next. */
+export interface FeedMemory {
+  findRegistry: () => Promise<RegistryOnChain>;
+  span: BlockSpan;
+  status: FeedStatus;
+}
+
+/** What the memory of a feed is when nothing has been read. */
+export function newFeedMemory({ client, registryAddress, clock }: FeedReading): FeedMemory {
+  return {
+    findRegistry: createRegistryFinder(client, registryAddress),
+    span: createBlockSpan(MOST_BLOCKS),
+    status: newFeedStatus(clock.now()),
+  };
+}
 
 /**
  * Reads a feed until the signal aborts or the right to it is lost.
  *
+ * @param onRead called whenever the chain could be read.
  * @returns `standby` when another process reads it.
  */
 export async function readFeed(
   options: FeedReading,
-  status: FeedStatus,
+  memory: FeedMemory,
   onRead: () => void,
   stop: AbortSignal,
 ): Promise<'ended' | 'standby'> {
-  await options.checkChain();
-  const registry = await findRegistry(options.client, options.registryAddress);
+  await untilAborted(stop, options.checkChain());
+  const registry = await untilAborted(stop, memory.findRegistry());
   const feed = feedName(options.identity, registry);
-  const leadership = await options.database.lead(feed);
   await options.onOpened(feed);
+  const leadership = await options.database.lead(feed);
   if (leadership === undefined) return 'standby';
   const signal = AbortSignal.any([stop, leadership.lost]);
   const alarm = createBlockAlarm(options.client, options.pollIntervalMs);
-  const { db } = options.database;
   try {
-    const open = await openFeed(db, feed, options.startBlock ?? registry.genesisBlock);
-    await follow(options, status, { open, registry, alarm, signal, onRead });
+    const first = options.startBlock ?? registry.genesisBlock;
+    const open = await openFeed(options.database.db, feed, first);
+    await follow(options, memory, { open, registry, alarm, signal }, onRead);
     return 'ended';
   } finally {
     alarm.stop();
@@ -68,50 +89,32 @@ export async function readFeed(
   }
 }
 
-interface Following {
-  open: OpenFeed;
-  registry: RegistryOnChain;
-  alarm: BlockAlarm;
-  signal: AbortSignal;
-  onRead: () => void;
-}
-
 async function follow(
   options: FeedReading,
-  status: FeedStatus,
-  { open, registry, alarm, signal, onRead }: Following,
+  { span, status }: FeedMemory,
+  following: { open: OpenFeed; registry: RegistryOnChain; alarm: BlockAlarm; signal: AbortSignal },
+  onRead: () => void,
 ): Promise<void> {
+  const { open, registry, alarm, signal } = following;
+  const { client, confirmations, finalityDepth } = options;
+  const { contracts, chainGenesisHash: genesisHash } = registry;
   const { cursor } = open;
-  try {
-    const { client, confirmations, finalityDepth } = options;
-    const { contracts, chainGenesisHash: genesisHash } = registry;
-    const sightings = watch({
-      client,
-      contracts,
-      cursor,
-      genesisHash,
-      confirmations,
-      finalityDepth,
-      alarm,
-      signal,
-    });
-    let isHeld = true;
-    for await (const sighting of sightings) {
-      isHeld = await take(options, open, sighting, isHeld, signal);
-      status.headBlock = sighting.headBlock;
-      if (sighting.kind === 'range') status.nextBlock = sighting.toBlock + 1;
-      if (sighting.kind === 'reorganised') status.nextBlock = sighting.ancestor.number + 1;
-      status.nextBlock ??= cursor.nextBlock;
-      onRead();
-    }
-  } catch (error) {
-    // Nobody knows which of the events that wait are still on the chain.
-    if (codeOf(error) === 'CHAIN_REORGANISED') await holdFeed(options.database.db, open);
-    throw error;
+  const chain = { client, contracts, genesisHash, confirmations, finalityDepth };
+  let isHeld = true;
+  let isFirst = true;
+  for await (const sighting of watch({ ...chain, cursor, span, alarm, signal })) {
+    isHeld = await take(options, open, sighting, isHeld, signal);
+    status.headBlock = sighting.headBlock;
+    status.nextBlock ??= cursor.nextBlock;
+    if (sighting.kind === 'range') status.nextBlock = sighting.toBlock + 1;
+    if (sighting.kind === 'reorganised') status.nextBlock = sighting.ancestor.number + 1;
+    // That what was read is still there says nothing of whether more can be read.
+    if (!isFirst && (sighting.kind === 'range' || sighting.kind === 'unchanged')) onRead();
+    isFirst = false;
   }
 }
 
-/** Does what a sighting asks for; gives whether the feed's deliveries are still held. */
+/** Does what a sighting asks for; gives whether the feed's deliveries are held. */
 async function take(
   options: FeedReading,
   open: OpenFeed,
@@ -119,16 +122,25 @@ async function take(
   isHeld: boolean,
   signal: AbortSignal,
 ): Promise<boolean> {
-  if (sighting.kind === 'range') {
-    const events = await store(options, open, sighting);
-    if (events > 0 || isHeld) options.onDue(events);
-  } else if (sighting.kind === 'reorganised') {
-    await rewind(options, open, sighting.ancestor, signal);
-  } else if (isHeld) {
-    await releaseFeed(options.database.db, open);
-    options.onDue(0);
+  switch (sighting.kind) {
+    case 'range': {
+      const events = await store(options, open, sighting);
+      if (events > 0 || isHeld) options.onDue(events);
+      return false;
+    }
+    case 'mismatch':
+      // Until the common ancestor is known nobody can say which of the events that wait are still on the chain.
+      await holdFeed(options.database.db, open);
+      options.onHeld();
+      return true;
+    case 'reorganised':
+      return !(await rewind(options, open, sighting.ancestor, signal));
+    case 'unchanged':
+      if (!isHeld || !sighting.isAllThere) return isHeld;
+      await releaseFeed(options.database.db, open);
+      options.onDue(0);
+      return false;
   }
-  return false;
 }
 
 async function store(options: FeedReading, open: OpenFeed, range: BlockRange): Promise<number> {
@@ -140,23 +152,23 @@ async function store(options: FeedReading, open: OpenFeed, range: BlockRange): P
   return added;
 }
 
-/** Waits for deliveries under way: whether they succeed decides what their events are. */
+/** Waits for deliveries under way: whether they succeed decides what their events are. Gives whether it was done. */
 async function rewind(
   options: FeedReading,
   open: OpenFeed,
   ancestor: KeptBlock,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const { database, clock } = options;
-  await holdFeed(database.db, open);
   let rewound = await rewindFeed(database, open, ancestor, clock.now());
   while (rewound === 'in flight' && !signal.aborted) {
     await sleep(IN_FLIGHT_POLL_MS);
     rewound = await rewindFeed(database, open, ancestor, clock.now());
   }
-  if (rewound === 'in flight') return;
+  if (rewound === 'in flight') return false;
   tell(options.logger, ancestor, rewound);
   options.onDue(0);
+  return true;
 }
 
 function tell(logger: Logger, ancestor: KeptBlock, { withdrawn, orphaned }: Rewound): void {

@@ -2,7 +2,8 @@ import { blockAt, logsOf, type ChainBlock, type ChainLog, type LogFilter } from 
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
 import type { RegistryEvent } from '../outbox/registry-event';
-import { completeMints, decodeLog } from './decode-log';
+import { concurrently } from './concurrently';
+import { completeMints, decodeLog, type DecodedLog } from './decode-log';
 import type { RegistryContracts } from './genuine-emitter';
 import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from './registry-topics';
 
@@ -44,25 +45,32 @@ export async function readRange(
     }),
     readTwice(client, { ...blocks, topics: ESCROW_TOPICS }),
   ]);
-  const logs = [...own, ...escrows].sort(chainOrder);
-  const decoded = logs.flatMap((log) => decodeLog(log, contracts) ?? []);
-  const read = await blocksOf(
-    client,
-    decoded.map(({ log }) => log),
-    first,
-    last,
-  );
-  const events = completeMints(decoded).map(({ type, tokenId, payload, log }) => ({
+  const genuine = genuineOf([...own, ...escrows], contracts);
+  const read = await blocksOf(client, genuine, first, last);
+  const byNumber = new Map(read.map((block) => [block.number, block]));
+  return { events: eventsOf(genuine, byNumber), blocks: read };
+}
+
+/** The genuine events among logs, in chain order. */
+export function genuineOf(logs: readonly ChainLog[], contracts: RegistryContracts): DecodedLog[] {
+  return [...logs].sort(chainOrder).flatMap((log) => decodeLog(log, contracts) ?? []);
+}
+
+/** Puts decoded logs together with their blocks. */
+export function eventsOf(
+  decoded: readonly DecodedLog[],
+  blocks: ReadonlyMap<number, ChainBlock>,
+): RegistryEvent[] {
+  return completeMints(decoded).map(({ type, tokenId, payload, log }) => ({
     type,
     tokenId,
     payload,
     blockNumber: log.blockNumber,
     blockHash: log.blockHash,
-    blockTimestamp: timestampOf(read, log),
+    blockTimestamp: timestampOf(blocks, log),
     transactionHash: log.transactionHash,
     logIndex: log.index,
   }));
-  return { events, blocks: [...read.values()].sort((left, right) => left.number - right.number) };
 }
 
 function chainOrder(left: ChainLog, right: ChainLog): number {
@@ -82,26 +90,21 @@ function fingerprintOf(logs: readonly ChainLog[]): string {
   return logs.map(({ blockHash, index }) => `${blockHash}:${index}`).join();
 }
 
-/** The last block and the blocks of the logs; the first and the last must be what they were before the logs were read. */
+/** The first and the last block, which must be what they were before the logs were read, and those of the logs. Ascending. */
 async function blocksOf(
   client: RpcClient,
-  logs: readonly ChainLog[],
+  decoded: readonly DecodedLog[],
   first: ChainBlock,
   last: ChainBlock,
-): Promise<Map<number, ChainBlock>> {
-  const numbers = new Set(logs.map(({ blockNumber }) => blockNumber));
+): Promise<ChainBlock[]> {
   // The logs of a single block were read by its hash; a range by numbers may have changed meanwhile.
-  if (first.number === last.number) return new Map([[last.number, last]]);
-  const blocks = new Map<number, ChainBlock>();
-  const wanted = [...numbers.add(first.number).add(last.number)];
-  const readNext = async (): Promise<void> => {
-    for (let number = wanted.pop(); number !== undefined; number = wanted.pop()) {
-      const block = await blockAt(client, number);
-      if (block) blocks.set(number, block);
-    }
-  };
-  await Promise.all(Array.from({ length: CONCURRENT_BLOCKS }, readNext));
-  for (const { number, hash } of [first, last]) if (blocks.get(number)?.hash !== hash) throw changed(number);
+  if (first.number === last.number) return [last];
+  const numbers = new Set([first.number, last.number, ...decoded.map(({ log }) => log.blockNumber)]);
+  const ascending = [...numbers].sort((left, right) => left - right);
+  const read = await concurrently(ascending, CONCURRENT_BLOCKS, (number) => blockAt(client, number));
+  const blocks = read.flatMap((block) => block ?? []);
+  if (blocks[0]?.hash !== first.hash) throw changed(first.number);
+  if (blocks.at(-1)?.hash !== last.hash) throw changed(last.number);
   return blocks;
 }
 

@@ -1,5 +1,6 @@
 import { isError } from 'ethers';
 import { TitleEscrowFactory__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { blockAt } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
 import type { RegistryContracts } from './genuine-emitter';
@@ -14,11 +15,34 @@ export interface RegistryOnChain {
 }
 
 /**
+ * Finds the registry, once for each chain: what it is made of does not change. Asked again, as after a failure, it only looks whether the chain is
+ * the same, so that a node that is unwell cannot make a registry look like something else.
+ */
+export function createRegistryFinder(client: RpcClient, address: string): () => Promise<RegistryOnChain> {
+  let found: RegistryOnChain | undefined;
+  return async () => {
+    const chainGenesisHash = await genesisHashOf(client);
+    if (found?.chainGenesisHash !== chainGenesisHash)
+      found = { ...(await findRegistry(client, address)), chainGenesisHash };
+    return found;
+  };
+}
+
+async function genesisHashOf(client: RpcClient): Promise<string> {
+  const block = await blockAt(client, 0);
+  if (block) return block.hash;
+  throw new ChainError('BLOCK_MISSING', 'The node has no block 0.', { retryable: true });
+}
+
+/**
  * Asks the registry for its factory, the factory for the contract its escrows are clones of.
  *
  * @throws ChainError REGISTRY_INVALID when the contract there is another; REGISTRY_MISSING when there is no contract at the address (retryable: it may be deployed yet).
  */
-export async function findRegistry(client: RpcClient, address: string): Promise<RegistryOnChain> {
+async function findRegistry(
+  client: RpcClient,
+  address: string,
+): Promise<Omit<RegistryOnChain, 'chainGenesisHash'>> {
   if ((await client.getCode(address)) === '0x') {
     const remedy = 'Deploy one with `npx hardhat deploy`, or correct TOKEN_REGISTRY_ADDRESS or NET.';
     throw new ChainError('REGISTRY_MISSING', `There is no contract at ${address}. ${remedy}`, {
@@ -28,18 +52,10 @@ export async function findRegistry(client: RpcClient, address: string): Promise<
   }
   const registry = TradeTrustTokenStandard__factory.connect(address, client);
   const titleEscrowFactory = await registry.titleEscrowFactory().catch((cause: unknown) => {
-    throw isError(cause, 'CALL_EXCEPTION') || isError(cause, 'BAD_DATA')
-      ? notARegistry(address, cause)
-      : cause;
+    throw isReverted(cause) ? notARegistry(address, cause) : cause;
   });
   const factory = TitleEscrowFactory__factory.connect(titleEscrowFactory, client);
-  const [implementation, genesis, firstBlock] = await Promise.all([
-    factory.implementation(),
-    registry.genesis(),
-    client.getBlock(0),
-  ]);
-  if (!firstBlock?.hash)
-    throw new ChainError('BLOCK_MISSING', 'The node has no block 0.', { retryable: true });
+  const [implementation, genesis] = await Promise.all([factory.implementation(), registry.genesis()]);
   return {
     contracts: {
       registry: address.toLowerCase(),
@@ -47,8 +63,12 @@ export async function findRegistry(client: RpcClient, address: string): Promise<
       titleEscrowImplementation: implementation.toLowerCase(),
     },
     genesisBlock: Number(genesis),
-    chainGenesisHash: firstBlock.hash,
   };
+}
+
+/** The contract itself refused. ethers calls whatever a node answers to a call an exception of the call, "too many requests" too. */
+function isReverted(error: unknown): boolean {
+  return isError(error, 'CALL_EXCEPTION') && error.data !== null;
 }
 
 function notARegistry(address: string, cause: unknown): ChainError {

@@ -2,33 +2,37 @@ import { ZeroHash } from 'ethers';
 import { isRangeRefused, isThrottled } from '../chain/refusals';
 import { blockAt, headNumberOf, type ChainBlock } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
-import { ChainError } from '../errors';
+import { ChainError, ServiceError } from '../errors';
 import type { FeedCursor, KeptBlock } from '../outbox/feed-cursor';
 import type { RegistryEvent } from '../outbox/registry-event';
 import type { BlockAlarm } from './block-alarm';
-import { createBlockSpan, type BlockSpan } from './block-span';
+import type { BlockSpan } from './block-span';
 import { findAncestor, isOnChain } from './find-ancestor';
 import type { RegistryContracts } from './genuine-emitter';
 import { keepRead, newestUpTo } from './kept-blocks';
-import { readRange } from './read-range';
+import { readByReceipts } from './read-by-receipts';
+import { readRange, type RangeRead } from './read-range';
+import { untilAborted } from './until-aborted';
 
 /**
  * What the watcher saw:
  *
  * - `range`: blocks that were read, with all genuine events in them.
+ * - `unchanged`: nothing is new, and what was read is still there; `isAllThere` unless the node has fewer blocks than were read.
+ * - `mismatch`: something that was read is no longer there. What follows is `reorganised`, or an error.
  * - `reorganised`: the chain no longer has what was read after the ancestor; the next range begins behind it.
- * - `unchanged`: nothing is new, and what was read is still there.
  */
-export type Sighting =
+export type Sighting = { headBlock: number } & (
   | ({ kind: 'range' } & BlockRange)
-  | { kind: 'reorganised'; ancestor: KeptBlock; headBlock: number }
-  | { kind: 'unchanged'; headBlock: number };
+  | { kind: 'unchanged'; isAllThere: boolean }
+  | { kind: 'mismatch' }
+  | { kind: 'reorganised'; ancestor: KeptBlock }
+);
 
 /** Blocks that were read together. */
 export interface BlockRange {
   fromBlock: number;
   toBlock: number;
-  headBlock: number;
   events: RegistryEvent[];
   /** The blocks with events, the first and the last. Ascending. */
   blocks: KeptBlock[];
@@ -46,11 +50,12 @@ export interface WatchOptions {
   confirmations: number;
   /** How many blocks back a reorganisation is followed. */
   finalityDepth: number;
+  /** How many blocks the provider answers for at once. */
+  span: BlockSpan;
   alarm: BlockAlarm;
   signal: AbortSignal;
 }
 
-const MOST_BLOCKS = 2_000;
 /**
  * So near to the head blocks are read one by one: a range is asked for by numbers, and a node that has only some of its blocks yet
  * answers with the logs of those.
@@ -60,71 +65,80 @@ const NEAR_HEAD = 8;
 const MANY_EVENTS = 2_000;
 
 /**
- * The blocks from the cursor on, range after range, for ever; each range is yielded once it has its confirmations. Ends when the
- * signal aborts.
+ * The blocks from the cursor on, range after range, for ever; each range is yielded once it has its confirmations. The first
+ * sighting is whether what was read before is still there. Ends when the signal aborts.
  *
  * @throws ChainError CHAIN_REORGANISED (not retryable) when a reorganisation is deeper than what is kept; CHAIN_REPLACED when it is
  *   another chain; whatever the node answers otherwise: start again from the last cursor that was stored.
  */
 export async function* watch(options: WatchOptions): AsyncGenerator<Sighting, void, undefined> {
-  const { client, finalityDepth, signal } = options;
-  const span = createBlockSpan(MOST_BLOCKS);
-  // First of all whether what was read before is still there: it may be long ago, and reading on may fail for other reasons.
-  const first = await compare(options, options.cursor, await headNumberOf(client));
-  let cursor = cursorAfter(first, options.cursor, finalityDepth);
-  yield first;
-  while (!signal.aborted) {
-    const sighting = await look(options, cursor, span);
-    if (sighting === undefined) continue;
-    cursor = cursorAfter(sighting, cursor, finalityDepth);
-    yield sighting;
-    if (sighting.kind === 'unchanged') await options.alarm.wait(signal);
+  const { client, finalityDepth, alarm, signal } = options;
+  let cursor = options.cursor;
+  let next: Promise<Sighting | undefined> = headNumberOf(client).then((headBlock) =>
+    compare(options, cursor, headBlock),
+  );
+  for (let isFirst = true; ; isFirst = false) {
+    const sighting = await untilAborted(signal, next);
+    if (sighting !== undefined) yield sighting;
+    if (sighting?.kind === 'mismatch') {
+      const { headBlock } = sighting;
+      const ancestor = await untilAborted(signal, ancestorOf(options, cursor, headBlock));
+      const { number } = ancestor;
+      cursor = { nextBlock: number + 1, kept: cursor.kept.filter((block) => block.number <= number) };
+      yield { kind: 'reorganised', ancestor, headBlock };
+    }
+    if (sighting?.kind === 'range') {
+      cursor = {
+        nextBlock: sighting.toBlock + 1,
+        kept: keepRead(cursor.kept, sighting.blocks, finalityDepth),
+      };
+    }
+    // After a reorganisation too: a node that contradicts itself is not asked without a pause.
+    if (sighting?.kind !== 'range' && sighting !== undefined && !isFirst) await alarm.wait(signal);
+    if (signal.aborted) return;
+    next = look(options, cursor);
   }
-}
-
-function cursorAfter(sighting: Sighting, cursor: FeedCursor, finalityDepth: number): FeedCursor {
-  if (sighting.kind === 'unchanged') return cursor;
-  if (sighting.kind === 'range') {
-    const kept = keepRead(cursor.kept, sighting.blocks, finalityDepth);
-    return { nextBlock: sighting.toBlock + 1, kept };
-  }
-  const { number: ancestor } = sighting.ancestor;
-  return { nextBlock: ancestor + 1, kept: cursor.kept.filter(({ number }) => number <= ancestor) };
 }
 
 /** Undefined: the provider refused the range, and a shorter one is to be asked for. */
-async function look(
-  options: WatchOptions,
-  cursor: FeedCursor,
-  span: BlockSpan,
-): Promise<Sighting | undefined> {
-  const { client, confirmations } = options;
+async function look(options: WatchOptions, cursor: FeedCursor): Promise<Sighting | undefined> {
+  const { client, confirmations, span } = options;
   const { nextBlock, kept } = cursor;
   const headBlock = await headNumberOf(client);
   const farFromHead = Math.max(headBlock - NEAR_HEAD, nextBlock);
   const toBlock = Math.min(headBlock - confirmations, farFromHead, nextBlock + span.blocks() - 1);
   if (toBlock < nextBlock) return compare(options, cursor, headBlock);
   const first = await existingBlock(client, nextBlock);
-  if (!(await isContinuation(options, kept.at(-1), first))) return reorganised(options, kept, headBlock);
+  if (!(await isContinuation(options, kept.at(-1), first))) return { kind: 'mismatch', headBlock };
   const last = toBlock === nextBlock ? first : await existingBlock(client, toBlock);
+  const read = await readOrShrink(options, first, last);
+  if (read === undefined) return undefined;
+  if (read.events.length > MANY_EVENTS) span.shrink();
+  else span.grow();
+  const blocks = read.blocks.map(({ number, hash }) => ({ number, hash }));
+  const oldestKept = keepRead(kept, blocks, options.finalityDepth)[0]?.number ?? toBlock;
+  const { events } = read;
+  return { kind: 'range', fromBlock: nextBlock, toBlock, headBlock, events, blocks, oldestKept };
+}
+
+async function readOrShrink(
+  { client, contracts, span, alarm, signal }: WatchOptions,
+  first: ChainBlock,
+  last: ChainBlock,
+): Promise<RangeRead | undefined> {
   try {
-    const { events, blocks } = await readRange(client, options.contracts, first, last);
-    if (events.length > MANY_EVENTS) span.shrink();
-    else span.grow();
-    const keptBlocks = blocks.map(({ number, hash }) => ({ number, hash }));
-    const oldestKept = keepRead(kept, keptBlocks, options.finalityDepth)[0]?.number ?? toBlock;
-    return {
-      kind: 'range',
-      fromBlock: nextBlock,
-      toBlock,
-      headBlock,
-      events,
-      blocks: keptBlocks,
-      oldestKept,
-    };
+    return await readRange(client, contracts, first, last);
   } catch (error) {
-    if (!isRangeRefused(error) || !span.shrink()) throw error;
-    if (isThrottled(error)) await options.alarm.wait(options.signal);
+    if (error instanceof ServiceError) throw error;
+    // Whatever the reason is (many providers answer nothing at all for what takes them too long), less is asked for the next time.
+    const isShorter = span.shrink();
+    if (!isRangeRefused(error)) throw error;
+    if (isThrottled(error)) {
+      if (!isShorter) throw error;
+      await alarm.wait(signal);
+    } else if (first.number === last.number) {
+      return readByReceipts(client, contracts, last);
+    }
     return undefined;
   }
 }
@@ -147,30 +161,29 @@ async function compare(
   headBlock: number,
 ): Promise<Sighting> {
   const newest = newestUpTo(kept, Math.min(headBlock, nextBlock - 1));
-  if (await isKeptBlockOnChain(options, newest)) return { kind: 'unchanged', headBlock };
-  return reorganised(options, kept, headBlock);
+  const isAllThere = headBlock >= nextBlock - 1;
+  if (await isKeptBlockOnChain(options, newest)) return { kind: 'unchanged', headBlock, isAllThere };
+  return { kind: 'mismatch', headBlock };
 }
 
 /** A node that lags may not have the block: then nothing is known, and nothing has changed. */
 async function isKeptBlockOnChain(options: WatchOptions, block: KeptBlock | undefined): Promise<boolean> {
-  if (block === undefined) return isSameChain(options);
+  if (block?.hash === undefined) return isSameChain(options);
   return isOnChain(options.client, block).catch(async (error: unknown) => {
     if (error instanceof ChainError && error.code === 'BLOCK_MISSING') return isSameChain(options);
     throw error;
   });
 }
 
-async function reorganised(
+async function ancestorOf(
   options: WatchOptions,
-  kept: readonly KeptBlock[],
+  { kept }: FeedCursor,
   headBlock: number,
-): Promise<Sighting> {
-  if (!(await isSameChain(options))) {
-    const message =
-      'The chain was started anew: its block 0 is not the one this feed began with. A new feed begins.';
-    throw new ChainError('CHAIN_REPLACED', message, { retryable: true });
-  }
-  return { kind: 'reorganised', ancestor: await findAncestor(options.client, kept, headBlock), headBlock };
+): Promise<KeptBlock> {
+  if (await isSameChain(options)) return findAncestor(options.client, kept, headBlock);
+  const message =
+    'The chain was started anew: its block 0 is not the one this feed began with. A new feed begins.';
+  throw new ChainError('CHAIN_REPLACED', message, { retryable: true });
 }
 
 async function isSameChain({ client, genesisHash }: WatchOptions): Promise<boolean> {

@@ -66,7 +66,7 @@ describe('followed registries', () => {
     const [registry] = load({ webhook, registries }).registries;
     expect(registry?.webhook).to.deep.include({
       url: 'https://a.example/',
-      headers: { 'X-A': '1', 'X-B': '2' },
+      headers: { 'x-a': '1', 'x-b': '2' },
       timeoutMs: 15_000,
       maxConcurrentDeliveries: 3,
       retry: { initialDelayMs: 4, maxDelayMs: 5, giveUpAfterMs: 259_200_000 },
