@@ -11,7 +11,7 @@ import {
   type TradeTrustTokenStandard,
 } from '../../typechain-types';
 import { expectedEvents, type ExpectedEvent } from '../helpers/chain-witness';
-import { escrowOf, mintDirectly, transferHolder } from '../helpers/direct-mint';
+import { escrowOf, mintDirectly, newTokenId, transferHolder } from '../helpers/direct-mint';
 import { eventually } from '../helpers/eventually';
 import { hardhat } from '../helpers/hardhat-command';
 import { startRecordingReceiver, type RecordingReceiver } from '../helpers/recording-receiver';
@@ -153,10 +153,6 @@ describe('events that somebody else emits in the name of the registry', () => {
     }
   }
 });
-
-function newTokenId(): bigint {
-  return BigInt(hexlify(randomBytes(32)));
-}
 
 function suffix({ type }: ExpectedEvent): string {
   return type.replace('com.service.etr.', '');

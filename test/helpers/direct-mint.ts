@@ -4,7 +4,7 @@ import {
   TitleEscrow__factory,
   TradeTrustTokenStandard__factory,
 } from '../../typechain-types';
-import { sendTransaction } from './transactions';
+import { mineTogether, sendTransaction } from './transactions';
 import { DEPLOYER, type World } from './world';
 
 /** A token that was minted at the registry itself, without the service: that is cheaper than to issue a document. */
@@ -19,11 +19,20 @@ const ESCROW = TitleEscrow__factory.createInterface();
 /** Events of a mint. */
 export const EVENTS_OF_A_MINT = 5;
 
+/** Mints several tokens of one account in one block. */
+export async function mintTogether(world: World, owner: string, count: number): Promise<void> {
+  const calls = Array.from({ length: count }, () => {
+    const data = REGISTRY.encodeFunctionData('mint', [owner, owner, newTokenId(), '0x']);
+    return { from: DEPLOYER, to: world.registryAddress, data };
+  });
+  await mineTogether(world.client, calls);
+}
+
 /** Mints a token of one account, which is beneficiary and holder; at this world's registry unless another is named. */
 export async function mintDirectly(
   world: World,
   owner: string,
-  { tokenId = BigInt(`0x${randomBytes(32).toString('hex')}`), registryAddress = world.registryAddress } = {},
+  { tokenId = newTokenId(), registryAddress = world.registryAddress } = {},
 ): Promise<MintedToken> {
   const data = REGISTRY.encodeFunctionData('mint', [owner, owner, tokenId, '0x']);
   await sendTransaction(world.client, { from: DEPLOYER, to: registryAddress, data });
@@ -38,6 +47,11 @@ export async function transferHolder(
 ): Promise<void> {
   const data = ESCROW.encodeFunctionData('transferHolder', [to, '0x']);
   await sendTransaction(world.client, { from, to: escrow, data });
+}
+
+/** Like that of a document: any 256 bits. */
+export function newTokenId(): bigint {
+  return BigInt(`0x${randomBytes(32).toString('hex')}`);
 }
 
 /** Where a token's escrow is, or will be. */
