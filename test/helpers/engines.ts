@@ -14,9 +14,10 @@ export interface State {
 
 /** The engines that everything about state is tested on. */
 export const ENGINES = ['SQLite', 'PostgreSQL'] as const;
+export type Engine = (typeof ENGINES)[number];
 
 /** New, empty state on an engine; undefined where it is not installed. */
-export async function newState(engine: (typeof ENGINES)[number]): Promise<State | undefined> {
+export async function newState(engine: Engine): Promise<State | undefined> {
   const folder = temporaryFolder();
   const DATA_DIR = join(folder.path, 'data');
   if (engine === 'SQLite') return { settings: { DATA_DIR }, remove: async () => folder.remove() };
