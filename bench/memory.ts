@@ -11,8 +11,8 @@ import { fillOutbox } from './fill-outbox';
 
 const KNOWN = [1_000, 100_000];
 const EVENTS_PER_TOKEN = 5;
-/** Ten seconds: long enough for a thousand deliveries and for garbage to be collected. */
-const SAMPLES = 50;
+/** Twenty seconds: long enough for ten thousands of deliveries and for garbage to be collected. */
+const SAMPLES = 100;
 const SAMPLE_EVERY_MS = 200;
 
 /** Resident memory of the service that delivers, by how many events it knows. It should not grow. */

@@ -1,17 +1,19 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { createPublicKey } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { verifySignature } from '../../receiver/verify-signature';
 import { inheritedEnvironment } from '../../service/config';
+import { type ConfigFile } from '../../service/config-file';
 import { tokenIdAsUint256 } from '../../service/issuance/token-id';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
+import { webhookOf } from '../../service/webhook-settings';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/create-call';
 import { eventually } from '../helpers/eventually';
-import { codeBlocks, quoted, sectionsOf, tables, type Section } from '../helpers/markdown';
+import { codeBlocks, quoted, readDocument, tables } from '../helpers/markdown';
 import { own } from '../helpers/owned';
 import { startRawReceiver, type RawReceiver } from '../helpers/raw-receiver';
 import { startService, type RunningService } from '../helpers/running-service';
@@ -28,24 +30,17 @@ function shapeOf(value: unknown): unknown {
 }
 
 describe('docs/webhooks.md', () => {
-  const sections = sectionsOf('docs/webhooks.md');
+  const { sections, section, code } = readDocument('docs/webhooks.md');
   let world: World;
   let receiver: RawReceiver;
   let service: RunningService;
   let operations: Operation[];
   let events: CloudEvent[];
 
-  const section = (heading: string): Section => {
-    const found = sections.find((one) => one.heading === heading);
-    if (!found) throw new Error(`docs/webhooks.md has no heading "${heading}"`);
-    return found;
-  };
-  /** The first example of a language under a heading. */
-  const code = (heading: string, language: string): string => codeBlocks(section(heading), language)[0] ?? '';
-
   before(async () => {
     world = await createWorld();
     receiver = await startRawReceiver();
+    writeFileSync(world.settings.SERVICE_CONFIG ?? '', code('Settings of the operator', 'json'));
     service = await startService({ ...world.settings, WEBHOOK_URL: receiver.url });
     const [owner, holder] = [await world.account(1), await world.account(2)];
     const { body } = await create(service.url, { ...minimal, owner, holder, remarks: 'shipped on board' });
@@ -124,6 +119,16 @@ describe('docs/webhooks.md', () => {
       .slice(1)
       .map((line) => line.split(':')[0]?.toLowerCase());
     expect(names).to.have.members(Object.keys(receiver.deliveries[0]?.headers ?? {}));
+  });
+
+  it('has an example of settings that the service takes, with the defaults', () => {
+    const { webhook } = JSON.parse(code('Settings of the operator', 'json')) as ConfigFile;
+    const { privateKey: signingKey } = generateKeyPairSync('ed25519');
+    const defaults = webhookOf({ url: webhook?.url }, signingKey);
+    expect({ ...webhook, headers: {}, signingKey }).to.deep.equal(defaults);
+    const [name = '', value] = Object.entries(webhook?.headers ?? {})[0] ?? [];
+    for (const { headers } of receiver.deliveries)
+      expect(headers).to.include({ [name.toLowerCase()]: value });
   });
 
   it('has a Node.js program that takes what is sent and refuses what was changed', async () => {

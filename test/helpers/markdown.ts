@@ -8,11 +8,36 @@ export interface Section {
   text: string;
 }
 
-/** The sections of a document of this project, by the path from its root. Lines in code that begin with # are no headings. */
-export function sectionsOf(path: string): Section[] {
+/** A document in Markdown. */
+export interface MarkdownDocument {
+  sections: readonly Section[];
+  /** The section under this heading; throws when there is none. */
+  section(this: void, heading: string): Section;
+  /** The first code block of this language under this heading. */
+  code(this: void, heading: string, language: string): string;
+}
+
+/** Reads a document of this project, by the path from its root. */
+export function readDocument(path: string): MarkdownDocument {
+  const sections = sectionsOf(readFileSync(join(PROJECT_ROOT, path), 'utf8'));
+  const section = (heading: string): Section => {
+    const found = sections.find((one) => one.heading === heading);
+    if (!found) throw new Error(`${path} has no heading "${heading}"`);
+    return found;
+  };
+  const code = (heading: string, language: string): string => {
+    const [first] = codeBlocks(section(heading), language);
+    if (first === undefined) throw new Error(`${path} has no ${language} under "${heading}"`);
+    return first;
+  };
+  return { sections, section, code };
+}
+
+/** Lines in code that begin with # are no headings. */
+function sectionsOf(text: string): Section[] {
   const sections: Section[] = [{ heading: '', text: '' }];
   let inCode = false;
-  for (const line of readFileSync(join(PROJECT_ROOT, path), 'utf8').split('\n')) {
+  for (const line of text.split('\n')) {
     if (line.startsWith('```')) inCode = !inCode;
     const heading = inCode ? undefined : /^#+ (.*)$/.exec(line)?.[1];
     if (heading !== undefined) sections.push({ heading, text: '' });
