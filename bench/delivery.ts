@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import pino from 'pino';
 import { Agent, request } from 'undici';
 import type { Database } from '../service/database/database';
@@ -20,7 +20,8 @@ const CONCURRENCY = 16;
 
 /**
  * Events a second from the outbox to a receiver on this machine, over what a loop reaches that does nothing but post the same
- * bodies through the same HTTP client. The two take turns, so that what else the machine does meets both.
+ * bodies through the same HTTP client, once without and once with signing them, which no sender can do without. They take turns,
+ * so that what else the machine does meets all of them.
  */
 export async function run(): Promise<void> {
   const receiver = await startCountingReceiver();
@@ -32,24 +33,33 @@ export async function run(): Promise<void> {
 }
 
 async function compare(database: Database, receiver: CountingReceiver): Promise<void> {
-  const rates = { service: [] as number[], bare: [] as number[] };
-  // The first round compiles code and opens connections: it does not count.
+  const rates = { service: [] as number[], bare: [] as number[], signing: [] as number[] };
+  const { privateKey } = generateKeyPairSync('ed25519');
+  // The first round compiles code: it does not count.
   for (let round = 0; round <= ROUNDS; round++) {
     const feed = `bench:${round}`;
     await fillOutbox(database, feed, { tokens: TOKENS, eventsPerToken: EVENTS_PER_TOKEN });
     const bodies = await bodiesOf(database, feed);
-    const service = await rateOf(() => deliver(database, feed, receiver));
-    const bare = await rateOf(() => postAll(receiver.url, bodies));
+    const service = await rateOf(() => deliver(database, feed, receiver, privateKey));
+    const bare = await rateOf(() => postAll(receiver.url, bodies, () => ({})));
+    const signing = await rateOf(() => postAll(receiver.url, bodies, (body) => signed(body, privateKey)));
     if (round === 0) continue;
     rates.service.push(service);
     rates.bare.push(bare);
+    rates.signing.push(signing);
   }
-  const ratios = rates.service.map((rate, round) => rate / (rates.bare[round] ?? NaN));
-  console.log(`${database.engine}, ${EVENTS} events of ${TOKENS} tokens, ${ROUNDS} rounds, medians:`);
-  console.log(`  from the outbox: ${Math.round(median(rates.service))} events/s`);
-  console.log(`  bare loop:       ${Math.round(median(rates.bare))} posts/s`);
-  const [least, most] = [Math.min(...ratios), Math.max(...ratios)];
-  console.log(`  ratio: ${median(ratios).toFixed(2)} (${least.toFixed(2)} to ${most.toFixed(2)})`);
+  console.log(`${database.engine}, ${EVENTS} events of ${TOKENS} tokens, medians of ${ROUNDS} rounds:`);
+  console.log(`  from the outbox:    ${Math.round(median(rates.service))} events/s`);
+  console.log(`  bare loop:          ${against(rates.service, rates.bare)}`);
+  console.log(`  bare loop, signing: ${against(rates.service, rates.signing)}`);
+}
+
+/** The rates of a comparison, and what the service's are of them. */
+function against(service: readonly number[], compared: readonly number[]): string {
+  const ratios = service.map((rate, round) => rate / (compared[round] ?? NaN));
+  const [least, most] = [Math.min(...ratios).toFixed(2), Math.max(...ratios).toFixed(2)];
+  const ratio = `the outbox reaches ${median(ratios).toFixed(2)} of it (${least} to ${most})`;
+  return `${Math.round(median(compared))} posts/s, ${ratio}`;
 }
 
 async function rateOf(work: () => Promise<void>): Promise<number> {
@@ -59,11 +69,16 @@ async function rateOf(work: () => Promise<void>): Promise<number> {
 }
 
 /** The real worker, signing and logging as in the service, until the last event is received and settled. */
-async function deliver(database: Database, feed: string, receiver: CountingReceiver): Promise<void> {
+async function deliver(
+  database: Database,
+  feed: string,
+  receiver: CountingReceiver,
+  signingKey: KeyObject,
+): Promise<void> {
   const webhook = {
     url: receiver.url,
     headers: {},
-    signingKey: generateKeyPairSync('ed25519').privateKey,
+    signingKey,
     timeoutMs: 15_000,
     maxConcurrentDeliveries: CONCURRENCY,
     retry: DEFAULT_RETRY_SCHEDULE,
@@ -82,18 +97,26 @@ async function deliver(database: Database, feed: string, receiver: CountingRecei
   destination.end();
 }
 
-async function postAll(url: string, bodies: readonly string[]): Promise<void> {
+async function postAll(
+  url: string,
+  bodies: readonly string[],
+  headersOf: (body: string) => Record<string, string>,
+): Promise<void> {
   const dispatcher = new Agent({ connections: CONCURRENCY });
-  const headers = { 'content-type': 'application/json' };
   let next = 0;
   const postOnes = async (): Promise<void> => {
     for (let body = bodies[next++]; body !== undefined; body = bodies[next++]) {
+      const headers = { 'content-type': 'application/json', ...headersOf(body) };
       const answer = await request(url, { dispatcher, method: 'POST', headers, body });
       await answer.body.dump();
     }
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, postOnes));
   await dispatcher.close();
+}
+
+function signed(body: string, key: KeyObject): Record<string, string> {
+  return { 'x-service-signature': `ed25519=${sign(null, Buffer.from(body), key).toString('base64url')}` };
 }
 
 async function bodiesOf({ db }: Database, feed: string): Promise<string[]> {
