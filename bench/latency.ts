@@ -17,7 +17,7 @@ const WARM_UP = 5;
 const PAUSE_MS = 200;
 const EVENTS_OF_A_MINT = 5;
 
-/** When each block was first seen to be mined, when a bare subscriber saw its first log, when its webhooks came. */
+/** When anything was first seen of each block, when a bare subscriber saw its first log, when its webhooks came. */
 interface Sightings {
   mined: Map<number, number>;
   logs: Map<number, number>;
@@ -81,7 +81,7 @@ async function subscribe(world: World, seen: Sightings): Promise<WebSocket> {
     };
     if (!params) return;
     const { number, blockNumber } = params.result;
-    if (number !== undefined) setFirst(seen.mined, Number(number), at);
+    setFirst(seen.mined, Number(number ?? blockNumber), at);
     if (blockNumber !== undefined) setFirst(seen.logs, Number(blockNumber), at);
   });
   const ask = (id: number, ...params: unknown[]): void =>
