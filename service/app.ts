@@ -184,7 +184,7 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): AnnouncedFeed 
   const name = `${network.chainId}:${registryAddress}`;
   const logger = parts.logger.child({ registry: name });
   if (!registry.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
-  const client = createRpcClient(rpcUrl, network, 'report');
+  const client = createRpcClient(rpcUrl, network, 'bulk');
   const delivery = createFeedDelivery(registry.webhook, database, logger, (outcome) =>
     metrics.attempted(name, outcome),
   );

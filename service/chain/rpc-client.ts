@@ -1,6 +1,7 @@
 import { FetchRequest, Network as EthersNetwork, isError, type JsonRpcProvider } from 'ethers';
 import { ChainError, ConfigurationError } from '../errors';
 import { printableUrl } from '../secrets';
+import { BulkRpcClient } from './bulk-rpc-client';
 import { HttpRpcClient } from './http-rpc-client';
 import { NETWORKS, type Network } from './networks';
 import { SocketRpcClient } from './socket-rpc-client';
@@ -20,21 +21,17 @@ const POLLING_INTERVAL_MS = 2_000;
  * Connects to a chain. ethers caches equal calls for 250 ms, which makes nonces and heads stale: the cache is off. Requests are not
  * batched: one slow or refused call must not take others with it.
  *
- * @param throttling what to do when the provider says "too many requests" (429): repeat the request for a while, or fail, for a
- *   caller who can ask for less.
+ * @param use `bulk` for reading logs: answers may be large, and a refusal, "too many requests" too, is reported at once, so
+ *   that less can be asked for. `single` repeats a request that came too soon.
  */
-export function createRpcClient(
-  url: string,
-  network: Network,
-  throttling: 'wait' | 'report' = 'wait',
-): RpcClient {
+export function createRpcClient(url: string, network: Network, use: 'single' | 'bulk' = 'single'): RpcClient {
   const chain = EthersNetwork.from(network.chainId);
   const pollingInterval = network.local ? LOCAL_POLLING_INTERVAL_MS : POLLING_INTERVAL_MS;
   const options = { cacheTimeout: -1, batchMaxCount: 1, staticNetwork: chain, pollingInterval };
   if (/^wss?:/.test(url)) return new SocketRpcClient(url, chain, options, REQUEST_TIMEOUT_MS);
+  if (use === 'bulk') return new BulkRpcClient(url, chain, options, REQUEST_TIMEOUT_MS);
   const request = new FetchRequest(url);
   request.timeout = REQUEST_TIMEOUT_MS;
-  if (throttling === 'report') request.retryFunc = async () => false;
   return new HttpRpcClient(request, chain, options);
 }
 
