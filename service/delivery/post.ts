@@ -71,8 +71,11 @@ export function createWebhookClient(target: WebhookTarget): WebhookClient {
 }
 
 async function drop(body: Dispatcher.ResponseData['body']): Promise<void> {
-  const signal = AbortSignal.timeout(ANSWER_BODY_WITHIN_MS);
-  await body.dump({ limit: MOST_ANSWER_BYTES, signal }).catch(() => undefined);
+  const patience = new AbortController();
+  // Not AbortSignal.timeout: each of those lives out its time, and there may be thousands a second.
+  const timer = setTimeout(() => patience.abort(), ANSWER_BODY_WITHIN_MS);
+  await body.dump({ limit: MOST_ANSWER_BYTES, signal: patience.signal }).catch(() => undefined);
+  clearTimeout(timer);
   body.destroy();
 }
 

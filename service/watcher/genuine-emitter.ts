@@ -16,6 +16,24 @@ const CLONE_INIT_CODE = ['0x3d602d80600a3d3981f3363d3d373d3d3d363d73', '5af43d82
  * A contract at any other address may emit the same events naming our registry; they mean nothing.
  */
 export function titleEscrowAddress(contracts: RegistryContracts, tokenId: bigint): string {
+  const known = addressesOf(contracts);
+  const address = known.get(tokenId) ?? computed(contracts, tokenId);
+  if (known.size >= MOST_KNOWN) known.clear();
+  known.set(tokenId, address);
+  return address;
+}
+
+/** Three hashes in JavaScript are most of what decoding a log costs, and the logs of a token come together. */
+const KNOWN = new WeakMap<RegistryContracts, Map<bigint, string>>();
+const MOST_KNOWN = 1_000;
+
+function addressesOf(contracts: RegistryContracts): Map<bigint, string> {
+  const known = KNOWN.get(contracts) ?? new Map<bigint, string>();
+  KNOWN.set(contracts, known);
+  return known;
+}
+
+function computed(contracts: RegistryContracts, tokenId: bigint): string {
   const salt = solidityPackedKeccak256(['address', 'uint256'], [contracts.registry, tokenId]);
   const initCode = CLONE_INIT_CODE.join(contracts.titleEscrowImplementation.slice(2));
   return getCreate2Address(contracts.titleEscrowFactory, salt, keccak256(initCode)).toLowerCase();
