@@ -53,7 +53,9 @@ export function createMetrics(
         if (status.nextBlock !== undefined) nextBlock.set({ registry }, status.nextBlock);
         if (status.headBlock !== undefined) headBlock.set({ registry }, status.headBlock);
       }
-      for (const { registry, ...figure } of await figures()) {
+      // A database that cannot be asked must not hide how the feeds are: its figures are missing then, not old.
+      for (const one of [waiting, dead, orphaned]) one.reset();
+      for (const { registry, ...figure } of await figures().catch(() => [])) {
         waiting.set({ registry }, figure.waiting);
         dead.set({ registry }, figure.deadLetters);
         orphaned.set({ registry }, figure.orphaned);
