@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { AbiCoder, hexlify, randomBytes, type EventFragment } from 'ethers';
+import { AbiCoder, hexlify, MaxUint256, randomBytes, toBeHex, type EventFragment } from 'ethers';
 import { readSettings } from '../../service/config';
 import {
   EventForger__factory,
@@ -84,6 +84,11 @@ describe('events that somebody else emits in the name of the registry', () => {
     expect(service.log.filter(({ level }) => level === 'error' || level === 'fatal')).to.deep.equal([]);
   });
 
+  it('do not stop the feed when they can be decoded but for an argument', async () => {
+    expect(await deliveredBecauseOf(forgeUnreadableArguments)).to.deep.equal([]);
+    expect(service.log.filter(({ level }) => level === 'error' || level === 'fatal')).to.deep.equal([]);
+  });
+
   it('are not delivered when a second registry of the same factory emits them, of the same token ids', async () => {
     const settings = { ...world.settings, ENV_FILE: join(world.folder, 'second.env') };
     await hardhat(['deploy', '--network', 'localhost', '--new'], settings);
@@ -135,16 +140,12 @@ describe('events that somebody else emits in the name of the registry', () => {
 
   /** Logs with the right signatures and everything else wrong: topics too few, too many or too large, data too short or pointing nowhere. */
   async function forgeMalformedLogs(): Promise<void> {
-    const contracts = [TitleEscrow__factory, TitleEscrowFactory__factory, TradeTrustTokenStandard__factory];
-    const events = contracts.flatMap((contract) =>
-      contract.createInterface().fragments.filter((fragment) => fragment.type === 'event'),
-    ) as EventFragment[];
     const pointingNowhere = hexlify(new Uint8Array(6 * 32).fill(0xff));
     const longRemark = AbiCoder.defaultAbiCoder().encode(
       ['address', 'uint256', 'bytes'],
       [world.registryAddress, 1, new Uint8Array(50_000)],
     );
-    for (const { topicHash } of events) {
+    for (const { topicHash } of allEvents()) {
       const topics = [topicHash, ...[1, 2, 3].map(() => hexlify(randomBytes(32)))];
       await forger.forgeLog(topics.slice(0, 1), '0x');
       await forger.forgeLog(topics.slice(0, 2), hexlify(randomBytes(31)));
@@ -152,7 +153,27 @@ describe('events that somebody else emits in the name of the registry', () => {
       await forger.forgeLog(topics, longRemark);
     }
   }
+
+  /** Logs of the right form with words of 0xff…ff, which are no addresses: ethers decodes them, and throws when the argument is asked for. */
+  async function forgeUnreadableArguments(): Promise<void> {
+    for (const { inputs, topicHash } of allEvents()) {
+      const indexed = inputs.filter((input) => input.indexed).map(() => toBeHex(MaxUint256));
+      const inData = inputs.filter((input) => !input.indexed);
+      const types = inData.map(({ type }) => (type === 'bytes' ? type : 'uint256'));
+      const values = inData.map(({ type }) => (type === 'bytes' ? '0x' : MaxUint256));
+      const data = AbiCoder.defaultAbiCoder().encode(types, values);
+      await forger.forgeLog([topicHash, ...indexed], data);
+    }
+  }
 });
+
+/** Every event of a registry, its factory and its escrows. */
+function allEvents(): EventFragment[] {
+  const contracts = [TitleEscrow__factory, TitleEscrowFactory__factory, TradeTrustTokenStandard__factory];
+  return contracts.flatMap((contract) =>
+    contract.createInterface().fragments.filter((fragment) => fragment.type === 'event'),
+  ) as EventFragment[];
+}
 
 function suffix({ type }: ExpectedEvent): string {
   return type.replace('com.service.etr.', '');
