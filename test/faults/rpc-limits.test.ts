@@ -8,6 +8,7 @@ import {
   startRpcProxy,
   THROUGH,
   type Answerer,
+  type Fault,
   type HttpAnswer,
   type RpcAnswer,
   type RpcCall,
@@ -41,6 +42,15 @@ const TOO_WIDE: Record<string, RpcAnswer | HttpAnswer> = {
 };
 const MOST_BLOCKS = 40;
 const STRETCH = 200;
+
+/** What becomes of a range that is too wide for a provider that does not say so. */
+const FAILURES: Record<string, RpcAnswer | HttpAnswer | Fault> = {
+  'unknown words': { error: { code: -32000, message: 'no such luck today' } },
+  'status 500': { status: 500, body: 'Internal Server Error' },
+  'the connection is closed': 'drop request',
+};
+/** Two halvings of what is asked for first, and less than all of it. */
+const MOST_BLOCKS_AT_ALL = 500;
 
 describe('reading many blocks of a provider that limits what it answers', () => {
   let world: World;
@@ -81,6 +91,16 @@ describe('reading many blocks of a provider that limits what it answers', () => 
       }));
   });
 
+  for (const [name, failure] of Object.entries(FAILURES)) {
+    it(`gets through when a range takes the provider too much: ${name}`, () =>
+      readThrough(name, refuseWider(MOST_BLOCKS_AT_ALL, failure), async (_proxy, followed) => {
+        await followed.allAnnouncedOnce();
+        // It was begun anew, and asked for less than before.
+        const failures = followed.service.log.filter(({ retryInMs }) => retryInMs !== undefined);
+        expect(failures).to.have.length(2);
+      }));
+  }
+
   it('asks for more blocks again when the provider allows it', () =>
     readThrough('grows', refuseWider(MOST_BLOCKS, TOO_MANY_BLOCKS), async (proxy, followed) => {
       await eventually('narrow ranges are read', () => {
@@ -112,7 +132,7 @@ describe('reading many blocks of a provider that limits what it answers', () => 
 });
 
 /** Refuses ranges of more than so many blocks. */
-function refuseWider(mostBlocks: number, refusal: RpcAnswer | HttpAnswer): Answerer {
+function refuseWider(mostBlocks: number, refusal: RpcAnswer | HttpAnswer | Fault): Answerer {
   return (method, params) => {
     const [width = 0] = widthsOf([{ method, params }]);
     return width > mostBlocks ? refusal : 'none';
