@@ -62,6 +62,27 @@ for (const engine of ENGINES) {
       expect(((await rewind(2)) as Rewound).orphaned).to.have.length(1);
     });
 
+    it('notes a delivered event again when the branch it was delivered from comes back and goes for good', async () => {
+      const onA = eventIn(2, 7n);
+      const onB = { ...onA, blockHash: hashOf(2, 'b') };
+      await store(2, [onA]);
+      await deliverAll();
+      for (const [event, branch] of [
+        [onB, 'b'],
+        [onA, 'a'],
+      ] as const) {
+        await rewind(1);
+        await store(2, [event], branch);
+      }
+      expect(await deliverAll()).to.deep.equal([]);
+      outbox.now += 1;
+      expect(((await rewind(1)) as Rewound).orphaned).to.have.length(1);
+      const orphans = await listOrphans(outbox.database.db, [SAMPLE_FEED]);
+      const ofA = orphans.find(({ blockHash }) => blockHash === onA.blockHash);
+      expect(ofA).to.include({ outcome: 'delivered', minedAgainIn: null, orphanedAt: outbox.now });
+      expect((await outboxFiguresOf(outbox.database.db, SAMPLE_FEED)).orphaned).to.equal(1);
+    });
+
     it('announces what another log says that came to stand where a delivered one stood', async () => {
       const old = eventIn(2, 7n);
       await store(2, [old]);
@@ -132,6 +153,18 @@ for (const engine of ENGINES) {
       expect(await listDeadLetters(outbox.database.db, [SAMPLE_FEED])).to.deep.equal([]);
       const waiting = await listWaiting(outbox.database.db, [SAMPLE_FEED], 10);
       expect(waiting.map(({ tokenId }) => tokenId)).to.deep.equal(['6']);
+    });
+
+    it('goes back a few blocks although a token has tens of thousands of events waiting', async () => {
+      const [blocks, inEach] = [10, 2_000];
+      for (let block = 1; block <= blocks; block++) {
+        const events = Array.from({ length: inEach }, (_, logIndex) => eventIn(block, 7n, { logIndex }));
+        await store(block, events);
+      }
+      await store(blocks + 2, [eventIn(blocks + 1, 7n), eventIn(blocks + 2, 7n)]);
+      expect(await rewind(blocks)).to.deep.equal({ withdrawn: 2, orphaned: [] });
+      const [stream] = await listWaiting(outbox.database.db, [SAMPLE_FEED], 10);
+      expect(stream).to.include({ tokenId: '7', waiting: blocks * inEach });
     });
 
     it('closes the gap when something younger waits behind what is withdrawn', async () => {
