@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ServiceError } from '../../service/errors';
-import type { ClaimedDelivery } from '../../service/outbox/claim-deliveries';
+import { makeDue, type ClaimedDelivery } from '../../service/outbox/claim-deliveries';
 import { holdFeed, releaseFeed } from '../../service/outbox/feed-cursor';
 import { historyOf, listDeadLetters, listWaiting } from '../../service/outbox/list-deliveries';
 import { redeliver } from '../../service/outbox/redeliver';
@@ -82,6 +82,47 @@ for (const engine of ENGINES) {
       expect(await claim()).to.deep.equal([]);
       expect(await settle(delivered(again, outbox.now))).to.deep.equal([]);
       expect(await claim()).to.have.length(1);
+    });
+
+    it('does not bury what was given up after its lease had ended, when it is settled with the second claim of it', async () => {
+      await record(
+        outbox.database,
+        outbox.feed,
+        1,
+        [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })],
+        outbox.now,
+      );
+      const [stale] = (await claim()) as [ClaimedDelivery];
+      outbox.now += LEASE_MS;
+      const [again] = (await claim()) as [ClaimedDelivery];
+      const givenUp = dead(stale, outbox.now);
+      const lost = await settle(givenUp, delivered(again, outbox.now));
+      expect(lost).to.deep.equal([givenUp]);
+      expect(await listDeadLetters(outbox.database.db, [SAMPLE_FEED])).to.deep.equal([]);
+      const [next] = (await claim()) as [ClaimedDelivery];
+      expect(next.eventId).not.to.equal(again.eventId);
+    });
+
+    it('makes due what a clock put off that has been set back since, and nothing else', async () => {
+      const fail = async (delivery: ClaimedDelivery): Promise<void> => {
+        const failed = { attempt: attempt(outbox.now, 'answered 500'), nextAttemptAt: outbox.now + 500 };
+        await settle({ delivery, outcome: 'failed', ...failed });
+      };
+      const before = outbox.now;
+      outbox.now += 365 * 86_400_000;
+      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n), eventIn(1, 8n)], outbox.now);
+      const ofSeven = (await claim()).filter(({ tokenId }) => tokenId === '7');
+      await fail(ofSeven[0] as ClaimedDelivery);
+      // That of token 8 is never settled: its process died.
+      outbox.now = before;
+      await record(outbox.database, outbox.feed, 2, [eventIn(2, 9n)], outbox.now);
+      const [nine] = (await claim()) as [ClaimedDelivery];
+      await fail(nine);
+      expect(await claim()).to.deep.equal([]);
+      await makeDue(outbox.database.db, { feed: SAMPLE_FEED, now: outbox.now, longestWaitMs: LEASE_MS });
+      expect((await claim()).map(({ tokenId }) => tokenId)).to.have.members(['7', '8']);
+      outbox.now += 500;
+      expect((await claim()).map(({ tokenId }) => tokenId)).to.deep.equal(['9']);
     });
 
     it('waits after a failure, with everything behind it, and counts attempts', async () => {
