@@ -1,0 +1,47 @@
+import { expect } from 'chai';
+import { untilAborted } from '../../service/watcher/until-aborted';
+
+describe('waiting for a promise, but not beyond the end', () => {
+  const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
+    promise.then(
+      () => 'did not fail',
+      (error: unknown) => error,
+    );
+
+  it('gives what the promise gives, or its failure', async () => {
+    const { signal } = new AbortController();
+    const failure = new Error('the node says no');
+    expect(await untilAborted(signal, Promise.resolve(7))).to.equal(7);
+    expect(await failureOf(untilAborted(signal, Promise.reject(failure)))).to.equal(failure);
+  });
+
+  it('gives up a promise that hangs as soon as the signal aborts, with its reason', async () => {
+    const abort = new AbortController();
+    const reason = new Error('stopping');
+    const waiting = failureOf(untilAborted(abort.signal, new Promise(() => undefined)));
+    abort.abort(reason);
+    expect(await waiting).to.equal(reason);
+    expect(await failureOf(untilAborted(abort.signal, Promise.resolve(7)))).to.equal(reason);
+  });
+
+  it('is not disturbed by a promise that fails after it was given up', async () => {
+    const unhandled: unknown[] = [];
+    const note = (error: unknown): void => void unhandled.push(error);
+    process.on('unhandledRejection', note);
+    try {
+      const abort = new AbortController();
+      let fail: ((error: Error) => void) | undefined;
+      const late = new Promise((_resolve, reject) => (fail = reject));
+      const waiting = failureOf(untilAborted(abort.signal, late));
+      abort.abort();
+      await waiting;
+      // One that was given up before it was waited for, too.
+      await failureOf(untilAborted(abort.signal, Promise.reject(new Error('early'))));
+      fail?.(new Error('late'));
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(unhandled).to.deep.equal([]);
+    } finally {
+      process.off('unhandledRejection', note);
+    }
+  });
+});
