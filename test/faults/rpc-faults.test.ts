@@ -4,6 +4,7 @@ import { deployAnotherRegistry } from '../helpers/another-registry';
 import { mintDirectly } from '../helpers/direct-mint';
 import { eventually } from '../helpers/eventually';
 import { whileFollowing, type FollowedRegistry } from '../helpers/followed-registry';
+import { whileFollowingThroughProxy } from '../helpers/following-through-proxy';
 import { laggingNode } from '../helpers/lagging-node';
 import { healthOf } from '../helpers/observe';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/rpc-proxy';
@@ -23,20 +24,10 @@ describe('events of a registry, each announced once and in order', () => {
 
   const another = (): Promise<string> => (anotherRegistry ??= deployAnotherRegistry(world));
 
-  /** Follows the registry through a proxy; whatever happens is stopped afterwards. */
-  async function throughProxy(
+  const throughProxy = (
     name: string,
     act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
-  ): Promise<void> {
-    const proxy = await startRpcProxy(world.node.url);
-    try {
-      await whileFollowing(world, { name, settings: { RPC_URL: proxy.url } }, (followed) =>
-        act(proxy, followed),
-      );
-    } finally {
-      await proxy.close();
-    }
-  }
+  ): Promise<void> => whileFollowingThroughProxy(world, { name }, act);
 
   it('when connections break at random', () =>
     throughProxy('random', async (proxy, followed) => {

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { mintDirectly } from '../helpers/direct-mint';
 import { eventually } from '../helpers/eventually';
-import { whileFollowing, type FollowedRegistry } from '../helpers/followed-registry';
+import type { FollowedRegistry } from '../helpers/followed-registry';
+import { whileFollowingThroughProxy } from '../helpers/following-through-proxy';
 import { mineBlocks } from '../helpers/mine-blocks';
 import { healthOf } from '../helpers/observe';
 import {
-  startRpcProxy,
   THROUGH,
   type Answerer,
   type Fault,
@@ -68,19 +68,11 @@ describe('reading many blocks of a provider that limits what it answers', () => 
   after(() => world?.stop());
 
   /** Follows from the beginning through a proxy with a limit. */
-  async function readThrough(
+  const readThrough = (
     name: string,
     answerer: Answerer,
     act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
-  ): Promise<void> {
-    const proxy = await startRpcProxy(world.node.url, answerer);
-    try {
-      const settings = { RPC_URL: proxy.url };
-      await whileFollowing(world, { name, settings, fromBlock }, (followed) => act(proxy, followed));
-    } finally {
-      await proxy.close();
-    }
-  }
+  ): Promise<void> => whileFollowingThroughProxy(world, { name, answerer, fromBlock }, act);
 
   Object.entries(TOO_WIDE).forEach(([name, refusal], index) => {
     it(`gets through when a range is too wide: ${name}`, () =>

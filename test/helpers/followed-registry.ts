@@ -38,18 +38,25 @@ export interface FollowedRegistry {
   restart(this: void, meanwhile: () => Promise<unknown>): Promise<void>;
 }
 
+/** What is followed, and how. */
+export interface Following {
+  /** Of the data folder. */
+  name: string;
+  /** They go over the world's. */
+  settings?: Record<string, string>;
+  /** What service.config.json has besides `webhook`. */
+  config?: object;
+  /** The next block unless another is named. */
+  fromBlock?: number;
+}
+
 /** Retries that a test can wait for. */
 const QUICK_RETRIES = { timeoutMs: 2_000, retry: { initialDelayMs: 50, maxDelayMs: 200 } };
 
-/**
- * Follows the registry on a data folder named `name` while `act` lasts, and stops everything whatever comes of it.
- *
- * @param following `settings` go over the world's; `config` is what service.config.json has besides `webhook`; `fromBlock` is the next
- *   block unless another is named.
- */
+/** Follows the registry while `act` lasts, and stops everything whatever comes of it. */
 export async function whileFollowing(
   world: World,
-  following: { name: string; settings?: Record<string, string>; config?: object; fromBlock?: number },
+  following: Following,
   act: (followed: FollowedRegistry) => Promise<void>,
 ): Promise<void> {
   const { name, settings: own, config } = following;

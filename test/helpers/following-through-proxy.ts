@@ -1,0 +1,18 @@
+import { whileFollowing, type FollowedRegistry, type Following } from './followed-registry';
+import { startRpcProxy, type Answerer, type RpcProxy } from './rpc-proxy';
+import type { World } from './world';
+
+/** Follows the registry as `whileFollowing` does, of a node behind a proxy that answers as `answerer` says from the beginning. */
+export async function whileFollowingThroughProxy(
+  world: World,
+  { answerer, ...following }: Following & { answerer?: Answerer },
+  act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
+): Promise<void> {
+  const proxy = await startRpcProxy(world.node.url, answerer);
+  try {
+    const settings = { ...following.settings, RPC_URL: proxy.url };
+    await whileFollowing(world, { ...following, settings }, (followed) => act(proxy, followed));
+  } finally {
+    await proxy.close();
+  }
+}
