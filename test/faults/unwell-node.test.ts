@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import type { Block } from 'ethers';
+import { EventForger__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { escrowOf, EVENTS_OF_A_MINT, mintDirectly } from '../helpers/direct-mint';
+import { eventually } from '../helpers/eventually';
+import type { FollowedRegistry } from '../helpers/followed-registry';
+import { whileFollowingThroughProxy } from '../helpers/following-through-proxy';
+import { healthOf } from '../helpers/observe';
+import { THROUGH, type Answerer, type RpcAnswer } from '../helpers/rpc-proxy';
+import { mineTogether, type Call } from '../helpers/transactions';
+import { createWorld, DEPLOYER, type World } from '../helpers/world';
+
+const TOO_MANY_RESULTS: RpcAnswer = {
+  error: { code: -32005, message: 'query returned more than 10000 results' },
+};
+
+/** What nodes answer to a call although nothing is wrong with the contract. */
+const UNWELL: Record<string, RpcAnswer> = {
+  'rate limit exceeded': { error: { code: -32005, message: 'rate limit exceeded' } },
+  'header not found': { error: { code: -32000, message: 'header not found' } },
+};
+
+describe('events of a registry on a node that is unwell', () => {
+  let world: World;
+
+  before(async () => {
+    world = await createWorld();
+  });
+
+  after(() => world?.stop());
+
+  for (const [name, answer] of Object.entries(UNWELL)) {
+    it(`are announced afterwards when calls of contracts fail at first, and again later: ${name}`, async () => {
+      const failing: Answerer = (method) => (method === 'eth_call' ? answer : 'none');
+      await whileFollowingThroughProxy(world, { name, answerer: failing }, async (proxy, followed) => {
+        await eventually('it was tried twice', () => pausesOf(followed).length >= 2);
+        proxy.answer(THROUGH);
+        await mintDirectly(world, await world.account(1));
+        await followed.allAnnouncedOnce();
+
+        const before = pausesOf(followed).length;
+        proxy.answer((method) => (['eth_call', 'eth_blockNumber'].includes(method) ? answer : 'none'));
+        await eventually('reading begins anew', () => pausesOf(followed).length > before);
+        proxy.answer(failing);
+        await mintDirectly(world, await world.account(1));
+        await followed.allAnnouncedOnce();
+        expect(await statesWhile(followed, () => sleep(0))).to.deep.equal(['following']);
+      });
+    });
+  }
+
+  it('are announced afterwards when logs alone cannot be had, and meanwhile those that waited', async () => {
+    await whileFollowingThroughProxy(world, { name: 'no-logs' }, async (proxy, followed) => {
+      followed.answer(500);
+      await mintDirectly(world, await world.account(1));
+      await followed.caughtUp();
+      proxy.answer((method) =>
+        method === 'eth_getLogs' ? { error: { code: -32000, message: 'internal error' } } : 'none',
+      );
+      await mintDirectly(world, await world.account(1));
+      await eventually('it fails', () => pausesOf(followed).length > 0);
+      const states = await statesWhile(followed, async () => {
+        await eventually('reading began anew', () => pausesOf(followed).length > 1);
+        followed.answer(200);
+        await eventually('what waited', () => followed.announced.length === EVENTS_OF_A_MINT);
+        await eventually('and again', () => pausesOf(followed).length > 2);
+      });
+      expect(states).to.deep.equal(['failing']);
+      expect(pausesOf(followed).slice(0, 3)).to.deep.equal([500, 1_000, 2_000]);
+      expect(followed.logged('the chain can be read again')).to.deep.equal([]);
+      expect(followed.announced).to.have.length(EVENTS_OF_A_MINT);
+      proxy.answer(THROUGH);
+      await followed.allAnnouncedOnce();
+      expect(await statesWhile(followed, () => sleep(0))).to.deep.equal(['following']);
+    });
+  });
+
+  it('are announced, and nothing else, from a block that has too many logs to be given', async () => {
+    const fromBlock = (await world.client.getBlockNumber()) + 1;
+    const full = await mineAmongForgeries();
+    const answerer: Answerer = (method, params) =>
+      method === 'eth_getLogs' && asksFor(params[0], full) ? TOO_MANY_RESULTS : 'none';
+    const following = { name: 'full-block', answerer, fromBlock };
+    await whileFollowingThroughProxy(world, following, async (proxy, followed) => {
+      await followed.allAnnouncedOnce();
+      expect(proxy.counts().eth_getTransactionReceipt).to.equal(full.transactions.length);
+      await mintDirectly(world, await world.account(1));
+      await followed.allAnnouncedOnce();
+    });
+  });
+
+  /** A block with a mint, between logs that look like those of the same token. */
+  async function mineAmongForgeries(): Promise<Block> {
+    const [owner, stranger] = [await world.account(1), await world.account(5)];
+    const forger = await new EventForger__factory(await world.client.getSigner(5)).deploy();
+    const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
+    const tokenId = 4711n;
+    const forged = forger.forge.populateTransaction(registry, await escrowOf(world, tokenId), tokenId);
+    const mint = registry.mint.populateTransaction(owner, owner, tokenId, '0x');
+    const forgery: Call = { ...(await forged), from: stranger };
+    await mineTogether(world.client, [forgery, { ...(await mint), from: DEPLOYER }, forgery]);
+    const block = await world.client.getBlock('latest');
+    if (block === null) throw new Error('there is no block');
+    return block;
+  }
+});
+
+/** How long it was waited after each failure to read the chain. */
+function pausesOf({ service }: FollowedRegistry): number[] {
+  return service.log.flatMap(({ msg, retryInMs }) =>
+    msg?.startsWith('the chain cannot be read') ? Number(retryInMs) : [],
+  );
+}
+
+/** Every state that `GET /health` gives while something happens. */
+async function statesWhile({ service }: FollowedRegistry, act: () => Promise<unknown>): Promise<string[]> {
+  const states = new Set<string>();
+  let isOver = false;
+  const watch = async (): Promise<void> => {
+    do {
+      for (const { state } of (await healthOf(service.url)).feeds) states.add(state);
+      await sleep(2);
+    } while (!isOver);
+  };
+  await Promise.all([watch(), act().finally(() => (isOver = true))]);
+  return [...states];
+}
+
+/** Whether logs of this block are among those that are asked for. */
+function asksFor(filter: unknown, { hash, number }: Block): boolean {
+  const { blockHash, fromBlock, toBlock } = filter as Record<string, string | undefined>;
+  return blockHash === hash || (Number(fromBlock) <= number && number <= Number(toBlock));
+}
