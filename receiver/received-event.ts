@@ -1,9 +1,12 @@
+import { createHash } from 'node:crypto';
+
 /**
  * Words used in this folder:
  *
  * - delivery: one POST of the service. The same event may be delivered several times.
  * - event: what a delivery carries, a CloudEvent about one log of the token registry's contracts.
- * - dedupe key: `data.transactionHash` and `data.logIndex`, which together name one event for ever.
+ * - dedupe key: `data.transactionHash` and `data.logIndex`, which name an event on the chain, and what it says: after the chain was
+ *   reorganised another event of the same transaction may stand where one stood that was delivered.
  */
 
 /** The fields of an event that the receiver relies on. All others are kept as they came. */
@@ -14,7 +17,7 @@ export interface ReceivedEvent {
   type: string;
   /** Token id, or the registry's address for events of the registry as a whole. */
   subject?: string;
-  data: { transactionHash: string; logIndex: number };
+  data: { transactionHash: string; logIndex: number; payload?: unknown };
 }
 
 const TRANSACTION_HASH = /^0x[0-9a-f]{64}$/i;
@@ -30,8 +33,12 @@ export function parseEvent(body: Buffer): ReceivedEvent | undefined {
 }
 
 /** The key by which deliveries of the same event are recognised, whatever the case of the hash. */
-export function dedupeKeyOf({ data }: ReceivedEvent): string {
-  return `${data.transactionHash.toLowerCase()}:${data.logIndex}`;
+export function dedupeKeyOf({ type, data }: ReceivedEvent): string {
+  const { transactionHash, logIndex, payload } = data;
+  const said = createHash('sha256')
+    .update(JSON.stringify([type, payload]))
+    .digest('base64url');
+  return `${transactionHash.toLowerCase()}:${logIndex}:${said}`;
 }
 
 function isReceivedEvent(value: unknown): value is ReceivedEvent {

@@ -152,6 +152,14 @@ describe('receiver over HTTP', () => {
     expect(stored()).to.deep.equal([event, other]);
   });
 
+  it('takes another event at the place of one that was reorganised away for another event', async () => {
+    const event = sampleEvent(2);
+    const other = { ...event, id: 'made with the hash of the block too', type: 'com.service.etr.shred' };
+    const third = { ...event, id: 'another', data: { ...event.data, payload: { remark: '0x01' } } };
+    for (const one of [event, other, third]) await post(receiver.url, sender.signed(JSON.stringify(one)));
+    expect(stored()).to.deep.equal([event, other, third]);
+  });
+
   it('stores concurrent duplicates once, and concurrent events each on a line of its own', async () => {
     const numbers = Array.from({ length: 60 }, (_, index) => index % 20);
     const answers = await Promise.all(numbers.map((number) => post(receiver.url, delivery(number))));
