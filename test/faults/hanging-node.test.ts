@@ -1,0 +1,74 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { mintDirectly } from '../helpers/direct-mint';
+import { eventually } from '../helpers/eventually';
+import { accept, startRecordingReceiver } from '../helpers/recording-receiver';
+import { startRpcProxy, THROUGH, type Answerer, type RpcAnswer } from '../helpers/rpc-proxy';
+import { startServiceProcess } from '../helpers/service-process';
+import { createWorld, type World } from '../helpers/world';
+
+/** After this the process ends in any case, whatever is under way. */
+const ENDS_ANYWAY_MS = 10_000;
+const TOKENS = 4;
+
+const UNWELL: RpcAnswer = { error: { code: -32000, message: 'internal error' } };
+const never = (): Promise<never> => new Promise(() => undefined);
+
+/** What the service waits for when it is to stop. */
+const HANGING: Record<string, Answerer> = {
+  'while the chain is read': never,
+  'when reading begins anew after a failure': (method) => (method === 'eth_blockNumber' ? UNWELL : never()),
+};
+
+describe('stopping the service while the node answers nothing', () => {
+  let world: World;
+
+  before(async () => {
+    world = await createWorld();
+    const webhook = { maxConcurrentDeliveries: 1 };
+    writeFileSync(world.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook }));
+    for (let token = 0; token < TOKENS; token++) await mintDirectly(world, await world.account(1));
+  });
+
+  after(() => world?.stop());
+
+  for (const [moment, hanging] of Object.entries(HANGING)) {
+    it(`ends soon and in order, and begins no delivery any more: ${moment}`, async () => {
+      let finish: () => void = () => undefined;
+      const finished = new Promise<void>((resolve) => (finish = resolve));
+      const receiver = await startRecordingReceiver(world.publicKeyFile, async (delivery, response) => {
+        if (receiver.deliveries.length > 1) await finished;
+        await accept(delivery, response);
+      });
+      const node = await startRpcProxy(world.node.url, THROUGH);
+      const DATA_DIR = join(world.folder, moment);
+      const settings = { ...world.settings, DATA_DIR, RPC_URL: node.url, WEBHOOK_URL: receiver.url };
+      const service = await startServiceProcess(settings);
+      try {
+        await eventually('a delivery is under way', () => receiver.deliveries.length === 2);
+        let hung = 0;
+        node.answer(async (...call) => {
+          const answer = hanging(...call);
+          if (!(answer instanceof Promise)) return answer;
+          hung++;
+          return answer;
+        });
+        await eventually('the node is asked', () => hung > 0);
+        const stoppedAt = performance.now();
+        const ended = service.end('SIGTERM');
+        await eventually('it stops', () => service.output().includes('"stopping"'));
+        finish();
+        expect(await ended, service.output()).to.equal(0);
+        expect(receiver.deliveries).to.have.length(2);
+        expect(performance.now() - stoppedAt).to.be.lessThan(ENDS_ANYWAY_MS / 2);
+        expect(service.output()).to.contain('"msg":"stopped"');
+      } finally {
+        finish();
+        await service.end('SIGKILL');
+        await receiver.close();
+        await node.close();
+      }
+    });
+  }
+});
