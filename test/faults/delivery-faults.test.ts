@@ -8,7 +8,10 @@ import { freePort } from '../../deploy/devnet/free-port';
 import { startHardhatNode } from '../../deploy/devnet/hardhat-node';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/create-call';
+import { mintDirectly } from '../helpers/direct-mint';
+import { openState } from '../helpers/engines';
 import { eventually } from '../helpers/eventually';
+import { whileFollowing } from '../helpers/followed-registry';
 import { hardhat } from '../helpers/hardhat-command';
 import { startRecordingReceiver } from '../helpers/recording-receiver';
 import { startReceiver } from '../helpers/running-receiver';
@@ -186,6 +189,16 @@ describe('deliveries when things fail', () => {
     expect([...attempts.values()].sort()).to.deep.equal([...Array<number>(9).fill(1), 2]);
   });
 
+  it('that a clock which ran ahead put off are made when it is right again', () =>
+    whileFollowing(world, { name: 'ran-ahead' }, async (followed) => {
+      followed.answer(500);
+      await mintDirectly(world, owner);
+      await eventually('an attempt', () => followed.attempted.length > 0);
+      await followed.restart(() => putOffByAYear(join(world.folder, 'ran-ahead')));
+      followed.answer(200);
+      await followed.allAnnouncedOnce();
+    }));
+
   it('wait, stored, while no webhook is configured, and happen once there is one', async () => {
     const START_BLOCK = String((await world.client.getBlockNumber()) + 1);
     const settings = { ...world.settings, DATA_DIR: join(world.folder, 'stored'), START_BLOCK };
@@ -201,3 +214,19 @@ describe('deliveries when things fail', () => {
     await receiver.close();
   });
 });
+
+/** What waits stands as a service leaves it whose clock is a year ahead. */
+async function putOffByAYear(DATA_DIR: string): Promise<void> {
+  const database = await openState({ settings: { DATA_DIR }, remove: async () => undefined });
+  try {
+    const waiting = await database.db
+      .updateTable('streams')
+      .set((eb) => ({ next_attempt_at: eb('next_attempt_at', '+', 365 * 86_400_000) }))
+      .where('next_attempt_at', 'is not', null)
+      .returning('stream')
+      .execute();
+    expect(waiting).to.have.length(1);
+  } finally {
+    await database.close();
+  }
+}
