@@ -20,7 +20,7 @@ export interface Filling {
 /** Records made-up events of a feed as the watcher does, in ranges of blocks; they are due at once. */
 export async function fillOutbox(database: Database, feed: string, filling: Filling): Promise<void> {
   const registry = { ...REGISTRY, registryAddress: filling.registryAddress ?? REGISTRY.registryAddress };
-  const open = await openFeed(database.db, feed, 1);
+  const open = await openFeed(database.db, feed, 1, 1);
   const { nextBlock } = open.cursor;
   const total = filling.tokens * filling.eventsPerToken;
   // As on a chain: the same tokens come again later, not one after the other.

@@ -4,7 +4,7 @@ import { parse as parseEnvFile } from 'dotenv';
 import type { Network } from './chain/networks';
 import type { DidKeyPair } from './did-key-pair';
 import { PROJECT_ROOT } from './project-root';
-import { secretPartsOf } from './secrets';
+import { percentDecoded, secretPartsOf } from './secrets';
 import { SETTING_NAMES } from './setting-names';
 import {
   contextUrlOf,
@@ -163,5 +163,5 @@ function secretsOf(settings: Settings, file: ConfigFile, rpcUrl: string): string
 
 /** As it is written, and as it is sent. */
 function passwordsOf({ password, searchParams }: URL): string[] {
-  return [password, decodeURIComponent(password), searchParams.get('password') ?? ''].filter(Boolean);
+  return [password, percentDecoded(password), searchParams.get('password') ?? ''].filter(Boolean);
 }

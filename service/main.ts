@@ -13,19 +13,21 @@ async function main(): Promise<void> {
   const logger = createLogger({ level: config.logLevel, mask });
   for (const warning of config.warnings) logger.warn(warning);
   endOnUnexpected(logger);
+  let stopApp = async (): Promise<void> => undefined;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => void stop(signal, () => stopApp(), logger));
+  }
   const app = await startApp(config, logger).catch((error: unknown) => {
     fail(
       mask(messageOf(error)),
       error instanceof ServiceError ? undefined : mask(String((error as Error).stack)),
     );
   });
+  stopApp = () => app.stop();
   logger.info(
     { url: app.url, network: config.network.name, registry: config.tokenRegistryAddress },
     'listening',
   );
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => void stop(signal, () => app.stop(), logger));
-  }
 }
 
 /** A mistake of ours that nothing caught: Node.js would print it past the logger, and so past the masking of secrets. */

@@ -33,3 +33,12 @@ export function secretPartsOf(url: string): string[] {
   if (beyondHost === '') return [];
   return [url, href, username, password, ...segments, search.slice(1)].filter((part) => part !== '');
 }
+
+/** The text that a part of a URL stands for; a `%` that encodes nothing stands for itself. */
+export function percentDecoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

@@ -8,6 +8,7 @@ import {
   type Networkish,
 } from 'ethers';
 import { Agent, request, type Dispatcher } from 'undici';
+import { percentDecoded } from '../secrets';
 import { retryIdempotent } from './retry-idempotent';
 
 /** Connections kept open: more than the reader asks at the same time. */
@@ -27,11 +28,13 @@ export class BulkRpcClient extends JsonRpcProvider {
     // The parent never uses its own URL: all of its requests go through `_send`.
     super(undefined, chain, options);
     const { username, password } = new URL(url);
-    const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    const credentials = `${percentDecoded(username)}:${percentDecoded(password)}`;
     this.#url = withoutCredentials(url);
     this.#headers = {
       'content-type': 'application/json',
-      ...(username && { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` }),
+      ...((username || password) && {
+        authorization: `Basic ${Buffer.from(credentials).toString('base64')}`,
+      }),
     };
     this.#timeoutMs = timeoutMs;
   }

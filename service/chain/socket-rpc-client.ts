@@ -17,6 +17,7 @@ export class SocketRpcClient extends JsonRpcProvider {
   readonly #timeoutMs: number;
   readonly #newHeadListeners = new Set<() => void>();
   #connection: Promise<SocketConnection> | undefined;
+  #isDestroyed = false;
 
   constructor(url: string, chain: Networkish, options: JsonRpcApiProviderOptions, timeoutMs: number) {
     // The parent never uses its own URL: all of its requests go through `_send`.
@@ -47,6 +48,7 @@ export class SocketRpcClient extends JsonRpcProvider {
   }
 
   override destroy(): void {
+    this.#isDestroyed = true;
     void this.#connection?.then(
       (connection) => connection.close(),
       () => undefined,
@@ -55,6 +57,7 @@ export class SocketRpcClient extends JsonRpcProvider {
   }
 
   #connected(): Promise<SocketConnection> {
+    if (this.#isDestroyed) return Promise.reject(new Error('the provider was destroyed'));
     this.#connection ??= this.#connect();
     return this.#connection;
   }

@@ -64,7 +64,7 @@ async function open(
     await pool.query('select 1').catch((cause: unknown) => {
       throw unreachable(url, cause);
     });
-    await prepare(db);
+    await withoutTimeLimit(connection, prepare);
   } catch (cause) {
     await db.destroy();
     throw cause;
@@ -75,6 +75,18 @@ async function open(
     lead: (feed) => takeLeadership(connection, feed),
     close: () => db.destroy(),
   };
+}
+
+/** Changing tables takes as long as it takes, and so does waiting for another process that does. */
+async function withoutTimeLimit(
+  connection: ClientConfig,
+  prepare: (db: Kysely<Schema>) => Promise<void>,
+): Promise<void> {
+  const unlimited = { statement_timeout: 0, idle_in_transaction_session_timeout: 0, query_timeout: 0 };
+  const pool = new Pool({ ...connection, ...unlimited, max: 1 });
+  pool.on('error', () => undefined);
+  const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
+  await prepare(db).finally(() => db.destroy());
 }
 
 function unreachable(url: string, cause: unknown): ConfigurationError {

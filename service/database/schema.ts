@@ -28,6 +28,8 @@ export interface FeedsTable {
   epoch: Defaulted<number>;
   /** 1: nothing is delivered until what was read has been compared with the chain. */
   held: Defaulted<number>;
+  /** When its reading last began. */
+  opened_at: Defaulted<number>;
 }
 
 /** Hashes of blocks that were read, down to the finality depth: what a reorganisation is recognised and measured by. */

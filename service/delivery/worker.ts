@@ -61,6 +61,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   let lostClaim: string | undefined;
   let checkedClockAt = -Infinity;
   let underWay = 0;
+  let holds = 0;
   let stopped = false;
 
   function begin(): void {
@@ -89,7 +90,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   async function turn(): Promise<void> {
     if (stopped) settlements.push(...claimed.splice(0).map(released));
     const limit = stopped ? 0 : Math.max(concurrency - underWay, 0) + pace.ahead() - claimed.length;
-    if (limit <= 0 && settlements.length === 0) return;
+    if (limit <= 0 && settlements.length === 0 && lostClaim === undefined) return;
+    const holdsBefore = holds;
     const lease = options.newId();
     const settling = settlements;
     settlements = [];
@@ -102,7 +104,13 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       for (const { delivery } of taken.lost) {
         logger.warn({ eventId: delivery.eventId }, 'somebody else has claimed this delivery meanwhile');
       }
-      claimed.push(...taken.claimed);
+      if (holds === holdsBefore) {
+        claimed.push(...taken.claimed);
+      } else {
+        // Claimed just before the feed was held, and answered after it.
+        settlements.push(...taken.claimed.map(released));
+        sleeper.wake();
+      }
       begin();
     } catch (error) {
       settlements.unshift(...settling);
@@ -146,6 +154,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   return {
     wake: sleeper.wake,
     hold() {
+      holds++;
       settlements.push(...claimed.splice(0).map(released));
       sleeper.wake();
     },

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 
@@ -47,13 +47,7 @@ export async function claimDeliveries(
         .select('stream')
         .where('feed', '=', feed)
         .where('next_attempt_at', '<=', now)
-        .where((eb) =>
-          eb.not(
-            eb.exists(
-              eb.selectFrom('feeds').select('held').where('feeds.feed', '=', feed).where('held', '=', 1),
-            ),
-          ),
-        )
+        .where((eb) => isNotHeld(eb, feed))
         .orderBy('next_attempt_at')
         .limit(limit)
         .$if(engine === 'postgres', (query) => query.forUpdate().skipLocked()),
@@ -109,15 +103,36 @@ export function selectHeads(db: Kysely<Schema>) {
     );
 }
 
-/** When the next stream of a feed falls due, or undefined if nothing waits. */
+/** When the next stream of a feed falls due, or undefined if nothing waits, or the feed is held. */
 export async function nextDueAt(db: Kysely<Schema>, feed: string): Promise<number | undefined> {
   const row = await db
     .selectFrom('streams')
     .select((eb) => eb.fn.min('next_attempt_at').as('dueAt'))
     .where('feed', '=', feed)
     .where('next_attempt_at', 'is not', null)
+    .where((eb) => isNotHeld(eb, feed))
     .executeTakeFirst();
   return row?.dueAt ?? undefined;
+}
+
+function isNotHeld(eb: ExpressionBuilder<Schema, 'streams'>, feed: string): Expression<SqlBool> {
+  const held = eb.selectFrom('feeds').select('held').where('feeds.feed', '=', feed).where('held', '=', 1);
+  return eb.not(eb.exists(held));
+}
+
+/** A stream as if it had not been claimed: no attempt was made. */
+export function unclaimed(eb: ExpressionBuilder<Schema, 'streams'>, now: number) {
+  return {
+    lease: null,
+    next_attempt_at: now,
+    attempts: eb('attempts', '-', 1),
+    first_attempted_at: eb
+      .case()
+      .when('attempts', '=', 1)
+      .then(null)
+      .else(eb.ref('first_attempted_at'))
+      .end(),
+  };
 }
 
 /** Gives back what was claimed under a lease whose claim failed: whether it was committed is not known. */
@@ -127,7 +142,7 @@ export async function releaseLease(
 ): Promise<void> {
   await db
     .updateTable('streams')
-    .set({ lease: null, next_attempt_at: now })
+    .set((eb) => unclaimed(eb, now))
     .where('feed', '=', feed)
     .where('next_attempt_at', 'is not', null)
     .where('lease', '=', lease)

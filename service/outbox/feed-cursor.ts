@@ -28,12 +28,19 @@ export interface OpenFeed {
  * Begins reading a feed where it was left; a feed seen for the first time begins at `startBlock`. Its deliveries are held until
  * `releaseFeed` or the first range says that what was read is still on the chain.
  */
-export async function openFeed(db: Kysely<Schema>, feed: string, startBlock: number): Promise<OpenFeed> {
+export async function openFeed(
+  db: Kysely<Schema>,
+  feed: string,
+  startBlock: number,
+  now: number,
+): Promise<OpenFeed> {
   const row = await db
     .insertInto('feeds')
-    .values({ feed, next_block: startBlock, last_block_hash: null, epoch: 1, held: 1 })
+    .values({ feed, next_block: startBlock, last_block_hash: null, epoch: 1, held: 1, opened_at: now })
     .onConflict((conflict) =>
-      conflict.column('feed').doUpdateSet((eb) => ({ epoch: eb('feeds.epoch', '+', 1), held: 1 })),
+      conflict
+        .column('feed')
+        .doUpdateSet((eb) => ({ epoch: eb('feeds.epoch', '+', 1), held: 1, opened_at: now })),
     )
     .returningAll()
     .executeTakeFirstOrThrow();

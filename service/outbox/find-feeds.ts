@@ -8,21 +8,10 @@ import type { Schema } from '../database/schema';
  * @param registry address, or chain id and address (`80002:0x…`), in any case.
  */
 export async function findFeeds(db: Kysely<Schema>, registry?: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('feeds')
-    .leftJoin('events', 'events.feed', 'feeds.feed')
-    .select((eb) => ['feeds.feed', eb.fn.max('events.recorded_at').as('recordedAt')])
-    .groupBy('feeds.feed')
-    .orderBy('feeds.feed')
-    .execute();
-  const latest = new Map<string, (typeof rows)[number]>();
-  for (const row of rows) {
-    const name = registryOfFeed(row.feed);
-    const known = latest.get(name);
-    if (!known || (row.recordedAt ?? 0) > (known.recordedAt ?? 0)) latest.set(name, row);
-  }
+  const rows = await db.selectFrom('feeds').select('feed').orderBy('opened_at').orderBy('feed').execute();
+  const latest = new Map(rows.map(({ feed }) => [registryOfFeed(feed), feed]));
   const wanted = registry?.toLowerCase();
-  return [...latest].flatMap(([name, { feed }]) =>
+  return [...latest].flatMap(([name, feed]) =>
     wanted === undefined || name === wanted || name.endsWith(`:${wanted}`) ? feed : [],
   );
 }

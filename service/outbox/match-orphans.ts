@@ -20,8 +20,8 @@ interface Orphan {
  * again. Its logs may stand at other indexes of the new block, so an event is recognised by what it says. Such an event keeps its
  * id, is on the chain again, and is not announced a second time.
  *
- * @returns the others. Should one of them have come to stand where an orphan of another content stood, then the id by chain, transaction and
- *   log is taken, and subscribers would take the event for known: its id is made with the block's hash as well.
+ * @returns the others. Should one of them have come to stand where an orphan of another content stood that was sent, then the id by chain,
+ *   transaction and log is taken, and subscribers would take the event for known: its id is made with the block's hash as well.
  */
 export async function matchOrphans(
   db: Transaction<Schema>,
@@ -31,6 +31,7 @@ export async function matchOrphans(
 ): Promise<Unannounced[]> {
   const orphans = events.length === 0 ? [] : await orphansOf(db, feed);
   const taken = new Set(orphans.map(({ eventId }) => eventId));
+  const attempted = events.length === 0 ? new Map<string, string>() : await attemptedOf(db, feed);
   const unannounced: Unannounced[] = [];
   for (const event of events) {
     const { transactionHash, logIndex, blockHash } = event;
@@ -44,7 +45,8 @@ export async function matchOrphans(
       continue;
     }
     const id = eventIdOf(registry.chainId, transactionHash, logIndex);
-    const eventId = taken.has(id) ? eventIdOf(registry.chainId, transactionHash, logIndex, blockHash) : id;
+    const isTaken = taken.has(id) || (attempted.get(id) ?? content) !== content;
+    const eventId = isTaken ? eventIdOf(registry.chainId, transactionHash, logIndex, blockHash) : id;
     unannounced.push({ event, eventId });
   }
   return unannounced;
@@ -59,14 +61,27 @@ async function orphansOf(db: Transaction<Schema>, feed: string): Promise<Orphan[
     .where('orphaned_at', 'is not', null)
     .orderBy('log_index')
     .execute();
-  return rows.map(({ event_id, transaction_hash, body }) => {
-    const { type, data } = JSON.parse(body) as CloudEvent;
-    return {
-      eventId: event_id,
-      transactionHash: transaction_hash,
-      content: contentOf(type, BigInt(data.tokenId), data.payload),
-    };
-  });
+  return rows.map(({ event_id, transaction_hash, body }) => ({
+    eventId: event_id,
+    transactionHash: transaction_hash,
+    content: contentOfBody(body),
+  }));
+}
+
+/** What events said that may have reached the subscriber without the service knowing, and that were withdrawn: by id. */
+async function attemptedOf(db: Transaction<Schema>, feed: string): Promise<ReadonlyMap<string, string>> {
+  const rows = await db
+    .selectFrom('orphans')
+    .select(['event_id', 'body'])
+    .where('feed', '=', feed)
+    .where('outcome', '=', 'attempted')
+    .execute();
+  return new Map(rows.map(({ event_id, body }) => [event_id, contentOfBody(body)]));
+}
+
+function contentOfBody(body: string): string {
+  const { type, data } = JSON.parse(body) as CloudEvent;
+  return contentOf(type, BigInt(data.tokenId), data.payload);
 }
 
 /** What an event says, wherever it stands. The payload's fields come in one order, from one decoder. */

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
-import type { ClaimedDelivery } from './claim-deliveries';
+import { unclaimed, type ClaimedDelivery } from './claim-deliveries';
 
 /** An attempt, as it is recorded. */
 export interface AttemptRecord {
@@ -152,17 +152,7 @@ async function release(
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('streams')
-    .set((eb) => ({
-      lease: null,
-      next_attempt_at: now,
-      attempts: eb('attempts', '-', 1),
-      first_attempted_at: eb
-        .case()
-        .when('attempts', '=', 1)
-        .then(null)
-        .else(eb.ref('first_attempted_at'))
-        .end(),
-    }))
+    .set((eb) => unclaimed(eb, now))
     .where('stream', '=', stream)
     .where('lease', '=', lease)
     .executeTakeFirst();

@@ -5,11 +5,14 @@ export interface BlockSpan {
   shrink(): boolean;
   /** That many were read: try more the next time. */
   grow(): void;
+  /** A block could not be read by itself. Gives whether it is the one that could not be read the last time. */
+  failedAgain(block: number): boolean;
 }
 
 /** Starts with the most, and never goes beyond. */
 export function createBlockSpan(most: number): BlockSpan {
   let blocks = most;
+  let failed: number | undefined;
   return {
     blocks: () => blocks,
     shrink() {
@@ -19,6 +22,12 @@ export function createBlockSpan(most: number): BlockSpan {
     },
     grow() {
       blocks = Math.min(most, Math.ceil(blocks * 1.25));
+      failed = undefined;
+    },
+    failedAgain(block) {
+      const isAgain = failed === block;
+      failed = block;
+      return isAgain;
     },
   };
 }

@@ -73,14 +73,18 @@ export async function readFeed(
   await untilAborted(stop, options.checkChain());
   const registry = await untilAborted(stop, memory.findRegistry());
   const feed = feedName(options.identity, registry);
-  await options.onOpened(feed);
   const leadership = await options.database.lead(feed);
-  if (leadership === undefined) return 'standby';
+  if (leadership === undefined) {
+    await options.onOpened(feed);
+    return 'standby';
+  }
   const signal = AbortSignal.any([stop, leadership.lost]);
   const alarm = createBlockAlarm(options.client, options.pollIntervalMs);
   try {
     const first = options.startBlock ?? registry.genesisBlock;
-    const open = await openFeed(options.database.db, feed, first);
+    const open = await openFeed(options.database.db, feed, first, options.clock.now());
+    // Not before: the feed is held now, until what was read has been compared with the chain.
+    await options.onOpened(feed);
     await follow(options, memory, { open, registry, alarm, signal }, onRead);
     return 'ended';
   } finally {
@@ -102,14 +106,24 @@ async function follow(
   const chain = { client, contracts, genesisHash, confirmations, finalityDepth };
   let isHeld = true;
   let isFirst = true;
+  let hasTold = false;
   for await (const sighting of watch({ ...chain, cursor, span, alarm, signal })) {
     isHeld = await take(options, open, sighting, isHeld, signal);
     status.headBlock = sighting.headBlock;
     status.nextBlock ??= cursor.nextBlock;
     if (sighting.kind === 'range') status.nextBlock = sighting.toBlock + 1;
     if (sighting.kind === 'reorganised') status.nextBlock = sighting.ancestor.number + 1;
+    const isBehind = sighting.kind === 'unchanged' && !sighting.isAllThere && isHeld;
+    if (isBehind && !hasTold) {
+      options.logger.warn(
+        { nextBlock: status.nextBlock, headBlock: sighting.headBlock },
+        'the node does not have what was read before: deliveries are held until it has',
+      );
+      hasTold = true;
+    }
     // That what was read is still there says nothing of whether more can be read.
-    if (!isFirst && (sighting.kind === 'range' || sighting.kind === 'unchanged')) onRead();
+    const isRead = sighting.kind === 'range' || sighting.kind === 'unchanged';
+    if (isRead && !isFirst && !isBehind) onRead();
     isFirst = false;
   }
 }

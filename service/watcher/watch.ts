@@ -2,7 +2,7 @@ import { ZeroHash } from 'ethers';
 import { isRangeRefused, isThrottled } from '../chain/refusals';
 import { blockAt, headNumberOf, type ChainBlock } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
-import { ChainError, ServiceError } from '../errors';
+import { ChainError, ServiceError, codeOf } from '../errors';
 import type { FeedCursor, KeptBlock } from '../outbox/feed-cursor';
 import type { RegistryEvent } from '../outbox/registry-event';
 import type { BlockAlarm } from './block-alarm';
@@ -132,12 +132,14 @@ async function readOrShrink(
     if (error instanceof ServiceError) throw error;
     // Whatever the reason is (many providers answer nothing at all for what takes them too long), less is asked for the next time.
     const isShorter = span.shrink();
-    if (!isRangeRefused(error)) throw error;
+    const isRefused = isRangeRefused(error);
     if (isThrottled(error)) {
       if (!isShorter) throw error;
       await alarm.wait(signal);
-    } else if (first.number === last.number) {
+    } else if (first.number === last.number && (span.failedAgain(last.number) || isRefused)) {
       return readByReceipts(client, contracts, last);
+    } else if (!isRefused) {
+      throw error;
     }
     return undefined;
   }
@@ -161,18 +163,23 @@ async function compare(
   headBlock: number,
 ): Promise<Sighting> {
   const newest = newestUpTo(kept, Math.min(headBlock, nextBlock - 1));
-  const isAllThere = headBlock >= nextBlock - 1;
-  if (await isKeptBlockOnChain(options, newest)) return { kind: 'unchanged', headBlock, isAllThere };
-  return { kind: 'mismatch', headBlock };
+  const there = await isThere(options, newest);
+  if (there === 'gone') return { kind: 'mismatch', headBlock };
+  return { kind: 'unchanged', headBlock, isAllThere: there === 'there' && headBlock >= nextBlock - 1 };
 }
 
-/** A node that lags may not have the block: then nothing is known, and nothing has changed. */
-async function isKeptBlockOnChain(options: WatchOptions, block: KeptBlock | undefined): Promise<boolean> {
-  if (block?.hash === undefined) return isSameChain(options);
-  return isOnChain(options.client, block).catch(async (error: unknown) => {
-    if (error instanceof ChainError && error.code === 'BLOCK_MISSING') return isSameChain(options);
-    throw error;
-  });
+/** A node that lags may not have the block: then nothing is known, unless it is of another chain. */
+async function isThere(
+  options: WatchOptions,
+  block: KeptBlock | undefined,
+): Promise<'there' | 'gone' | 'unknown'> {
+  if (block?.hash === undefined) return (await isSameChain(options)) ? 'there' : 'gone';
+  try {
+    return (await isOnChain(options.client, block)) ? 'there' : 'gone';
+  } catch (error) {
+    if (codeOf(error) !== 'BLOCK_MISSING') throw error;
+    return (await isSameChain(options)) ? 'unknown' : 'gone';
+  }
 }
 
 async function ancestorOf(

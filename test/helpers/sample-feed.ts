@@ -40,7 +40,7 @@ export function hashOf(blockNumber: number, branch = 'a'): string {
 
 /** Opens the sample feed from block 1 on. */
 export function openSampleFeed({ db }: Database): Promise<OpenFeed> {
-  return openFeed(db, SAMPLE_FEED, 1);
+  return openFeed(db, SAMPLE_FEED, 1, 1);
 }
 
 /** Records events as a range that ends with the given block. */

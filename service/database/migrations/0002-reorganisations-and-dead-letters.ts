@@ -13,6 +13,10 @@ export const reorganisationsAndDeadLetters: Migration = {
       .addColumn('held', 'integer', (column) => column.notNull().defaultTo(0))
       .execute();
     await schema
+      .alterTable('feeds')
+      .addColumn('opened_at', 'bigint', (column) => column.notNull().defaultTo(0))
+      .execute();
+    await schema
       .createTable('blocks')
       .addColumn('feed', 'text', (column) => column.notNull())
       .addColumn('number', 'bigint', (column) => column.notNull())
