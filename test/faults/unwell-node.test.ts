@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Block } from 'ethers';
 import { EventForger__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { escrowOf, EVENTS_OF_A_MINT, mintDirectly } from '../helpers/direct-mint';
+import { escrowOf, EVENTS_OF_A_MINT, mintDirectly, newTokenId } from '../helpers/direct-mint';
 import { eventually } from '../helpers/eventually';
 import type { FollowedRegistry } from '../helpers/followed-registry';
 import { whileFollowingThroughProxy } from '../helpers/following-through-proxy';
@@ -50,13 +50,15 @@ describe('events of a registry on a node that is unwell', () => {
     });
   }
 
-  it('are announced afterwards when logs alone cannot be had, and meanwhile those that waited', async () => {
+  it('are announced afterwards when neither logs nor receipts can be had, and meanwhile those that waited', async () => {
     await whileFollowingThroughProxy(world, { name: 'no-logs' }, async (proxy, followed) => {
       followed.answer(500);
       await mintDirectly(world, await world.account(1));
       await followed.caughtUp();
       proxy.answer((method) =>
-        method === 'eth_getLogs' ? { error: { code: -32000, message: 'internal error' } } : 'none',
+        ['eth_getLogs', 'eth_getTransactionReceipt'].includes(method)
+          ? { error: { code: -32000, message: 'internal error' } }
+          : 'none',
       );
       await mintDirectly(world, await world.account(1));
       await eventually('it fails', () => pausesOf(followed).length > 0);
@@ -76,26 +78,31 @@ describe('events of a registry on a node that is unwell', () => {
     });
   });
 
-  it('are announced, and nothing else, from a block that has too many logs to be given', async () => {
-    const fromBlock = (await world.client.getBlockNumber()) + 1;
-    const full = await mineAmongForgeries();
-    const answerer: Answerer = (method, params) =>
-      method === 'eth_getLogs' && asksFor(params[0], full) ? TOO_MANY_RESULTS : 'none';
-    const following = { name: 'full-block', answerer, fromBlock };
-    await whileFollowingThroughProxy(world, following, async (proxy, followed) => {
-      await followed.allAnnouncedOnce();
-      expect(proxy.counts().eth_getTransactionReceipt).to.equal(full.transactions.length);
-      await mintDirectly(world, await world.account(1));
-      await followed.allAnnouncedOnce();
+  for (const [words, refusal] of [
+    ['and says so', TOO_MANY_RESULTS],
+    ['and fails otherwise', { error: { code: -32000, message: 'context deadline exceeded' } }],
+  ] as const) {
+    it(`are announced, and nothing else, from a block that has too many logs to be given, ${words}`, async () => {
+      const fromBlock = (await world.client.getBlockNumber()) + 1;
+      const full = await mineAmongForgeries();
+      const answerer: Answerer = (method, params) =>
+        method === 'eth_getLogs' && asksFor(params[0], full) ? refusal : 'none';
+      const following = { name: `full-block-${words}`, answerer, fromBlock };
+      await whileFollowingThroughProxy(world, following, async (proxy, followed) => {
+        await followed.allAnnouncedOnce();
+        expect(proxy.counts().eth_getTransactionReceipt).to.equal(full.transactions.length);
+        await mintDirectly(world, await world.account(1));
+        await followed.allAnnouncedOnce();
+      });
     });
-  });
+  }
 
   /** A block with a mint, between logs that look like those of the same token. */
   async function mineAmongForgeries(): Promise<Block> {
     const [owner, stranger] = [await world.account(1), await world.account(5)];
     const forger = await new EventForger__factory(await world.client.getSigner(5)).deploy();
     const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
-    const tokenId = 4711n;
+    const tokenId = newTokenId();
     const forged = forger.forge.populateTransaction(registry, await escrowOf(world, tokenId), tokenId);
     const mint = registry.mint.populateTransaction(owner, owner, tokenId, '0x');
     const forgery: Call = { ...(await forged), from: stranger };

@@ -26,6 +26,17 @@ describe('doing something for each item, a few at the same time', () => {
     expect(seen).to.deep.equal(items);
   });
 
+  it('begins nothing more after a failure', async () => {
+    const begun: number[] = [];
+    await concurrently([1, 2, 3, 4, 5, 6], 2, async (item) => {
+      begun.push(item);
+      await new Promise((resolve) => setImmediate(resolve));
+      if (item === 1) throw new Error('the first');
+    }).catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(begun.length).to.be.at.most(3);
+  });
+
   it('fails with the first failure', async () => {
     const failure = await concurrently([1, 2, 3], 2, async (item) => {
       if (item === 2) throw new Error(`item ${item}`);
