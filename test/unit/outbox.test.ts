@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import { ServiceError } from '../../service/errors';
-import { makeDue, type ClaimedDelivery } from '../../service/outbox/claim-deliveries';
-import { holdFeed, releaseFeed } from '../../service/outbox/feed-cursor';
+import { releaseLease, makeDue, type ClaimedDelivery } from '../../service/outbox/claim-deliveries';
+import { findFeeds } from '../../service/outbox/find-feeds';
+import { holdFeed, openFeed, releaseFeed } from '../../service/outbox/feed-cursor';
 import { historyOf, listDeadLetters, listWaiting } from '../../service/outbox/list-deliveries';
 import { redeliver } from '../../service/outbox/redeliver';
 import { ENGINES } from '../helpers/engines';
 import { attempt, blocksOf, dead, delivered, emptyOutbox, LEASE_MS } from '../helpers/empty-outbox';
-import { eventIn, openSampleFeed, record, SAMPLE_FEED } from '../helpers/sample-feed';
+import { eventIn, openSampleFeed, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/sample-feed';
 
 for (const engine of ENGINES) {
   describe(`the outbox on ${engine}`, () => {
@@ -204,6 +205,34 @@ for (const engine of ENGINES) {
       const ofToken0 = seen.get('0') ?? [];
       expect(ofToken0[0]).to.equal(501);
       expect(ofToken0.slice(1)).to.deep.equal([...ofToken0.slice(1)].sort((left, right) => left - right));
+    });
+
+    it('takes back a claim whose answer was lost, without an attempt', async () => {
+      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
+      const [lost] = (await claim()) as [ClaimedDelivery];
+      const other = { feed: SAMPLE_FEED, lease: 'of somebody else', now: outbox.now };
+      await releaseLease(outbox.database.db, other);
+      expect(await claim()).to.deep.equal([]);
+      outbox.now += 5;
+      await releaseLease(outbox.database.db, { ...other, lease: lost.lease, now: outbox.now });
+      const [again] = await claim();
+      expect(again).to.include({ eventId: lost.eventId, attempt: 1, firstAttemptedAt: outbox.now });
+    });
+
+    it('finds the latest feed of each registry, by its address or with its chain', async () => {
+      const { db } = outbox.database;
+      const address = SAMPLE_REGISTRY.registryAddress;
+      const [anew, elsewhere] = [`31337:${address}:fedcba9876543210`, `80002:${address}:0123456789abcdef`];
+      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
+      await openFeed(db, anew, 1, 2);
+      await openFeed(db, elsewhere, 1, 2);
+      expect(await findFeeds(db)).to.have.members([anew, elsewhere]);
+      expect(await findFeeds(db, address.toUpperCase().replace('0X', '0x'))).to.have.members([
+        anew,
+        elsewhere,
+      ]);
+      expect(await findFeeds(db, `80002:${address}`)).to.deep.equal([elsewhere]);
+      expect(await findFeeds(db, `0x${'00'.repeat(20)}`)).to.deep.equal([]);
     });
 
     it('gives out nothing of a feed that is held, until it is released', async () => {

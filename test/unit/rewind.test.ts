@@ -95,6 +95,28 @@ for (const engine of ENGINES) {
       expect(announced.eventId).not.to.equal(first.eventId);
     });
 
+    it('gives another id to what stands where an event stood that may have been received, and the same to that event', async () => {
+      const [one, two] = [eventIn(2, 7n), eventIn(2, 8n)];
+      await store(2, [one, two]);
+      const ids = new Map<string, string>();
+      for (const delivery of await claim()) {
+        ids.set(delivery.tokenId, delivery.eventId);
+        const failed = { attempt: attempt(outbox.now, 'no answer'), nextAttemptAt: outbox.now };
+        await settle({ delivery, outcome: 'failed', ...failed });
+      }
+      await rewind(1);
+      const other = { ...one, type: 'shred' as const, payload: { remark: '0x' } };
+      await store(
+        2,
+        [other, two].map((event) => ({ ...event, blockHash: hashOf(2, 'b') })),
+        'b',
+      );
+      const announced = await deliverAll();
+      const idOf = (token: string) => announced.find(({ tokenId }) => tokenId === token)?.eventId;
+      expect(idOf('7')).to.be.a('string').and.not.equal(ids.get('7'));
+      expect(idOf('8')).to.equal(ids.get('8'));
+    });
+
     it('announces each of two equal logs of a transaction that were delivered in part', async () => {
       const [one, two] = [eventIn(2, 7n), eventIn(2, 7n, { logIndex: 8 })];
       await store(2, [one, two]);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createLogger } from '../../service/logger';
-import { printableUrl, secretMasker, secretPartsOf } from '../../service/secrets';
+import { percentDecoded, printableUrl, secretMasker, secretPartsOf } from '../../service/secrets';
 
 describe('secrets', () => {
   const KEY = `0x${'ab'.repeat(32)}`;
@@ -42,5 +42,10 @@ describe('secrets', () => {
     logger.error({ error: new Error(`could not sign with ${KEY}`, { cause }), url: KEY }, `key ${KEY}`);
     expect(lines.join('')).to.contain('could not sign with [secret]').and.contain('connect failed');
     expect(lines.join('')).not.to.contain(KEY.slice(2));
+  });
+
+  it('takes a percent sign that encodes nothing for itself', () => {
+    expect(percentDecoded('a%20b')).to.equal('a b');
+    expect(percentDecoded('100%')).to.equal('100%');
   });
 });
