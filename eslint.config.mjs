@@ -82,6 +82,11 @@ export default tseslint.config(
     [...ISSUING, '**/watcher/**', '**/chain/**', ...ROOT],
     'watcher → outbox → delivery: delivery reads the outbox and knows nothing of the chain.',
   ),
+  direction(
+    ['service/did/**', 'service/token/**', 'service/validation/**', 'service/verification/**'],
+    ['**/http/**', '**/outbox/**', '**/delivery/**', '**/database/**', ...ROOT],
+    'Reading what others published: neither line is part of it.',
+  ),
   {
     files: ['receiver/**/*.ts'],
     rules: {

@@ -15,7 +15,7 @@ export interface DecodedLog {
 type Payload = DecodedLog['payload'];
 
 /** Where burned tokens go (TradeTrustTokenBurnable, BURN_ADDRESS). */
-const BURN_ADDRESS = '0x000000000000000000000000000000000000dead';
+export const BURN_ADDRESS = '0x000000000000000000000000000000000000dead';
 
 /**
  * Decodes one log of the registry, its factory or one of its title escrows. Undefined for everything that is not an event of the

@@ -1,0 +1,25 @@
+/** Where the DID document of a did:web is, always over HTTPS; undefined when the text is no did:web identifier. */
+export function didWebUrl(did: string): URL | undefined {
+  if (!did.startsWith(PREFIX)) return undefined;
+  const segments = did.slice(PREFIX.length).split(':').map(decoded);
+  if (segments.some((segment) => segment === undefined || segment === '' || /[/?#\\@\s]/.test(segment)))
+    return undefined;
+  const [host = '', ...path] = segments;
+  const folder =
+    path.length === 0
+      ? '/.well-known'
+      : path.map((segment) => `/${encodeURIComponent(segment ?? '')}`).join('');
+  const url = `https://${host}${folder}/did.json`;
+  return URL.canParse(url) ? new URL(url) : undefined;
+}
+
+/** https://w3c-ccg.github.io/did-method-web/#read-resolve: a colon is a slash, `%3A` the colon before a port. */
+const PREFIX = 'did:web:';
+
+function decoded(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+}

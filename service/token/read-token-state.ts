@@ -1,0 +1,87 @@
+import { ZeroAddress, isError } from 'ethers';
+import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { headNumberOf } from '../chain/read-chain';
+import type { RpcClient } from '../chain/rpc-client';
+import { ChainError } from '../errors';
+import { BURN_ADDRESS } from '../watcher/decode-log';
+import { titleEscrowAddress, type RegistryContracts } from '../watcher/genuine-emitter';
+
+/**
+ * A token as its registry and its title escrow have it. Addresses have their checksum; undefined where the contract has the zero address.
+ *
+ * - `in escrow`: its title escrow owns it: the beneficiary and the holder can act.
+ * - `returned to issuer`: the registry owns it: the issuer restores or shreds it. Beneficiary and holder are who they were.
+ * - `shredded`: taken out of circulation for good.
+ */
+export type TokenState = { block: number } & (
+  { state: 'not minted' } | ({ state: 'in escrow' | 'returned to issuer' | 'shredded' } & EscrowState)
+);
+
+/** What the title escrow has. `previous…`: whom a rejection would give the role back to. */
+export interface EscrowState {
+  titleEscrow: string;
+  beneficiary: string | undefined;
+  holder: string | undefined;
+  nominee: string | undefined;
+  previousBeneficiary: string | undefined;
+  previousHolder: string | undefined;
+  /** While the registry is paused nobody can act. */
+  isPaused: boolean;
+}
+
+/**
+ * Reads a token's state, all of it at one block.
+ *
+ * @throws ChainError TOKEN_OWNER_UNEXPECTED when somebody owns it whom the contracts never give it to; whatever the node answers.
+ */
+export async function readTokenState(
+  client: RpcClient,
+  contracts: RegistryContracts,
+  tokenId: bigint,
+): Promise<TokenState> {
+  const block = await headNumberOf(client);
+  const registry = TradeTrustTokenStandard__factory.connect(contracts.registry, client);
+  const owner = await registry.ownerOf(tokenId, { blockTag: block }).catch((cause: unknown) => {
+    if (isError(cause, 'CALL_EXCEPTION') && cause.revert?.name === 'ERC721NonexistentToken') return undefined;
+    throw cause;
+  });
+  if (owner === undefined) return { state: 'not minted', block };
+  const titleEscrow = titleEscrowAddress(contracts, tokenId);
+  const state = stateOf(owner.toLowerCase(), titleEscrow, contracts);
+  const isPaused = await registry.paused({ blockTag: block });
+  return { state, block, isPaused, ...(await readEscrow(client, titleEscrow, block)) };
+}
+
+function stateOf(
+  owner: string,
+  titleEscrow: string,
+  { registry }: RegistryContracts,
+): 'in escrow' | 'returned to issuer' | 'shredded' {
+  if (owner === titleEscrow) return 'in escrow';
+  if (owner === registry) return 'returned to issuer';
+  if (owner === BURN_ADDRESS) return 'shredded';
+  const message = `The token is owned by ${owner}, which is neither its title escrow nor its registry.`;
+  throw new ChainError('TOKEN_OWNER_UNEXPECTED', message);
+}
+
+async function readEscrow(
+  client: RpcClient,
+  address: string,
+  blockTag: number,
+): Promise<Omit<EscrowState, 'isPaused'>> {
+  const escrow = TitleEscrow__factory.connect(address, client);
+  const at = { blockTag };
+  const [beneficiary, holder, nominee, previousBeneficiary, previousHolder, titleEscrow] = await Promise.all([
+    escrow.beneficiary(at).then(someone),
+    escrow.holder(at).then(someone),
+    escrow.nominee(at).then(someone),
+    escrow.prevBeneficiary(at).then(someone),
+    escrow.prevHolder(at).then(someone),
+    escrow.getAddress(),
+  ]);
+  return { titleEscrow, beneficiary, holder, nominee, previousBeneficiary, previousHolder };
+}
+
+function someone(address: string): string | undefined {
+  return address === ZeroAddress ? undefined : address;
+}

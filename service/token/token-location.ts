@@ -1,0 +1,38 @@
+import { isAddress } from 'ethers';
+import { z } from 'zod';
+import { RequestError } from '../errors';
+
+/** Which token of which registry on which chain. `registry` as the credential writes it. */
+export interface TokenLocation {
+  chainId: number;
+  registry: string;
+  tokenId: bigint;
+}
+
+const statusSchema = z.object({
+  type: z.literal('TransferableRecords', 'must be "TransferableRecords"'),
+  tokenNetwork: z.object({ chainId: z.union([z.string().regex(/^[1-9]\d{0,14}$/), z.int().positive()]) }),
+  tokenRegistry: z.string().refine((text) => isAddress(text), 'must be an address with a right checksum'),
+  tokenId: z.string().regex(/^(0x)?[0-9a-fA-F]{1,64}$/, 'must be at most 64 hexadecimal digits'),
+});
+
+/**
+ * The token that a credential's `credentialStatus` names (the document, "Credential returned by the create endpoint").
+ *
+ * @throws RequestError CREDENTIAL_STATUS_INVALID naming the field.
+ */
+export function tokenLocationOf(credential: Record<string, unknown>): TokenLocation {
+  const { credentialStatus } = credential;
+  const parsed = statusSchema.safeParse(credentialStatus);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const pointer = ['', 'credentialStatus', ...(issue?.path ?? [])].join('/');
+    throw new RequestError('CREDENTIAL_STATUS_INVALID', `${pointer} ${issue?.message ?? 'is wrong'}.`);
+  }
+  const { tokenNetwork, tokenRegistry, tokenId } = parsed.data;
+  return {
+    chainId: Number(tokenNetwork.chainId),
+    registry: tokenRegistry,
+    tokenId: BigInt(`0x${tokenId.replace(/^0x/, '')}`),
+  };
+}
