@@ -2,8 +2,7 @@
 export function didWebUrl(did: string): URL | undefined {
   if (!did.startsWith(PREFIX)) return undefined;
   const segments = did.slice(PREFIX.length).split(':').map(decoded);
-  if (segments.some((segment) => segment === undefined || segment === '' || /[/?#\\@\s]/.test(segment)))
-    return undefined;
+  if (segments.some((segment) => segment === undefined || UNFIT.test(segment))) return undefined;
   const [host = '', ...path] = segments;
   const folder =
     path.length === 0
@@ -15,6 +14,9 @@ export function didWebUrl(did: string): URL | undefined {
 
 /** https://w3c-ccg.github.io/did-method-web/#read-resolve: a colon is a slash, `%3A` the colon before a port. */
 const PREFIX = 'did:web:';
+
+/** A part of the identifier that would be something else in a URL: nothing, another folder, a query, a user. */
+const UNFIT = /^\.{0,2}$|[/?#\\@]/;
 
 function decoded(segment: string): string | undefined {
   try {

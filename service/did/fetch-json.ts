@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { messageOf } from '../errors';
+import { codeOf, messageOf } from '../errors';
 
 /**
  * What a URL answers:
@@ -20,12 +20,16 @@ const ACCEPT = 'application/did+json, application/ld+json, application/json;q=0.
 /**
  * Fetches a JSON document that strangers publish: over HTTPS, redirects included. A host of this machine (`localhost`) is asked over
  * plain HTTP when it does not speak HTTPS: nobody else can answer for it.
+ *
+ * @param timeoutMs longest wait for each answer, in milliseconds.
  */
-export async function fetchJson(url: URL): Promise<FetchedJson> {
-  const first = await follow(url);
+export async function fetchJson(url: URL, timeoutMs = TIMEOUT_MS): Promise<FetchedJson> {
+  const first = await follow(url, timeoutMs);
   const plain = plainUrlOf(url);
   if (first.kind !== 'unavailable' || plain === undefined) return first;
-  return follow(plain);
+  const second = await follow(plain, timeoutMs);
+  if (second.kind !== 'unavailable') return second;
+  return { ...first, problem: `${first.problem}; over plain HTTP it ${second.problem}` };
 }
 
 /** The same URL over plain HTTP, if its host is this machine. */
@@ -41,48 +45,40 @@ function isThisMachine(hostname: string): boolean {
   return isIPv4(hostname) && hostname.startsWith('127.');
 }
 
-async function follow(url: URL): Promise<FetchedJson> {
+async function follow(url: URL, timeoutMs: number): Promise<FetchedJson> {
   let current = url;
   for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
-    const answer = await ask(current);
+    const answer = await ask(current, timeoutMs);
     if (!(answer instanceof URL)) return answer;
-    if (answer.protocol !== 'https:' && !(answer.protocol === 'http:' && isThisMachine(answer.hostname))) {
-      return {
-        kind: 'refused',
-        url: current.href,
-        problem: `redirects to ${answer.protocol}//, not to https://`,
-      };
+    if (!mayFollow(current, answer)) {
+      const problem = `redirects to ${answer.protocol}//${answer.host}, not to https://`;
+      return { kind: 'refused', url: current.href, problem };
     }
     current = answer;
   }
   return { kind: 'refused', url: url.href, problem: `redirects more than ${MOST_REDIRECTS} times` };
 }
 
-async function ask(url: URL): Promise<FetchedJson | URL> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
+/** Over HTTPS always; within this machine over plain HTTP, too. Nobody else may send the request to it. */
+function mayFollow(from: URL, to: URL): boolean {
+  if (isThisMachine(from.hostname)) return to.protocol === 'https:' || isThisMachine(to.hostname);
+  return to.protocol === 'https:' && !isThisMachine(to.hostname);
+}
+
+async function ask(url: URL, timeoutMs: number): Promise<FetchedJson | URL> {
+  const signal = AbortSignal.timeout(timeoutMs);
   try {
     const response = await fetch(url, { signal, redirect: 'manual', headers: { accept: ACCEPT } });
-    const location = response.headers.get('location');
-    if (
-      response.status >= 300 &&
-      response.status < 400 &&
-      location !== null &&
-      URL.canParse(location, url.href)
-    ) {
-      await response.body?.cancel();
+    if (response.ok)
+      return parsed(url, response.headers.get('content-type') ?? '', await limitedText(response));
+    await response.body?.cancel();
+    const { status } = response;
+    const location = response.headers.get('location') ?? '';
+    if (status >= 300 && status < 400 && location !== '' && URL.canParse(location, url.href))
       return new URL(location, url);
-    }
-    if (!response.ok) {
-      await response.body?.cancel();
-      return {
-        kind: isFinal(response.status) ? 'refused' : 'unavailable',
-        url: url.href,
-        problem: `answers ${response.status}`,
-      };
-    }
-    return parsed(url, response.headers.get('content-type') ?? '', await limitedText(response));
+    return { kind: isFinal(status) ? 'refused' : 'unavailable', url: url.href, problem: `answers ${status}` };
   } catch (thrown) {
-    const problem = signal.aborted ? `does not answer within ${TIMEOUT_MS / 1_000} s` : reasonOf(thrown);
+    const problem = signal.aborted ? `does not answer within ${timeoutMs / 1_000} s` : reasonOf(thrown);
     return { kind: 'unavailable', url: url.href, problem };
   }
 }
@@ -117,5 +113,5 @@ function parsed(url: URL, contentType: string, text: string | undefined): Fetche
 /** `fetch` says "fetch failed" and keeps the reason (ECONNREFUSED, a wrong certificate) as the cause. */
 function reasonOf(thrown: unknown): string {
   const { cause } = thrown as { cause?: unknown };
-  return `cannot be reached: ${messageOf(cause ?? thrown) || messageOf(thrown)}`;
+  return `cannot be reached: ${messageOf(cause ?? thrown) || codeOf(cause) || messageOf(thrown)}`;
 }
