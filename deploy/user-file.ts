@@ -1,0 +1,58 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { codeOf, ConfigurationError, messageOf } from '../service/errors';
+import { findJsonError } from './json-error';
+
+/** Standard input, where a command takes a file. */
+const STANDARD_INPUT = '-';
+
+/**
+ * The JSON that a user names: a file, or `-` for standard input. A relative path is relative to where the user is, which Hardhat leaves
+ * alone: a command works from any folder of the project.
+ *
+ * @throws ConfigurationError FILE_NOT_FOUND, FILE_UNREADABLE, or FILE_NOT_JSON with line and column.
+ */
+export async function readJsonInput(path: string): Promise<unknown> {
+  const name = path === STANDARD_INPUT ? 'standard input' : path;
+  const bytes = await bytesOf(path);
+  return parse(decode(bytes, name), name);
+}
+
+async function bytesOf(path: string): Promise<Buffer> {
+  if (path === STANDARD_INPUT) return buffer(process.stdin);
+  try {
+    return await readFile(resolve(path));
+  } catch (cause) {
+    if (codeOf(cause) !== 'ENOENT' && codeOf(cause) !== 'ENOTDIR')
+      throw new ConfigurationError('FILE_UNREADABLE', `${path} cannot be read: ${messageOf(cause)}.`, {
+        cause,
+      });
+    const remedy = 'A relative path is relative to the folder that you are in; - is standard input.';
+    throw new ConfigurationError('FILE_NOT_FOUND', `There is no file ${resolve(path)}.`, { cause, remedy });
+  }
+}
+
+/** Bytes that are not UTF-8 would silently become other characters, and be signed or checked as such. */
+function decode(bytes: Buffer, name: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw notJson(name, 'it is not text in UTF-8', cause);
+  }
+}
+
+function parse(text: string, name: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    if (text.trim() === '') throw notJson(name, 'it is empty', cause);
+    const error = findJsonError(text);
+    const place = error && `line ${error.line}, column ${error.column}: ${error.problem}`;
+    throw notJson(name, place ?? messageOf(cause), cause);
+  }
+}
+
+function notJson(name: string, problem: string, cause: unknown): ConfigurationError {
+  return new ConfigurationError('FILE_NOT_JSON', `${name} is not JSON: ${problem}.`, { cause });
+}

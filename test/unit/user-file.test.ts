@@ -1,0 +1,96 @@
+import { writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { expect } from 'chai';
+import { findJsonError } from '../../deploy/json-error';
+import { readJsonInput } from '../../deploy/user-file';
+import { seededRandom } from '../helpers/seeded-random';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+/** What reading such a file throws. */
+async function refusal(path: string): Promise<{ code: string; message: string }> {
+  return readJsonInput(path).then(
+    () => ({ code: 'nothing', message: '' }),
+    (error: { code: string; message: string }) => error,
+  );
+}
+
+describe('a JSON file that a user names', () => {
+  const folder = temporaryFolder();
+  const file = join(folder.path, 'x.json');
+  after(() => folder.remove());
+
+  it('is read, relative to where the user is, with or without a byte order mark', async () => {
+    writeFileSync(file, '\ufeff{"a": "提单"}');
+    expect(await readJsonInput(file)).to.deep.equal({ a: '提单' });
+    expect(await readJsonInput(relative(process.cwd(), file))).to.deep.equal({ a: '提单' });
+  });
+
+  it('is read at 60 MB, and its error is found there', async () => {
+    const text = JSON.stringify({ a: 'x'.repeat(60 * 1024 * 1024) });
+    writeFileSync(file, text);
+    expect(await readJsonInput(file)).to.have.property('a');
+    writeFileSync(file, `${text.slice(0, -1)},}`);
+    expect((await refusal(file)).message).to.match(/line 1, column 62914569: a name in double quotes/);
+  });
+
+  it('is told apart from one that is not there, and from a folder', async () => {
+    const missing = await refusal(join(folder.path, 'missing.json'));
+    expect(missing.code).to.equal('FILE_NOT_FOUND');
+    expect(missing.message).to.contain(join(folder.path, 'missing.json'));
+    expect(await refusal(join(file, 'in-a-file'))).to.have.property('code', 'FILE_NOT_FOUND');
+    expect(await refusal(folder.path)).to.have.property('code', 'FILE_UNREADABLE');
+  });
+
+  it('must be UTF-8, and not empty', async () => {
+    writeFileSync(file, Buffer.from('{"a":"K\xf6ln"}', 'latin1'));
+    expect((await refusal(file)).message).to.match(/not text in UTF-8/);
+    writeFileSync(file, ' \n');
+    expect((await refusal(file)).message).to.match(/it is empty/);
+  });
+});
+
+describe('the place where a text stops being JSON', () => {
+  for (const [text, line, column, problem] of [
+    ['{\n  "a": 1,\n}', 3, 1, 'a name in double quotes is expected'],
+    ['{"a" 1}', 1, 6, 'a colon is expected'],
+    ['{"a": 1 "b"}', 1, 9, 'a comma or } is expected'],
+    ['[1 2]', 1, 4, 'a comma or ] is expected'],
+    ['[1,]', 1, 4, 'a value is expected'],
+    ['[}', 1, 2, 'a value or ] is expected'],
+    ["{'a': 1}", 1, 2, 'a name in double quotes or } is expected'],
+    ['{"a": undefined}', 1, 7, 'a value is expected'],
+    ['{"a": 01}', 1, 8, 'a comma or } is expected'],
+    ['{"a": "x\ny"}', 1, 9, 'a line break or control character in a string must be escaped'],
+    ['{"a": "\\x"}', 1, 8, 'this is no escape sequence of JSON'],
+    ['{"a": "x}', 1, 7, 'this string is not closed'],
+    ['{"a": [1', 1, 9, 'it ends where a comma or ] is expected'],
+    ['{} {}', 1, 4, 'nothing more is expected'],
+    ['// x\n{}', 1, 1, 'a value is expected'],
+  ] as const) {
+    it(`is found in ${JSON.stringify(text)}`, () => {
+      expect(findJsonError(text)).to.deep.equal({ line, column, problem });
+    });
+  }
+
+  it('exists exactly when JSON.parse refuses the text, and what is before it is no error', () => {
+    const random = seededRandom(4);
+    const pieces = '{ } [ ] , : "a" "\\u00e9" "\\q 1 -0.5e3 01 true nul null " \n \t x'.split(' ');
+    let valid = 0;
+    for (let round = 0; round < 20_000; round++) {
+      const text = Array.from({ length: 1 + random.below(7) }, () => random.pick(pieces)).join('');
+      const isJson = parses(text);
+      valid += Number(isJson);
+      expect(findJsonError(text) === undefined, JSON.stringify(text)).to.equal(isJson);
+    }
+    expect(valid).to.be.greaterThan(100);
+  });
+});
+
+function parses(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
