@@ -2,6 +2,7 @@ import { Wallet, getAddress, isHexString } from 'ethers';
 import { DEFAULT_NETWORK, findNetwork, knownNetworks, type Network } from './chain/networks';
 import { didWebOf, parseDidKeyPair, type DidKeyPair } from './did-key-pair';
 import { ConfigurationError } from './errors';
+import { BILL_OF_LADING_CONTEXT, publishedPath } from './published-files';
 
 // One function for each setting that has rules of its own. Each gives undefined when the setting is absent, and throws a
 // ConfigurationError that names it when it is wrong; the message never holds a value that may be secret.
@@ -110,7 +111,7 @@ export function databaseUrlOf(settings: Settings): string | undefined {
 /** URL of the Bill of Lading context in the credentials. */
 export function contextUrlOf(settings: Settings, domain: string | undefined): string | undefined {
   const override = urlOf(settings, 'BILL_OF_LADING_CONTEXT_URL', ['http:', 'https:']);
-  return override ?? (domain && `https://${domain}/contexts/bill-of-lading-v1.json`);
+  return override ?? (domain && `https://${domain}${publishedPath(BILL_OF_LADING_CONTEXT)}`);
 }
 
 /** A setting that is a URL of one of these protocols ("https:"). */

@@ -2,17 +2,18 @@ import { Router } from '@koa/router';
 import Koa from 'koa';
 import type { IssueDocument } from '../issuance/issue-document';
 import type { Logger } from '../logger';
+import { PUBLISHED_FILES, publishedPath } from '../published-files';
 import { requireApiKey } from './middleware/api-key';
 import { cors } from './middleware/cors';
 import { errors } from './middleware/errors';
 import { jsonBody, type JsonBodyState } from './middleware/json-body';
 import { requestLog, type RequestState } from './middleware/request-log';
 import { unanswered } from './middleware/unanswered';
-import { context } from './routes/context';
 import { createDocument } from './routes/create-document';
 import { didDocument } from './routes/did-document';
 import { health, type HealthReport } from './routes/health';
 import { metrics, type MetricsText } from './routes/metrics';
+import { publishedFile } from './routes/published-file';
 
 /** What the HTTP API needs. */
 export interface HttpAppOptions {
@@ -28,7 +29,6 @@ export interface HttpAppOptions {
 }
 
 const GREETING = 'Transferable Document Creator Service\n';
-const BILL_OF_LADING_CONTEXT = 'bill-of-lading-v1.json';
 
 /** The creator service's HTTP API: the endpoints of the document, and what DESIGN section 5 adds. */
 export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
@@ -37,7 +37,9 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
     ctx.body = GREETING;
   });
   router.get('/.well-known/did.json', didDocument(options.didDocumentPath));
-  router.get(`/contexts/${BILL_OF_LADING_CONTEXT}`, context(BILL_OF_LADING_CONTEXT));
+  for (const [fileName, mediaType] of Object.entries(PUBLISHED_FILES)) {
+    router.get(publishedPath(fileName), publishedFile(fileName, mediaType));
+  }
   router.get('/health', health(options.health));
   router.get('/metrics', metrics(options.metrics));
   router.post(

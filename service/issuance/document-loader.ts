@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename } from 'node:path';
 import { contexts as credentialsContexts } from '@digitalbazaar/credentials-context';
 import { contexts as dataIntegrityContexts } from '@digitalbazaar/data-integrity-context';
 import { constants as multikey, contexts as multikeyContexts } from '@digitalbazaar/multikey-context';
 import { constants as did, contexts as didContexts } from 'did-context';
 import { SigningError } from '../errors';
-import { PROJECT_ROOT } from '../project-root';
+import { BILL_OF_LADING_CONTEXT, PUBLISHED_FILES, readContextFile } from '../published-files';
 import {
   ATTACHMENTS_CONTEXT_URL,
   CREDENTIALS_V2_CONTEXT_URL,
@@ -25,8 +24,6 @@ export interface LoadedDocument {
 /** Answers the URL of a context with the context; never touches the network. */
 export type DocumentLoader = (url: string) => Promise<LoadedDocument>;
 
-const CONTEXTS_DIR = join(PROJECT_ROOT, 'contexts');
-
 /** The Bill of Lading context that TrustVC publishes: the same terms, for issuers who point BILL_OF_LADING_CONTEXT_URL at it. */
 const TRUSTVC_BILL_OF_LADING_CONTEXT_URL = 'https://trustvc.io/context/bill-of-lading.json';
 
@@ -43,7 +40,7 @@ export function createDocumentLoader(billOfLadingContextUrl: string): DocumentLo
   add(DATA_INTEGRITY_V2_CONTEXT_URL, dataIntegrityContexts.get(DATA_INTEGRITY_V2_CONTEXT_URL));
   add(multikey.CONTEXT_URL, multikeyContexts.get(multikey.CONTEXT_URL));
   add(did.DID_CONTEXT_URL, didContexts.get(did.DID_CONTEXT_URL));
-  add(billOfLadingContextUrl, readContext('bill-of-lading-v1.json'));
+  add(billOfLadingContextUrl, readContext(publishedFileAt(billOfLadingContextUrl)));
   add(TRANSFERABLE_RECORDS_CONTEXT_URL, readContext('transferable-records-context.json'));
   add(RENDER_METHOD_CONTEXT_URL, readContext('render-method-context-v2.json'));
   add(ATTACHMENTS_CONTEXT_URL, readContext('attachments-context.json'));
@@ -60,5 +57,11 @@ export function createDocumentLoader(billOfLadingContextUrl: string): DocumentLo
 }
 
 function readContext(fileName: string): unknown {
-  return JSON.parse(readFileSync(join(CONTEXTS_DIR, fileName), 'utf8'));
+  return JSON.parse(readContextFile(fileName).toString('utf8'));
+}
+
+/** The published file that a URL names, whatever its host: an issuer may stay with an earlier version. The current one for any other URL. */
+function publishedFileAt(url: string): string {
+  const fileName = URL.canParse(url) ? basename(new URL(url).pathname) : '';
+  return Object.hasOwn(PUBLISHED_FILES, fileName) ? fileName : BILL_OF_LADING_CONTEXT;
 }

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { PROJECT_ROOT } from '../../service/project-root';
+import { BILL_OF_LADING_CONTEXT, PUBLISHED_FILES, readContextFile } from '../../service/published-files';
+
+/** A change belongs into a new file with a new version: what was signed under one of these must keep its meaning. */
+const NEVER_CHANGED: Record<string, string> = {
+  'attachments-context.json': '346302247e4c7c22bba974fa2aba1ef633a855fec4c36d96d59c00df46d658aa',
+  'bill-of-lading-v1.json': '037b6f04e4581ca6ccfa008c261278e7a7d7ebaae6413ce038ac62ea522d0477',
+  'render-method-context-v2.json': 'f46d2b5ea5c7333be0d6e583c10a218bca20368e29ec33c39b55c5c51023c276',
+  'transferable-records-context.json': 'ddaacc170bdd8ca1c1d0dd79cd71da6536adffc1e38cfb0b30093debe37edc52',
+  'trustvc-bill-of-lading.json': 'bd55d88af3b02c0f1ae52a2d49a1533338035a7d474d6224ad4c4f890f525c77',
+};
+
+describe('contexts that credentials name', () => {
+  for (const [file, hash] of Object.entries(NEVER_CHANGED)) {
+    it(`keep every byte: ${file}`, () => {
+      expect(createHash('sha256').update(readContextFile(file)).digest('hex')).to.equal(hash);
+    });
+  }
+
+  it('are all held to that', () => {
+    expect(readdirSync(join(PROJECT_ROOT, 'contexts')).sort()).to.deep.equal(
+      Object.keys(NEVER_CHANGED).sort(),
+    );
+  });
+
+  it('are published under a versioned name, and stay published', () => {
+    expect(Object.keys(PUBLISHED_FILES))
+      .to.include('bill-of-lading-v1.json')
+      .and.include(BILL_OF_LADING_CONTEXT);
+    for (const file of Object.keys(PUBLISHED_FILES)) {
+      expect(file).to.match(/-v\d+(\.schema)?\.json$/);
+      expect(readContextFile(file)).not.to.have.length(0);
+    }
+  });
+});
+
+describe('the Bill of Lading context', () => {
+  const NAMESPACE = 'https://example.com/terms#';
+  const { '@context': context } = JSON.parse(readContextFile('bill-of-lading-v1.json').toString()) as {
+    '@context': Record<string, unknown>;
+  };
+  const mapped = (terms: string): Record<string, string> =>
+    Object.fromEntries(terms.split(' ').map((term) => [term, NAMESPACE + term]));
+
+  it('is exactly what the specification says: protected, nested, every term in the namespace, no datatype', () => {
+    const strings =
+      'billOfLadingName scac blNumber vessel voyageNo portOfLoading portOfDischarge carrierName placeOfReceipt ' +
+      'placeOfDelivery shipperName shipperAddressStreet shipperAddressCountry consigneeName notifyPartyName links';
+    const ofPackages = 'packagesDescription packagesWeight packagesMeasurement';
+    expect(context).to.deep.equal({
+      '@version': 1.1,
+      '@protected': true,
+      BillOfLading: {
+        '@id': `${NAMESPACE}BillOfLading`,
+        '@type': '@id',
+        '@context': {
+          '@protected': true,
+          ...mapped(strings),
+          packages: {
+            '@id': `${NAMESPACE}packages`,
+            '@container': '@set',
+            '@context': { '@protected': true, ...mapped(ofPackages) },
+          },
+        },
+      },
+    });
+  });
+});
