@@ -25,7 +25,7 @@ export interface LoadedDocument {
 export type DocumentLoader = (url: string) => Promise<LoadedDocument>;
 
 /** The Bill of Lading context that TrustVC publishes: the same terms, for issuers who point BILL_OF_LADING_CONTEXT_URL at it. */
-const TRUSTVC_BILL_OF_LADING_CONTEXT_URL = 'https://trustvc.io/context/bill-of-lading.json';
+export const TRUSTVC_BILL_OF_LADING_CONTEXT_URL = 'https://trustvc.io/context/bill-of-lading.json';
 
 /**
  * A loader that knows the base contexts from their packages, the TradeTrust contexts, and the Bill of Lading context under
