@@ -10,6 +10,7 @@ import './deploy/tasks/deploy';
 import './deploy/tasks/did';
 import './deploy/tasks/redeliver';
 import './deploy/tasks/signing-key';
+import './deploy/tasks/validate';
 
 const config: HardhatUserConfig = {
   solidity: {

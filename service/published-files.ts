@@ -8,10 +8,14 @@ import { PROJECT_ROOT } from './project-root';
  */
 export const PUBLISHED_FILES: Readonly<Record<string, string>> = {
   'bill-of-lading-v1.json': 'application/ld+json',
+  'bill-of-lading-v1.schema.json': 'application/schema+json',
 };
 
 /** The context of Bills of Lading that are issued now. */
 export const BILL_OF_LADING_CONTEXT = 'bill-of-lading-v1.json';
+
+/** What strict validation wants of the subject of such a Bill of Lading. */
+export const BILL_OF_LADING_SCHEMA = 'bill-of-lading-v1.schema.json';
 
 /** The path of a published file at the service. */
 export function publishedPath(fileName: string): string {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { tokenIdAsUint256, tokenIdOf } from '../../service/issuance/token-id';
 import { validUntilOf } from '../../service/issuance/validity';
+import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import full from '../fixtures/bill-of-lading-full.json';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
@@ -154,8 +155,16 @@ describe('POST /create/{documentId}', () => {
   });
 
   it('applies none of the strict rules for a Bill of Lading before signing', async () => {
-    const credentialSubject = { type: ['BillOfLading'], vessel: 'Ever Given' };
-    expect((await create(service.url, { credentialSubject, owner, holder })).status).to.equal(200);
+    for (const credentialSubject of [
+      { type: ['BillOfLading'], vessel: 'x' },
+      { id: 'urn:x:1', name: 'no type' },
+    ]) {
+      expect(await validateBillOfLading(credentialSubject)).not.to.deep.equal([]);
+      const { status, body } = await create(service.url, { credentialSubject, owner, holder });
+      expect(status).to.equal(200);
+      expect(body.signedW3CDocument.credentialSubject).to.deep.equal(credentialSubject);
+      expect(body.txHash).to.match(/^0x[0-9a-f]{64}$/);
+    }
   });
 
   it('takes twenty requests at once and mints twenty different tokens', async () => {

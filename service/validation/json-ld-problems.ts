@@ -1,0 +1,60 @@
+import * as jsonld from 'jsonld';
+import { messageOf } from '../errors';
+import { buildCredential, type JsonObject } from '../issuance/credential';
+import { createDocumentLoader } from '../issuance/document-loader';
+import { BILL_OF_LADING_CONTEXT, publishedPath } from '../published-files';
+import { pointerStep, type SubjectProblem } from './subject-problem';
+
+const CONTEXT_URL = `https://issuer.example${publishedPath(BILL_OF_LADING_CONTEXT)}`;
+
+/** What the credential around the subject says does not matter here: it only brings the contexts. */
+const CREDENTIAL = {
+  id: 'urn:uuid:00000000-0000-7000-8000-000000000000',
+  issuedAt: new Date(0),
+  issuer: 'did:web:issuer.example',
+  documentType: 'BILL_OF_LADING',
+  documentContextUrl: CONTEXT_URL,
+  rendererUrl: 'https://renderer.example',
+  currency: 'ETH',
+  chainId: 1,
+  tokenRegistry: '0x0000000000000000000000000000000000000001',
+} as const;
+
+const documentLoader = createDocumentLoader(CONTEXT_URL);
+
+/** What JSON-LD's safe mode would refuse when a credential with this subject is signed; all of it, where signing names the first only. */
+export async function jsonLdProblems(credentialSubject: JsonObject): Promise<SubjectProblem[]> {
+  const events: jsonld.JsonLdEvent[] = [];
+  try {
+    await jsonld.toRDF(buildCredential({ ...CREDENTIAL, credentialSubject }), {
+      documentLoader,
+      eventHandler: ({ event }) => events.push(event),
+    });
+  } catch (thrown) {
+    return [{ pointer: '', code: 'SUBJECT_TERM_UNDEFINED', message: messageOf(thrown) }];
+  }
+  const problems = events.flatMap((event) => problemsOf(event, credentialSubject));
+  return [...new Map(problems.map((problem) => [problem.pointer + problem.message, problem])).values()];
+}
+
+/** The same mistake is told once as JSON-LD and again as RDF: the second adds nothing. */
+function problemsOf(
+  { code, message, details = {} }: jsonld.JsonLdEvent,
+  subject: JsonObject,
+): SubjectProblem[] {
+  const problem = (pointer: string, text: string): SubjectProblem[] => [
+    { pointer, code: 'SUBJECT_TERM_UNDEFINED', message: text },
+  ];
+  if (/^relative (subject|object|predicate|graph) reference$/.test(code)) return [];
+  if (code === 'relative @id reference')
+    return problem('/id', 'Must be an absolute IRI, such as urn:… or https://…');
+  if (code === 'relative @type reference') {
+    const type = String(details.type);
+    const index = Array.isArray(subject.type) ? subject.type.indexOf(type) : -1;
+    const pointer = index < 0 ? '/type' : `/type${pointerStep(index)}`;
+    return problem(pointer, `No context of the credential defines the type ${JSON.stringify(type)}`);
+  }
+  if (typeof details.property === 'string')
+    return problem('', `No context of the credential defines ${JSON.stringify(details.property)}`);
+  return problem('', message ?? code);
+}

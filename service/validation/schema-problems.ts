@@ -1,0 +1,31 @@
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020';
+import { BILL_OF_LADING_SCHEMA, readContextFile } from '../published-files';
+import { pointerStep, type SubjectProblem } from './subject-problem';
+
+const schema = JSON.parse(readContextFile(BILL_OF_LADING_SCHEMA).toString('utf8')) as object;
+const validate = new Ajv2020({ allErrors: true, strict: true }).compile(schema);
+
+/** Every place where a subject is not as the JSON Schema wants it. */
+export function schemaProblems(subject: unknown): SubjectProblem[] {
+  return validate(subject) ? [] : (validate.errors ?? []).map(problemOf);
+}
+
+function problemOf({ keyword, instancePath, params, message }: ErrorObject): SubjectProblem {
+  const named = params as { additionalProperty?: string; missingProperty?: string; type?: string };
+  if (named.additionalProperty !== undefined) {
+    const name = named.additionalProperty;
+    const text = `${JSON.stringify(name)} is not a term that a Bill of Lading has here`;
+    return { pointer: instancePath + pointerStep(name), code: 'TERM_UNKNOWN', message: text };
+  }
+  if (named.missingProperty !== undefined) {
+    const pointer = instancePath + pointerStep(named.missingProperty);
+    return { pointer, code: 'REQUIRED_FIELD_MISSING', message: `Missing ${named.missingProperty}` };
+  }
+  const text =
+    keyword === 'type' ? `Must be ${withArticle(String(named.type))}` : `Schema: ${message ?? keyword}`;
+  return { pointer: instancePath, code: 'VALUE_TYPE_WRONG', message: text };
+}
+
+function withArticle(type: string): string {
+  return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`;
+}

@@ -1,0 +1,23 @@
+/** Something wrong with a credentialSubject, for its author. */
+export interface SubjectProblem {
+  /** JSON pointer (RFC 6901) into the subject; empty for the whole. */
+  pointer: string;
+  code: SubjectProblemCode;
+  message: string;
+}
+
+/** docs/contexts.md lists them. The last three are those with which the create endpoint refuses such a subject. */
+export type SubjectProblemCode =
+  | 'SUBJECT_MISSING'
+  | 'TYPE_NOT_BILL_OF_LADING'
+  | 'REQUIRED_FIELD_MISSING'
+  | 'VALUE_TYPE_WRONG'
+  | 'TERM_UNKNOWN'
+  | 'SUBJECT_TERM_UNDEFINED'
+  | 'TEXT_NOT_PROTECTED'
+  | 'REQUEST_FIELD_INVALID';
+
+/** A key as a step of a JSON pointer. */
+export function pointerStep(key: string | number): string {
+  return `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+}

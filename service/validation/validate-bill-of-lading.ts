@@ -1,0 +1,72 @@
+import type { JsonObject } from '../issuance/credential';
+import { findUnprotectedContent } from '../issuance/unprotected-content';
+import { jsonLdProblems } from './json-ld-problems';
+import { schemaProblems } from './schema-problems';
+import { pointerStep, type SubjectProblem } from './subject-problem';
+
+const REQUIRED_FIELDS = ['blNumber', 'scac'];
+
+/**
+ * Strict validation of a Bill of Lading's credentialSubject (the document, "Strict validation"): the JSON Schema, the three code checks, and
+ * what signing would refuse. Gives every problem; none means that the subject can be signed and is complete. For authors: the create
+ * endpoint applies only what signing needs.
+ */
+export async function validateBillOfLading(credentialSubject: unknown): Promise<SubjectProblem[]> {
+  if (credentialSubject === undefined || credentialSubject === null)
+    return [{ pointer: '', code: 'SUBJECT_MISSING', message: 'Missing credentialSubject' }];
+  const shape = schemaProblems(credentialSubject);
+  if (!isObject(credentialSubject)) return shape;
+  const checks = [...typeProblems(credentialSubject), ...fieldProblems(credentialSubject)];
+  // What a check says in the words of the document, the schema does not say again.
+  const others = shape.filter(({ code, pointer }) => {
+    return code !== 'REQUIRED_FIELD_MISSING' || !checks.some((check) => check.pointer === pointer);
+  });
+  const unprotected = findUnprotectedContent(credentialSubject);
+  const meaning = await jsonLdProblems(wellFormedPart(credentialSubject, shape));
+  return [...checks, ...others, ...(unprotected ? [problemOf(unprotected)] : []), ...meaning];
+}
+
+function typeProblems({ type }: JsonObject): SubjectProblem[] {
+  const types: unknown[] = Array.isArray(type) ? type : [type];
+  if (types.includes('BillOfLading')) return [];
+  return [{ pointer: '/type', code: 'TYPE_NOT_BILL_OF_LADING', message: 'Missing type BillOfLading' }];
+}
+
+function fieldProblems(subject: JsonObject): SubjectProblem[] {
+  return REQUIRED_FIELDS.filter((field) => !Object.hasOwn(subject, field) || !subject[field]).map(
+    (field) => ({
+      pointer: pointerStep(field),
+      code: 'REQUIRED_FIELD_MISSING',
+      message: 'Missing required BillOfLading fields',
+    }),
+  );
+}
+
+function problemOf({
+  pointer,
+  code,
+  problem,
+}: {
+  pointer: string;
+  code: SubjectProblem['code'];
+  problem: string;
+}): SubjectProblem {
+  return { pointer, code, message: `${problem[0]?.toUpperCase() ?? ''}${problem.slice(1)}` };
+}
+
+/**
+ * The subject without the properties in which the schema found something, and with the type that defines the terms: what is left has nothing
+ * unknown and a known depth, so that JSON-LD repeats no problem and cannot run out of stack.
+ */
+function wellFormedPart(subject: JsonObject, problems: readonly SubjectProblem[]): JsonObject {
+  const faulty = new Set(problems.map(({ pointer }) => pointer.split('/')[1] ?? ''));
+  const sound = Object.fromEntries(
+    Object.entries(subject).filter(([key]) => !faulty.has(pointerStep(key).slice(1))),
+  );
+  const types = (sound.type ?? []) as string[];
+  return { ...sound, type: types.includes('BillOfLading') ? types : [...types, 'BillOfLading'] };
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,237 @@
+import { expect } from 'chai';
+import { findSubject } from '../../deploy/validation/find-subject';
+import { readContextFile, BILL_OF_LADING_SCHEMA } from '../../service/published-files';
+import { jsonLdProblems } from '../../service/validation/json-ld-problems';
+import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';
+import full from '../fixtures/bill-of-lading-full.json';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+
+const VALID = minimal.credentialSubject;
+
+/** Every problem of a valid subject with these changes, as "pointer CODE". */
+async function problemsOf(changes: object): Promise<string[]> {
+  const problems = await validateBillOfLading({ ...VALID, ...changes });
+  return problems.map(({ pointer, code }) => `${pointer} ${code}`);
+}
+
+describe('strict validation of a Bill of Lading', () => {
+  it('finds nothing in a minimal subject, a full one, and one with attachments', async () => {
+    expect(await validateBillOfLading(VALID)).to.deep.equal([]);
+    expect(await validateBillOfLading(full.credentialSubject)).to.deep.equal([]);
+    const attachments = [{ data: 'AA==', filename: 'a.pdf', mimeType: 'application/pdf' }];
+    expect(
+      await problemsOf({ attachments, id: 'urn:x:1', name: 'n', description: 'd', packages: [] }),
+    ).to.deep.equal([]);
+  });
+
+  it('says "Missing credentialSubject" when there is none', async () => {
+    for (const nothing of [undefined, null]) {
+      expect(await validateBillOfLading(nothing)).to.deep.equal([
+        { pointer: '', code: 'SUBJECT_MISSING', message: 'Missing credentialSubject' },
+      ]);
+    }
+  });
+
+  for (const type of [undefined, [], ['Invoice'], 'Invoice', ['NoBillOfLading'], null]) {
+    it(`says "Missing type BillOfLading" of the type ${JSON.stringify(type)}`, async () => {
+      const problems = await validateBillOfLading({ ...VALID, type });
+      expect(problems[0]).to.deep.equal({
+        pointer: '/type',
+        code: 'TYPE_NOT_BILL_OF_LADING',
+        message: 'Missing type BillOfLading',
+      });
+    });
+  }
+
+  it('says "Missing required BillOfLading fields" of each that is missing or empty', async () => {
+    const missing = (pointer: string) => ({
+      pointer,
+      code: 'REQUIRED_FIELD_MISSING',
+      message: 'Missing required BillOfLading fields',
+    });
+    expect(await validateBillOfLading({ type: ['BillOfLading'], scac: '' })).to.deep.equal([
+      missing('/blNumber'),
+      missing('/scac'),
+    ]);
+    expect(await validateBillOfLading({ ...VALID, blNumber: '' })).to.deep.equal([missing('/blNumber')]);
+  });
+
+  it('wants an array of strings as type', async () => {
+    expect(await problemsOf({ type: 'BillOfLading' })).to.deep.equal(['/type VALUE_TYPE_WRONG']);
+    expect(await problemsOf({ type: ['BillOfLading', 5] })).to.deep.equal(['/type/1 VALUE_TYPE_WRONG']);
+  });
+
+  for (const wrong of [5, true, null, ['x'], { '@value': 'x' }]) {
+    it(`wants a string for every term but packages, not ${JSON.stringify(wrong)}`, async () => {
+      const terms = Object.keys(full.credentialSubject).filter(
+        (term) => term !== 'type' && term !== 'packages',
+      );
+      expect(terms).to.have.length(16);
+      for (const term of terms)
+        expect(await problemsOf({ [term]: wrong }), term).to.include(`/${term} VALUE_TYPE_WRONG`);
+    });
+  }
+
+  it('wants an array of objects as packages, and strings in them', async () => {
+    expect(await problemsOf({ packages: {} })).to.deep.equal(['/packages VALUE_TYPE_WRONG']);
+    const packages = [{}, 'x', { packagesWeight: 5, scac: 'x' }];
+    expect(await problemsOf({ packages })).to.have.members([
+      '/packages/1 VALUE_TYPE_WRONG',
+      '/packages/2/packagesWeight VALUE_TYPE_WRONG',
+      '/packages/2/scac TERM_UNKNOWN',
+    ]);
+  });
+
+  it('knows no other terms, whatever they are called', async () => {
+    const names = ['vesel', 'a/b~c', '', '@context', 'constructor', 'https://other.example/term'];
+    const pointers = [
+      '/vesel',
+      '/a~1b~0c',
+      '/',
+      '/@context',
+      '/constructor',
+      '/https:~1~1other.example~1term',
+    ];
+    const changes = Object.fromEntries(names.map((name) => [name, 'x']));
+    expect(await problemsOf(changes)).to.have.members(pointers.map((pointer) => `${pointer} TERM_UNKNOWN`));
+    const proto = JSON.parse(
+      '{"type":["BillOfLading"],"scac":"A","blNumber":"B","__proto__":{"a":1}}',
+    ) as unknown;
+    const [first] = await validateBillOfLading(proto);
+    expect(first).to.include({ pointer: '/__proto__', code: 'TERM_UNKNOWN' });
+  });
+
+  it('is about one subject, not several', async () => {
+    for (const other of [[VALID], 'x', 5, true]) {
+      expect(await validateBillOfLading(other)).to.deep.equal([
+        { pointer: '', code: 'VALUE_TYPE_WRONG', message: 'Must be an object' },
+      ]);
+    }
+  });
+
+  it('finds what signing would refuse: text without protection, an id that is not absolute, types without definition', async () => {
+    expect(await problemsOf({ vessel: 'PO_:123' })).to.deep.equal(['/vessel TEXT_NOT_PROTECTED']);
+    expect(await problemsOf({ id: 'abc' })).to.deep.equal(['/id SUBJECT_TERM_UNDEFINED']);
+    expect(await problemsOf({ type: ['A', 'BillOfLading', 'B'] })).to.deep.equal([
+      '/type/0 SUBJECT_TERM_UNDEFINED',
+      '/type/2 SUBJECT_TERM_UNDEFINED',
+    ]);
+  });
+
+  it('reports everything at once', async () => {
+    const changes = { type: ['A'], id: 'abc', vessel: 'PO_:123', blNumber: '', links: {}, foo: 1 };
+    expect(await problemsOf(changes)).to.have.members([
+      '/type TYPE_NOT_BILL_OF_LADING',
+      '/blNumber REQUIRED_FIELD_MISSING',
+      '/links VALUE_TYPE_WRONG',
+      '/foo TERM_UNKNOWN',
+      '/vessel TEXT_NOT_PROTECTED',
+      '/id SUBJECT_TERM_UNDEFINED',
+      '/type/0 SUBJECT_TERM_UNDEFINED',
+    ]);
+  });
+
+  it('is done with a nesting of a hundred thousand levels', async () => {
+    const deep = JSON.parse(`${'{"vessel":'.repeat(100_000)}1${'}'.repeat(100_000)}`) as object;
+    expect(await problemsOf({ vessel: deep })).to.include('/vessel VALUE_TYPE_WRONG');
+  });
+
+  it('changes nothing in what it is given', async () => {
+    const subject = { ...VALID, type: ['X'], foo: { a: [1] } };
+    const before = structuredClone(subject);
+    await validateBillOfLading(subject);
+    expect(subject).to.deep.equal(before);
+  });
+});
+
+describe('the JSON Schema of a Bill of Lading', () => {
+  const schema = JSON.parse(readContextFile(BILL_OF_LADING_SCHEMA).toString()) as {
+    $schema: string;
+    $id: string;
+    required: string[];
+    properties: Record<string, object>;
+  };
+
+  it('is of draft 2020-12, identified by the URL that it is served at, and requires what the specification does', () => {
+    expect(schema.$schema).to.equal('https://json-schema.org/draft/2020-12/schema');
+    const served = `https://issuer.example/contexts/${BILL_OF_LADING_SCHEMA}`;
+    expect(new URL(schema.$id, served).href).to.equal(served);
+    expect(schema.required).to.deep.equal(['type', 'scac', 'blNumber']);
+    expect(Object.keys(schema.properties)).to.include.members(Object.keys(full.credentialSubject));
+  });
+
+  it('knows the terms that the contexts of a credential define for a subject, but for those that are no description of one', async () => {
+    const files = [
+      'bill-of-lading-v1',
+      'attachments-context',
+      'render-method-context-v2',
+      'transferable-records-context',
+    ];
+    const named = files
+      .map((file) => readContextFile(`${file}.json`).toString())
+      .flatMap((text) => wordsIn(text));
+    const base = [
+      'id',
+      'name',
+      'description',
+      'mediaType',
+      'digestSRI',
+      'digestMultibase',
+      'proof',
+      'renderMethod',
+    ];
+    const defined: string[] = [];
+    for (const term of new Set([...named, ...base, 'issuer', 'validFrom', 'evidence'])) {
+      if (term === 'type') continue;
+      const value = term === 'id' ? 'urn:x:1' : { name: 'x' };
+      const problems = await jsonLdProblems({ type: ['BillOfLading'], [term]: value });
+      if (problems.length === 0) defined.push(term);
+    }
+    const known = Object.keys(schema.properties);
+    expect(known.filter((term) => term !== 'type' && !defined.includes(term))).to.deep.equal([]);
+    expect(defined.filter((term) => !known.includes(term))).to.have.members([
+      'mediaType',
+      'digestSRI',
+      'digestMultibase',
+      'proof',
+      'xsd',
+      'BillOfLading',
+      'EMBEDDED_RENDERER',
+      'TransferableRecords',
+    ]);
+  });
+});
+
+/** The names of all the properties in a JSON text. */
+function wordsIn(text: string): string[] {
+  return [...text.matchAll(/"(\w+)":/g)].map(([, word]) => word ?? '');
+}
+
+describe('the subject in a file', () => {
+  const at = (value: unknown): string => {
+    const { takenFor, pointer, subject } = findSubject(value);
+    return `${takenFor} ${pointer} ${JSON.stringify(subject)}`;
+  };
+
+  it('is found in a request, in a credential, in an answer, and alone', () => {
+    expect(at({ scac: 'A' })).to.equal('credentialSubject  {"scac":"A"}');
+    expect(at({ credentialSubject: 1, owner: '0x', holder: '0x' })).to.equal('request /credentialSubject 1');
+    expect(at({ credentialSubject: 1 })).to.equal('request /credentialSubject 1');
+    expect(at({ '@context': [], type: ['VerifiableCredential'], credentialSubject: 1 })).to.equal(
+      'credential /credentialSubject 1',
+    );
+    expect(at({ signedW3CDocument: { proof: {}, credentialSubject: 1 }, txHash: '0x' })).to.equal(
+      'answer /signedW3CDocument/credentialSubject 1',
+    );
+    expect(at([1])).to.equal('credentialSubject  [1]');
+  });
+
+  it('is missing where a request or a credential has none', () => {
+    expect(at({ owner: '0x', holder: '0x' })).to.equal('request /credentialSubject undefined');
+    expect(at({ type: 'VerifiableCredential' })).to.equal('credential /credentialSubject undefined');
+  });
+
+  it('is not taken for a credential because of a term that it defines for itself', () => {
+    expect(at({ '@context': {}, scac: 'A' })).to.equal('credentialSubject  {"@context":{},"scac":"A"}');
+  });
+});
