@@ -3,12 +3,13 @@ import type { TokenMinter } from '../chain/token-registry';
 import type { Clock } from '../clock';
 import { ConfigurationError, RequestError } from '../errors';
 import { parseCreateRequest } from './create-request';
-import { buildCredential } from './credential';
+import { buildCredential, type UnsignedCredential } from './credential';
 import { credentialIdOf } from './credential-id';
 import { findDocumentType } from './document-types';
 import { encryptRemark } from './remarks';
 import type { SignCredential, SignedCredential } from './sign';
 import { tokenIdAsUint256 } from './token-id';
+import { findUnprotectedContent } from './unprotected-content';
 
 /** The answer of POST /create/{documentId}. */
 export interface IssuedDocument {
@@ -71,6 +72,7 @@ export function createIssueDocument(
       chainId: issuer.network.chainId,
       tokenRegistry: issuer.tokenRegistry,
     });
+    refuseUnprotected(credential);
     const signedW3CDocument = await issuer.sign(credential, issuedAt);
     // 6. to 10. The token.
     const txHash = await issuer.minter.mint({
@@ -81,6 +83,12 @@ export function createIssueDocument(
     });
     return { signedW3CDocument, txHash };
   };
+}
+
+/** The parts that are not the caller's hold nothing of the kind, so that the pointer is one into the request body. */
+function refuseUnprotected(credential: UnsignedCredential): void {
+  const found = findUnprotectedContent(credential);
+  if (found) throw new RequestError(found.code, `${found.pointer} ${found.problem}.`);
 }
 
 function notConfigured(missing: string[]): ConfigurationError {

@@ -1,68 +1,90 @@
-/** Something in a subject that must not be signed: where, and why. */
-export interface UnprotectedContent {
-  /** JSON pointer (RFC 6901) into the subject. */
+import {
+  problemOfKey,
+  problemOfList,
+  problemOfName,
+  problemOfValue,
+  type Problem,
+} from './unprotected-values';
+
+/** Something in a credential that must not be signed, or not be believed: where, and why. */
+export interface UnprotectedContent extends Problem {
+  /** JSON pointer (RFC 6901) from the root that was given. */
   pointer: string;
-  code: 'TEXT_NOT_PROTECTED' | 'REQUEST_FIELD_INVALID';
-  problem: string;
 }
 
 /** Deeper than any document, and far from where the JSON-LD library runs out of stack. */
 const DEEPEST = 100;
-
-/** Each a class of content that could be changed after signing and still verify, or that comes back other than it was sent. */
-const BLANK_NODE = {
-  code: 'TEXT_NOT_PROTECTED',
-  problem: 'contains "_:", which the signature would not protect from being changed; write it differently',
-} as const;
-const LONE_SURROGATE = {
-  code: 'TEXT_NOT_PROTECTED',
-  problem: 'contains half of a surrogate pair, which the signature would not protect from being changed',
-} as const;
-const INDEX_KEYWORD = {
-  code: 'TEXT_NOT_PROTECTED',
-  problem: 'is an annotation that no signature covers (JSON-LD @index); leave it out',
-} as const;
-const INEXACT_NUMBER = {
-  code: 'REQUEST_FIELD_INVALID',
-  problem: 'is a number that cannot be kept exactly; write it as a string',
-} as const;
-const TOO_DEEP = {
+const TOO_DEEP: Problem = {
   code: 'REQUEST_FIELD_INVALID',
   problem: `is nested deeper than ${DEEPEST} levels`,
-} as const;
+};
+const SAME_ID: Problem = {
+  code: 'TEXT_NOT_PROTECTED',
+  problem:
+    'is the id of something else in the credential, too: what is said of one could be moved to the other; give each its own id, or none',
+};
+
+interface Place {
+  value: unknown;
+  pointer: string;
+  depth: number;
+}
 
 /**
- * The first content of a subject that the signature would not protect, or undefined.
+ * The first content, in the order of the document, that an ecdsa-sd-2023 signature does not protect from being changed, or undefined.
  *
- * `@digitalbazaar/di-sd-primitives` 3.3.0 relabels blank nodes with a regular expression that also rewrites literals (DESIGN
- * section 3, `_:`); hashing text as UTF-8 makes all lone surrogates the same; `@index` is not part of the RDF that is signed. Walks
- * without recursion: the depth of the input is the caller's choice.
+ * Takes a whole credential, to be signed or derived, or its subject alone. Only a whole credential may have `@context` (a list of URLs)
+ * and `proof` at its root, and only there the ids of the subject can be compared with those of the issuer and of the credential.
+ *
+ * What is allowed is what is known to be protected (docs/signature-coverage.md): objects whose keys are plain terms, with ids of
+ * their own; lists of different literals or of objects; well-formed strings; booleans; numbers that JSON-LD writes exactly; and null,
+ * which JSON-LD defines as absent. Walks without recursion: the depth of the input is the caller's choice.
  */
 export function findUnprotectedContent(root: unknown): UnprotectedContent | undefined {
-  const pending = [{ value: root, pointer: '', depth: 0 }];
-  for (let item = pending.pop(); item !== undefined; item = pending.pop()) {
-    const { value, pointer, depth } = item;
-    const found = depth > DEEPEST ? TOO_DEEP : inValue(value);
-    if (found) return { pointer, ...found };
-    if (typeof value !== 'object' || value === null) continue;
-    for (const [key, child] of Object.entries(value) as [string, unknown][]) {
-      const childPointer = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-      const inKey = key === '@index' ? INDEX_KEYWORD : inText(key);
-      if (inKey) return { pointer: childPointer, ...inKey };
-      pending.push({ value: child, pointer: childPointer, depth: depth + 1 });
-    }
+  const ids = new Set(isCredential(root) ? [root.issuer, root.id] : []);
+  const pending: Place[] = [{ value: root, pointer: '', depth: 0 }];
+  for (let place = pending.pop(); place !== undefined; place = pending.pop()) {
+    const { value, pointer, depth } = place;
+    const problem = depth > DEEPEST ? TOO_DEEP : problemOfValue(value);
+    if (problem) return { pointer, ...problem };
+    const inside = Array.isArray(value) ? inList(place, value) : inObject(place, ids);
+    if ('problem' in inside) return inside;
+    pending.push(...inside.children.reverse());
   }
   return undefined;
 }
 
-function inValue(value: unknown): Omit<UnprotectedContent, 'pointer'> | undefined {
-  if (typeof value === 'string') return inText(value);
-  if (typeof value !== 'number') return undefined;
-  const isExact = Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
-  return isExact ? undefined : INEXACT_NUMBER;
+type Inside = UnprotectedContent | { children: Place[] };
+
+function inList({ pointer, depth }: Place, list: unknown[]): Inside {
+  const found = problemOfList(list);
+  if (found) return { ...found.problem, pointer: `${pointer}/${found.index}` };
+  return {
+    children: list.map((value, index) => ({ value, pointer: `${pointer}/${index}`, depth: depth + 1 })),
+  };
 }
 
-function inText(text: string): Omit<UnprotectedContent, 'pointer'> | undefined {
-  if (text.includes('_:')) return BLANK_NODE;
-  return /\p{Surrogate}/u.test(text) ? LONE_SURROGATE : undefined;
+function inObject({ value, pointer, depth }: Place, ids: Set<unknown>): Inside {
+  const children: Place[] = [];
+  if (typeof value !== 'object' || value === null) return { children };
+  const isRoot = pointer === '' && isCredential(value);
+  for (const [key, child] of Object.entries(value) as [string, unknown][]) {
+    if (isRoot && (key === 'proof' || (key === '@context' && isListOfUrls(child)))) continue;
+    const childPointer = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    const problem = problemOfKey(key) ?? problemOfName(key, child);
+    if (problem) return { ...problem, pointer: childPointer };
+    if (key === 'id' && !isRoot && ids.has(child)) return { ...SAME_ID, pointer: childPointer };
+    if (key === 'id') ids.add(child);
+    children.push({ value: child, pointer: childPointer, depth: depth + 1 });
+  }
+  return { children };
+}
+
+function isCredential(root: unknown): root is Record<string, unknown> {
+  return typeof root === 'object' && root !== null && '@context' in root && 'credentialSubject' in root;
+}
+
+/** A context written out would give the words of the credential another meaning, or none. */
+function isListOfUrls(contexts: unknown): boolean {
+  return [contexts].flat().every((context) => typeof context === 'string');
 }

@@ -1,44 +1,114 @@
 import { expect } from 'chai';
 import { findUnprotectedContent } from '../../service/issuance/unprotected-content';
+import full from '../fixtures/bill-of-lading-full.json';
+
+/** A subject as a request has it, so that keys like `__proto__` are the subject's own. */
+const parse = (text: string): unknown => JSON.parse(text);
+const pointerIn = (subject: unknown): string | undefined => findUnprotectedContent(subject)?.pointer;
 
 describe('content that a signature would not protect', () => {
-  const pointerIn = (subject: unknown): string | undefined => findUnprotectedContent(subject)?.pointer;
+  const refused: [what: string, subject: unknown, pointer: string, problem: RegExp][] = [
+    ['a blank node in a value', { packages: [{ 'a/b~c': 'PO_:123' }] }, '/packages/0/a~1b~0c', /"_:"/],
+    ['a blank node in a key', { '_:b0': 'x' }, '/_:b0', /"_:"/],
+    ['a blank node as id', { id: '_:b0' }, '/id', /"_:"/],
+    ['the name of a blank node', { a: 'see <urn:bnid:x>' }, '/a', /"urn:bnid:"/],
+    ['half a surrogate pair', { a: 'x\ud800' }, '/a', /surrogate/],
+    ['half a surrogate pair in a key', { '\udc00': 1 }, '/\udc00', /surrogate/],
+    ['an annotation', { a: { '@value': '1', '@index': 'x' } }, '/a/@value', /JSON-LD/],
+    ['a context of its own', { '@context': 'https://www.w3.org/ns/credentials/v2' }, '/@context', /JSON-LD/],
+    ['a key that JSON-LD keeps for itself', { '@vocab': 'x' }, '/@vocab', /JSON-LD/],
+    [
+      'an IRI for a key',
+      { 'https://example.com/terms#vessel': 'x' },
+      '/https:~1~1example.com~1terms#vessel',
+      /term/,
+    ],
+    ['the prototype', parse('{"a":{"__proto__":{"b":"x"}}}'), '/a/__proto__', /JavaScript/],
+    ['a proof', { proof: {} }, '/proof', /graph/],
+    ['a credential inside', { a: { verifiableCredential: {} } }, '/a/verifiableCredential', /graph/],
+    ['a list in a list', { a: ['x', ['y']] }, '/a/1', /list in a list/],
+    ['a repeated literal', { a: ['x', 'y', 'x'] }, '/a/2', /more than once/],
+    ['a literal repeated as another type', { a: ['5', 5] }, '/a/1', /more than once/],
+    ['one id of two things', { a: [{ id: 'urn:a' }, { id: 'urn:a' }] }, '/a/1/id', /something else/],
+    ['an id in the id of another', { id: 'urn:a', a: { id: 'urn:a' } }, '/a/id', /something else/],
+    ['an id with a space', { id: 'urn: a' }, '/id', /IRI/],
+    ['a type with angle brackets', { type: ['A', 'urn:a><b'] }, '/type', /IRI/],
+    ['a shortened id', { id: 'xsd:integer' }, '/id', /IRI/],
+  ];
+  for (const [what, subject, pointer, problem] of refused) {
+    it(`is ${what}`, () => {
+      const found = findUnprotectedContent(subject);
+      expect(found?.pointer).to.equal(pointer);
+      expect(found?.problem).to.match(problem);
+    });
+  }
 
-  it('is found in a value, with its JSON pointer', () => {
-    expect(pointerIn({ packages: [{ 'a/b~c': 'PO_:123' }] })).to.equal('/packages/0/a~1b~0c');
-  });
-
-  it('is found in a key', () => {
-    expect(pointerIn({ '_:b0': 'x' })).to.equal('/_:b0');
-  });
-
-  it('is half of a surrogate pair, but not a whole one', () => {
-    expect(findUnprotectedContent({ a: '\ud800' })).to.include({ pointer: '/a', code: 'TEXT_NOT_PROTECTED' });
-    expect(pointerIn({ a: '🚢 提单' })).to.equal(undefined);
-  });
-
-  it('is an @index', () => {
-    expect(pointerIn({ a: { '@value': '1', '@index': 'x' } })).to.equal('/a/@index');
-  });
-
-  it('is a number that would come back another', () => {
-    for (const text of ['1e400', '12345678901234567890123', '-9007199254740993']) {
-      expect(pointerIn(JSON.parse(`{"a":${text}}`)), text).to.equal('/a');
-    }
-    expect(pointerIn({ a: [0, -1.5, 9007199254740991] })).to.equal(undefined);
-  });
-
-  it('is not an underscore and a colon that stand apart', () => {
-    expect(pointerIn({ a: '_', b: ': _ :', c: 'urn:x', d: 1, e: null })).to.equal(undefined);
+  it('is a number that would be signed as another', () => {
+    const numbers = [
+      '1e400',
+      '12345678901234567890123',
+      '-9007199254740993',
+      '1e-7',
+      '0.30000000000000004',
+      '-0',
+    ];
+    for (const text of numbers) expect(pointerIn(parse(`{"a":${text}}`)), text).to.equal('/a');
   });
 
   it('is refused beyond a hundred levels, however deep it goes', () => {
     const nested = (levels: number): unknown => {
       let value: unknown = 'x';
-      for (let level = 0; level < levels; level++) value = [value];
+      for (let level = 0; level < levels; level++) value = { a: value };
       return value;
     };
     expect(pointerIn(nested(100))).to.equal(undefined);
     expect(findUnprotectedContent(nested(100_000))?.problem).to.match(/nested deeper than 100/);
+  });
+
+  it('is named where it stands first', () => {
+    expect(pointerIn({ a: { b: ['x', '_:1'] }, c: '_:2' })).to.equal('/a/b/1');
+  });
+
+  it('is not what honest documents hold', () => {
+    const honest: unknown[] = [
+      full.credentialSubject,
+      { a: '_', b: ': _ :', c: 'urn:x', d: 1, e: null, f: '', g: [], h: {}, i: true, j: '🚢 提单' },
+      { a: [0, -1.5, 0.1, 1.5e-7, 9007199254740991], b: [null, null], packages: [{ w: '1' }, { w: '1' }] },
+      { id: 'did:web:carrier.example', type: ['BillOfLading', 'https://carrier.example/Bill'] },
+      { id: 'https://carrier.example/提单/1', links: 'https://carrier.example/提单/1' },
+      parse('{"constructor":"x","toString":"y","hasOwnProperty":"z","":"e"}'),
+    ];
+    for (const subject of honest) expect(findUnprotectedContent(subject)).to.equal(undefined);
+  });
+
+  describe('in a whole credential', () => {
+    const credential = {
+      '@context': ['https://www.w3.org/ns/credentials/v2'],
+      id: 'urn:uuid:1',
+      renderMethod: [{ id: 'https://renderer.example' }],
+      issuer: 'did:web:issuer.example',
+      proof: { proofValue: 'u_:', '@context': {} },
+    };
+    const pointerWith = (changes: object): string | undefined =>
+      pointerIn({ ...credential, credentialSubject: {}, ...changes });
+
+    it('is neither its contexts nor its proof', () => {
+      expect(pointerWith({})).to.equal(undefined);
+      expect(pointerWith({ '@context': 'https://www.w3.org/ns/credentials/v2' })).to.equal(undefined);
+    });
+
+    it('is a context that is written out', () => {
+      expect(pointerWith({ '@context': [...credential['@context'], { seen: null }] })).to.equal('/@context');
+    });
+
+    it('is a subject that has the id of the credential, of the issuer or of another part', () => {
+      for (const id of [credential.id, credential.issuer, 'https://renderer.example']) {
+        expect(pointerWith({ credentialSubject: { a: { id } } }), id).to.equal('/credentialSubject/a/id');
+      }
+    });
+
+    it('is a proof anywhere else', () => {
+      expect(pointerWith({ credentialSubject: { proof: {} } })).to.equal('/credentialSubject/proof');
+    });
   });
 });

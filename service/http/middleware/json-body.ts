@@ -35,12 +35,14 @@ async function readJson(ctx: Context): Promise<unknown> {
     // The library reads an empty body as an empty object.
     if (raw !== '' && !Array.isArray(parsed)) return parsed;
   } catch (cause) {
-    const { status, type } = cause as { status?: number; type?: string };
+    const { status, type, message } = cause as { status?: number; type?: string; message?: string };
     if (status === 413) throw tooLarge(ctx);
     if (status === 415)
       throw new HttpError(415, 'CONTENT_ENCODING_UNSUPPORTED', 'Unsupported Content-Encoding.');
     if (type === 'request.aborted')
       throw new HttpError(400, 'BODY_ABORTED', 'The body ended before it was complete.');
+    if (message?.includes('forbidden prototype property'))
+      throw new HttpError(400, 'BODY_NOT_JSON', 'The body is not a valid JSON object: a key is "__proto__".');
   }
   throw new HttpError(400, 'BODY_NOT_JSON', 'The body is not a valid JSON object.');
 }
