@@ -7,10 +7,12 @@ import { SOLIDITY_VERSION } from './deploy/npm-solidity-compiler';
 import './deploy/only-test-files';
 import './deploy/tasks/deliveries';
 import './deploy/tasks/deploy';
+import './deploy/tasks/derive';
 import './deploy/tasks/did';
 import './deploy/tasks/redeliver';
 import './deploy/tasks/signing-key';
 import './deploy/tasks/validate';
+import './deploy/tasks/verify-credential';
 
 const config: HardhatUserConfig = {
   solidity: {

@@ -24,6 +24,8 @@ const ACCEPT = 'application/did+json, application/ld+json, application/json;q=0.
  * @param timeoutMs longest wait for each answer, in milliseconds.
  */
 export async function fetchJson(url: URL, timeoutMs = TIMEOUT_MS): Promise<FetchedJson> {
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isThisMachine(url.hostname)))
+    return { kind: 'refused', url: url.href, problem: 'is not https://' };
   const first = await follow(url, timeoutMs);
   const plain = plainUrlOf(url);
   if (first.kind !== 'unavailable' || plain === undefined) return first;
@@ -61,7 +63,8 @@ async function follow(url: URL, timeoutMs: number): Promise<FetchedJson> {
 
 /** Over HTTPS always; within this machine over plain HTTP, too. Nobody else may send the request to it. */
 function mayFollow(from: URL, to: URL): boolean {
-  if (isThisMachine(from.hostname)) return to.protocol === 'https:' || isThisMachine(to.hostname);
+  if (isThisMachine(from.hostname))
+    return to.protocol === 'https:' || (to.protocol === 'http:' && isThisMachine(to.hostname));
   return to.protocol === 'https:' && !isThisMachine(to.hostname);
 }
 

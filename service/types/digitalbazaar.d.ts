@@ -75,5 +75,10 @@ declare module 'jsonld-signatures' {
   export function sign<T>(document: object, options: Options): Promise<T>;
   export function derive<T>(document: object, options: Options): Promise<T>;
   export function verify(document: object, options: Options): Promise<VerificationResult>;
-  export const purposes: { AssertionProofPurpose: new () => object };
+  /** The controller is asked for with the document loader unless it is given. */
+  export const purposes: {
+    AssertionProofPurpose: new (options?: {
+      controller: { id: string; assertionMethod: string[] };
+    }) => object;
+  };
 }

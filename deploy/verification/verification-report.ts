@@ -1,0 +1,40 @@
+import type { Answer, Outcome } from '../../service/verification/answer';
+import type { Verification } from '../../service/verification/verify-credential';
+import { printable, printableJson } from './printable';
+
+/** What each outcome ends the command with. */
+export const EXIT_CODES: Record<Outcome, number> = { valid: 0, invalid: 1, 'could not tell': 2 };
+
+const MARKS: Record<Outcome, string> = { valid: 'ok', invalid: 'WRONG', 'could not tell': '?' };
+
+/** The answers with their reasons, for a person to read. */
+export function reportLines(verification: Verification): string[] {
+  const { documentIntegrity, issuerIdentity, documentStatus, contextsFetched, outcome } = verification;
+  return [
+    ...answerLines('document integrity', documentIntegrity),
+    ...contextsFetched.map((url) => lineOf('', 'context fetched', url)),
+    ...answerLines('issuer identity', issuerIdentity),
+    ...answerLines('document status', documentStatus),
+    `The credential is ${IN_WORDS[outcome]}.`,
+  ];
+}
+
+const IN_WORDS: Record<Outcome, string> = {
+  valid: 'VALID',
+  invalid: 'INVALID',
+  'could not tell': 'neither shown to be valid nor to be invalid: COULD NOT TELL',
+};
+
+/** The same for a program (docs/verification.md). The credential itself is left out. */
+export function reportJson(verification: Verification): string {
+  return printableJson({ ...verification, shown: undefined });
+}
+
+function answerLines(question: string, { outcome, checks }: Answer): string[] {
+  const lines = checks.map(({ check, outcome: each, found }) => lineOf(MARKS[each], check, found));
+  return [`${question}: ${outcome.toUpperCase()}`, ...lines];
+}
+
+function lineOf(mark: string, check: string, found: string): string {
+  return `  ${mark.padEnd(5)}  ${check}: ${printable(found)}`;
+}

@@ -1,0 +1,119 @@
+import { codeOf, messageOf } from '../errors';
+import type { JsonObject } from '../issuance/credential';
+import { findUnprotectedContent } from '../issuance/unprotected-content';
+import type { Check, Outcome } from './answer';
+import { checkContexts } from './check-contexts';
+import { issuerOf } from './check-issuer';
+import type { ContextSource } from './context-source';
+import { EVERYTHING, deriveCredential } from './derive-credential';
+import { inspectContent, type Content } from './inspect-content';
+import { presentedProof } from './presented-credential';
+import { verifySignature, type IssuerKey } from './verify-signature';
+
+/** What decides how a credential's integrity is checked. */
+export interface IntegrityQuestion {
+  credential: JsonObject;
+  /** What a base proof is to disclose; everything when undefined. */
+  reveal: readonly string[] | undefined;
+  /** Contexts that the user knows. */
+  trustedContexts: readonly string[];
+  /** The issuer's key, if it could be found. */
+  key: IssuerKey | undefined;
+  contexts: ContextSource;
+}
+
+/** What was found; `shown`: the version that was verified, undefined when none could be. */
+export interface FoundIntegrity {
+  checks: Check[];
+  shown: JsonObject | undefined;
+}
+
+/**
+ * Whether the document is as it was signed: the proof, what the terms mean, what no signature covers, and the signature itself.
+ *
+ * @throws RequestError what deriveCredential throws about pointers; CREDENTIAL_INVALID when it cannot be processed.
+ */
+export async function checkIntegrity(question: IntegrityQuestion): Promise<FoundIntegrity> {
+  const { credential, contexts } = question;
+  const proof = presentedProof(credential);
+  if (proof.kind === 'wrong' || proof.kind === 'unsupported') {
+    const outcome = proof.kind === 'wrong' ? 'invalid' : 'could not tell';
+    return { checks: [{ check: 'proof', outcome, found: `it ${proof.problem}` }], shown: undefined };
+  }
+  const content = inspectContent(credential);
+  const terms = await checkTerms(content, question);
+  const proofCheck = valid('proof', `ecdsa-sd-2023, ${KINDS[proof.kind]}`);
+  if (contexts.problems().length > 0) {
+    const checks = [proofCheck, terms, unavailable(contexts), notChecked('its contexts could not be had')];
+    return { checks, shown: undefined };
+  }
+  const { shown, problem } = await shownVersion(question, proof.kind);
+  if (shown === undefined) return { checks: [proofCheck, terms, problem], shown };
+  const signature = await checkSignature(shown, question);
+  return { checks: [proofCheck, terms, checkProtection(shown, content), signature], shown };
+}
+
+const KINDS = {
+  base: 'as the issuer gave it out: a version that shows it was derived from it and verified',
+  derived: 'a version that the holder derived',
+};
+
+async function checkTerms(content: Content, question: IntegrityQuestion): Promise<Check> {
+  const { contexts, credential, trustedContexts } = question;
+  const urls = [...new Set(content.contexts.flatMap(({ url }) => url ?? []))];
+  const known = new Set<string>();
+  for (const url of urls) if (await contexts.isKnown(url)) known.add(url);
+  await Promise.allSettled(urls.map(contexts.load));
+  const trust = { known, issuer: issuerOf(credential), trusted: trustedContexts };
+  return checkContexts(content.contexts, trust);
+}
+
+/** What a verifier is shown: derived here from a base proof, which does not verify itself. */
+async function shownVersion(
+  { credential, reveal, contexts }: IntegrityQuestion,
+  kind: 'base' | 'derived',
+): Promise<{ shown: JsonObject; problem?: never } | { shown?: never; problem: Check }> {
+  if (kind === 'derived' && reveal === undefined) return { shown: credential };
+  try {
+    return { shown: await deriveCredential(credential, reveal ?? [EVERYTHING], contexts.load) };
+  } catch (thrown) {
+    if (codeOf(thrown) !== 'DERIVATION_FAILED') throw thrown;
+    const outcome = outcomeOfFailure(contexts);
+    return { problem: { check: 'signature', outcome, found: messageOf(thrown) } };
+  }
+}
+
+async function checkSignature(shown: JsonObject, { key, contexts }: IntegrityQuestion): Promise<Check> {
+  if (key === undefined) return notChecked("the issuer's key could not be had");
+  const problem = await verifySignature(shown, key, contexts.load);
+  if (problem === undefined) return valid('signature', `every statement verifies with ${key.id}`);
+  return { check: 'signature', outcome: outcomeOfFailure(contexts), found: problem };
+}
+
+/** A context may itself name another, which is asked for only then. */
+function outcomeOfFailure(contexts: ContextSource): Outcome {
+  return contexts.problems().length > 0 ? 'could not tell' : 'invalid';
+}
+
+function checkProtection(shown: JsonObject, { passedOver }: Content): Check {
+  const check = 'covered by the signature';
+  const unprotected = findUnprotectedContent({ ...shown, proof: undefined });
+  const outcome = 'could not tell';
+  if (unprotected) return { check, outcome, found: `${unprotected.pointer} ${unprotected.problem}` };
+  const [pointer] = passedOver;
+  if (pointer !== undefined)
+    return { check, outcome, found: `${pointer} is a name that no signature covers` };
+  return valid(check, 'all that the document says; only the order in lists may have been changed');
+}
+
+function unavailable(contexts: ContextSource): Check {
+  return { check: 'contexts', outcome: 'could not tell', found: contexts.problems().join('; ') };
+}
+
+function notChecked(reason: string): Check {
+  return { check: 'signature', outcome: 'could not tell', found: `not checked: ${reason}` };
+}
+
+function valid(check: string, found: string): Check {
+  return { check, outcome: 'valid', found };
+}

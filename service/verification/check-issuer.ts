@@ -1,0 +1,88 @@
+import { didWebUrl } from '../did/did-web-url';
+import type { DidResolution, PublishedDidDocument } from '../did/resolve-did-web';
+import type { JsonObject } from '../issuance/credential';
+import type { Check, Outcome } from './answer';
+import { isObject } from './presented-credential';
+import type { IssuerKey } from './verify-signature';
+
+/** What was found of an issuer; `key`: the one that the proof names, if it is theirs and of a kind that can be used. */
+export interface FoundIssuer {
+  checks: Check[];
+  key: IssuerKey | undefined;
+}
+
+/** The issuer's identifier: the value of `issuer`, or its `id` (https://www.w3.org/TR/vc-data-model-2.0/#issuer). */
+export function issuerOf({ issuer }: JsonObject): string | undefined {
+  const id = isObject(issuer) ? issuer.id : issuer;
+  return typeof id === 'string' ? id : undefined;
+}
+
+/**
+ * Who issued: the key of the proof must be one that the DID document of the credential's issuer publishes for this purpose
+ * (https://www.w3.org/TR/vc-data-integrity/#retrieve-verification-method).
+ */
+export async function checkIssuer(
+  credential: JsonObject,
+  verificationMethod: string | undefined,
+  resolve: (did: string) => Promise<DidResolution>,
+): Promise<FoundIssuer> {
+  const issuer = issuerOf(credential);
+  const named = checkName(issuer);
+  if (issuer === undefined || named.outcome !== 'valid') return { checks: [named], key: undefined };
+  const resolution = await resolve(issuer);
+  const resolved = checkResolution(resolution);
+  if (resolution.kind !== 'resolved') return { checks: [named, resolved], key: undefined };
+  const method = checkMethod(issuer, verificationMethod, resolution.document);
+  return { checks: [named, resolved, ...method.checks], key: method.key };
+}
+
+function checkName(issuer: string | undefined): Check {
+  const result = (outcome: Outcome, found: string): Check => ({ check: 'issuer', outcome, found });
+  if (issuer === undefined) return result('invalid', 'the credential names no issuer');
+  if (!issuer.startsWith('did:web:'))
+    return result('could not tell', `${issuer} is no did:web identifier, and no other can be looked up`);
+  if (didWebUrl(issuer) === undefined)
+    return result('invalid', `${issuer} is not a well-formed did:web identifier`);
+  return result('valid', issuer);
+}
+
+function checkResolution(resolution: DidResolution): Check {
+  const check = 'DID document';
+  const { kind, url } = resolution;
+  if (kind === 'resolved') return { check, outcome: 'valid', found: `found at ${url}` };
+  const outcome = kind === 'refused' ? 'invalid' : 'could not tell';
+  return { check, outcome, found: `${url} ${resolution.problem}` };
+}
+
+function checkMethod(issuer: string, id: string | undefined, document: PublishedDidDocument): FoundIssuer {
+  const check = 'verification method';
+  const failed = (outcome: Outcome, found: string): FoundIssuer => ({
+    checks: [{ check, outcome, found }],
+    key: undefined,
+  });
+  if (id === undefined) return failed('could not tell', 'the proof names none');
+  if (id.split('#')[0] !== issuer)
+    return failed('invalid', `${id} is not of the issuer: somebody else signed`);
+  const asserting = document.assertionMethod ?? [];
+  const embedded = asserting.filter((entry) => typeof entry === 'object');
+  const isTheMethod = (other: string): boolean => absolute(issuer, other) === id;
+  const method = [...(document.verificationMethod ?? []), ...embedded].find((entry) => isTheMethod(entry.id));
+  if (!method) return failed('invalid', `${id} is not in the issuer's DID document`);
+  if (method.controller !== issuer)
+    return failed('invalid', `${id} is controlled by ${method.controller}, not by the issuer`);
+  if (!asserting.some((entry) => isTheMethod(typeof entry === 'string' ? entry : entry.id)))
+    return failed('invalid', `${id} may not sign credentials: it is not in assertionMethod`);
+  const { type, publicKeyMultibase } = method;
+  if (type !== 'Multikey' || typeof publicKeyMultibase !== 'string')
+    return failed('could not tell', `${id} is a key of type ${type}; this knows Multikey`);
+  const found = `${id} is the issuer's, and may sign credentials`;
+  return {
+    checks: [{ check, outcome: 'valid', found }],
+    key: { id, controller: issuer, publicKeyMultibase },
+  };
+}
+
+/** A DID document may write its own identifiers relative to itself: `#keys-1` (https://www.w3.org/TR/did-core/#relative-did-urls). */
+function absolute(did: string, id: string): string {
+  return id.startsWith('#') ? did + id : id;
+}

@@ -1,0 +1,110 @@
+import { codeOf, messageOf, ServiceError } from '../errors';
+import type { JsonObject } from '../issuance/credential';
+import { tokenIdOf } from '../issuance/token-id';
+import type { TokenState } from '../token/read-token-state';
+import { tokenLocationOf, type TokenLocation } from '../token/token-location';
+import type { Check, Outcome } from './answer';
+import { isObject } from './presented-credential';
+
+/** Reads a token where it is; throws when it cannot be read. */
+export type ReadToken = (location: TokenLocation) => Promise<TokenState>;
+
+/** What was found of a document's token; `token` when it could be read. */
+export interface FoundStatus {
+  checks: Check[];
+  token: (TokenLocation & TokenState) | undefined;
+}
+
+/** What these errors of reading a registry say about the document; any other says nothing. */
+const SHOWN_BY_ERROR = new Map<string, string>([
+  ['REGISTRY_MISSING', 'there is no contract at'],
+  ['REGISTRY_INVALID', 'no token registry is at'],
+]);
+
+/**
+ * The state of the token that the credential names (docs/decisions/0007-what-makes-a-status-valid.md).
+ */
+export async function checkStatus(credential: JsonObject, readToken: ReadToken): Promise<FoundStatus> {
+  const { location, check } = locate(credential);
+  if (location === undefined) return { checks: [check], token: undefined };
+  const ownership = checkOwnToken(credential, location);
+  try {
+    const state = await readToken(location);
+    const checks = [check, ownership, registryFound(location), ...checksOfState(state)];
+    return { checks, token: { ...location, ...state } };
+  } catch (thrown) {
+    return { checks: [check, ownership, registryNotRead(location, thrown)], token: undefined };
+  }
+}
+
+function locate(credential: JsonObject): { location: TokenLocation | undefined; check: Check } {
+  const problem = (outcome: Outcome, found: string) => ({
+    location: undefined,
+    check: { check: 'credential status', outcome, found },
+  });
+  const statuses: unknown[] = [credential.credentialStatus].flat();
+  const [status] = statuses;
+  if (status === undefined)
+    return problem('could not tell', 'no token is named: it is hidden, or there never was one');
+  if (statuses.length > 1) return problem('could not tell', `${statuses.length} are named; this reads one`);
+  const type = isObject(status) ? status.type : undefined;
+  if (typeof type === 'string' && type !== 'TransferableRecords')
+    return problem('could not tell', `it is of type ${type}; this reads TransferableRecords`);
+  try {
+    const location = tokenLocationOf({ credentialStatus: status });
+    const found = `token ${hexOf(location.tokenId)} on chain ${location.chainId}`;
+    return { location, check: { check: 'credential status', outcome: 'valid', found } };
+  } catch (thrown) {
+    return problem('invalid', messageOf(thrown));
+  }
+}
+
+/** The token's id is made of the credential's (DESIGN section 3): another one may be another document's. */
+function checkOwnToken({ id }: JsonObject, { tokenId }: TokenLocation): Check {
+  const check = 'own token';
+  if (typeof id !== 'string')
+    return { check, outcome: 'could not tell', found: 'the credential has no id that the token could be of' };
+  if (BigInt(`0x${tokenIdOf(id)}`) === tokenId)
+    return { check, outcome: 'valid', found: "the token's id is the hash of the credential's" };
+  const found = "the token's id is not the hash of the credential's: the token may be another document's";
+  return { check, outcome: 'could not tell', found };
+}
+
+function registryFound({ registry }: TokenLocation): Check {
+  return { check: 'registry', outcome: 'valid', found: `token registry found at ${registry}` };
+}
+
+/** Only what this project says of an error is shown: a library's text may hold the node's URL with its key. */
+function registryNotRead({ registry, chainId }: TokenLocation, thrown: unknown): Check {
+  const code = codeOf(thrown) ?? 'unexpected error';
+  const shown = SHOWN_BY_ERROR.get(code);
+  if (shown !== undefined)
+    return { check: 'registry', outcome: 'invalid', found: `${shown} ${registry} on chain ${chainId}` };
+  const reason = thrown instanceof ServiceError ? thrown.message : `the node could not be asked (${code})`;
+  return { check: 'registry', outcome: 'could not tell', found: reason };
+}
+
+function checksOfState(state: TokenState): Check[] {
+  const at = `at block ${state.block}`;
+  if (state.state === 'not minted')
+    return [{ check: 'token', outcome: 'invalid', found: `it was never minted (${at})` }];
+  if (state.state === 'shredded')
+    return [
+      { check: 'token', outcome: 'invalid', found: `shredded: taken out of circulation for good (${at})` },
+    ];
+  const found =
+    state.state === 'in escrow'
+      ? `in its title escrow ${state.titleEscrow} (${at})`
+      : `returned to the issuer, who may restore it or shred it: nobody can transfer it now (${at})`;
+  const parties = `beneficiary ${state.beneficiary ?? 'nobody'}, holder ${state.holder ?? 'nobody'}, nominee ${state.nominee ?? 'nobody'}`;
+  const checks: Check[] = [
+    { check: 'token', outcome: 'valid', found },
+    { check: 'parties', outcome: 'valid', found: parties },
+  ];
+  const pause = 'the registry is paused: nobody can act on the token until the issuer resumes it';
+  return state.isPaused ? [...checks, { check: 'pause', outcome: 'valid', found: pause }] : checks;
+}
+
+function hexOf(tokenId: bigint): string {
+  return tokenId.toString(16).padStart(64, '0');
+}

@@ -1,0 +1,52 @@
+import { createDiscloseCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
+import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
+import * as jsigs from 'jsonld-signatures';
+import { RequestError } from '../errors';
+import type { JsonObject } from '../issuance/credential';
+import { inspectContent } from './inspect-content';
+import { checkPointers } from './json-pointers';
+import { presentedProof } from './presented-credential';
+import { proofProblemOf } from './proof-problem';
+
+/** Answers the URL of a context, as jsonld wants it. */
+export type ContextLoader = (url: string) => Promise<unknown>;
+
+/** The pointer of the whole document: everything is disclosed. */
+export const EVERYTHING = '';
+
+/**
+ * Derives the version of a credential that a holder shows (https://www.w3.org/TR/vc-di-ecdsa/#add-derived-proof-ecdsa-sd-2023): what the
+ * pointers name, what the issuer made mandatory, and of every object that is on the way its `id` and its `type`.
+ *
+ * @throws RequestError CREDENTIAL_ALREADY_DERIVED, PROOF_UNSUPPORTED, POINTER_INVALID, POINTER_MATCHES_NOTHING, or DERIVATION_FAILED
+ *   when the proof does not belong to the content.
+ */
+export async function deriveCredential(
+  credential: JsonObject,
+  pointers: readonly string[],
+  documentLoader: ContextLoader,
+): Promise<JsonObject> {
+  inspectContent(credential);
+  const proof = presentedProof(credential);
+  if (proof.kind === 'derived') throw alreadyDerived();
+  if (proof.kind !== 'base') throw new RequestError('PROOF_UNSUPPORTED', `The credential ${proof.problem}.`);
+  checkPointers(credential, pointers);
+  try {
+    // The cryptosuite and the libraries under it change nothing of what they are given but the list.
+    const cryptosuite = createDiscloseCryptosuite({ selectivePointers: [...pointers] });
+    return await jsigs.derive<JsonObject>(credential, {
+      suite: new DataIntegrityProof({ cryptosuite }),
+      purpose: new jsigs.purposes.AssertionProofPurpose(),
+      documentLoader,
+    });
+  } catch (cause) {
+    const message = `No version can be derived from the credential: ${proofProblemOf(cause)}.`;
+    throw new RequestError('DERIVATION_FAILED', message, { cause });
+  }
+}
+
+function alreadyDerived(): RequestError {
+  const remedy = 'Take the credential as the issuer gave it out: only from that one can be chosen.';
+  const message = `This credential is a derived version already, and shows all that it can. ${remedy}`;
+  return new RequestError('CREDENTIAL_ALREADY_DERIVED', message, { remedy });
+}

@@ -1,0 +1,66 @@
+import { RequestError } from '../errors';
+
+/** A context that a credential names, and where (JSON pointer, RFC 6901). */
+export interface NamedContext {
+  pointer: string;
+  /** Undefined when the terms are defined in place instead of by a URL. */
+  url: string | undefined;
+}
+
+/** What of a credential decides how it can be read. */
+export interface Content {
+  contexts: NamedContext[];
+  /** Pointers of members named `__proto__`, which the JSON-LD library passes over in silence. */
+  passedOver: string[];
+}
+
+/** Deeper than any document, and far from where the libraries run out of stack. */
+const DEEPEST = 100;
+
+/** More than any credential names; each may have to be fetched. */
+const MOST_CONTEXTS = 30;
+
+/**
+ * Walks through a credential without recursion: its depth is the choice of whoever wrote it.
+ *
+ * @throws RequestError CREDENTIAL_INVALID when it is nested too deeply, or names too many contexts, to be processed.
+ */
+export function inspectContent(root: unknown): Content {
+  const content: Content = { contexts: [], passedOver: [] };
+  const pending = [{ value: root, pointer: '', depth: 0 }];
+  for (let item = pending.pop(); item !== undefined; item = pending.pop()) {
+    const { value, pointer, depth } = item;
+    if (typeof value !== 'object' || value === null) continue;
+    if (depth > DEEPEST) throw tooDeep(pointer);
+    for (const [key, child] of Object.entries(value) as [string, unknown][]) {
+      const at = `${pointer}/${escapedToken(key)}`;
+      if (key === '@context') content.contexts.push(...namedContexts(child, at));
+      else {
+        if (key === '__proto__') content.passedOver.push(at);
+        pending.push({ value: child, pointer: at, depth: depth + 1 });
+      }
+    }
+  }
+  if (content.contexts.length > MOST_CONTEXTS)
+    throw new RequestError('CREDENTIAL_INVALID', `It names more than ${MOST_CONTEXTS} contexts.`);
+  return content;
+}
+
+/** A name as a JSON pointer has it (RFC 6901, section 3). */
+export function escapedToken(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+function namedContexts(value: unknown, pointer: string): NamedContext[] {
+  const entryOf = (entry: unknown, at: string): NamedContext => ({
+    pointer: at,
+    url: typeof entry === 'string' ? entry : undefined,
+  });
+  if (!Array.isArray(value)) return [entryOf(value, pointer)];
+  return value.map((entry, index) => entryOf(entry, `${pointer}/${index}`));
+}
+
+function tooDeep(pointer: string): RequestError {
+  const place = pointer.slice(0, 60);
+  return new RequestError('CREDENTIAL_INVALID', `${place}… is nested deeper than ${DEEPEST} levels.`);
+}

@@ -1,0 +1,71 @@
+import { RequestError } from '../errors';
+import { escapedToken } from './inspect-content';
+
+const MOST_SHOWN = 12;
+
+/**
+ * Checks pointers (RFC 6901) of what a holder wants to disclose: each must name something of the credential that can be disclosed.
+ *
+ * The cryptosuite itself is not careful: it finds inherited members (`/constructor`), takes "20ft" for the index 20, and
+ * fails without a word about the pointer at null.
+ *
+ * @throws RequestError POINTER_INVALID, or POINTER_MATCHES_NOTHING with those that are near.
+ */
+export function checkPointers(document: object, pointers: readonly string[]): void {
+  for (const pointer of pointers) checkPointer(document, pointer);
+}
+
+function checkPointer(document: object, pointer: string): void {
+  if (pointer !== '' && !pointer.startsWith('/')) throw invalid(pointer, 'it must begin with "/"');
+  if (/~(?![01])/.test(pointer)) throw invalid(pointer, '"~" must be written "~0", and "/" in a name "~1"');
+  const tokens = pointer.split('/').slice(1);
+  if (tokens[0] === '@context' || tokens[0] === 'proof')
+    throw invalid(pointer, 'the contexts and the proof are always there');
+  let value: unknown = document;
+  let parent = '';
+  for (const token of tokens) {
+    const name = token.replaceAll('~1', '/').replaceAll('~0', '~');
+    const members = membersOf(value);
+    if (!members.has(name)) throw matchesNothing(pointer, parent, [...members.keys()], token);
+    if (!Array.isArray(value) && !Number.isNaN(parseInt(name, 10)))
+      throw invalid(
+        pointer,
+        `a name that begins with a digit cannot be selected: disclose "${parent}" as a whole`,
+      );
+    value = members.get(name);
+    parent = `${parent}/${token}`;
+  }
+  if (value === null) throw invalid(pointer, 'it is null, which is not signed');
+}
+
+/** Own members only. Those of an array have its indices as names. */
+function membersOf(value: unknown): Map<string, unknown> {
+  return new Map(typeof value === 'object' && value !== null ? Object.entries(value) : []);
+}
+
+function matchesNothing(pointer: string, parent: string, names: string[], wanted: string): RequestError {
+  const near = names.sort((a, b) => unlike(a, wanted) - unlike(b, wanted)).slice(0, MOST_SHOWN);
+  const more = names.length > near.length ? `, and ${names.length - near.length} more` : '';
+  const remedy =
+    near.length === 0
+      ? `Nothing is inside of "${parent}".`
+      : `There is: ${near.map((name) => `${parent}/${escapedToken(name)}`).join(', ')}${more}.`;
+  const message = `The pointer ${pointer} matches nothing in the credential. ${remedy}`;
+  return new RequestError('POINTER_MATCHES_NOTHING', message, { remedy });
+}
+
+/** How little two names have in common: the pairs of letters that only one of them has. */
+function unlike(a: string, b: string): number {
+  const [of, other] = [pairsOf(a), pairsOf(b)];
+  const common = [...of].filter((pair) => other.has(pair)).length;
+  return of.size + other.size - 2 * common;
+}
+
+function pairsOf(name: string): Set<string> {
+  const text = ` ${name.toLowerCase()}`;
+  return new Set(Array.from({ length: text.length - 1 }, (_, index) => text.slice(index, index + 2)));
+}
+
+function invalid(pointer: string, problem: string): RequestError {
+  return new RequestError('POINTER_INVALID', `The pointer "${pointer}" cannot be disclosed: ${problem}.`);
+}

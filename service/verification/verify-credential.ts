@@ -1,0 +1,78 @@
+import type { Clock } from '../clock';
+import type { FetchedJson } from '../did/fetch-json';
+import type { DidResolution } from '../did/resolve-did-web';
+import type { JsonObject } from '../issuance/credential';
+import type { DocumentLoader } from '../issuance/document-loader';
+import { answerOf, overall, type Answer, type Outcome } from './answer';
+import { checkIntegrity } from './check-integrity';
+import { checkIssuer, issuerOf } from './check-issuer';
+import { checkPeriod } from './check-period';
+import { checkStatus, type FoundStatus, type ReadToken } from './check-status';
+import { createContextSource } from './context-source';
+import { inspectContent } from './inspect-content';
+import { presentedProof } from './presented-credential';
+
+/** Where a verification gets what is not in the credential. */
+export interface VerificationSources {
+  /** Contexts that are known without asking. */
+  knownContexts: DocumentLoader;
+  fetchJson(url: URL): Promise<FetchedJson>;
+  resolveDid(did: string): Promise<DidResolution>;
+  readToken: ReadToken;
+  clock: Clock;
+}
+
+/** How to look at the credential. */
+export interface VerificationOptions {
+  /** JSON pointers to derive with, of a base proof; undefined: everything. */
+  reveal?: readonly string[] | undefined;
+  /** URLs of contexts that the user knows, though neither this project nor the issuer publishes them. */
+  trustedContexts?: readonly string[] | undefined;
+}
+
+/** The three answers about a credential, and what they are about. */
+export interface Verification {
+  outcome: Outcome;
+  documentIntegrity: Answer;
+  issuerIdentity: Answer & { issuer: string | undefined; verificationMethod: string | undefined };
+  documentStatus: Answer & { token: FoundStatus['token'] };
+  /** URLs of contexts that had to be fetched. */
+  contextsFetched: string[];
+  /** The version that was verified. */
+  shown: JsonObject | undefined;
+}
+
+/**
+ * Verifies a credential: is the document as it was signed, who signed it, and what has become of its token. Whatever is wrong with
+ * the credential is in the answers; what is wrong with the question is thrown.
+ *
+ * @throws RequestError CREDENTIAL_INVALID when it cannot be processed at all; CREDENTIAL_ALREADY_DERIVED, POINTER_INVALID,
+ *   POINTER_MATCHES_NOTHING about `reveal`.
+ */
+export async function verifyCredential(
+  credential: JsonObject,
+  sources: VerificationSources,
+  { reveal, trustedContexts = [] }: VerificationOptions = {},
+): Promise<Verification> {
+  inspectContent(credential);
+  const { verificationMethod } = presentedProof(credential);
+  const contexts = createContextSource(sources.knownContexts, (url) => sources.fetchJson(url));
+  const [issuer, status] = await Promise.all([
+    checkIssuer(credential, verificationMethod, (did) => sources.resolveDid(did)),
+    checkStatus(credential, sources.readToken),
+  ]);
+  const question = { credential, reveal, trustedContexts, key: issuer.key, contexts };
+  const integrity = await checkIntegrity(question);
+  const period = checkPeriod(credential, sources.clock.now());
+  const answers = {
+    documentIntegrity: answerOf(integrity.checks),
+    issuerIdentity: { ...answerOf(issuer.checks), issuer: issuerOf(credential), verificationMethod },
+    documentStatus: { ...answerOf([...status.checks, ...period]), token: status.token },
+  };
+  return {
+    outcome: overall(Object.values(answers).map(({ outcome }) => outcome)),
+    ...answers,
+    contextsFetched: contexts.fetched(),
+    shown: integrity.shown,
+  };
+}

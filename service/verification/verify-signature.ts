@@ -1,0 +1,44 @@
+import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
+import { createVerifyCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
+import { constants as multikey } from '@digitalbazaar/multikey-context';
+import * as jsigs from 'jsonld-signatures';
+import type { JsonObject } from '../issuance/credential';
+import type { ContextLoader } from './derive-credential';
+import { proofProblemOf } from './proof-problem';
+
+/** A public key as an issuer publishes it; `id` is absolute. */
+export interface IssuerKey {
+  id: string;
+  controller: string;
+  publicKeyMultibase: string;
+}
+
+/**
+ * Verifies the signatures of a derived credential with a key that is already known to be the issuer's: who may use the key is another
+ * question, so the library is not asked for it.
+ *
+ * @returns what is wrong, as a clause, or undefined when it verifies.
+ */
+export async function verifySignature(
+  derived: JsonObject,
+  key: IssuerKey,
+  loadContext: ContextLoader,
+): Promise<string | undefined> {
+  const { id, controller, publicKeyMultibase } = key;
+  const published = {
+    '@context': multikey.CONTEXT_URL,
+    id,
+    type: 'Multikey',
+    controller,
+    publicKeyMultibase,
+  };
+  const result = await jsigs.verify(derived, {
+    suite: new DataIntegrityProof({ cryptosuite: createVerifyCryptosuite() }),
+    purpose: new jsigs.purposes.AssertionProofPurpose({
+      controller: { id: controller, assertionMethod: [id] },
+    }),
+    documentLoader: async (url) =>
+      url === id ? { contextUrl: null, document: published, documentUrl: url } : loadContext(url),
+  });
+  return result.verified ? undefined : proofProblemOf(result.error);
+}

@@ -1,0 +1,174 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { printable, printableJson } from '../../deploy/verification/printable';
+import { verifyFile } from '../../deploy/verification/verify-file';
+import type { JsonObject } from '../../service/issuance/credential';
+import { createDocumentLoader } from '../../service/issuance/document-loader';
+import { deriveCredential } from '../../service/verification/derive-credential';
+import { credentialIn } from '../../service/verification/presented-credential';
+import { verifyCredential } from '../../service/verification/verify-credential';
+import { fakeSources } from '../helpers/fake-sources';
+import { seededRandom } from '../helpers/seeded-random';
+import { temporaryFolder } from '../helpers/temporary-folder';
+import { createTestIssuer, type TestIssuer } from '../helpers/test-issuer';
+
+/** JSON as nobody means it. */
+const RUBBISH: unknown[] = [
+  null,
+  true,
+  0,
+  -1.5,
+  Infinity,
+  '',
+  '\u001b]0;owned\u0007',
+  '_:b0',
+  'did:web:x',
+  'u2V0A',
+  'u2V0B',
+  'z',
+  [],
+  [null],
+  [[]],
+  [{}],
+  {},
+  { id: null },
+  { id: {} },
+  { type: [] },
+  { '@context': 'https://evil.example/' },
+  { '@id': 7 },
+  { '@value': {} },
+  { '@graph': [] },
+  JSON.parse('{"__proto__": {"type": "DataIntegrityProof"}}'),
+  { constructor: 'x', toString: 1, hasOwnProperty: null },
+  'x'.repeat(100_000),
+];
+
+describe('rubbish in place of a credential', () => {
+  const folder = temporaryFolder();
+  const file = join(folder.path, 'x.json');
+  let issuer: TestIssuer;
+  let base: JsonObject;
+  let derived: JsonObject;
+
+  before(async () => {
+    issuer = await createTestIssuer();
+    base = { ...(await issuer.sign()) };
+    derived = await deriveCredential(base, [''], createDocumentLoader(issuer.contextUrl));
+  });
+  after(() => folder.remove());
+
+  async function endsWell(credential: JsonObject, what: string): Promise<void> {
+    const result = await verifyCredential(credential, fakeSources(issuer)).catch((thrown: unknown) => {
+      expect(thrown, String((thrown as Error).stack)).to.have.property('code', 'CREDENTIAL_INVALID');
+    });
+    if (result?.outcome !== 'valid') return;
+    const signed = leavesOf({ ...base, proof: undefined });
+    const said = [...leavesOf({ ...result.shown, proof: undefined })];
+    expect(
+      said.filter((value) => !signed.has(value)),
+      `VALID with ${what}`,
+    ).to.deep.equal([]);
+  }
+
+  it('in any place of a credential that was derived ends in an answer, or in an error that says what is wrong; VALID only if all that is said was signed', async () => {
+    for (const path of pathsOf(derived)) {
+      for (const rubbish of RUBBISH) {
+        const changed = structuredClone(derived);
+        put(changed, path, rubbish);
+        await endsWell(changed, `${JSON.stringify(rubbish)} at ${path.join('/')}`);
+      }
+    }
+  });
+
+  it('of many kinds at once, in either form, ends so too', async () => {
+    const random = seededRandom(4);
+    for (let run = 0; run < 400; run++) {
+      const changed = structuredClone(random.pick([base, derived]));
+      for (let change = 0; change < 1 + (run % 4); change++) {
+        const paths = pathsOf(changed);
+        if (paths.length > 0) put(changed, random.pick(paths), structuredClone(random.pick(RUBBISH)));
+      }
+      await endsWell(changed, `run ${run}`);
+    }
+  });
+
+  const run = async (
+    text: string | Buffer,
+  ): Promise<{ exitCode: number; errors: string[]; output: string[] }> => {
+    writeFileSync(file, text);
+    return verifyFile({ file, pointers: [], reveal: false, trustContext: undefined, json: true });
+  };
+
+  for (const [name, text] of Object.entries({
+    nothing: '',
+    'no JSON': '{',
+    binary: Buffer.from([0xff, 0xfe, 0, 1]),
+    null: 'null',
+    'an array': '[]',
+    'an object': '{}',
+    'a failure of POST /create': '{"error": {"message": "Internal server error"}}',
+    'an answer without its credential': '{"signedW3CDocument": null}',
+    '100,000 levels of arrays': `{"type": "VerifiableCredential", "x": ${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
+    '100,000 levels of objects': `{"type": "VerifiableCredential", "x": ${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`,
+    '10,000 contexts': JSON.stringify({
+      type: 'VerifiableCredential',
+      '@context': Array(10_000).fill('https://a.example/'),
+    }),
+  })) {
+    it(`in a file that has ${name} is told in words, with exit code 2`, async () => {
+      const { exitCode, errors, output } = await run(text);
+      expect(exitCode).to.equal(2);
+      expect(errors.join()).to.match(/\[(FILE_NOT_JSON|CREDENTIAL_INVALID)\]/);
+      const json = JSON.parse(output.join('')) as { outcome: string; error: { code: string } };
+      expect(json.outcome).to.equal('could not tell');
+      expect(json.error.code).to.match(/^(FILE_NOT_JSON|CREDENTIAL_INVALID)$/);
+    });
+  }
+
+  it('is told with exit code 2 when there is no such file', async () => {
+    const missing = join(folder.path, 'missing.json');
+    const options = { file: missing, pointers: [], reveal: false, trustContext: undefined, json: false };
+    const { exitCode, errors, output } = await verifyFile(options);
+    expect(exitCode).to.equal(2);
+    expect(errors.join()).to.contain(missing).and.contain('FILE_NOT_FOUND');
+    expect(output).to.deep.equal([]);
+  });
+
+  it('never commands the terminal, nor turns a line around', () => {
+    const evil = 'a\u001b[2J\u009b2J\u202e\u2066\r\nb\u2028\ud800';
+    expect(printable(evil)).to.equal('a\\u001b[2J\\u009b2J\\u202e\\u2066\\u000d\\u000ab\\u2028\\ud800');
+    expect(printable('提单 é')).to.equal('提单 é');
+    expect(printable('x'.repeat(5_000)).length).to.be.below(500);
+    const json = printableJson({ evil, id: 2n ** 255n });
+    for (const mark of '\u001b\u009b\u202e\u2028') expect(json).not.to.contain(mark);
+    expect(JSON.parse(json)).to.deep.equal({ evil, id: (2n ** 255n).toString() });
+  });
+
+  it('that is no credential at all is refused by name', () => {
+    for (const input of RUBBISH) expect(() => credentialIn(input)).to.throw(/no verifiable credential/);
+  });
+});
+
+type Path = (string | number)[];
+
+function pathsOf(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.keys(value).flatMap((key) => {
+    const at = [...path, Array.isArray(value) ? Number(key) : key];
+    return [at, ...pathsOf((value as JsonObject)[key], at)];
+  });
+}
+
+function put(root: JsonObject, path: Path, value: unknown): void {
+  const parent = path.slice(0, -1).reduce<unknown>((inside, key) => (inside as JsonObject)[key], root);
+  const key = String(path.at(-1));
+  Object.defineProperty(parent, key, { value, enumerable: true, configurable: true, writable: true });
+}
+
+/** The values of all members; null says nothing. */
+function leavesOf(value: unknown): Set<unknown> {
+  if (value === null || value === undefined) return new Set();
+  if (typeof value !== 'object') return new Set([value]);
+  return new Set(Object.values(value).flatMap((child) => [...leavesOf(child)]));
+}
