@@ -17,6 +17,9 @@ export type TokenState = { block: number } & (
   { state: 'not minted' } | ({ state: 'in escrow' | 'returned to issuer' | 'shredded' } & EscrowState)
 );
 
+/** What SBTUpgradeable.ownerOf says of an id that was never minted. */
+const NO_SUCH_TOKEN = 'ERC721: owner query for nonexistent token';
+
 /** What the title escrow has. `previous…`: whom a rejection would give the role back to. */
 export interface EscrowState {
   titleEscrow: string;
@@ -30,7 +33,7 @@ export interface EscrowState {
 }
 
 /**
- * Reads a token's state, all of it at one block.
+ * Reads a token's state, all of it at one block: the newest, unless one is named.
  *
  * @throws ChainError TOKEN_OWNER_UNEXPECTED when somebody owns it whom the contracts never give it to; whatever the node answers.
  */
@@ -38,11 +41,12 @@ export async function readTokenState(
   client: RpcClient,
   contracts: RegistryContracts,
   tokenId: bigint,
+  atBlock?: number,
 ): Promise<TokenState> {
-  const block = await headNumberOf(client);
+  const block = atBlock ?? (await headNumberOf(client));
   const registry = TradeTrustTokenStandard__factory.connect(contracts.registry, client);
   const owner = await registry.ownerOf(tokenId, { blockTag: block }).catch((cause: unknown) => {
-    if (isError(cause, 'CALL_EXCEPTION') && cause.revert?.name === 'ERC721NonexistentToken') return undefined;
+    if (isError(cause, 'CALL_EXCEPTION') && cause.reason === NO_SUCH_TOKEN) return undefined;
     throw cause;
   });
   if (owner === undefined) return { state: 'not minted', block };

@@ -1,6 +1,9 @@
-import { createDecipheriv, createHash } from 'node:crypto';
+import { createDecipheriv, createHash, randomBytes, randomInt } from 'node:crypto';
 import { expect } from 'chai';
-import { encryptRemark } from '../../service/issuance/remarks';
+import { hexlify } from 'ethers';
+import { codeOf } from '../../service/errors';
+import { decryptRemark, encryptRemark } from '../../service/issuance/remarks';
+import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
 
 const ID = 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001';
 
@@ -30,3 +33,52 @@ describe('remark of a mint', () => {
     expect(encryptRemark('é'.repeat(60), ID)).to.have.length(2 + 2 * 120);
   });
 });
+
+describe('a remark read from the chain', () => {
+  const seed = randomInt(2 ** 32);
+
+  it(`is what was encrypted, whatever the text and the id are (seed ${seed})`, () => {
+    const random = seededRandom(seed);
+    const fixed = ['x', '\u0000', '\u{feff}shipped', '\u{1f6a2}'.repeat(30), 'é'.repeat(60), 'a'.repeat(120)];
+    for (const text of [...fixed, ...Array.from({ length: 500 }, () => someText(random))]) {
+      const id = `urn:uuid:${random.hex(16)}`;
+      expect(decryptRemark(encryptRemark(text, id), id)).to.deep.equal({ kind: 'text', text });
+    }
+  });
+
+  it('is none when there are no bytes, and when it is what the contract writes as it ends a nomination', () => {
+    expect(decryptRemark('0x', ID)).to.deep.equal({ kind: 'none' });
+    expect(decryptRemark(hexlify(Buffer.from('0x')), ID)).to.deep.equal({ kind: 'none' });
+  });
+
+  it('is told to be undecipherable when it is in plain text, under another key or no text at all', () => {
+    const undecipherable = { kind: 'undecipherable' };
+    expect(decryptRemark(hexlify(Buffer.from('shipped on board')), ID)).to.deep.equal(undecipherable);
+    expect(decryptRemark(encryptRemark('shipped on board', `${ID}0`), ID)).to.deep.equal(undecipherable);
+    expect(decryptRemark(hexlify(randomBytes(120)), ID)).to.deep.equal(undecipherable);
+  });
+
+  it('is refused when it is no hex: an odd number of digits, none of them, no 0x', () => {
+    for (const wrong of ['0x1', '0xzz', '76', '', '0X76', '0x76 ', 'shipped']) {
+      expect(() => decryptRemark(wrong, ID))
+        .to.throw('not hexadecimal')
+        .and.satisfy((error: unknown) => codeOf(error) === 'REMARK_INVALID');
+    }
+  });
+
+  it('may be in upper case', () => {
+    const encrypted = encryptRemark('shipped', ID);
+    const upper = `0x${encrypted.slice(2).toUpperCase()}`;
+    expect(decryptRemark(upper, ID)).to.deep.equal({ kind: 'text', text: 'shipped' });
+  });
+});
+
+/** 1 to 30 characters of all planes, none of them half a surrogate pair. "0x" in two bytes is the contract's. */
+function someText(random: SeededRandom): string {
+  const planes = [0x7f, 0x7ff, 0xd7ff, 0x10ffff];
+  const character = (): string => {
+    const point = random.below(random.pick(planes)) + 1;
+    return point >= 0xd800 && point <= 0xdfff ? '?' : String.fromCodePoint(point);
+  };
+  return Array.from({ length: 3 + random.below(28) }, character).join('');
+}
