@@ -23,7 +23,8 @@ export async function validateBillOfLading(credentialSubject: unknown): Promise<
   });
   const unprotected = findUnprotectedContent(credentialSubject);
   const meaning = await jsonLdProblems(wellFormedPart(credentialSubject, shape));
-  return [...checks, ...others, ...(unprotected ? [problemOf(unprotected)] : []), ...meaning];
+  const isTold = shape.some(({ pointer }) => pointer === unprotected?.pointer);
+  return [...checks, ...others, ...(unprotected && !isTold ? [problemOf(unprotected)] : []), ...meaning];
 }
 
 function typeProblems({ type }: JsonObject): SubjectProblem[] {
