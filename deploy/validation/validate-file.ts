@@ -1,4 +1,5 @@
 import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';
+import { printable } from '../printable';
 import { readJsonInput } from '../user-file';
 import { findSubject, type TakenFor } from './find-subject';
 
@@ -38,11 +39,4 @@ export async function validateFile(path: string, asJson: boolean): Promise<FileV
       isValid ? 'valid' : `not valid: ${count}`,
     ],
   };
-}
-
-/** One line stays one line, and reads in its order, whatever names the file has. */
-function printable(line: string): string {
-  return line.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
-    return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
-  });
 }

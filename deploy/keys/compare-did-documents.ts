@@ -1,0 +1,58 @@
+/** Where two DID documents differ: a JSON pointer, and a clause about what is there. */
+export interface DidDifference {
+  pointer: string;
+  problem: string;
+}
+
+/** Names under which key formats keep a secret part; `d` is that of a JWK (RFC 7518, section 6.2.2). */
+const SECRET_NAMES = /^(secret|private)Key/i;
+/** A P-256 secret key as a Multikey spells it. */
+const SECRET_VALUE = /z42[1-9A-HJ-NP-Za-km-z]{40,}/;
+
+/**
+ * Every place where `actual` is not `expected`, item by item. Order counts: the document's tables and JSON-LD give it a meaning in
+ * `@context`. Values of what should not be there are not repeated, for they may be secret.
+ */
+export function compareDidDocuments(expected: unknown, actual: unknown, pointer = ''): DidDifference[] {
+  if (expected === undefined) return [{ pointer, problem: 'should not be there' }];
+  if (actual === undefined) return [{ pointer, problem: `is missing; it should be ${shown(expected)}` }];
+  if (!isContainer(expected) || !isContainer(actual) || Array.isArray(expected) !== Array.isArray(actual)) {
+    return expected === actual
+      ? []
+      : [{ pointer, problem: `is ${shown(actual)}; it should be ${shown(expected)}` }];
+  }
+  const names = new Set([...Object.keys(expected), ...Object.keys(actual)]);
+  return [...names].flatMap((name) =>
+    compareDidDocuments(
+      own(expected, name),
+      own(actual, name),
+      `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+    ),
+  );
+}
+
+/** Where a document that everybody reads has a secret key. */
+export function findSecretKeys(document: unknown, pointer = ''): string[] {
+  if (typeof document === 'string') return document.search(SECRET_VALUE) < 0 ? [] : [pointer];
+  if (!isContainer(document)) return [];
+  const isJwk = 'kty' in document && 'd' in document;
+  return Object.entries(document).flatMap(([name, value]: [string, unknown]) => {
+    const at = `${pointer}/${name}`;
+    return SECRET_NAMES.test(name) || (isJwk && name === 'd') ? [at] : findSecretKeys(value, at);
+  });
+}
+
+function isContainer(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+function own(container: Record<string, unknown>, name: string): unknown {
+  return Object.hasOwn(container, name) ? container[name] : undefined;
+}
+
+/** A value for a person, without a secret key that may stand in it. */
+function shown(value: unknown): string {
+  if (findSecretKeys(value).length > 0) return 'something with a secret key in it';
+  const text = JSON.stringify(value);
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}

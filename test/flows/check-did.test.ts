@@ -1,0 +1,275 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { generate } from '@digitalbazaar/ecdsa-multikey';
+import { expect } from 'chai';
+import { checkDid } from '../../deploy/keys/check-did';
+import { didDocumentOf, type DidDocument } from '../../deploy/keys/did-document';
+import { freePort } from '../../deploy/devnet/free-port';
+import { type DidKeyPair } from '../../service/did-key-pair';
+import { askHardhat } from '../helpers/hardhat-answer';
+import { hardhat } from '../helpers/hardhat-command';
+import { temporaryFolder } from '../helpers/temporary-folder';
+import { own } from '../helpers/owned';
+import { startService } from '../helpers/running-service';
+
+/** A host that answers as each test wants. */
+interface LyingHost {
+  domain: string;
+  answer: RequestListener;
+  stop(): Promise<void>;
+}
+
+async function startLyingHost(): Promise<LyingHost> {
+  const host: LyingHost = {
+    domain: '',
+    answer: (_, response) => response.end(),
+    stop: async () => undefined,
+  };
+  const server: Server = createServer((request, response) => host.answer(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  host.domain = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const disown = own(`lying host ${host.domain}`);
+  host.stop = async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    disown();
+  };
+  return host;
+}
+
+describe('npx hardhat did --check', () => {
+  const folder = temporaryFolder();
+  let host: LyingHost;
+  let keyPair: DidKeyPair;
+  let document: DidDocument;
+  let didFile: string;
+
+  /** Everything for the host that a test controls: its key, and did.json as `npx hardhat did` writes it. */
+  before(async () => {
+    host = await startLyingHost();
+    const did = `did:web:${host.domain.replace(':', '%3A')}`;
+    const pair = await generate({ id: `${did}#keys-1`, controller: did, curve: 'P-256' });
+    keyPair = (await pair.export({ publicKey: true, secretKey: true })) as DidKeyPair;
+    document = didDocumentOf(keyPair);
+    didFile = join(folder.path, 'lying-did.json');
+  });
+  beforeEach(() => {
+    writeFileSync(didFile, JSON.stringify(document));
+    serve(document);
+  });
+  after(async () => {
+    await host?.stop();
+    folder.remove();
+  });
+
+  function serve(body: unknown, headers: Record<string, string> = {}, status = 200): void {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    host.answer = (_request, response) => {
+      response.writeHead(status, { 'content-type': 'application/did+json', ...headers }).end(text);
+    };
+  }
+
+  /** The check for the host: whether all is equal, and the lines about what is not. */
+  async function check(
+    more: Record<string, string> = {},
+  ): Promise<{ areEqual?: boolean | undefined; text: string }> {
+    const settings = {
+      ENV_FILE: join(folder.path, 'none.env'),
+      DOMAIN: host.domain,
+      DID_DOCUMENT_PATH: didFile,
+      DID_KEY_PAIRS: JSON.stringify(keyPair),
+      ...more,
+    };
+    const { areEqual, lines } = await checkDid({ force: false }, settings);
+    const text = lines.join('\n');
+    expect(text).not.to.contain(keyPair.secretKeyMultibase);
+    return { areEqual, text };
+  }
+
+  it('ends with 0 when the running service serves what did.json and DID_KEY_PAIRS say, 1 when not, 2 when it is down', async () => {
+    const settings = {
+      DOMAIN: `localhost:${await freePort(0)}`,
+      ENV_FILE: join(folder.path, 'service.env'),
+      SERVICE_CONFIG: join(folder.path, 'service.config.json'),
+      DID_DOCUMENT_PATH: join(folder.path, 'did.json'),
+      DATA_DIR: join(folder.path, 'data'),
+      NET: '31337',
+      RPC_URL: 'http://127.0.0.1:9',
+    };
+    await hardhat(['did'], settings);
+    const text = readFileSync(settings.DID_DOCUMENT_PATH, 'utf8');
+    const service = await startService({ ...settings, PORT: settings.DOMAIN.split(':')[1] ?? '' });
+    try {
+      const equal = await askHardhat(['did', '--check'], settings);
+      expect(equal.stdout).to.match(
+        /ok +DID_KEY_PAIRS\nok +.*did\.json\nok +http:\/\/localhost:\d+\/.*\nall equal\n$/,
+      );
+      expect(equal.code).to.equal(0);
+      writeFileSync(settings.DID_DOCUMENT_PATH, text.replace('"assertionMethod"', '"assertion"'));
+      const differs = await askHardhat(['did', '--check'], settings);
+      expect(differs.stdout).to.match(/differs +http.*: \/assertionMethod is missing/);
+      expect(differs.code).to.equal(1);
+    } finally {
+      await service.stop();
+    }
+    writeFileSync(settings.DID_DOCUMENT_PATH, text);
+    const down = await askHardhat(['did', '--check'], settings);
+    expect(down.stdout).to.match(/unknown +https:\/\/localhost:\d+\/.*: cannot be reached/);
+    expect(down.code).to.equal(2);
+  });
+
+  it('finds nothing where all is equal', async () => {
+    expect(await check()).to.include({ areEqual: true });
+  });
+
+  it('cannot tell what a host serves that does not answer, or answers that it cannot', async () => {
+    serve('', {}, 503);
+    const down = await check();
+    expect(down.areEqual).to.equal(undefined);
+    expect(down.text)
+      .to.match(/unknown .*answers 503/)
+      .and.to.match(/could be$/);
+  });
+
+  it('names the certificate that is not to be trusted', async () => {
+    const server = createTlsServer({});
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const disown = own('TLS server without a certificate');
+    try {
+      const { areEqual, text } = await check({ DOMAIN: `127.0.0.1:${port}`, DID_KEY_PAIRS: '' });
+      expect(areEqual).to.equal(false);
+      expect(text).to.match(/unknown .*(handshake|SSL)/i);
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+      disown();
+    }
+  });
+
+  it('says that DOMAIN serves nothing, no JSON, or from elsewhere', async () => {
+    for (const [body, headers, status, message] of [
+      ['', {}, 404, /answers 404/],
+      ['<html>', {}, 200, /is not JSON/],
+      [document, { 'content-type': 'text/html' }, 200, /content type text\/html/],
+      ['', { location: 'http://issuer.invalid/did.json' }, 302, /redirects to http:/],
+    ] as const) {
+      serve(body, headers, status);
+      const { areEqual, text } = await check();
+      expect(areEqual, text).to.equal(false);
+      expect(text).to.match(message);
+    }
+    host.answer = (request, response) => {
+      if (request.url === '/elsewhere')
+        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document));
+      else response.writeHead(301, { location: '/elsewhere' }).end();
+    };
+    expect((await check()).text).to.match(/redirects to: not every verifier follows/);
+  });
+
+  it('names each item that differs, in the file and at the host', async () => {
+    const [method] = document.verificationMethod;
+    const other = { ...method, publicKeyMultibase: 'zDnaOther' };
+    const without: Partial<DidDocument> = { ...document };
+    delete without.capabilityDelegation;
+    for (const [changed, message] of [
+      [{ ...document, id: 'did:web:another' }, /\/id is "did:web:another"; it should be "did:web:127/],
+      [
+        { ...document, verificationMethod: [other] },
+        /\/verificationMethod\/0\/publicKeyMultibase is "zDnaOther"; it should be "zDn/,
+      ],
+      [{ ...document, verificationMethod: [method, other] }, /\/verificationMethod\/1 should not be there/],
+      [{ ...document, '@context': [...document['@context']].reverse() }, /\/@context\/0 is "https:\/\/w3id/],
+      [without, /\/capabilityDelegation is missing/],
+      [{ ...document, authentication: [] }, /\/authentication\/0 is missing/],
+      [{ ...document, 'x\u202e': 1 }, /\/x\\u\{202e\} should not be there/],
+      [[], /\(the whole\) is \[\]/],
+    ] as const) {
+      serve(changed);
+      const served = await check();
+      expect(served.areEqual, served.text).to.equal(false);
+      expect(served.text)
+        .to.match(message)
+        .and.match(/ok +\/.*lying-did\.json/);
+      serve(document);
+      writeFileSync(didFile, JSON.stringify(changed));
+      const filed = await check();
+      expect(filed.areEqual).to.equal(false);
+      expect(filed.text)
+        .to.match(message)
+        .and.match(/ok +http:/);
+      writeFileSync(didFile, JSON.stringify(document));
+    }
+  });
+
+  it('cries out when a secret key is published, and does not repeat it', async () => {
+    const [method] = document.verificationMethod;
+    const { secretKeyMultibase } = keyPair;
+    for (const leak of [
+      { ...document, verificationMethod: [{ ...method, secretKeyMultibase }] },
+      { ...document, verificationMethod: [{ ...method, publicKeyMultibase: secretKeyMultibase }] },
+      { ...document, note: `key: ${secretKeyMultibase}` },
+      { ...document, verificationMethod: [{ ...method, publicKeyJwk: { kty: 'EC', d: 'very-secret' } }] },
+    ]) {
+      serve(leak);
+      const { areEqual, text } = await check();
+      expect(areEqual).to.equal(false);
+      expect(text)
+        .to.match(/\/(verificationMethod\/0\/\w+|note)(\/d)? PUBLISHES A SECRET KEY/)
+        .and.not.contain('very-secret');
+    }
+  });
+
+  it('says that did.json is missing or broken', async () => {
+    rmSync(didFile);
+    expect((await check()).text).to.match(/differs .*lying-did\.json: is not there/);
+    writeFileSync(didFile, '{');
+    expect((await check()).text).to.match(/differs .*lying-did\.json: is not JSON/);
+  });
+
+  it('says what is wrong with DID_KEY_PAIRS', async () => {
+    const stranger = await generate({ id: keyPair.id, controller: keyPair.controller, curve: 'P-256' });
+    const { publicKeyMultibase } = await stranger.export({ publicKey: true });
+    const damaged = `${keyPair.secretKeyMultibase.slice(0, -4)}0OIl`;
+    for (const [value, message] of [
+      ['', /DID_KEY_PAIRS: is not set/],
+      ['{', /DID_KEY_PAIRS: is not valid JSON/],
+      [
+        JSON.stringify({ ...keyPair, publicKeyMultibase }),
+        /public key that does not belong to its secret key/,
+      ],
+      [
+        JSON.stringify({ ...keyPair, secretKeyMultibase: damaged }),
+        /DID_KEY_PAIRS: has a damaged secret key/,
+      ],
+      [
+        JSON.stringify(keyPair).replaceAll('127.0.0.1', 'issuer.example'),
+        /is the key of did:web:issuer\.example/,
+      ],
+    ] as const) {
+      const { areEqual, text } = await check({ DID_KEY_PAIRS: value });
+      expect(areEqual).to.equal(false);
+      expect(text)
+        .to.match(message)
+        .and.match(/ok +\/.*lying-did\.json\nok +http:/);
+    }
+  });
+
+  it('compares what is served with did.json when there is no key, and tells when there is neither', async () => {
+    serve({ ...document, id: 'did:web:another' });
+    expect((await check({ DID_KEY_PAIRS: '' })).text).to.match(/differs +http.*\/id is "did:web:another"/);
+    rmSync(didFile);
+    expect((await check({ DID_KEY_PAIRS: '' })).text).to.match(/neither a key nor a document/);
+  });
+
+  it('needs DOMAIN, and makes nothing', async () => {
+    const error = await check({ DOMAIN: '' }).catch((thrown: unknown) => thrown);
+    expect(error).to.include({ code: 'NOT_CONFIGURED' });
+    expect(await checkDid({ force: true }).catch((thrown: unknown) => thrown)).to.include({
+      code: 'ARGUMENT_INVALID',
+    });
+    expect(existsSync(join(folder.path, 'none.env'))).to.equal(false);
+  });
+});
