@@ -26,8 +26,12 @@ export interface World {
 /** Key of the first account of every Hardhat node: public knowledge. */
 export const DEPLOYER_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 
-/** Starts a node and runs the three setup commands against it. */
-export async function createWorld(): Promise<World> {
+/**
+ * Starts a node and runs the three setup commands against it.
+ *
+ * @param domain with the port that the service will listen on, its DID can be resolved.
+ */
+export async function createWorld({ domain = 'localhost:3000' } = {}): Promise<World> {
   const folder = temporaryFolder();
   const node = await startHardhatNode({ port: 0 });
   const disown = own(`node on ${node.url}`);
@@ -37,7 +41,7 @@ export async function createWorld(): Promise<World> {
     SERVICE_CONFIG: join(folder.path, 'service.config.json'),
     DID_DOCUMENT_PATH: join(folder.path, 'did.json'),
     DATA_DIR: join(folder.path, 'data'),
-    DOMAIN: 'localhost:3000',
+    DOMAIN: domain,
     NET: '31337',
     RPC_URL: node.url,
     WALLET_PRIVATE_KEY: DEPLOYER_KEY,

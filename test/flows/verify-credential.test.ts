@@ -1,0 +1,204 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { ContractTransactionResponse } from 'ethers';
+import { freePort } from '../../deploy/devnet/free-port';
+import type { JsonObject } from '../../service/issuance/credential';
+import { tokenIdAsUint256 } from '../../service/issuance/token-id';
+import { verifyCredential, type Verification } from '../../service/verification/verify-credential';
+import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
+import full from '../fixtures/bill-of-lading-full.json';
+import { create } from '../helpers/create-call';
+import { escrowOf } from '../helpers/direct-mint';
+import { hardhat } from '../helpers/hardhat-command';
+import { realSources } from '../helpers/real-sources';
+import { startService, type RunningService } from '../helpers/running-service';
+import { createTestIssuer } from '../helpers/test-issuer';
+import { createWorld, type World } from '../helpers/world';
+
+interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+describe('a credential in the hands of others', () => {
+  let world: World;
+  let service: RunningService | undefined;
+  let registry: TradeTrustTokenStandard;
+  let credential: JsonObject;
+  let tokenId: bigint;
+  let file: string;
+
+  before(async () => {
+    const port = await freePort(0);
+    world = await createWorld({ domain: `localhost:${port}` });
+    service = await startService({ ...world.settings, PORT: String(port) });
+    registry = TradeTrustTokenStandard__factory.connect(
+      world.registryAddress,
+      await world.client.getSigner(0),
+    );
+    const [owner, holder] = [await world.account(1), await world.account(2)];
+    const { body } = await create(service.url, { ...full, owner, holder });
+    credential = { ...body.signedW3CDocument };
+    tokenId = tokenIdAsUint256(body.signedW3CDocument.credentialStatus.tokenId);
+    file = join(world.folder, 'answer.json');
+    writeFileSync(file, JSON.stringify(body));
+  });
+
+  after(async () => {
+    await service?.stop();
+    await world?.stop();
+  });
+
+  const run = async (args: string[], settings: Record<string, string> = {}): Promise<Ended> =>
+    hardhat(args, {
+      NET: '31337',
+      RPC_URL: world.node.url,
+      ENV_FILE: join(world.folder, 'none.env'),
+      ...settings,
+    }).then(
+      (stdout) => ({ code: 0, stdout, stderr: '' }),
+      (error: Ended) => error,
+    );
+  const verify = async (changes: JsonObject = {}, nodeUrl?: string): Promise<Verification> =>
+    verifyCredential({ ...credential, ...changes }, realSources(world, nodeUrl));
+  const outcomes = ({ documentIntegrity, issuerIdentity, documentStatus }: Verification): string[] =>
+    [documentIntegrity, issuerIdentity, documentStatus].map(({ outcome }) => outcome);
+  const status = async (): Promise<string> => {
+    const { documentStatus } = await verify();
+    return [documentStatus.outcome, ...documentStatus.checks.map(({ found }) => found)].join(' | ');
+  };
+  const sent = async (transaction: Promise<ContractTransactionResponse>): Promise<void> =>
+    void (await (await transaction).wait());
+
+  it('is VALID as it was returned by POST /create, to somebody without any setting of the issuer', async () => {
+    const { code, stdout, stderr } = await run(['verify-credential', file]);
+    expect(stderr).to.equal('');
+    expect(code).to.equal(0);
+    for (const line of ['document integrity: VALID', 'issuer identity: VALID', 'document status: VALID'])
+      expect(stdout.split('\n')).to.include(line);
+    expect(stdout).to.contain(`holder ${await world.account(2)}`);
+    expect(stdout).to.contain(`context fetched: ${(credential['@context'] as string[]).at(-1)}`);
+  });
+
+  it('is VALID in the version that its holder derives, which shows what was chosen; both commands as documented', async () => {
+    const derived = join(world.folder, 'derived.json');
+    const names = ['/credentialSubject/blNumber', '/credentialSubject/packages/0/packagesWeight'];
+    await run(['derive', file, '--reveal', ...names, '--out', derived]);
+    const shown = JSON.parse(readFileSync(derived, 'utf8')) as JsonObject;
+    const { blNumber, packages } = full.credentialSubject;
+    const [{ packagesWeight } = { packagesWeight: '' }] = packages;
+    expect(shown.credentialSubject).to.deep.equal({
+      type: ['BillOfLading'],
+      blNumber,
+      packages: [{ packagesWeight }],
+    });
+
+    const { code, stdout } = await run(['verify-credential', derived, '--json']);
+    expect(code).to.equal(0);
+    const report = JSON.parse(stdout) as JsonObject;
+    expect(Object.keys(report)).to.deep.equal([
+      'outcome',
+      'documentIntegrity',
+      'issuerIdentity',
+      'documentStatus',
+      'contextsFetched',
+    ]);
+    expect(report.outcome).to.equal('valid');
+    expect(report).to.have.nested.property('documentStatus.token.tokenId', tokenId.toString());
+    expect(report).to.have.nested.property('issuerIdentity.issuer', credential.issuer);
+  });
+
+  it('is derived to standard output as JSON alone; a pointer that matches nothing is named', async () => {
+    const { stdout } = await run(['derive', file, '--reveal', '/credentialSubject/scac']);
+    expect(JSON.parse(stdout)).to.have.nested.property('credentialSubject.scac', full.credentialSubject.scac);
+    const wrong = await run(['derive', file, '--reveal', '/credentialSubject/scax']);
+    expect(wrong.code).to.equal(1);
+    expect(wrong.stderr).to.contain('/credentialSubject/scax').and.contain('POINTER_MATCHES_NOTHING');
+    expect(wrong.stdout.trim()).to.equal('');
+  });
+
+  it('is COULD NOT TELL when nobody can be asked: exit code 2', async () => {
+    const nowhere = `http://127.0.0.1:${await freePort(0)}`;
+    const { code, stdout } = await run(['verify-credential', file], { RPC_URL: nowhere });
+    expect(code).to.equal(2);
+    expect(stdout).to.contain('document integrity: VALID').and.contain('document status: COULD NOT TELL');
+  });
+
+  it('is INVALID after a value was changed', async () => {
+    const credentialSubject = { ...(credential.credentialSubject as JsonObject), blNumber: 'FORGED' };
+    expect(outcomes(await verify({ credentialSubject }))).to.deep.equal(['invalid', 'valid', 'valid']);
+  });
+
+  it('is INVALID while the domain serves another key; and COULD NOT TELL while it serves none', async () => {
+    const path = world.settings.DID_DOCUMENT_PATH ?? '';
+    const document = readFileSync(path, 'utf8');
+    const other = await createTestIssuer(world.settings.DOMAIN);
+    try {
+      writeFileSync(path, JSON.stringify(other.didDocument));
+      expect(outcomes(await verify())).to.deep.equal(['invalid', 'valid', 'valid']);
+      writeFileSync(path, 'not JSON');
+      expect(outcomes(await verify())).to.deep.equal(['could not tell', 'could not tell', 'valid']);
+    } finally {
+      writeFileSync(path, document);
+    }
+    expect((await verify()).outcome).to.equal('valid');
+  });
+
+  it('follows its token: transferred, returned to the issuer, restored, shredded', async () => {
+    const escrow = await escrowOf(world, tokenId);
+    const [one, three] = [await world.account(1), await world.account(3)];
+    await sent((await world.escrowAs(1, escrow)).nominate(three, '0x'));
+    expect(await status())
+      .to.match(/^valid /)
+      .and.contain(`beneficiary ${one}`)
+      .and.contain(`nominee ${three}`);
+    await sent((await world.escrowAs(2, escrow)).transferHolder(one, '0x'));
+    expect(await status())
+      .to.match(/^valid /)
+      .and.contain(`holder ${one}`);
+    await sent((await world.escrowAs(1, escrow)).returnToIssuer('0x'));
+    expect(await status())
+      .to.match(/^valid /)
+      .and.contain('returned to the issuer');
+    await sent(registry.restore(tokenId, '0x'));
+    expect(await status())
+      .to.match(/^valid /)
+      .and.contain('in its title escrow');
+    await sent(registry.pause('0x'));
+    expect(await status())
+      .to.match(/^valid /)
+      .and.contain('paused');
+    await sent(registry.unpause('0x'));
+    await sent((await world.escrowAs(1, escrow)).returnToIssuer('0x'));
+    await sent(registry.burn(tokenId, '0x'));
+    expect(await status())
+      .to.match(/^invalid /)
+      .and.contain('shredded');
+    const { code, stdout } = await run(['verify-credential', file]);
+    expect(code).to.equal(1);
+    expect(stdout).to.contain('document integrity: VALID').and.contain('document status: INVALID');
+  });
+
+  it('is INVALID when no such token, or no such registry, is on the chain', async () => {
+    const own = credential.credentialStatus as JsonObject;
+    for (const credentialStatus of [
+      { ...own, tokenId: 'ab'.repeat(32) },
+      { ...own, tokenRegistry: await world.account(5) },
+      { ...own, tokenRegistry: await escrowOf(world, tokenId) },
+      { ...own, tokenRegistry: await registry.titleEscrowFactory() },
+    ]) {
+      const { documentStatus } = await verify({ credentialStatus });
+      expect(documentStatus.outcome, JSON.stringify(documentStatus.checks)).to.equal('invalid');
+    }
+  });
+
+  it('is COULD NOT TELL when the issuer is down: integrity and issuer, not the status', async () => {
+    await service?.stop();
+    service = undefined;
+    const verification = await verify();
+    expect(outcomes(verification)).to.deep.equal(['could not tell', 'could not tell', 'invalid']);
+    expect(verification.issuerIdentity.checks.at(-1)?.found).to.contain('cannot be reached');
+  });
+});
