@@ -5,6 +5,7 @@ import type { HardhatUserConfig } from 'hardhat/config';
 import { hardhatNetworks } from './deploy/hardhat-networks';
 import { SOLIDITY_VERSION } from './deploy/npm-solidity-compiler';
 import './deploy/only-test-files';
+import './deploy/tasks/decrypt-remark';
 import './deploy/tasks/deliveries';
 import './deploy/tasks/deploy';
 import './deploy/tasks/derive';
@@ -13,6 +14,7 @@ import './deploy/tasks/redeliver';
 import './deploy/tasks/signing-key';
 import './deploy/tasks/validate';
 import './deploy/tasks/verify-credential';
+import './deploy/tasks/token';
 
 const config: HardhatUserConfig = {
   solidity: {

@@ -1,25 +1,25 @@
 import { NETWORKS, knownNetworks, type Network } from '../../service/chain/networks';
 import { createChainCheck, createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
 import { readSettings } from '../../service/config';
-import { ConfigurationError } from '../../service/errors';
-import { secretMasker, secretPartsOf } from '../../service/secrets';
+import { ChainError, codeOf, ConfigurationError, messageOf, ServiceError } from '../../service/errors';
+import { printableUrl, secretMasker, secretPartsOf } from '../../service/secrets';
 import { networkOf, rpcUrlOf, type Settings } from '../../service/settings';
 import { createRegistryFinder, type RegistryOnChain } from '../../service/watcher/registry-contracts';
 
-/** A registry whose chain a command reads. `mask` for whatever a library says of a failure: it may hold the URL with its key. */
+/** A registry whose chain a command reads. */
 export interface ReachedRegistry {
   network: Network;
   client: RpcClient;
   registry: RegistryOnChain;
-  mask(text: string): string;
 }
 
 /**
- * Reads from a registry, on whichever chain it is, and closes the connection afterwards. The node is that of RPC_URL for the chain of NET, and
- * the network's own for any other chain.
+ * Reads from a registry, on whichever chain it is, and closes the connection afterwards. The node is that of RPC_URL for the chain of NET, or
+ * for any chain while NET is not set; otherwise the network's own.
  *
  * @throws ConfigurationError NETWORK_UNKNOWN, CHAIN_ID_MISMATCH or a missing provider key; ChainError RPC_UNREACHABLE,
- *   REGISTRY_MISSING, REGISTRY_INVALID; whatever `read` throws.
+ *   REGISTRY_MISSING, REGISTRY_INVALID; NODE_FAILED for what a library says of a failure, which may hold the URL with its key: it is
+ *   masked; what else `read` throws.
  */
 export async function withRegistry<T>(
   { chainId, registry: address }: { chainId: number; registry: string },
@@ -32,11 +32,24 @@ export async function withRegistry<T>(
   try {
     await createChainCheck(client, url, network)();
     const registry = await createRegistryFinder(client, address)();
-    return await read({ network, client, registry, mask: secretMasker(secretPartsOf(url)) });
+    return await read({ network, client, registry });
+  } catch (thrown) {
+    throw codeOf(thrown) === undefined || thrown instanceof ServiceError ? thrown : nodeFailed(thrown, url);
   } finally {
     client.destroy();
   }
 }
+
+function nodeFailed(thrown: unknown, url: string): ChainError {
+  const said = secretMasker(secretPartsOf(url))(messageOf(thrown));
+  const reason = said.length > LONGEST_REASON ? `${said.slice(0, LONGEST_REASON)}…` : said;
+  return new ChainError('NODE_FAILED', `The node at ${printableUrl(url)} could not be read: ${reason}`, {
+    retryable: true,
+  });
+}
+
+/** ethers tells the whole request and its answer. */
+const LONGEST_REASON = 400;
 
 function knownNetworkOf(chainId: number): Network {
   const network = NETWORKS.find((known) => known.chainId === chainId);
@@ -46,6 +59,6 @@ function knownNetworkOf(chainId: number): Network {
 }
 
 function nodeUrlOf(network: Network, settings: Settings): string {
-  const isConfigured = networkOf(settings).chainId === network.chainId;
+  const isConfigured = settings.NET === undefined || networkOf(settings).chainId === network.chainId;
   return rpcUrlOf(network, isConfigured ? settings : { ...settings, RPC_URL: undefined });
 }

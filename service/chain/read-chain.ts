@@ -22,8 +22,11 @@ export interface ChainLog {
   index: number;
 }
 
-/** Which logs: of a range of blocks, or of the one block with this hash (EIP-234). `topics`: any of these as the first topic. */
-export type LogFilter = { address?: string[]; topics: string[] } & (
+/**
+ * Which logs: of a range of blocks, or of the one block with this hash (EIP-234). `topics`: any of these as the first topic;
+ * `fourthTopic`: only those with this one as the fourth.
+ */
+export type LogFilter = { address?: string[]; topics: string[]; fourthTopic?: string } & (
   { fromBlock: number; toBlock: number } | { blockHash: string }
 );
 
@@ -50,18 +53,34 @@ export async function blockAt(client: RpcClient, number: number): Promise<ChainB
 
 /** The logs that match, in chain order. */
 export async function logsOf(client: RpcClient, filter: LogFilter): Promise<ChainLog[]> {
-  const { topics, address } = filter;
+  const { topics, address, fourthTopic } = filter;
   const blocks =
     'blockHash' in filter
       ? { blockHash: filter.blockHash }
       : { fromBlock: hex(filter.fromBlock), toBlock: hex(filter.toBlock) };
   const answer: unknown = await client.send('eth_getLogs', [
-    { ...blocks, ...(address && { address }), topics: [topics] },
+    {
+      ...blocks,
+      ...(address && { address }),
+      topics: fourthTopic === undefined ? [topics] : [topics, null, null, fourthTopic],
+    },
   ]);
   if (!Array.isArray(answer)) throw malformed('eth_getLogs');
   return answer
     .map((log) => logOf(log))
     .sort((left, right) => left.blockNumber - right.blockNumber || left.index - right.index);
+}
+
+/** Who sent a transaction, which must be in the block. In lower case. */
+export async function senderOf(
+  client: RpcClient,
+  transactionHash: string,
+  blockHash: string,
+): Promise<string> {
+  const method = 'eth_getTransactionByHash';
+  const transaction = (await client.send(method, [transactionHash])) as Record<string, unknown> | null;
+  if (transaction?.blockHash !== blockHash) throw malformed(method);
+  return textOf(method, transaction.from).toLowerCase();
 }
 
 /** The hashes of a block's transactions. */

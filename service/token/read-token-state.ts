@@ -1,4 +1,4 @@
-import { ZeroAddress, isError } from 'ethers';
+import { ZeroAddress, getAddress, isError } from 'ethers';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { headNumberOf } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
@@ -75,15 +75,21 @@ async function readEscrow(
 ): Promise<Omit<EscrowState, 'isPaused'>> {
   const escrow = TitleEscrow__factory.connect(address, client);
   const at = { blockTag };
-  const [beneficiary, holder, nominee, previousBeneficiary, previousHolder, titleEscrow] = await Promise.all([
+  const [beneficiary, holder, nominee, previousBeneficiary, previousHolder] = await Promise.all([
     escrow.beneficiary(at).then(someone),
     escrow.holder(at).then(someone),
     escrow.nominee(at).then(someone),
     escrow.prevBeneficiary(at).then(someone),
     escrow.prevHolder(at).then(someone),
-    escrow.getAddress(),
   ]);
-  return { titleEscrow, beneficiary, holder, nominee, previousBeneficiary, previousHolder };
+  return {
+    titleEscrow: getAddress(address),
+    beneficiary,
+    holder,
+    nominee,
+    previousBeneficiary,
+    previousHolder,
+  };
 }
 
 function someone(address: string): string | undefined {

@@ -1,0 +1,28 @@
+import { task, types } from 'hardhat/config';
+import { withExitCode } from '../exit-code';
+import { showToken } from '../token/show-token';
+
+interface Arguments {
+  token: string;
+  registry?: string;
+  fromBlock?: number;
+  json: boolean;
+}
+
+/** `npx hardhat token`: a token's endorsement chain and its state. Exit code 1: not minted, 2: could not tell. */
+task('token', "Shows a token's endorsement chain (who had it, when, with which remark) and its state now")
+  .addPositionalParam(
+    'token',
+    'Its id (64 hexadecimal digits; 0x and hexadecimal; decimal), or a file: a credential or the answer of POST /create',
+  )
+  .addOptionalParam('registry', 'Address of its registry (default: TOKEN_REGISTRY_ADDRESS)')
+  .addOptionalParam('fromBlock', 'Nothing earlier is read', undefined, types.int)
+  .addFlag('json', 'One JSON object')
+  .setAction(async ({ token, registry, fromBlock, json }: Arguments, hre) => {
+    await withExitCode(hre.hardhatArguments, async () => {
+      const { network } = hre.hardhatArguments;
+      const { lines, isMinted } = await showToken({ token, registry, network, fromBlock, json });
+      for (const line of lines) console.log(line);
+      return isMinted;
+    });
+  });

@@ -1,0 +1,18 @@
+/**
+ * Short forms of addresses for a table: `0x7099…79C8`, or the whole address where two of them would look the same. Strangers make addresses whose ends look
+ * like another's.
+ */
+export function accountNames(addresses: readonly string[]): Map<string, string> {
+  const distinct = [...new Set(addresses)];
+  const sharing = (short: string): number => distinct.filter((address) => shortOf(address) === short).length;
+  return new Map(
+    distinct.map((address) => {
+      const short = shortOf(address);
+      return [address, sharing(short) === 1 ? short : address];
+    }),
+  );
+}
+
+function shortOf(address: string): string {
+  return `${address.slice(0, 6)}…${address.slice(-4)}`;
+}

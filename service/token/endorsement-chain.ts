@@ -1,0 +1,113 @@
+import { ZeroAddress, getAddress } from 'ethers';
+import { ChainError } from '../errors';
+import type { DecodedLog } from '../watcher/decode-log';
+import { operationsOf, type TokenOperation } from './token-operations';
+import type { EscrowState, TokenState } from './read-token-state';
+
+/** Who has which role. Addresses with their checksum; undefined: nobody. */
+export type Roles = Pick<EscrowState, 'beneficiary' | 'holder' | 'nominee'>;
+
+/** One operation of a token's life, and what it changed. */
+export interface Endorsement {
+  operation: TokenOperation;
+  before: Roles;
+  after: Roles;
+  /** `0x` and the hex of the bytes that the sender attached. */
+  remark: string;
+  blockNumber: number;
+  blockHash: string;
+  transactionHash: string;
+}
+
+/** Where a token is, in the words of `TokenState`. */
+type Place = TokenState['state'];
+
+interface Situation extends Roles {
+  place: Place;
+}
+
+/**
+ * What a token's logs say of its life, one entry for each operation, in chain order.
+ *
+ * The logs are unwound from the state that they led to: each says what was before it, and what it made of it must be what is there. So a log that
+ * is missing anywhere is noticed, although the logs may begin in the middle of the token's life.
+ *
+ * @param state the token's state in the block of the last log or later.
+ * @throws ChainError TOKEN_HISTORY_INCOMPLETE (retryable) when the logs do not lead to the state.
+ */
+export function endorsementsOf(
+  { logs, isWhole }: { logs: readonly DecodedLog[]; isWhole: boolean },
+  state: Exclude<TokenState, { state: 'not minted' }>,
+): Endorsement[] {
+  const { beneficiary, holder, nominee } = state;
+  let now: Situation = { place: state.state, beneficiary, holder, nominee };
+  const endorsements: Endorsement[] = [];
+  for (const { operation, logs: own, remark } of operationsOf(logs).reverse()) {
+    const before = own.reduceRight(unwind, now);
+    const [{ log }] = own;
+    const { blockNumber, blockHash, transactionHash } = log;
+    const change = { before: rolesOf(before), after: rolesOf(now) };
+    endorsements.unshift({ operation, ...change, remark, blockNumber, blockHash, transactionHash });
+    now = before;
+  }
+  const isBegun = now.place === 'not minted' && !now.beneficiary && !now.holder && !now.nominee;
+  if (isWhole && !isBegun) throw incomplete('does not begin with a mint');
+  return endorsements;
+}
+
+/** What was before a log. */
+function unwind(after: Situation, { type, payload }: DecodedLog): Situation {
+  const move = MOVES[type];
+  if (move) {
+    if (after.place !== move.to) throw incomplete(`has ${type} where the token is ${after.place}`);
+    return { ...after, place: move.from };
+  }
+  const change = ROLE_CHANGES[type];
+  if (change) {
+    const { role, from, to } = change;
+    expectRole(after, role, payload[to], type);
+    return { ...after, [role]: someone(payload[from]) };
+  }
+  if (type === 'token_received') {
+    expectRole(after, 'beneficiary', payload.beneficiary, type);
+    expectRole(after, 'holder', payload.holder, type);
+  }
+  return after;
+}
+
+const MOVES: Partial<Record<DecodedLog['type'], { from: Place; to: Place }>> = {
+  minted: { from: 'not minted', to: 'in escrow' },
+  surrendered: { from: 'in escrow', to: 'returned to issuer' },
+  restored: { from: 'returned to issuer', to: 'in escrow' },
+  burned: { from: 'returned to issuer', to: 'shredded' },
+};
+
+const ROLE_CHANGES: Partial<Record<DecodedLog['type'], { role: keyof Roles; from: string; to: string }>> = {
+  nomination: { role: 'nominee', from: 'prevNominee', to: 'nominee' },
+  beneficiary_transfer: { role: 'beneficiary', from: 'fromBeneficiary', to: 'toBeneficiary' },
+  holder_transfer: { role: 'holder', from: 'fromHolder', to: 'toHolder' },
+};
+
+function expectRole(
+  roles: Roles,
+  role: keyof Roles,
+  said: string | boolean | undefined,
+  type: DecodedLog['type'],
+): void {
+  if (roles[role] === someone(said)) return;
+  throw incomplete(`has ${type} to ${String(said)} where the ${role} is ${roles[role] ?? 'nobody'}`);
+}
+
+function someone(address: string | boolean | undefined): string | undefined {
+  return typeof address !== 'string' || address === ZeroAddress ? undefined : getAddress(address);
+}
+
+function rolesOf({ beneficiary, holder, nominee }: Situation): Roles {
+  return { beneficiary, holder, nominee };
+}
+
+function incomplete(problem: string): ChainError {
+  const remedy = 'Ask again, or another node: this one leaves logs out.';
+  const message = `What the node tells of the token ${problem}. ${remedy}`;
+  return new ChainError('TOKEN_HISTORY_INCOMPLETE', message, { remedy, retryable: true });
+}

@@ -1,0 +1,305 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { NETWORKS, type Network } from '../../service/chain/networks';
+import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
+import { encryptRemark } from '../../service/issuance/remarks';
+import { endorsementsOf } from '../../service/token/endorsement-chain';
+import { readTokenHistory, type TokenHistory } from '../../service/token/read-token-history';
+import { readTokenLogs } from '../../service/token/read-token-logs';
+import { readTokenState } from '../../service/token/read-token-state';
+import { createRegistryFinder, type RegistryOnChain } from '../../service/watcher/registry-contracts';
+import { EventForger__factory } from '../../typechain-types';
+import { create, type CreateAnswer } from '../helpers/create-call';
+import { mintDirectly, newTokenId, transferHolder, type MintedToken } from '../helpers/direct-mint';
+import { hardhat } from '../helpers/hardhat-command';
+import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/rpc-proxy';
+import { startService } from '../helpers/running-service';
+import { liveThrough, type Operation } from '../helpers/token-life';
+import { createWorld, type World } from '../helpers/world';
+
+const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
+const REMARK = 'shipped on board, Ünïcödé 提单';
+
+describe('the endorsement chain of a token', () => {
+  let world: World;
+  let answer: CreateAnswer['body'];
+  let file: string;
+  let tokenId: bigint;
+  let life: Operation[];
+  let client: RpcClient;
+  let proxy: RpcProxy;
+  let registry: RegistryOnChain;
+  const accounts: string[] = [];
+
+  before(async () => {
+    world = await createWorld();
+    for (const index of [0, 1, 2, 3]) accounts.push(await world.account(index));
+    const service = await startService(world.settings);
+    const subject = { type: ['BillOfLading'], blNumber: 'SGCNM21566325' };
+    const [, owner, holder] = accounts;
+    ({ body: answer } = await create(service.url, {
+      owner,
+      holder,
+      remarks: REMARK,
+      credentialSubject: subject,
+    }));
+    await service.stop();
+    file = join(world.folder, 'answer.json');
+    writeFileSync(file, JSON.stringify(answer));
+    tokenId = BigInt(`0x${answer.signedW3CDocument.credentialStatus.tokenId}`);
+    life = await liveThrough(world, { tokenId, transactionHash: answer.txHash });
+    proxy = await startRpcProxy(world.node.url);
+    client = createRpcClient(proxy.url, LOCAL);
+    registry = await createRegistryFinder(client, world.registryAddress)();
+  });
+
+  after(async () => {
+    client?.destroy();
+    await proxy?.close();
+    await world?.stop();
+  });
+
+  afterEach(() => proxy.answer(THROUGH));
+
+  const read = (id = tokenId, options = {}): Promise<TokenHistory> =>
+    readTokenHistory(client, registry, id, options);
+
+  /** The operations that concern the token, as they were sent. */
+  const ofToken = (): Operation[] =>
+    life
+      .filter(({ name }) => !/pause/.test(name))
+      .map(({ name, ...rest }) => ({ name: name.replace(/, after .*/, ''), ...rest }));
+
+  it('has one entry for each operation, with its remark, its sender and its time', async () => {
+    const { endorsements, state, isWhole } = await read();
+    expect(isWhole).to.equal(true);
+    expect(state.state).to.equal('shredded');
+    expect(
+      endorsements.map(({ operation: name, transactionHash }) => ({ name, transactionHash })),
+    ).to.deep.equal(ofToken());
+    for (const { transactionHash, remark, sender, timestamp, blockNumber } of endorsements) {
+      const transaction = await world.client.getTransaction(transactionHash);
+      expect(transaction?.from).to.equal(sender);
+      expect((await world.client.getBlock(blockNumber))?.timestamp).to.equal(timestamp);
+      // The remark is the last argument of every operation.
+      expect(transaction?.data).to.contain(remark.slice(2));
+    }
+    const remarks = endorsements.map(({ remark }) => remark);
+    expect(remarks[0]).to.equal(encryptRemark(REMARK, answer.signedW3CDocument.id));
+    expect(remarks.slice(1)).to.deep.equal([
+      ...['0x01', '0x02', '0x03', '0x04', '0x05', '0x', '0x06', '0x', '0x07', '0x08', '0x', '0x09'],
+      ...['0x0a', '0x0b', '0x', '0x0c'],
+    ]);
+  });
+
+  it('leads at every block from the mint on to the state that the contracts had then', async () => {
+    const { endorsements } = await read();
+    for (const { blockNumber, after } of endorsements) {
+      const state = await readTokenState(client, registry.contracts, tokenId, blockNumber);
+      if (state.state === 'not minted') throw new Error('the token was minted by then');
+      const range = { fromBlock: 0, toBlock: blockNumber };
+      const chain = endorsementsOf(await readTokenLogs(client, registry.contracts, tokenId, range), state);
+      const { beneficiary, holder, nominee } = state;
+      expect(chain.at(-1)?.after).to.deep.equal({ beneficiary, holder, nominee });
+      expect(after).to.deep.equal({ beneficiary, holder, nominee });
+    }
+  });
+
+  it('can begin in the middle, and knows then who had which role before', async () => {
+    const whole = await read();
+    for (const from of [3, 8, 13, 16]) {
+      const fromBlock = whole.endorsements[from]?.blockNumber ?? 0;
+      const { endorsements, isWhole } = await read(tokenId, { fromBlock });
+      expect(isWhole).to.equal(false);
+      expect(endorsements).to.deep.equal(whole.endorsements.slice(from));
+    }
+  });
+
+  it('is refused when the node left a log out, whichever it is', async () => {
+    const range = { fromBlock: 0, toBlock: await world.client.getBlockNumber() };
+    const { logs, isWhole } = await readTokenLogs(client, registry.contracts, tokenId, range);
+    const state = await readTokenState(client, registry.contracts, tokenId);
+    if (state.state === 'not minted') throw new Error('the token was minted by then');
+    expect(isWhole).to.equal(true);
+    // A rejection without its last log looks like a transfer: it moves the same roles.
+    const told = logs.filter(({ type }) => !type.startsWith('reject_'));
+    expect(told.length).to.be.greaterThan(30);
+    for (const left of told) {
+      const rest = logs.filter((log) => log !== left);
+      const isBegun = rest.some(({ type }) => type === 'minted') || left.type === 'minted';
+      expect(() => endorsementsOf({ logs: rest, isWhole: isBegun }, state), left.type).to.throw(
+        'this one leaves logs out',
+      );
+    }
+  });
+
+  it('has nothing of what others emit in the name of the registry and the escrow', async () => {
+    const token = await mintDirectly(world, accounts[1]!);
+    const forger = await new EventForger__factory(await world.client.getSigner(5)).deploy();
+    await forger.forge(world.registryAddress, token.escrow, token.tokenId);
+    await transferHolder(world, token, { from: accounts[1]!, to: accounts[2]! });
+    const { endorsements, state } = await read(token.tokenId);
+    expect(endorsements.map(({ operation }) => operation)).to.deep.equal(['mint', 'transferHolder']);
+    expect(state).to.include({ state: 'in escrow', beneficiary: accounts[1], holder: accounts[2] });
+  });
+
+  it('of a token that was never minted is empty, and no logs are read for it', async () => {
+    const since = proxy.calls.length;
+    expect(await read(newTokenId())).to.deep.include({ endorsements: [], isWhole: true });
+    expect(proxy.counts(since)).not.to.have.property('eth_getLogs');
+  });
+
+  describe('from a provider', () => {
+    const BEHIND = 3_000;
+
+    before(() => world.client.send('hardhat_mine', [`0x${BEHIND.toString(16)}`]));
+
+    it('without limits takes two queries, however many blocks there are', async () => {
+      const since = proxy.calls.length;
+      await read();
+      expect(proxy.counts(since).eth_getLogs).to.equal(2);
+    });
+
+    for (const [refusal, answerOf] of Object.entries({
+      'with an error': () => ({ error: { code: -32005, message: 'block range is too wide' } }),
+      'with an error in words of its own': () => ({ error: { code: -32000, message: 'sorry, pay more' } }),
+      'with status 413': () => ({ status: 413, body: 'too much' }),
+    })) {
+      it(`that refuses ranges ${refusal} is asked for less, backwards, and no further than the mint`, async () => {
+        const expected = await read();
+        const young = await mintDirectly(world, accounts[1]!);
+        refuseBeyond(500, answerOf);
+        const since = proxy.calls.length;
+        const progress: number[] = [];
+        const history = await read(tokenId, { onProgress: (block: number) => progress.push(block) });
+        expect({ ...history, state: undefined }).to.deep.equal({ ...expected, state: undefined });
+        expect(proxy.counts(since).eth_getLogs).to.be.within(2 * 6, 2 * 20);
+        expect(progress).to.deep.equal([...progress].sort((a, b) => b - a));
+
+        const before = proxy.calls.length;
+        expect((await read(young.tokenId)).endorsements).to.have.length(1);
+        // 3,000 blocks are halved three times; then the first answer has the mint.
+        expect(proxy.counts(before).eth_getLogs).to.be.at.most(2 * 4);
+      });
+    }
+
+    it('that refuses a single block is not asked for ever', async () => {
+      refuseBeyond(0, () => ({ error: { code: -32005, message: 'block range is too wide' } }));
+      await read().then(
+        () => expect.fail('it was read'),
+        (error: Error) => expect(error.message).to.contain('block range is too wide'),
+      );
+    });
+
+    function refuseBeyond(
+      most: number,
+      answerOf: () => { error: { code: number; message: string } } | { status: number; body: string },
+    ): void {
+      proxy.answer((method, params) => {
+        if (method !== 'eth_getLogs') return 'none';
+        const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string };
+        return Number(toBlock) - Number(fromBlock) + 1 > most ? answerOf() : 'none';
+      });
+    }
+  });
+
+  it('is read again when the chain is reorganised between the readings', async () => {
+    const token = await mintDirectly(world, accounts[1]!);
+    const snapshot: unknown = await world.client.send('evm_snapshot', []);
+    await transferHolder(world, token, { from: accounts[1]!, to: accounts[2]! });
+    let isReorganised = false;
+    proxy.answer(async (method) => {
+      if (method === 'eth_getLogs' && !isReorganised) {
+        isReorganised = true;
+        await reorganise(snapshot, token);
+      }
+      return 'none' as const;
+    });
+    const { endorsements, state } = await read(token.tokenId);
+    expect(isReorganised).to.equal(true);
+    expect(state).to.include({ holder: accounts[3] });
+    expect(endorsements.at(-1)?.after.holder).to.equal(accounts[3]);
+  });
+
+  async function reorganise(snapshot: unknown, token: MintedToken): Promise<void> {
+    await world.client.send('evm_revert', [snapshot]);
+    await transferHolder(world, token, { from: accounts[1]!, to: accounts[3]! });
+  }
+
+  it('is given up when the chain is another at every reading', async () => {
+    const token = await mintDirectly(world, accounts[1]!);
+    proxy.answer(async (method, _params, forward) => {
+      const told = await forward();
+      if (method !== 'eth_getBlockByNumber' || !('result' in told)) return told;
+      const hash = `0x${newTokenId().toString(16).padStart(64, '0')}`;
+      return { result: { ...(told.result as object), hash } };
+    });
+    await read(token.tokenId).then(
+      () => expect.fail('it was read'),
+      (error: { code?: string }) => expect(error.code).to.equal('BLOCK_CHANGED'),
+    );
+  });
+
+  describe('printed by a command', () => {
+    interface Ended {
+      code: number;
+      stdout: string;
+      stderr: string;
+    }
+
+    const run = (args: string[], settings: Record<string, string> = {}): Promise<Ended> =>
+      hardhat(args, { ...world.settings, ...settings }).then(
+        (stdout) => ({ code: 0, stdout, stderr: '' }),
+        ({ code, stdout, stderr }: Ended) => ({ code, stdout, stderr }),
+      );
+
+    it('token FILE: a line for each operation with its remark in clear, and the state', async () => {
+      const { code, stdout } = await run(['token', file]);
+      expect(code, stdout).to.equal(0);
+      const lines = stdout.split('\n');
+      for (const { transactionHash } of ofToken())
+        expect(lines.filter((line) => line.includes(transactionHash))).to.have.length(1);
+      expect(stdout)
+        .to.contain(`"${REMARK}"`)
+        .and.to.match(/^Now \(block \d+\): shredded$/m);
+      expect(stdout).to.match(/issued: beneficiary 0x7099…79C8, holder 0x3C44…93BC/);
+      for (const account of accounts) expect(stdout).to.contain(account);
+    });
+
+    it('token ID --json: the same for programs, without a credential', async () => {
+      const { code, stdout } = await run(['token', tokenId.toString(), '--json']);
+      expect(code, stdout).to.equal(0);
+      const shown = JSON.parse(stdout) as { endorsements: { operation: string; remark: string }[] };
+      expect(shown.endorsements.map(({ operation }) => operation)).to.deep.equal(
+        ofToken().map(({ name }) => name),
+      );
+      expect(shown).to.deep.include({ tokenId: tokenId.toString(), network: 'localhost', next: [] });
+      expect(shown.endorsements[0]).to.include({
+        remark: encryptRemark(REMARK, answer.signedW3CDocument.id),
+      });
+    });
+
+    it('decrypt-remark FILE: the remarks of all operations, without control characters', async () => {
+      const { id } = answer.signedW3CDocument;
+      const { code, stdout } = await run(['decrypt-remark', file]);
+      expect(code, stdout).to.equal(0);
+      expect(stdout.trim().split('\n')).to.have.length(ofToken().length);
+      expect(stdout).to.match(new RegExp(`mint +"${REMARK}"`));
+      const remark = encryptRemark('\u001b[2Jpaid\u202e', id);
+      const one = await run(['decrypt-remark', file, '--remark', remark]);
+      expect(one).to.deep.include({ code: 0, stdout: '"\\u001b[2Jpaid\\u202e"\n' });
+    });
+
+    it('ends with 1 for a token that is not minted, with 2 when the node is down', async () => {
+      const never = await run(['token', `0x${newTokenId().toString(16)}`]);
+      expect(never).to.include({ code: 1 });
+      expect(never.stdout).to.contain('Not minted');
+      await proxy.refuse();
+      const down = await run(['token', file], { RPC_URL: proxy.url });
+      await proxy.accept();
+      expect(down).to.include({ code: 2, stdout: '' });
+      expect(down.stderr).to.contain('RPC_UNREACHABLE');
+    });
+  });
+});
