@@ -150,6 +150,6 @@ function report(did: string, parts: readonly Part[]): DidCheck {
       : 'all equal';
   return {
     areEqual: differs ? false : isUnknown ? undefined : true,
-    lines: [`issuer   ${did}`, ...lines, end].map(printable),
+    lines: [`issuer   ${did}`, ...lines, end].map((line) => printable(line)),
   };
 }

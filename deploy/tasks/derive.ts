@@ -2,7 +2,7 @@ import { task, types } from 'hardhat/config';
 import { ServiceError } from '../../service/errors';
 import { withReadableErrors } from '../task-error';
 import { deriveFile } from '../verification/derive-file';
-import { LONGEST_ERROR, printable } from '../verification/printable';
+import { printable } from '../printable';
 
 interface Arguments {
   file: string;
@@ -29,8 +29,8 @@ task('derive', 'Derives a version of a credential that discloses only what is na
 function rethrowPrintable(cause: unknown): never {
   if (!(cause instanceof ServiceError)) throw cause;
   const { code, message, remedy = '' } = cause;
-  throw new ServiceError(code, printable(message, LONGEST_ERROR), {
+  throw new ServiceError(code, printable(message), {
     cause,
-    remedy: printable(remedy, LONGEST_ERROR),
+    remedy: printable(remedy),
   });
 }

@@ -1,5 +1,5 @@
 import { decryptRemark, type DecryptedRemark } from '../../service/issuance/remarks';
-import { printable } from '../verification/printable';
+import { printable } from '../printable';
 
 /** A remark for people: its text when the credential's id is known and is its key, otherwise its bytes in hex. Empty: none. */
 export function printRemark(remark: string, credentialId: string | undefined): string {

@@ -1,7 +1,7 @@
 import { RequestError } from '../../service/errors';
 import { decryptRemark } from '../../service/issuance/remarks';
 import { readJsonInput } from '../user-file';
-import { printableJson } from '../verification/printable';
+import { printableJson } from '../printable';
 import { tokenOf } from './find-token';
 import { printRemark, remarkJson } from './print-remark';
 import { readHistory } from './show-token';

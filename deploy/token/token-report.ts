@@ -3,7 +3,7 @@ import { possibleOperations } from '../../service/token/possible-operations';
 import { tokenIdHexOf } from '../../service/token/token-id-forms';
 import type { Roles } from '../../service/token/endorsement-chain';
 import type { TokenState } from '../../service/token/read-token-state';
-import { printableJson } from '../verification/printable';
+import { printableJson } from '../printable';
 import { accountNames } from './account-names';
 import type { FoundToken } from './find-token';
 import { printRemark, remarkJson } from './print-remark';

@@ -35,7 +35,7 @@ export async function validateFile(path: string, asJson: boolean): Promise<FileV
     isValid,
     lines: [
       `taken for ${TAKEN_FOR[takenFor]}`,
-      ...lines.map(printable),
+      ...lines.map((line) => printable(line)),
       isValid ? 'valid' : `not valid: ${count}`,
     ],
   };

@@ -5,10 +5,10 @@ import { fetchJson } from '../../service/did/fetch-json';
 import { createContextSource } from '../../service/verification/context-source';
 import { deriveCredential } from '../../service/verification/derive-credential';
 import { credentialIn } from '../../service/verification/presented-credential';
+import { printable } from '../printable';
 import { readJsonInput } from '../user-file';
 import { PUBLIC_MODE, writeFileAtomically } from '../write-file';
 import { pointersOf } from './arguments';
-import { printable } from './printable';
 import { knownContexts } from './sources';
 
 /** The arguments of `npx hardhat derive`. */

@@ -1,6 +1,9 @@
 import type { Answer, Outcome } from '../../service/verification/answer';
 import type { Verification } from '../../service/verification/verify-credential';
-import { printable, printableJson } from './printable';
+import { printable, printableJson } from '../printable';
+
+/** Characters of a reason. */
+const LONGEST_REASON = 400;
 
 /** What each outcome ends the command with. */
 export const EXIT_CODES: Record<Outcome, number> = { valid: 0, invalid: 1, 'could not tell': 2 };
@@ -36,5 +39,5 @@ function answerLines(question: string, { outcome, checks }: Answer): string[] {
 }
 
 function lineOf(mark: string, check: string, found: string): string {
-  return `  ${mark.padEnd(5)}  ${check}: ${printable(found)}`;
+  return `  ${mark.padEnd(5)}  ${check}: ${printable(found, LONGEST_REASON)}`;
 }

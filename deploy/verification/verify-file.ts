@@ -1,9 +1,9 @@
 import { codeOf, messageOf, ServiceError } from '../../service/errors';
 import { credentialIn } from '../../service/verification/presented-credential';
 import { verifyCredential } from '../../service/verification/verify-credential';
+import { printable, printableJson } from '../printable';
 import { readJsonInput } from '../user-file';
 import { pointersOf, trustedContextsOf } from './arguments';
-import { LONGEST_ERROR, printable, printableJson } from './printable';
 import { verificationSources } from './sources';
 import { EXIT_CODES, reportJson, reportLines } from './verification-report';
 
@@ -48,7 +48,7 @@ function notVerified(thrown: unknown, json: boolean): CommandResult {
   const hint = remedy !== undefined && !message.includes(remedy) ? [remedy] : [];
   return {
     output: json ? [printableJson({ outcome, error: { code, message } })] : [],
-    errors: [`${message} [${code}]`, ...hint].map((line) => printable(line, LONGEST_ERROR)),
+    errors: [`${message} [${code}]`, ...hint].map((line) => printable(line)),
     exitCode: EXIT_CODES[outcome],
   };
 }

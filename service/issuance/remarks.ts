@@ -16,7 +16,7 @@ export function encryptRemark(remark: string | undefined, credentialId: string):
  * What a remark on chain says to whoever has the credential:
  *
  * - `none`: nothing was attached.
- * - `text`: the remark. Anybody may have written it: print it through service/printable-text.ts.
+ * - `text`: the remark. Anybody may have written it: print it through deploy/printable.ts.
  * - `undecipherable`: it is not UTF-8 when decrypted: written in plain text, or under another key. A short remark under another key may
  *   be taken for text: the cipher has no checksum.
  */

@@ -35,7 +35,7 @@ describe('npx hardhat validate', () => {
       '/credentialSubject/scac  Missing required BillOfLading fields [REQUIRED_FIELD_MISSING]',
       '/credentialSubject/blNumber  Missing required BillOfLading fields [REQUIRED_FIELD_MISSING]',
       '/credentialSubject/vessel  Must be a string [VALUE_TYPE_WRONG]',
-      '/credentialSubject/a\\u{a}b  "a\\nb" is not a term that a Bill of Lading has here [TERM_UNKNOWN]',
+      '/credentialSubject/a\\u000ab  "a\\nb" is not a term that a Bill of Lading has here [TERM_UNKNOWN]',
       'not valid: 4 problems',
     ]);
     expect(code).to.equal(1);
