@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { ServiceError } from '../service/errors';
+import { textOf } from './task-error';
 
 const NO = 1;
 const CANNOT_TELL = 2;
@@ -19,9 +20,4 @@ export async function withExitCode(
     console.error(showStackTraces || !(thrown instanceof ServiceError) ? inspect(thrown) : textOf(thrown));
     process.exitCode = CANNOT_TELL;
   }
-}
-
-function textOf({ message, code, remedy }: ServiceError): string {
-  const text = `${message} [${code}]`;
-  return remedy !== undefined && !message.includes(remedy) ? `${text}\n${remedy}` : text;
 }

@@ -26,13 +26,13 @@ export async function withReadableErrors<T>(
  */
 export function readable(thrown: unknown, showStackTraces = false): unknown {
   if (!(thrown instanceof ServiceError)) return thrown;
-  const { message, code, remedy } = thrown;
-  const text = `${message} [${code}]`;
-  const error = new HardhatPluginError(
-    ORIGIN,
-    remedy && !message.includes(remedy) ? `${text}\n${remedy}` : text,
-    thrown,
-  );
+  const error = new HardhatPluginError(ORIGIN, textOf(thrown), thrown);
   if (!showStackTraces) Object.defineProperty(error, inspect.custom, { value: () => '' });
   return error;
+}
+
+/** An error of ours for a user: its message, its code, and its remedy unless the message has it already. */
+export function textOf({ message, code, remedy }: ServiceError): string {
+  const text = `${message} [${code}]`;
+  return remedy && !message.includes(remedy) ? `${text}\n${remedy}` : text;
 }
