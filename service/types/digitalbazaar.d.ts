@@ -50,7 +50,11 @@ declare module '@digitalbazaar/ecdsa-sd-2023-cryptosuite' {
   export type Cryptosuite = object;
   export function createSignCryptosuite(options?: { mandatoryPointers?: string[] }): Cryptosuite;
   export function createDiscloseCryptosuite(options?: { selectivePointers?: string[] }): Cryptosuite;
-  export function createVerifyCryptosuite(): Cryptosuite;
+  /** `nonMandatory` holds the statements as they are verified, with the labels that the proof gives their blank nodes. */
+  export interface VerifyCryptosuite {
+    createVerifyData(options: object): Promise<{ nonMandatory: string[] }>;
+  }
+  export function createVerifyCryptosuite(): VerifyCryptosuite;
 }
 
 declare module '@digitalbazaar/data-integrity' {
@@ -81,4 +85,29 @@ declare module 'jsonld-signatures' {
       controller: { id: string; assertionMethod: string[] };
     }) => object;
   };
+}
+
+declare module 'jsonld' {
+  export function canonize(document: object, options: object): Promise<string>;
+}
+
+declare module '@digitalbazaar/di-sd-primitives' {
+  export type LabelMap = Map<string, string>;
+  export function createLabelMapFunction(options: { labelMap: LabelMap }): Promise<object>;
+  export function labelReplacementCanonicalizeJsonLd(options: object): Promise<string[]>;
+  export function canonicalize(document: object, options: object): Promise<string>;
+  export function stripBlankNodePrefixes(map: LabelMap): LabelMap;
+}
+
+// Not exported by the package: tests read and write proofs with it, as an attacker would.
+declare module '*/ecdsa-sd-2023-cryptosuite/lib/proofValue.js' {
+  export interface DisclosureProof {
+    baseSignature: Uint8Array;
+    publicKey: Uint8Array;
+    signatures: Uint8Array[];
+    labelMap: Map<string, string>;
+    mandatoryIndexes: number[];
+  }
+  export function parseDisclosureProofValue(options: { proof: object }): DisclosureProof;
+  export function serializeDisclosureProofValue(proof: DisclosureProof): string;
 }

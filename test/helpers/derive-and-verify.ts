@@ -1,12 +1,22 @@
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
-import { createDiscloseCryptosuite, createVerifyCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
+import {
+  createDiscloseCryptosuite,
+  createVerifyCryptosuite,
+  type Cryptosuite,
+} from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
 import * as jsigs from 'jsonld-signatures';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
 import type { SignedCredential } from '../../service/issuance/sign';
 
-interface DidDocument {
+export interface DidDocument {
   id: string;
   verificationMethod: { id: string }[];
+}
+
+interface VerifyOptions {
+  cryptosuite?: Cryptosuite;
+  /** The Bill of Lading context to know, instead of the last that the credential names. */
+  contextUrl?: string;
 }
 
 /** Derives a credential that discloses only what the pointers name, and what is mandatory. */
@@ -21,15 +31,20 @@ export async function derive(
   });
 }
 
-/** Verifies a derived credential as a verifier does who has resolved the issuer's DID. */
-export async function verify(derived: object, didDocument: DidDocument): Promise<jsigs.VerificationResult> {
-  const contexts = contextsOf(derived as SignedCredential);
+/** Verifies a derived credential as a verifier does who has resolved the issuer's DID, by default with the untouched cryptosuite. */
+export async function verify(
+  derived: object,
+  didDocument: DidDocument,
+  options: VerifyOptions = {},
+): Promise<jsigs.VerificationResult> {
+  const { cryptosuite = createVerifyCryptosuite(), contextUrl } = options;
+  const contexts = contextUrl ? createDocumentLoader(contextUrl) : contextsOf(derived as SignedCredential);
   const documents = new Map<string, object>([[didDocument.id, didDocument]]);
   for (const method of didDocument.verificationMethod) {
     documents.set(method.id, { '@context': 'https://w3id.org/security/multikey/v1', ...method });
   }
   return jsigs.verify(derived, {
-    suite: new DataIntegrityProof({ cryptosuite: createVerifyCryptosuite() }),
+    suite: new DataIntegrityProof({ cryptosuite }),
     purpose: new jsigs.purposes.AssertionProofPurpose(),
     documentLoader: async (url) => {
       const document = documents.get(url);

@@ -1,0 +1,104 @@
+import { expect } from 'chai';
+import { findUnprotectedContent } from '../../service/issuance/unprotected-content';
+import { derive } from '../helpers/derive-and-verify';
+import { forgeProof } from '../helpers/forged-proof';
+import type { Members } from '../helpers/random-subjects';
+import {
+  createUncheckedIssuer,
+  credentialWith,
+  ISSUER,
+  type UncheckedIssuer,
+} from '../helpers/unchecked-issuer';
+
+/** If one of these fails, a library was mended: what is refused for it may be allowed again. */
+describe('the untouched cryptosuite', () => {
+  let issuer: UncheckedIssuer;
+
+  before(async () => {
+    issuer = await createUncheckedIssuer();
+  });
+
+  /** Signs, derives all, and lets an attacker rewrite the proof for what was changed, or only change it. */
+  async function isDeceived(subject: Members, change: (derived: Members) => void): Promise<boolean> {
+    const derived = await derive(await issuer.sign(credentialWith(subject), new Date()), [
+      '/credentialSubject',
+      '/renderMethod',
+    ]);
+    const changed = structuredClone(derived) as unknown as Members;
+    change(changed);
+    const forged = await forgeProof(derived, changed, false);
+    return (await issuer.verifies(changed)) || (forged !== undefined && (await issuer.verifies(forged)));
+  }
+
+  const bill = (members: Members): Members => ({ type: ['BillOfLading'], ...members });
+  const unprotected: [what: string, before: Members, after: Members][] = [
+    ['text after "_:"', { vessel: 'PO_:123' }, { vessel: 'PO_:999' }],
+    ['an IRI after "_:"', { id: 'urn:x:_:1' }, { id: 'urn:x:_:2' }],
+    ['the name of a blank node', { vessel: 'a <urn:bnid:1> b' }, { vessel: 'a _:1 b' }],
+    ['half a surrogate pair', { vessel: '\ud800' }, { vessel: '\udfff' }],
+    [
+      'an annotation',
+      { vessel: { '@value': 'x', '@index': '1' } },
+      { vessel: { '@value': 'x', '@index': '2' } },
+    ],
+    ['a value for no language', { vessel: { '@none': '1' } }, { vessel: { '@none': '2' } }],
+    ['a word of JSON-LD', { '@vocab': '1' }, { '@vocab': '2' }],
+    [
+      'what a context hides',
+      { '@context': { i: '@index' }, vessel: { '@value': 'x', i: '1' } },
+      { vessel: 'x' },
+    ],
+    ['an undefined IRI that is null', { vessel: 'x', 'paid:in-full': null }, { vessel: 'x' }],
+    ['a number beyond 16 digits', { vessel: 0.30000000000000004 }, { vessel: 0.3 }],
+    ['a small number', { vessel: 1e-7 }, { vessel: 0 }],
+    ['how often a value stands there', { links: ['x', 'x'] }, { links: 'x' }],
+    ['the grouping of lists', { links: [['a', 'b'], ['c']] }, { links: [['a'], ['b', 'c']] }],
+    [
+      'what is said of which object with one id',
+      {
+        packages: [
+          { id: 'urn:a', packagesWeight: '1' },
+          { id: 'urn:a', packagesMeasurement: '2' },
+        ],
+      },
+      { packages: [{ id: 'urn:a' }, { id: 'urn:a', packagesWeight: '1', packagesMeasurement: '2' }] },
+    ],
+    ['the prototype', JSON.parse('{"__proto__":{"a":"1"}}') as Members, {}],
+  ];
+  for (const [what, before, after] of unprotected) {
+    it(`does not protect ${what}, which is refused`, async () => {
+      const changed = bill(after);
+      expect(await isDeceived(bill(before), (derived) => (derived.credentialSubject = changed))).to.equal(
+        true,
+      );
+      expect(findUnprotectedContent(credentialWith(bill(before)))?.pointer).to.match(
+        /^\/credentialSubject\//,
+      );
+    });
+  }
+
+  it("does not protect the issuer from a subject's members, when the subject has its id, which is refused", async () => {
+    const subject = { id: ISSUER, description: 'in good standing' };
+    const move = (derived: Members): void => {
+      derived.issuer = { ...subject };
+      derived.credentialSubject = { id: ISSUER };
+    };
+    expect(await isDeceived(subject, move)).to.equal(true);
+    expect(findUnprotectedContent(credentialWith(subject))?.pointer).to.equal('/credentialSubject/id');
+  });
+
+  it('does not protect the number of objects without an id, which strict verification does', async () => {
+    const subject = bill({ packages: [{ packagesWeight: '1' }] });
+    const derived = await derive(await issuer.sign(credentialWith(subject), new Date()), [
+      '/credentialSubject',
+      '/renderMethod',
+    ]);
+    const changed = structuredClone(derived) as unknown as Members;
+    (changed.credentialSubject as { packages: object[] }).packages.push({ packagesWeight: '1' });
+    const forged = await forgeProof(derived, changed, true);
+    expect(forged).to.have.nested.property('credentialSubject.packages.length', 2);
+    expect(await issuer.verifies(forged!)).to.equal(true);
+    expect(await issuer.verifies(forged!, true)).to.equal(false);
+    expect(await issuer.verifies(derived, true)).to.equal(true);
+  });
+});

@@ -1,0 +1,120 @@
+import { randomInt } from 'node:crypto';
+import { expect } from 'chai';
+import type { ServiceError } from '../../service/errors';
+import type { UnsignedCredential } from '../../service/issuance/credential';
+import type { SignedCredential } from '../../service/issuance/sign';
+import { findUnprotectedContent } from '../../service/issuance/unprotected-content';
+import { derive } from '../helpers/derive-and-verify';
+import { forgeProof } from '../helpers/forged-proof';
+import { randomSubject } from '../helpers/random-subjects';
+import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
+import { inOneForm, isPartOf, statementsOf, withoutProof, type CredentialJson } from '../helpers/statements';
+import { tamper } from '../helpers/tamper';
+import {
+  CONTEXT_URL,
+  createUncheckedIssuer,
+  credentialWith,
+  type UncheckedIssuer,
+} from '../helpers/unchecked-issuer';
+
+/** To repeat a run, put the seed of its failure here; for a long run, raise the number of subjects. */
+const SEED: number | undefined = undefined;
+const SUBJECTS = 300;
+const TAMPERINGS = 6;
+
+describe('the signature of a derived credential', () => {
+  let issuer: UncheckedIssuer;
+
+  before(async () => {
+    issuer = await createUncheckedIssuer();
+  });
+
+  /** The derived credential, as untouched software derives and verifies it. */
+  async function deriveAndCheck(credential: SignedCredential, pointers: string[]): Promise<SignedCredential> {
+    const derived = await derive(credential, pointers);
+    expect(await issuer.verifies(derived), 'what was derived verifies').to.equal(true);
+    expect(await issuer.verifies(derived, true), 'what was derived verifies strictly').to.equal(true);
+    return derived;
+  }
+
+  /** Whatever verifies although it was changed says the same, and is found to hold what must not be there or is the same JSON. */
+  async function protects(derived: SignedCredential, changed: CredentialJson): Promise<void> {
+    const [before, after] = [
+      await statementsOf(derived as never, CONTEXT_URL),
+      await statementsOf(changed, CONTEXT_URL),
+    ];
+    const isSame = JSON.stringify(before) === JSON.stringify(after);
+    if (await issuer.verifies(changed)) {
+      expect(isSame, 'what verifies makes the same statements').to.equal(true);
+      if (findUnprotectedContent(changed)) return;
+      const [asItWas, asItIs] = [derived, changed].map((one) => inOneForm(withoutProof(one)));
+      expect(asItIs, 'what verifies differs only in what JSON-LD does not distinguish').to.deep.equal(
+        asItWas,
+      );
+      return;
+    }
+    const forged = await forgeProof(derived, changed, false);
+    if (!forged || !(await issuer.verifies(forged))) return;
+    // A holder may disclose less: that is all that another choice of labels and signatures can do.
+    expect(
+      after && before && isPartOf(after, before),
+      'a rewritten proof shows only what was signed',
+    ).to.equal(true);
+  }
+
+  const seed = SEED ?? randomInt(2 ** 32);
+  it(`protects what is accepted of odd subjects from every change (seed ${seed})`, async function () {
+    this.timeout(SUBJECTS * 1_000);
+    const random = seededRandom(seed);
+    const counts = { refused: 0, undefined: 0, tried: 0 };
+    for (let index = 0; index < SUBJECTS; index++) {
+      const credential = credentialWith(randomSubject(random));
+      if (findUnprotectedContent(credential)) {
+        counts.refused++;
+        continue;
+      }
+      let what = JSON.stringify(credential.credentialSubject);
+      try {
+        const signed = await issuer.sign(credential, new Date());
+        const derived = await deriveAndCheck(signed, somePointers(credential, random));
+        for (let n = 0; n < TAMPERINGS; n++) {
+          const tampering = tamper(derived, random);
+          if (!tampering) continue;
+          what = `${tampering.name}: ${JSON.stringify(withoutProof(tampering.changed))} of ${JSON.stringify(derived.credentialSubject)}`;
+          await protects(derived, tampering.changed);
+          counts.tried++;
+        }
+      } catch (error) {
+        if ((error as { code?: string }).code === 'SUBJECT_TERM_UNDEFINED') counts.undefined++;
+        else
+          throw new Error(`seed ${seed}, subject ${index}: ${what.slice(0, 3_000)}: ${String(error)}`, {
+            cause: error,
+          });
+      }
+    }
+    expect(counts.tried, JSON.stringify(counts)).to.be.greaterThan(SUBJECTS);
+  });
+
+  it('is not made over contexts that would have to be fetched', async () => {
+    const credential = {
+      ...credentialWith({}),
+      '@context': ['https://www.w3.org/ns/credentials/v2', 'https://attacker.example/c'],
+    };
+    const failure = await issuer.sign(credential, new Date()).then(
+      () => undefined,
+      (error: ServiceError) => error,
+    );
+    expect(failure).to.include({ code: 'CONTEXT_UNKNOWN' });
+    expect(failure?.message).to.contain('https://attacker.example/c');
+  });
+});
+
+/** All of the subject, or some members: null and lists cannot be pointed at one by one. */
+function somePointers({ credentialSubject }: UnsignedCredential, random: SeededRandom): string[] {
+  const members = Object.entries(credentialSubject).filter(
+    ([, value]) => value !== null && !Array.isArray(value),
+  );
+  const chosen = members.filter(() => random.chance(0.5)).map(([key]) => `/credentialSubject/${key}`);
+  const isAll = random.chance(0.7) || chosen.length === 0;
+  return [isAll ? '/credentialSubject' : '', ...(isAll ? [] : chosen), '/renderMethod'].filter(Boolean);
+}
