@@ -1,0 +1,261 @@
+import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
+import { createDiscloseCryptosuite, createVerifyCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
+import * as digitalBazaar from '@digitalbazaar/vc';
+import { getDocumentLoader } from '@trustvc/w3c-context';
+import * as trustVc from '@trustvc/w3c-vc';
+import { expect } from 'chai';
+import { freePort } from '../../deploy/devnet/free-port';
+import type { JsonObject } from '../../service/issuance/credential';
+import { createDocumentLoader } from '../../service/issuance/document-loader';
+import type { SignedCredential } from '../../service/issuance/sign';
+import { resolveDidWeb } from '../../service/did/resolve-did-web';
+import { deriveCredential } from '../../service/verification/derive-credential';
+import { verifyCredential, type Verification } from '../../service/verification/verify-credential';
+import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
+import full from '../fixtures/bill-of-lading-full.json';
+import { create } from '../helpers/create-call';
+import { escrowOf, mintDirectly } from '../helpers/direct-mint';
+import { readSettings } from '../../service/config';
+import { parseDidKeyPair } from '../../service/did-key-pair';
+import { realSources } from '../helpers/real-sources';
+import { startService, type RunningService } from '../helpers/running-service';
+import { portal } from '../helpers/trustvc-portal';
+import { createWorld, type World } from '../helpers/world';
+
+/** A document loader as TrustVC's packages take it; their types name classes of their own copy of jsonld. */
+type TheirLoader = Awaited<ReturnType<typeof getDocumentLoader>>;
+type TheirCredential = Parameters<typeof trustVc.verifyCredential>[0];
+
+describe("other people's software", () => {
+  let world: World;
+  let service: RunningService;
+  let credential: SignedCredential;
+  let theirLoader: TheirLoader;
+
+  before(async () => {
+    const port = await freePort(0);
+    world = await createWorld({ domain: `localhost:${port}` });
+    service = await startService({ ...world.settings, PORT: String(port) });
+    const [owner, holder] = [await world.account(1), await world.account(2)];
+    const remarks = 'shipped on board, 提单';
+    const { body } = await create(service.url, { ...full, owner, holder, remarks });
+    credential = body.signedW3CDocument;
+    theirLoader = await getDocumentLoader(await whatTheyWouldFetch());
+  });
+
+  after(async () => {
+    await service?.stop();
+    await world?.stop();
+  });
+
+  /** The context and the DID are asked for over HTTPS: here they come from the service, over HTTP. Nothing else is replaced. */
+  async function whatTheyWouldFetch(): Promise<Record<string, never>> {
+    const contextUrl = credential['@context'].at(-1) ?? '';
+    const context: unknown = await (await fetch(`${service.url}${new URL(contextUrl).pathname}`)).json();
+    const resolution = await resolveDidWeb(credential.issuer);
+    if (resolution.kind !== 'resolved') throw new Error(resolution.problem);
+    const { document } = resolution;
+    const [method] = document.verificationMethod ?? [];
+    const key = { '@context': 'https://w3id.org/security/multikey/v1', ...method };
+    return { [contextUrl]: context, [document.id]: document, [method?.id ?? '']: key } as Record<
+      string,
+      never
+    >;
+  }
+
+  const theirs = (value: unknown): TheirCredential => structuredClone(value) as TheirCredential;
+  const verifyOurs = async (value: unknown): Promise<Verification> =>
+    verifyCredential(value as JsonObject, realSources(world));
+
+  describe('@trustvc/w3c-vc', () => {
+    const derive = async (pointers: string[]): Promise<unknown> => {
+      const { derived, error } = await trustVc.deriveCredential(theirs(credential), pointers, {
+        documentLoader: theirLoader,
+      });
+      expect(error).to.equal(undefined);
+      return derived;
+    };
+    const verify = async (value: unknown) =>
+      trustVc.verifyCredential(theirs(value), { documentLoader: theirLoader });
+
+    it('derives from our credential, all of it and parts, and verifies that; so do we', async () => {
+      for (const pointers of [
+        ['/credentialSubject', '/renderMethod'],
+        ['/credentialSubject/blNumber', '/credentialSubject/packages/1/packagesWeight'],
+      ]) {
+        const derived = await derive([...pointers]);
+        expect(await verify(derived)).to.deep.equal({ verified: true });
+        expect((await verifyOurs(derived)).outcome).to.equal('valid');
+      }
+    });
+
+    it('verifies what we derive', async () => {
+      const loader = createDocumentLoader(credential['@context'].at(-1) ?? '');
+      for (const pointers of [[''], ['/credentialSubject/scac']]) {
+        const derived = await deriveCredential({ ...credential }, pointers, loader);
+        expect(await verify(derived)).to.deep.equal({ verified: true });
+      }
+    });
+
+    it('finds a changed value, and a status that was taken out', async () => {
+      const derived = (await derive(['/credentialSubject/scac'])) as SignedCredential;
+      const forged = { ...derived, credentialSubject: { ...derived.credentialSubject, scac: 'XXXX' } };
+      expect(await verify(forged)).to.have.property('verified', false);
+      expect(await verify({ ...derived, credentialStatus: undefined })).to.have.property('verified', false);
+    });
+
+    it('takes no base proof for verified, and discloses all of the subject when nothing of it is named', async () => {
+      expect((await verify(credential)).error).to.contain('must be derived');
+      expect(await derive(['/renderMethod'])).to.have.deep.property(
+        'credentialSubject',
+        full.credentialSubject,
+      );
+    });
+
+    it('signs credentials that we verify, base and derived, over the did:web server and their loader', async () => {
+      const parsed = parseDidKeyPair(readSettings(world.settings).settings.DID_KEY_PAIRS ?? '');
+      if ('problem' in parsed) throw new Error(parsed.problem);
+      const { credentialStatus, renderMethod, issuer, validFrom, validUntil, ...rest } = credential;
+      const { type, tokenNetwork, tokenRegistry } = credentialStatus;
+      const unsigned = {
+        '@context': [...rest['@context'].slice(0, -1), 'https://trustvc.io/context/bill-of-lading.json'],
+        type: rest.type,
+        credentialStatus: { type, tokenNetwork, tokenRegistry },
+        renderMethod,
+        credentialSubject: full.credentialSubject,
+        issuer,
+        validFrom,
+        validUntil,
+      };
+      const { signed, error } = await trustVc.signCredential(
+        unsigned,
+        parsed.keyPair as unknown as Parameters<typeof trustVc.signCredential>[1],
+        'ecdsa-sd-2023',
+        { mandatoryPointers: ['/credentialStatus', '/validUntil'] },
+      );
+      expect(error).to.equal(undefined);
+      const base = signed as unknown as SignedCredential;
+      expect((await verifyOurs(base)).documentStatus.outcome).to.equal('invalid');
+
+      const tokenId = BigInt(portal.getTokenId(base));
+      await mintDirectly(world, await world.account(1), { tokenId });
+      const { derived } = await trustVc.deriveCredential(theirs(base), ['/credentialSubject/blNumber']);
+      for (const document of [base, derived]) {
+        const { outcome, contextsFetched } = await verifyOurs(document);
+        expect(outcome).to.equal('valid');
+        expect(contextsFetched).to.deep.equal([]);
+      }
+    });
+  });
+
+  describe('@trustvc/trustvc, the library of the TrustVC portal', () => {
+    async function verifyInPortal(document: unknown): Promise<Record<string, string>> {
+      const options = { rpcProviderUrl: world.node.url, documentLoader: theirLoader };
+      const fragments = await portal.verifyDocument(theirs(document), options);
+      const spoken = fragments.filter(({ status }) => status !== 'SKIPPED');
+      return Object.fromEntries(spoken.map(({ name, status }) => [name, status]));
+    }
+
+    const VALID = {
+      EcdsaW3CSignatureIntegrity: 'VALID',
+      TransferableRecords: 'VALID',
+      W3CIssuerIdentity: 'VALID',
+    };
+
+    it('decrypts our remark with the id of the credential', async () => {
+      const escrow = await escrowOf(world, BigInt(`0x${credential.credentialStatus.tokenId}`));
+      const remark = await TitleEscrow__factory.connect(escrow, world.client).remark();
+      expect(portal.decrypt(remark.slice(2), credential.id)).to.equal('shipped on board, 提单');
+    });
+
+    it('finds the token that was minted, its chain and its registry', async () => {
+      const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
+      const owner = await registry.ownerOf(portal.getTokenId(credential));
+      expect(owner.toLowerCase()).to.equal(
+        (await escrowOf(world, BigInt(`0x${credential.credentialStatus.tokenId}`))).toLowerCase(),
+      );
+      expect(String(portal.getChainId(credential))).to.equal('31337');
+      expect(portal.getTokenRegistryAddress(credential)).to.equal(world.registryAddress);
+    });
+
+    it('answers VALID to all three questions about our credential, as issued and as derived', async () => {
+      expect(await verifyInPortal(credential)).to.deep.equal(VALID);
+      const loader = createDocumentLoader(credential['@context'].at(-1) ?? '');
+      const derived = await deriveCredential({ ...credential }, ['/credentialSubject/blNumber'], loader);
+      expect(await verifyInPortal(derived)).to.deep.equal(VALID);
+    });
+
+    it('and not about one that was changed, or whose token was never minted', async () => {
+      const credentialSubject = { ...credential.credentialSubject, blNumber: 'FORGED' };
+      expect(await verifyInPortal({ ...credential, credentialSubject })).to.include({
+        EcdsaW3CSignatureIntegrity: 'INVALID',
+      });
+      const credentialStatus = { ...credential.credentialStatus, tokenId: 'ab'.repeat(32) };
+      const answers = await verifyInPortal({ ...credential, credentialStatus });
+      expect(answers.TransferableRecords).to.be.oneOf(['INVALID', 'ERROR']);
+    });
+
+    it('calls a shredded token VALID, as it does one that was returned: we call it INVALID', async () => {
+      const one = await world.account(1);
+      const { body } = await create(service.url, { ...full, owner: one, holder: one });
+      const other = body.signedW3CDocument;
+      const tokenId = BigInt(`0x${other.credentialStatus.tokenId}`);
+      const escrow = await world.escrowAs(1, await escrowOf(world, tokenId));
+      await (await escrow.returnToIssuer('0x')).wait();
+      expect(await verifyInPortal(other)).to.deep.equal(VALID);
+      const registry = TradeTrustTokenStandard__factory.connect(
+        world.registryAddress,
+        await world.client.getSigner(0),
+      );
+      await (await registry.burn(tokenId, '0x')).wait();
+      expect(await verifyInPortal(other)).to.deep.equal(VALID);
+      expect((await verifyOurs(other)).documentStatus.outcome).to.equal('invalid');
+    });
+  });
+
+  describe('@digitalbazaar/vc', () => {
+    type Options = Omit<
+      Parameters<typeof digitalBazaar.verifyCredential>[0],
+      'credential' | 'suite' | 'documentLoader'
+    >;
+    const checkStatus = async () => ({ verified: true });
+    const verify = async (document: unknown, options: Options = { checkStatus }) =>
+      digitalBazaar.verifyCredential({
+        credential: structuredClone(document) as object,
+        suite: new DataIntegrityProof({ cryptosuite: createVerifyCryptosuite() }),
+        documentLoader: theirLoader,
+        ...options,
+      });
+    const derive = async (selectivePointers: string[]): Promise<SignedCredential> =>
+      digitalBazaar.derive<SignedCredential>({
+        verifiableCredential: structuredClone(credential),
+        suite: new DataIntegrityProof({ cryptosuite: createDiscloseCryptosuite({ selectivePointers }) }),
+        documentLoader: theirLoader,
+      });
+
+    it('derives from our credential and verifies it; so do we', async () => {
+      const derived = await derive(['/credentialSubject']);
+      const { verified, error } = await verify(derived);
+      expect(error?.errors ?? error).to.equal(undefined);
+      expect(verified).to.equal(true);
+      expect((await verifyOurs(derived)).outcome).to.equal('valid');
+    });
+
+    it('insists on a check of the status, on a subject, and on the valid period', async () => {
+      const derived = await derive(['/credentialSubject']);
+      expect((await verify(derived, {})).error?.message).to.contain('checkStatus');
+      const hidden = await derive(['/renderMethod']);
+      expect(hidden).not.to.have.property('credentialSubject');
+      expect((await verify(hidden)).error?.message).to.contain('credentialSubject');
+      const late = { checkStatus, now: new Date(Date.parse(credential.validUntil) + 301_000) };
+      expect((await verify(derived, late)).error?.message).to.contain('validUntil');
+    });
+
+    it('finds a changed value, and another issuer', async () => {
+      const derived = await derive(['/credentialSubject']);
+      const forged = { ...derived, credentialSubject: { ...derived.credentialSubject, scac: 'XXXX' } };
+      expect((await verify(forged)).verified).to.equal(false);
+      expect((await verify({ ...derived, issuer: 'did:web:evil.example' })).verified).to.equal(false);
+    });
+  });
+});
