@@ -54,8 +54,8 @@ export async function checkIntegrity(question: IntegrityQuestion): Promise<Found
 }
 
 const KINDS = {
-  base: 'as the issuer gave it out: a version that shows it was derived from it and verified',
-  derived: 'a version that the holder derived',
+  base: 'a base proof, as the issuer gives it out: what is verified was derived from it now',
+  derived: 'a derived proof: the version that a holder chose to show',
 };
 
 async function checkTerms(content: Content, question: IntegrityQuestion): Promise<Check> {
