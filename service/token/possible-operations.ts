@@ -35,7 +35,7 @@ function inEscrow(state: EscrowState): PossibleOperation[] {
       ]
     : [];
   return [
-    { operation: 'nominate', by: beneficiary, whom: ANYBODY_ELSE },
+    { operation: 'nominate', by: beneficiary, whom: nominee ? `${ANYBODY_ELSE}, or nobody` : ANYBODY_ELSE },
     ...transfers,
     { operation: 'transferHolder', by: holder, whom: ANYBODY_ELSE },
     ...rejections(state, isOneOwner),

@@ -57,7 +57,7 @@ export function isLegal(token: TokenModel, operation: TokenOperation, { first, s
   if (token.place !== 'with its escrow') return false;
   switch (operation) {
     case 'nominate':
-      return first !== beneficiary && first !== nominee;
+      return first !== beneficiary && first !== (nominee ?? ZeroAddress);
     case 'transferBeneficiary':
       return isOneOwner || first === nominee;
     case 'transferHolder':
@@ -87,7 +87,7 @@ export function apply(token: TokenModel, operation: TokenOperation, named: Named
     case 'nominate':
       token.previousBeneficiary = undefined;
       if (token.beneficiary === token.holder) token.previousHolder = undefined;
-      token.nominee = first;
+      token.nominee = first === ZeroAddress ? undefined : first;
       return;
     case 'transferBeneficiary':
       token.previousHolder = undefined;

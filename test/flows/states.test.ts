@@ -1,0 +1,309 @@
+import { expect } from 'chai';
+import { ZeroAddress, hexlify, type ContractTransaction, type TransactionReceipt } from 'ethers';
+import type { RpcClient } from '../../service/chain/rpc-client';
+import { possibleOperations } from '../../service/token/possible-operations';
+import { readTokenState } from '../../service/token/read-token-state';
+import { decodeLog } from '../../service/watcher/decode-log';
+import type { RegistryContracts } from '../../service/watcher/genuine-emitter';
+import { TitleEscrow__factory, TitleEscrowFactory__factory } from '../../typechain-types';
+import { quoted } from '../helpers/markdown';
+import {
+  actorOf,
+  callOf,
+  exploreStates,
+  instancesOf,
+  oneOfEach,
+  type Call,
+  type Reached,
+} from '../helpers/reachable-states';
+import { createRegistryInProcess, type InProcessRegistry } from '../helpers/registry-in-process';
+import {
+  LOG_ROWS,
+  OPERATION_ROWS,
+  PAUSE_REFUSALS,
+  PAUSE_ROWS,
+  REFUSAL_ROWS,
+  STATES,
+  diagramArrows,
+  isAbout,
+  partOf,
+  stateName,
+  type OperationRow,
+  type RefusalRow,
+} from '../helpers/states-document';
+import { createTokenCalls, inSnapshot, type TokenCalls } from '../helpers/token-calls';
+import { TOKEN_OPERATIONS, apply, unmintedToken, type TokenModel } from '../helpers/token-model';
+
+const ESCROW = TitleEscrow__factory.createInterface();
+const FACTORY = TitleEscrowFactory__factory.createInterface();
+const LONG_REMARK = hexlify(new Uint8Array(121));
+describe('docs/states.md', function () {
+  let chain: InProcessRegistry;
+  let contracts: RegistryContracts;
+  let client: RpcClient;
+  let persons: string[];
+  let calls: TokenCalls;
+  let reached: Reached[];
+  let lastId = 0n;
+
+  before(async () => {
+    chain = await createRegistryInProcess();
+    const { registry, factory } = chain;
+    contracts = {
+      registry: (await registry.getAddress()).toLowerCase(),
+      titleEscrowFactory: (await factory.getAddress()).toLowerCase(),
+      titleEscrowImplementation: (await factory.implementation()).toLowerCase(),
+    };
+    client = registry.runner?.provider as RpcClient;
+    const people = chain.persons.slice(0, 5);
+    persons = await Promise.all(people.map((person) => person.getAddress()));
+    calls = createTokenCalls(
+      chain,
+      people.map((person, index) => [persons[index] ?? '', person]),
+    );
+    reached = exploreStates(persons);
+  });
+
+  describe('operations', () => {
+    for (const row of OPERATION_ROWS) {
+      it(row.text, async () => {
+        const instances = instancesOf(row, reached);
+        expect(instances, 'states that it is about').not.to.be.empty;
+        for (const instance of instances) {
+          await withToken(instance, async (token) => {
+            await expectRefusedToOthers(row, token);
+            await expectDone(row, token);
+          });
+        }
+      });
+    }
+  });
+
+  describe('refusals', () => {
+    for (const row of REFUSAL_ROWS) {
+      it(row.text, async () => {
+        const instances = instancesOf(row, reached);
+        expect(instances, 'states that it is about').not.to.be.empty;
+        for (const instance of instances) {
+          await withToken(instance, async (token) => {
+            for (const actor of actorsOf(row, token))
+              expect(await errorOf(token, callOf(row, token, persons), actor), actor).to.equal(
+                row.error ?? '',
+              );
+          });
+        }
+      });
+    }
+  });
+
+  it('says of every operation what it does in every state, but for the escrow that is not there', () => {
+    for (const operation of TOKEN_OPERATIONS) {
+      for (const state of STATES) {
+        const isOfEscrow = !['mint', 'restore', 'burn'].includes(operation);
+        if (isOfEscrow && state === 'not minted') continue;
+        const rows = [...OPERATION_ROWS, ...REFUSAL_ROWS].filter(
+          (row) => row.operation === operation && row.states.includes(state),
+        );
+        expect(rows, `${operation} in ${state}`).not.to.be.empty;
+      }
+    }
+  });
+
+  it('has a diagram of the same operations', () => {
+    const arrows = OPERATION_ROWS.flatMap(({ operation, states, leadsTo }) =>
+      states.map((state) => `${state} → ${leadsTo}: ${operation}`),
+    );
+    expect(diagramArrows().sort()).to.deep.equal([...new Set(arrows)].sort());
+  });
+
+  it('is what the command shows as possible next', async () => {
+    expect(possibleOperations({ state: 'not minted', block: 0 })).to.deep.equal([
+      { operation: 'mint', by: 'minter' },
+    ]);
+    for (const instance of minted()) {
+      await withToken(instance, async (token) => {
+        const shown = possibleOperations(await readTokenState(client, contracts, token.tokenId));
+        const rows = OPERATION_ROWS.filter((row) => isAbout(row, token));
+        const expected = rows.map(({ operation, by }) => `${operation} by ${actorOf(by, token)}`);
+        const actual = shown.map(({ operation, by }) => `${operation} by ${by}`);
+        expect(actual.sort(), stateName(token)).to.deep.equal([...new Set(expected)].sort());
+      });
+    }
+  });
+
+  describe('while the registry is paused', () => {
+    for (const cells of PAUSE_ROWS) {
+      const [call = '', by = '', from = '', to = '', logs = '', others = ''] = cells;
+      const name = nameOf(call);
+      it(cells.join(' | '), () =>
+        inSnapshot(async () => {
+          await setPaused(from === 'paused');
+          for (const other of [...persons, 'minter', 'restorer', 'accepter'])
+            expect(await registryError(name, other), other).to.equal(quoted(others)[0]);
+          const receipt = await calls.send(await pauseCall(name), by);
+          expect(namesOf(receipt)).to.deep.equal(quoted(logs));
+          expectAnnounced(receipt, name);
+          expect(await chain.registry.paused()).to.equal(to === 'paused');
+        }),
+      );
+    }
+
+    for (const cells of PAUSE_REFUSALS) {
+      const [call = '', by = '', from = '', error = ''] = cells;
+      const name = nameOf(call);
+      it(cells.join(' | '), async () => {
+        if (by !== 'anybody')
+          return inSnapshot(async () => {
+            await setPaused(from === 'paused');
+            expect(await registryError(name, by)).to.equal(quoted(error)[0]);
+          });
+        const operation = TOKEN_OPERATIONS.find((known) => known === name);
+        if (operation === undefined) throw new Error(`there is no operation ${name}`);
+        for (const instance of minted()) {
+          await withToken(instance, async (token) => {
+            await setPaused(true);
+            for (const actor of calls.signers.keys()) {
+              const [first = '', second = ''] = persons;
+              expect(await errorOf(token, { operation, first, second }, actor)).to.equal(quoted(error)[0]);
+            }
+          });
+        }
+      });
+    }
+  });
+
+  const minted = (): Reached[] => oneOfEach(reached).filter(({ token }) => token.place !== 'unminted');
+
+  async function errorOf(
+    token: TokenModel,
+    call: Call,
+    by: string,
+    remark?: string,
+  ): Promise<string | undefined> {
+    return calls.errorOf(await calls.transactionOf(token, call, remark), by);
+  }
+
+  /** Makes a token that is in this situation, and takes the chain back afterwards. */
+  async function withToken({ path }: Reached, action: (token: TokenModel) => Promise<void>): Promise<void> {
+    await inSnapshot(async () => {
+      const tokenId = ++lastId;
+      const escrow = await chain.factory.getEscrowAddress(contracts.registry, tokenId);
+      const token = unmintedToken(tokenId, escrow);
+      for (const { call, by } of path) {
+        await calls.send(await calls.transactionOf(token, call), by);
+        apply(token, call.operation, call);
+      }
+      await action(token);
+    });
+  }
+
+  async function expectDone(row: OperationRow, token: TokenModel): Promise<void> {
+    const call = callOf(row, token, persons);
+    const actor = actorOf(row.by, token);
+    expect(await errorOf(token, call, actor, LONG_REMARK)).to.equal('RemarkLengthExceeded');
+    const before = { ...token };
+    const receipt = await calls.send(await calls.transactionOf(token, call), actor);
+    apply(token, call.operation, call);
+    expect(namesOf(receipt), 'logs').to.deep.equal(row.logs);
+    expectAnnounced(receipt, row.operation);
+    expect(stateName(token), 'the state that the model says').to.equal(row.leadsTo);
+    await expectChainIs(token);
+    const { previousBeneficiary, previousHolder } = token;
+    expect(previousBeneficiary).to.equal(remembered(row.previousBeneficiary, before, 'beneficiary'));
+    expect(previousHolder).to.equal(remembered(row.previousHolder, before, 'holder'));
+  }
+
+  function remembered(word: string, before: TokenModel, role: 'beneficiary' | 'holder'): string | undefined {
+    switch (word) {
+      case 'set':
+        return before[role];
+      case 'cleared':
+        return undefined;
+      case 'kept':
+        return partOf(`previous ${role}`, before);
+      default:
+        throw new Error(`docs/states.md: "${word}" is neither set, cleared nor kept`);
+    }
+  }
+
+  async function expectChainIs(token: TokenModel): Promise<void> {
+    const state = await readTokenState(client, contracts, token.tokenId);
+    if (state.state === 'not minted') throw new Error('it is not minted');
+    const places = {
+      'in escrow': 'with its escrow',
+      'returned to issuer': 'with the registry',
+      shredded: 'burned',
+    };
+    const { nominee, previousBeneficiary, previousHolder } = state;
+    expect({
+      place: places[state.state],
+      beneficiary: state.beneficiary ?? ZeroAddress,
+      holder: state.holder ?? ZeroAddress,
+      nominee,
+      previousBeneficiary,
+      previousHolder,
+    }).to.deep.equal({
+      place: token.place,
+      beneficiary: token.beneficiary,
+      holder: token.holder,
+      nominee: token.nominee,
+      previousBeneficiary: token.previousBeneficiary,
+      previousHolder: token.previousHolder,
+    });
+  }
+
+  async function expectRefusedToOthers(row: OperationRow, token: TokenModel): Promise<void> {
+    const actor = actorOf(row.by, token);
+    for (const other of calls.signers.keys()) {
+      if (other === actor) continue;
+      expect(await errorOf(token, callOf(row, token, persons), other), other).to.equal(row.errorForOthers);
+    }
+  }
+
+  /** Our types of a receipt's logs are those of the page's table, and each log is of the contract that it says. */
+  function expectAnnounced({ logs }: TransactionReceipt, operation: string): void {
+    for (const log of logs) {
+      const name = nameOfLog(log);
+      const row = LOG_ROWS.find(
+        (one) => one.log === name && (one.operation === undefined || one.operation === operation),
+      );
+      expect(emitterOf(log.address), name).to.equal(row?.emitter);
+      expect(decodeLog({ ...log, topics: [...log.topics] }, contracts)?.type, name).to.equal(row?.type);
+    }
+  }
+
+  function emitterOf(address: string): string {
+    if (address.toLowerCase() === contracts.registry) return 'registry';
+    return address.toLowerCase() === contracts.titleEscrowFactory ? 'factory' : 'escrow';
+  }
+
+  function namesOf({ logs }: TransactionReceipt): string[] {
+    return logs.map(nameOfLog);
+  }
+
+  function nameOfLog(log: { topics: readonly string[]; data: string }): string {
+    const known = [ESCROW, FACTORY, chain.registry.interface];
+    return known.map((one) => one.parseLog(log)?.name).find((name) => name !== undefined) ?? 'unknown';
+  }
+
+  function actorsOf(row: RefusalRow, token: TokenModel): string[] {
+    return row.by === 'anybody' ? [...calls.signers.keys()] : [actorOf(row.by, token)];
+  }
+
+  async function pauseCall(name: string): Promise<ContractTransaction> {
+    if (name !== 'pause' && name !== 'unpause') throw new Error(`"${name}" is no pause`);
+    return chain.registry[name].populateTransaction('0x');
+  }
+
+  async function registryError(name: string, by: string): Promise<string | undefined> {
+    return calls.errorOf(await pauseCall(name), by);
+  }
+
+  async function setPaused(wanted: boolean): Promise<void> {
+    if ((await chain.registry.paused()) !== wanted) await calls.send(await pauseCall('pause'), 'admin');
+  }
+
+  function nameOf(call: string): string {
+    return (quoted(call)[0] ?? '').replace(/\(.*/, '');
+  }
+});
