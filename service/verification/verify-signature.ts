@@ -1,10 +1,10 @@
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
-import { createVerifyCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
 import { constants as multikey } from '@digitalbazaar/multikey-context';
 import * as jsigs from 'jsonld-signatures';
 import type { JsonObject } from '../issuance/credential';
 import type { ContextLoader } from './derive-credential';
 import { proofProblemOf } from './proof-problem';
+import { createStrictVerifyCryptosuite } from './strict-verify-cryptosuite';
 
 /** A public key as an issuer publishes it; `id` is absolute. */
 export interface IssuerKey {
@@ -33,7 +33,7 @@ export async function verifySignature(
     publicKeyMultibase,
   };
   const result = await jsigs.verify(derived, {
-    suite: new DataIntegrityProof({ cryptosuite: createVerifyCryptosuite() }),
+    suite: new DataIntegrityProof({ cryptosuite: createStrictVerifyCryptosuite() }),
     purpose: new jsigs.purposes.AssertionProofPurpose({
       controller: { id: controller, assertionMethod: [id] },
     }),

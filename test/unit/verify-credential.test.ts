@@ -10,7 +10,9 @@ import {
   type VerificationSources,
 } from '../../service/verification/verify-credential';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
+import type { SignedCredential } from '../../service/issuance/sign';
 import { IN_ESCROW, failingWith, fakeSources, resolved } from '../helpers/fake-sources';
+import { forgeProof } from '../helpers/forged-proof';
 import { createTestIssuer, type TestIssuer } from '../helpers/test-issuer';
 
 const NOBODY = { kind: 'unavailable', url: 'https://issuer.example/', problem: 'cannot be reached' } as const;
@@ -101,6 +103,21 @@ describe('verifying a credential', () => {
       expect(failures(documentIntegrity)).to.contain('DataIntegrityProof, bbs-2023');
       const several = await verify({ ...base, proof: [base.proof, base.proof] });
       expect(failures(several.documentIntegrity)).to.contain('2 proofs');
+    });
+
+    it('is invalid with a package shown twice, though the library verifies it', async () => {
+      const signed = await issuer.sign({ type: ['BillOfLading'], packages: [{ packagesWeight: '1 t' }] });
+      const shown = await derive({ ...signed }, ['']);
+      expect((await verify(shown)).outcome).to.equal('valid');
+      const twice = { ...subjectOf(shown), packages: [{ packagesWeight: '1 t' }, { packagesWeight: '1 t' }] };
+      const forged = await forgeProof(
+        shown as unknown as SignedCredential,
+        { ...shown, credentialSubject: twice },
+        true,
+      );
+      const { documentIntegrity } = await verify(forged);
+      expect(documentIntegrity.outcome).to.equal('invalid');
+      expect(failures(documentIntegrity)).to.contain('uses a signed statement more than once');
     });
 
     it('cannot be judged where it holds what no signature covers, though the library verifies it', async () => {
