@@ -139,17 +139,18 @@ function hostileMember(random: SeededRandom): Members {
     'xsd:a',
     'https://example.com/terms#vessel',
   ];
-  return JSON.parse(`{"${random.pick(keys)}":${JSON.stringify(oddString(random))}}`) as Members;
+  const value = random.pick([oddString(random), { name: oddString(random) }]);
+  return JSON.parse(`{"${random.pick(keys)}":${JSON.stringify(value)}}`) as Members;
 }
 
 /** A subject of a Bill of Lading: most can be signed and are odd, some must not be. */
 export function randomSubject(random: SeededRandom): Members {
   const many = <T>(bound: number, make: () => T): T[] => Array.from({ length: random.below(bound) }, make);
   const terms = many(6, () => [random.pick(TERMS), oddValue(random)] as const);
-  const hostile = random.chance(0.1) ? hostileMember(random) : {};
+  const hostile = random.chance(0.15) ? hostileMember(random) : {};
   const subject: Members = {
     type: random.pick([['BillOfLading'], 'BillOfLading', ['BillOfLading', 'https://a.example/Bill']]),
-    ...(random.chance(0.2) && { id: oddId(random) }),
+    ...(random.chance(0.3) && { id: oddId(random) }),
     ...Object.fromEntries(terms),
     ...(random.chance(0.6) && { packages: many(4, () => aPackage(random)) }),
     ...(random.chance(0.2) && {

@@ -53,8 +53,8 @@ export function inOneForm(value: unknown): unknown {
   }
   if (typeof value !== 'object' || value === null) return value ?? undefined;
   const members = Object.entries(value)
-    // Checked to be URLs; what they mean is in the statements.
-    .filter(([key]) => key !== '@context')
+    // What the contexts mean is in the statements, as long as they are URLs.
+    .filter(([key, member]) => key !== '@context' || !isListOfStrings(member))
     .map(([key, member]) => [key, withDatatype(key, inOneForm(member))] as const);
   const present = members.filter(([, member]) => member !== undefined);
   if (present.length === 1 && present[0]![0] === 'id') return present[0]![1];
@@ -64,4 +64,8 @@ export function inOneForm(value: unknown): unknown {
 /** The chain id is the one value with a datatype, which makes a number of its digits. */
 function withDatatype(key: string, value: unknown): unknown {
   return key === 'chainId' && typeof value === 'number' ? String(value) : value;
+}
+
+function isListOfStrings(value: unknown): boolean {
+  return [value].flat().every((item) => typeof item === 'string');
 }

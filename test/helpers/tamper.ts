@@ -21,8 +21,10 @@ export interface Tampering {
 /** Changes one thing in a copy of a credential, its proof value excepted; undefined when the chosen way does not apply. */
 export function tamper(credential: object, random: SeededRandom): Tampering | undefined {
   const changed = structuredClone(credential) as Members;
-  const slots = slotsOf(changed).filter(({ key }) => key !== 'proofValue' && key !== 'proof');
-  const name = random.pick(Object.keys(CHANGES));
+  const everywhere = slotsOf(changed).filter(({ key }) => key !== 'proofValue' && key !== 'proof');
+  const inSubject = slotsOf(changed.credentialSubject as Members);
+  const slots = inSubject.length > 0 && random.chance(0.7) ? inSubject : everywhere;
+  const name = random.chance(0.3) ? 'edits a text' : random.pick(Object.keys(CHANGES));
   if (!CHANGES[name]!(slots, random, changed)) return undefined;
   return JSON.stringify(changed) === JSON.stringify(credential) ? undefined : { name, changed };
 }
@@ -124,7 +126,9 @@ const SAME_IN_OTHER_WORDS: ((value: unknown) => unknown)[] = [
 const CHANGES: Record<string, Change> = {
   'edits a text': toOne(isText, (slot, random) => {
     const text = slot.value as string;
-    return set(slot, random.pick(EDITS)(text, random.below(text.length + 1), random));
+    const edited = EDITS.map((edit) => edit(text, random.below(text.length + 1), random));
+    const others = edited.filter((other) => other !== text);
+    return others.length > 0 && set(slot, random.pick(others));
   }),
   'puts another value': toOne(
     () => true,
@@ -136,7 +140,14 @@ const CHANGES: Record<string, Change> = {
       const value = slot.value as number;
       return set(
         slot,
-        random.pick([value * (1 + Number.EPSILON), value + 1e-9, -value, 0, Math.round(value), value + 1]),
+        random.pick([
+          value * (1 + Number.EPSILON),
+          Number(value.toPrecision(16)),
+          -value,
+          0,
+          Math.round(value),
+          value + 1,
+        ]),
       );
     },
   ),
@@ -150,6 +161,7 @@ const CHANGES: Record<string, Change> = {
     return list.push(structuredClone(random.pick(list))) > 0;
   }),
   'turns a list around': toOne(isList, ({ value }) => (value as unknown[]).reverse().length > 1),
+  'dissolves the lists in a list': toOne(isList, (slot) => set(slot, (slot.value as unknown[]).flat())),
   'takes an item out of its list': toOne(isList, (slot, random) =>
     set(slot, random.pick(slot.value as unknown[])),
   ),

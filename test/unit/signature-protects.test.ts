@@ -20,7 +20,7 @@ import {
 /** To repeat a run, put the seed of its failure here; for a long run, raise the number of subjects. */
 const SEED: number | undefined = undefined;
 const SUBJECTS = 300;
-const TAMPERINGS = 6;
+const TAMPERINGS = 12;
 
 describe('the signature of a derived credential', () => {
   let issuer: UncheckedIssuer;
@@ -47,10 +47,9 @@ describe('the signature of a derived credential', () => {
     if (await issuer.verifies(changed)) {
       expect(isSame, 'what verifies makes the same statements').to.equal(true);
       if (findUnprotectedContent(changed)) return;
-      const [asItWas, asItIs] = [derived, changed].map((one) => inOneForm(withoutProof(one)));
-      expect(asItIs, 'what verifies differs only in what JSON-LD does not distinguish').to.deep.equal(
-        asItWas,
-      );
+      // As text: the comparison of objects takes __proto__ for no member.
+      const [asItWas, asItIs] = [derived, changed].map((one) => JSON.stringify(inOneForm(withoutProof(one))));
+      expect(asItIs, 'what verifies differs only in what JSON-LD does not distinguish').to.equal(asItWas);
       return;
     }
     const forged = await forgeProof(derived, changed, false);
