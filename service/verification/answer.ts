@@ -19,8 +19,8 @@ export function answerOf(checks: Check[]): Answer {
   return { outcome: overall(checks.map(({ outcome }) => outcome)), checks };
 }
 
-/** What several outcomes come to; nothing looked at shows nothing. */
+/** What several outcomes come to. */
 export function overall(outcomes: readonly Outcome[]): Outcome {
   if (outcomes.includes('invalid')) return 'invalid';
-  return outcomes.length === 0 || outcomes.includes('could not tell') ? 'could not tell' : 'valid';
+  return outcomes.includes('could not tell') ? 'could not tell' : 'valid';
 }

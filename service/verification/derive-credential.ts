@@ -32,7 +32,6 @@ export async function deriveCredential(
   if (proof.kind !== 'base') throw new RequestError('PROOF_UNSUPPORTED', `The credential ${proof.problem}.`);
   checkPointers(credential, pointers);
   try {
-    // The cryptosuite and the libraries under it change nothing of what they are given but the list.
     const cryptosuite = createDiscloseCryptosuite({ selectivePointers: [...pointers] });
     return await jsigs.derive<JsonObject>(credential, {
       suite: new DataIntegrityProof({ cryptosuite }),

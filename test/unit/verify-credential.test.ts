@@ -172,6 +172,7 @@ describe('verifying a credential', () => {
       expect(verification.documentIntegrity.outcome).to.equal('could not tell');
       const inline = await verify(exchanged(context['@context']));
       expect(inline.documentIntegrity.outcome).to.equal('could not tell');
+      expect(failures(inline.documentIntegrity)).to.contain('/@context/5 defines terms in place');
     });
 
     it('of a stranger are taken when the user knows them', async () => {
