@@ -12,6 +12,8 @@ import {
   callOf,
   exploreStates,
   instancesOf,
+  isOfRow,
+  mayNameNominee,
   oneOfEach,
   type Call,
   type Reached,
@@ -32,7 +34,13 @@ import {
   type RefusalRow,
 } from '../helpers/states-document';
 import { createTokenCalls, inSnapshot, type TokenCalls } from '../helpers/token-calls';
-import { TOKEN_OPERATIONS, apply, unmintedToken, type TokenModel } from '../helpers/token-model';
+import {
+  TOKEN_OPERATIONS,
+  apply,
+  unmintedToken,
+  type TokenModel,
+  type TokenOperation,
+} from '../helpers/token-model';
 
 const ESCROW = TitleEscrow__factory.createInterface();
 const FACTORY = TitleEscrowFactory__factory.createInterface();
@@ -74,6 +82,8 @@ describe('docs/states.md', function () {
             await expectRefusedToOthers(row, token);
             await expectDone(row, token);
           });
+          if (mayNameNominee(row, instance.token))
+            await withToken(instance, (token) => expectDone(row, token, token.nominee));
         }
       });
     }
@@ -106,6 +116,31 @@ describe('docs/states.md', function () {
         );
         expect(rows, `${operation} in ${state}`).not.to.be.empty;
       }
+    }
+  });
+
+  it('has a row for whatever anybody can do, whomever it names', async () => {
+    const names = [...persons, ZeroAddress];
+    const pairs = names.flatMap((first) => names.map((second) => ({ first, second })));
+    for (const instance of minted()) {
+      await withToken(instance, async (token) => {
+        for (const operation of TOKEN_OPERATIONS) {
+          const namings = pairs.filter(
+            ({ first, second }) =>
+              operation === 'transferOwners' ||
+              (operation === 'transferHolder' ? first : second) === ZeroAddress,
+          );
+          for (const naming of namings) {
+            const call = { operation, ...naming };
+            for (const actor of actorsFor(operation, token)) {
+              if ((await errorOf(token, call, actor)) !== undefined) continue;
+              const rows = OPERATION_ROWS.filter((row) => isOfRow(row, token, call, persons));
+              expect(rows.length, `${stateName(token)}: ${JSON.stringify(call)}`).to.be.greaterThan(0);
+              expect(rows.map(({ by }) => actorOf(by, token))).to.include(actor);
+            }
+          }
+        }
+      });
     }
   });
 
@@ -183,6 +218,14 @@ describe('docs/states.md', function () {
     return calls.errorOf(await calls.transactionOf(token, call, remark), by);
   }
 
+  /** Who could be allowed to: the others are tried at each row. */
+  function actorsFor(operation: TokenOperation, { beneficiary, holder }: TokenModel): Set<string> {
+    if (operation === 'mint') return new Set(['minter']);
+    if (operation === 'restore') return new Set(['restorer']);
+    if (operation === 'burn') return new Set(['accepter']);
+    return new Set([beneficiary, holder].filter((person) => person !== ZeroAddress));
+  }
+
   /** Makes a token that is in this situation, and takes the chain back afterwards. */
   async function withToken({ path }: Reached, action: (token: TokenModel) => Promise<void>): Promise<void> {
     await inSnapshot(async () => {
@@ -197,8 +240,8 @@ describe('docs/states.md', function () {
     });
   }
 
-  async function expectDone(row: OperationRow, token: TokenModel): Promise<void> {
-    const call = callOf(row, token, persons);
+  async function expectDone(row: OperationRow, token: TokenModel, x?: string): Promise<void> {
+    const call = callOf(row, token, persons, x);
     const actor = actorOf(row.by, token);
     expect(await errorOf(token, call, actor, LONG_REMARK)).to.equal('RemarkLengthExceeded');
     const before = { ...token };

@@ -79,17 +79,18 @@ export function oneOfEach(situations: readonly Reached[]): Reached[] {
   return [...kinds.values()].sort((left, right) => memory(right) - memory(left));
 }
 
-/** Whom a row's words mean for this token. `x` and `y`: the first accounts without a role. */
+/** Whom a row's words mean for this token. `x` and `y`: the first accounts without a role, or another one as `x`. */
 export function callOf(
   { operation, named }: WrittenCall,
   token: TokenModel,
   persons: readonly string[],
+  otherX?: string,
 ): Call {
   const withoutRole = persons.filter(
     (person) => ![token.beneficiary, token.holder, token.nominee].includes(person),
   );
   const meant = (word: string | undefined): string => {
-    if (word === 'x') return withoutRole[0] ?? '';
+    if (word === 'x') return otherX ?? withoutRole[0] ?? '';
     if (word === 'y') return withoutRole[1] ?? '';
     return (word === undefined ? undefined : partOf(word, token)) ?? ZeroAddress;
   };
@@ -100,4 +101,34 @@ export function callOf(
 /** A role of the registry, or the account that has the token's. */
 export function actorOf(by: string, token: TokenModel): string {
   return REGISTRY_ROLES.includes(by) ? by : (partOf(by, token) ?? '');
+}
+
+/** Whether the nominee may be a row's `x`. */
+export function mayNameNominee({ operation, named }: WrittenCall, { nominee, holder }: TokenModel): boolean {
+  const isOther = nominee !== undefined && nominee !== holder;
+  return isOther && operation !== 'nominate' && named.includes('x') && !named.includes('nominee');
+}
+
+/** Whether a row is about this very call. */
+export function isOfRow(
+  row: OperationRow,
+  token: TokenModel,
+  call: Call,
+  persons: readonly string[],
+): boolean {
+  if (row.operation !== call.operation || !isAbout(row, token)) return false;
+  const { beneficiary, holder, nominee } = token;
+  const isNamed = row.operation === 'nominate' || row.named.includes('nominee');
+  const taken = [beneficiary, holder, ...(isNamed ? [nominee] : [])];
+  const free = persons.filter((person) => !taken.includes(person));
+  const named = call.operation === 'transferHolder' ? [call.second] : [call.first, call.second];
+  const meaning = new Map<string, string>();
+  return row.named.every((word, index) => {
+    const account = named[index] ?? '';
+    if (word !== 'x' && word !== 'y') return account === (partOf(word, token) ?? ZeroAddress);
+    const isNew = ![...meaning].some(([other, one]) => other !== word && one === account);
+    const isSame = (meaning.get(word) ?? account) === account;
+    meaning.set(word, account);
+    return isNew && isSame && free.includes(account);
+  });
 }

@@ -1,0 +1,124 @@
+import { expect } from 'chai';
+import { ZeroAddress, toBeHex } from 'ethers';
+import { NETWORKS, type Network } from '../../service/chain/networks';
+import { createRpcClient } from '../../service/chain/rpc-client';
+import { decryptRemark, encryptRemark } from '../../service/issuance/remarks';
+import type { Endorsement } from '../../service/token/endorsement-chain';
+import type { TokenOperation } from '../../service/token/token-operations';
+import { readTokenHistory } from '../../service/token/read-token-history';
+import { createRegistryFinder } from '../../service/watcher/registry-contracts';
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { newTokenId } from '../helpers/direct-mint';
+import { liveThrough } from '../helpers/token-life';
+import { trustVcChain } from '../helpers/trustvc-chain';
+import { createWorld, type World } from '../helpers/world';
+
+const { encrypt, decrypt, fetchEndorsementChain } = trustVcChain;
+const ID = 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001';
+
+/** TrustVC's names. It leaves nominations out. */
+const TYPES: Record<Exclude<TokenOperation, 'nominate'>, string> = {
+  mint: 'INITIAL',
+  transferBeneficiary: 'TRANSFER_BENEFICIARY',
+  transferHolder: 'TRANSFER_HOLDER',
+  transferOwners: 'TRANSFER_OWNERS',
+  rejectTransferBeneficiary: 'REJECT_TRANSFER_BENEFICIARY',
+  rejectTransferHolder: 'REJECT_TRANSFER_HOLDER',
+  rejectTransferOwners: 'REJECT_TRANSFER_OWNERS',
+  returnToIssuer: 'RETURNED_TO_ISSUER',
+  restore: 'RETURN_TO_ISSUER_REJECTED',
+  burn: 'RETURN_TO_ISSUER_ACCEPTED',
+};
+
+describe('the endorsement chain that TrustVC reads', () => {
+  let world: World;
+
+  before(async () => {
+    world = await createWorld();
+  });
+
+  after(() => world?.stop());
+
+  it('is ours of the same token, but for nominations, which it leaves out', async () => {
+    const tokenId = newTokenId();
+    const [owner, holder] = [await world.account(1), await world.account(2)];
+    const registry = TradeTrustTokenStandard__factory.connect(
+      world.registryAddress,
+      await world.client.getSigner(0),
+    );
+    const encrypted = `0x${encrypt('shipped on board', ID)}`;
+    const mint = await registry.mint(owner, holder, tokenId, encrypted);
+    await mint.wait();
+    await liveThrough(world, { tokenId, transactionHash: mint.hash });
+
+    const client = createRpcClient(
+      world.node.url,
+      NETWORKS.find(({ chainId }) => chainId === 31337) as Network,
+    );
+    const found = await createRegistryFinder(client, world.registryAddress)();
+    const { endorsements } = await readTokenHistory(client, found, tokenId);
+    client.destroy();
+    const theirs = await fetchEndorsementChain(world.registryAddress, toBeHex(tokenId, 32), world.client, ID);
+
+    const ours = endorsements.filter(({ operation }) => operation !== 'nominate');
+    expect(
+      theirs.map(({ type, timestamp, blockNumber, transactionHash, remark }) => ({
+        type,
+        timestamp,
+        blockNumber,
+        transactionHash,
+        remark,
+      })),
+    ).to.deep.equal(
+      ours.map(({ operation, timestamp, remark: hex, blockNumber, transactionHash }) => ({
+        type: TYPES[operation as keyof typeof TYPES],
+        timestamp: timestamp * 1_000,
+        blockNumber,
+        transactionHash,
+        remark: hex === '0x' ? '' : decrypt(hex.slice(2), ID),
+      })),
+    );
+    expect(theirs.map(({ owner: beneficiary, holder }) => ({ beneficiary, holder }))).to.deep.equal(
+      asTheyCarryOn(ours),
+    );
+    expect(theirs[0]?.remark).to.equal('shipped on board');
+    expect(decryptRemark(endorsements[0]?.remark ?? '', ID)).to.deep.equal({
+      kind: 'text',
+      text: 'shipped on board',
+    });
+  });
+});
+
+/**
+ * The roles of each entry as TrustVC has them. What an operation does not change it takes from the last transfer before it, and it does not count a rejection
+ * as one: after a rejected transfer it shows the role with who had rejected it, until it is transferred again.
+ */
+function asTheyCarryOn(endorsements: readonly Endorsement[]): { beneficiary: string; holder: string }[] {
+  let carried = { beneficiary: '', holder: '' };
+  return endorsements.map(({ operation, before, after }) => {
+    const changed = (role: 'beneficiary' | 'holder'): string | undefined =>
+      before[role] === after[role] ? undefined : (after[role] ?? ZeroAddress);
+    const roles = {
+      beneficiary: changed('beneficiary') ?? carried.beneficiary,
+      holder: changed('holder') ?? carried.holder,
+    };
+    if (operation === 'mint' || operation.startsWith('transfer')) carried = roles;
+    return roles;
+  });
+}
+
+describe('remarks that TrustVC writes and reads', () => {
+  const TEXTS = ['x', 'shipped on board', 'Güter an Bord ✓ 提单', '🚢'.repeat(30), 'a'.repeat(120), '\u0000'];
+
+  it('are decrypted by us', () => {
+    for (const text of TEXTS)
+      expect(decryptRemark(`0x${encrypt(text, ID)}`, ID)).to.deep.equal({ kind: 'text', text });
+  });
+
+  it('are what we write', () => {
+    for (const text of TEXTS) {
+      expect(encryptRemark(text, ID)).to.equal(`0x${encrypt(text, ID)}`);
+      expect(decrypt(encryptRemark(text, ID).slice(2), ID)).to.equal(text);
+    }
+  });
+});
