@@ -1,0 +1,124 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { freePort } from '../../deploy/devnet/free-port';
+import { inheritedEnvironment } from '../../service/config';
+import type { JsonObject } from '../../service/issuance/credential';
+import { PROJECT_ROOT } from '../../service/project-root';
+import { verifyCredential } from '../../service/verification/verify-credential';
+import full from '../fixtures/bill-of-lading-full.json';
+import { create } from '../helpers/create-call';
+import { hardhat } from '../helpers/hardhat-command';
+import { own } from '../helpers/owned';
+import { realSources } from '../helpers/real-sources';
+import { startService, type RunningService } from '../helpers/running-service';
+import type { Fragment } from '../helpers/trustvc-portal';
+import { createWorld, type World } from '../helpers/world';
+
+const run = promisify(execFile);
+
+/** The portal's verification as it is, with nothing passed in but the node. */
+const PORTAL = `
+  const [file, rpcProviderUrl] = process.argv.slice(1);
+  const { verifyDocument } = require('@trustvc/trustvc');
+  const credential = JSON.parse(require('node:fs').readFileSync(file, 'utf8'));
+  verifyDocument(credential, { rpcProviderUrl }).then((fragments) => {
+    console.log(JSON.stringify(fragments));
+    process.exit();
+  });`;
+
+const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
+
+/** The domain of the issuer has HTTPS, with a certificate that only those trust who are told to. */
+(hasOpenssl ? describe : describe.skip)('an issuer behind HTTPS', () => {
+  let world: World;
+  let service: RunningService;
+  let https: Server;
+  let disown: () => void;
+  let certificate: string;
+  let file: string;
+  let credential: JsonObject;
+
+  before(async () => {
+    const port = await freePort(0);
+    world = await createWorld({ domain: `localhost:${port}` });
+    service = await startService(world.settings);
+    certificate = join(world.folder, 'certificate.pem');
+    const key = join(world.folder, 'key.pem');
+    const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
+    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+    await run('openssl', [
+      'req',
+      '-x509',
+      ...curve,
+      ...names,
+      '-days',
+      '2',
+      '-keyout',
+      key,
+      '-out',
+      certificate,
+    ]);
+    https = createServer(
+      { key: readFileSync(key), cert: readFileSync(certificate) },
+      (incoming, outgoing) => {
+        httpRequest(`${service.url}${incoming.url ?? ''}`, (answer) => {
+          outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
+          answer.pipe(outgoing);
+        }).end();
+      },
+    );
+    disown = own('HTTPS server');
+    await new Promise<void>((resolve) => https.listen(port, '127.0.0.1', resolve));
+
+    const [owner, holder] = [await world.account(1), await world.account(2)];
+    const { body } = await create(service.url, { ...full, owner, holder });
+    credential = { ...body.signedW3CDocument };
+    file = join(world.folder, 'credential.json');
+    writeFileSync(file, JSON.stringify(credential));
+  });
+
+  after(async () => {
+    https?.closeAllConnections();
+    await new Promise((resolve) => (https ? https.close(resolve) : resolve(undefined)));
+    disown?.();
+    await service?.stop();
+    await world?.stop();
+  });
+
+  it("is VALID three times in the portal's library, which fetches DID and context by itself", async () => {
+    const env = { ...inheritedEnvironment(), NODE_EXTRA_CA_CERTS: certificate };
+    const { stdout } = await run(process.execPath, ['-e', PORTAL, file, world.node.url], {
+      cwd: PROJECT_ROOT,
+      env,
+    });
+    const fragments = (JSON.parse(stdout) as Fragment[]).filter(({ status }) => status !== 'SKIPPED');
+    expect(fragments.map(({ type, status }) => [type, status])).to.deep.equal([
+      ['DOCUMENT_INTEGRITY', 'VALID'],
+      ['DOCUMENT_STATUS', 'VALID'],
+      ['ISSUER_IDENTITY', 'VALID'],
+    ]);
+  });
+
+  it('is VALID for our command, over HTTPS', async () => {
+    const { DOMAIN = '' } = world.settings;
+    const settings = { NET: '31337', RPC_URL: world.node.url, ENV_FILE: join(world.folder, 'none.env') };
+    const output = await hardhat(['verify-credential', file], {
+      ...settings,
+      NODE_EXTRA_CA_CERTS: certificate,
+    });
+    expect(output)
+      .to.contain('The credential is VALID.')
+      .and.contain(`found at https://${DOMAIN}/.well-known/did.json`);
+  });
+
+  it('is COULD NOT TELL for who does not trust the certificate, which is said', async () => {
+    const { outcome, issuerIdentity } = await verifyCredential(credential, realSources(world));
+    expect(outcome).to.equal('could not tell');
+    expect(issuerIdentity.checks.at(-1)?.found).to.contain('self-signed certificate');
+  });
+});
