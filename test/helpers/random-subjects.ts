@@ -16,9 +16,9 @@ const TERMS = [
   'description',
 ];
 
-/** What has gone wrong somewhere, or might: pieces that odd strings are put together from. */
+/** Pieces that odd strings are put together from: what has gone wrong somewhere, or might. */
 const PIECES = [
-  ...['_:b0', 'PO_:123', '_:c14n0', '_:', '_', ':', 'urn:bnid:', '<urn:bnid:a>', '<', '>', 'undefined'],
+  ...['_', ':', '<', '>', 'undefined', 'urn:x', '_ :', 'c14n0'],
   ...[
     '"',
     "'",
@@ -44,20 +44,7 @@ const PIECES = [
     '\ufeff',
     '\uffff',
   ],
-  ...[
-    '\ud800',
-    '\udfff',
-    '\ud83d\udea2',
-    '\u202e',
-    '\u200f',
-    '\u2067',
-    'é',
-    'e\u0301',
-    'ﷺ',
-    'Ω',
-    '提单',
-    'ß',
-  ],
+  ...['\ud83d\udea2', '\u202e', '\u200f', '\u2067', 'é', 'e\u0301', 'ﷺ', 'Ω', '提单', 'ß'],
   ...[
     ' ',
     '  ',
@@ -77,20 +64,33 @@ const PIECES = [
   ],
 ];
 
+/** Pieces that a signature does not protect: few, so that most subjects can be signed. */
+const UNPROTECTED = [
+  '_:b0',
+  'PO_:123',
+  '_:c14n0',
+  'PO_:1 kg',
+  'urn:bnid:',
+  '<urn:bnid:a>',
+  '\ud800',
+  '\udfff x',
+];
+
 /** A string of odd pieces; one in fifty is very long. */
 export function oddString(random: SeededRandom): string {
-  const text = Array.from({ length: random.below(5) }, () => random.pick(PIECES)).join(
-    random.pick(['', '', ' ']),
-  );
+  const pieces = Array.from({ length: random.below(5) }, () => random.pick(PIECES));
+  if (random.chance(0.04)) pieces.push(random.pick(UNPROTECTED));
+  const text = pieces.join(random.pick(['', '', ' ']));
   return random.chance(0.02) ? `${text}${'x'.repeat(20_000)}${text}` : text;
 }
 
-const NUMBERS = [0, -0, 1, -7, 1.5, 0.1, 0.3, 0.1 + 0.2, 1e-7, 1.5e-7, 1e21, 2 ** 53, 2 ** 53 - 1, -12.25];
+const NUMBERS = [0, 1, -7, 1.5, 0.1, 0.3, -12.25, 1.5e-7, 2 ** 53 - 1, 0.1 + 0.2, 1e-7, 1e21, -0];
 
 function oddValue(random: SeededRandom): unknown {
-  if (random.chance(0.7)) return oddString(random);
+  if (random.chance(0.6)) return oddString(random);
   const strings = (): string[] => Array.from({ length: random.below(4) }, () => oddString(random));
-  const others: (() => unknown)[] = [
+  const usual: (() => unknown)[] = [
+    () => random.pick(NUMBERS),
     () => random.pick(NUMBERS),
     () => random.chance(0.5),
     () => null,
@@ -99,11 +99,14 @@ function oddValue(random: SeededRandom): unknown {
     () => ({ name: oddString(random) }),
     () => [{ name: oddString(random) }, { description: oddString(random), id: oddId(random) }],
     () => ({}),
+  ];
+  const unprotected: (() => unknown)[] = [
+    () => [[oddString(random)], strings()],
     () => [[oddString(random)], strings()],
     () => ({ '@value': oddString(random), '@index': oddString(random) }),
     () => ({ '@none': oddString(random) }),
   ];
-  return random.pick(others)();
+  return random.pick(random.chance(0.1) ? unprotected : usual)();
 }
 
 /** Ids that are in order, that stand elsewhere in the credential, and that are no IRIs. */
