@@ -227,6 +227,23 @@ describe('the endorsement chain of a token', () => {
     await transferHolder(world, token, { from: accounts[1]!, to: accounts[3]! });
   }
 
+  it('is read again when the block changed in which the token was not minted', async () => {
+    const unminted = newTokenId();
+    const snapshot: unknown = await world.client.send('evm_snapshot', []);
+    await mintDirectly(world, accounts[1]!);
+    let isReorganised = false;
+    proxy.answer(async (method, _params, forward) => {
+      if (method !== 'eth_call' || isReorganised) return 'none';
+      isReorganised = true;
+      const told = await forward();
+      await world.client.send('evm_revert', [snapshot]);
+      await mintDirectly(world, accounts[1]!, { tokenId: unminted });
+      return told;
+    });
+    const { endorsements } = await read(unminted);
+    expect(endorsements.map(({ operation }) => operation)).to.deep.equal(['mint']);
+  });
+
   it('is given up when the chain is another at every reading', async () => {
     const token = await mintDirectly(world, accounts[1]!);
     proxy.answer(async (method, _params, forward) => {
