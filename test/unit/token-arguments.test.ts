@@ -1,0 +1,125 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { MaxUint256 } from 'ethers';
+import { accountNames } from '../../deploy/token/account-names';
+import { findToken, tokenOf } from '../../deploy/token/find-token';
+import { createReadingProgress } from '../../deploy/token/reading-progress';
+import { codeOf } from '../../service/errors';
+import { parseTokenId } from '../../service/token/token-id-forms';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+const REGISTRY = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
+const CREDENTIAL = {
+  id: 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001',
+  credentialStatus: {
+    type: 'TransferableRecords',
+    tokenNetwork: { chain: 'POL', chainId: 80002 },
+    tokenRegistry: REGISTRY,
+    tokenId: 'ab'.repeat(32),
+  },
+};
+
+describe("a token's id", () => {
+  it('may be 64 hexadecimal digits, 0x and hexadecimal digits, or decimal digits', () => {
+    expect(parseTokenId('AB'.repeat(32))).to.equal(BigInt(`0x${'ab'.repeat(32)}`));
+    expect(parseTokenId('0x0a')).to.equal(10n);
+    expect(parseTokenId('10')).to.equal(10n);
+    expect(parseTokenId(MaxUint256.toString())).to.equal(MaxUint256);
+  });
+
+  it('of 64 digits is hexadecimal although all of them are decimal', () => {
+    expect(parseTokenId('1'.repeat(64))).to.equal(BigInt(`0x${'1'.repeat(64)}`));
+    expect(parseTokenId('1'.repeat(63))).to.equal(BigInt('1'.repeat(63)));
+  });
+
+  it('is refused beyond 256 bits, and a file name is none', () => {
+    expect(() => parseTokenId((MaxUint256 + 1n).toString())).to.throw('more than 256 bits');
+    expect(() => parseTokenId(`0x1${'0'.repeat(64)}`)).to.throw('more than 256 bits');
+    for (const name of ['answer.json', '-', './12', '0x', 'ab', ''])
+      expect(parseTokenId(name)).to.equal(undefined);
+  });
+});
+
+describe('a token that a user names', () => {
+  const folder = temporaryFolder();
+  const file = join(folder.path, 'credential.json');
+  before(() => writeFileSync(file, JSON.stringify(CREDENTIAL)));
+  after(() => folder.remove());
+
+  it('is that of a credential, alone or in the answer of POST /create', () => {
+    const found = tokenOf(CREDENTIAL);
+    expect(found).to.deep.equal({
+      location: { chainId: 80002, registry: REGISTRY, tokenId: BigInt(`0x${'ab'.repeat(32)}`) },
+      credentialId: CREDENTIAL.id,
+    });
+    expect(tokenOf({ signedW3CDocument: CREDENTIAL, txHash: '0x' })).to.deep.equal(found);
+  });
+
+  it('is refused when a file holds no credential, or one without a token', () => {
+    for (const [input, code] of [
+      [[], 'CREDENTIAL_INVALID'],
+      [null, 'CREDENTIAL_INVALID'],
+      [{ signedW3CDocument: 'x' }, 'CREDENTIAL_INVALID'],
+      [{}, 'CREDENTIAL_STATUS_INVALID'],
+    ] as const)
+      expect(() => tokenOf(input))
+        .to.throw()
+        .and.satisfy((error: unknown) => codeOf(error) === code);
+  });
+
+  it('is refused when the flags contradict the credential, or are nothing', async () => {
+    const other = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
+    for (const [reference, code] of [
+      [{ token: file, registry: other, network: undefined }, 'ARGUMENT_INVALID'],
+      [{ token: file, registry: undefined, network: 'sepolia' }, 'ARGUMENT_INVALID'],
+      [{ token: '1', registry: 'x', network: undefined }, 'ARGUMENT_INVALID'],
+      [{ token: '1', registry: REGISTRY, network: 'hardhat' }, 'NETWORK_UNKNOWN'],
+    ] as const) {
+      const refused = await findToken(reference).then(
+        () => 'found',
+        (error: unknown) => codeOf(error),
+      );
+      expect(refused).to.equal(code);
+    }
+    const agreeing = { token: file, registry: REGISTRY.toLowerCase(), network: 'amoy' };
+    expect((await findToken(agreeing)).location.chainId).to.equal(80002);
+  });
+
+  it('by its id is in the registry and on the network that the flags name', async () => {
+    const { location } = await findToken({ token: '1', registry: REGISTRY, network: 'sepolia' });
+    expect(location).to.deep.equal({ chainId: 11155111, registry: REGISTRY, tokenId: 1n });
+  });
+});
+
+describe('short names of accounts', () => {
+  it('are whole addresses where two would look the same', () => {
+    const alike = [
+      '0x1234567890123456789012345678901234567890',
+      '0x1234aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa7890',
+    ];
+    expect([...accountNames([...alike, REGISTRY, REGISTRY]).values()]).to.deep.equal([
+      ...alike,
+      '0x7099…79C8',
+    ]);
+  });
+});
+
+describe('the progress of a long reading', () => {
+  it('is told after two seconds, and then every two seconds', () => {
+    let now = 0;
+    const told: string[] = [];
+    const progress = createReadingProgress((line) => told.push(line), { now: () => now });
+    for (const [time, block] of [
+      [1_999, 900],
+      [2_000, 801],
+      [3_000, 700],
+      [4_500, 601],
+    ] as const) {
+      now = time;
+      progress(block, { fromBlock: 1, toBlock: 1_000 });
+    }
+    expect(told).to.have.length(2);
+    expect(told[0]).to.contain('at block 801').and.to.contain('20 %');
+  });
+});
