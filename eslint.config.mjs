@@ -112,5 +112,13 @@ export default tseslint.config(
       ],
     },
   },
+  // What a task does is loaded when it is run: every command loads every task, the one that makes the contracts' bindings too.
+  {
+    files: ['deploy/tasks/**'],
+    rules: {
+      '@typescript-eslint/no-require-imports': 'off',
+      '@typescript-eslint/consistent-type-imports': ['error', { disallowTypeAnnotations: false }],
+    },
+  },
   { files: ['test/**/*.ts'], rules: { '@typescript-eslint/no-unused-expressions': 'off' } },
 );

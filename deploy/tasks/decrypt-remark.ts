@@ -1,6 +1,6 @@
 import { task } from 'hardhat/config';
+import { makeBindings } from '../contract-bindings';
 import { withExitCode } from '../exit-code';
-import { showRemarks } from '../token/show-remarks';
 
 interface Arguments {
   file: string;
@@ -18,6 +18,8 @@ task('decrypt-remark', "Shows the remarks of a credential's token in clear")
   .addFlag('json', 'As JSON')
   .setAction(async ({ file, remark, json }: Arguments, hre) => {
     await withExitCode(hre.hardhatArguments, async () => {
+      await makeBindings(hre);
+      const { showRemarks } = require('../token/show-remarks') as typeof import('../token/show-remarks');
       const { lines, isReadable } = await showRemarks({ file, remark, json });
       for (const line of lines) console.log(line);
       return isReadable;

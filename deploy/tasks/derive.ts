@@ -1,7 +1,7 @@
 import { task, types } from 'hardhat/config';
 import { ServiceError } from '../../service/errors';
+import { makeBindings } from '../contract-bindings';
 import { withReadableErrors } from '../task-error';
-import { deriveFile } from '../verification/derive-file';
 import { printable } from '../printable';
 
 interface Arguments {
@@ -18,6 +18,9 @@ task('derive', 'Derives a version of a credential that discloses only what is na
   .addFlag('reveal', 'Disclose what the pointers after it name')
   .addOptionalParam('out', 'File to write (default: standard output)')
   .setAction(async ({ out, ...options }: Arguments, hre) => {
+    await makeBindings(hre);
+    const { deriveFile } =
+      require('../verification/derive-file') as typeof import('../verification/derive-file');
     const { output, remarks } = await withReadableErrors(hre.hardhatArguments, () =>
       deriveFile({ ...options, out }).catch(rethrowPrintable),
     );

@@ -1,6 +1,6 @@
 import { task, types } from 'hardhat/config';
+import { makeBindings } from '../contract-bindings';
 import { withExitCode } from '../exit-code';
-import { showToken } from '../token/show-token';
 
 interface Arguments {
   token: string;
@@ -20,6 +20,8 @@ task('token', "Shows a token's endorsement chain (who had it, when, with which r
   .addFlag('json', 'One JSON object')
   .setAction(async ({ token, registry, fromBlock, json }: Arguments, hre) => {
     await withExitCode(hre.hardhatArguments, async () => {
+      await makeBindings(hre);
+      const { showToken } = require('../token/show-token') as typeof import('../token/show-token');
       const { network } = hre.hardhatArguments;
       const { lines, isMinted } = await showToken({ token, registry, network, fromBlock, json });
       for (const line of lines) console.log(line);

@@ -1,5 +1,5 @@
 import { task, types } from 'hardhat/config';
-import { verifyFile } from '../verification/verify-file';
+import { makeBindings } from '../contract-bindings';
 
 interface Arguments {
   file: string;
@@ -16,7 +16,10 @@ task('verify-credential', 'Verifies a credential: its integrity, its issuer, and
   .addFlag('reveal', 'Disclose only what the pointers after it name (a base credential; default: everything)')
   .addOptionalParam('trustContext', 'URLs of further contexts whose meaning you know, separated by spaces')
   .addFlag('json', 'One JSON object')
-  .setAction(async ({ trustContext, ...options }: Arguments) => {
+  .setAction(async ({ trustContext, ...options }: Arguments, hre) => {
+    await makeBindings(hre);
+    const { verifyFile } =
+      require('../verification/verify-file') as typeof import('../verification/verify-file');
     const { output, errors, exitCode } = await verifyFile({ ...options, trustContext });
     for (const line of errors) console.error(line);
     for (const line of output) console.log(line);

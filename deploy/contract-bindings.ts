@@ -1,0 +1,23 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { TASK_COMPILE, TASK_COMPILE_SOLIDITY_LOG_COMPILATION_RESULT } from 'hardhat/builtin-tasks/task-names';
+import { subtask } from 'hardhat/config';
+import type { HardhatRuntimeEnvironment } from 'hardhat/types';
+import { PROJECT_ROOT } from '../service/project-root';
+
+/**
+ * Makes the contracts' bindings, which a fresh checkout does not have. A task that reads contracts loads its work after this: Hardhat loads every task
+ * for every command, the one that makes the bindings too.
+ */
+export async function makeBindings(hre: HardhatRuntimeEnvironment): Promise<void> {
+  if (!existsSync(join(PROJECT_ROOT, 'typechain-types')))
+    await hre.run(TASK_COMPILE, { quiet: true, force: true });
+}
+
+/** Hardhat says that it compiled even when it is to be quiet: into the output of commands that print JSON. */
+subtask(
+  TASK_COMPILE_SOLIDITY_LOG_COMPILATION_RESULT,
+  async ({ quiet }: { quiet: boolean }, _hre, runSuper): Promise<void> => {
+    if (!quiet) await runSuper();
+  },
+);
