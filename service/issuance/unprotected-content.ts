@@ -41,43 +41,55 @@ interface Place {
  * which JSON-LD defines as absent. Walks without recursion: the depth of the input is the caller's choice.
  */
 export function findUnprotectedContent(root: unknown): UnprotectedContent | undefined {
+  for (const found of unprotectedContentIn(root)) return found;
+  return undefined;
+}
+
+/** All of it, for whoever mends a document; of a list or an object, what is inside of a part that is refused is not looked at. */
+export function* unprotectedContentIn(root: unknown): Generator<UnprotectedContent, void, undefined> {
   const ids = new Set(isCredential(root) ? [root.issuer, root.id] : []);
   const pending: Place[] = [{ value: root, pointer: '', depth: 0 }];
   for (let place = pending.pop(); place !== undefined; place = pending.pop()) {
     const { value, pointer, depth } = place;
     const problem = depth > DEEPEST ? TOO_DEEP : problemOfValue(value);
-    if (problem) return { pointer, ...problem };
-    const inside = Array.isArray(value) ? inList(place, value) : inObject(place, ids);
-    if ('problem' in inside) return inside;
-    pending.push(...inside.children.reverse());
+    if (problem) {
+      yield { pointer, ...problem };
+      continue;
+    }
+    const { problems, children } = Array.isArray(value) ? inList(place, value) : inObject(place, ids);
+    yield* problems;
+    for (const child of children.reverse()) pending.push(child);
   }
-  return undefined;
 }
 
-type Inside = UnprotectedContent | { children: Place[] };
+/** What is wrong with the members themselves, and the places to look at next. */
+interface Inside {
+  problems: UnprotectedContent[];
+  children: Place[];
+}
 
 function inList({ pointer, depth }: Place, list: unknown[]): Inside {
   const found = problemOfList(list);
-  if (found) return { ...found.problem, pointer: `${pointer}/${found.index}` };
   return {
+    problems: found ? [{ ...found.problem, pointer: `${pointer}/${found.index}` }] : [],
     children: list.map((value, index) => ({ value, pointer: `${pointer}/${index}`, depth: depth + 1 })),
   };
 }
 
 function inObject({ value, pointer, depth }: Place, ids: Set<unknown>): Inside {
-  const children: Place[] = [];
-  if (typeof value !== 'object' || value === null) return { children };
+  const inside: Inside = { problems: [], children: [] };
+  if (typeof value !== 'object' || value === null) return inside;
   const isRoot = pointer === '' && isCredential(value);
   for (const [key, child] of Object.entries(value) as [string, unknown][]) {
     if (isRoot && (key === 'proof' || (key === '@context' && isListOfUrls(child)))) continue;
     const childPointer = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    const problem = problemOfKey(key) ?? problemOfName(key, child);
-    if (problem) return { ...problem, pointer: childPointer };
-    if (key === 'id' && !isRoot && ids.has(child)) return { ...SAME_ID, pointer: childPointer };
+    const isTaken = key === 'id' && !isRoot && ids.has(child);
+    const problem = problemOfKey(key) ?? problemOfName(key, child) ?? (isTaken ? SAME_ID : undefined);
     if (key === 'id') ids.add(child);
-    children.push({ value: child, pointer: childPointer, depth: depth + 1 });
+    if (problem) inside.problems.push({ ...problem, pointer: childPointer });
+    else inside.children.push({ value: child, pointer: childPointer, depth: depth + 1 });
   }
-  return { children };
+  return inside;
 }
 
 function isCredential(root: unknown): root is Record<string, unknown> {

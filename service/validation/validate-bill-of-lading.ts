@@ -1,5 +1,5 @@
 import type { JsonObject } from '../issuance/credential';
-import { findUnprotectedContent } from '../issuance/unprotected-content';
+import { unprotectedContentIn } from '../issuance/unprotected-content';
 import { jsonLdProblems } from './json-ld-problems';
 import { schemaProblems } from './schema-problems';
 import { pointerStep, type SubjectProblem } from './subject-problem';
@@ -21,10 +21,11 @@ export async function validateBillOfLading(credentialSubject: unknown): Promise<
   const others = shape.filter(({ code, pointer }) => {
     return code !== 'REQUIRED_FIELD_MISSING' || !checks.some((check) => check.pointer === pointer);
   });
-  const unprotected = findUnprotectedContent(credentialSubject);
+  const unprotected = [...unprotectedContentIn(credentialSubject)].filter(
+    ({ pointer }) => !shape.some((told) => told.pointer === pointer),
+  );
   const meaning = await jsonLdProblems(wellFormedPart(credentialSubject, shape));
-  const isTold = shape.some(({ pointer }) => pointer === unprotected?.pointer);
-  return [...checks, ...others, ...(unprotected && !isTold ? [problemOf(unprotected)] : []), ...meaning];
+  return [...checks, ...others, ...unprotected.map(problemOf), ...meaning];
 }
 
 function typeProblems({ type }: JsonObject): SubjectProblem[] {

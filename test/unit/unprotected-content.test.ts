@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { findUnprotectedContent } from '../../service/issuance/unprotected-content';
+import { findUnprotectedContent, unprotectedContentIn } from '../../service/issuance/unprotected-content';
 import full from '../fixtures/bill-of-lading-full.json';
 
 /** A subject as a request has it, so that keys like `__proto__` are the subject's own. */
@@ -67,6 +67,17 @@ describe('content that a signature would not protect', () => {
 
   it('is named where it stands first', () => {
     expect(pointerIn({ a: { b: ['x', '_:1'] }, c: '_:2' })).to.equal('/a/b/1');
+  });
+
+  it('is all told to whoever mends a document, but for what is inside of a part that is refused', () => {
+    const list = Array.from({ length: 200_000 }, (_, index) => ({ w: `${index}` }));
+    const subject = { '@graph': { a: '_:1' }, a: ['x', '_:2', 'x'], b: { c: '_:3' }, list };
+    expect([...unprotectedContentIn(subject)].map(({ pointer }) => pointer)).to.deep.equal([
+      '/@graph',
+      '/a/2',
+      '/a/1',
+      '/b/c',
+    ]);
   });
 
   it('is not what honest documents hold', () => {

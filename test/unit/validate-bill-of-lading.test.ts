@@ -119,13 +119,15 @@ describe('strict validation of a Bill of Lading', () => {
   });
 
   it('reports everything at once', async () => {
-    const changes = { type: ['A'], id: 'abc', vessel: 'PO_:123', blNumber: '', links: {}, foo: 1 };
+    const packages = [{ packagesWeight: '\ud800' }];
+    const changes = { type: ['A'], id: 'abc', vessel: 'PO_:123', blNumber: '', links: {}, foo: 1, packages };
     expect(await problemsOf(changes)).to.have.members([
       '/type TYPE_NOT_BILL_OF_LADING',
       '/blNumber REQUIRED_FIELD_MISSING',
       '/links VALUE_TYPE_WRONG',
       '/foo TERM_UNKNOWN',
       '/vessel TEXT_NOT_PROTECTED',
+      '/packages/0/packagesWeight TEXT_NOT_PROTECTED',
       '/id SUBJECT_TERM_UNDEFINED',
       '/type/0 SUBJECT_TERM_UNDEFINED',
     ]);
