@@ -5,7 +5,13 @@ import { fetchJson } from './fetch-json';
 /** A DID document as it is published (https://www.w3.org/TR/did-core/#core-properties): what a verifier needs of it is checked, the rest kept. */
 export type PublishedDidDocument = z.infer<typeof didDocumentSchema>;
 
-const verificationMethodSchema = z.looseObject({ id: z.string(), type: z.string(), controller: z.string() });
+const verificationMethodSchema = z.looseObject({
+  id: z.string(),
+  type: z.string(),
+  controller: z.string(),
+  revoked: z.unknown().optional(),
+  expires: z.unknown().optional(),
+});
 const relationSchema = z.array(z.union([z.string(), verificationMethodSchema])).optional();
 const didDocumentSchema = z.looseObject({
   id: z.string(),

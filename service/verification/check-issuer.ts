@@ -2,8 +2,11 @@ import { didWebUrl } from '../did/did-web-url';
 import type { DidResolution, PublishedDidDocument } from '../did/resolve-did-web';
 import type { JsonObject } from '../issuance/credential';
 import type { Check, Outcome } from './answer';
+import { hasEnded } from './has-ended';
 import { isObject } from './presented-credential';
 import type { IssuerKey } from './verify-signature';
+
+type PublishedMethod = NonNullable<PublishedDidDocument['verificationMethod']>[number];
 
 /** What was found of an issuer; `key`: the one that the proof names, if it is theirs and of a kind that can be used. */
 export interface FoundIssuer {
@@ -20,11 +23,14 @@ export function issuerOf({ issuer }: JsonObject): string | undefined {
 /**
  * Who issued: the key of the proof must be one that the DID document of the credential's issuer publishes for this purpose
  * (https://www.w3.org/TR/vc-data-integrity/#retrieve-verification-method).
+ *
+ * @param now epoch milliseconds.
  */
 export async function checkIssuer(
   credential: JsonObject,
   verificationMethod: string | undefined,
   resolve: (did: string) => Promise<DidResolution>,
+  now: number,
 ): Promise<FoundIssuer> {
   const issuer = issuerOf(credential);
   const named = checkName(issuer);
@@ -32,7 +38,7 @@ export async function checkIssuer(
   const resolution = await resolve(issuer);
   const resolved = checkResolution(resolution);
   if (resolution.kind !== 'resolved') return { checks: [named, resolved], key: undefined };
-  const method = checkMethod(issuer, verificationMethod, resolution.document);
+  const method = checkMethod(issuer, verificationMethod, resolution.document, now);
   return { checks: [named, resolved, ...method.checks], key: method.key };
 }
 
@@ -54,32 +60,53 @@ function checkResolution(resolution: DidResolution): Check {
   return { check, outcome, found: `${url} ${resolution.problem}` };
 }
 
-function checkMethod(issuer: string, id: string | undefined, document: PublishedDidDocument): FoundIssuer {
-  const check = 'verification method';
-  const failed = (outcome: Outcome, found: string): FoundIssuer => ({
-    checks: [{ check, outcome, found }],
-    key: undefined,
-  });
-  if (id === undefined) return failed('could not tell', 'the proof names none');
+function checkMethod(
+  issuer: string,
+  id: string | undefined,
+  document: PublishedDidDocument,
+  now: number,
+): FoundIssuer {
+  if (id === undefined) return noKey('could not tell', 'the proof names none');
   if (id.split('#')[0] !== issuer)
-    return failed('invalid', `${id} is not of the issuer: somebody else signed`);
+    return noKey('invalid', `${id} is not of the issuer: somebody else signed`);
   const asserting = document.assertionMethod ?? [];
   const embedded = asserting.filter((entry) => typeof entry === 'object');
   const isTheMethod = (other: string): boolean => absolute(issuer, other) === id;
   const method = [...(document.verificationMethod ?? []), ...embedded].find((entry) => isTheMethod(entry.id));
-  if (!method) return failed('invalid', `${id} is not in the issuer's DID document`);
+  if (!method) return noKey('invalid', `${id} is not in the issuer's DID document`);
   if (method.controller !== issuer)
-    return failed('invalid', `${id} is controlled by ${method.controller}, not by the issuer`);
+    return noKey('invalid', `${id} is controlled by ${method.controller}, not by the issuer`);
   if (!asserting.some((entry) => isTheMethod(typeof entry === 'string' ? entry : entry.id)))
-    return failed('invalid', `${id} may not sign credentials: it is not in assertionMethod`);
-  const { type, publicKeyMultibase } = method;
+    return noKey('invalid', `${id} may not sign credentials: it is not in assertionMethod`);
+  const ended = endOf(method, now);
+  if (ended !== undefined) return noKey('invalid', `${id} may not be used any more: ${ended}`);
+  return usableKey(issuer, id, method);
+}
+
+function usableKey(issuer: string, id: string, { type, publicKeyMultibase }: PublishedMethod): FoundIssuer {
   if (type !== 'Multikey' || typeof publicKeyMultibase !== 'string')
-    return failed('could not tell', `${id} is a key of type ${type}; this knows Multikey`);
+    return noKey('could not tell', `${id} is a key of type ${type}; this knows Multikey`);
   const found = `${id} is the issuer's, and may sign credentials`;
   return {
-    checks: [{ check, outcome: 'valid', found }],
+    checks: [{ check: 'verification method', outcome: 'valid', found }],
     key: { id, controller: issuer, publicKeyMultibase },
   };
+}
+
+function noKey(outcome: Outcome, found: string): FoundIssuer {
+  return { checks: [{ check: 'verification method', outcome, found }], key: undefined };
+}
+
+/**
+ * After either moment nothing that the key signed may be verified, however old: who has a stolen key writes any date
+ * (https://www.w3.org/TR/cid-1.0/#verification-methods).
+ */
+function endOf(
+  { revoked, expires }: { revoked?: unknown; expires?: unknown },
+  now: number,
+): string | undefined {
+  if (hasEnded(revoked, now)) return `its issuer revoked it (${JSON.stringify(revoked)})`;
+  return hasEnded(expires, now) ? `it expired (${JSON.stringify(expires)})` : undefined;
 }
 
 /** A DID document may write its own identifiers relative to itself: `#keys-1` (https://www.w3.org/TR/did-core/#relative-did-urls). */

@@ -57,13 +57,14 @@ export async function verifyCredential(
   inspectContent(credential);
   const { verificationMethod } = presentedProof(credential);
   const contexts = createContextSource(sources.knownContexts, (url) => sources.fetchJson(url));
+  const now = sources.clock.now();
   const [issuer, status] = await Promise.all([
-    checkIssuer(credential, verificationMethod, (did) => sources.resolveDid(did)),
+    checkIssuer(credential, verificationMethod, (did) => sources.resolveDid(did), now),
     checkStatus(credential, sources.readToken),
   ]);
   const question = { credential, reveal, trustedContexts, key: issuer.key, contexts };
   const integrity = await checkIntegrity(question);
-  const period = checkPeriod(credential, sources.clock.now());
+  const period = checkPeriod(credential, now);
   const answers = {
     documentIntegrity: answerOf(integrity.checks),
     issuerIdentity: { ...answerOf(issuer.checks), issuer: issuerOf(credential), verificationMethod },

@@ -266,6 +266,21 @@ describe('verifying a credential', () => {
       expect(await answers(controlled)).to.deep.equal(wrong);
     });
 
+    it('is wrong with a key that was revoked or has expired, also at a moment that cannot be read', async () => {
+      const [method] = issuer.didDocument.verificationMethod;
+      const ending = async (end: object): Promise<string[]> =>
+        answers({ verificationMethod: [{ ...method, ...end }] });
+      for (const name of ['revoked', 'expires']) {
+        for (const moment of ['2026-01-15T00:00:00Z', 'yesterday', true, ['2027-01-01T00:00:00Z']])
+          expect(await ending({ [name]: moment }), `${name} ${String(moment)}`).to.deep.equal([
+            'could not tell',
+            'invalid',
+            'valid',
+          ]);
+        expect(await ending({ [name]: '2027-01-01T00:00:00Z' })).to.deep.equal(['valid', 'valid', 'valid']);
+      }
+    });
+
     it('is wrong when somebody else signed, whose own DID would resolve', async () => {
       const other = await createTestIssuer('evil.example');
       const signed = await other.sign(undefined, { issuer: issuer.did });
