@@ -1,10 +1,11 @@
 import { codeOf, messageOf } from '../errors';
 import type { JsonObject } from '../issuance/credential';
-import { findUnprotectedContent } from '../issuance/unprotected-content';
+import { findUnprotectedContent, type UnprotectedContent } from '../issuance/unprotected-content';
 import type { Check, Outcome } from './answer';
 import { checkContexts } from './check-contexts';
 import { issuerOf } from './check-issuer';
 import type { ContextSource } from './context-source';
+import { hasEnded } from './has-ended';
 import { EVERYTHING, deriveCredential } from './derive-credential';
 import { inspectContent, type Content } from './inspect-content';
 import { presentedProof } from './presented-credential';
@@ -20,6 +21,8 @@ export interface IntegrityQuestion {
   /** The issuer's key, if it could be found. */
   key: IssuerKey | undefined;
   contexts: ContextSource;
+  /** Epoch milliseconds. */
+  now: number;
 }
 
 /** What was found; `shown`: the version that was verified, undefined when none could be. */
@@ -42,7 +45,7 @@ export async function checkIntegrity(question: IntegrityQuestion): Promise<Found
   }
   const content = inspectContent(credential);
   const terms = await checkTerms(content, question);
-  const proofCheck = valid('proof', `ecdsa-sd-2023, ${KINDS[proof.kind]}`);
+  const proofCheck = checkProof(proof.kind, proof.members, question.now);
   if (contexts.problems().length > 0) {
     const checks = [proofCheck, terms, unavailable(contexts), notChecked('its contexts could not be had')];
     return { checks, shown: undefined };
@@ -50,13 +53,20 @@ export async function checkIntegrity(question: IntegrityQuestion): Promise<Found
   const { shown, problem } = await shownVersion(question, proof.kind);
   if (shown === undefined) return { checks: [proofCheck, terms, problem], shown };
   const signature = await checkSignature(shown, question);
-  return { checks: [proofCheck, terms, checkProtection(shown, content), signature], shown };
+  const protection = checkProtection(shown, proof.members, content);
+  return { checks: [proofCheck, terms, protection, signature], shown };
 }
 
 const KINDS = {
   base: 'a base proof, as the issuer gives it out: what is verified was derived from it now',
   derived: 'a derived proof: the version that a holder chose to show',
 };
+
+/** https://www.w3.org/TR/vc-data-integrity/#proofs: `expires` is signed with the proof, and the library does not look at it. */
+function checkProof(kind: 'base' | 'derived', { expires }: JsonObject, now: number): Check {
+  if (!hasEnded(expires, now)) return valid('proof', `ecdsa-sd-2023, ${KINDS[kind]}`);
+  return { check: 'proof', outcome: 'invalid', found: `it expired: ${JSON.stringify(expires)}` };
+}
 
 async function checkTerms(content: Content, question: IntegrityQuestion): Promise<Check> {
   const { contexts, credential, trustedContexts } = question;
@@ -95,15 +105,22 @@ function outcomeOfFailure(contexts: ContextSource): Outcome {
   return contexts.problems().length > 0 ? 'could not tell' : 'invalid';
 }
 
-function checkProtection(shown: JsonObject, { passedOver }: Content): Check {
+function checkProtection(shown: JsonObject, proof: JsonObject, { passedOver }: Content): Check {
   const check = 'covered by the signature';
-  const unprotected = findUnprotectedContent({ ...shown, proof: undefined });
+  const unprotected = findUnprotectedContent({ ...shown, proof: undefined }) ?? unprotectedInProof(proof);
   const outcome = 'could not tell';
   if (unprotected) return { check, outcome, found: `${unprotected.pointer} ${unprotected.problem}` };
   const [pointer] = passedOver;
   if (pointer !== undefined)
     return { check, outcome, found: `${pointer} is a name that no signature covers` };
   return valid(check, 'all that the document says; only the order in lists may have been changed');
+}
+
+/** What decides is read by its name: an `expires` that is spelled as its IRI would be signed the same, and not be seen. */
+function unprotectedInProof(proof: JsonObject): UnprotectedContent | undefined {
+  const members = Object.entries(proof).filter(([name]) => name !== '@context');
+  const found = findUnprotectedContent(Object.fromEntries(members));
+  return found && { ...found, pointer: `/proof${found.pointer}` };
 }
 
 function unavailable(contexts: ContextSource): Check {

@@ -4,9 +4,9 @@ import type { JsonObject } from '../issuance/credential';
 /** What there is to say about the proof of a credential that was presented. */
 export type PresentedProof =
   /** What the issuer gave out: a version to show is derived from it. */
-  | { kind: 'base'; verificationMethod: string }
+  | { kind: 'base'; verificationMethod: string; members: JsonObject }
   /** A version to show: it can be verified, and nothing more can be left out. */
-  | { kind: 'derived'; verificationMethod: string }
+  | { kind: 'derived'; verificationMethod: string; members: JsonObject }
   /** A proof that others may be able to verify. */
   | { kind: 'unsupported'; verificationMethod: string | undefined; problem: string }
   /** No proof, or one that nobody could verify. */
@@ -53,7 +53,7 @@ export function presentedProof({ proof }: JsonObject): PresentedProof {
     return wrong('has a proof that was made for another purpose than assertionMethod', verificationMethod);
   const kind = PROOF_KINDS.get(headerOf(proofValue));
   return kind
-    ? { kind, verificationMethod }
+    ? { kind, verificationMethod, members: only }
     : wrong('has a proofValue that is neither a base nor a derived proof', verificationMethod);
 }
 

@@ -62,7 +62,7 @@ export async function verifyCredential(
     checkIssuer(credential, verificationMethod, (did) => sources.resolveDid(did), now),
     checkStatus(credential, sources.readToken),
   ]);
-  const question = { credential, reveal, trustedContexts, key: issuer.key, contexts };
+  const question = { credential, reveal, trustedContexts, key: issuer.key, contexts, now };
   const integrity = await checkIntegrity(question);
   const period = checkPeriod(credential, now);
   const answers = {

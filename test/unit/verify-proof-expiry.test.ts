@@ -1,0 +1,67 @@
+import { from } from '@digitalbazaar/ecdsa-multikey';
+import { createSignCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
+import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
+import { expect } from 'chai';
+import * as jsigs from 'jsonld-signatures';
+import type { JsonObject } from '../../service/issuance/credential';
+import { createDocumentLoader } from '../../service/issuance/document-loader';
+import { deriveCredential } from '../../service/verification/derive-credential';
+import { verifyCredential } from '../../service/verification/verify-credential';
+import { fakeSources } from '../helpers/fake-sources';
+import { withoutProof } from '../helpers/statements';
+import { createTestIssuer, type TestIssuer } from '../helpers/test-issuer';
+
+describe('a proof that expires', () => {
+  const EXPIRES = '2026-02-10T00:00:00Z';
+  let issuer: TestIssuer;
+  let forms: JsonObject[];
+
+  before(async () => {
+    issuer = await createTestIssuer();
+    const base = await signedUntil(EXPIRES);
+    forms = [base, await deriveCredential(base, [''], createDocumentLoader(issuer.contextUrl))];
+  });
+
+  async function signedUntil(expires: string): Promise<JsonObject> {
+    const credential = withoutProof(await issuer.sign());
+    const key = await from({ '@context': 'https://w3id.org/security/multikey/v1', ...issuer.keyPair });
+    const mandatoryPointers = ['/issuer', '/validFrom', '/validUntil', '/credentialStatus'];
+    const cryptosuite = createSignCryptosuite({ mandatoryPointers });
+    const suite = new DataIntegrityProof({ signer: key.signer(), cryptosuite });
+    return jsigs.sign<JsonObject>(credential, {
+      suite: Object.assign(suite, { proof: { expires } }),
+      purpose: new jsigs.purposes.AssertionProofPurpose(),
+      documentLoader: createDocumentLoader(issuer.contextUrl),
+    });
+  }
+
+  const integrity = async (credential: JsonObject, time: string) => {
+    const clock = { now: () => Date.parse(time) };
+    return (await verifyCredential(credential, fakeSources(issuer, { clock }))).documentIntegrity;
+  };
+
+  it('is valid until then and invalid afterwards, though its signature verifies', async () => {
+    for (const credential of forms) {
+      expect((await integrity(credential, '2026-02-09T00:00:00Z')).outcome).to.equal('valid');
+      const { outcome, checks } = await integrity(credential, EXPIRES);
+      expect(outcome).to.equal('invalid');
+      expect(checks.find(({ check }) => check === 'proof')?.found).to.contain(EXPIRES);
+      expect(checks.find(({ check }) => check === 'signature')?.outcome).to.equal('valid');
+    }
+  });
+
+  it('cannot outlast its end by spelling it in another way', async () => {
+    const date = { '@type': 'http://www.w3.org/2001/XMLSchema#dateTime', '@value': EXPIRES };
+    for (const credential of forms) {
+      const proof: JsonObject = {
+        ...(credential.proof as object),
+        'https://w3id.org/security#expiration': date,
+      };
+      delete proof.expires;
+      const spelled = { ...credential, proof };
+      const { outcome, checks } = await integrity(spelled, '2026-02-20T00:00:00Z');
+      expect(checks.find(({ check }) => check === 'signature')?.outcome).to.equal('valid');
+      expect(outcome).to.equal('could not tell');
+    }
+  });
+});
