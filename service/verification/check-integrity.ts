@@ -74,7 +74,7 @@ async function checkTerms(content: Content, question: IntegrityQuestion): Promis
   const known = new Set<string>();
   for (const url of urls) if (await contexts.isKnown(url)) known.add(url);
   await Promise.allSettled(urls.map(contexts.load));
-  const trust = { known, issuer: issuerOf(credential), trusted: trustedContexts };
+  const trust = { known, issuer: issuerOf(credential), trusted: trustedContexts, foundAt: contexts.foundAt };
   return checkContexts(content.contexts, trust);
 }
 

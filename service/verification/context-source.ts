@@ -11,6 +11,8 @@ export interface ContextSource {
   isKnown(url: string): Promise<boolean>;
   /** The URLs that were fetched, in order. */
   fetched(): string[];
+  /** Where the context of a URL was found in the end, after redirects; the URL itself unless it was fetched. */
+  foundAt: (url: string) => string;
   /** Why a context could not be had, each with its URL. */
   problems(): string[];
 }
@@ -24,7 +26,7 @@ export function createContextSource(
   fetchJson: (url: URL) => Promise<FetchedJson>,
 ): ContextSource {
   const answers = new Map<string, Promise<object>>();
-  const fetched: string[] = [];
+  const fetched = new Map<string, string>();
   const problems: string[] = [];
 
   async function fetchContext(url: string): Promise<object> {
@@ -33,7 +35,7 @@ export function createContextSource(
     if (answer.kind !== 'json') throw new Error(`The context ${url} ${answer.problem}`);
     if (!isObject(answer.json) || !('@context' in answer.json))
       throw new Error(`What is at ${url} is no JSON-LD context`);
-    fetched.push(url);
+    fetched.set(url, answer.url);
     // Without the tag that would let jsonld keep it for longer than this verification.
     return { contextUrl: null, document: answer.json, documentUrl: url };
   }
@@ -59,5 +61,11 @@ export function createContextSource(
   }
 
   const isKnown = async (url: string): Promise<boolean> => (await findKnown(url)) !== undefined;
-  return { load, isKnown, fetched: () => [...fetched], problems: () => [...problems] };
+  return {
+    load,
+    isKnown,
+    fetched: () => [...fetched.keys()],
+    foundAt: (url) => fetched.get(url) ?? url,
+    problems: () => [...problems],
+  };
 }

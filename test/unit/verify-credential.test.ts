@@ -192,6 +192,27 @@ describe('verifying a credential', () => {
       expect(verification.outcome).to.equal('valid');
     });
 
+    it("are not the publisher's where a redirect leads away, a query decides, or a service answers for anybody", async () => {
+      const redirected: VerificationSources['fetchJson'] = async (url) =>
+        serving(context)(new URL(url.pathname === '/go' ? EVIL : url.href));
+      for (const url of [
+        'https://issuer.example/go',
+        'https://issuer.example/echo?json=x',
+        'https://www.w3.org/services/html2txt',
+        'https://www.w3.org/ns/../services/html2txt',
+      ]) {
+        const { documentIntegrity } = await verify(exchanged(url), { fetchJson: redirected });
+        expect(documentIntegrity.outcome, url).to.equal('could not tell');
+        expect(failures(documentIntegrity)).to.match(/^meaning of the terms: [^;]*$/);
+      }
+      const overPlainHttp: VerificationSources['fetchJson'] = async () =>
+        serving(context)(new URL('http://issuer.example/c.json'));
+      const local = await verify(exchanged('https://issuer.example/c.json'), { fetchJson: overPlainHttp });
+      expect(failures(local.documentIntegrity)).to.equal('');
+      const moved = await verify(exchanged('https://issuer.example/go'), { fetchJson: redirected });
+      expect(failures(moved.documentIntegrity)).to.contain(`/go, found at ${EVIL}`);
+    });
+
     it('that are known are not asked for', async () => {
       const sources = fakeSources(issuer, { fetchJson: serving(context) });
       expect((await verifyCredential(derived, sources)).outcome).to.equal('valid');
