@@ -72,6 +72,8 @@ describe('did:web', () => {
       'did:web:trade.example.com:..%2F..',
       'did:web:trade.example.com:..:secret',
       'did:web:trade example.com',
+      'did:web:tr\u0430de.example.com',
+      'did:web:trade.example.com:\u00fc',
       'https://trade.example.com',
     ];
     for (const identifier of others) {
