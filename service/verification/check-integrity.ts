@@ -1,7 +1,7 @@
 import { codeOf, messageOf } from '../errors';
 import type { JsonObject } from '../issuance/credential';
 import { findUnprotectedContent, type UnprotectedContent } from '../issuance/unprotected-content';
-import type { Check, Outcome } from './answer';
+import type { Check } from './answer';
 import { checkContexts } from './check-contexts';
 import { issuerOf } from './check-issuer';
 import type { ContextSource } from './context-source';
@@ -88,8 +88,7 @@ async function shownVersion(
     return { shown: await deriveCredential(credential, reveal ?? [EVERYTHING], contexts.load) };
   } catch (thrown) {
     if (codeOf(thrown) !== 'DERIVATION_FAILED') throw thrown;
-    const outcome = outcomeOfFailure(contexts);
-    return { problem: { check: 'signature', outcome, found: messageOf(thrown) } };
+    return { problem: failedSignature(messageOf(thrown), contexts) };
   }
 }
 
@@ -97,12 +96,13 @@ async function checkSignature(shown: JsonObject, { key, contexts }: IntegrityQue
   if (key === undefined) return notChecked("the issuer's key could not be had");
   const problem = await verifySignature(shown, key, contexts.load);
   if (problem === undefined) return valid('signature', `every statement verifies with ${key.id}`);
-  return { check: 'signature', outcome: outcomeOfFailure(contexts), found: problem };
+  return failedSignature(problem, contexts);
 }
 
-/** A context may itself name another, which is asked for only then. */
-function outcomeOfFailure(contexts: ContextSource): Outcome {
-  return contexts.problems().length > 0 ? 'could not tell' : 'invalid';
+/** A context may itself name another, which is asked for only then; the libraries do not say what became of it. */
+function failedSignature(problem: string, contexts: ContextSource): Check {
+  if (contexts.problems().length > 0) return notChecked(contexts.problems().join('; '));
+  return { check: 'signature', outcome: 'invalid', found: problem };
 }
 
 function checkProtection(shown: JsonObject, proof: JsonObject, { passedOver }: Content): Check {

@@ -4,6 +4,9 @@ import type { FetchedJson } from '../did/fetch-json';
 import type { ContextLoader } from './derive-credential';
 import { isObject } from './presented-credential';
 
+/** More than any credential needs. Contexts name further ones, and whoever wrote one decides how many. */
+const MOST_FETCHED = 30;
+
 /** Where the contexts of a credential come from during one verification, and what became of asking for them. */
 export interface ContextSource {
   load: ContextLoader;
@@ -30,6 +33,8 @@ export function createContextSource(
   const problems: string[] = [];
 
   async function fetchContext(url: string): Promise<object> {
+    if (answers.size >= MOST_FETCHED)
+      throw new Error(`More than ${MOST_FETCHED} contexts would have to be fetched`);
     if (!URL.canParse(url)) throw new Error(`The context "${url}" is not a URL`);
     const answer = await fetchJson(new URL(url));
     if (answer.kind !== 'json') throw new Error(`The context ${url} ${answer.problem}`);

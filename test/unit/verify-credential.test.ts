@@ -233,6 +233,26 @@ describe('verifying a credential', () => {
       }
     });
 
+    it('that name more and more of them are given up, also where a term brings one', async () => {
+      const names = Array.from({ length: 100 }, (_, index) => `a${index}`);
+      const scoped = names.map((name): [string, object] => {
+        const terms = {
+          '@id': `https://evil.example/#${name}`,
+          '@context': `https://evil.example/${name}.json`,
+        };
+        return [name, terms];
+      });
+      const fetchJson: VerificationSources['fetchJson'] = async (url) =>
+        serving({ '@context': url.href === EVIL ? Object.fromEntries(scoped) : {} })(url);
+      const sources = fakeSources(issuer, { fetchJson });
+      const members = Object.fromEntries(names.map((name) => [name, { name: 'x' }]));
+      const credential = { ...derived, ...members, '@context': [...(derived['@context'] as string[]), EVIL] };
+      const { documentIntegrity } = await verifyCredential(credential, sources);
+      expect(documentIntegrity.outcome).to.equal('could not tell');
+      expect(failures(documentIntegrity)).to.contain('More than 30 contexts would have to be fetched');
+      expect(sources.asked).to.have.lengthOf(30);
+    });
+
     it('that are no contexts leave it unjudged', async () => {
       for (const json of [{}, [], null, 'x', 7]) {
         const knownContexts = createDocumentLoader('https://verifier.example/c.json');
