@@ -78,7 +78,10 @@ function fits(
 
 function isStep(step: Step, log: DecodedLog | undefined): boolean {
   if (step !== 'nomination that ended') return log?.type === step;
-  return log?.type === 'nomination' && log.payload.nominee === ZeroAddress;
+  if (log?.type !== 'nomination') return false;
+  const { prevNominee, nominee } = log.payload;
+  // From nobody to nobody is how returnToIssuer begins, which may come next.
+  return nominee === ZeroAddress && prevNominee !== ZeroAddress;
 }
 
 /** The last event of an operation has it; the contract's own remark, of a nomination that a transfer ends, is not the sender's. */

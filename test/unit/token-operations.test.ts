@@ -59,6 +59,21 @@ describe('operations in the logs of a token', () => {
     ]);
   });
 
+  it('are a transfer and a return when a sole owner transfers to itself and returns in one transaction', () => {
+    const nobody: [DecodedLog['type'], object] = [
+      'nomination',
+      { prevNominee: ZeroAddress, nominee: ZeroAddress },
+    ];
+    const ended: [DecodedLog['type'], object] = [
+      'nomination',
+      { prevNominee: SOMEBODY, nominee: ZeroAddress, remark: '0x3078' },
+    ];
+    const expected = ['transferBeneficiary', 'returnToIssuer'];
+    const returned = [nobody, 'surrendered', 'return_to_issuer'] as const;
+    expect(namesOf(transaction('0xa', 'beneficiary_transfer', ...returned))).to.deep.equal(expected);
+    expect(namesOf(transaction('0xa', 'beneficiary_transfer', ended, ...returned))).to.deep.equal(expected);
+  });
+
   it("have the sender's remark, not the contract's own at the end of a nomination", () => {
     const [transfer] = operationsOf(
       transaction(
