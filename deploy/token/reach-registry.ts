@@ -10,6 +10,8 @@ import { createRegistryFinder, type RegistryOnChain } from '../../service/watche
 export interface ReachedRegistry {
   network: Network;
   client: RpcClient;
+  /** For ranges of logs. */
+  bulkClient: RpcClient;
   registry: RegistryOnChain;
 }
 
@@ -29,15 +31,22 @@ export async function withRegistry<T>(
   const network = knownNetworkOf(chainId);
   const url = nodeUrlOf(network, settings);
   const client = createRpcClient(url, network);
+  const bulkClient = createRpcClient(url, network, 'bulk');
   try {
     await createChainCheck(client, url, network)();
     const registry = await createRegistryFinder(client, address)();
-    return await read({ network, client, registry });
+    return await read({ network, client, bulkClient, registry });
   } catch (thrown) {
-    throw codeOf(thrown) === undefined || thrown instanceof ServiceError ? thrown : nodeFailed(thrown, url);
+    throw isOfLibrary(thrown) ? nodeFailed(thrown, url) : thrown;
   } finally {
     client.destroy();
+    bulkClient.destroy();
   }
+}
+
+/** A SyntaxError is of an answer that is no JSON. */
+function isOfLibrary(thrown: unknown): boolean {
+  return !(thrown instanceof ServiceError) && (codeOf(thrown) !== undefined || thrown instanceof SyntaxError);
 }
 
 function nodeFailed(thrown: unknown, url: string): ChainError {

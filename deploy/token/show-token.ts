@@ -33,9 +33,9 @@ export async function readHistory(
   { location }: FoundToken,
   fromBlock?: number,
 ): Promise<{ history: TokenHistory; network: string }> {
-  return withRegistry(location, async ({ client, registry, network }) => {
+  return withRegistry(location, async ({ client, bulkClient, registry, network }) => {
     const onProgress = createReadingProgress((line) => console.error(line));
-    const options = { onProgress, ...(fromBlock !== undefined && { fromBlock }) };
+    const options = { bulkClient, onProgress, ...(fromBlock !== undefined && { fromBlock }) };
     const history = await readTokenHistory(client, registry, location.tokenId, options);
     return { history, network: network.name };
   });

@@ -71,16 +71,33 @@ export async function logsOf(client: RpcClient, filter: LogFilter): Promise<Chai
     .sort((left, right) => left.blockNumber - right.blockNumber || left.index - right.index);
 }
 
-/** Who sent a transaction, which must be in the block. In lower case. */
+/**
+ * Who sent a transaction, which must be in the block. In lower case. Nodes know by their hashes the transactions of the last year or so only (geth's
+ * `--history.transactions`): older ones are found by their place in the block.
+ */
 export async function senderOf(
   client: RpcClient,
   transactionHash: string,
   blockHash: string,
 ): Promise<string> {
   const method = 'eth_getTransactionByHash';
-  const transaction = (await client.send(method, [transactionHash])) as Record<string, unknown> | null;
-  if (transaction?.blockHash !== blockHash) throw malformed(method);
-  return textOf(method, transaction.from).toLowerCase();
+  const transaction =
+    ((await client.send(method, [transactionHash])) as unknown) ??
+    (await transactionInBlock(client, transactionHash, blockHash));
+  const { blockHash: found, from } = (transaction ?? {}) as Record<string, unknown>;
+  if (found !== blockHash) throw malformed(method);
+  return textOf(method, from).toLowerCase();
+}
+
+async function transactionInBlock(
+  client: RpcClient,
+  transactionHash: string,
+  blockHash: string,
+): Promise<unknown> {
+  const index = (await transactionsOf(client, blockHash)).indexOf(transactionHash);
+  return index < 0
+    ? undefined
+    : client.send('eth_getTransactionByBlockHashAndIndex', [blockHash, hex(index)]);
 }
 
 /** The hashes of a block's transactions. */

@@ -1,4 +1,5 @@
-import { getAddress } from 'ethers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getAddress, isError } from 'ethers';
 import { blockAt, headNumberOf, senderOf, type ChainBlock } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
@@ -22,14 +23,20 @@ export interface TokenHistory {
   isWhole: boolean;
 }
 
-/** `fromBlock`: nothing earlier is read. Undefined: the registry's first block. */
+/**
+ * `fromBlock`: nothing earlier is read. Undefined: the registry's first block. `bulkClient` reads the logs: one that reports refusals at once, where
+ * another waits them out for half a minute each. Undefined: the same client.
+ */
 export interface HistoryOptions {
   fromBlock?: number;
+  bulkClient?: RpcClient;
   onProgress?: (block: number, range: { fromBlock: number; toBlock: number }) => void;
 }
 
 /** How often the chain may change while it is read. */
 const READINGS = 3;
+/** A node that is a block behind the others of its provider has it soon. */
+const PAUSE_MS = 1_000;
 const CONCURRENT_CALLS = 8;
 
 /**
@@ -47,16 +54,23 @@ export async function readTokenHistory(
     try {
       return await readOnce(client, registry, tokenId, options);
     } catch (error) {
-      if (!(error instanceof ChainError && error.retryable) || reading === READINGS) throw error;
+      if (!mayPass(error) || reading === READINGS) throw error;
+      await sleep(PAUSE_MS);
     }
   }
+}
+
+/** A node that does not have the block yet answers to calls with an error of its own; a contract would give a reason. */
+function mayPass(error: unknown): boolean {
+  if (error instanceof ChainError) return error.retryable;
+  return isError(error, 'CALL_EXCEPTION') && error.data === null;
 }
 
 async function readOnce(
   client: RpcClient,
   { contracts, genesisBlock }: RegistryOnChain,
   tokenId: bigint,
-  { fromBlock = genesisBlock, onProgress }: HistoryOptions,
+  { fromBlock = genesisBlock, bulkClient = client, onProgress }: HistoryOptions,
 ): Promise<TokenHistory> {
   const head = await existingBlock(client, await headNumberOf(client));
   const state = await readTokenState(client, contracts, tokenId, head.number);
@@ -65,7 +79,7 @@ async function readOnce(
     return { state, endorsements: [], isWhole: true };
   }
   const range = { fromBlock: Math.max(fromBlock, genesisBlock), toBlock: head.number };
-  const found = await readTokenLogs(client, contracts, tokenId, {
+  const found = await readTokenLogs(bulkClient, contracts, tokenId, {
     ...range,
     onProgress: (block) => onProgress?.(block, range),
   });

@@ -76,18 +76,26 @@ async function logsOfRange(
   return [...own, ...escrows];
 }
 
-/** Undefined: the provider refused, and fewer blocks are to be asked for. */
+/**
+ * Undefined: the provider refused, and fewer blocks are to be asked for. "Too many requests" is first believed, and waited out; said again, it
+ * is of the range.
+ */
 async function readOrShrink(
   span: BlockSpan,
   read: () => Promise<ChainLog[]>,
 ): Promise<ChainLog[] | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (!mayBeForTheRange(error) || !span.shrink()) throw error;
-    if (isError(error, 'TIMEOUT')) for (let more = 1; more < HALVINGS_AFTER_TIMEOUT; more++) span.shrink();
-    if (isThrottled(error)) await sleep(THROTTLED_PAUSE_MS);
-    return undefined;
+  for (let isAgain = false; ; isAgain = true) {
+    try {
+      return await read();
+    } catch (error) {
+      if (isThrottled(error)) {
+        await sleep(THROTTLED_PAUSE_MS);
+        if (!isAgain) continue;
+      }
+      if (!mayBeForTheRange(error) || !span.shrink()) throw error;
+      if (isError(error, 'TIMEOUT')) for (let more = 1; more < HALVINGS_AFTER_TIMEOUT; more++) span.shrink();
+      return undefined;
+    }
   }
 }
 

@@ -11,7 +11,7 @@ import { readTokenState } from '../../service/token/read-token-state';
 import { createRegistryFinder, type RegistryOnChain } from '../../service/watcher/registry-contracts';
 import { EventForger__factory } from '../../typechain-types';
 import { create, type CreateAnswer } from '../helpers/create-call';
-import { mintDirectly, newTokenId, transferHolder, type MintedToken } from '../helpers/direct-mint';
+import { mintDirectly, newTokenId, transferHolder } from '../helpers/direct-mint';
 import { hardhat } from '../helpers/hardhat-command';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/rpc-proxy';
 import { startService } from '../helpers/running-service';
@@ -148,114 +148,6 @@ describe('the endorsement chain of a token', () => {
     const since = proxy.calls.length;
     expect(await read(newTokenId())).to.deep.include({ endorsements: [], isWhole: true });
     expect(proxy.counts(since)).not.to.have.property('eth_getLogs');
-  });
-
-  describe('from a provider', () => {
-    const BEHIND = 3_000;
-
-    before(() => world.client.send('hardhat_mine', [`0x${BEHIND.toString(16)}`]));
-
-    it('without limits takes two queries, however many blocks there are', async () => {
-      const since = proxy.calls.length;
-      await read();
-      expect(proxy.counts(since).eth_getLogs).to.equal(2);
-    });
-
-    for (const [refusal, answerOf] of Object.entries({
-      'with an error': () => ({ error: { code: -32005, message: 'block range is too wide' } }),
-      'with an error in words of its own': () => ({ error: { code: -32000, message: 'sorry, pay more' } }),
-      'with status 413': () => ({ status: 413, body: 'too much' }),
-    })) {
-      it(`that refuses ranges ${refusal} is asked for less, backwards, and no further than the mint`, async () => {
-        const expected = await read();
-        const young = await mintDirectly(world, accounts[1]!);
-        refuseBeyond(500, answerOf);
-        const since = proxy.calls.length;
-        const progress: number[] = [];
-        const history = await read(tokenId, { onProgress: (block: number) => progress.push(block) });
-        expect({ ...history, state: undefined }).to.deep.equal({ ...expected, state: undefined });
-        expect(proxy.counts(since).eth_getLogs).to.be.within(2 * 6, 2 * 20);
-        expect(progress).to.deep.equal([...progress].sort((a, b) => b - a));
-
-        const before = proxy.calls.length;
-        expect((await read(young.tokenId)).endorsements).to.have.length(1);
-        // 3,000 blocks are halved three times; then the first answer has the mint.
-        expect(proxy.counts(before).eth_getLogs).to.be.at.most(2 * 4);
-      });
-    }
-
-    it('that refuses a single block is not asked for ever', async () => {
-      refuseBeyond(0, () => ({ error: { code: -32005, message: 'block range is too wide' } }));
-      await read().then(
-        () => expect.fail('it was read'),
-        (error: Error) => expect(error.message).to.contain('block range is too wide'),
-      );
-    });
-
-    function refuseBeyond(
-      most: number,
-      answerOf: () => { error: { code: number; message: string } } | { status: number; body: string },
-    ): void {
-      proxy.answer((method, params) => {
-        if (method !== 'eth_getLogs') return 'none';
-        const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string };
-        return Number(toBlock) - Number(fromBlock) + 1 > most ? answerOf() : 'none';
-      });
-    }
-  });
-
-  it('is read again when the chain is reorganised between the readings', async () => {
-    const token = await mintDirectly(world, accounts[1]!);
-    const snapshot: unknown = await world.client.send('evm_snapshot', []);
-    await transferHolder(world, token, { from: accounts[1]!, to: accounts[2]! });
-    let isReorganised = false;
-    proxy.answer(async (method) => {
-      if (method === 'eth_getLogs' && !isReorganised) {
-        isReorganised = true;
-        await reorganise(snapshot, token);
-      }
-      return 'none' as const;
-    });
-    const { endorsements, state } = await read(token.tokenId);
-    expect(isReorganised).to.equal(true);
-    expect(state).to.include({ holder: accounts[3] });
-    expect(endorsements.at(-1)?.after.holder).to.equal(accounts[3]);
-  });
-
-  async function reorganise(snapshot: unknown, token: MintedToken): Promise<void> {
-    await world.client.send('evm_revert', [snapshot]);
-    await transferHolder(world, token, { from: accounts[1]!, to: accounts[3]! });
-  }
-
-  it('is read again when the block changed in which the token was not minted', async () => {
-    const unminted = newTokenId();
-    const snapshot: unknown = await world.client.send('evm_snapshot', []);
-    await mintDirectly(world, accounts[1]!);
-    let isReorganised = false;
-    proxy.answer(async (method, _params, forward) => {
-      if (method !== 'eth_call' || isReorganised) return 'none';
-      isReorganised = true;
-      const told = await forward();
-      await world.client.send('evm_revert', [snapshot]);
-      await mintDirectly(world, accounts[1]!, { tokenId: unminted });
-      return told;
-    });
-    const { endorsements } = await read(unminted);
-    expect(endorsements.map(({ operation }) => operation)).to.deep.equal(['mint']);
-  });
-
-  it('is given up when the chain is another at every reading', async () => {
-    const token = await mintDirectly(world, accounts[1]!);
-    proxy.answer(async (method, _params, forward) => {
-      const told = await forward();
-      if (method !== 'eth_getBlockByNumber' || !('result' in told)) return told;
-      const hash = `0x${newTokenId().toString(16).padStart(64, '0')}`;
-      return { result: { ...(told.result as object), hash } };
-    });
-    await read(token.tokenId).then(
-      () => expect.fail('it was read'),
-      (error: { code?: string }) => expect(error.code).to.equal('BLOCK_CHANGED'),
-    );
   });
 
   describe('printed by a command', () => {
