@@ -86,9 +86,12 @@ async function ask(url: URL, timeoutMs: number): Promise<FetchedJson | URL> {
   }
 }
 
+/** Who asks, or when: a firewall that turns programs away answers 403. */
+const NOT_ABOUT_THE_DOCUMENT = [401, 403, 407, 408, 421, 425, 429, 451];
+
 /** A status that says something about the document, not about the host or the moment. */
 function isFinal(status: number): boolean {
-  return status >= 400 && status < 500 && ![408, 421, 425, 429].includes(status);
+  return status >= 400 && status < 500 && !NOT_ABOUT_THE_DOCUMENT.includes(status);
 }
 
 /** The body, or undefined when it is larger than any such document. */
@@ -100,7 +103,8 @@ async function limitedText(response: Response): Promise<string | undefined> {
     if (bytes > LARGEST_BYTES) return undefined;
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  // Without a byte order mark, as `response.json()` has it elsewhere.
+  return new TextDecoder().decode(Buffer.concat(chunks));
 }
 
 function parsed(url: URL, contentType: string, text: string | undefined): FetchedJson {
