@@ -1,5 +1,5 @@
 import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';
-import { printable } from '../printable';
+import { printable, printableJson } from '../printable';
 import { readJsonInput } from '../user-file';
 import { findSubject, type TakenFor } from './find-subject';
 
@@ -26,7 +26,7 @@ export async function validateFile(path: string, asJson: boolean): Promise<FileV
   const found = await validateBillOfLading(subject);
   const problems = found.map((problem) => ({ ...problem, pointer: pointer + problem.pointer }));
   const isValid = problems.length === 0;
-  if (asJson) return { isValid, lines: [JSON.stringify({ valid: isValid, takenFor, problems })] };
+  if (asJson) return { isValid, lines: [printableJson({ valid: isValid, takenFor, problems })] };
   const lines = problems.map(
     (problem) => `${problem.pointer || '(the whole)'}  ${problem.message} [${problem.code}]`,
   );
