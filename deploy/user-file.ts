@@ -3,6 +3,8 @@ import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { codeOf, ConfigurationError, messageOf } from '../service/errors';
 import { findJsonError } from './json-error';
+import { printable } from './printable';
+import { findRepeatedName } from './repeated-name';
 
 /** Standard input, where a command takes a file. */
 const STANDARD_INPUT = '-';
@@ -11,12 +13,15 @@ const STANDARD_INPUT = '-';
  * The JSON that a user names: a file, or `-` for standard input. A relative path is relative to where the user is, which Hardhat leaves
  * alone: a command works from any folder of the project.
  *
- * @throws ConfigurationError FILE_NOT_FOUND, FILE_UNREADABLE, or FILE_NOT_JSON with line and column.
+ * @throws ConfigurationError FILE_NOT_FOUND, FILE_UNREADABLE, FILE_NOT_JSON or FILE_AMBIGUOUS with line and column.
  */
 export async function readJsonInput(path: string): Promise<unknown> {
   const name = path === STANDARD_INPUT ? 'standard input' : path;
   const bytes = await bytesOf(path);
-  return parse(decode(bytes, name), name);
+  const text = decode(bytes, name);
+  const value = parse(text, name);
+  refuseRepetition(text, name);
+  return value;
 }
 
 async function bytesOf(path: string): Promise<Buffer> {
@@ -51,6 +56,18 @@ function parse(text: string, name: string): unknown {
     const place = error && `line ${error.line}, column ${error.column}: ${error.problem}`;
     throw notJson(name, place ?? messageOf(cause), cause);
   }
+}
+
+/** Characters of a name that a stranger wrote. */
+const LONGEST_NAME = 100;
+
+function refuseRepetition(text: string, fileName: string): void {
+  const found = findRepeatedName(text);
+  if (found === undefined) return;
+  const place = `line ${found.line}, column ${found.column}`;
+  const remedy = 'Leave one of them: programs do not agree on which one counts.';
+  const message = `${fileName}, ${place}: ${printable(JSON.stringify(found.name), LONGEST_NAME)} is there for the second time. ${remedy}`;
+  throw new ConfigurationError('FILE_AMBIGUOUS', message, { remedy });
 }
 
 function notJson(name: string, problem: string, cause: unknown): ConfigurationError {

@@ -41,6 +41,21 @@ describe('a JSON file that a user names', () => {
     expect(await refusal(folder.path)).to.have.property('code', 'FILE_UNREADABLE');
   });
 
+  it('says each thing once: a name that is repeated is shown with its place', async () => {
+    writeFileSync(file, '{"a": {"b": 1}, "b": {"a": 1},\n "c": [{"a": 1}, {"a": 2}], "__proto__": 1}');
+    expect(await readJsonInput(file)).to.have.property('a');
+    for (const [text, place] of [
+      ['{"vessel": "A",\n "vessel": "B"}', 'line 2, column 2: "vessel"'],
+      ['[{"a": {"__proto__": 1, "__proto__": 2}}]', 'line 1, column 25: "__proto__"'],
+      ['{"a": 1, "\\u0061": 2}', 'line 1, column 10: "a"'],
+    ] as const) {
+      writeFileSync(file, text);
+      const { code, message } = await refusal(file);
+      expect(code, text).to.equal('FILE_AMBIGUOUS');
+      expect(message).to.contain(place);
+    }
+  });
+
   it('must be UTF-8, and not empty', async () => {
     writeFileSync(file, Buffer.from('{"a":"K\xf6ln"}', 'latin1'));
     expect((await refusal(file)).message).to.match(/not text in UTF-8/);
