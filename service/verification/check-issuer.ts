@@ -83,9 +83,17 @@ function checkMethod(
   return usableKey(issuer, id, method);
 }
 
+/**
+ * 35 bytes that begin with 0x8024, in base58 (https://www.w3.org/TR/cid-1.0/#Multikey). Anything longer the libraries would decode in
+ * a time that grows with the square of its length: minutes for what a DID document may hold.
+ */
+const P256_KEY = /^zDna[1-9A-HJ-NP-Za-km-z]{45}$/;
+
 function usableKey(issuer: string, id: string, { type, publicKeyMultibase }: PublishedMethod): FoundIssuer {
   if (type !== 'Multikey' || typeof publicKeyMultibase !== 'string')
     return noKey('could not tell', `${id} is a key of type ${type}; this knows Multikey`);
+  if (!P256_KEY.test(publicKeyMultibase))
+    return noKey('could not tell', `${id} is no P-256 key, with which alone ecdsa-sd-2023 signs`);
   const found = `${id} is the issuer's, and may sign credentials`;
   return {
     checks: [{ check: 'verification method', outcome: 'valid', found }],

@@ -322,6 +322,22 @@ describe('verifying a credential', () => {
       }
     });
 
+    it('is not judged with a key of another kind, nor does one without end hold it up', async () => {
+      const [method] = issuer.didDocument.verificationMethod;
+      const notJudged = ['could not tell', 'could not tell', 'valid'];
+      for (const publicKeyMultibase of [
+        'z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK',
+        `zDna${'2'.repeat(1_000_000)}`,
+        '',
+        7,
+      ])
+        expect(await answers({ verificationMethod: [{ ...method, publicKeyMultibase }] })).to.deep.equal(
+          notJudged,
+        );
+      const jwk = { verificationMethod: [{ ...method, type: 'JsonWebKey' }] };
+      expect(await answers(jwk)).to.deep.equal(notJudged);
+    });
+
     it('is wrong when somebody else signed, whose own DID would resolve', async () => {
       const other = await createTestIssuer('evil.example');
       const signed = await other.sign(undefined, { issuer: issuer.did });
