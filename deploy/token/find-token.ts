@@ -1,10 +1,9 @@
-import { isAddress } from 'ethers';
 import { findNetwork, knownNetworks } from '../../service/chain/networks';
 import { readSettings } from '../../service/config';
 import { ConfigurationError, RequestError } from '../../service/errors';
 import { networkOf, tokenRegistryAddressOf } from '../../service/settings';
 import { parseTokenId } from '../../service/token/token-id-forms';
-import { tokenLocationOf, type TokenLocation } from '../../service/token/token-location';
+import { isPlainAddress, tokenLocationOf, type TokenLocation } from '../../service/token/token-location';
 import { readJsonInput } from '../user-file';
 
 /** What a user says of where a token is. `network`: Hardhat's `--network`, if it was given. */
@@ -27,8 +26,10 @@ export interface FoundToken {
  *   CREDENTIAL_STATUS_INVALID; what reading the file throws.
  */
 export async function findToken({ token, registry, network }: TokenReference): Promise<FoundToken> {
-  if (registry !== undefined && !isAddress(registry))
-    throw invalid(`--registry ${String(registry)} is not an address: 0x and 40 hexadecimal digits.`);
+  if (registry !== undefined && !isPlainAddress(registry))
+    throw invalid(
+      `--registry ${registry} is not an address: 0x and 40 hexadecimal digits, with a right checksum.`,
+    );
   const tokenId = parseTokenId(token);
   if (tokenId !== undefined)
     return { location: { ...registryOf(registry, network), tokenId }, credentialId: undefined };

@@ -12,9 +12,16 @@ export interface TokenLocation {
 const statusSchema = z.object({
   type: z.literal('TransferableRecords', 'must be "TransferableRecords"'),
   tokenNetwork: z.object({ chainId: z.union([z.string().regex(/^[1-9]\d{0,14}$/), z.int().positive()]) }),
-  tokenRegistry: z.string().refine((text) => isAddress(text), 'must be an address with a right checksum'),
+  tokenRegistry: z
+    .string()
+    .refine(isPlainAddress, 'must be an address: 0x and 40 hexadecimal digits, with a right checksum'),
   tokenId: z.string().regex(/^(0x)?[0-9a-fA-F]{1,64}$/, 'must be at most 64 hexadecimal digits'),
 });
+
+/** ethers takes other forms for addresses too, and asks ENS for them when it is to use them. */
+export function isPlainAddress(text: string): boolean {
+  return text.startsWith('0x') && isAddress(text);
+}
 
 /**
  * The token that a credential's `credentialStatus` names (the document, "Credential returned by the create endpoint").

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { MaxUint256 } from 'ethers';
+import { MaxUint256, getIcapAddress } from 'ethers';
 import { accountNames } from '../../deploy/token/account-names';
 import { findToken, tokenOf } from '../../deploy/token/find-token';
 import { createReadingProgress } from '../../deploy/token/reading-progress';
@@ -19,6 +19,11 @@ const CREDENTIAL = {
     tokenId: 'ab'.repeat(32),
   },
 };
+
+const withRegistry = (tokenRegistry: string): object => ({
+  ...CREDENTIAL,
+  credentialStatus: { ...CREDENTIAL.credentialStatus, tokenRegistry },
+});
 
 describe("a token's id", () => {
   it('may be 64 hexadecimal digits, 0x and hexadecimal digits, or decimal digits', () => {
@@ -62,6 +67,8 @@ describe('a token that a user names', () => {
       [null, 'CREDENTIAL_INVALID'],
       [{ signedW3CDocument: 'x' }, 'CREDENTIAL_INVALID'],
       [{}, 'CREDENTIAL_STATUS_INVALID'],
+      [withRegistry(REGISTRY.slice(2)), 'CREDENTIAL_STATUS_INVALID'],
+      [withRegistry(getIcapAddress(REGISTRY)), 'CREDENTIAL_STATUS_INVALID'],
     ] as const)
       expect(() => tokenOf(input))
         .to.throw()
@@ -74,6 +81,8 @@ describe('a token that a user names', () => {
       [{ token: file, registry: other, network: undefined }, 'ARGUMENT_INVALID'],
       [{ token: file, registry: undefined, network: 'sepolia' }, 'ARGUMENT_INVALID'],
       [{ token: '1', registry: 'x', network: undefined }, 'ARGUMENT_INVALID'],
+      [{ token: '1', registry: REGISTRY.slice(2), network: undefined }, 'ARGUMENT_INVALID'],
+      [{ token: '1', registry: getIcapAddress(REGISTRY), network: undefined }, 'ARGUMENT_INVALID'],
       [{ token: '1', registry: REGISTRY, network: 'hardhat' }, 'NETWORK_UNKNOWN'],
     ] as const) {
       const refused = await findToken(reference).then(

@@ -1,0 +1,36 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { PROJECT_ROOT } from '../../service/project-root';
+
+const FOLDERS = ['service', 'deploy'];
+/** Classes of service/errors.ts and its heirs; what libraries throw is not ours to list. */
+const MADE = /new (?:Service|Configuration|Request|Signing|Chain|Http)Error\(\s*(?:\d+,\s*)?'([A-Z_]+)'/g;
+
+/** The codes that errors are made with. */
+function thrownCodes(): string[] {
+  const files = FOLDERS.flatMap((folder) =>
+    readdirSync(join(PROJECT_ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => readFileSync(join(PROJECT_ROOT, folder, name), 'utf8')),
+  );
+  return [...new Set(files.flatMap((text) => [...text.matchAll(MADE)].map(([, code = '']) => code)))];
+}
+
+describe('docs/error-codes.md', () => {
+  it('has every code that an error is thrown with', () => {
+    const page = readFileSync(join(PROJECT_ROOT, 'docs', 'error-codes.md'), 'utf8');
+    const rows = page.split('\n').filter((line) => line.startsWith('| '));
+    const listed = new Set(
+      rows.flatMap((row) =>
+        row
+          .split('|')[1]
+          ?.split(',')
+          .map((code) => code.trim()),
+      ),
+    );
+    const thrown = thrownCodes();
+    expect(thrown.length).to.be.greaterThan(50);
+    expect(thrown.filter((code) => !listed.has(code))).to.deep.equal([]);
+  });
+});
