@@ -19,7 +19,8 @@ export function tokenLines(found: FoundToken, history: TokenHistory, network: st
     '',
   ];
   const { state, endorsements } = history;
-  if (state.state === 'not minted') return [...head, `Not minted, at block ${state.block}.`];
+  if (state.state === 'not minted')
+    return [...head, `Not minted, at block ${state.block}${pausedNote(state)}.`];
   const names = accountNames(endorsements.flatMap(accountsOf));
   const name: Name = (address) => (address === undefined ? 'nobody' : (names.get(address) ?? address));
   const earlier = history.isWhole ? [] : ['(earlier operations were not read)'];
@@ -54,7 +55,7 @@ export function timeOf(seconds: number): string {
 }
 
 /** What an operation did, in words. */
-export function describe({ operation, before, after }: DatedEndorsement, name: Name): string {
+function describe({ operation, before, after }: DatedEndorsement, name: Name): string {
   const change = (role: keyof Roles): string => `${role} ${name(before[role])} → ${name(after[role])}`;
   switch (operation) {
     case 'mint':
@@ -115,7 +116,7 @@ function stateLines(state: Exclude<TokenState, { state: 'not minted' }>): string
     ({ operation, by, whom }) => `  ${operation}${whom ? ` (${whom})` : ''} by ${by}`,
   );
   return [
-    `Now (block ${state.block}): ${state.state}${state.isPaused ? '; the registry is paused' : ''}`,
+    `Now (block ${state.block}): ${state.state}${pausedNote(state)}`,
     ...person('title escrow', state.titleEscrow),
     ...person('beneficiary', state.beneficiary),
     ...person('holder', state.holder),
@@ -125,6 +126,10 @@ function stateLines(state: Exclude<TokenState, { state: 'not minted' }>): string
     '',
     ...(next.length === 0 ? ['Nothing can be done with it any more.'] : ['Possible next', ...next]),
   ];
+}
+
+function pausedNote({ isPaused }: TokenState): string {
+  return isPaused ? '; the registry is paused' : '';
 }
 
 /** Columns as wide as their widest cell. */

@@ -14,9 +14,9 @@ const ANYBODY_ELSE = 'anybody else';
 
 /** What the contracts would let happen to a token now (docs/states.md). */
 export function possibleOperations(state: TokenState): PossibleOperation[] {
-  if (state.state === 'not minted') return [{ operation: 'mint', by: 'minter' }];
   if (state.state === 'shredded') return [];
   if (state.isPaused) return [{ operation: 'unpause', by: 'admin' }];
+  if (state.state === 'not minted') return [{ operation: 'mint', by: 'minter' }];
   if (state.state === 'in escrow') return inEscrow(state);
   return [
     { operation: 'restore', by: 'restorer' },

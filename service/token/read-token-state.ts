@@ -7,13 +7,14 @@ import { BURN_ADDRESS } from '../watcher/decode-log';
 import { titleEscrowAddress, type RegistryContracts } from '../watcher/genuine-emitter';
 
 /**
- * A token as its registry and its title escrow have it. Addresses have their checksum; undefined where the contract has the zero address.
+ * A token as its registry and its title escrow have it. Addresses have their checksum; undefined where the contract has the zero address. `isPaused`: while
+ * the registry is paused nobody can act, nor mint.
  *
  * - `in escrow`: its title escrow owns it: the beneficiary and the holder can act.
  * - `returned to issuer`: the registry owns it: the issuer restores or shreds it. Beneficiary and holder are who they were.
  * - `shredded`: taken out of circulation for good.
  */
-export type TokenState = { block: number } & (
+export type TokenState = { block: number; isPaused: boolean } & (
   { state: 'not minted' } | ({ state: 'in escrow' | 'returned to issuer' | 'shredded' } & EscrowState)
 );
 
@@ -28,8 +29,6 @@ export interface EscrowState {
   nominee: string | undefined;
   previousBeneficiary: string | undefined;
   previousHolder: string | undefined;
-  /** While the registry is paused nobody can act. */
-  isPaused: boolean;
 }
 
 /**
@@ -49,10 +48,10 @@ export async function readTokenState(
     if (isError(cause, 'CALL_EXCEPTION') && cause.reason === NO_SUCH_TOKEN) return undefined;
     throw cause;
   });
-  if (owner === undefined) return { state: 'not minted', block };
+  const isPaused = await registry.paused({ blockTag: block });
+  if (owner === undefined) return { state: 'not minted', block, isPaused };
   const titleEscrow = titleEscrowAddress(contracts, tokenId);
   const state = stateOf(owner.toLowerCase(), titleEscrow, contracts);
-  const isPaused = await registry.paused({ blockTag: block });
   return { state, block, isPaused, ...(await readEscrow(client, titleEscrow, block)) };
 }
 
@@ -68,11 +67,7 @@ function stateOf(
   throw new ChainError('TOKEN_OWNER_UNEXPECTED', message);
 }
 
-async function readEscrow(
-  client: RpcClient,
-  address: string,
-  blockTag: number,
-): Promise<Omit<EscrowState, 'isPaused'>> {
+async function readEscrow(client: RpcClient, address: string, blockTag: number): Promise<EscrowState> {
   const escrow = TitleEscrow__factory.connect(address, client);
   const at = { blockTag };
   const [beneficiary, holder, nominee, previousBeneficiary, previousHolder] = await Promise.all([

@@ -1,8 +1,10 @@
 import { expect } from 'chai';
 import { NETWORKS, type Network } from '../../service/chain/networks';
 import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
+import { possibleOperations } from '../../service/token/possible-operations';
 import { readTokenHistory, type TokenHistory } from '../../service/token/read-token-history';
 import { createRegistryFinder, type RegistryOnChain } from '../../service/watcher/registry-contracts';
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { mintDirectly, newTokenId, transferHolder, type MintedToken } from '../helpers/direct-mint';
 import { hardhat } from '../helpers/hardhat-command';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/rpc-proxy';
@@ -196,5 +198,18 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
       accounts[1],
       accounts[2],
     ]);
+  });
+
+  it('is not called mintable while the registry is paused', async () => {
+    const snapshot: unknown = await world.client.send('evm_snapshot', []);
+    const contract = TradeTrustTokenStandard__factory.connect(
+      world.registryAddress,
+      await world.client.getSigner(0),
+    );
+    await (await contract.pause('0x')).wait();
+    const { state } = await read(newTokenId());
+    await world.client.send('evm_revert', [snapshot]);
+    expect(state).to.include({ state: 'not minted', isPaused: true });
+    expect(possibleOperations(state)).to.deep.equal([{ operation: 'unpause', by: 'admin' }]);
   });
 });

@@ -152,7 +152,7 @@ describe('docs/states.md', function () {
   });
 
   it('is what the command shows as possible next', async () => {
-    expect(possibleOperations({ state: 'not minted', block: 0 })).to.deep.equal([
+    expect(possibleOperations({ state: 'not minted', block: 0, isPaused: false })).to.deep.equal([
       { operation: 'mint', by: 'minter' },
     ]);
     for (const instance of minted()) {
@@ -182,6 +182,20 @@ describe('docs/states.md', function () {
         }),
       );
     }
+
+    it('is all that the command shows as possible next, but for a shredded token', async () => {
+      const unpause = [{ operation: 'unpause', by: 'admin' }];
+      const unminted = { state: 'not minted', block: 0, isPaused: true } as const;
+      expect(possibleOperations(unminted)).to.deep.equal(unpause);
+      for (const instance of minted()) {
+        await withToken(instance, async (token) => {
+          await setPaused(true);
+          const state = await readTokenState(client, contracts, token.tokenId);
+          const expected = token.place === 'burned' ? [] : unpause;
+          expect(possibleOperations(state), stateName(token)).to.deep.equal(expected);
+        });
+      }
+    });
 
     for (const cells of PAUSE_REFUSALS) {
       const [call = '', by = '', from = '', error = ''] = cells;
