@@ -38,10 +38,11 @@ describe("a token's id", () => {
     expect(parseTokenId('1'.repeat(63))).to.equal(BigInt('1'.repeat(63)));
   });
 
-  it('is refused beyond 256 bits, and a file name is none', () => {
+  it('is refused beyond 256 bits or with digits missing, and a file name is none', () => {
     expect(() => parseTokenId((MaxUint256 + 1n).toString())).to.throw('more than 256 bits');
     expect(() => parseTokenId(`0x1${'0'.repeat(64)}`)).to.throw('more than 256 bits');
-    for (const name of ['answer.json', '-', './12', '0x', 'ab', ''])
+    expect(() => parseTokenId('ab'.repeat(32).slice(1))).to.throw('63 hexadecimal digits, not 64');
+    for (const name of ['ab'.repeat(20), 'answer.json', '-', './12', '0x', 'ab', ''])
       expect(parseTokenId(name)).to.equal(undefined);
   });
 });
