@@ -5,6 +5,7 @@ import { ChainError, codeOf, ConfigurationError, messageOf, ServiceError } from 
 import { printableUrl, secretMasker, secretPartsOf } from '../../service/secrets';
 import { networkOf, rpcUrlOf, type Settings } from '../../service/settings';
 import { createRegistryFinder, type RegistryOnChain } from '../../service/watcher/registry-contracts';
+import { printable } from '../printable';
 
 /** A registry whose chain a command reads. */
 export interface ReachedRegistry {
@@ -50,8 +51,7 @@ function isOfLibrary(thrown: unknown): boolean {
 }
 
 function nodeFailed(thrown: unknown, url: string): ChainError {
-  const said = secretMasker(secretPartsOf(url))(messageOf(thrown));
-  const reason = said.length > LONGEST_REASON ? `${said.slice(0, LONGEST_REASON)}…` : said;
+  const reason = printable(secretMasker(secretPartsOf(url))(messageOf(thrown)), LONGEST_REASON);
   return new ChainError('NODE_FAILED', `The node at ${printableUrl(url)} could not be read: ${reason}`, {
     retryable: true,
   });

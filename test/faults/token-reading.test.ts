@@ -6,6 +6,7 @@ import { readTokenHistory, type TokenHistory } from '../../service/token/read-to
 import { createRegistryFinder, type RegistryOnChain } from '../../service/watcher/registry-contracts';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { mintDirectly, newTokenId, transferHolder, type MintedToken } from '../helpers/direct-mint';
+import { askHardhat } from '../helpers/hardhat-answer';
 import { hardhat } from '../helpers/hardhat-command';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/rpc-proxy';
 import { createWorld, type World } from '../helpers/world';
@@ -211,5 +212,15 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
     await world.client.send('evm_revert', [snapshot]);
     expect(state).to.include({ state: 'not minted', isPaused: true });
     expect(possibleOperations(state)).to.deep.equal([{ operation: 'unpause', by: 'admin' }]);
+  });
+
+  it('fails with what the node says, without control characters of it', async () => {
+    proxy.answer((method) =>
+      method === 'eth_getLogs' ? { error: { code: -32000, message: 'no \u202e logs' } } : 'none',
+    );
+    const settings = { ...world.settings, RPC_URL: proxy.url };
+    const { code, stderr } = await askHardhat(['token', tokenId.toString()], settings);
+    expect(code).to.equal(2);
+    expect(stderr).to.contain('NODE_FAILED').and.contain('no \\u202e logs');
   });
 });
