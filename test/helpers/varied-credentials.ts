@@ -18,7 +18,7 @@ export const TRADETRUST_CONTEXTS: readonly string[] = [
 ];
 
 /** Terms of the Bill of Lading whose values are strings. */
-export const STRING_TERMS: readonly string[] = (
+const STRING_TERMS: readonly string[] = (
   'billOfLadingName scac blNumber vessel voyageNo portOfLoading portOfDischarge carrierName placeOfReceipt placeOfDelivery ' +
   'shipperName shipperAddressStreet shipperAddressCountry consigneeName notifyPartyName links'
 ).split(' ');
