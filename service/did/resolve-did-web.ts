@@ -12,15 +12,24 @@ const verificationMethodSchema = z.looseObject({
   revoked: z.unknown().optional(),
   expires: z.unknown().optional(),
 });
-const relationSchema = z.array(z.union([z.string(), verificationMethodSchema])).optional();
 const didDocumentSchema = z.looseObject({
   id: z.string(),
-  verificationMethod: z.array(verificationMethodSchema).optional(),
-  authentication: relationSchema,
-  assertionMethod: relationSchema,
-  capabilityInvocation: relationSchema,
-  capabilityDelegation: relationSchema,
+  verificationMethod: listOf(verificationMethodSchema),
+  assertionMethod: listOf(z.union([z.string(), verificationMethodSchema])),
+  deactivated: z.unknown().optional(),
 });
+
+/** The well-formed entries, also of one that stands alone: a method that nobody could use is no reason to do without the others. */
+function listOf<Entry>(schema: z.ZodType<Entry>): z.ZodType<Entry[] | undefined> {
+  const wellFormed = (entry: unknown): Entry[] => {
+    const parsed = schema.safeParse(entry);
+    return parsed.success ? [parsed.data] : [];
+  };
+  return z
+    .unknown()
+    .optional()
+    .transform((value) => (value === undefined ? undefined : [value].flat().flatMap(wellFormed)));
+}
 
 /**
  * What a did:web resolves to:
@@ -51,5 +60,7 @@ export async function resolveDidWeb(did: string): Promise<DidResolution> {
     return refused(`is not a DID document: /${issue?.path.join('/') ?? ''} ${issue?.message ?? ''}`.trim());
   }
   if (parsed.data.id !== did) return refused(`is the DID document of ${parsed.data.id}, not of ${did}`);
+  // Meant for a resolver's metadata (https://www.w3.org/TR/did-core/#did-document-metadata); whoever writes it here means it.
+  if (parsed.data.deactivated === true) return refused('says that the DID is deactivated');
   return { kind: 'resolved', url: fetched.url, contentType: fetched.contentType, document: parsed.data };
 }

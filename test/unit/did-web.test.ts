@@ -104,12 +104,29 @@ describe('did:web', () => {
   });
 
   it('says which field makes it no DID document', async () => {
-    answering(JSON.stringify({ id: did(), verificationMethod: [{ id: 1 }] }));
+    answering(JSON.stringify({ id: 5 }));
     const resolution = await resolveDidWeb(did());
     expect(resolution.kind).to.equal('refused');
     expect(resolution)
       .to.have.property('problem')
-      .which.matches(/\/verificationMethod\/0\/id/);
+      .which.matches(/ \/id /);
+  });
+
+  it('does without methods that nobody could use, and takes one that stands alone', async () => {
+    const method = { id: `${did()}#keys-1`, type: 'Multikey', controller: did() };
+    const verificationMethod = [{ id: 1 }, null, { ...method, type: ['A', 'B'] }, method];
+    answering(JSON.stringify({ id: did(), verificationMethod, assertionMethod: method.id }));
+    const resolution = await resolveDidWeb(did());
+    expect(resolution).to.have.nested.property('document.verificationMethod').which.deep.equals([method]);
+    expect(resolution).to.have.nested.property('document.assertionMethod').which.deep.equals([method.id]);
+  });
+
+  it('does not resolve a DID whose document says that it is deactivated', async () => {
+    answering(JSON.stringify({ id: did(), deactivated: true }));
+    expect(await resolveDidWeb(did())).to.include({
+      kind: 'refused',
+      problem: 'says that the DID is deactivated',
+    });
   });
 
   for (const status of [404, 410]) {
