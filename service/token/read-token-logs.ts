@@ -3,6 +3,7 @@ import { isError, toBeHex } from 'ethers';
 import { logsOf, type ChainLog } from '../chain/read-chain';
 import { isRangeRefused, isThrottled } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
+import { codeOf } from '../errors';
 import { createBlockSpan, type BlockSpan } from '../watcher/block-span';
 import type { DecodedLog } from '../watcher/decode-log';
 import { titleEscrowAddress, type RegistryContracts } from '../watcher/genuine-emitter';
@@ -99,12 +100,16 @@ async function readOrShrink(
   }
 }
 
-/** Providers refuse in words of their own: any answer that is an error counts, but not that nobody answers at all. */
+/** Providers refuse in words of their own, or cut the connection: any answer that is an error counts, but not that nobody is there. */
 function mayBeForTheRange(error: unknown): boolean {
   return (
     isRangeRefused(error) ||
     isError(error, 'TIMEOUT') ||
     isError(error, 'SERVER_ERROR') ||
-    isError(error, 'UNKNOWN_ERROR')
+    isError(error, 'UNKNOWN_ERROR') ||
+    CUT.has(codeOf(error) ?? '')
   );
 }
+
+/** The connection was there, and ended without an answer. */
+const CUT = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);

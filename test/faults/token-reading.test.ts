@@ -8,8 +8,11 @@ import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { mintDirectly, newTokenId, transferHolder, type MintedToken } from '../helpers/direct-mint';
 import { askHardhat } from '../helpers/hardhat-answer';
 import { hardhat } from '../helpers/hardhat-command';
-import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/rpc-proxy';
+import { startRpcProxy, THROUGH, type Fault, type RpcProxy } from '../helpers/rpc-proxy';
 import { createWorld, type World } from '../helpers/world';
+
+/** How a provider refuses a range. */
+type Refusal = Fault | { error: { code: number; message: string } } | { status: number; body: string };
 
 const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
 
@@ -84,6 +87,12 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
       });
     }
 
+    it('that cuts the connection where a range is wide is asked for less', async () => {
+      const expected = await read();
+      refuseBeyond(1_000, () => 'drop answer');
+      expect((await read()).endorsements).to.deep.equal(expected.endorsements);
+    });
+
     it('that refuses a single block is not asked for ever', async () => {
       refuseBeyond(0, () => ({ error: { code: -32005, message: 'block range is too wide' } }));
       await read().then(
@@ -113,10 +122,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
       expect(Date.now() - since).to.be.lessThan(25_000);
     });
 
-    function refuseBeyond(
-      most: number,
-      answerOf: () => { error: { code: number; message: string } } | { status: number; body: string },
-    ): void {
+    function refuseBeyond(most: number, answerOf: () => Refusal): void {
       proxy.answer((method, params) => {
         if (method !== 'eth_getLogs') return 'none';
         const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string };

@@ -4,14 +4,13 @@ import { expect } from 'chai';
 import { printable, printableJson } from '../../deploy/printable';
 import { verifyFile } from '../../deploy/verification/verify-file';
 import type { JsonObject } from '../../service/issuance/credential';
-import { createDocumentLoader } from '../../service/issuance/document-loader';
-import { deriveCredential } from '../../service/verification/derive-credential';
 import { credentialIn } from '../../service/verification/presented-credential';
 import { verifyCredential } from '../../service/verification/verify-credential';
 import { fakeSources } from '../helpers/fake-sources';
 import { seededRandom } from '../helpers/seeded-random';
 import { temporaryFolder } from '../helpers/temporary-folder';
-import { createTestIssuer, type TestIssuer } from '../helpers/test-issuer';
+import type { TestIssuer } from '../helpers/test-issuer';
+import { prepareVerification } from '../helpers/verification-parts';
 
 /** JSON as nobody means it. */
 const RUBBISH: unknown[] = [
@@ -52,9 +51,7 @@ describe('rubbish in place of a credential', () => {
   let derived: JsonObject;
 
   before(async () => {
-    issuer = await createTestIssuer();
-    base = { ...(await issuer.sign()) };
-    derived = await deriveCredential(base, [''], createDocumentLoader(issuer.contextUrl));
+    ({ issuer, base, derived } = await prepareVerification());
   });
   after(() => folder.remove());
 

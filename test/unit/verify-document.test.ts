@@ -1,0 +1,121 @@
+import { expect } from 'chai';
+import type { JsonObject } from '../../service/issuance/credential';
+import type { SignedCredential } from '../../service/issuance/sign';
+import { forgeProof } from '../helpers/forged-proof';
+import { type TestIssuer } from '../helpers/test-issuer';
+import {
+  failuresOf,
+  outcomesOf,
+  prepareVerification,
+  subjectOf,
+  type VerificationParts,
+  type Verify,
+} from '../helpers/verification-parts';
+
+describe('the document that is verified', () => {
+  let issuer: TestIssuer;
+  let base: JsonObject;
+  let derived: JsonObject;
+  let derive: VerificationParts['derive'];
+  let verify: Verify;
+
+  before(async () => {
+    ({ issuer, base, derived, derive, verify } = await prepareVerification());
+  });
+
+  const withSubject = (changes: JsonObject): JsonObject => ({
+    ...derived,
+    credentialSubject: { ...subjectOf(derived), ...changes },
+  });
+
+  it('is valid as the issuer gave it out, and as the holder derived it', async () => {
+    for (const credential of [base, derived]) {
+      const verification = await verify(credential);
+      expect(outcomesOf(verification)).to.deep.equal(['valid', 'valid', 'valid']);
+      expect(verification.outcome).to.equal('valid');
+      expect(subjectOf(verification.shown ?? {})).to.deep.equal(subjectOf(base));
+    }
+  });
+
+  it('shows only what is to be revealed, and what is mandatory', async () => {
+    const { shown, outcome } = await verify(base, {}, { reveal: ['/credentialSubject/blNumber'] });
+    expect(outcome).to.equal('valid');
+    expect(subjectOf(shown ?? {})).to.deep.equal({ type: ['BillOfLading'], blNumber: 'SGCNM21566325' });
+    expect(shown).to.include.keys('issuer', 'validFrom', 'validUntil', 'credentialStatus', 'id', 'type');
+  });
+
+  for (const [name, change] of Object.entries<(credential: JsonObject) => JsonObject>({
+    'a changed value': (it) => ({ ...it, credentialSubject: { ...subjectOf(it), scac: 'XXXX' } }),
+    'an added value': (it) => ({ ...it, credentialSubject: { ...subjectOf(it), vessel: 'Ever Given' } }),
+    'a value left out': (it) => ({ ...it, credentialSubject: { type: ['BillOfLading'], scac: 'SGPU' } }),
+    'an undefined term': (it) => ({ ...it, credentialSubject: { ...subjectOf(it), nonsense: 1 } }),
+    'another status': (it) => ({
+      ...it,
+      credentialStatus: { ...(it.credentialStatus as object), tokenId: 'ab'.repeat(32) },
+    }),
+    'the status removed': (it) => ({ ...it, credentialStatus: undefined }),
+    'an end that was put off': (it) => ({ ...it, validUntil: '2036-01-01T00:00:00.000Z' }),
+    'another id': (it) => ({ ...it, id: 'urn:uuid:01937b4a-0000-7000-8000-00000000000f' }),
+    'another date of the proof': (it) => ({
+      ...it,
+      proof: { ...(it.proof as object), created: '2025-01-01T00:00:00Z' },
+    }),
+  })) {
+    it(`is invalid with ${name}, in either form`, async () => {
+      for (const credential of [base, derived])
+        expect((await verify(change(credential))).documentIntegrity.outcome).to.equal('invalid');
+    });
+  }
+
+  it('is invalid without a proof, or with one that says nothing', async () => {
+    for (const proof of [undefined, null, [], 'x', {}, { ...(base.proof as object), proofValue: 'zzz' }]) {
+      const { documentIntegrity } = await verify({ ...base, proof });
+      expect(documentIntegrity.outcome, JSON.stringify(proof)).not.to.equal('valid');
+    }
+    expect((await verify({ ...base, proof: undefined })).documentIntegrity.outcome).to.equal('invalid');
+  });
+
+  it('cannot be judged when its proof is of another kind, which is named', async () => {
+    const proof = { ...(base.proof as object), cryptosuite: 'bbs-2023' };
+    const { documentIntegrity } = await verify({ ...base, proof });
+    expect(documentIntegrity.outcome).to.equal('could not tell');
+    expect(failuresOf(documentIntegrity)).to.contain('DataIntegrityProof, bbs-2023');
+    const several = await verify({ ...base, proof: [base.proof, base.proof] });
+    expect(failuresOf(several.documentIntegrity)).to.contain('2 proofs');
+  });
+
+  it('is invalid with a package shown twice, though the library verifies it', async () => {
+    const signed = await issuer.sign({ type: ['BillOfLading'], packages: [{ packagesWeight: '1 t' }] });
+    const shown = await derive({ ...signed }, ['']);
+    expect((await verify(shown)).outcome).to.equal('valid');
+    const twice = { ...subjectOf(shown), packages: [{ packagesWeight: '1 t' }, { packagesWeight: '1 t' }] };
+    const forged = await forgeProof(
+      shown as unknown as SignedCredential,
+      { ...shown, credentialSubject: twice },
+      true,
+    );
+    const { documentIntegrity } = await verify(forged);
+    expect(documentIntegrity.outcome).to.equal('invalid');
+    expect(failuresOf(documentIntegrity)).to.contain('uses a signed statement more than once');
+  });
+
+  it('cannot be judged where it holds what no signature covers, though the library verifies it', async () => {
+    const signed = await issuer.sign({ type: ['BillOfLading'], scac: 'SGPU', blNumber: 'PO_:123' });
+    const shown = await derive({ ...signed }, ['']);
+    const forged = { ...shown, credentialSubject: { ...subjectOf(shown), blNumber: 'PO_:666' } };
+    for (const credential of [forged, withSubject(JSON.parse('{"__proto__": "x"}') as JsonObject)]) {
+      const { documentIntegrity } = await verify(credential);
+      const signature = documentIntegrity.checks.find(({ check }) => check === 'signature');
+      expect(signature?.outcome).to.equal('valid');
+      expect(documentIntegrity.outcome).to.equal('could not tell');
+      expect(failuresOf(documentIntegrity)).to.match(/^covered by the signature: \/credentialSubject\//);
+    }
+  });
+
+  it('is never asked for more than it shows', async () => {
+    const error = await verify(derived, {}, { reveal: ['/credentialSubject'] }).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).to.have.property('code', 'CREDENTIAL_ALREADY_DERIVED');
+  });
+});

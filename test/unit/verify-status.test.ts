@@ -1,0 +1,88 @@
+import { expect } from 'chai';
+import type { JsonObject } from '../../service/issuance/credential';
+import type { Answer } from '../../service/verification/answer';
+import type { VerificationSources } from '../../service/verification/verify-credential';
+import { IN_ESCROW, failingWith } from '../helpers/fake-sources';
+import { prepareVerification, type Verify } from '../helpers/verification-parts';
+
+describe('the status of a credential that is verified', () => {
+  let base: JsonObject;
+  let derived: JsonObject;
+  let verify: Verify;
+
+  before(async () => {
+    ({ base, derived, verify } = await prepareVerification());
+  });
+
+  const status = async (
+    changes: Partial<VerificationSources>,
+    credential: JsonObject = derived,
+  ): Promise<Answer> => (await verify(credential, changes)).documentStatus;
+  const inState = (state: object) => status({ readToken: async () => ({ ...IN_ESCROW, ...state }) });
+
+  it('is valid in escrow, returned to the issuer, and while the registry is paused, which is said', async () => {
+    for (const [state, text] of [
+      [{}, 'in its title escrow'],
+      [{ state: 'returned to issuer' }, 'nobody can transfer it now'],
+      [{ isPaused: true }, 'paused'],
+    ] as const) {
+      const answer = await inState(state);
+      expect(answer.outcome).to.equal('valid');
+      expect(JSON.stringify(answer.checks)).to.contain(text);
+    }
+  });
+
+  it('is invalid when shredded, never minted, without a registry, or with a contract that is none', async () => {
+    expect((await inState({ state: 'shredded' })).outcome).to.equal('invalid');
+    expect((await inState({ state: 'not minted' })).outcome).to.equal('invalid');
+    expect((await status({ readToken: failingWith('REGISTRY_MISSING') })).outcome).to.equal('invalid');
+    expect((await status({ readToken: failingWith('REGISTRY_INVALID') })).outcome).to.equal('invalid');
+  });
+
+  it("is not judged when the node cannot be asked, and no library's text is shown, which may hold its key", async () => {
+    for (const code of [
+      'RPC_UNREACHABLE',
+      'NETWORK_UNKNOWN',
+      'CONFIGURATION_INVALID',
+      'TOKEN_OWNER_UNEXPECTED',
+    ])
+      expect((await status({ readToken: failingWith(code) })).outcome, code).to.equal('could not tell');
+    const readToken: VerificationSources['readToken'] = async () => {
+      throw Object.assign(new Error('https://node.example/v3/secret'), { code: 'SERVER_ERROR' });
+    };
+    const answer = await status({ readToken });
+    expect(answer.outcome).to.equal('could not tell');
+    expect(JSON.stringify(answer)).to.contain('SERVER_ERROR').and.not.to.contain('secret');
+  });
+
+  it('is not judged when it is hidden, of another type, several, or of another document', async () => {
+    const own = derived.credentialStatus as JsonObject;
+    for (const credentialStatus of [
+      undefined,
+      { type: 'BitstringStatusListEntry' },
+      [own, own],
+      { ...own, tokenId: 'ab'.repeat(32) },
+    ])
+      expect((await status({}, { ...derived, credentialStatus })).outcome).to.equal('could not tell');
+  });
+
+  it('is invalid when it names no token that there could be', async () => {
+    for (const credentialStatus of [null, 'x', {}, { type: 'TransferableRecords', tokenRegistry: '0x1' }])
+      expect((await status({}, { ...derived, credentialStatus })).outcome).to.equal('invalid');
+  });
+
+  it('is invalid before and after the valid period, five minutes of difference between clocks apart', async () => {
+    const at = async (time: string): Promise<string> =>
+      (await status({ clock: { now: () => Date.parse(time) } })).outcome;
+    expect(await at('2025-12-31T23:54:00Z')).to.equal('invalid');
+    expect(await at('2025-12-31T23:56:00Z')).to.equal('valid');
+    expect(await at('2026-04-01T00:04:00Z')).to.equal('valid');
+    expect(await at('2026-04-01T00:06:00Z')).to.equal('invalid');
+  });
+
+  it('is not judged without the end of the period, which may be hidden', async () => {
+    for (const credential of [base, derived])
+      expect((await status({}, { ...credential, validUntil: undefined })).outcome).to.equal('could not tell');
+    expect((await status({}, { ...derived, validUntil: 'tomorrow' })).outcome).to.equal('could not tell');
+  });
+});
