@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { v7 as uuidV7 } from 'uuid';
-import { createGasStation, type FeeSource } from './chain/gas-station';
+import { readFees, type FeeReading } from './chain/fees';
+import { createGasStation } from './chain/gas-station';
 import { createChainCheck, createRpcClient, type RpcClient } from './chain/rpc-client';
 import { createTokenMinter } from './chain/token-registry';
 import { systemClock } from './clock';
@@ -29,9 +30,6 @@ export interface App {
   /** Finishes what is in flight and closes everything. */
   stop(): Promise<void>;
 }
-
-const LOCAL_POLL_INTERVAL_MS = 200;
-const POLL_INTERVAL_MS = 2_000;
 
 /**
  * The composition root: the only place that knows every part. Two lines start here, issuing and announcing, and meet only on the
@@ -108,6 +106,13 @@ async function createIssuer(
     };
     return { missing: Object.entries(needed).flatMap(([name, value]) => (value ? [] : [name])) };
   }
+  const { gasPricing } = config.network;
+  const fees: FeeReading = {
+    gasPricing,
+    readStation: config.gasStationUrl === undefined ? undefined : createGasStation(config.gasStationUrl),
+    readNode: () => client.getFeeData(),
+    warn: (message, error) => logger.warn({ error }, message),
+  };
   return {
     did: didKeyPair.controller,
     network: config.network,
@@ -119,15 +124,10 @@ async function createIssuer(
       client,
       privateKey: walletPrivateKey,
       registryAddress: tokenRegistryAddress,
-      readFees: feeSourceOf(config),
-      warn: (message, error) => logger.warn({ error }, message),
+      readFees: () => readFees(fees),
     }),
     checkChain,
   };
-}
-
-function feeSourceOf({ network }: Config): FeeSource {
-  return network.gasStationUrl ? createGasStation(network.gasStationUrl) : async () => undefined;
 }
 
 /** A registry whose events are announced. */
@@ -195,7 +195,7 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): AnnouncedFeed 
     startBlock: registry.startBlock,
     confirmations: registry.confirmations,
     finalityDepth: config.finalityDepth,
-    pollIntervalMs: network.local ? LOCAL_POLL_INTERVAL_MS : POLL_INTERVAL_MS,
+    pauses: registry.pauses,
     database,
     clock: systemClock,
     logger,

@@ -10,6 +10,9 @@ const milliseconds = z.number().int().positive().max(LONGEST_MS);
 /** A delivery is nobody else's for twice this long, also when its process has died. */
 const LONGEST_TIMEOUT_MS = 120_000;
 const blocks = z.number().int().nonnegative();
+/** Bounds of the pauses between two looks at a chain. */
+export const SHORTEST_POLL_INTERVAL_MS = 50;
+export const LONGEST_POLL_INTERVAL_MS = 3_600_000;
 
 /** Headers that every delivery has by itself, or that belong to the connection. */
 const OWN_HEADERS = [
@@ -61,6 +64,7 @@ const registrySchema = z.strictObject({
   address: z.string().refine((text) => isAddress(text), 'is not an address: 0x and 40 hexadecimal digits'),
   startBlock: blocks.optional(),
   confirmations: blocks.optional(),
+  pollIntervalMs: z.number().int().min(SHORTEST_POLL_INTERVAL_MS).max(LONGEST_POLL_INTERVAL_MS).optional(),
   rpcUrl: z.url({ protocol: /^(http|ws)s?$/ }).optional(),
   webhook: webhookSchema.optional(),
 });

@@ -10,6 +10,7 @@ import {
   contextUrlOf,
   didKeyPairOf,
   domainOf,
+  gasStationUrlOf,
   integerOf,
   logLevelOf,
   networkOf,
@@ -32,6 +33,8 @@ export interface Config {
   readonly envFile: string;
   readonly network: Network;
   readonly rpcUrl: string;
+  /** Undefined: the node is asked for the fees. */
+  readonly gasStationUrl: string | undefined;
   readonly domain: string | undefined;
   readonly walletPrivateKey: string | undefined;
   readonly didKeyPair: DidKeyPair | undefined;
@@ -108,6 +111,7 @@ export function loadConfig(environment?: Settings): Config {
     envFile,
     network,
     rpcUrl,
+    gasStationUrl: gasStationUrlOf(network, settings),
     domain,
     walletPrivateKey: walletPrivateKeyOf(settings),
     didKeyPair: didKeyPairOf(settings, domain),
@@ -151,9 +155,8 @@ function secretsOf(settings: Settings, file: ConfigFile, rpcUrl: string): string
   const databasePassword = DATABASE_URL ? [DATABASE_URL, ...passwordsOf(new URL(DATABASE_URL))] : [];
   const registries = file.registries ?? [];
   const webhookUrls = [settings.WEBHOOK_URL, ...[file, ...registries].map(({ webhook }) => webhook?.url)];
-  const urls = [rpcUrl, ...registries.map(({ rpcUrl: own }) => own), ...webhookUrls].flatMap(
-    (url) => url ?? [],
-  );
+  const nodeUrls = [rpcUrl, settings.GAS_STATION_URL, ...registries.map(({ rpcUrl: own }) => own)];
+  const urls = [...nodeUrls, ...webhookUrls].flatMap((url) => url ?? []);
   const headers = [file, ...registries].flatMap(({ webhook }) => Object.entries(webhook?.headers ?? {}));
   const secretHeaders = headers.flatMap(([name, value]) =>
     SECRET_HEADER.test(name) ? [value, value.split(' ').at(-1) ?? ''] : [],

@@ -1,9 +1,15 @@
 import type { KeyObject } from 'node:crypto';
 import { getAddress } from 'ethers';
 import { findNetwork, type Network } from './chain/networks';
-import type { ConfigFile, RegistryEntry } from './config-file';
+import {
+  LONGEST_POLL_INTERVAL_MS,
+  SHORTEST_POLL_INTERVAL_MS,
+  type ConfigFile,
+  type RegistryEntry,
+} from './config-file';
 import { ConfigurationError } from './errors';
 import { integerOf, rpcUrlOf, type Settings } from './settings';
+import type { Pauses } from './watcher/block-alarm';
 import { webhookOf, webhookOptionsOf, type Webhook } from './webhook-settings';
 
 /** A registry whose events are read and delivered. */
@@ -16,6 +22,8 @@ export interface FollowedRegistry {
   readonly startBlock: number | undefined;
   /** Blocks that must be mined on top of an event's block before it is delivered. */
   readonly confirmations: number;
+  /** How often the chain is asked for new blocks. */
+  readonly pauses: Pauses;
   /** Undefined: events are stored and wait. */
   readonly webhook: Webhook | undefined;
 }
@@ -42,6 +50,12 @@ export function followedRegistriesOf(
   // Checked also when there is nothing to follow yet.
   const defaults: Defaults = {
     confirmations: integerOf(settings, 'CONFIRMATIONS', 0, 100_000),
+    pollIntervalMs: integerOf(
+      settings,
+      'POLL_INTERVAL_MS',
+      SHORTEST_POLL_INTERVAL_MS,
+      LONGEST_POLL_INTERVAL_MS,
+    ),
     startBlock: integerOf(settings, 'START_BLOCK', 0, Number.MAX_SAFE_INTEGER),
     webhook: webhookOf(webhookOptionsOf(settings, file.webhook), signingKey),
   };
@@ -69,6 +83,7 @@ export function followedRegistriesOf(
       startBlock: entry.startBlock ?? (isOwn ? defaults.startBlock : undefined),
       confirmations:
         entry.confirmations ?? (isOwnNetwork ? defaults.confirmations : undefined) ?? network.confirmations,
+      pauses: pausesOf(network, entry.pollIntervalMs ?? (isOwnNetwork ? defaults.pollIntervalMs : undefined)),
       webhook: entry.webhook
         ? webhookOf(webhookOptionsOf(settings, file.webhook, entry.webhook), signingKey)
         : defaults.webhook,
@@ -76,9 +91,23 @@ export function followedRegistriesOf(
   });
 }
 
+/** In milliseconds. A provider's free plan (Infura's 3,000,000 credits a day) lasts through a day of such pauses. */
+const POLL_INTERVAL_MS = 60_000;
+const LOCAL_POLL_INTERVAL_MS = 200;
+
+/** Nothing new is there before the next block. */
+function pausesOf(network: Network, pollIntervalMs: number | undefined): Pauses {
+  const longest = pollIntervalMs ?? (network.local ? LOCAL_POLL_INTERVAL_MS : POLL_INTERVAL_MS);
+  return {
+    shortest: Math.min(network.local ? LOCAL_POLL_INTERVAL_MS : network.blockTimeMs, longest),
+    longest,
+  };
+}
+
 /** What holds for NET's registry, and the webhook of those that have none of their own. */
 type Defaults = {
   confirmations: number | undefined;
+  pollIntervalMs: number | undefined;
   startBlock: number | undefined;
   webhook: Webhook | undefined;
 };

@@ -35,6 +35,13 @@ export function rpcUrlOf(network: Network, settings: Settings): string {
   return network.rpcUrl.replace('{key}', encodeURIComponent(key));
 }
 
+/** GAS_STATION_URL, or the network's own; undefined where there is none, or it is not to be asked ("none"). */
+export function gasStationUrlOf(network: Network, settings: Settings): string | undefined {
+  if (settings.GAS_STATION_URL === undefined) return network.gasStationUrl;
+  if (settings.GAS_STATION_URL.toLowerCase() === 'none') return undefined;
+  return urlOf(settings, 'GAS_STATION_URL', ['http:', 'https:']);
+}
+
 /** WALLET_PRIVATE_KEY with its 0x prefix, or undefined. */
 export function walletPrivateKeyOf(settings: Settings): string | undefined {
   const text = settings.WALLET_PRIVATE_KEY;

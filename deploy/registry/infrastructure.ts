@@ -1,9 +1,9 @@
-import { constants } from '@tradetrust-tt/token-registry';
 import { ServiceError } from '../../service/errors';
 import { infrastructureModule } from '../modules/infrastructure';
 import type { DeployContext } from './context';
 import { runIgnition } from './ignition';
 import { deployedAddresses, dropJournal, infrastructureJournal } from './journals';
+import { publishedContractsOf } from './published-contracts';
 import { hasCode, isStale } from './stale-journal';
 
 /** How a contract came to be where it is. */
@@ -28,13 +28,8 @@ export async function provideInfrastructure(context: DeployContext): Promise<Inf
 }
 
 function publishedInfrastructure({ chain, target }: DeployContext): Infrastructure | undefined {
-  if (target.isLocal) return undefined;
-  const { TitleEscrowFactory, TokenImplementation, Deployer } = constants.contractAddress;
-  const titleEscrowFactory = TitleEscrowFactory[chain.chainId];
-  const tokenImplementation = TokenImplementation[chain.chainId];
-  const deployer = Deployer[chain.chainId];
-  if (!titleEscrowFactory || !tokenImplementation || !deployer) return undefined;
-  return { titleEscrowFactory, tokenImplementation, deployer, status: 'published' };
+  const published = target.isLocal ? undefined : publishedContractsOf(chain.chainId);
+  return published && { ...published, status: 'published' };
 }
 
 async function existingInfrastructure(context: DeployContext): Promise<Infrastructure | undefined> {

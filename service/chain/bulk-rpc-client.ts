@@ -9,20 +9,28 @@ import {
 } from 'ethers';
 import { Agent, request, type Dispatcher } from 'undici';
 import { percentDecoded } from '../secrets';
+import { isThrottled } from './refusals';
+import { createRequestPace } from './request-pace';
 import { retryIdempotent } from './retry-idempotent';
 
+/** How often something is asked for of a provider that is asked too often. */
+const ATTEMPTS = 5;
 /** Connections kept open: more than the reader asks at the same time. */
 const CONNECTIONS = 16;
 
 /**
  * A provider over HTTP for answers of many megabytes, as ranges of logs are. ethers' own transport copies what has come for each piece that
- * comes and turns bytes into text one by one: a range with 12,000 logs took it 15 times as long. Every refusal is reported, none waited out.
+ * comes and turns bytes into text one by one: a range with 12,000 logs took it 15 times as long. What a provider refuses
+ * as too often is asked for again, slower; a range only once, so that less can be asked for.
  */
 export class BulkRpcClient extends JsonRpcProvider {
   readonly #url: string;
   readonly #headers: Record<string, string>;
   readonly #timeoutMs: number;
   readonly #agent = new Agent({ connections: CONNECTIONS });
+  readonly #pace = createRequestPace();
+  /** Whether the provider was seen to refuse a range for its width as if it were asked too often. */
+  #refusesWidth = false;
 
   constructor(url: string, chain: Networkish, options: JsonRpcApiProviderOptions, timeoutMs: number) {
     // The parent never uses its own URL: all of its requests go through `_send`.
@@ -40,12 +48,33 @@ export class BulkRpcClient extends JsonRpcProvider {
   }
 
   override _send(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
-    return retryIdempotent(payload, () => this.#sendOnce(payload));
+    return retryIdempotent(payload, () => this.#sendPaced(payload));
   }
 
   override destroy(): void {
     void this.#agent.destroy();
     super.destroy();
+  }
+
+  async #sendPaced(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
+    for (let attempt = 1; ; attempt++) {
+      const pace = await this.#pace.turn();
+      try {
+        const answer = await this.#sendOnce(payload);
+        this.#pace.answered();
+        return answer;
+      } catch (cause) {
+        if (!isThrottled(cause)) throw cause;
+        if (isRange(payload) && (attempt > 1 || this.#refusesWidth)) {
+          // Refused at a slow pace too: it asks for too much, and less is to be asked for.
+          this.#refusesWidth = true;
+          this.#pace.forget();
+          throw cause;
+        }
+        this.#pace.refused(pace);
+        if (attempt === ATTEMPTS) throw cause;
+      }
+    }
   }
 
   async #sendOnce(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
@@ -72,6 +101,15 @@ export class BulkRpcClient extends JsonRpcProvider {
       throw timeout;
     }
   }
+}
+
+/** Whether it asks for the logs of more than one block. */
+function isRange(payload: JsonRpcPayload | JsonRpcPayload[]): boolean {
+  const payloads = Array.isArray(payload) ? payload : [payload];
+  return payloads.some(({ method, params }) => {
+    const [filter] = params as [{ fromBlock?: string; toBlock?: string }?];
+    return method === 'eth_getLogs' && filter?.fromBlock !== filter?.toBlock;
+  });
 }
 
 function withoutCredentials(url: string): string {

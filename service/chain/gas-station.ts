@@ -8,8 +8,8 @@ export interface GasFees {
   maxPriorityFeePerGas: bigint;
 }
 
-/** Fees to attach to the next transaction, or undefined where the network has no fee source. */
-export type FeeSource = () => Promise<GasFees | undefined>;
+/** Reads the fees to attach to the next transaction. */
+export type FeeSource = () => Promise<GasFees>;
 
 const REQUEST_TIMEOUT_MS = 5_000;
 const GWEI_DECIMALS = 9;

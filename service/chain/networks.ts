@@ -5,6 +5,10 @@
  * - `chainKey`: `data.chainKey` of the events.
  * - `currency`: native currency symbol, `credentialStatus.tokenNetwork.chain` of the credentials.
  * - `rpcUrl`: `{key}` stands for the value of the setting named in `rpcKey`.
+ * - `explorerUrl`: block explorer with `/tx/HASH` and `/address/ADDRESS`, without a slash at the end.
+ * - `gasStationUrl`: publishes the fees that get a transaction mined (gas-station.ts).
+ * - `gasPricing`: what a transaction offers (fees.ts).
+ * - `blockTimeMs`: usual time between two blocks. 0: the chain mines when it has something to mine.
  * - `confirmations`: blocks that must be mined on top of an event's block before it is delivered, unless CONFIRMATIONS says otherwise.
  */
 export interface Network {
@@ -14,35 +18,65 @@ export interface Network {
   readonly currency: string;
   readonly rpcUrl: string;
   readonly rpcKey?: RpcKeySetting;
+  readonly explorerUrl?: string;
   readonly gasStationUrl?: string;
+  readonly gasPricing: GasPricing;
+  readonly blockTimeMs: number;
   readonly confirmations: number;
   readonly local: boolean;
 }
+
+/**
+ * How a network prices gas:
+ *
+ * - `eip-1559`: `maxFeePerGas` and `maxPriorityFeePerGas`; a gas price where the node turns out to have no base fee.
+ * - `legacy`: one gas price, which the node tells. Every network takes such transactions.
+ * - `free`: a gas price of 0.
+ */
+export type GasPricing = 'eip-1559' | 'legacy' | 'free';
 
 /** Settings that hold the key of an RPC provider. */
 export type RpcKeySetting = 'PROVIDER_API_KEY' | 'NETWORK_A_API_KEY' | 'NETWORK_A_TESTNET_API_KEY';
 
 const LOCAL_RPC_URL = 'http://127.0.0.1:8545';
 
-/** Every network of the registry's v5 contracts (DESIGN section 2). Adding a row is all that a new network needs. */
+/**
+ * Every network of the registry's v5 contracts (DESIGN section 2). Adding a row is all that a new network needs. docs/networks.md says
+ * where the figures are from.
+ */
 export const NETWORKS: readonly Network[] = [
   local(31337, 'localhost', 'hardhat'),
   local(1337, 'local', 'local'),
-  infura(1, 'mainnet', 'ethereum', 'ETH', 12),
-  infura(11155111, 'sepolia', 'ethereum-sepolia', 'ETH', 12, 'sepolia'),
-  polygon(137, 'polygon', 'polygon', 'polygon-mainnet', 'v2'),
-  polygon(80002, 'amoy', 'polygon-amoy', 'polygon-amoy', 'amoy'),
-  open(50, 'xdc', 'XDC', 'https://rpc.ankr.com/xdc'),
-  open(51, 'xdcapothem', 'XDC', 'https://rpc.apothem.network'),
-  stability(101010, 'stability', 'https://rpc.stabilityprotocol.com/zgt/{key}', 'NETWORK_A_API_KEY'),
-  stability(
-    20180427,
-    'stabilitytestnet',
-    'https://rpc.testnet.stabilityprotocol.com/zgt/{key}',
-    'NETWORK_A_TESTNET_API_KEY',
-  ),
-  open(1338, 'astron', 'ASTRON', 'https://astronlayer2.bitfactory.cn/rpc/'),
-  open(21002, 'astrontestnet', 'ASTRON', 'https://dev-astronlayer2.bitfactory.cn/query/'),
+  infura(1, 'mainnet', 'ethereum', 'mainnet', 'https://etherscan.io'),
+  infura(11155111, 'sepolia', 'ethereum-sepolia', 'sepolia', 'https://sepolia.etherscan.io'),
+  {
+    ...infura(137, 'polygon', 'polygon', 'polygon-mainnet', 'https://polygonscan.com'),
+    ...polygon('v2'),
+  },
+  {
+    ...infura(80002, 'amoy', 'polygon-amoy', 'polygon-amoy', 'https://amoy.polygonscan.com'),
+    ...polygon('amoy'),
+  },
+  keyless(50, 'xdc', 'XDC', 'https://erpc.xinfin.network', 'https://xdcscan.com'),
+  keyless(51, 'xdcapothem', 'XDC', 'https://rpc.apothem.network', 'https://testnet.xdcscan.com'),
+  {
+    ...keyless(101010, 'stability', 'FREE', stabilityRpc(''), 'https://stability.blockscout.com'),
+    rpcKey: 'NETWORK_A_API_KEY',
+    gasPricing: 'free',
+  },
+  {
+    ...keyless(
+      20180427,
+      'stabilitytestnet',
+      'FREE',
+      stabilityRpc('testnet.'),
+      'https://stability-testnet.blockscout.com',
+    ),
+    rpcKey: 'NETWORK_A_TESTNET_API_KEY',
+    gasPricing: 'free',
+  },
+  astron(1338, 'astron', '', 'rpc'),
+  astron(21002, 'astrontestnet', 'dev-', 'query'),
 ];
 
 /** Used when NET is not set: the Amoy test network (the document's configuration table). */
@@ -60,39 +94,76 @@ export function knownNetworks(): string {
 }
 
 function local(chainId: number, name: string, chainKey: string): Network {
-  return { chainId, name, chainKey, currency: 'ETH', rpcUrl: LOCAL_RPC_URL, confirmations: 0, local: true };
-}
-
-function infura(
-  chainId: number,
-  name: string,
-  chainKey: string,
-  currency: string,
-  confirmations: number,
-  host = 'mainnet',
-): Network {
-  const rpcUrl = `https://${host}.infura.io/v3/{key}`;
   return {
     chainId,
     name,
     chainKey,
-    currency,
-    rpcUrl,
+    currency: 'ETH',
+    rpcUrl: LOCAL_RPC_URL,
+    gasPricing: 'eip-1559',
+    blockTimeMs: 0,
+    confirmations: 0,
+    local: true,
+  };
+}
+
+/** Ethereum's chains, behind Infura's key. */
+function infura(chainId: number, name: string, chainKey: string, host: string, explorerUrl: string): Network {
+  return {
+    chainId,
+    name,
+    chainKey,
+    currency: 'ETH',
+    rpcUrl: `https://${host}.infura.io/v3/{key}`,
     rpcKey: 'PROVIDER_API_KEY',
-    confirmations,
+    explorerUrl,
+    gasPricing: 'eip-1559',
+    blockTimeMs: 12_000,
+    confirmations: 12,
     local: false,
   };
 }
 
-function polygon(chainId: number, name: string, chainKey: string, host: string, station: string): Network {
+/** What Polygon's chains have otherwise. */
+function polygon(
+  station: string,
+): Pick<Network, 'currency' | 'gasStationUrl' | 'blockTimeMs' | 'confirmations'> {
   const gasStationUrl = `https://gasstation.polygon.technology/${station}`;
-  return { ...infura(chainId, name, chainKey, 'POL', 32, host), gasStationUrl };
+  return { currency: 'POL', gasStationUrl, blockTimeMs: 2_000, confirmations: 32 };
 }
 
-function open(chainId: number, name: string, currency: string, rpcUrl: string): Network {
-  return { chainId, name, chainKey: name, currency, rpcUrl, confirmations: 12, local: false };
+/** Chains with blocks every two seconds or so, and nodes that anybody may use. */
+function keyless(
+  chainId: number,
+  name: string,
+  currency: string,
+  rpcUrl: string,
+  explorerUrl: string,
+): Network {
+  return {
+    chainId,
+    name,
+    chainKey: name,
+    currency,
+    rpcUrl,
+    explorerUrl,
+    gasPricing: 'legacy',
+    blockTimeMs: 2_000,
+    confirmations: 12,
+    local: false,
+  };
 }
 
-function stability(chainId: number, name: string, rpcUrl: string, rpcKey: RpcKeySetting): Network {
-  return { ...open(chainId, name, 'FREE', rpcUrl), rpcKey };
+function astron(chainId: number, name: string, prefix: string, path: string): Network {
+  const explorerUrl = `https://${prefix}astronscanl2.bitfactory.cn`;
+  return {
+    ...keyless(chainId, name, 'ASTRON', `https://${prefix}astronlayer2.bitfactory.cn/${path}/`, explorerUrl),
+    gasStationUrl: `${explorerUrl}/gas-station`,
+    gasPricing: 'eip-1559',
+  };
+}
+
+/** Stability's endpoint for transactions at a gas price of 0. */
+function stabilityRpc(subdomain: string): string {
+  return `https://rpc.${subdomain}stabilityprotocol.com/zgt/{key}`;
 }

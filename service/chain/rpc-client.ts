@@ -13,9 +13,9 @@ export type RpcClient = JsonRpcProvider & {
 };
 
 const REQUEST_TIMEOUT_MS = 30_000;
-/** How often a receipt that is waited for is asked for. */
-const LOCAL_POLLING_INTERVAL_MS = 200;
-const POLLING_INTERVAL_MS = 2_000;
+/** How often a receipt that is waited for is asked for: once a block, within these bounds. */
+const SHORTEST_POLLING_INTERVAL_MS = 200;
+const LONGEST_POLLING_INTERVAL_MS = 4_000;
 
 /**
  * Connects to a chain. ethers caches equal calls for 250 ms, which makes nonces and heads stale: the cache is off. Requests are not
@@ -26,7 +26,10 @@ const POLLING_INTERVAL_MS = 2_000;
  */
 export function createRpcClient(url: string, network: Network, use: 'single' | 'bulk' = 'single'): RpcClient {
   const chain = EthersNetwork.from(network.chainId);
-  const pollingInterval = network.local ? LOCAL_POLLING_INTERVAL_MS : POLLING_INTERVAL_MS;
+  const pollingInterval = Math.min(
+    Math.max(network.blockTimeMs, SHORTEST_POLLING_INTERVAL_MS),
+    LONGEST_POLLING_INTERVAL_MS,
+  );
   const options = { cacheTimeout: -1, batchMaxCount: 1, staticNetwork: chain, pollingInterval };
   if (/^wss?:/.test(url)) return new SocketRpcClient(url, chain, options, REQUEST_TIMEOUT_MS);
   if (use === 'bulk') return new BulkRpcClient(url, chain, options, REQUEST_TIMEOUT_MS);
@@ -39,7 +42,7 @@ export function createRpcClient(url: string, network: Network, use: 'single' | '
  * Asks the node for its chain id, once it can be reached, and remembers a right answer.
  *
  * @throws ConfigurationError CHAIN_ID_MISMATCH when the node is of another chain than NET says: signing or reading there would
- *   put documents on the wrong chain. ChainError RPC_UNREACHABLE (retryable) when nobody answers.
+ *   put documents on the wrong chain. ChainError RPC_UNREACHABLE (retryable) when nobody answers, RPC_KEY_REFUSED (retryable).
  */
 export function createChainCheck(client: RpcClient, url: string, network: Network): () => Promise<void> {
   let checked = false;
@@ -47,6 +50,7 @@ export function createChainCheck(client: RpcClient, url: string, network: Networ
     if (checked) return;
     const chainId = await client.send('eth_chainId', []).then(Number, (cause: unknown) => {
       const status = isError(cause, 'SERVER_ERROR') ? cause.response?.statusCode : undefined;
+      if (status === 401 || status === 403) throw keyRefused(status, url, network, cause);
       const problem = status === undefined ? 'does not answer' : `answers ${status}, not as a node does`;
       const message = `The node at ${printableUrl(url)} ${problem}.`;
       throw new ChainError('RPC_UNREACHABLE', message, { cause, retryable: true });
@@ -58,6 +62,16 @@ export function createChainCheck(client: RpcClient, url: string, network: Networ
     if (chainId !== network.chainId) throw wrongChain(chainId, url, network);
     checked = true;
   };
+}
+
+/** A provider does not know the key, or does not let it read this chain. Somebody may be about to allow it. */
+function keyRefused(status: number, url: string, network: Network, cause: unknown): ChainError {
+  const isOwnUrl = network.rpcKey !== undefined && url.startsWith(network.rpcUrl.split('{key}')[0] ?? '');
+  const remedy = isOwnUrl
+    ? `Check ${network.rpcKey}, and that it is allowed to use ${network.name}.`
+    : 'Check the key in RPC_URL.';
+  const message = `The node at ${printableUrl(url)} refuses the key (status ${status}). ${remedy}`;
+  return new ChainError('RPC_KEY_REFUSED', message, { cause, remedy, retryable: true });
 }
 
 function wrongChain(chainId: number, url: string, network: Network): ConfigurationError {

@@ -2,7 +2,7 @@ import { Wallet, isError, type TransactionRequest } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { ChainError, messageOf } from '../errors';
 import { awaitReceipt } from './await-receipt';
-import type { FeeSource, GasFees } from './gas-station';
+import type { TransactionFees } from './fees';
 import { createNonceLane } from './nonce-lane';
 import type { RpcClient } from './rpc-client';
 
@@ -36,18 +36,17 @@ const REMEDIES: Record<string, string> = {
 /**
  * Connects a wallet to a registry.
  *
- * @param readFees fees to attach; when the source fails, the node's own estimate is used and `warn` is told.
+ * @param readFees fees to attach.
  */
 export function createTokenMinter(options: {
   client: RpcClient;
   privateKey: string;
   registryAddress: string;
-  readFees: FeeSource;
+  readFees: () => Promise<TransactionFees>;
   /** Longest wait for a transaction to be mined, in milliseconds. */
   waitMs?: number;
-  warn: (message: string, cause: unknown) => void;
 }): TokenMinter {
-  const { client, registryAddress, readFees, warn, waitMs = LONGEST_WAIT_MS } = options;
+  const { client, registryAddress, readFees, waitMs = LONGEST_WAIT_MS } = options;
   const wallet = new Wallet(options.privateKey, client);
   const registry = TradeTrustTokenStandard__factory.connect(registryAddress, wallet);
   const lane = createNonceLane(wallet, client);
@@ -60,31 +59,19 @@ export function createTokenMinter(options: {
     }
   }
 
-  async function fees(): Promise<GasFees | { gasPrice?: bigint }> {
-    const fromStation = await readFees().catch((cause: unknown) => {
-      warn("The gas station does not answer: the node's own estimate is used", cause);
-      return undefined;
-    });
-    if (fromStation) return fromStation;
-    const { gasPrice, maxFeePerGas, maxPriorityFeePerGas } = await client.getFeeData();
-    if (maxFeePerGas === null || maxPriorityFeePerGas === null)
-      return { ...(gasPrice !== null && { gasPrice }) };
-    return { maxFeePerGas, maxPriorityFeePerGas };
-  }
-
   async function prepare({
     beneficiary,
     holder,
     tokenId,
     remark,
   }: MintArguments): Promise<TransactionRequest> {
-    const [call, gasLimit, attachedFees, { chainId }] = await Promise.all([
+    const [call, gasLimit, fees, { chainId }] = await Promise.all([
       registry.mint.populateTransaction(beneficiary, holder, tokenId, remark),
       registry.mint.estimateGas(beneficiary, holder, tokenId, remark),
-      fees(),
+      readFees(),
       client.getNetwork(),
     ]);
-    return { ...call, chainId, gasLimit, ...attachedFees };
+    return { ...call, chainId, gasLimit, ...fees };
   }
 
   return {

@@ -7,7 +7,7 @@ import type { RegistryIdentity } from '../outbox/cloud-event';
 import { holdFeed, openFeed, releaseFeed, type KeptBlock, type OpenFeed } from '../outbox/feed-cursor';
 import { recordRange } from '../outbox/record-range';
 import { rewindFeed, type Rewound } from '../outbox/rewind-feed';
-import { createBlockAlarm, type BlockAlarm } from './block-alarm';
+import { createBlockAlarm, type BlockAlarm, type Pauses } from './block-alarm';
 import { createBlockSpan, type BlockSpan } from './block-span';
 import { newFeedStatus, type FeedStatus } from './feed-status';
 import { createRegistryFinder, type RegistryOnChain } from './registry-contracts';
@@ -23,7 +23,7 @@ export interface FeedReading {
   startBlock: number | undefined;
   confirmations: number;
   finalityDepth: number;
-  pollIntervalMs: number;
+  pauses: Pauses;
   database: Database;
   clock: Clock;
   logger: Logger;
@@ -79,7 +79,7 @@ export async function readFeed(
     return 'standby';
   }
   const signal = AbortSignal.any([stop, leadership.lost]);
-  const alarm = createBlockAlarm(options.client, options.pollIntervalMs);
+  const alarm = createBlockAlarm(options.client, options.pauses);
   try {
     const first = options.startBlock ?? registry.genesisBlock;
     const open = await openFeed(options.database.db, feed, first, options.clock.now());

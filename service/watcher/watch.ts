@@ -80,6 +80,8 @@ export async function* watch(options: WatchOptions): AsyncGenerator<Sighting, vo
   for (let isFirst = true; ; isFirst = false) {
     const sighting = await untilAborted(signal, next);
     if (sighting !== undefined) yield sighting;
+    if (sighting?.kind === 'mismatch' || (sighting?.kind === 'range' && sighting.events.length > 0))
+      alarm.quicken();
     if (sighting?.kind === 'mismatch') {
       const { headBlock } = sighting;
       const ancestor = await untilAborted(signal, ancestorOf(options, cursor, headBlock));

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { Wallet } from 'ethers';
+import { Wallet, parseUnits } from 'ethers';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { createTokenMinter } from '../../service/chain/token-registry';
@@ -116,8 +116,7 @@ describe('minting when things fail', () => {
       client,
       privateKey: DEPLOYER_KEY,
       registryAddress: world.registryAddress,
-      readFees: async () => undefined,
-      warn: () => undefined,
+      readFees: async () => ({ type: 0, gasPrice: parseUnits('10', 'gwei') }),
       waitMs: 500,
     });
     await world.client.send('evm_setAutomine', [false]);

@@ -1,33 +1,22 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { constants } from '@tradetrust-tt/token-registry';
 import { expect } from 'chai';
-import { JsonRpcProvider, type Signer, Wallet, zeroPadValue } from 'ethers';
+import { JsonRpcProvider, Wallet } from 'ethers';
 import { startHardhatNode, type HardhatNode } from '../../deploy/devnet/hardhat-node';
+import { publishedContractsOf, type PublishedContracts } from '../../deploy/registry/published-contracts';
 import { readSettings } from '../../service/config';
 import { PROJECT_ROOT } from '../../service/project-root';
-import {
-  ERC1967Proxy__factory,
-  TDocDeployer__factory,
-  TitleEscrowFactory__factory,
-  TradeTrustTokenStandard__factory,
-} from '../../typechain-types';
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { hardhat } from '../helpers/hardhat-command';
 import { own } from '../helpers/owned';
+import { publishContracts } from '../helpers/published-contracts';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const AMOY = 80002;
 const JOURNALS = join(PROJECT_ROOT, 'deploy/deployments');
 
-/** EIP-1967: where a proxy keeps the address of its implementation. */
-const IMPLEMENTATION_SLOT = '0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc';
-
 /** What the package says is published on Amoy. */
-const published = {
-  factory: constants.contractAddress.TitleEscrowFactory[AMOY] ?? '',
-  implementation: constants.contractAddress.TokenImplementation[AMOY] ?? '',
-  deployer: constants.contractAddress.Deployer[AMOY] ?? '',
-};
+const published = publishedContractsOf(AMOY) as PublishedContracts;
 
 // A local node with Amoy's chain id and the v5 contracts at the addresses where they are published.
 describe('npx hardhat deploy on a network with a published deployer', () => {
@@ -42,7 +31,7 @@ describe('npx hardhat deploy on a network with a published deployer', () => {
     node = await startHardhatNode({ port: 0, chainId: AMOY });
     disown = own(`node on ${node.url}`);
     chain = new JsonRpcProvider(node.url, AMOY, { cacheTimeout: -1, staticNetwork: true });
-    await publishContracts(await chain.getSigner(0));
+    await publishContracts(chain, published);
     await chain.send('hardhat_setBalance', [wallet.address, '0xde0b6b3a7640000']);
   });
 
@@ -52,32 +41,6 @@ describe('npx hardhat deploy on a network with a published deployer', () => {
     disown();
     folder.remove();
   });
-
-  async function putCode(
-    address: string,
-    from: { getDeployedCode(): Promise<string | null> },
-  ): Promise<void> {
-    await chain.send('hardhat_setCode', [address, await from.getDeployedCode()]);
-  }
-
-  /** Deploys the contracts somewhere, and copies their code, with its immutable values, to the published addresses. */
-  async function publishContracts(signer: Signer): Promise<void> {
-    await putCode(
-      published.factory,
-      await (await new TitleEscrowFactory__factory(signer).deploy()).waitForDeployment(),
-    );
-    const token = await new TradeTrustTokenStandard__factory(signer).deploy();
-    await putCode(published.implementation, await token.waitForDeployment());
-    const logic = await (await new TDocDeployer__factory(signer).deploy()).waitForDeployment();
-    const logicAddress = await logic.getAddress();
-    const proxy = await new ERC1967Proxy__factory(signer).deploy(logicAddress, '0x');
-    await putCode(published.deployer, await proxy.waitForDeployment());
-    const slot = zeroPadValue(logicAddress, 32);
-    await chain.send('hardhat_setStorageAt', [published.deployer, IMPLEMENTATION_SLOT, slot]);
-    const deployer = TDocDeployer__factory.connect(published.deployer, signer);
-    await (await deployer.initialize()).wait();
-    await (await deployer.addImplementation(published.implementation, published.factory)).wait();
-  }
 
   const settings = { ENV_FILE: envFile, WALLET_PRIVATE_KEY: wallet.privateKey };
   const deploy = (...args: string[]): Promise<string> =>
@@ -91,7 +54,7 @@ describe('npx hardhat deploy on a network with a published deployer', () => {
     expect(await chain.getTransactionCount(wallet.address)).to.equal(1);
     expect(await chain.getBlock(block + 1).then((mined) => mined?.transactions.length)).to.equal(1);
     const registry = TradeTrustTokenStandard__factory.connect(address(), chain);
-    expect(await registry.titleEscrowFactory()).to.equal(published.factory);
+    expect(await registry.titleEscrowFactory()).to.equal(published.titleEscrowFactory);
     expect(await registry.hasRole(await registry.MINTER_ROLE(), wallet.address)).to.equal(true);
   });
 

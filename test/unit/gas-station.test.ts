@@ -17,7 +17,7 @@ describe('gas station', () => {
     expect(feesOf({ standard: {} })).to.deep.equal(none);
   });
 
-  async function ask(handler: RequestListener): Promise<GasFees | undefined> {
+  async function ask(handler: RequestListener): Promise<GasFees> {
     const server = await listen(handler, '127.0.0.1', 0);
     try {
       return await createGasStation(server.url)();
