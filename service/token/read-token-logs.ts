@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isError, toBeHex } from 'ethers';
 import { logsOf, type ChainLog } from '../chain/read-chain';
-import { isRangeRefused, isThrottled } from '../chain/refusals';
+import { isRangeRefused } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
 import { codeOf } from '../errors';
 import { createBlockSpan, type BlockSpan } from '../watcher/block-span';
@@ -24,7 +23,6 @@ export interface LogRange {
   onProgress?: (block: number) => void;
 }
 
-const THROTTLED_PAUSE_MS = 1_000;
 /** A query that got no answer in all of its time is asked for an eighth the next time: each such try costs half a minute. */
 const HALVINGS_AFTER_TIMEOUT = 3;
 
@@ -77,26 +75,17 @@ async function logsOfRange(
   return [...own, ...escrows];
 }
 
-/**
- * Undefined: the provider refused, and fewer blocks are to be asked for. "Too many requests" is first believed, and waited out; said again, it
- * is of the range.
- */
+/** Undefined: the provider refused, and fewer blocks are to be asked for. */
 async function readOrShrink(
   span: BlockSpan,
   read: () => Promise<ChainLog[]>,
 ): Promise<ChainLog[] | undefined> {
-  for (let isAgain = false; ; isAgain = true) {
-    try {
-      return await read();
-    } catch (error) {
-      if (isThrottled(error)) {
-        await sleep(THROTTLED_PAUSE_MS);
-        if (!isAgain) continue;
-      }
-      if (!mayBeForTheRange(error) || !span.shrink()) throw error;
-      if (isError(error, 'TIMEOUT')) for (let more = 1; more < HALVINGS_AFTER_TIMEOUT; more++) span.shrink();
-      return undefined;
-    }
+  try {
+    return await read();
+  } catch (error) {
+    if (!mayBeForTheRange(error) || !span.shrink()) throw error;
+    if (isError(error, 'TIMEOUT')) for (let more = 1; more < HALVINGS_AFTER_TIMEOUT; more++) span.shrink();
+    return undefined;
   }
 }
 

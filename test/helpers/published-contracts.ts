@@ -26,6 +26,9 @@ export async function publishContracts(chain: JsonRpcProvider, published: Publis
   };
   const factory = await new TitleEscrowFactory__factory(signer).deploy();
   await put(published.titleEscrowFactory, await factory.waitForDeployment());
+  // The factory's only variable: the title escrow that all others are clones of.
+  const escrow = await chain.getStorage(await factory.getAddress(), 0);
+  await chain.send('hardhat_setStorageAt', [published.titleEscrowFactory, '0x0', escrow]);
   const token = await new TradeTrustTokenStandard__factory(signer).deploy();
   await put(published.tokenImplementation, await token.waitForDeployment());
   const logic = await (await new TDocDeployer__factory(signer).deploy()).waitForDeployment();

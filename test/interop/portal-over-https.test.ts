@@ -1,7 +1,5 @@
-import { execFile, spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { request as httpRequest } from 'node:http';
-import { createServer, type Server } from 'node:https';
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
@@ -13,7 +11,7 @@ import { verifyCredential } from '../../service/verification/verify-credential';
 import full from '../fixtures/bill-of-lading-full.json';
 import { create } from '../helpers/create-call';
 import { hardhat } from '../helpers/hardhat-command';
-import { own } from '../helpers/owned';
+import { forwardTo, hasOpenssl, startHttpsFront, type HttpsFront } from '../helpers/https-front';
 import { realSources } from '../helpers/real-sources';
 import { startService, type RunningService } from '../helpers/running-service';
 import type { Fragment } from '../helpers/trustvc-portal';
@@ -31,15 +29,11 @@ const PORTAL = `
     process.exit();
   });`;
 
-const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
-
 /** The domain of the issuer has HTTPS, with a certificate that only those trust who are told to. */
 (hasOpenssl ? describe : describe.skip)('an issuer behind HTTPS', () => {
   let world: World;
   let service: RunningService;
-  let https: Server;
-  let disown: () => void;
-  let certificate: string;
+  let https: HttpsFront;
   let file: string;
   let credential: JsonObject;
 
@@ -47,33 +41,7 @@ const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
     const port = await freePort(0);
     world = await createWorld({ domain: `localhost:${port}` });
     service = await startService(world.settings);
-    certificate = join(world.folder, 'certificate.pem');
-    const key = join(world.folder, 'key.pem');
-    const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
-    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-    await run('openssl', [
-      'req',
-      '-x509',
-      ...curve,
-      ...names,
-      '-days',
-      '2',
-      '-keyout',
-      key,
-      '-out',
-      certificate,
-    ]);
-    https = createServer(
-      { key: readFileSync(key), cert: readFileSync(certificate) },
-      (incoming, outgoing) => {
-        httpRequest(`${service.url}${incoming.url ?? ''}`, (answer) => {
-          outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
-          answer.pipe(outgoing);
-        }).end();
-      },
-    );
-    disown = own('HTTPS server');
-    await new Promise<void>((resolve) => https.listen(port, '127.0.0.1', resolve));
+    https = await startHttpsFront(world.folder, { localhost: forwardTo(() => service.url) }, port);
 
     const [owner, holder] = [await world.account(1), await world.account(2)];
     const { body } = await create(service.url, { ...full, owner, holder });
@@ -83,15 +51,13 @@ const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
   });
 
   after(async () => {
-    https?.closeAllConnections();
-    await new Promise((resolve) => (https ? https.close(resolve) : resolve(undefined)));
-    disown?.();
+    await https?.close();
     await service?.stop();
     await world?.stop();
   });
 
   it("is VALID three times in the portal's library, which fetches DID and context by itself", async () => {
-    const env = { ...inheritedEnvironment(), NODE_EXTRA_CA_CERTS: certificate };
+    const env = { ...inheritedEnvironment(), ...https.trust };
     const { stdout } = await run(process.execPath, ['-e', PORTAL, file, world.node.url], {
       cwd: PROJECT_ROOT,
       env,
@@ -109,7 +75,7 @@ const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
     const settings = { NET: '31337', RPC_URL: world.node.url, ENV_FILE: join(world.folder, 'none.env') };
     const output = await hardhat(['verify-credential', file], {
       ...settings,
-      NODE_EXTRA_CA_CERTS: certificate,
+      ...https.trust,
     });
     expect(output)
       .to.contain('The credential is VALID.')
