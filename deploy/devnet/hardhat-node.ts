@@ -23,17 +23,21 @@ export interface HardhatNode {
  * journals of what was deployed there go too.
  *
  * @param chainId to stand in for another network than 31337.
+ * @param configFile to use instead of hardhat.config.ts.
  */
 export async function startHardhatNode({
   port,
   chainId,
+  configFile,
   logFile,
 }: {
   port: number;
   chainId?: number;
+  configFile?: string;
   logFile?: string;
 }): Promise<HardhatNode> {
-  const args = ['node', '--hostname', '127.0.0.1', '--port', String(port)];
+  const config = configFile === undefined ? [] : ['--config', configFile];
+  const args = [...config, 'node', '--hostname', '127.0.0.1', '--port', String(port)];
   // Without an env file of its own it would read the user's .env.
   const settings = { ENV_FILE: devNull, ...(chainId !== undefined && { LOCAL_CHAIN_ID: String(chainId) }) };
   const child = startChild('hardhat node', HARDHAT, args, settings, logFile);
