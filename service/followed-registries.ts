@@ -95,8 +95,8 @@ export function followedRegistriesOf(
 const POLL_INTERVAL_MS = 60_000;
 const LOCAL_POLL_INTERVAL_MS = 200;
 
-/** Nothing new is there before the next block. */
-function pausesOf(network: Network, pollIntervalMs: number | undefined): Pauses {
+/** The pauses between two looks at a chain, unless POLL_INTERVAL_MS says otherwise. Nothing new is there before the next block. */
+export function pausesOf(network: Network, pollIntervalMs: number | undefined): Pauses {
   const longest = pollIntervalMs ?? (network.local ? LOCAL_POLL_INTERVAL_MS : POLL_INTERVAL_MS);
   return {
     shortest: Math.min(network.local ? LOCAL_POLL_INTERVAL_MS : network.blockTimeMs, longest),

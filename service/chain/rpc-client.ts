@@ -25,7 +25,8 @@ const LONGEST_POLLING_INTERVAL_MS = 4_000;
  *   that less can be asked for. `single` repeats a request that came too soon.
  */
 export function createRpcClient(url: string, network: Network, use: 'single' | 'bulk' = 'single'): RpcClient {
-  const chain = EthersNetwork.from(network.chainId);
+  // Not ethers' own entry for the chain: for Polygon's it asks a gas station of ethers' choice when the node is to be asked for the fees.
+  const chain = new EthersNetwork(network.name, network.chainId);
   const pollingInterval = Math.min(
     Math.max(network.blockTimeMs, SHORTEST_POLLING_INTERVAL_MS),
     LONGEST_POLLING_INTERVAL_MS,

@@ -1,17 +1,22 @@
 import { expect } from 'chai';
+import { findNetwork, type Network } from '../../service/chain/networks';
+import { pausesOf } from '../../service/followed-registries';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { eventually } from '../helpers/eventually';
 import { whileFollowing, type FollowedRegistry } from '../helpers/followed-registry';
 import { mintManyTokens } from '../helpers/many-tokens';
+import { CREDITS_PER_DAY, creditsOf } from '../helpers/metered-provider';
 import { mineBlocks } from '../helpers/mine-blocks';
 import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
 import { createWorld, type World } from '../helpers/world';
 
 const TOKENS = 1_000;
+const DAY_MS = 86_400_000;
 
 describe('what it costs to read the chain', () => {
   let world: World;
   let proxy: RpcProxy;
+  let creditsOfALook = 0;
 
   before(async () => {
     world = await createWorld();
@@ -65,7 +70,19 @@ describe('what it costs to read the chain', () => {
       const many = [await costOf(followed, 1, pause), await costOf(followed, 50, unpause)];
       expect(many).to.deep.equal(none);
       expect(Object.keys(many[0] ?? {})).to.include('eth_getLogs');
+      // The head, and whether what was read is still there, before the next pause.
+      const look = {
+        ...many[1],
+        eth_blockNumber: 2,
+        eth_getBlockByNumber: (many[1]?.eth_getBlockByNumber ?? 0) + 1,
+      };
+      creditsOfALook = creditsOf(look);
     });
+  });
+
+  it('is less in a day than a plan without cost has, with the pauses of a registry where nothing happens', () => {
+    const pause = pausesOf(findNetwork('amoy') as Network, undefined).longest;
+    expect(creditsOfALook * (DAY_MS / pause)).to.be.within(1, CREDITS_PER_DAY * 0.9);
   });
 });
 

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { forwardTo } from './https-front';
-import { startRpcProxy, type Answerer, type RpcCall, type RpcProxy } from './rpc-proxy';
+import { startRpcProxy, type Answerer, type RpcProxy } from './rpc-proxy';
 
 /** What Infura charges for a call, in credits (docs.metamask.io, "Credit costs"); 80 for those that are not listed. */
 const CREDITS: Record<string, number> = {
@@ -20,27 +20,23 @@ export const CREDITS_PER_DAY = 3_000_000;
 export interface MeteredProvider {
   /** Answers `/v3/KEY`. */
   listener: RequestListener;
-  /** Calls that were answered, and how many were refused as too many. */
-  answered: RpcCall[];
+  /** How many calls were refused as too many. */
   refused(): number;
   close(): Promise<void>;
 }
 
-/** What calls cost. */
-export function creditsOf(calls: readonly RpcCall[]): number {
-  return calls.reduce((sum, { method }) => sum + (CREDITS[method] ?? OTHER_CREDITS), 0);
+/** What so many calls of each method cost. */
+export function creditsOf(counts: Record<string, number>): number {
+  const costs = Object.entries(counts).map(([method, count]) => count * (CREDITS[method] ?? OTHER_CREDITS));
+  return costs.reduce((sum, cost) => sum + cost, 0);
 }
 
 /** Stands before a node: knows one key, and answers only so much in a second. */
 export async function startMeteredProvider(nodeUrl: string, key: string): Promise<MeteredProvider> {
-  const answered: RpcCall[] = [];
   let refused = 0;
   const meter = createMeter();
-  const answerer: Answerer = (method, params) => {
-    if (meter(creditsOf([{ method, params }]))) {
-      answered.push({ method, params });
-      return 'none';
-    }
+  const answerer: Answerer = (method) => {
+    if (meter(creditsOf({ [method]: 1 }))) return 'none';
     refused++;
     const error = { code: -32005, message: 'Too Many Requests' };
     return { status: 429, body: JSON.stringify({ jsonrpc: '2.0', id: 1, error }) };
@@ -48,7 +44,6 @@ export async function startMeteredProvider(nodeUrl: string, key: string): Promis
   const proxy: RpcProxy = await startRpcProxy(nodeUrl, answerer);
   const forward = forwardTo(() => proxy.url);
   return {
-    answered,
     refused: () => refused,
     listener: (request, response) => {
       if (request.url === `/v3/${key}`) forward(request, response);

@@ -5,6 +5,7 @@ import { getAddress } from 'ethers';
 import { addressLink, transactionLink } from '../../deploy/explorer-link';
 import { hardhatNetworks } from '../../deploy/hardhat-networks';
 import { publishedContractsOf } from '../../deploy/registry/published-contracts';
+import { createRpcClient } from '../../service/chain/rpc-client';
 import { NETWORKS, findNetwork } from '../../service/chain/networks';
 import { loadConfig } from '../../service/config';
 import { gasStationUrlOf, rpcUrlOf } from '../../service/settings';
@@ -44,6 +45,14 @@ describe('networks', () => {
     const { Deployer, TitleEscrowFactory, TokenImplementation } = constants.contractAddress;
     for (const chainId of [Deployer, TitleEscrowFactory, TokenImplementation].flatMap(Object.keys)) {
       expect(findNetwork(chainId), chainId).not.to.equal(undefined);
+    }
+  });
+
+  it('have their fees estimated by the node, and by nobody that ethers knows', () => {
+    for (const network of NETWORKS) {
+      const client = createRpcClient('http://127.0.0.1:9', network);
+      expect(client._network.plugins, network.name).to.deep.equal([]);
+      client.destroy();
     }
   });
 
