@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import '@nomicfoundation/hardhat-ethers';
 import '@nomicfoundation/hardhat-ignition-ethers';
 import '@typechain/hardhat';
@@ -16,6 +17,9 @@ import './deploy/tasks/validate';
 import './deploy/tasks/verify-credential';
 import './deploy/tasks/token';
 
+/** Each has a node and a service or two. */
+const MOST_JOBS = 4;
+
 const config: HardhatUserConfig = {
   solidity: {
     version: SOLIDITY_VERSION,
@@ -25,7 +29,12 @@ const config: HardhatUserConfig = {
   networks: hardhatNetworks(),
   paths: { tests: './test', ignition: './deploy' },
   typechain: { outDir: 'typechain-types', target: 'ethers-v6' },
-  mocha: { timeout: 60_000 },
+  mocha: {
+    timeout: 60_000,
+    // `npm test` runs files side by side: most of their time they wait for processes that they started.
+    jobs: Math.min(MOST_JOBS, Math.max(2, availableParallelism() - 1)),
+    require: ['hardhat/register', './test/helpers/root-hooks.ts'],
+  },
 };
 
 export default config;

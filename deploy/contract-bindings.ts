@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { TASK_COMPILE, TASK_COMPILE_SOLIDITY_LOG_COMPILATION_RESULT } from 'hardhat/builtin-tasks/task-names';
-import { subtask } from 'hardhat/config';
+import { subtask, task } from 'hardhat/config';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import { PROJECT_ROOT } from '../service/project-root';
+import { withFileLock } from './file-lock';
 
 /**
  * Makes the contracts' bindings, which a fresh checkout does not have. A task that reads contracts loads its work after this: Hardhat loads every task
@@ -13,6 +14,18 @@ export async function makeBindings(hre: HardhatRuntimeEnvironment): Promise<void
   if (!existsSync(join(PROJECT_ROOT, 'typechain-types')))
     await hre.run(TASK_COMPILE, { quiet: true, force: true });
 }
+
+/** A compilation takes half a minute on a slow machine. */
+const COMPILATION_PATIENCE_MS = 120_000;
+
+/** Commands that compile may run side by side: Hardhat would throw its cache away when it finds it half written by another. */
+task(TASK_COMPILE, async (args: object, hre, runSuper) =>
+  withFileLock(
+    join(hre.config.paths.cache, 'compile'),
+    () => runSuper(args) as Promise<void>,
+    COMPILATION_PATIENCE_MS,
+  ),
+);
 
 /** Hardhat says that it compiled even when it is to be quiet: into the output of commands that print JSON. */
 subtask(

@@ -1,23 +1,29 @@
-import { closeSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, codeOf } from '../service/errors';
 
 const RETRY_MS = 25;
 const PATIENCE_MS = 5_000;
-/** A lock is held for milliseconds: an older one was left behind by a process that was killed. */
-const ABANDONED_MS = 3_000;
+/** Who holds a lock renews it: an older one was left behind by a process that was killed. */
+const RENEW_MS = 500;
+const ABANDONED_MS = 5_000;
 
 /**
  * Runs `action` while no other process does the same for `path`. Setup commands may run side by side, and each reads the env file,
  * changes one line and writes it back.
  *
- * @throws ServiceError FILE_LOCKED when somebody else holds the lock for seconds.
+ * @param patienceMs how long to wait for another process.
+ * @throws ServiceError FILE_LOCKED when somebody else holds the lock for longer.
  */
-export async function withFileLock<T>(path: string, action: () => T): Promise<T> {
+export async function withFileLock<T>(
+  path: string,
+  action: () => T | Promise<T>,
+  patienceMs = PATIENCE_MS,
+): Promise<T> {
   const lock = `${path}.lock`;
   mkdirSync(dirname(lock), { recursive: true });
-  const deadline = Date.now() + PATIENCE_MS;
+  const deadline = Date.now() + patienceMs;
   while (!take(lock)) {
     if (Date.now() > deadline) {
       const remedy = `If no other setup command is running, delete ${lock}.`;
@@ -28,11 +34,18 @@ export async function withFileLock<T>(path: string, action: () => T): Promise<T>
     }
     await sleep(RETRY_MS);
   }
+  const renewal = setInterval(() => renew(lock), RENEW_MS);
   try {
-    return action();
+    return await action();
   } finally {
+    clearInterval(renewal);
     rmSync(lock, { force: true });
   }
+}
+
+function renew(lock: string): void {
+  const now = new Date();
+  if (existsSync(lock)) utimesSync(lock, now, now);
 }
 
 function take(lock: string): boolean {

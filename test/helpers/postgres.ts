@@ -84,21 +84,22 @@ async function startCluster(binaries: string): Promise<Cluster> {
   const server = serve(binaries, port, options);
   const disown = own(`PostgreSQL on port ${port}`);
   stopAfterLastTest(async () => {
+    cluster = undefined;
     await server.stop();
     folder.remove();
     disown();
   });
-  const cluster = {
+  const started: Cluster = {
     urlOf: (database: string) => `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/${database}`,
   };
   await eventually('PostgreSQL answers', () => {
     if (/FATAL:.*could not/.test(server.output())) throw new Error(server.output());
-    return execute(cluster.urlOf('postgres'), 'select 1').then(
+    return execute(started.urlOf('postgres'), 'select 1').then(
       () => true,
       () => undefined,
     );
   });
-  return cluster;
+  return started;
 }
 
 /** Makes the files of an empty server in the folder `data`, with a password for its only user, postgres. */

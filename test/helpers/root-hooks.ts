@@ -1,0 +1,4 @@
+import { nothingIsLeftRunning } from './owned';
+
+/** For Mocha's worker processes, which run several files each: after each of them. */
+export const mochaHooks = { afterAll: nothingIsLeftRunning };
