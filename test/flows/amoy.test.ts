@@ -8,6 +8,7 @@ import { findNetwork, type Network } from '../../service/chain/networks';
 import { eventually } from '../helpers/eventually';
 import { hardhat } from '../helpers/hardhat-command';
 import { hasOpenssl } from '../helpers/https-front';
+import { codeBlocks, readDocument } from '../helpers/markdown';
 import { startMeteredProvider, type MeteredProvider } from '../helpers/metered-provider';
 import { DOMAIN, createStandIn, type StandIn } from '../helpers/stand-in';
 
@@ -25,6 +26,18 @@ const STATION = {
   blockTime: 2,
 };
 const MAX_FEE = parseUnits('45.123456789', 'gwei');
+
+/** The page that a user goes by. */
+const [settingsOnPage = '', setupOnPage = '', checkOnPage = ''] = codeBlocks(
+  readDocument('docs/networks.md').section('Amoy in ten minutes'),
+  'sh',
+).slice(1);
+
+/** The Hardhat commands of a block. */
+function commandsOf(block: string): string[][] {
+  const commands = block.matchAll(/^npx hardhat ([^#\n]*)/gm);
+  return [...commands].map(([, words = '']) => words.trim().split(/\s+/));
+}
 
 // Everything of Amoy but its wires: chain id, the contracts where they are published, blocks at intervals, a provider that knows its key and counts credits,
 // the gas station, and HTTPS under their names. Settings and commands are those of docs/networks.md.
@@ -44,6 +57,7 @@ const MAX_FEE = parseUnits('45.123456789', 'gwei');
         'gasstation.polygon.technology': (request, response) => station(request, response),
       },
       env: { PROVIDER_API_KEY: KEY },
+      commands: commandsOf(setupOnPage),
       balance: parseEther('0.5'),
       async prepare(chain) {
         await chain.send('evm_setAutomine', [false]);
@@ -55,6 +69,13 @@ const MAX_FEE = parseUnits('45.123456789', 'gwei');
   after(async () => {
     await amoy?.stop();
     await provider?.close();
+  });
+
+  it('takes the settings and the commands that docs/networks.md has, and no others', () => {
+    const names = [...settingsOnPage.matchAll(/^(\w+)=/gm)].map(([, name]) => name);
+    expect(names).to.have.members(['DOMAIN', 'NET', 'WALLET_PRIVATE_KEY', 'PROVIDER_API_KEY', 'WEBHOOK_URL']);
+    expect(commandsOf(setupOnPage)).to.have.length(3);
+    expect(setupOnPage).to.contain('npm run service');
   });
 
   it('issues a document on chain 80002, at the fees of the gas station', async () => {
@@ -84,10 +105,14 @@ const MAX_FEE = parseUnits('45.123456789', 'gwei');
 
   it('serves the DID document where verifiers look for it, and the credential is valid for them', async () => {
     const { body } = await amoy.issue();
-    const file = join(amoy.folder, 'credential.json');
-    writeFileSync(file, JSON.stringify(body.signedW3CDocument));
-    expect(await hardhat(['did', '--check'], amoy.settings)).to.contain(DOMAIN);
-    const verified = await hardhat(['verify-credential', file], amoy.settings);
+    const file = join(amoy.folder, 'answer.json');
+    writeFileSync(file, JSON.stringify(body));
+    const [check = [], verify = []] = commandsOf(checkOnPage);
+    expect(await hardhat(check, amoy.settings)).to.contain(DOMAIN);
+    const verified = await hardhat(
+      verify.map((word) => word.replace('answer.json', file)),
+      amoy.settings,
+    );
     expect(verified).to.contain('The credential is VALID.').and.to.contain(`https://${DOMAIN}/`);
     expect(await hardhat(['token', file], amoy.settings)).to.match(/on amoy [^]*issued: /);
   });

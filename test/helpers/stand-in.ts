@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { JsonRpcProvider, Wallet, toQuantity } from 'ethers';
 import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
+import { publicKeyFileOf, tenantOf } from '../../deploy/tenant';
 import { publishedContractsOf, type PublishedContracts } from '../../deploy/registry/published-contracts';
 import type { Network } from '../../service/chain/networks';
 import { readSettings } from '../../service/config';
@@ -43,6 +44,8 @@ export interface StandInOptions {
   hosts: Record<string, RequestListener>;
   /** Lines of the env file beside DOMAIN, NET and WALLET_PRIVATE_KEY. */
   env: Record<string, string>;
+  /** The setup commands, when they are not the usual ones. */
+  commands?: string[][];
   /** What the wallet has, in wei. */
   balance: bigint;
   /** Puts the node in the state that it is to be in when the commands run. */
@@ -80,11 +83,9 @@ export async function createStandIn(options: StandInOptions): Promise<StandIn> {
     DID_DOCUMENT_PATH: join(folder.path, 'did.json'),
     ...https.environment,
   };
-  await hardhat(['deploy', '--network', network.name], settings);
-  await hardhat(['did'], settings);
-  const publicKeyFile = join(folder.path, 'webhook-public-key.pem');
-  await hardhat(['signing-key', '--public-key-file', publicKeyFile], settings);
-  const receiver = await startRecordingReceiver(publicKeyFile);
+  const { commands = [['deploy', '--network', network.name], ['did'], ['signing-key']] } = options;
+  for (const command of commands) await hardhat(command, settings);
+  const receiver = await startRecordingReceiver(publicKeyFileOf(tenantOf(envFile)));
   const service: ServiceProcess = await startServiceProcess({
     ...settings,
     WEBHOOK_URL: receiver.url,

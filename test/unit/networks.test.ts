@@ -9,6 +9,7 @@ import { createRpcClient } from '../../service/chain/rpc-client';
 import { NETWORKS, findNetwork } from '../../service/chain/networks';
 import { loadConfig } from '../../service/config';
 import { gasStationUrlOf, rpcUrlOf } from '../../service/settings';
+import { readDocument, tables } from '../helpers/markdown';
 
 const KEY = 'a key/?';
 /** The developer's own settings stay out. */
@@ -133,6 +134,21 @@ describe('networks', () => {
       xdc: 'legacy',
       xdcapothem: 'legacy',
     });
+  });
+
+  it('are in docs/networks.md as they are', () => {
+    const [table = []] = tables(readDocument('docs/networks.md').section('Networks'));
+    const gas = { 'eip-1559': 'EIP-1559', legacy: 'gas price', free: 'none' };
+    const expected = NETWORKS.map((network) => [
+      `\`${network.chainId}\`, \`${network.name}\``,
+      `\`${network.chainKey}\``,
+      network.currency,
+      network.rpcKey ? `\`${network.rpcKey}\`` : '',
+      gas[network.gasPricing] + (network.gasStationUrl ? ', station' : ''),
+      network.blockTimeMs > 0 ? `${network.blockTimeMs / 1_000} s` : '',
+      String(network.confirmations),
+    ]);
+    expect(table).to.have.deep.members(expected);
   });
 
   it('that are not known are refused with a list of those that are', () => {
