@@ -4,7 +4,8 @@ import { parse as parseEnvFile } from 'dotenv';
 import type { Network } from './chain/networks';
 import type { DidKeyPair } from './did-key-pair';
 import { PROJECT_ROOT } from './project-root';
-import { percentDecoded, secretPartsOf } from './secrets';
+import { secretsOfSettings } from './secret-settings';
+import { secretPartsOf } from './secrets';
 import { SETTING_NAMES } from './setting-names';
 import {
   contextUrlOf,
@@ -146,25 +147,16 @@ function warningsOf(settings: Settings): string[] {
 }
 
 function secretsOf(settings: Settings, file: ConfigFile, rpcUrl: string): string[] {
-  const names = ['WALLET_PRIVATE_KEY', 'SIGNING_PRIVATE_KEY', 'DID_KEY_PAIRS', 'API_KEY', 'TUNNEL_AUTHTOKEN'];
-  const keys = ['PROVIDER_API_KEY', 'NETWORK_A_API_KEY', 'NETWORK_A_TESTNET_API_KEY'];
-  const values = [...names, ...keys].flatMap((name) => settings[name] ?? []);
-  const secretKey = settings.DID_KEY_PAIRS?.match(/z42[1-9A-HJ-NP-Za-km-z]+/)?.[0] ?? [];
-  // Its user and its name are words like any other.
-  const { DATABASE_URL } = settings;
-  const databasePassword = DATABASE_URL ? [DATABASE_URL, ...passwordsOf(new URL(DATABASE_URL))] : [];
   const registries = file.registries ?? [];
-  const webhookUrls = [settings.WEBHOOK_URL, ...[file, ...registries].map(({ webhook }) => webhook?.url)];
-  const nodeUrls = [rpcUrl, settings.GAS_STATION_URL, ...registries.map(({ rpcUrl: own }) => own)];
-  const urls = [...nodeUrls, ...webhookUrls].flatMap((url) => url ?? []);
+  const webhookUrls = [file, ...registries].map(({ webhook }) => webhook?.url);
+  const urls = [rpcUrl, ...registries.map((registry) => registry.rpcUrl), ...webhookUrls];
   const headers = [file, ...registries].flatMap(({ webhook }) => Object.entries(webhook?.headers ?? {}));
   const secretHeaders = headers.flatMap(([name, value]) =>
     SECRET_HEADER.test(name) ? [value, value.split(' ').at(-1) ?? ''] : [],
   );
-  return [...values, ...urls.flatMap(secretPartsOf), ...databasePassword, ...secretHeaders].concat(secretKey);
-}
-
-/** As it is written, and as it is sent. */
-function passwordsOf({ password, searchParams }: URL): string[] {
-  return [password, percentDecoded(password), searchParams.get('password') ?? ''].filter(Boolean);
+  return [
+    ...secretsOfSettings(settings),
+    ...urls.flatMap((url) => (url === undefined ? [] : secretPartsOf(url))),
+    ...secretHeaders,
+  ];
 }

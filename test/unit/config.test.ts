@@ -133,4 +133,14 @@ describe('configuration', () => {
     });
     expect(config.secrets).to.include.members([privateKey, 'k-123456', secret]);
   });
+
+  it('takes GAS_STATION_URL=none for no gas station', () => {
+    const { gasStationUrl, secrets } = load({
+      NET: 'amoy',
+      PROVIDER_API_KEY: 'k-1234567',
+      GAS_STATION_URL: 'none',
+    });
+    expect(gasStationUrl).to.equal(undefined);
+    expect(secrets).not.to.include('none');
+  });
 });
