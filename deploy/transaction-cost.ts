@@ -27,7 +27,7 @@ export function highestCost({ gas, fees }: TransactionCost): bigint {
 /** Wallet, balance and cost, for people who are about to pay. */
 export function costLines(cost: TransactionCost, network: Network): string[] {
   const { account, balance, gas, fees } = cost;
-  const price = `${formatUnits(highestGasPrice(fees), 'gwei')} gwei`;
+  const price = `${trimmed(formatUnits(highestGasPrice(fees), 'gwei'))} gwei`;
   return [
     `wallet   ${account}`,
     `balance  ${amount(balance, network)}`,
@@ -53,5 +53,10 @@ export function requireFunds(cost: TransactionCost, network: Network): void {
 
 /** An amount of wei in the network's currency, with all of its digits. */
 function amount(wei: bigint, { currency }: Network): string {
-  return `${formatEther(wei).replace(/\.0$/, '')} ${currency}`;
+  return `${trimmed(formatEther(wei))} ${currency}`;
+}
+
+/** ethers writes whole numbers as "1.0". */
+function trimmed(decimal: string): string {
+  return decimal.replace(/\.0$/, '');
 }

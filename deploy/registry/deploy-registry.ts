@@ -1,16 +1,18 @@
 import { join } from 'node:path';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import { readSettings } from '../../service/config';
-import { walletPrivateKeyOf } from '../../service/settings';
+import { secretsOfSettings } from '../../service/secret-settings';
 import { secretMasker } from '../../service/secrets';
+import type { Settings } from '../../service/settings';
 import { setEnvValue, shadowWarning } from '../env-file';
+import { maskedError } from '../masked-error';
 import { tenantOf } from '../tenant';
 import type { DeployContext } from './context';
 import { provideInfrastructure, isSame } from './infrastructure';
 import { dropJournalsOfEarlierChains } from './journals';
 import { deployingAccount, identifyChain, requestOf } from './node';
 import { provideRegistry, type RegistryRequest } from './registry';
-import { addressTable, hints } from './report';
+import { addressTable, hints, links } from './report';
 import { targetOf } from './target';
 
 /** Everything that was deployed or found, for tests and scripts. */
@@ -25,6 +27,11 @@ export interface RegistryDeployment {
   readonly isNew: boolean;
 }
 
+/** What the user asks for. `withInfrastructure`: contracts that are missing on a public network may be installed. */
+export interface DeploymentRequest extends RegistryRequest {
+  readonly withInfrastructure: boolean;
+}
+
 const SETTING = 'TOKEN_REGISTRY_ADDRESS';
 
 /**
@@ -33,12 +40,25 @@ const SETTING = 'TOKEN_REGISTRY_ADDRESS';
  */
 export async function deployRegistry(
   hre: HardhatRuntimeEnvironment,
-  wanted: RegistryRequest,
+  wanted: DeploymentRequest,
 ): Promise<RegistryDeployment> {
   const { envFile, settings } = readSettings();
+  const mask = secretMasker(secretsOfSettings(settings));
+  try {
+    return await deploy(hre, wanted, { envFile, settings, mask });
+  } catch (thrown) {
+    throw maskedError(thrown, mask, 'DEPLOYMENT_FAILED');
+  }
+}
+
+async function deploy(
+  hre: HardhatRuntimeEnvironment,
+  wanted: DeploymentRequest,
+  { envFile, settings, mask }: { envFile: string; settings: Settings; mask: DeployContext['mask'] },
+): Promise<RegistryDeployment> {
   const target = targetOf(hre, settings);
   const request = requestOf(hre);
-  const chain = await identifyChain(request, target);
+  const chain = await identifyChain(request, target, settings);
   const context: DeployContext = {
     hre,
     request,
@@ -47,15 +67,16 @@ export async function deployRegistry(
     tenant: tenantOf(envFile),
     account: await deployingAccount(request, target),
     journalsRoot: join(hre.config.paths.ignition, 'deployments'),
-    mask: secretMasker([settings.RPC_URL, settings.PROVIDER_API_KEY, walletPrivateKeyOf(settings)]),
+    mask,
     say: (line) => console.log(line),
   };
   if (target.isLocal) dropJournalsOfEarlierChains(context.journalsRoot, target.node, chain);
   await hre.run('compile', { quiet: true });
 
-  const infrastructure = await provideInfrastructure(context);
+  const infrastructure = await provideInfrastructure(context, wanted.withInfrastructure);
   const registry = await provideRegistry(context, infrastructure, wanted, settings[SETTING]);
   context.say(`\n${addressTable(context, infrastructure, registry)}\n`);
+  for (const line of links(context, registry)) context.say(line);
   for (const line of await save(context, registry.address, settings[SETTING])) context.say(line);
   for (const line of await hints(context, registry, settings)) context.say(line);
 

@@ -1,10 +1,12 @@
-import { ServiceError } from '../../service/errors';
+import { ConfigurationError, ServiceError } from '../../service/errors';
 import { infrastructureModule } from '../modules/infrastructure';
+import { afford } from './afford';
 import type { DeployContext } from './context';
 import { runIgnition } from './ignition';
+import { estimateInstallation, INSTALLATION_REMARK } from './installation-cost';
 import { deployedAddresses, dropJournal, infrastructureJournal } from './journals';
 import { publishedContractsOf } from './published-contracts';
-import { hasCode, isStale } from './stale-journal';
+import { hasCode, isStale, sentTransactions } from './stale-journal';
 
 /** How a contract came to be where it is. */
 export type Status = 'deployed' | 'already there' | 'published';
@@ -17,19 +19,38 @@ export interface Infrastructure {
   readonly status: Status;
 }
 
-/** The chain's infrastructure: the published one where there is one, else our own, deployed if it is not there. */
-export async function provideInfrastructure(context: DeployContext): Promise<Infrastructure> {
+/**
+ * The chain's infrastructure: the published one where there is one, else our own, deployed if it is not there.
+ *
+ * @param isWanted whether it may be deployed on a public network.
+ * @throws ConfigurationError INFRASTRUCTURE_MISSING, WALLET_NOT_FUNDED; ServiceError DEPLOYMENT_INCONSISTENT, DEPLOYMENT_FAILED.
+ */
+export async function provideInfrastructure(
+  context: DeployContext,
+  isWanted: boolean,
+): Promise<Infrastructure> {
   const infrastructure =
-    publishedInfrastructure(context) ??
+    (await publishedInfrastructure(context)) ??
     (await existingInfrastructure(context)) ??
-    (await deployInfrastructure(context));
+    (await deployInfrastructure(context, isWanted));
   await checkInfrastructure(context, infrastructure);
+  if (isWanted && infrastructure.status === 'published') {
+    context.say(`The contracts published on ${context.target.name} are used: none had to be installed.`);
+  }
   return infrastructure;
 }
 
-function publishedInfrastructure({ chain, target }: DeployContext): Infrastructure | undefined {
+/** Not where the addresses are empty: an operator's own network may have the id of a public one. */
+async function publishedInfrastructure({
+  chain,
+  target,
+  request,
+}: DeployContext): Promise<Infrastructure | undefined> {
   const published = target.isLocal ? undefined : publishedContractsOf(chain.chainId);
-  return published && { ...published, status: 'published' };
+  if (published === undefined) return undefined;
+  const addresses = [published.titleEscrowFactory, published.tokenImplementation, published.deployer];
+  const codes = await Promise.all(addresses.map((address) => hasCode(request, address)));
+  return codes.every(Boolean) ? { ...published, status: 'published' } : undefined;
 }
 
 async function existingInfrastructure(context: DeployContext): Promise<Infrastructure | undefined> {
@@ -52,13 +73,18 @@ async function existingInfrastructure(context: DeployContext): Promise<Infrastru
   return isSame(factory, titleEscrowFactory) ? existing : undefined;
 }
 
-async function deployInfrastructure(context: DeployContext): Promise<Infrastructure> {
+async function deployInfrastructure(context: DeployContext, isWanted: boolean): Promise<Infrastructure> {
+  const { target, hre } = context;
+  const journal = infrastructureJournal(context.journalsRoot, context.chain);
+  const isBegun = ((await sentTransactions(hre, journal)) ?? []).length > 0;
+  if (!target.isLocal && !isWanted && !isBegun) throw missing(context);
+  await afford(context, () => estimateInstallation(context, deployedAddresses(journal)), INSTALLATION_REMARK);
   context.say(
-    `Deploying the title escrow factory, the registry's implementation and the deployer on ${context.target.name} …`,
+    `Deploying the title escrow factory, the registry's implementation and the deployer on ${target.name} …`,
   );
   const contracts = await runIgnition(context, {
     module: infrastructureModule,
-    journal: infrastructureJournal(context.journalsRoot, context.chain),
+    journal,
   });
   const [titleEscrowFactory, tokenImplementation, deployer] = await Promise.all([
     contracts.titleEscrowFactory.getAddress(),
@@ -83,6 +109,18 @@ async function checkInfrastructure(context: DeployContext, infrastructure: Infra
 async function registeredFactory({ hre }: DeployContext, infrastructure: Infrastructure): Promise<string> {
   const deployer = await hre.ethers.getContractAt('TDocDeployer', infrastructure.deployer);
   return deployer.implementations(infrastructure.tokenImplementation).catch(() => '');
+}
+
+function missing({ chain, target }: DeployContext): ConfigurationError {
+  const published = publishedContractsOf(chain.chainId);
+  const problem =
+    published === undefined
+      ? `TradeTrust publishes no v5 contracts on ${target.name} (chain ${chain.chainId})`
+      : `The node at ${target.node} has no contract where TradeTrust publishes v5 on ${target.name} (deployer ` +
+        `${published.deployer}): it is not in sync, or of another chain with the id ${chain.chainId}`;
+  const remedy =
+    'To install deployer, implementation and factory of your own there, add --with-infrastructure.';
+  return new ConfigurationError('INFRASTRUCTURE_MISSING', `${problem}. Nothing was sent.`, { remedy });
 }
 
 function unsound({ target }: DeployContext, problem: string): ServiceError {

@@ -1,11 +1,12 @@
 import { getAddress } from 'ethers';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
-import { ChainError, ConfigurationError } from '../../service/errors';
+import type { Network } from '../../service/chain/networks';
+import { readChainId } from '../../service/chain/read-chain-id';
+import { createRpcClient } from '../../service/chain/rpc-client';
+import { ChainError, codeOf, ConfigurationError } from '../../service/errors';
+import { rpcUrlOf, type Settings } from '../../service/settings';
 import { readChainIdentity, type ChainIdentity, type RpcRequest } from './chain-identity';
 import type { Target } from './target';
-
-/** Number of Hardhat's error "Hardhat was set to use chain id …, but connected to a chain with id …" (HH101). */
-const WRONG_CHAIN = 101;
 
 /** JSON-RPC through the network of `--network`. */
 export function requestOf(hre: HardhatRuntimeEnvironment): RpcRequest {
@@ -13,51 +14,54 @@ export function requestOf(hre: HardhatRuntimeEnvironment): RpcRequest {
 }
 
 /**
- * Which chain the node is of.
+ * Which chain the node is of. Hardhat's own way to ask says nothing of a key that is refused: the service's client asks first.
  *
- * @throws ChainError RPC_UNREACHABLE, ConfigurationError CHAIN_ID_MISMATCH.
+ * @throws ChainError RPC_UNREACHABLE, RPC_KEY_REFUSED, ConfigurationError CHAIN_ID_MISMATCH.
  */
-export async function identifyChain(request: RpcRequest, target: Target): Promise<ChainIdentity> {
+export async function identifyChain(
+  request: RpcRequest,
+  target: Target,
+  settings: Settings,
+): Promise<ChainIdentity> {
+  const { network } = target;
+  if (network !== undefined) await checkChainId(network, target, rpcUrlOf(network, settings));
+  return readChainIdentity(request);
+}
+
+async function checkChainId(network: Network, target: Target, url: string): Promise<void> {
+  const client = createRpcClient(url, network, 'bulk');
   try {
-    return await readChainIdentity(request);
-  } catch (cause) {
-    if (isWrongChain(cause)) throw wrongChain(cause, target);
-    const remedy = target.isLocal
-      ? 'Start one with `npx hardhat node`, or set RPC_URL to yours.'
-      : 'Check RPC_URL and the key.';
-    const message = `No node answers at ${target.node} (network ${target.name}).`;
-    throw new ChainError('RPC_UNREACHABLE', message, { cause, remedy, retryable: true });
+    const chainId = await readChainId(client, url, network);
+    if (chainId !== network.chainId) throw wrongChain(chainId, network, target);
+  } catch (thrown) {
+    throw codeOf(thrown) === 'RPC_UNREACHABLE' ? unreachable(thrown as ChainError, target) : thrown;
+  } finally {
+    client.destroy();
   }
+}
+
+function unreachable(cause: ChainError, { isLocal, name }: Target): ChainError {
+  const remedy = isLocal
+    ? 'Start one with `npx hardhat node`, or set RPC_URL to yours.'
+    : 'Check RPC_URL and the key, or try again later.';
+  const message = `${cause.message} (network ${name})`;
+  return new ChainError('RPC_UNREACHABLE', message, { cause, remedy, retryable: true });
 }
 
 /**
  * The account that deploys and becomes the registry's admin and minter: that of WALLET_PRIVATE_KEY, or a local node's first.
  *
- * @throws ConfigurationError when there is none, or it cannot pay.
+ * @throws ConfigurationError when there is none.
  */
-export async function deployingAccount(request: RpcRequest, target: Target): Promise<string> {
+export async function deployingAccount(request: RpcRequest, { node }: Target): Promise<string> {
   const [first] = (await request('eth_accounts')) as string[];
-  if (first === undefined) {
-    const message = `WALLET_PRIVATE_KEY is not set, and the node at ${target.node} has no account of its own.`;
-    throw new ConfigurationError('NOT_CONFIGURED', message, { remedy: 'Set WALLET_PRIVATE_KEY.' });
-  }
-  const account = getAddress(first);
-  if (target.network?.currency === 'FREE') return account;
-  const balance = BigInt((await request('eth_getBalance', [account, 'latest'])) as string);
-  const gasPrice = BigInt((await request('eth_gasPrice')) as string);
-  if (balance > 0n || gasPrice === 0n) return account;
-  const message = `The wallet ${account} has no ${target.network?.currency ?? 'funds'} on ${target.name}.`;
-  const remedy = 'Send it enough to pay for the transactions.';
-  throw new ConfigurationError('WALLET_NOT_FUNDED', message, { remedy });
+  if (first !== undefined) return getAddress(first);
+  const message = `WALLET_PRIVATE_KEY is not set, and the node at ${node} has no account of its own.`;
+  throw new ConfigurationError('NOT_CONFIGURED', message, { remedy: 'Set WALLET_PRIVATE_KEY.' });
 }
 
-function isWrongChain(thrown: unknown): thrown is Error {
-  return thrown instanceof Error && 'number' in thrown && thrown.number === WRONG_CHAIN;
-}
-
-function wrongChain(cause: Error, target: Target): ConfigurationError {
-  const actual = /chain with id (\d+)/.exec(cause.message)?.[1] ?? 'unknown';
-  const message = `The node at ${target.node} is of chain ${actual}, but ${target.name} is ${target.network?.chainId}.`;
-  const remedy = `Use --network with the network of chain ${actual}, or point RPC_URL at a node of ${target.name}.`;
-  return new ConfigurationError('CHAIN_ID_MISMATCH', message, { cause, remedy });
+function wrongChain(actual: number, network: Network, { node, name }: Target): ConfigurationError {
+  const message = `The node at ${node} is of chain ${actual}, but ${name} is ${network.chainId}.`;
+  const remedy = `Use --network with the network of chain ${actual}, or point RPC_URL at a node of ${name}.`;
+  return new ConfigurationError('CHAIN_ID_MISMATCH', message, { remedy });
 }

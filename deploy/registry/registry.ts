@@ -1,6 +1,7 @@
 import { utils } from '@tradetrust-tt/token-registry';
 import { ConfigurationError, ServiceError } from '../../service/errors';
 import { registryModule } from '../modules/registry';
+import { afford, estimateGas } from './afford';
 import type { DeployContext } from './context';
 import { runIgnition } from './ignition';
 import { isSame, type Infrastructure, type Status } from './infrastructure';
@@ -12,7 +13,7 @@ import {
   registryJournal,
   type Journal,
 } from './journals';
-import { hasCode, isStale } from './stale-journal';
+import { hasCode, isStale, sentTransactions } from './stale-journal';
 
 /** What the user asks for. */
 export interface RegistryRequest {
@@ -21,12 +22,13 @@ export interface RegistryRequest {
   readonly isNew: boolean;
 }
 
-/** A token registry on the chain. */
+/** A token registry on the chain. `transaction`: the hash of the one that made it, when it was sent by this command or one before that was interrupted. */
 export interface Registry {
   readonly address: string;
   readonly name: string;
   readonly symbol: string;
   readonly status: Status;
+  readonly transaction?: string | undefined;
 }
 
 const DEFAULT_NAME = 'Transferable Documents';
@@ -96,17 +98,37 @@ async function deployNew(
 ): Promise<Registry> {
   const tokenName = wanted.tokenName ?? DEFAULT_NAME;
   const tokenSymbol = wanted.tokenSymbol ?? DEFAULT_SYMBOL;
-  const { deployer, tokenImplementation } = infrastructure;
   const init = { name: tokenName, symbol: tokenSymbol, deployer: context.account };
   const initParams = utils.encodeInitParams(init) as string;
-  context.say(`Deploying the registry "${tokenName}" (${tokenSymbol}) on ${context.target.name} …`);
+  const journal = registryJournal(context.journalsRoot, context.chain, context.tenant, n);
+  const { hre, say, target } = context;
+  const isSent = ((await sentTransactions(hre, journal)) ?? []).length > 0;
+  if (!isSent) await afford(context, () => estimateDeployment(context, infrastructure, initParams));
+  const { deployer, tokenImplementation } = infrastructure;
+  say(
+    isSent
+      ? `Going on with the registry "${tokenName}" (${tokenSymbol}) on ${target.name}: its transaction was sent before …`
+      : `Deploying the registry "${tokenName}" (${tokenSymbol}) on ${target.name} …`,
+  );
   const { registry } = await runIgnition(context, {
     module: registryModule,
-    journal: registryJournal(context.journalsRoot, context.chain, context.tenant, n),
+    journal,
     parameters: { Registry: { deployer, tokenImplementation, initParams } },
     note: { tokenName, tokenSymbol },
   });
-  return read(context, infrastructure, await registry.getAddress(), 'deployed', wanted);
+  const deployed = await read(context, infrastructure, await registry.getAddress(), 'deployed', wanted);
+  return { ...deployed, transaction: (await sentTransactions(hre, journal))?.at(-1) };
+}
+
+/** The gas of the very call that Ignition is going to send. */
+async function estimateDeployment(
+  context: DeployContext,
+  { deployer, tokenImplementation }: Infrastructure,
+  initParams: string,
+): Promise<bigint> {
+  const contract = await context.hre.ethers.getContractAt('TDocDeployer', deployer);
+  const data = contract.interface.encodeFunctionData('deploy', [tokenImplementation, initParams]);
+  return estimateGas(context, { to: deployer, data });
 }
 
 /** Reads the registry from the chain; what is not there, or not a registry of this infrastructure, is never reported. */
@@ -137,8 +159,12 @@ async function adopted(
   infrastructure: Infrastructure,
   address: string | undefined,
 ): Promise<string | undefined> {
-  if (context.target.isLocal || address === undefined) return undefined;
-  return isSame(await factoryOf(context, address), infrastructure.titleEscrowFactory) ? address : undefined;
+  const { target, request } = context;
+  if (target.isLocal || address === undefined || !(await hasCode(request, address))) return undefined;
+  const factory = await factoryOf(context, address);
+  // Another registry would cost money: not because a node fails to answer.
+  if (factory === '') throw unusable(address, 'it does not tell its title escrow factory');
+  return isSame(factory, infrastructure.titleEscrowFactory) ? address : undefined;
 }
 
 async function factoryOf({ hre }: DeployContext, address: string): Promise<string> {

@@ -1,5 +1,6 @@
 import type { readSettings } from '../../service/config';
 import { networkOf, walletPrivateKeyOf } from '../../service/settings';
+import { addressLink, transactionLink } from '../explorer-link';
 import type { DeployContext } from './context';
 import type { Infrastructure } from './infrastructure';
 import type { Registry } from './registry';
@@ -27,6 +28,16 @@ export function addressTable(
   const lines = rows.map(([what = '', address, how]) => `  ${what.padEnd(width)}  ${address}  ${how}`);
   const title = `"${registry.name}" (${registry.symbol}) on ${target.name}, chain ${chain.chainId}`;
   return [title, ...lines].join('\n');
+}
+
+/** Where the registry, and the transaction that made it, can be looked at, one line each. */
+export function links({ target }: DeployContext, { address, transaction }: Registry): string[] {
+  if (target.network === undefined) return [];
+  const rows = [
+    ['registry', addressLink(target.network, address)],
+    ['transaction', transaction && transactionLink(target.network, transaction)],
+  ];
+  return rows.flatMap(([what = '', link]) => (link ? [`${what.padEnd(11)}  ${link}`] : []));
 }
 
 /** What still keeps the service from minting in this registry, one line each. */

@@ -1,4 +1,3 @@
-import type { ListTransactionsResult } from '@nomicfoundation/ignition-core';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import type { RpcRequest } from './chain-identity';
 import { deployedAddresses, type Journal } from './journals';
@@ -15,10 +14,10 @@ export async function isStale(
   request: RpcRequest,
   journal: Journal,
 ): Promise<boolean> {
-  const transactions = await transactionsOf(hre, journal);
-  if (transactions === undefined) return true;
-  for (const { txHash } of transactions) {
-    if ((await request('eth_getTransactionByHash', [txHash])) === null) return true;
+  const hashes = await sentTransactions(hre, journal);
+  if (hashes === undefined) return true;
+  for (const hash of hashes) {
+    if ((await request('eth_getTransactionByHash', [hash])) === null) return true;
   }
   for (const address of Object.values(deployedAddresses(journal))) {
     if (!(await hasCode(request, address))) return true;
@@ -31,16 +30,21 @@ export async function hasCode(request: RpcRequest, address: string): Promise<boo
   return (await request('eth_getCode', [address, 'latest'])) !== '0x';
 }
 
-/** Undefined when the journal cannot be read: a run was killed before or while Ignition wrote to it. */
-async function transactionsOf(
+/**
+ * Hashes of what was sent and not dropped, in order. Undefined when the journal cannot be read: there is none, or a run was killed before or
+ * while Ignition wrote to it.
+ */
+export async function sentTransactions(
   hre: HardhatRuntimeEnvironment,
   journal: Journal,
-): Promise<ListTransactionsResult | undefined> {
+): Promise<string[] | undefined> {
   const { listTransactions, TransactionStatus } = await import('@nomicfoundation/ignition-core');
   const { HardhatArtifactResolver } = await import('@nomicfoundation/hardhat-ignition/helpers');
   try {
     const transactions = await listTransactions(journal.folder, new HardhatArtifactResolver(hre));
-    return transactions.filter(({ status }) => status !== TransactionStatus.DROPPED);
+    return transactions
+      .filter(({ status }) => status !== TransactionStatus.DROPPED)
+      .map(({ txHash }) => txHash);
   } catch {
     return undefined;
   }

@@ -6,6 +6,7 @@ interface Arguments {
   tokenName?: string;
   tokenSymbol?: string;
   new: boolean;
+  withInfrastructure: boolean;
 }
 
 /**
@@ -16,8 +17,10 @@ task('deploy', 'Deploys a token registry through the deployer contract and write
   .addOptionalParam('tokenName', 'Name of the token')
   .addOptionalParam('tokenSymbol', 'Symbol of the token')
   .addFlag('new', 'Make another registry although there is one')
-  .setAction(async ({ tokenName, tokenSymbol, new: isNew }: Arguments, hre): Promise<RegistryDeployment> => {
+  .addFlag('withInfrastructure', 'Install deployer, implementation and factory where none is published')
+  .setAction(async (options: Arguments, hre): Promise<RegistryDeployment> => {
+    const { tokenName, tokenSymbol, new: isNew, withInfrastructure } = options;
     return withReadableErrors(hre.hardhatArguments, () =>
-      deployRegistry(hre, { tokenName, tokenSymbol, isNew }),
+      deployRegistry(hre, { tokenName, tokenSymbol, isNew, withInfrastructure }),
     );
   });

@@ -1,9 +1,10 @@
-import { FetchRequest, Network as EthersNetwork, isError, type JsonRpcProvider } from 'ethers';
-import { ChainError, ConfigurationError } from '../errors';
+import { FetchRequest, Network as EthersNetwork, type JsonRpcProvider } from 'ethers';
+import { ConfigurationError } from '../errors';
 import { printableUrl } from '../secrets';
 import { BulkRpcClient } from './bulk-rpc-client';
 import { HttpRpcClient } from './http-rpc-client';
 import { NETWORKS, type Network } from './networks';
+import { readChainId } from './read-chain-id';
 import { SocketRpcClient } from './socket-rpc-client';
 
 /** An ethers provider for one chain, over HTTP or WebSocket. */
@@ -43,36 +44,16 @@ export function createRpcClient(url: string, network: Network, use: 'single' | '
  * Asks the node for its chain id, once it can be reached, and remembers a right answer.
  *
  * @throws ConfigurationError CHAIN_ID_MISMATCH when the node is of another chain than NET says: signing or reading there would
- *   put documents on the wrong chain. ChainError RPC_UNREACHABLE (retryable) when nobody answers, RPC_KEY_REFUSED (retryable).
+ *   put documents on the wrong chain. What readChainId throws.
  */
 export function createChainCheck(client: RpcClient, url: string, network: Network): () => Promise<void> {
   let checked = false;
   return async () => {
     if (checked) return;
-    const chainId = await client.send('eth_chainId', []).then(Number, (cause: unknown) => {
-      const status = isError(cause, 'SERVER_ERROR') ? cause.response?.statusCode : undefined;
-      if (status === 401 || status === 403) throw keyRefused(status, url, network, cause);
-      const problem = status === undefined ? 'does not answer' : `answers ${status}, not as a node does`;
-      const message = `The node at ${printableUrl(url)} ${problem}.`;
-      throw new ChainError('RPC_UNREACHABLE', message, { cause, retryable: true });
-    });
-    if (!Number.isSafeInteger(chainId) || chainId <= 0) {
-      const message = `The node at ${printableUrl(url)} does not say which chain it is of.`;
-      throw new ChainError('RPC_UNREACHABLE', message, { retryable: true });
-    }
+    const chainId = await readChainId(client, url, network);
     if (chainId !== network.chainId) throw wrongChain(chainId, url, network);
     checked = true;
   };
-}
-
-/** A provider does not know the key, or does not let it read this chain. Somebody may be about to allow it. */
-function keyRefused(status: number, url: string, network: Network, cause: unknown): ChainError {
-  const isOwnUrl = network.rpcKey !== undefined && url.startsWith(network.rpcUrl.split('{key}')[0] ?? '');
-  const remedy = isOwnUrl
-    ? `Check ${network.rpcKey}, and that it is allowed to use ${network.name}.`
-    : 'Check the key in RPC_URL.';
-  const message = `The node at ${printableUrl(url)} refuses the key (status ${status}). ${remedy}`;
-  return new ChainError('RPC_KEY_REFUSED', message, { cause, remedy, retryable: true });
 }
 
 function wrongChain(chainId: number, url: string, network: Network): ConfigurationError {

@@ -1,0 +1,49 @@
+import { costLines, requireFunds } from '../transaction-cost';
+import { feesOf } from '../network-fees';
+import { ConfigurationError } from '../../service/errors';
+import type { DeployContext } from './context';
+
+/** A transaction whose gas is asked for. `to` is undefined where it creates a contract. */
+export interface PlannedTransaction {
+  readonly to: string | undefined;
+  readonly data: string;
+}
+
+/** What the node says that a transaction of the deploying account takes. */
+export async function estimateGas(
+  { request, account }: DeployContext,
+  { to, data }: PlannedTransaction,
+): Promise<bigint> {
+  return BigInt((await request('eth_estimateGas', [{ from: account, ...(to && { to }), data }])) as string);
+}
+
+/**
+ * Makes sure that the account can pay, before anything is sent. Where it is real money, it is said first: wallet, balance and the most that
+ * it may cost.
+ *
+ * @param estimate the gas of what is about to be sent; not asked for on local chains.
+ * @param remark something to say about the estimate.
+ * @throws ConfigurationError WALLET_NOT_FUNDED.
+ */
+export async function afford(
+  context: DeployContext,
+  estimate: () => Promise<bigint>,
+  remark?: string,
+): Promise<void> {
+  const { hre, request, target, account, say } = context;
+  const { network } = target;
+  const balance = BigInt((await request('eth_getBalance', [account, 'latest'])) as string);
+  if (target.isLocal || network === undefined) return requireAnything(context, balance);
+  const cost = { account, balance, gas: await estimate(), fees: await feesOf(hre) };
+  for (const line of costLines(cost, network)) say(line);
+  if (remark !== undefined) say(remark);
+  requireFunds(cost, network);
+}
+
+/** On a local chain any wallet with something in it can pay. */
+async function requireAnything({ request, target, account }: DeployContext, balance: bigint): Promise<void> {
+  if (balance > 0n || BigInt((await request('eth_gasPrice')) as string) === 0n) return;
+  const message = `The wallet ${account} has no ${target.network?.currency ?? 'funds'} on ${target.name}.`;
+  const remedy = 'Send it enough to pay for the transactions.';
+  throw new ConfigurationError('WALLET_NOT_FUNDED', message, { remedy });
+}
