@@ -1,10 +1,11 @@
-import { HDNodeWallet, Mnemonic, Wallet } from 'ethers';
+import { Wallet } from 'ethers';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import { findNetwork, knownNetworks, type Network } from '../../service/chain/networks';
 import type { readSettings } from '../../service/config';
 import { rpcUrlOf, walletPrivateKeyOf } from '../../service/settings';
 import { ConfigurationError } from '../../service/errors';
 import { printableUrl } from '../../service/secrets';
+import { refusePublishedKey } from '../published-keys';
 
 type Settings = ReturnType<typeof readSettings>['settings'];
 
@@ -20,11 +21,6 @@ export interface Target {
   readonly isLocal: boolean;
   readonly node: string;
 }
-
-/** The mnemonic of every Hardhat node: its keys are public, and whatever they hold on a public chain is taken within seconds. */
-const PUBLISHED_MNEMONIC = 'test test test test test test test test test test test junk';
-const PUBLISHED_ACCOUNTS = 20;
-const ACCOUNTS_PATH = "m/44'/60'/0'/0";
 
 /**
  * What `--network` names, checked before anything is sent.
@@ -66,16 +62,5 @@ function checkPublicWallet(network: Network, settings: Settings): void {
       },
     );
   }
-  if (!isPublished(new Wallet(key).address)) return;
-  const message = `WALLET_PRIVATE_KEY is one of Hardhat's published development keys: not used on ${network.name}.`;
-  throw new ConfigurationError('WALLET_KEY_PUBLISHED', message, {
-    remedy: 'Anybody could mint in that registry and take its funds. Make a wallet of your own.',
-  });
-}
-
-function isPublished(address: string): boolean {
-  const accounts = HDNodeWallet.fromMnemonic(Mnemonic.fromPhrase(PUBLISHED_MNEMONIC), ACCOUNTS_PATH);
-  return Array.from({ length: PUBLISHED_ACCOUNTS }, (_, n) => accounts.deriveChild(n).address).includes(
-    address,
-  );
+  refusePublishedKey(network, new Wallet(key).address);
 }

@@ -26,13 +26,10 @@ export interface FoundToken {
  *   CREDENTIAL_STATUS_INVALID; what reading the file throws.
  */
 export async function findToken({ token, registry, network }: TokenReference): Promise<FoundToken> {
-  if (registry !== undefined && !isPlainAddress(registry))
-    throw invalid(
-      `--registry ${registry} is not an address: 0x and 40 hexadecimal digits, with a right checksum.`,
-    );
   const tokenId = parseTokenId(token);
   if (tokenId !== undefined)
     return { location: { ...registryOf(registry, network), tokenId }, credentialId: undefined };
+  if (registry !== undefined) requireAddress('--registry', registry);
   const found = tokenOf(await readJsonInput(token));
   const { location } = found;
   if (registry !== undefined && registry.toLowerCase() !== location.registry.toLowerCase())
@@ -57,18 +54,23 @@ export function tokenOf(input: unknown): FoundToken {
   return { location: tokenLocationOf(answer), credentialId };
 }
 
-/** TOKEN_REGISTRY_ADDRESS is of the chain of NET. */
-function registryOf(
+/**
+ * The registry that is meant. TOKEN_REGISTRY_ADDRESS is of the chain of NET.
+ *
+ * @throws ConfigurationError ARGUMENT_INVALID, NETWORK_UNKNOWN, NOT_CONFIGURED.
+ */
+export function registryOf(
   registry: string | undefined,
   network: string | undefined,
 ): { chainId: number; registry: string } {
+  if (registry !== undefined) requireAddress('--registry', registry);
   const { settings } = readSettings();
   const { chainId } = networkOf(settings);
   const wanted = network === undefined ? chainId : chainIdOf(network);
   const address = registry ?? (wanted === chainId ? tokenRegistryAddressOf(settings) : undefined);
   if (address !== undefined) return { chainId: wanted, registry: address };
-  const remedy = 'Give --registry, or set TOKEN_REGISTRY_ADDRESS and NET to where the token is.';
-  const message = `It is not known which registry on chain ${wanted} the token is of. ${remedy}`;
+  const remedy = 'Give --registry, or set TOKEN_REGISTRY_ADDRESS and NET to where it is.';
+  const message = `It is not known which registry on chain ${wanted} is meant. ${remedy}`;
   throw new ConfigurationError('NOT_CONFIGURED', message, { remedy });
 }
 
@@ -81,6 +83,12 @@ function chainIdOf(name: string): number {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** @throws ConfigurationError ARGUMENT_INVALID naming the flag. */
+export function requireAddress(flag: string, text: string): void {
+  if (isPlainAddress(text)) return;
+  throw invalid(`${flag} ${text} is not an address: 0x and 40 hexadecimal digits, with a right checksum.`);
 }
 
 function invalid(message: string): ConfigurationError {

@@ -14,10 +14,12 @@ export interface ReachedRegistry {
   /** For ranges of logs. */
   bulkClient: RpcClient;
   registry: RegistryOnChain;
+  /** Without those that are of NET's network, where that is another. */
+  settings: Settings;
 }
 
 /**
- * Reads from a registry, on whichever chain it is, and closes the connection afterwards. The node is that of RPC_URL for the chain of NET, or
+ * Connects to a registry, on whichever chain it is, and closes the connection afterwards. The node is that of RPC_URL for the chain of NET, or
  * for any chain while NET is not set; otherwise the network's own.
  *
  * @throws ConfigurationError NETWORK_UNKNOWN, CHAIN_ID_MISMATCH or a missing provider key; ChainError RPC_UNREACHABLE,
@@ -28,15 +30,15 @@ export async function withRegistry<T>(
   { chainId, registry: address }: { chainId: number; registry: string },
   read: (reached: ReachedRegistry) => Promise<T>,
 ): Promise<T> {
-  const { settings } = readSettings();
   const network = knownNetworkOf(chainId);
-  const url = nodeUrlOf(network, settings);
+  const settings = settingsFor(network);
+  const url = rpcUrlOf(network, settings);
   const client = createRpcClient(url, network);
   const bulkClient = createRpcClient(url, network, 'bulk');
   try {
     await createChainCheck(client, url, network)();
     const registry = await createRegistryFinder(client, address)();
-    return await read({ network, client, bulkClient, registry });
+    return await read({ network, client, bulkClient, registry, settings });
   } catch (thrown) {
     throw isOfLibrary(thrown) ? nodeFailed(thrown, url) : thrown;
   } finally {
@@ -67,7 +69,8 @@ function knownNetworkOf(chainId: number): Network {
   throw new ConfigurationError('NETWORK_UNKNOWN', message, { remedy: `Known: ${knownNetworks()}.` });
 }
 
-function nodeUrlOf(network: Network, settings: Settings): string {
-  const isConfigured = settings.NET === undefined || networkOf(settings).chainId === network.chainId;
-  return rpcUrlOf(network, isConfigured ? settings : { ...settings, RPC_URL: undefined });
+function settingsFor(network: Network): Settings {
+  const { settings } = readSettings();
+  const isOfNet = settings.NET === undefined || networkOf(settings).chainId === network.chainId;
+  return isOfNet ? settings : { ...settings, RPC_URL: undefined, GAS_STATION_URL: undefined };
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { TransactionReceipt } from 'ethers';
 import { ChainError, messageOf } from '../errors';
 import type { RpcClient } from './rpc-client';
 
@@ -8,13 +9,17 @@ import type { RpcClient } from './rpc-client';
  *
  * @throws ChainError MINT_REVERTED, or MINT_NOT_CONFIRMED when the time is up.
  */
-export async function awaitReceipt(client: RpcClient, hash: string, waitMs: number): Promise<void> {
+export async function awaitReceipt(
+  client: RpcClient,
+  hash: string,
+  waitMs: number,
+): Promise<TransactionReceipt> {
   const deadline = performance.now() + waitMs;
   let failure: unknown = new Error(`not mined within ${waitMs} ms`);
   for (;;) {
     try {
       const receipt = await client.getTransactionReceipt(hash);
-      if (receipt?.status === 1) return;
+      if (receipt?.status === 1) return receipt;
       if (receipt) throw new ChainError('MINT_REVERTED', `Transaction ${hash} was mined, but reverted.`);
     } catch (cause) {
       if (cause instanceof ChainError) throw cause;

@@ -1,13 +1,18 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { getAddress, isError } from 'ethers';
-import { blockAt, headNumberOf, senderOf, type ChainBlock } from '../chain/read-chain';
+import { getAddress } from 'ethers';
+import { senderOf } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
-import { ChainError } from '../errors';
 import { concurrently } from '../watcher/concurrently';
 import type { RegistryOnChain } from '../watcher/registry-contracts';
 import { endorsementsOf, type Endorsement } from './endorsement-chain';
 import { readTokenLogs } from './read-token-logs';
 import { readTokenState, type TokenState } from './read-token-state';
+import {
+  blockChanged,
+  existingBlock,
+  expectUnchanged,
+  headBlockOf,
+  readAgainWhileItMayPass,
+} from './unchanged-block';
 
 /** An operation, when it happened (seconds since 1970, of its block) and who sent its transaction. */
 export interface DatedEndorsement extends Endorsement {
@@ -33,10 +38,6 @@ export interface HistoryOptions {
   onProgress?: (block: number, range: { fromBlock: number; toBlock: number }) => void;
 }
 
-/** How often the chain may change while it is read. */
-const READINGS = 3;
-/** A node that is a block behind the others of its provider has it soon. */
-const PAUSE_MS = 1_000;
 const CONCURRENT_CALLS = 8;
 
 /**
@@ -50,20 +51,7 @@ export async function readTokenHistory(
   tokenId: bigint,
   options: HistoryOptions = {},
 ): Promise<TokenHistory> {
-  for (let reading = 1; ; reading++) {
-    try {
-      return await readOnce(client, registry, tokenId, options);
-    } catch (error) {
-      if (!mayPass(error) || reading === READINGS) throw error;
-      await sleep(PAUSE_MS);
-    }
-  }
-}
-
-/** A node that does not have the block yet answers to calls with an error of its own; a contract would give a reason. */
-function mayPass(error: unknown): boolean {
-  if (error instanceof ChainError) return error.retryable;
-  return isError(error, 'CALL_EXCEPTION') && error.data === null;
+  return readAgainWhileItMayPass(() => readOnce(client, registry, tokenId, options));
 }
 
 async function readOnce(
@@ -72,7 +60,7 @@ async function readOnce(
   tokenId: bigint,
   { fromBlock = genesisBlock, bulkClient = client, onProgress }: HistoryOptions,
 ): Promise<TokenHistory> {
-  const head = await existingBlock(client, await headNumberOf(client));
+  const head = await headBlockOf(client);
   const state = await readTokenState(client, contracts, tokenId, head.number);
   if (state.state === 'not minted') {
     await expectUnchanged(client, head);
@@ -96,23 +84,7 @@ async function date(client: RpcClient, endorsements: readonly Endorsement[]): Pr
       existingBlock(client, blockNumber),
       senderOf(client, transactionHash, blockHash),
     ]);
-    if (block.hash !== blockHash) throw changed(blockNumber);
+    if (block.hash !== blockHash) throw blockChanged(blockNumber);
     return { ...endorsement, timestamp: block.timestamp, sender: getAddress(sender) };
   });
-}
-
-async function expectUnchanged(client: RpcClient, { number, hash }: ChainBlock): Promise<void> {
-  const block = await existingBlock(client, number);
-  if (block.hash !== hash) throw changed(number);
-}
-
-async function existingBlock(client: RpcClient, number: number): Promise<ChainBlock> {
-  const block = await blockAt(client, number);
-  if (block) return block;
-  throw new ChainError('BLOCK_MISSING', `The node does not have block ${number}.`, { retryable: true });
-}
-
-function changed(number: number): ChainError {
-  const message = `Block ${number} changed while the token was read.`;
-  return new ChainError('BLOCK_CHANGED', message, { retryable: true });
 }
