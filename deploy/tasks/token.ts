@@ -1,6 +1,7 @@
 import { task, types } from 'hardhat/config';
 import { makeBindings } from '../contract-bindings';
 import { withExitCode } from '../exit-code';
+import { REGISTRY, TOKEN } from '../task-arguments';
 
 interface Arguments {
   token: string;
@@ -11,11 +12,8 @@ interface Arguments {
 
 /** `npx hardhat token`: a token's endorsement chain and its state. Exit code 1: not minted, 2: could not tell. */
 task('token', "Shows a token's endorsement chain (who had it, when, with which remark) and its state now")
-  .addPositionalParam(
-    'token',
-    'Its id (64 hexadecimal digits; 0x and hexadecimal; decimal), or a file: a credential or the answer of POST /create',
-  )
-  .addOptionalParam('registry', 'Address of its registry (default: TOKEN_REGISTRY_ADDRESS)')
+  .addPositionalParam('token', TOKEN)
+  .addOptionalParam('registry', REGISTRY)
   .addOptionalParam('fromBlock', 'Nothing earlier is read', undefined, types.int)
   .addFlag('json', 'One JSON object')
   .setAction(async ({ token, registry, fromBlock, json }: Arguments, hre) => {

@@ -55,6 +55,17 @@ export function tokenOf(input: unknown): FoundToken {
 }
 
 /**
+ * The id of a credential.
+ *
+ * @throws RequestError CREDENTIAL_INVALID when it has none: it was left out of a derived version.
+ */
+export function requireCredentialId({ credentialId }: FoundToken): string {
+  if (credentialId !== undefined) return credentialId;
+  const remedy = 'Give the credential as it was issued, or a derived one that has its /id.';
+  throw new RequestError('CREDENTIAL_INVALID', `/id of the credential is missing. ${remedy}`, { remedy });
+}
+
+/**
  * The registry that is meant. TOKEN_REGISTRY_ADDRESS is of the chain of NET.
  *
  * @throws ConfigurationError ARGUMENT_INVALID, NETWORK_UNKNOWN, NOT_CONFIGURED.

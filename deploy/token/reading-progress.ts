@@ -2,9 +2,10 @@ import { systemClock, type Clock } from '../../service/clock';
 
 const QUIET_MS = 2_000;
 
-/** Tells how far a long reading is: nothing in its first two seconds, then a line every two seconds. */
+/** Tells how far a long reading is, with a hint where it ends: nothing in its first two seconds, then a line every two seconds. */
 export function createReadingProgress(
   tell: (line: string) => void,
+  hint: string,
   clock: Clock = systemClock,
 ): (block: number, range: { fromBlock: number; toBlock: number }) => void {
   let told = clock.now();
@@ -12,7 +13,6 @@ export function createReadingProgress(
     if (clock.now() - told < QUIET_MS) return;
     told = clock.now();
     const percent = Math.floor((100 * (toBlock - block + 1)) / (toBlock - fromBlock + 1));
-    const hint = 'it ends at the mint; --from-block N shortens it';
     tell(`reading backwards, at block ${block}: at most ${fromBlock} … ${toBlock}, ${percent} % (${hint})`);
   };
 }

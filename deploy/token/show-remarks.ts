@@ -1,8 +1,7 @@
-import { RequestError } from '../../service/errors';
 import { decryptRemark } from '../../service/issuance/remarks';
 import { readJsonInput } from '../user-file';
 import { printableJson } from '../printable';
-import { tokenOf } from './find-token';
+import { requireCredentialId, tokenOf } from './find-token';
 import { printRemark, remarkJson } from './print-remark';
 import { readHistory } from './show-token';
 import { timeOf } from './token-report';
@@ -24,11 +23,7 @@ export interface ShownRemarks {
 export async function showRemarks({ file, remark, json }: ShowRemarksOptions): Promise<ShownRemarks> {
   const input = await readJsonInput(file);
   const found = tokenOf(input);
-  const { credentialId } = found;
-  if (credentialId === undefined) {
-    const remedy = 'Give the credential as it was issued, or a derived one that has its /id.';
-    throw new RequestError('CREDENTIAL_INVALID', `/id of the credential is missing. ${remedy}`, { remedy });
-  }
+  const credentialId = requireCredentialId(found);
   if (remark !== undefined) {
     const isReadable = decryptRemark(remark, credentialId).kind !== 'undecipherable';
     const text = printRemark(remark, credentialId) || 'no remark';

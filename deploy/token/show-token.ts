@@ -28,13 +28,15 @@ export async function showToken({ fromBlock, json, ...reference }: ShowTokenOpti
   return { lines, isMinted };
 }
 
+const HINT = 'it ends at the mint; --from-block N shortens it';
+
 /** The history of a token, from the node of its chain; tells on standard error how far it is when that takes long. */
 export async function readHistory(
   { location }: FoundToken,
   fromBlock?: number,
 ): Promise<{ history: TokenHistory; network: string }> {
   return withRegistry(location, async ({ client, bulkClient, registry, network }) => {
-    const onProgress = createReadingProgress((line) => console.error(line));
+    const onProgress = createReadingProgress((line) => console.error(line), HINT);
     const options = { bulkClient, onProgress, ...(fromBlock !== undefined && { fromBlock }) };
     const history = await readTokenHistory(client, registry, location.tokenId, options);
     return { history, network: network.name };

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { isError } from 'ethers';
+import { isError, type CallExceptionError } from 'ethers';
 
 /** What providers say when a range of blocks is too wide for them, or holds too much. There is no common code for it. */
 const REFUSALS = [
@@ -21,6 +21,11 @@ export function isRangeRefused(error: unknown): boolean {
 export function isThrottled(error: unknown): boolean {
   const status = isError(error, 'SERVER_ERROR') ? error.response?.statusCode : undefined;
   return status === 429 || THROTTLING.test(textOf(error));
+}
+
+/** Whether the contract itself refused. ethers calls whatever a node answers to a call an exception of the call, "too many requests" too. */
+export function isReverted(error: unknown): error is CallExceptionError & { data: string } {
+  return isError(error, 'CALL_EXCEPTION') && error.data !== null;
 }
 
 /** The message with the node's own answer in it; not the URL or the request, which may hold anything. */

@@ -1,6 +1,6 @@
-import { isError } from 'ethers';
 import { TitleEscrowFactory__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { blockAt } from '../chain/read-chain';
+import { isReverted } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
 import type { RegistryContracts } from './genuine-emitter';
@@ -64,11 +64,6 @@ async function findRegistry(
     },
     genesisBlock: Number(genesis),
   };
-}
-
-/** The contract itself refused. ethers calls whatever a node answers to a call an exception of the call, "too many requests" too. */
-function isReverted(error: unknown): boolean {
-  return isError(error, 'CALL_EXCEPTION') && error.data !== null;
 }
 
 function notARegistry(address: string, cause: unknown): ChainError {

@@ -5,7 +5,8 @@ import { PROJECT_ROOT } from '../../service/project-root';
 
 const FOLDERS = ['service', 'deploy'];
 /** Classes of service/errors.ts and its heirs; what libraries throw is not ours to list. */
-const MADE = /new (?:Service|Configuration|Request|Signing|Chain|Http)Error\(\s*(?:\d+,\s*)?'([A-Z_]+)'/g;
+const MADE =
+  /new (?:(?:Service|Configuration|Request|Signing|Chain|Http)Error|Refusal)\(\s*(?:\d+,\s*)?'([A-Z_]+)'/g;
 
 /** The codes that errors are made with. */
 function thrownCodes(): string[] {

@@ -119,7 +119,7 @@ describe('the progress of a long reading', () => {
   it('is told after two seconds, and then every two seconds', () => {
     let now = 0;
     const told: string[] = [];
-    const progress = createReadingProgress((line) => told.push(line), { now: () => now });
+    const progress = createReadingProgress((line) => told.push(line), 'hint', { now: () => now });
     for (const [time, block] of [
       [1_999, 900],
       [2_000, 801],

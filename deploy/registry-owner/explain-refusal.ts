@@ -1,0 +1,62 @@
+import type { ErrorDescription } from 'ethers';
+import type { TokenState } from '../../service/token/read-token-state';
+import { escrowInterface, registryInterface } from '../../service/watcher/registry-topics';
+import { roleNameOf, ROLES } from './role-names';
+
+/** Bytes that a remark may have (RemarkLengthLimit of the contracts). */
+const LONGEST_REMARK = 120;
+
+/** What is known of a call that the registry refuses. `adminOf`: the role whose members may grant a role; both by hash. */
+export interface RefusedCall {
+  remarkBytes: number;
+  tokenState?: TokenState['state'];
+  adminOf?: string;
+}
+
+/** The error with which the registry or a title escrow reverted; undefined: none of theirs, or no reason. */
+export function parseRevert(data: string): ErrorDescription | undefined {
+  return registryInterface.parseError(data) ?? escrowInterface.parseError(data) ?? undefined;
+}
+
+/** Why the registry refuses, and what to do about it, for each error that its owner can meet (docs/states.md). */
+export function explainRefusal(error: ErrorDescription | undefined, call: RefusedCall): string {
+  switch (error?.name) {
+    case 'AccessControlUnauthorizedAccount':
+      return unauthorized(error, call);
+    case 'EnforcedPause':
+      return 'The registry is paused: its admin must unpause it first (npx hardhat unpause).';
+    case 'ExpectedPause':
+      return 'The registry is not paused.';
+    case 'RemarkLengthExceeded':
+      return `The remark has ${call.remarkBytes} bytes in UTF-8: ${LONGEST_REMARK} are the most. Shorten it.`;
+    case 'TokenNotReturnedToIssuer':
+      return notReturned(call);
+    case 'InactiveTitleEscrow':
+      return SHREDDED;
+    case undefined:
+      return 'The contract gives no reason: check that this is a v5 token registry.';
+    default:
+      return 'docs/states.md tells which operation is possible in which state.';
+  }
+}
+
+const SHREDDED = 'The token was shredded: that is for good, and nothing can be done with it any more.';
+
+function notReturned({ tokenState }: RefusedCall): string {
+  if (tokenState === 'shredded') return SHREDDED;
+  return (
+    'The token is in its title escrow: whoever is both beneficiary and holder must return it to the issuer first ' +
+    '(npx hardhat token tells who that is).'
+  );
+}
+
+function unauthorized(error: ErrorDescription, { adminOf }: RefusedCall): string {
+  const account = error.args.getValue('account') as string;
+  const role = roleNameOf(error.args.getValue('neededRole') as string);
+  const grantor = adminOf === undefined ? 'admin' : roleNameOf(adminOf);
+  const command = ROLES.has(role) ? ` (npx hardhat role grant --role ${role} --account ${account})` : '';
+  return (
+    `The wallet ${account} has no ${role} role in this registry. Who has the ${grantor} role may grant it${command}; ` +
+    'npx hardhat role list tells who that is.'
+  );
+}

@@ -1,0 +1,39 @@
+import { Wallet, getAddress } from 'ethers';
+import { readSettings } from '../../service/config';
+import { ConfigurationError } from '../../service/errors';
+import { walletPrivateKeyOf } from '../../service/settings';
+import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
+import { refusePublishedKey } from '../published-keys';
+import { withRegistry, type ReachedRegistry } from '../token/reach-registry';
+
+/** A registry, and the wallet of the settings, which wants to do something there. */
+export interface Owner extends ReachedRegistry {
+  wallet: Wallet;
+  /** Read only: what is sent goes through the wallet. */
+  contract: TradeTrustTokenStandard;
+  /** Of the registry, with its checksum. */
+  address: string;
+}
+
+/**
+ * Connects the wallet of WALLET_PRIVATE_KEY to a registry, and closes the connection afterwards.
+ *
+ * @throws ConfigurationError NOT_CONFIGURED, WALLET_KEY_PUBLISHED; what reaching the registry throws, and `act`.
+ */
+export async function asOwner<T>(
+  place: { chainId: number; registry: string },
+  act: (owner: Owner) => Promise<T>,
+): Promise<T> {
+  const privateKey = walletPrivateKeyOf(readSettings().settings);
+  if (privateKey === undefined) {
+    const remedy = "Set it to the private key of a wallet that has the registry's role for this.";
+    const message = `WALLET_PRIVATE_KEY is missing. ${remedy}`;
+    throw new ConfigurationError('NOT_CONFIGURED', message, { remedy });
+  }
+  return withRegistry(place, async (reached) => {
+    const wallet = new Wallet(privateKey, reached.client);
+    refusePublishedKey(reached.network, wallet.address);
+    const contract = TradeTrustTokenStandard__factory.connect(place.registry, reached.client);
+    return act({ ...reached, wallet, contract, address: getAddress(place.registry) });
+  });
+}
