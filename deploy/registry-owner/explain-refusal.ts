@@ -1,10 +1,12 @@
-import type { ErrorDescription } from 'ethers';
+import { dataLength, type ErrorDescription } from 'ethers';
 import type { TokenState } from '../../service/token/read-token-state';
 import { escrowInterface, registryInterface } from '../../service/watcher/registry-topics';
 import { roleNameOf, ROLES } from './role-names';
 
 /** Bytes that a remark may have (RemarkLengthLimit of the contracts). */
 const LONGEST_REMARK = 120;
+/** What an error begins with; a revert without a reason has nothing. */
+const SELECTOR_BYTES = 4;
 
 /** What is known of a call that the registry refuses. `adminOf`: the role whose members may grant a role; both by hash. */
 export interface RefusedCall {
@@ -15,6 +17,7 @@ export interface RefusedCall {
 
 /** The error with which the registry or a title escrow reverted; undefined: none of theirs, or no reason. */
 export function parseRevert(data: string): ErrorDescription | undefined {
+  if (dataLength(data) < SELECTOR_BYTES) return undefined;
   return registryInterface.parseError(data) ?? escrowInterface.parseError(data) ?? undefined;
 }
 
