@@ -22,6 +22,7 @@ import type { Logger } from './logger';
 import { createMetrics, type Metrics } from './metrics';
 import { outboxFiguresOf, type OutboxFigures } from './outbox/outbox-figures';
 import { secretMasker } from './secrets';
+import { openTunnel, type Tunnel, type TunnelOptions } from './tunnel';
 import { followRegistry } from './watcher/follow-registry';
 
 /** The running service. */
@@ -31,13 +32,16 @@ export interface App {
   stop(): Promise<void>;
 }
 
+/** What tests replace of the tunnel. */
+export type TunnelParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>>;
+
 /**
  * The composition root: the only place that knows every part. Two lines start here, issuing and announcing, and meet only on the
  * chain.
  *
  * @throws ConfigurationError when what is configured cannot work: the node is of another chain, the port or the database is taken.
  */
-export async function startApp(config: Config, logger: Logger): Promise<App> {
+export async function startApp(config: Config, logger: Logger, tunnel: TunnelParts = {}): Promise<App> {
   const client = createRpcClient(config.rpcUrl, config.network);
   const checkChain = createChainCheck(client, config.rpcUrl, config.network);
   await checkChain().catch((error: unknown) => {
@@ -48,10 +52,12 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
   const announcing = await startAnnouncing(config, logger);
   try {
     const server = await listen(httpHandler(config, issuer, announcing, logger), config.host, config.port);
+    const publicEnd = tunnelTo(server.url, config, logger, tunnel);
     return {
       url: server.url,
       async stop() {
-        await Promise.all([server.close(), announcing.stop()]);
+        // What is asked through the tunnel is answered before it closes.
+        await Promise.all([server.close().finally(() => publicEnd?.close()), announcing.stop()]);
         client.destroy();
       },
     };
@@ -60,6 +66,17 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
     client.destroy();
     throw cause;
   }
+}
+
+/** The tunnel of TUNNEL_AUTHTOKEN; undefined without it. */
+function tunnelTo(
+  localUrl: string,
+  { domain, tunnelAuthtoken: authtoken }: Config,
+  logger: Logger,
+  { load, openWithinMs }: TunnelParts,
+): Tunnel | undefined {
+  if (authtoken === undefined) return undefined;
+  return openTunnel({ localUrl, domain, authtoken, logger, load, openWithinMs });
 }
 
 /** http → issuance → chain. */

@@ -44,6 +44,8 @@ export interface Config {
   readonly port: number;
   readonly development: boolean;
   readonly apiKey: string | undefined;
+  /** Opens a public tunnel with DOMAIN as its host name; undefined: none. */
+  readonly tunnelAuthtoken: string | undefined;
   readonly didDocumentPath: string;
   readonly billOfLadingContextUrl: string | undefined;
   readonly rendererUrl: string;
@@ -121,6 +123,7 @@ export function loadConfig(environment?: Settings): Config {
     port: integerOf(settings, 'PORT', 0, 65535) ?? 3000,
     development: settings.NODE_ENV === 'development',
     apiKey: settings.API_KEY,
+    tunnelAuthtoken: settings.TUNNEL_AUTHTOKEN,
     didDocumentPath: resolve(PROJECT_ROOT, settings.DID_DOCUMENT_PATH ?? 'did.json'),
     billOfLadingContextUrl: contextUrlOf(settings, domain),
     rendererUrl: urlOf(settings, 'RENDERER_URL', ['http:', 'https:']) ?? DEFAULT_RENDERER_URL,
@@ -141,8 +144,9 @@ function warningsOf(settings: Settings): string[] {
       ? [`${name}: there is no file ${path}`]
       : [];
   });
-  return settings.TUNNEL_AUTHTOKEN
-    ? [...named, 'TUNNEL_AUTHTOKEN is set, but this version opens no tunnel']
+  const isOpen = settings.TUNNEL_AUTHTOKEN !== undefined && settings.API_KEY === undefined;
+  return isOpen
+    ? [...named, 'TUNNEL_AUTHTOKEN is set without API_KEY: whoever reaches DOMAIN can issue documents']
     : named;
 }
 

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { startApp } from '../../service/app';
+import { startApp, type TunnelParts } from '../../service/app';
 import { loadConfig } from '../../service/config';
 import { createLogger } from '../../service/logger';
 import { secretMasker } from '../../service/secrets';
@@ -16,7 +16,10 @@ export interface RunningService {
 }
 
 /** Starts the service with exactly these settings, on a free port. */
-export async function startService(settings: Record<string, string>): Promise<RunningService> {
+export async function startService(
+  settings: Record<string, string>,
+  tunnel?: TunnelParts,
+): Promise<RunningService> {
   const config = loadConfig({ PORT: '0', ...settings });
   const log: LogLine[] = [];
   const destination = new Writable({
@@ -26,7 +29,7 @@ export async function startService(settings: Record<string, string>): Promise<Ru
     },
   });
   const logger = createLogger({ level: 'debug', mask: secretMasker(config.secrets), destination });
-  const app = await startApp(config, logger);
+  const app = await startApp(config, logger, tunnel);
   const disown = own(`service on ${app.url}`);
   return {
     url: app.url,

@@ -1,0 +1,204 @@
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as ngrok from '@ngrok/ngrok';
+import { expect } from 'chai';
+import { loadConfig } from '../../service/config';
+import type { TunnelLibrary } from '../../service/tunnel';
+import { eventually } from '../helpers/eventually';
+import { startService, type LogLine, type RunningService } from '../helpers/running-service';
+import { startServiceProcess } from '../helpers/service-process';
+import { temporaryFolder } from '../helpers/temporary-folder';
+import { tunnelStandIn } from '../helpers/tunnel-library';
+
+/** Of the form that ngrok gives out, and nobody's. */
+const TOKEN = '2abcDEFghiJKLmnoPQRstuVWXyz_3AbCdEfGhIjKlMnOpQrStU';
+
+// A compile error here says that the package is no longer what the service takes it for.
+const real: TunnelLibrary = ngrok;
+
+describe('the tunnel of TUNNEL_AUTHTOKEN', () => {
+  const folder = temporaryFolder();
+  const settings = {
+    ENV_FILE: join(folder.path, 'none.env'),
+    SERVICE_CONFIG: join(folder.path, 'none.json'),
+    DATA_DIR: join(folder.path, 'data'),
+    NET: '31337',
+    // Nobody listens there: a tunnel needs no chain.
+    RPC_URL: 'http://127.0.0.1:9',
+    DOMAIN: 'trade.example.com',
+    TUNNEL_AUTHTOKEN: TOKEN,
+  };
+  let service: RunningService | undefined;
+
+  afterEach(async () => {
+    await service?.stop();
+    service = undefined;
+  });
+  after(() => folder.remove());
+
+  const logged = (msg: string | RegExp): LogLine[] =>
+    service?.log.filter((line) => (typeof msg === 'string' ? line.msg === msg : msg.test(line.msg ?? ''))) ??
+    [];
+
+  /** The warning that no tunnel was opened; with it, the service must answer all the same. */
+  async function warning(withinMs = 20_000): Promise<Record<string, unknown>> {
+    const line = await eventually('the warning', () => logged(/without a public address/)[0], { withinMs });
+    expect(line.level).to.equal('warn');
+    expect((await fetch(service?.url ?? '')).status).to.equal(200);
+    return line.error as Record<string, unknown>;
+  }
+
+  for (const HOST of ['127.0.0.1', '0.0.0.0', '::1', '::']) {
+    it(`leads to a service that listens on ${HOST}, on whatever port, until the service stops`, async () => {
+      const standIn = tunnelStandIn();
+      service = await startService({ ...settings, HOST }, { load: standIn.load });
+      const { url } = await eventually('the tunnel is open', () => logged('tunnel open')[0]);
+      const answer = await fetch(String(url), { headers: { connection: 'close' } });
+      expect(await answer.text()).to.equal('Transferable Document Creator Service\n');
+      expect(standIn.asked()).to.include({ authtoken: TOKEN, domain: 'trade.example.com' });
+      expect(standIn.asked().addr).not.to.contain('0.0.0.0').and.not.to.contain('[::]');
+      await service.stop();
+      service = undefined;
+      expect(standIn.openEnds()).to.equal(0);
+    });
+  }
+
+  it('is not asked for without TUNNEL_AUTHTOKEN', async () => {
+    let isLoaded = false;
+    const load = async (): Promise<TunnelLibrary> => {
+      isLoaded = true;
+      return real;
+    };
+    service = await startService({ ...settings, TUNNEL_AUTHTOKEN: '' }, { load });
+    await fetch(service.url);
+    expect(isLoaded).to.equal(false);
+  });
+
+  it('tells when its connection is lost and when it is back, once each', async () => {
+    const standIn = tunnelStandIn();
+    service = await startService(settings, { load: standIn.load });
+    await eventually('the tunnel is open', () => logged('tunnel open')[0]);
+    for (const status of ['connected', 'closed', 'closed', 'connected', 'connected', 'closed'])
+      standIn.tell(status);
+    const told = service.log.flatMap(
+      ({ msg = '' }) => /^tunnel (disconnected|reconnected)/.exec(msg)?.[1] ?? [],
+    );
+    expect(told).to.deep.equal(['disconnected', 'reconnected', 'disconnected']);
+  });
+
+  it('holds up neither the start nor the stop while it is not open, and is closed when it opens afterwards', async () => {
+    let allow = (): void => undefined;
+    const standIn = tunnelStandIn(new Promise<void>((resolve) => (allow = resolve)));
+    service = await startService(settings, { load: standIn.load });
+    await eventually('it was asked for', () => standIn.asked());
+    const start = Date.now();
+    await service.stop();
+    expect(Date.now() - start).to.be.lessThan(2_000);
+    expect(logged(/public address/)).to.have.length(0);
+    service = undefined;
+    allow();
+    await sleep(50);
+    await eventually('it is closed', () => standIn.openEnds() === 0);
+  });
+
+  it('is given up when ngrok accepts the connection and says nothing', async () => {
+    const connections: Socket[] = [];
+    const silent = createServer((socket) => void connections.push(socket.on('error', () => undefined)));
+    silent.listen(0, '127.0.0.1');
+    await new Promise((resolve) => silent.once('listening', resolve));
+    const server_addr = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const load = async (): Promise<TunnelLibrary> => ({
+      forward: (options) => ngrok.forward({ ...options, server_addr }),
+    });
+    try {
+      service = await startService(settings, { load, openWithinMs: 300 });
+      const error = await warning();
+      expect(error).to.include({ code: 'TUNNEL_UNREACHABLE', retryable: true });
+      expect(error.message).to.contain('no answer within 0.3 s');
+    } finally {
+      await service?.stop();
+      service = undefined;
+      silent.close();
+      // The library makes one connection at a time: the next test would wait for this one.
+      for (const socket of connections) socket.destroy();
+    }
+  });
+
+  it('fails with a wrong token, or without a way to ngrok, and the service goes on', async function () {
+    this.timeout(60_000);
+    service = await startService(settings);
+    const error = await warning(40_000);
+    // The one where ngrok is reached, the other where it is not.
+    expect(error.code).to.be.oneOf(['TUNNEL_REFUSED', 'TUNNEL_UNREACHABLE']);
+    expect(error.remedy).to.be.a('string');
+    expect(JSON.stringify(service.log)).not.to.contain(TOKEN);
+  });
+
+  it('does so in the compiled service too, which prints nothing but its log, without the token', async function () {
+    this.timeout(60_000);
+    const child = await startServiceProcess(settings);
+    try {
+      const line = await eventually(
+        'the warning',
+        () =>
+          child
+            .output()
+            .split('\n')
+            .find((text) => text.includes('without a public address')),
+        { withinMs: 40_000 },
+      );
+      expect(line).to.match(/"code":"TUNNEL_(REFUSED|UNREACHABLE)"/);
+      expect((await fetch(child.url)).status).to.equal(200);
+    } finally {
+      expect(await child.end('SIGTERM')).to.equal(0);
+    }
+    expect(child.output()).not.to.contain(TOKEN);
+    for (const text of child.output().trimEnd().split('\n'))
+      expect(() => void JSON.parse(text), text).not.to.throw();
+  });
+
+  it('names what ngrok refused, with its code and a remedy, and without the token that its message repeats', async () => {
+    // As the package's own error for a token that is none, two lines long.
+    const text =
+      `failed to connect session: authentication failed: The authtoken you specified is properly formed, but it is invalid.\n` +
+      `Your authtoken: ${TOKEN}\r\n\r\nERR_NGROK_107\r\n, error_code: ERR_NGROK_107`;
+    service = await startService(settings, {
+      load: async () => ({ forward: () => Promise.reject(new Error(text)) }),
+    });
+    const error = await warning();
+    expect(error).to.include({ code: 'TUNNEL_REFUSED', retryable: false });
+    expect(error.message).to.contain('Your authtoken: [secret] ERR_NGROK_107');
+    expect(error.remedy)
+      .to.contain('TUNNEL_AUTHTOKEN')
+      .and.to.contain('https://ngrok.com/docs/errors/err_ngrok_107');
+    expect(JSON.stringify(service.log)).not.to.contain(TOKEN);
+  });
+
+  it('says how to get the library where it is not installed', async () => {
+    const missing = '@ngrok/not-installed';
+    service = await startService(settings, { load: () => import(missing) as Promise<TunnelLibrary> });
+    const error = await warning();
+    expect(error).to.include({ code: 'TUNNEL_LIBRARY_MISSING' });
+    expect(error.remedy).to.contain('npm ci');
+  });
+
+  for (const [DOMAIN, problem] of [
+    ['', 'DOMAIN is not set'],
+    ['localhost:3000', 'DOMAIN localhost:3000 has a port'],
+  ] as const) {
+    it(`is not opened when ${problem}`, async () => {
+      const standIn = tunnelStandIn();
+      service = await startService({ ...settings, DOMAIN }, { load: standIn.load });
+      const error = await warning();
+      expect(error).to.include({ code: 'TUNNEL_DOMAIN_UNUSABLE' });
+      expect(error.message).to.contain(problem);
+      expect(() => standIn.asked()).to.throw();
+    });
+  }
+
+  it('comes with a warning where whoever reaches it could issue documents', () => {
+    expect(loadConfig(settings).warnings.join()).to.contain('API_KEY');
+    expect(loadConfig({ ...settings, API_KEY: 'of-this-test' }).warnings.join()).not.to.contain('API_KEY');
+  });
+});
