@@ -3,6 +3,8 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, codeOf } from '../service/errors';
 
+/** What is made for an env file, which holds secrets, is nobody else's to look into. */
+const FOLDER_MODE = 0o700;
 const RETRY_MS = 25;
 const PATIENCE_MS = 5_000;
 /** Who holds a lock renews it: an older one was left behind by a process that was killed. */
@@ -22,7 +24,7 @@ export async function withFileLock<T>(
   patienceMs = PATIENCE_MS,
 ): Promise<T> {
   const lock = `${path}.lock`;
-  mkdirSync(dirname(lock), { recursive: true });
+  mkdirSync(dirname(lock), { recursive: true, mode: FOLDER_MODE });
   const deadline = Date.now() + patienceMs;
   while (!take(lock)) {
     if (Date.now() > deadline) {

@@ -1,6 +1,8 @@
 import { inspect } from 'node:util';
 import { HardhatPluginError } from 'hardhat/plugins';
+import { readSettings } from '../service/config';
 import { ServiceError } from '../service/errors';
+import { withCommandsFor } from '../service/tenant';
 
 /** What Hardhat prints in front of the message: "Error in plugin …". */
 const ORIGIN = 'transferable-document-service';
@@ -31,8 +33,11 @@ export function readable(thrown: unknown, showStackTraces = false): unknown {
   return error;
 }
 
-/** An error of ours for a user: its message, its code, and its remedy unless the message has it already. */
+/** An error of ours for a user: its message, its code, and its remedy unless the message has it already, with commands for their ENV_FILE. */
 export function textOf({ message, code, remedy }: ServiceError): string {
   const text = `${message} [${code}]`;
-  return remedy && !message.includes(remedy) ? `${text}\n${remedy}` : text;
+  return withCommandsFor(
+    readSettings().envFile,
+    remedy && !message.includes(remedy) ? `${text}\n${remedy}` : text,
+  );
 }

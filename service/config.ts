@@ -24,6 +24,7 @@ import {
 } from './settings';
 import { readConfigFile, type ConfigFile } from './config-file';
 import { followedRegistriesOf, type FollowedRegistry } from './followed-registries';
+import { tenantFilesOf, tenantOf } from './tenant';
 import { signingKeyOf } from './webhook-settings';
 
 /**
@@ -81,11 +82,16 @@ export function readSettings(environment: Settings = process.env): {
   const envFile = resolve(PROJECT_ROOT, environment.ENV_FILE || '.env');
   const fromFile = existsSync(envFile) ? parseEnvFile(readFileSync(envFile)) : {};
   // An empty variable of the real environment wins too: it unsets what the file has.
-  const merged = { ...fromFile, ...environment };
+  const merged = { ...fromFile, ...environment, ENV_FILE: environment.ENV_FILE };
   const present = Object.entries(merged).flatMap(([name, value]) =>
     value?.trim() ? [[name, value.trim()]] : [],
   );
   return { envFile, settings: Object.fromEntries(present) as Settings };
+}
+
+/** DID_DOCUMENT_PATH, or where the DID document of this env file's tenant is. */
+export function didDocumentPathOf(envFile: string, settings: Settings): string {
+  return resolve(PROJECT_ROOT, settings.DID_DOCUMENT_PATH ?? tenantFilesOf(tenantOf(envFile)).didDocument);
 }
 
 /**
@@ -105,7 +111,8 @@ export function inheritedEnvironment(environment: Settings = process.env): Recor
  */
 export function loadConfig(environment?: Settings): Config {
   const { envFile, settings } = readSettings(environment);
-  const file = readConfigFile(resolve(PROJECT_ROOT, settings.SERVICE_CONFIG ?? 'service.config.json'));
+  const files = tenantFilesOf(tenantOf(envFile));
+  const file = readConfigFile(resolve(PROJECT_ROOT, settings.SERVICE_CONFIG ?? files.serviceConfig));
   const network = networkOf(settings);
   const domain = domainOf(settings);
   const rpcUrl = rpcUrlOf(network, settings);
@@ -124,10 +131,10 @@ export function loadConfig(environment?: Settings): Config {
     development: settings.NODE_ENV === 'development',
     apiKey: settings.API_KEY,
     tunnelAuthtoken: settings.TUNNEL_AUTHTOKEN,
-    didDocumentPath: resolve(PROJECT_ROOT, settings.DID_DOCUMENT_PATH ?? 'did.json'),
+    didDocumentPath: didDocumentPathOf(envFile, settings),
     billOfLadingContextUrl: contextUrlOf(settings, domain),
     rendererUrl: urlOf(settings, 'RENDERER_URL', ['http:', 'https:']) ?? DEFAULT_RENDERER_URL,
-    dataDir: resolve(PROJECT_ROOT, settings.DATA_DIR ?? '.data'),
+    dataDir: resolve(PROJECT_ROOT, settings.DATA_DIR ?? files.dataDir),
     databaseUrl: databaseUrlOf(settings),
     registries: followedRegistriesOf(settings, file, { network, rpcUrl, address }, signingKeyOf(settings)),
     finalityDepth: integerOf(settings, 'FINALITY_DEPTH', 1, 100_000) ?? DEFAULT_FINALITY_DEPTH,

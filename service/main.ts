@@ -1,15 +1,17 @@
 import { startApp } from './app';
-import { loadConfig, type Config } from './config';
+import { loadConfig, readSettings, type Config } from './config';
 import { ServiceError, messageOf } from './errors';
 import { createLogger, type Logger } from './logger';
 import { secretMasker } from './secrets';
+import { withCommandsFor } from './tenant';
 
 /** What is in flight when a signal comes has this long to finish. */
 const STOP_WITHIN_MS = 10_000;
 
 async function main(): Promise<void> {
   const config = readConfig();
-  const mask = secretMasker(config.secrets);
+  const masked = secretMasker(config.secrets);
+  const mask = (text: string): string => withCommandsFor(config.envFile, masked(text));
   const logger = createLogger({ level: config.logLevel, mask });
   for (const warning of config.warnings) logger.warn(warning);
   endOnUnexpected(logger);
@@ -25,7 +27,12 @@ async function main(): Promise<void> {
   });
   stopApp = () => app.stop();
   logger.info(
-    { url: app.url, network: config.network.name, registry: config.tokenRegistryAddress },
+    {
+      url: app.url,
+      envFile: config.envFile,
+      network: config.network.name,
+      registry: config.tokenRegistryAddress,
+    },
     'listening',
   );
 }
@@ -44,7 +51,7 @@ function readConfig(): Config {
   try {
     return loadConfig();
   } catch (error) {
-    fail(messageOf(error));
+    fail(withCommandsFor(readSettings().envFile, messageOf(error)));
   }
 }
 

@@ -1,12 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { readSettings } from '../../service/config';
+import { didDocumentPathOf, readSettings } from '../../service/config';
 import { didWebUrl } from '../../service/did/did-web-url';
 import { fetchJson } from '../../service/did/fetch-json';
 import { didWebOf, KEY_FRAGMENT, parseDidKeyPair, type DidKeyPair } from '../../service/did-key-pair';
 import { ConfigurationError, messageOf } from '../../service/errors';
-import { PROJECT_ROOT } from '../../service/project-root';
 import { domainOf, type Settings } from '../../service/settings';
+import { withCommandsFor } from '../../service/tenant';
 import { printable } from '../printable';
 import { compareDidDocuments, findSecretKeys } from './compare-did-documents';
 import { didDocumentOf } from './did-document';
@@ -44,12 +43,13 @@ export async function checkDid({ force }: { force: boolean }, environment?: Sett
   }
   const did = didWebOf(domain);
   const { keyPair, part: keyPart } = checkKeyPair(settings.DID_KEY_PAIRS, did);
-  const file = readDocument(resolve(PROJECT_ROOT, settings.DID_DOCUMENT_PATH ?? 'did.json'));
+  const file = readDocument(didDocumentPathOf(envFile, settings));
   // Without a key the file says what should be served.
   const expected = keyPair ? didDocumentOf(keyPair) : file.document;
   const fileDifferences = [...file.part.differences, ...differencesOf(file.document, expected)];
   const filePart = { ...file.part, differences: fileDifferences };
-  return report(did, [keyPart, filePart, await checkServed(did, expected)]);
+  const check = report(did, [keyPart, filePart, await checkServed(did, expected)]);
+  return { ...check, lines: check.lines.map((line) => withCommandsFor(envFile, line)) };
 }
 
 /** `keyPair`: what DOMAIN's documents should publish, if it can be told. */

@@ -1,11 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { generate } from '@digitalbazaar/ecdsa-multikey';
-import { readSettings } from '../../service/config';
+import { didDocumentPathOf, readSettings } from '../../service/config';
 import { domainOf } from '../../service/settings';
 import { didWebOf, KEY_FRAGMENT, parseDidKeyPair, type DidKeyPair } from '../../service/did-key-pair';
 import { ConfigurationError } from '../../service/errors';
-import { PROJECT_ROOT } from '../../service/project-root';
 import { setEnvValue, shadowWarning } from '../env-file';
 import { PUBLIC_MODE, writeFileAtomically } from '../write-file';
 import { didDocumentOf, publishedKeyOf } from './did-document';
@@ -27,7 +25,7 @@ export async function makeDidKey({ force }: { force: boolean }): Promise<string[
     throw new ConfigurationError('NOT_CONFIGURED', 'DOMAIN is not set.', { remedy });
   }
   const did = didWebOf(domain);
-  const documentPath = resolve(PROJECT_ROOT, settings.DID_DOCUMENT_PATH ?? 'did.json');
+  const documentPath = didDocumentPathOf(envFile, settings);
   const text = settings[SETTING];
   if (!force && text !== undefined) return keepKey(existingKey(text, did), documentPath);
   if (!force && existsSync(documentPath)) {

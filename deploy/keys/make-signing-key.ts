@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readSettings } from '../../service/config';
 import { parseSigningKey } from '../../service/signing-key';
+import { tenantFilesOf, tenantOf } from '../../service/tenant';
 import { setEnvValue, shadowWarning } from '../env-file';
-import { publicKeyFileOf, tenantOf } from '../tenant';
 import { PUBLIC_MODE, writeFileAtomically } from '../write-file';
 import { keyExists } from './key-exists';
 
@@ -22,7 +22,8 @@ export async function makeSigningKey(options: {
   publicKeyFile?: string | undefined;
 }): Promise<string[]> {
   const { envFile, settings } = readSettings();
-  const file = options.publicKeyFile ? resolve(options.publicKeyFile) : publicKeyFileOf(tenantOf(envFile));
+  const { webhookPublicKey } = tenantFilesOf(tenantOf(envFile));
+  const file = options.publicKeyFile ? resolve(options.publicKeyFile) : webhookPublicKey;
   const text = settings[SETTING];
   if (!options.force && text !== undefined) return keepKey(text, file);
   if (!options.force && existsSync(file)) {

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { JsonRpcProvider, Wallet, toQuantity } from 'ethers';
 import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
-import { publicKeyFileOf, tenantOf } from '../../deploy/tenant';
+import { publicKeyFileOf, tenantOf } from '../../service/tenant';
 import { publishedContractsOf, type PublishedContracts } from '../../deploy/registry/published-contracts';
 import type { Network } from '../../service/chain/networks';
 import { readSettings } from '../../service/config';

@@ -97,6 +97,7 @@ describe('setting a variable of an env file', () => {
       const path = join(folder.path, 'new/tenant.env');
       await setEnvValue(path, 'DID_KEY_PAIRS', JSON_VALUE);
       expect(statSync(path).mode & 0o777).to.equal(0o600);
+      expect(statSync(join(folder.path, 'new')).mode & 0o777).to.equal(0o700);
       expect(readdirSync(join(folder.path, 'new'))).to.deep.equal(['tenant.env']);
       expect(readSettings({ ENV_FILE: path }).settings.DID_KEY_PAIRS).to.equal(JSON_VALUE);
     });

@@ -1,0 +1,212 @@
+import { existsSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { freePort } from '../../deploy/devnet/free-port';
+import { startHardhatNode, type HardhatNode } from '../../deploy/devnet/hardhat-node';
+import { readSettings } from '../../service/config';
+import type { CloudEvent } from '../../service/outbox/cloud-event';
+import { PROJECT_ROOT } from '../../service/project-root';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create } from '../helpers/create-call';
+import { eventually } from '../helpers/eventually';
+import { codeBlocks, readDocument } from '../helpers/markdown';
+import { own } from '../helpers/owned';
+import { runAsWritten, startAsWritten, type PageProgram } from '../helpers/page-commands';
+import { postgresDatabase } from '../helpers/postgres';
+import { startService } from '../helpers/running-service';
+import { temporaryFolder } from '../helpers/temporary-folder';
+import { DEPLOYER } from '../helpers/world';
+
+const NAMES = ['a', 'b'] as const;
+type Name = (typeof NAMES)[number];
+
+const EVENTS_OF_A_MINT = 5;
+
+/** What a tenant-less installation has at the project's top: nothing here may touch it. */
+const OF_NOBODY = ['.env', '.data', 'did.json', 'service.config.json', 'webhook-public-key.pem', 'tenants'];
+
+describe('docs/tenants.md', function () {
+  this.timeout(120_000);
+  const { section } = readDocument('docs/tenants.md');
+  const folder = temporaryFolder();
+  const tenants = join(folder.path, 'tenants');
+  const ports: Record<string, number> = {};
+  const programs: PageProgram[] = [];
+  let node: HardhatNode;
+  let disown: () => unknown;
+  let settings: Record<string, string>;
+  let untouched: unknown;
+
+  const [files = '', setup = '', build = '', starts = '', looking = ''] = codeBlocks(
+    section('Two tenants on a local chain'),
+    'sh',
+  );
+  const [backup = '', removal = ''] = codeBlocks(section('Backup, moving, removing'), 'sh');
+
+  /** The page's commands in a folder of this test, on ports that are free. */
+  const here = (text: string): string =>
+    text
+      .replace(/\btenants(?=\/|$)/gm, tenants)
+      .replace(/\b[34]00[12]\b/g, (port) => String(ports[port] ?? port));
+  const lines = (text: string): string[] => here(text).trimEnd().split('\n');
+  const path = (name: Name, file: string): string => join(tenants, `${name}.${file}`);
+  const text = (name: Name, file: string): string => readFileSync(path(name, file), 'utf8');
+  const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(8);
+  const urlOf = (name: Name): string => `http://127.0.0.1:${ports[name === 'a' ? '3001' : '3002']}`;
+  const settingsOf = (name: Name) => readSettings({ ENV_FILE: path(name, 'env') }).settings;
+  const registryOf = (name: Name): string => settingsOf(name).TOKEN_REGISTRY_ADDRESS ?? '';
+  const hardhat = (name: Name, command: string): Promise<string> =>
+    runAsWritten(`ENV_FILE=${path(name, 'env')} npx hardhat ${command}`, settings);
+  const stateOfNobody = (): unknown =>
+    OF_NOBODY.map((file) => statSync(join(PROJECT_ROOT, file), { throwIfNoEntry: false })?.mtimeMs);
+
+  /** What the receiver of a tenant verified and stored. */
+  function receivedBy(name: Name): CloudEvent[] {
+    const file = path(name, 'received.jsonl');
+    if (!existsSync(file)) return [];
+    return readFileSync(file, 'utf8')
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as CloudEvent);
+  }
+
+  /** Creates a document at a tenant's service and waits for what its mint sends. */
+  async function issueAndReceive(name: Name, url = urlOf(name)): Promise<void> {
+    const { status, body } = await create(url, { ...minimal, owner: DEPLOYER, holder: DEPLOYER });
+    expect(status, JSON.stringify(body)).to.equal(200);
+    expect(body.signedW3CDocument.issuer).to.equal(`did:web:${settingsOf(name).DOMAIN?.replace(':', '%3A')}`);
+    expect(body.signedW3CDocument.credentialStatus.tokenRegistry).to.equal(registryOf(name));
+    await eventually(`the mint of ${name} is delivered`, () => {
+      const sent = receivedBy(name).filter(({ data }) => data.transactionHash === body.txHash);
+      return sent.length === EVENTS_OF_A_MINT;
+    });
+  }
+
+  before(async () => {
+    untouched = stateOfNobody();
+    for (const port of ['3001', '3002', '4001', '4002']) ports[port] = await freePort(0);
+    node = await startHardhatNode({ port: 0 });
+    disown = own(`node on ${node.url}`);
+    settings = { RPC_URL: node.url };
+  });
+
+  after(async () => {
+    for (const program of programs) await program.stop();
+    await node?.stop();
+    disown?.();
+    folder.remove();
+  });
+
+  it('sets both up, each with files of its own that hold its secrets for its owner alone', async () => {
+    await runAsWritten(here(files));
+    const outputs = new Map<string, string>();
+    for (const line of lines(setup)) outputs.set(line, await runAsWritten(line, settings));
+    for (const [line, output] of outputs) {
+      const [own, other] = line.includes('/a.env') ? (['a', 'b'] as const) : (['b', 'a'] as const);
+      expect(output, line).to.contain(path(own, 'env')).and.not.to.contain(path(other, ''));
+    }
+    expect([...outputs.values()][3]).to.match(/deployer +0x\w{40} +already there/);
+    const made = ['did.json', 'env', 'webhook-public-key.pem'];
+    expect(readdirSync(tenants)).to.have.members(
+      NAMES.flatMap((name) => made.map((file) => `${name}.${file}`)),
+    );
+    expect(modeOf(tenants)).to.equal('700');
+    for (const name of NAMES) expect(modeOf(path(name, 'env'))).to.equal('600');
+    for (const name of ['TOKEN_REGISTRY_ADDRESS', 'DID_KEY_PAIRS', 'SIGNING_PRIVATE_KEY']) {
+      expect(settingsOf('a')[name]).to.be.a('string').and.not.to.equal(settingsOf('b')[name]);
+    }
+  });
+
+  it('runs both at once: each issues in its own name and registry, and delivers to its own receiver alone', async () => {
+    await runAsWritten(here(build));
+    for (const line of lines(starts)) programs.push(await startAsWritten(line, settings));
+    for (const name of NAMES) {
+      const did = (await (await fetch(`${urlOf(name)}/.well-known/did.json`)).json()) as { id: string };
+      expect(did).to.deep.equal(JSON.parse(text(name, 'did.json')));
+      expect(did.id).to.equal(`did:web:localhost%3A${new URL(urlOf(name)).port}`);
+    }
+    await Promise.all(NAMES.map((name) => issueAndReceive(name)));
+    for (const name of NAMES) {
+      const registries = new Set(receivedBy(name).map(({ data }) => data.registryAddress));
+      expect([...registries]).to.deep.equal([registryOf(name).toLowerCase()]);
+      expect(modeOf(path(name, 'data'))).to.equal('700');
+    }
+    // A receiver says what it refused: what is signed with another key, for one.
+    for (const program of programs) expect(program.output()).not.to.contain('401');
+  });
+
+  it('looks after one without the other', async () => {
+    for (const line of lines(looking)) {
+      const output = await runAsWritten(line, settings);
+      expect(output, line).to.contain(line.includes('--check') ? 'all equal' : 'nothing waits');
+    }
+    rmSync(path('b', 'did.json'));
+    const output = await hardhat('b', 'did --check || true');
+    expect(output).to.contain(`ENV_FILE=${path('b', 'env')} npx hardhat did`);
+    const made = ['env', 'did.json', 'webhook-public-key.pem'];
+    const filesOfA = made.map((file) => text('a', file));
+    await hardhat('b', 'did --force');
+    await hardhat('b', 'signing-key --force');
+    await hardhat('b', 'deploy --new --network localhost');
+    expect(made.map((file) => text('a', file))).to.deep.equal(filesOfA);
+  });
+
+  it('copies a tenant whose service is stopped, which then goes on from the copy', async () => {
+    // The services are the last two; b has other keys by now.
+    for (const program of programs.splice(2)) expect(await program.stop()).to.equal(0);
+    await runAsWritten(here(backup));
+    const received = receivedBy('a').length;
+    for (const file of readdirSync(tenants).filter(
+      (name) => name.startsWith('a.') && !name.includes('received'),
+    ))
+      rmSync(join(tenants, file), { recursive: true });
+    await runAsWritten(`cp -a ${join(tenants, 'backup')}/a.* ${tenants}/`);
+    const [start = ''] = lines(starts).slice(2);
+    const service = await startAsWritten(start, settings);
+    programs.push(service);
+    await issueAndReceive('a');
+    expect(receivedBy('a')).to.have.length(received + EVENTS_OF_A_MINT);
+    // Nothing was sent anew that had been delivered before.
+    expect(service.output().split('"msg":"delivered"')).to.have.length(EVENTS_OF_A_MINT + 1);
+    expect(await programs.pop()?.stop()).to.equal(0);
+  });
+
+  it('keeps them apart in one PostgreSQL database, but not for the commands', async function () {
+    const database = await postgresDatabase();
+    if (database === undefined) return this.skip();
+    const shared = { ...settings, DATABASE_URL: database.url };
+    const services = await Promise.all(
+      NAMES.map((name) => startService({ ...shared, ENV_FILE: path(name, 'env'), PORT: '0' })),
+    );
+    try {
+      const [ofA, ofB] = services;
+      // b's receiver has the key of before.
+      await programs[1]?.stop();
+      const receiver = lines(starts)[1] ?? '';
+      programs[1] = await startAsWritten(receiver);
+      const old = new Set(receivedBy('b').map(({ id }) => id));
+      await issueAndReceive('a', ofA?.url);
+      await issueAndReceive('b', ofB?.url);
+      expect(new Set(receivedBy('a').map(({ data }) => data.registryAddress)).size).to.equal(1);
+      const fresh = receivedBy('b').filter(({ id }) => !old.has(id));
+      expect([...new Set(fresh.map(({ data }) => data.registryAddress))]).to.deep.equal([
+        registryOf('b').toLowerCase(),
+      ]);
+      const env = { ...shared, ENV_FILE: path('a', 'env') };
+      const refusal = await runAsWritten('npx hardhat redeliver --from-block 0 2>&1 || true', env);
+      for (const name of NAMES) expect(refusal).to.contain(registryOf(name).toLowerCase());
+    } finally {
+      await Promise.all(services.map((service) => service.stop()));
+      await database.drop();
+    }
+  });
+
+  it('removes one, and neither the other nor what belongs to no tenant is touched', async () => {
+    const kept = text('a', 'env');
+    await programs.splice(1, 1)[0]?.stop();
+    await runAsWritten(here(removal));
+    expect(readdirSync(tenants).filter((name) => name.startsWith('b.'))).to.deep.equal([]);
+    expect(text('a', 'env')).to.equal(kept);
+    expect(stateOfNobody()).to.deep.equal(untouched);
+  });
+});

@@ -1,0 +1,72 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { devNull } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { loadConfig, readSettings } from '../../service/config';
+import { PROJECT_ROOT } from '../../service/project-root';
+import { tenantFilesOf, tenantOf, withCommandsFor } from '../../service/tenant';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+describe('the files of a tenant', () => {
+  const folder = temporaryFolder();
+  after(() => folder.remove());
+  const filesOf = (envFile: string): string[] =>
+    Object.values<string>({ ...tenantFilesOf(tenantOf(envFile)) });
+  const atTop = (...names: string[]): string[] => names.map((name) => join(PROJECT_ROOT, name));
+
+  it('are those at the top for .env, and for settings that are in no file', () => {
+    const files = atTop('did.json', '.data', 'service.config.json', 'webhook-public-key.pem');
+    expect(filesOf(join(PROJECT_ROOT, '.env'))).to.deep.equal(files);
+    expect(filesOf(devNull)).to.deep.equal(files);
+  });
+
+  it('are beside any other env file, with its name in front, where git ignores them', function () {
+    const paths: string[] = [];
+    const names = ['did.json', 'data', 'service.config.json', 'webhook-public-key.pem'];
+    for (const [envFile, prefix] of [
+      ['tenants/a.env', 'tenants/a'],
+      ['.env.acme', 'acme'],
+      ['elsewhere/b.env', 'elsewhere/b'],
+    ] as const) {
+      const files = atTop(...names.map((name) => `${prefix}.${name}`));
+      expect(filesOf(join(PROJECT_ROOT, envFile))).to.deep.equal(files);
+      paths.push(envFile, ...files.map((file) => (file.endsWith('.data') ? `${file}/state.sqlite` : file)));
+    }
+    // An installation may be an unpacked archive.
+    if (!existsSync(join(PROJECT_ROOT, '.git'))) return this.skip();
+    const ignored = execFileSync('git', ['check-ignore', ...paths], { cwd: PROJECT_ROOT, encoding: 'utf8' });
+    expect(ignored.trim().split('\n')).to.deep.equal(paths);
+  });
+
+  it('are those that the service uses, unless a setting says otherwise', () => {
+    const envFile = join(folder.path, 'a.env');
+    writeFileSync(envFile, `NET=31337\nENV_FILE=of-nobody.env\n`);
+    writeFileSync(join(folder.path, 'a.service.config.json'), '{"registries": 1}');
+    expect(() => loadConfig({ ENV_FILE: envFile })).to.throw('a.service.config.json');
+    writeFileSync(join(folder.path, 'a.service.config.json'), '{}');
+    expect(loadConfig({ ENV_FILE: envFile })).to.include({
+      dataDir: join(folder.path, 'a.data'),
+      didDocumentPath: join(folder.path, 'a.did.json'),
+    });
+    const own = { DATA_DIR: 'state', DID_DOCUMENT_PATH: 'public/did.json' };
+    expect(loadConfig({ ENV_FILE: envFile, ...own })).to.include({
+      dataDir: join(PROJECT_ROOT, 'state'),
+      didDocumentPath: join(PROJECT_ROOT, 'public/did.json'),
+    });
+    expect(readSettings({ ENV_FILE: envFile }).settings.ENV_FILE).to.equal(envFile);
+  });
+
+  it('are named in the commands that a text tells to run', () => {
+    const text = 'Run `npx hardhat did --force`, or `npx hardhat deploy`.';
+    const commands = (file: string): string => withCommandsFor(join(PROJECT_ROOT, file), text);
+    expect(commands('.env')).to.equal(text);
+    expect(commands('tenants/a.env')).to.equal(
+      'Run `ENV_FILE=tenants/a.env npx hardhat did --force`, or `ENV_FILE=tenants/a.env npx hardhat deploy`.',
+    );
+    expect(commands('my tenants/$&.env')).to.contain("`ENV_FILE='my tenants/$&.env' npx hardhat deploy`");
+    expect(withCommandsFor('/etc/etr/a.env', text)).to.contain(
+      '`ENV_FILE=/etc/etr/a.env npx hardhat deploy`',
+    );
+  });
+});
