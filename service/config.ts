@@ -82,7 +82,7 @@ export function readSettings(environment: Settings = process.env): {
   const envFile = resolve(PROJECT_ROOT, environment.ENV_FILE || '.env');
   const fromFile = existsSync(envFile) ? parseEnvFile(readFileSync(envFile)) : {};
   // An empty variable of the real environment wins too: it unsets what the file has.
-  const merged = { ...fromFile, ...environment, ENV_FILE: environment.ENV_FILE };
+  const merged = { ...fromFile, ...environment };
   const present = Object.entries(merged).flatMap(([name, value]) =>
     value?.trim() ? [[name, value.trim()]] : [],
   );

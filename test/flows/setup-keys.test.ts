@@ -119,7 +119,7 @@ describe('npx hardhat did', () => {
 
   it('asks for DOMAIN when it is missing', async () => {
     const text = await refusal(did([], { DOMAIN: '' }));
-    expect(text).to.contain('NOT_CONFIGURED').and.to.contain('DOMAIN');
+    expect(text).to.contain('NOT_CONFIGURED').and.to.contain(`Set DOMAIN in ${envFile}`);
     expect(existsSync(document)).to.equal(false);
   });
 });

@@ -132,7 +132,7 @@ describe('docs/tenants.md', function () {
       expect(modeOf(path(name, 'data'))).to.equal('700');
     }
     // A receiver says what it refused: what is signed with another key, for one.
-    for (const program of programs) expect(program.output()).not.to.contain('401');
+    for (const program of programs) expect(program.output()).not.to.contain('"status":401');
   });
 
   it('looks after one without the other', async () => {
@@ -142,7 +142,10 @@ describe('docs/tenants.md', function () {
     }
     rmSync(path('b', 'did.json'));
     const output = await hardhat('b', 'did --check || true');
-    expect(output).to.contain(`ENV_FILE=${path('b', 'env')} npx hardhat did`);
+    const remedy = `ENV_FILE=${path('b', 'env')} npx hardhat did`;
+    expect(output).to.contain(remedy);
+    expect((await fetch(`${urlOf('b')}/.well-known/did.json`)).status).to.equal(500);
+    expect(programs[3]?.output()).to.contain(remedy);
     const made = ['env', 'did.json', 'webhook-public-key.pem'];
     const filesOfA = made.map((file) => text('a', file));
     await hardhat('b', 'did --force');
