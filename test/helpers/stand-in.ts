@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { JsonRpcProvider, Wallet, toQuantity } from 'ethers';
 import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
-import { publicKeyFileOf, tenantOf } from '../../service/tenant';
+import { tenantFilesOf, tenantOf } from '../../service/tenant';
 import { publishedContractsOf, type PublishedContracts } from '../../deploy/registry/published-contracts';
 import type { Network } from '../../service/chain/networks';
 import { readSettings } from '../../service/config';
@@ -78,18 +78,13 @@ export async function createStandIn(options: StandInOptions): Promise<StandIn> {
       .map(([name, value]) => `${name}=${value}\n`)
       .join(''),
   );
-  const settings = {
-    ENV_FILE: envFile,
-    DID_DOCUMENT_PATH: join(folder.path, 'did.json'),
-    ...https.environment,
-  };
+  const settings = { ENV_FILE: envFile, ...https.environment };
   const { commands = [['deploy', '--network', network.name], ['did'], ['signing-key']] } = options;
   for (const command of commands) await hardhat(command, settings);
-  const receiver = await startRecordingReceiver(publicKeyFileOf(tenantOf(envFile)));
+  const receiver = await startRecordingReceiver(tenantFilesOf(tenantOf(envFile)).webhookPublicKey);
   const service: ServiceProcess = await startServiceProcess({
     ...settings,
     WEBHOOK_URL: receiver.url,
-    DATA_DIR: join(folder.path, 'data'),
   });
   const { url } = service;
   return {
