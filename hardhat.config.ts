@@ -1,3 +1,5 @@
+// First: from here on nothing is said that holds a secret.
+import './deploy/masked-errors';
 import { availableParallelism } from 'node:os';
 import '@nomicfoundation/hardhat-ethers';
 import '@nomicfoundation/hardhat-ignition-ethers';

@@ -1,8 +1,5 @@
 import { inspect } from 'node:util';
-import { readSettings } from '../service/config';
 import { ServiceError } from '../service/errors';
-import { secretsOfSettings } from '../service/secret-settings';
-import { secretMasker } from '../service/secrets';
 import { textOf } from './task-error';
 
 const NO = 1;
@@ -20,13 +17,7 @@ export async function withExitCode(
     const answer = await question();
     if (answer !== true) process.exitCode = answer === undefined ? CANNOT_TELL : NO;
   } catch (thrown) {
-    const text = showStackTraces || !(thrown instanceof ServiceError) ? inspect(thrown) : textOf(thrown);
-    console.error(withoutSecrets(text));
+    console.error(showStackTraces || !(thrown instanceof ServiceError) ? inspect(thrown) : textOf(thrown));
     process.exitCode = CANNOT_TELL;
   }
-}
-
-/** Libraries put requests, with the keys in them, into their errors, which are the causes of ours. */
-export function withoutSecrets(text: string): string {
-  return secretMasker(secretsOfSettings(readSettings().settings))(text);
 }

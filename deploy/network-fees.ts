@@ -5,7 +5,7 @@ import { createGasStation } from '../service/chain/gas-station';
 import { findNetwork, type Network } from '../service/chain/networks';
 import { readSettings } from '../service/config';
 import { messageOf } from '../service/errors';
-import { secretsOfSettings } from '../service/secret-settings';
+import { secretsOf } from '../service/secret-settings';
 import { secretMasker } from '../service/secrets';
 import { gasStationUrlOf } from '../service/settings';
 import { gasLimitFor } from './transaction-cost';
@@ -78,7 +78,7 @@ function quantity(value: bigint): string {
 function readNetworkFees(hre: HardhatRuntimeEnvironment, network: Network): Promise<TransactionFees> {
   const { settings } = readSettings();
   const stationUrl = gasStationUrlOf(network, settings);
-  const mask = secretMasker(secretsOfSettings(settings));
+  const mask = secretMasker(secretsOf(settings));
   return readFees({
     gasPricing: network.gasPricing,
     readStation: stationUrl === undefined ? undefined : createGasStation(stationUrl),

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { codeOf, ConfigurationError, messageOf } from '../service/errors';
-import { findJsonError } from './json-error';
+import { findJsonError } from '../service/json-error';
 import { printable } from './printable';
 import { findRepeatedName } from './repeated-name';
 

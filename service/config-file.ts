@@ -3,6 +3,7 @@ import { isAddress } from 'ethers';
 import { z } from 'zod';
 import { findNetwork, knownNetworks } from './chain/networks';
 import { ConfigurationError, messageOf } from './errors';
+import { findJsonError } from './json-error';
 
 /** The longest pause that a timer can make. */
 const LONGEST_MS = 2 ** 31 - 1;
@@ -33,10 +34,12 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 const headersSchema = z
   .record(z.string(), z.string().regex(/^[\t\x20-\x7e]*$/, 'is not a header value: printable ASCII only'))
   .superRefine((headers, context) => {
-    for (const name of Object.keys(headers)) {
-      const isOwn = OWN_HEADERS.includes(name.toLowerCase());
-      const message = isOwn ? 'is set by the service itself' : 'is not a header name';
-      if (isOwn || !HEADER_NAME.test(name)) context.addIssue({ code: 'custom', path: [name], message });
+    for (const [index, name] of Object.keys(headers).entries()) {
+      if (OWN_HEADERS.includes(name.toLowerCase()))
+        context.addIssue({ code: 'custom', path: [name], message: 'is set by the service itself' });
+      // Not repeated: it may be a whole header with its key.
+      else if (!HEADER_NAME.test(name))
+        context.addIssue({ code: 'custom', message: `the name of header ${index + 1} is not a header name` });
     }
   });
 
@@ -90,16 +93,29 @@ export type ConfigFile = z.infer<typeof configFileSchema>;
  */
 export function readConfigFile(path: string): ConfigFile {
   if (!existsSync(path)) return {};
-  let value: unknown;
+  const parsed = configFileSchema.safeParse(parse(textOf(path), path));
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || '(top)'}: ${issue.message}`);
+  throw new ConfigurationError('CONFIGURATION_INVALID', `${path}: ${problems.join('; ')}`);
+}
+
+function textOf(path: string): string {
   try {
-    value = JSON.parse(readFileSync(path, 'utf8'));
+    return readFileSync(path, 'utf8');
   } catch (cause) {
     throw new ConfigurationError('CONFIGURATION_INVALID', `${path} cannot be read: ${messageOf(cause)}`, {
       cause,
     });
   }
-  const parsed = configFileSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || '(top)'}: ${issue.message}`);
-  throw new ConfigurationError('CONFIGURATION_INVALID', `${path}: ${problems.join('; ')}`);
+}
+
+/** The error of `JSON.parse` is kept out of sight: it quotes what stands around the mistake, which may be a key. */
+function parse(text: string, path: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    const error = findJsonError(text);
+    const place = error ? `: line ${error.line}, column ${error.column}: ${error.problem}` : '';
+    throw new ConfigurationError('CONFIGURATION_INVALID', `${path} is not JSON${place}.`);
+  }
 }

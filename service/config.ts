@@ -3,9 +3,9 @@ import { resolve } from 'node:path';
 import { parse as parseEnvFile } from 'dotenv';
 import type { Network } from './chain/networks';
 import type { DidKeyPair } from './did-key-pair';
+import { messageOf } from './errors';
 import { PROJECT_ROOT } from './project-root';
-import { secretsOfSettings } from './secret-settings';
-import { secretPartsOf } from './secrets';
+import { secretsOf } from './secret-settings';
 import { SETTING_NAMES } from './setting-names';
 import {
   contextUrlOf,
@@ -20,9 +20,10 @@ import {
   tokenRegistryAddressOf,
   urlOf,
   walletPrivateKeyOf,
+  wrong,
   type Settings,
 } from './settings';
-import { readConfigFile, type ConfigFile } from './config-file';
+import { readConfigFile } from './config-file';
 import { followedRegistriesOf, type FollowedRegistry } from './followed-registries';
 import { tenantFilesOf, tenantOf } from './tenant';
 import { signingKeyOf } from './webhook-settings';
@@ -64,9 +65,6 @@ export interface Config {
   readonly warnings: readonly string[];
 }
 
-/** Headers of webhooks whose values are keys. */
-const SECRET_HEADER = /auth|cookie|key|pass|secret|signature|token/i;
-
 /** Deeper than any reorganisation of the networks that is not an incident that people talk about. */
 const DEFAULT_FINALITY_DEPTH = 256;
 
@@ -74,19 +72,34 @@ const DEFAULT_RENDERER_URL = 'https://generic-templates.tradetrust.io';
 
 /**
  * The settings as text: the real environment wins over ENV_FILE. `environment` is passed in by tests.
+ *
+ * @throws ConfigurationError CONFIGURATION_INVALID when the file cannot be read.
  */
 export function readSettings(environment: Settings = process.env): {
   envFile: string;
   settings: Settings;
 } {
   const envFile = resolve(PROJECT_ROOT, environment.ENV_FILE || '.env');
-  const fromFile = existsSync(envFile) ? parseEnvFile(readFileSync(envFile)) : {};
+  const fromFile = existsSync(envFile) ? parseEnvFile(bytesOf(envFile)) : {};
   // An empty variable of the real environment wins too: it unsets what the file has.
   const merged = { ...fromFile, ...environment };
   const present = Object.entries(merged).flatMap(([name, value]) =>
     value?.trim() ? [[name, value.trim()]] : [],
   );
   return { envFile, settings: Object.fromEntries(present) as Settings };
+}
+
+function bytesOf(envFile: string): Buffer {
+  try {
+    return readFileSync(envFile);
+  } catch (cause) {
+    throw wrong('ENV_FILE', `${envFile} cannot be read: ${messageOf(cause)}`);
+  }
+}
+
+/** SERVICE_CONFIG, or where this env file's tenant has it. */
+export function serviceConfigPathOf(envFile: string, settings: Settings): string {
+  return resolve(PROJECT_ROOT, settings.SERVICE_CONFIG ?? tenantFilesOf(tenantOf(envFile)).serviceConfig);
 }
 
 /** DID_DOCUMENT_PATH, or where the DID document of this env file's tenant is. */
@@ -112,7 +125,7 @@ export function inheritedEnvironment(environment: Settings = process.env): Recor
 export function loadConfig(environment?: Settings): Config {
   const { envFile, settings } = readSettings(environment);
   const files = tenantFilesOf(tenantOf(envFile));
-  const file = readConfigFile(resolve(PROJECT_ROOT, settings.SERVICE_CONFIG ?? files.serviceConfig));
+  const file = readConfigFile(serviceConfigPathOf(envFile, settings));
   const network = networkOf(settings);
   const domain = domainOf(settings);
   const rpcUrl = rpcUrlOf(network, settings);
@@ -139,7 +152,7 @@ export function loadConfig(environment?: Settings): Config {
     registries: followedRegistriesOf(settings, file, { network, rpcUrl, address }, signingKeyOf(settings)),
     finalityDepth: integerOf(settings, 'FINALITY_DEPTH', 1, 100_000) ?? DEFAULT_FINALITY_DEPTH,
     logLevel: logLevelOf(settings),
-    secrets: secretsOf(settings, file, rpcUrl),
+    secrets: secretsOf(settings, file),
     warnings: warningsOf(settings),
   };
 }
@@ -155,19 +168,4 @@ function warningsOf(settings: Settings): string[] {
   return isOpen
     ? [...named, 'TUNNEL_AUTHTOKEN is set without API_KEY: whoever reaches DOMAIN can issue documents']
     : named;
-}
-
-function secretsOf(settings: Settings, file: ConfigFile, rpcUrl: string): string[] {
-  const registries = file.registries ?? [];
-  const webhookUrls = [file, ...registries].map(({ webhook }) => webhook?.url);
-  const urls = [rpcUrl, ...registries.map((registry) => registry.rpcUrl), ...webhookUrls];
-  const headers = [file, ...registries].flatMap(({ webhook }) => Object.entries(webhook?.headers ?? {}));
-  const secretHeaders = headers.flatMap(([name, value]) =>
-    SECRET_HEADER.test(name) ? [value, value.split(' ').at(-1) ?? ''] : [],
-  );
-  return [
-    ...secretsOfSettings(settings),
-    ...urls.flatMap((url) => (url === undefined ? [] : secretPartsOf(url))),
-    ...secretHeaders,
-  ];
 }

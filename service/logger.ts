@@ -37,23 +37,27 @@ export function createLogger(options: {
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      serializers: { error: (thrown: unknown) => printedError(thrown, 0) },
+      // Masked before it is shortened: half a secret would not be known any more.
+      serializers: {
+        error: (thrown: unknown) => printedError(thrown, (text) => shortened(options.mask(text)), 0),
+      },
     },
     masked,
   );
 }
 
-function printedError(thrown: unknown, depth: number): unknown {
+function printedError(thrown: unknown, fit: (text: string) => string, depth: number): unknown {
   if (!(thrown instanceof Error)) return thrown;
-  const printed: PrintedError = { type: thrown.name, message: shortened(thrown.message) };
+  const printed: PrintedError = { type: thrown.name, message: fit(thrown.message) };
   if ('code' in thrown && typeof thrown.code === 'string') printed.code = thrown.code;
   if (thrown instanceof ServiceError) {
     printed.retryable = thrown.retryable;
-    if (thrown.remedy !== undefined) printed.remedy = shortened(thrown.remedy);
+    if (thrown.remedy !== undefined) printed.remedy = fit(thrown.remedy);
   } else if (thrown.stack !== undefined && depth === 0) {
-    printed.stack = shortened(thrown.stack);
+    printed.stack = fit(thrown.stack);
   }
-  if (thrown.cause !== undefined && depth < MAX_CAUSES) printed.cause = printedError(thrown.cause, depth + 1);
+  if (thrown.cause !== undefined && depth < MAX_CAUSES)
+    printed.cause = printedError(thrown.cause, fit, depth + 1);
   return printed;
 }
 

@@ -1,6 +1,8 @@
-import { percentDecoded, secretPartsOf } from './secrets';
+import type { ConfigFile } from './config-file';
+import { percentDecoded, SECRET_NAME, secretPartsOf } from './secrets';
 import type { Settings } from './settings';
 
+/** Settings that are secret as a whole. */
 const SECRET_SETTINGS = [
   'WALLET_PRIVATE_KEY',
   'SIGNING_PRIVATE_KEY',
@@ -12,29 +14,53 @@ const SECRET_SETTINGS = [
   'NETWORK_A_TESTNET_API_KEY',
 ];
 
-/** URLs that may hold keys. */
+/** Settings whose URLs may hold a key. */
 const URL_SETTINGS = ['RPC_URL', 'GAS_STATION_URL', 'WEBHOOK_URL'];
 
-/** What must not be printed of the settings, right or wrong as they are. */
-export function secretsOfSettings(settings: Settings): string[] {
+/**
+ * Values that must never be printed, of settings that may be wrong in any way: what is said of a wrong setting must not hold
+ * them either.
+ *
+ * @param file service.config.json; empty while it cannot be read.
+ */
+export function secretsOf(settings: Settings, file: ConfigFile = {}): string[] {
   const values = SECRET_SETTINGS.flatMap((name) => settings[name] ?? []);
-  const secretKey = settings.DID_KEY_PAIRS?.match(/z42[1-9A-HJ-NP-Za-km-z]+/)?.[0] ?? [];
   const urls = URL_SETTINGS.flatMap((name) => settings[name] ?? []);
-  // A URL that is none may still have a key in it; a word ("none") has not.
-  const urlParts = urls.flatMap((url) => (URL.canParse(url) ? secretPartsOf(url) : secretText(url)));
-  // Its user and its name are words like any other.
-  const { DATABASE_URL } = settings;
-  const databasePassword = DATABASE_URL === undefined ? [] : [DATABASE_URL, ...passwordsOf(DATABASE_URL)];
-  return [...values, ...urlParts, ...databasePassword].concat(secretKey);
+  const registries = file.registries ?? [];
+  const webhooks = [file, ...registries].flatMap(({ webhook }) => webhook ?? []);
+  const fileUrls = [...registries.map(({ rpcUrl }) => rpcUrl), ...webhooks.map(({ url }) => url)];
+  return [
+    ...values,
+    ...[...urls, ...fileUrls.flatMap((url) => url ?? [])].flatMap(secretPartsOf),
+    ...databaseSecrets(settings.DATABASE_URL),
+    ...webhooks.flatMap(({ headers = {} }) => headerSecrets(headers)),
+    ...didSecrets(settings.DID_KEY_PAIRS),
+    ...linesOf(settings.SIGNING_PRIVATE_KEY),
+  ];
 }
 
-function secretText(text: string): string[] {
-  return /^\w+$/.test(text) ? [] : [text];
+/** The secret half, also of a pair that is damaged; the public half is everywhere. */
+function didSecrets(text = ''): string[] {
+  const named = [...text.matchAll(/secretKeyMultibase\W+(\w+)/g)].map(([, value = '']) => value);
+  return [...named, ...(text.match(/z42[1-9A-HJ-NP-Za-km-z]+/g) ?? [])];
 }
 
-/** As it is written, and as it is sent. */
-function passwordsOf(url: string): string[] {
-  if (!URL.canParse(url)) return [];
+/** Those of a PEM: whoever prints it breaks it into its lines, or has one of them. */
+function linesOf(pem = ''): string[] {
+  return pem.split(/\\n|\s+/).filter((line) => line.length >= 16);
+}
+
+/** Its user and its name are words like any other. */
+function databaseSecrets(url: string | undefined): string[] {
+  if (url === undefined) return [];
+  if (!URL.canParse(url)) return secretPartsOf(url);
   const { password, searchParams } = new URL(url);
-  return [password, percentDecoded(password), searchParams.get('password') ?? ''].filter(Boolean);
+  return [url, password, percentDecoded(password), searchParams.get('password') ?? ''].filter(Boolean);
+}
+
+/** Of "Bearer KEY" the key alone, too. */
+function headerSecrets(headers: Readonly<Record<string, string>>): string[] {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    SECRET_NAME.test(name) ? [value, value.split(' ').at(-1) ?? ''] : [],
+  );
 }

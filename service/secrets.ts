@@ -6,17 +6,40 @@ const MASK = '[secret]';
  * key in them, into their error messages: everything that leaves the process as text goes through this.
  */
 export function secretMasker(secrets: readonly (string | undefined)[]): (text: string) => string {
-  const known = [...new Set(secrets.flatMap(spellings))].sort((a, b) => b.length - a.length);
-  return (text) => known.reduce((masked, secret) => masked.replaceAll(secret, MASK), text);
+  const known = [...new Set(secrets)].filter((secret) => secret !== undefined);
+  const plain = [...new Set(known.flatMap(spellings))].sort((a, b) => b.length - a.length);
+  const patterns = known.flatMap(escapedPattern);
+  return (text) => {
+    const unescaped = patterns.reduce((masked, pattern) => masked.replace(pattern, MASK), text);
+    return plain.reduce((masked, secret) => masked.replaceAll(secret, MASK), unescaped);
+  };
 }
 
-/** Other spellings under which a library may print the same secret. Very short values would mask half of every log. */
-function spellings(secret: string | undefined): string[] {
-  if (secret === undefined) return [];
-  const escaped = JSON.stringify(secret).slice(1, -1);
-  return [secret, secret.replace(/^0x/i, ''), encodeURIComponent(secret), escaped].filter(
-    (s) => s.length >= 6,
-  );
+/** Fewer characters would mask half of every log. */
+const SHORTEST = 6;
+
+/** Other spellings under which a library may print the same secret. */
+function spellings(secret: string): string[] {
+  const all = [secret, encodeURIComponent(secret), ...hexSpellings(secret)];
+  return all.filter((spelling) => spelling.length >= SHORTEST);
+}
+
+/** What is escaped in JSON, in what `inspect` shows, and in either inside of the other: each time there are more backslashes. */
+function escapedPattern(secret: string): RegExp[] {
+  if (secret.length < SHORTEST || !/["'`\\\n]/.test(secret)) return [];
+  const source = secret.replace(/\W/gu, (character) => {
+    if (character === '\n') return '(?:\\n|\\\\+n)';
+    if (character === '\\') return '\\\\+';
+    const itself = `\\u{${character.codePointAt(0)?.toString(16)}}`;
+    return /["'`]/.test(character) ? `\\\\*${itself}` : itself;
+  });
+  return [new RegExp(source, 'gu')];
+}
+
+/** Digits are printed in either case, whichever they are written in, with 0x or without. */
+function hexSpellings(secret: string): string[] {
+  const digits = /^(?:0x)?([0-9a-f]+)$/i.exec(secret)?.[1];
+  return digits === undefined ? [] : [digits, digits.toLowerCase(), digits.toUpperCase()];
 }
 
 /** A URL fit for a log: no user, password, path or query, all of which carry keys at one provider or another. */
@@ -25,13 +48,43 @@ export function printableUrl(url: string): string {
   return `${protocol}//${host}${pathname.length > 1 || search ? '/…' : ''}`;
 }
 
-/** What must not be printed of a URL: all that it has beyond its host, as a whole and in the parts that are long enough to be told apart. */
+/**
+ * What must not be printed of a URL: all that it has beyond its host, as a whole and in the parts that are long enough to be told apart, as
+ * written and as they are sent. A text that is no URL is a secret as a whole: it may be one with a slip of the pen.
+ */
 export function secretPartsOf(url: string): string[] {
-  const { username, password, pathname, search, href } = new URL(url);
-  const segments = pathname.split('/').filter((segment) => segment.length >= 16);
-  const beyondHost = username + password + pathname.slice(1) + search;
-  if (beyondHost === '') return [];
-  return [url, href, username, password, ...segments, search.slice(1)].filter((part) => part !== '');
+  if (!URL.canParse(url)) return [url, ...url.split(/[/?&=@:#\s]+/).filter(looksLikeKey)];
+  const { username, password, pathname, search, searchParams, href } = new URL(url);
+  if (username + password + pathname.slice(1) + search === '') return [];
+  const values = [...searchParams].flatMap(([name, value]) =>
+    SECRET_NAME.test(name) || looksLikeKey(value) ? value : [],
+  );
+  const segments = pathname.split('/').filter(looksLikeKey);
+  const written = [username, password, ...segments, search.slice(1), ...values];
+  const parts = [
+    url,
+    href,
+    ...written,
+    ...written.map(percentDecoded),
+    ...basicCredentials(username, password),
+  ];
+  return [...new Set(parts)].filter((part) => part !== '');
+}
+
+/** Names of headers and of parameters whose values are keys. */
+export const SECRET_NAME = /auth|cookie|key|pass|secret|signature|token/i;
+
+/** Whether it is more likely a key than a word: long, or letters and digits mixed. */
+function looksLikeKey(text: string): boolean {
+  return text.length >= 16 || (text.length >= 8 && /\d/.test(text) && /[a-z]/i.test(text));
+}
+
+/** As the header Authorization has them; some clients do not decode them before. */
+function basicCredentials(username: string, password: string): string[] {
+  if (username + password === '') return [];
+  const written = `${username}:${password}`;
+  const meant = `${percentDecoded(username)}:${percentDecoded(password)}`;
+  return [written, meant].map((credentials) => Buffer.from(credentials).toString('base64'));
 }
 
 /** The text that a part of a URL stands for; a `%` that encodes nothing stands for itself. */

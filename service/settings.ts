@@ -16,7 +16,7 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 export function networkOf(settings: Settings): Network {
   const network = findNetwork(settings.NET ?? DEFAULT_NETWORK);
   if (network) return network;
-  throw wrong('NET', `"${settings.NET}" is not a known network`, `Use one of ${knownNetworks()}.`);
+  throw wrong('NET', `${shown(settings.NET)} is not a known network`, `Use one of ${knownNetworks()}.`);
 }
 
 /** RPC_URL, or the network's own URL with its provider key filled in. */
@@ -72,7 +72,7 @@ export function domainOf(settings: Settings): string | undefined {
     return domain.toLowerCase();
   throw wrong(
     'DOMAIN',
-    `"${domain}" is not a host or host:port`,
+    `${shown(domain)} is not a host or host:port`,
     'Leave out https:// and any path: trade.example.com',
   );
 }
@@ -106,7 +106,11 @@ export function tokenRegistryAddressOf(settings: Settings): string | undefined {
     return getAddress(settings.TOKEN_REGISTRY_ADDRESS);
   } catch {
     const remedy = 'It is 0x and 40 hexadecimal digits; `npx hardhat deploy` writes it.';
-    throw wrong('TOKEN_REGISTRY_ADDRESS', `"${settings.TOKEN_REGISTRY_ADDRESS}" is not an address`, remedy);
+    throw wrong(
+      'TOKEN_REGISTRY_ADDRESS',
+      `${shown(settings.TOKEN_REGISTRY_ADDRESS)} is not an address`,
+      remedy,
+    );
   }
 }
 
@@ -140,14 +144,23 @@ export function integerOf(settings: Settings, name: string, least: number, most:
   if (text === undefined) return undefined;
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-  throw wrong(name, `"${text}" is not a whole number from ${least} to ${most}`);
+  throw wrong(name, `${shown(text)} is not a whole number from ${least} to ${most}`);
 }
 
 /** LOG_LEVEL, `info` when absent. */
 export function logLevelOf(settings: Settings): string {
   const level = settings.LOG_LEVEL ?? 'info';
   if (LOG_LEVELS.includes(level)) return level;
-  throw wrong('LOG_LEVEL', `"${level}" is not a level`, `Use one of ${LOG_LEVELS.join(', ')}.`);
+  throw wrong('LOG_LEVEL', `${shown(level)} is not a level`, `Use one of ${LOG_LEVELS.join(', ')}.`);
+}
+
+/** Characters of an address. Keys are longer. */
+const LONGEST_SHOWN = 42;
+
+/** A wrong value for a message, unless it may be a key, or a URL with one, that got into the wrong line. */
+function shown(value = ''): string {
+  const mayBeSecret = value.length > LONGEST_SHOWN || value.includes('@');
+  return mayBeSecret ? `(${value.length} characters)` : `"${value}"`;
 }
 
 /** The error for a wrong setting: "NAME problem. Remedy". */

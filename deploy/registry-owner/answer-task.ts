@@ -1,6 +1,7 @@
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import { makeBindings } from '../contract-bindings';
-import { withExitCode, withoutSecrets } from '../exit-code';
+import { withExitCode } from '../exit-code';
+import { maskSecrets } from '../masked-errors';
 import { printableJson } from '../printable';
 import { textOf } from '../task-error';
 import type { OwnerAnswer, Say } from './carry-out';
@@ -26,8 +27,8 @@ export async function answerTask(
     } catch (thrown) {
       if (!(thrown instanceof Refusal)) throw thrown;
       const { code, message, remedy } = thrown;
-      if (json) console.log(withoutSecrets(printableJson({ outcome: 'refused', code, message, remedy })));
-      else console.error(withoutSecrets(textOf(thrown)));
+      if (json) console.log(maskSecrets(printableJson({ outcome: 'refused', code, message, remedy })));
+      else console.error(textOf(thrown));
       return false;
     }
   });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import { readSettings } from '../../service/config';
-import { secretsOfSettings } from '../../service/secret-settings';
+import { secretsOf } from '../../service/secret-settings';
 import { secretMasker } from '../../service/secrets';
 import type { Settings } from '../../service/settings';
 import { tenantOf } from '../../service/tenant';
@@ -43,7 +43,7 @@ export async function deployRegistry(
   wanted: DeploymentRequest,
 ): Promise<RegistryDeployment> {
   const { envFile, settings } = readSettings();
-  const mask = secretMasker(secretsOfSettings(settings));
+  const mask = secretMasker(secretsOf(settings));
   try {
     return await deploy(hre, wanted, { envFile, settings, mask });
   } catch (thrown) {

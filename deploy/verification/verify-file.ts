@@ -1,6 +1,7 @@
 import { codeOf, messageOf, ServiceError } from '../../service/errors';
 import { credentialIn } from '../../service/verification/presented-credential';
 import { verifyCredential } from '../../service/verification/verify-credential';
+import { maskSecrets } from '../masked-errors';
 import { printable, printableJson } from '../printable';
 import { readJsonInput } from '../user-file';
 import { pointersOf, trustedContextsOf } from './arguments';
@@ -43,7 +44,7 @@ export async function verifyFile(options: VerifyArguments): Promise<CommandResul
 function notVerified(thrown: unknown, json: boolean): CommandResult {
   const outcome = 'could not tell';
   const code = codeOf(thrown) ?? 'UNEXPECTED_ERROR';
-  const message = messageOf(thrown);
+  const message = maskSecrets(messageOf(thrown));
   const { remedy } = thrown instanceof ServiceError ? thrown : {};
   const hint = remedy !== undefined && !message.includes(remedy) ? [remedy] : [];
   return {

@@ -8,7 +8,7 @@ import {
   type Networkish,
 } from 'ethers';
 import { Agent, request, type Dispatcher } from 'undici';
-import { percentDecoded } from '../secrets';
+import { percentDecoded, secretMasker, secretPartsOf } from '../secrets';
 import { isThrottled } from './refusals';
 import { createRequestPace } from './request-pace';
 import { retryIdempotent } from './retry-idempotent';
@@ -27,6 +27,7 @@ export class BulkRpcClient extends JsonRpcProvider {
   readonly #url: string;
   readonly #headers: Record<string, string>;
   readonly #timeoutMs: number;
+  readonly #mask: (text: string) => string;
   readonly #agent = new Agent({ connections: CONNECTIONS });
   readonly #pace = createRequestPace();
   /** Whether the provider was seen to refuse a range for its width as if it were asked too often. */
@@ -45,6 +46,7 @@ export class BulkRpcClient extends JsonRpcProvider {
       }),
     };
     this.#timeoutMs = timeoutMs;
+    this.#mask = secretMasker(secretPartsOf(url));
   }
 
   override _send(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
@@ -79,7 +81,7 @@ export class BulkRpcClient extends JsonRpcProvider {
 
   async #sendOnce(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
     const { statusCode, text } = await this.#post(JSON.stringify(payload));
-    if (statusCode >= 300) throw serverError(statusCode, text);
+    if (statusCode >= 300) throw serverError(statusCode, this.#mask(text));
     const answer = JSON.parse(text) as JsonRpcResult | JsonRpcResult[];
     return Array.isArray(answer) ? answer : [answer];
   }
@@ -119,7 +121,7 @@ function withoutCredentials(url: string): string {
   return bare.href;
 }
 
-/** In the form that ethers gives to it; without the URL, which holds a key. */
+/** In the form that ethers gives to it; without the URL, which holds a key. `responseBody` is cut: what is secret in it is masked before. */
 function serverError(status: number, responseBody: string): Error {
   const response = new FetchResponse(status, '', {}, Buffer.from(responseBody));
   const info = { responseBody: responseBody.slice(0, 1_000) };

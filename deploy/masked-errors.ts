@@ -1,0 +1,62 @@
+import { readSettings, serviceConfigPathOf } from '../service/config';
+import { readConfigFile, type ConfigFile } from '../service/config-file';
+import { secretsOf } from '../service/secret-settings';
+import { secretMasker } from '../service/secrets';
+import type { Settings } from '../service/settings';
+import { readable } from './task-error';
+
+/**
+ * Masks every secret of the settings in a text. Made once, before anything else of a command: what it made itself (`did --force`) is not among them.
+ */
+export const maskSecrets = secretMasker(knownSecrets());
+
+/** As `inspect` shows them, such as the body of an answer: a secret is not known again in them, and nobody reads them. */
+const BYTES = /<Buffer [^>]*>/g;
+
+maskStandardError();
+printUncaught();
+
+function knownSecrets(): string[] {
+  const { envFile, settings } = settingsOrEnd();
+  return secretsOf(settings, configFile(envFile, settings));
+}
+
+function settingsOrEnd(): ReturnType<typeof readSettings> {
+  try {
+    return readSettings();
+  } catch (thrown) {
+    throw readable(thrown);
+  }
+}
+
+/** Most commands do without it: those that need it say what is wrong with it, and quote nothing. */
+function configFile(envFile: string, settings: Settings): ConfigFile {
+  try {
+    return readConfigFile(serviceConfigPathOf(envFile, settings));
+  } catch {
+    return {};
+  }
+}
+
+/**
+ * Everything that a command, Hardhat and its plugins say of errors goes to standard error: also what `--show-stack-traces` and
+ * `--verbose` print, and errors of libraries with the URL of a node in them. Results go to standard output, and are left as they are: to
+ * change a credential would break it.
+ */
+function maskStandardError(): void {
+  const { stderr } = process;
+  const write = stderr.write.bind(stderr) as (...args: unknown[]) => boolean;
+  stderr.write = (chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
+    const text = typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString();
+    return write(maskSecrets(text.replace(BYTES, '[bytes]')), ...rest);
+  };
+}
+
+/** Node.js prints what nobody caught past `process.stderr`. Where somebody else listens (Mocha), it is theirs. */
+function printUncaught(): void {
+  process.on('uncaughtException', (error) => {
+    if (process.listenerCount('uncaughtException') > 1) return;
+    console.error(error);
+    process.exit(1);
+  });
+}
