@@ -123,6 +123,14 @@ describe('configuration', () => {
       expect(problemOf({ [name]: value })).to.match(new RegExp(`^${name} `)));
   }
 
+  it('does not repeat a value that may be a key in the wrong line', () => {
+    const { privateKey } = Wallet.createRandom();
+    expect(problemOf({ TOKEN_REGISTRY_ADDRESS: privateKey })).to.match(
+      /^TOKEN_REGISTRY_ADDRESS \(66 characters\)/,
+    );
+    expect(problemOf({ DOMAIN: 'https://me:pass@h' })).to.match(/^DOMAIN \(17 characters\)/);
+  });
+
   it('knows every secret that must not be printed', () => {
     const { privateKey } = Wallet.createRandom();
     const secret = '0123456789abcdef0123';

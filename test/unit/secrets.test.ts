@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { expect } from 'chai';
 import { createLogger } from '../../service/logger';
 import { percentDecoded, printableUrl, secretMasker, secretPartsOf } from '../../service/secrets';
@@ -24,6 +25,41 @@ describe('secrets', () => {
     ]);
     expect(secretPartsOf('https://node.example/short')).to.include('https://node.example/short');
     expect(secretPartsOf('http://127.0.0.1:8545')).to.deep.equal([]);
+  });
+
+  it('are masked in any case of their digits, and however often they are escaped', () => {
+    const mask = secretMasker([KEY, 'p@"\\b.c+d']);
+    expect(mask(`${KEY.toUpperCase()} ${KEY.slice(2).toUpperCase()}`)).to.equal('0X[secret] [secret]');
+    const once = JSON.stringify({ p: 'p@"\\b.c+d' });
+    expect(mask(once)).to.equal('{"p":"[secret]"}');
+    expect(mask(inspect({ p: 'p@"\\b.c+d' }))).to.equal("{ p: '[secret]' }");
+    for (const text of [
+      JSON.stringify({ once }),
+      inspect({ once }),
+      JSON.stringify(JSON.stringify({ once })),
+    ])
+      expect(mask(text)).to.contain('[secret]').and.not.to.contain('c+d');
+  });
+
+  it('of a provider URL are masked alone: values of its query, what is decoded, the header that is sent', () => {
+    const parts = secretPartsOf(
+      'https://me:p%40ss@node.example/v3/abc123def?apikey=from-the-mail&chain=polygon',
+    );
+    const basic = Buffer.from('me:p@ss').toString('base64');
+    expect(parts).to.include.members(['p@ss', 'p%40ss', basic, 'abc123def', 'from-the-mail']);
+    expect(parts).not.to.include.members(['polygon', 'v3']);
+  });
+
+  it('are the whole of a URL that is none, and the keys in it', () => {
+    expect(secretPartsOf('https//n.example:x/v3/0123456789abcdef')).to.include('0123456789abcdef');
+  });
+
+  it('are masked before a long message is cut off in the middle of one', () => {
+    const lines: string[] = [];
+    const destination = { write: (line: string) => void lines.push(line) };
+    const logger = createLogger({ level: 'info', mask: secretMasker([KEY]), destination });
+    logger.error({ error: new Error(`${'x'.repeat(3_980)}${KEY}${'y'.repeat(100)}`) }, 'failed');
+    expect(lines.join('')).to.contain('[secret]').and.not.to.contain(KEY.slice(0, 12));
   });
 
   it('do not stand in a printable URL', () => {

@@ -1,0 +1,233 @@
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { JsonRpcProvider, Wallet } from 'ethers';
+import { freePort } from '../../deploy/devnet/free-port';
+import { startHardhatNode, type HardhatNode } from '../../deploy/devnet/hardhat-node';
+import { readSettings } from '../../service/config';
+import { parseDidKeyPair } from '../../service/did-key-pair';
+import { PROJECT_ROOT } from '../../service/project-root';
+import { askHardhat, type HardhatAnswer } from '../helpers/hardhat-answer';
+import { mark, tracesInFiles, tracesOf } from '../helpers/marked-secrets';
+import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
+import { MODE_NAMES, startTelltaleServer, type TelltaleServer } from '../helpers/telltale-server';
+import { temporaryFolder } from '../helpers/temporary-folder';
+import { createTestIssuer, TEST_REGISTRY as TOKEN_REGISTRY_ADDRESS } from '../helpers/test-issuer';
+
+/** Where commands and Hardhat write to. */
+const WRITTEN_FOLDERS = ['deploy/deployments', 'cache', 'typechain-types'].map((name) =>
+  join(PROJECT_ROOT, name),
+);
+
+/** What every command is asked for while the node fails. */
+const TASKS = [
+  ['deploy', {}],
+  ['token', { token: '1' }],
+  ['verify-credential', { file: 'CREDENTIAL', json: true }],
+  ['decrypt-remark', { file: 'CREDENTIAL' }],
+];
+
+/** Runs every command once for each way in which the node can fail, and prints what Hardhat prints of an error. */
+const RUN_ALL = `
+const hre = require(${JSON.stringify(join(PROJECT_ROOT, 'node_modules/hardhat'))});
+const { TELLTALE, CREDENTIAL, MODES, TASKS } = JSON.parse(process.env.TEST_PLAN);
+(async () => {
+  for (const mode of MODES) {
+    await fetch(TELLTALE + '/mode/' + mode);
+    for (const [task, args] of TASKS) {
+      console.log('==', mode, task);
+      const file = args.file && CREDENTIAL;
+      await hre.run(task, file ? { ...args, file } : args).catch((error) => console.error(error.message, error));
+    }
+  }
+})();
+`;
+
+/** Throws what nobody catches as soon as the command has begun. */
+const THROW = `
+const timer = setInterval(() => {
+  if (!Object.keys(require.cache).some((path) => path.endsWith('hardhat.config.ts'))) return;
+  clearInterval(timer);
+  throw new Error('stumbled over ' + process.env.RPC_URL, { cause: process.env.WALLET_PRIVATE_KEY });
+}, 5);
+`;
+
+describe('commands keep secrets to themselves', () => {
+  const folder = temporaryFolder();
+  const wallet = Wallet.createRandom();
+  const since = Date.now();
+  const user = mark('u-');
+  const password = mark('p@"\\');
+  const secrets: Record<string, string> = {
+    WALLET_PRIVATE_KEY: wallet.privateKey,
+    PROVIDER_API_KEY: mark(),
+    NETWORK_A_API_KEY: mark('+/='),
+    API_KEY: mark('"\\'),
+    TUNNEL_AUTHTOKEN: mark(),
+    'key in the path': mark(),
+    'key in the query': mark(),
+    'user of the node': user,
+    'password of the node': password,
+    'password of the database': mark('%40'),
+    'key of the webhook': mark(),
+    'header of the webhook': mark(),
+    'key of the gas station': mark(),
+  };
+  const secret = (name: string): string => secrets[name] ?? '';
+  const nodeUrl = (port: number): string =>
+    `http://${user}:${encodeURIComponent(password)}@127.0.0.1:${port}/v3/${secret('key in the path')}?apikey=${secret('key in the query')}&chain=local`;
+  const file = (name: string): string => join(folder.path, name);
+  const settings: Record<string, string> = {
+    ENV_FILE: file('marked.env'),
+    SERVICE_CONFIG: file('service.config.json'),
+    DID_DOCUMENT_PATH: file('did.json'),
+    DATA_DIR: file('data'),
+    DOMAIN: 'localhost:1',
+    NET: '31337',
+    WALLET_PRIVATE_KEY: `0x${wallet.privateKey.slice(2).toUpperCase()}`,
+    PROVIDER_API_KEY: secret('PROVIDER_API_KEY'),
+    NETWORK_A_API_KEY: secret('NETWORK_A_API_KEY'),
+    API_KEY: secret('API_KEY'),
+    TUNNEL_AUTHTOKEN: secret('TUNNEL_AUTHTOKEN'),
+    GAS_STATION_URL: `http://127.0.0.1:1/?token=${secret('key of the gas station')}`,
+    WEBHOOK_URL: `http://127.0.0.1:1/hooks/${secret('key of the webhook')}`,
+  };
+  let node: HardhatNode;
+  let proxy: RpcProxy;
+  let telltale: TelltaleServer;
+
+  before(async () => {
+    node = await startHardhatNode({ port: 0 });
+    proxy = await startRpcProxy(node.url);
+    telltale = await startTelltaleServer();
+    const chain = new JsonRpcProvider(node.url, 31337, { staticNetwork: true });
+    await chain.send('hardhat_setBalance', [wallet.address, '0xde0b6b3a7640000']);
+    chain.destroy();
+    settings.RPC_URL = nodeUrl(Number(new URL(proxy.url).port));
+    const headers = { Authorization: `Bearer ${secret('header of the webhook')}` };
+    writeFileSync(file('service.config.json'), JSON.stringify({ webhook: { headers } }));
+  });
+
+  after(async () => {
+    await proxy.close();
+    await telltale.close();
+    await node.stop();
+    folder.remove();
+  });
+
+  /** Runs a command and expects that it keeps everything to itself; gives what it printed. */
+  async function run(args: string[], changes: Record<string, string> = {}): Promise<HardhatAnswer> {
+    const answer = await askHardhat(args, { ...settings, ...changes });
+    const output = `${answer.stdout}\n${answer.stderr}`;
+    expect(tracesOf(secrets, output), args.join(' ')).to.deep.equal([]);
+    return answer;
+  }
+
+  it('when they succeed, also with --verbose', async () => {
+    for (const args of [['did'], ['signing-key', '--public-key-file', file('key.pem')]])
+      expect((await run([...args, '--verbose'])).code, args[0]).to.equal(0);
+    const { DID_KEY_PAIRS = '', SIGNING_PRIVATE_KEY = '' } = readSettings(settings).settings;
+    const parsed = parseDidKeyPair(DID_KEY_PAIRS);
+    secrets.DID_KEY_PAIRS = 'keyPair' in parsed ? parsed.keyPair.secretKeyMultibase : '';
+    secrets.SIGNING_PRIVATE_KEY = SIGNING_PRIVATE_KEY;
+    expect(secrets.DID_KEY_PAIRS).to.match(/^z42\w+/);
+
+    const deployed = await run(['deploy', '--network', 'localhost', '--verbose', '--show-stack-traces']);
+    expect(deployed).to.include({ code: 0 });
+    expect(deployed.stderr).to.contain('hardhat:');
+    expect(statSync(file('marked.env')).mode & 0o777).to.equal(0o600);
+    expect(tracesInFiles(secrets, WRITTEN_FOLDERS, since)).to.deep.equal([]);
+    const { code, stdout } = await run(['did', '--check']);
+    expect(code, stdout).to.equal(2);
+  });
+
+  it('when the node refuses the transaction and repeats all that it was sent', async () => {
+    const told = `refused: ${settings.RPC_URL} ${user}:${password} ${wallet.privateKey}`;
+    proxy.answer((method, params) =>
+      /estimateGas|sendRawTransaction/.test(method)
+        ? { error: { code: -32000, message: `${told} ${JSON.stringify(params)}`, data: told } }
+        : 'none',
+    );
+    const failed = await run(['deploy', '--network', 'localhost', '--new', '--show-stack-traces']);
+    proxy.answer(() => 'none');
+    expect(failed.code).to.equal(1);
+    expect(failed.stderr).to.contain('DEPLOYMENT_FAILED').and.to.contain('[secret]');
+    expect(tracesInFiles(secrets, WRITTEN_FOLDERS, since)).to.deep.equal([]);
+  });
+
+  it('when the node fails in every way', async () => {
+    const credential = file('credential.json');
+    const issuer = await createTestIssuer(`localhost:${await freePort(0)}`);
+    writeFileSync(credential, JSON.stringify(await issuer.sign()));
+    writeFileSync(file('run-all.js'), RUN_ALL);
+    const plan = {
+      TELLTALE: `http://127.0.0.1:${telltale.port}`,
+      CREDENTIAL: credential,
+      MODES: MODE_NAMES,
+      TASKS,
+    };
+    const { stdout, stderr } = await run(
+      ['run', '--no-compile', '--network', 'localhost', file('run-all.js')],
+      {
+        RPC_URL: nodeUrl(telltale.port),
+        TOKEN_REGISTRY_ADDRESS,
+        HARDHAT_SHOW_STACK_TRACES: 'true',
+        TEST_PLAN: JSON.stringify(plan),
+      },
+    );
+    for (const mode of MODE_NAMES) {
+      expect(stdout).to.contain(`== ${mode} decrypt-remark`);
+      expect(telltale.asked[mode], mode).to.be.at.least(3);
+    }
+    expect(stderr).to.contain('[secret]');
+  }).timeout(120_000);
+
+  it('when a node cannot be reached at all', async () => {
+    const key = secret('key in the path');
+    const closed = nodeUrl(await freePort(0));
+    const urls = [
+      closed.replace('http:', 'https:'),
+      `https://node.invalid/v3/${key}?k=${key}`,
+      nodeUrl(telltale.port).replace('http:', 'ws:'),
+      nodeUrl(telltale.port).replace('http:', 'https:'),
+    ];
+    const answers = await Promise.all([
+      run(['deploy', '--network', 'localhost', '--show-stack-traces'], { RPC_URL: closed }),
+      ...urls.map((RPC_URL) =>
+        run(['token', '1', '--show-stack-traces'], { RPC_URL, TOKEN_REGISTRY_ADDRESS }),
+      ),
+    ]);
+    for (const { stderr } of answers) expect(stderr).to.contain('RPC_UNREACHABLE');
+    expect(telltale.asked['web-socket']).to.be.at.least(1);
+  });
+
+  it('when a setting is wrong', async () => {
+    const key = secret('key in the path');
+    mkdirSync(file('folder.env'));
+    writeFileSync(file('broken.json'), `{"webhook": {"url": "https://h.example/${key}" "timeoutMs": 1}}`);
+    const DID_KEY_PAIRS = `{"secretKeyMultibase":"${secret('DID_KEY_PAIRS')}"`;
+    const wrong: [string, Record<string, string>, RegExp][] = [
+      ['deploy', { WALLET_PRIVATE_KEY: wallet.privateKey.slice(0, -2) }, /WALLET_PRIVATE_KEY is not/],
+      ['deploy', { RPC_URL: `https//n.example:x/v3/${key}?k=${key}` }, /RPC_URL is not a URL/],
+      ['redeliver', { NET: key }, /NET "\[secret\]" is not/],
+      ['deliveries', { SERVICE_CONFIG: file('broken.json') }, /broken\.json is not JSON: line 1, column \d+/],
+      ['deliveries', { ENV_FILE: file('folder.env') }, /ENV_FILE .*folder\.env cannot be read/],
+      ['did', { DID_KEY_PAIRS }, /DID_KEY_PAIRS is not valid JSON/],
+    ];
+    const answers = wrong.map(async ([task, changes, problem]) => {
+      const args = task === 'redeliver' ? ['--dead'] : [];
+      expect((await run([task, ...args, '--show-stack-traces'], changes)).stderr).to.match(problem);
+    });
+    await Promise.all(answers);
+  });
+
+  it('when something is thrown that nobody catches', async () => {
+    writeFileSync(file('throw.cjs'), THROW);
+    // The node does not answer: the command is still there to be thrown out of.
+    proxy.answer(() => new Promise(() => undefined));
+    const changes = { NODE_OPTIONS: `--require=${file('throw.cjs')}`, TOKEN_REGISTRY_ADDRESS };
+    const { code, stderr } = await run(['token', '1'], changes);
+    expect(stderr).to.contain('stumbled over [secret]');
+    expect(code).to.equal(1);
+  });
+});

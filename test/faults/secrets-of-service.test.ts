@@ -1,0 +1,219 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { Wallet } from 'ethers';
+import { freePort } from '../../deploy/devnet/free-port';
+import { readSettings } from '../../service/config';
+import { parseDidKeyPair } from '../../service/did-key-pair';
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { eventually } from '../helpers/eventually';
+import { mark, tracesInFiles, tracesOf } from '../helpers/marked-secrets';
+import { postgresDatabase } from '../helpers/postgres';
+import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
+import { failToStart, startServiceProcess } from '../helpers/service-process';
+import { MODE_NAMES, startTelltaleServer, type TelltaleServer } from '../helpers/telltale-server';
+import { createWorld, type World } from '../helpers/world';
+
+/** What is asked for each document, and for nothing else. */
+const ISSUING = /eth_call|estimateGas|getTransactionCount/;
+
+/** Of the registries that are followed through nodes that fail. */
+const address = (n: number): string => `0x${String(n).padStart(40, '1')}`;
+
+describe('the service keeps secrets to itself', () => {
+  const wallet = Wallet.createRandom();
+  const signingKey = generateKeyPairSync('ed25519').privateKey;
+  const user = mark('u-');
+  const password = mark('p@"\\');
+  const secrets: Record<string, string> = {
+    WALLET_PRIVATE_KEY: wallet.privateKey,
+    SIGNING_PRIVATE_KEY: signingKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    PROVIDER_API_KEY: mark(),
+    API_KEY: mark('"\\'),
+    TUNNEL_AUTHTOKEN: mark(),
+    'key in the path': mark(),
+    'key in the query': mark(),
+    'user of the node': user,
+    'password of the node': password,
+    'password of the database': mark('%40'),
+    'key of the webhook': mark(),
+    'header of the webhook': mark(),
+    'key of the gas station': mark(),
+  };
+  const secret = (name: string): string => secrets[name] ?? '';
+  const nodeUrl = (port: number, protocol = 'http'): string =>
+    `${protocol}://${user}:${encodeURIComponent(password)}@127.0.0.1:${port}/v3/${secret('key in the path')}?apikey=${secret('key in the query')}&chain=local`;
+  let world: World;
+  let proxy: RpcProxy;
+  let telltale: TelltaleServer;
+  let settings: Record<string, string>;
+
+  before(async () => {
+    world = await createWorld();
+    proxy = await startRpcProxy(world.node.url);
+    telltale = await startTelltaleServer();
+    const parsed = parseDidKeyPair(readSettings(world.settings).settings.DID_KEY_PAIRS ?? '');
+    secrets.DID_KEY_PAIRS = 'keyPair' in parsed ? parsed.keyPair.secretKeyMultibase : '';
+    await world.client.send('hardhat_setBalance', [wallet.address, '0xde0b6b3a7640000']);
+    settings = {
+      ...world.settings,
+      RPC_URL: nodeUrl(Number(new URL(proxy.url).port)),
+      WALLET_PRIVATE_KEY: wallet.privateKey.slice(2).toUpperCase(),
+      SIGNING_PRIVATE_KEY: secret('SIGNING_PRIVATE_KEY').replaceAll('\n', '\\n'),
+      PROVIDER_API_KEY: secret('PROVIDER_API_KEY'),
+      API_KEY: secret('API_KEY'),
+      TUNNEL_AUTHTOKEN: secret('TUNNEL_AUTHTOKEN'),
+      GAS_STATION_URL: `http://127.0.0.1:${telltale.port}/?token=${secret('key of the gas station')}`,
+      WEBHOOK_URL: `http://127.0.0.1:${telltale.port}/hooks/${secret('key of the webhook')}`,
+      LOG_LEVEL: 'trace',
+      NODE_ENV: 'development',
+    };
+  });
+
+  after(async () => {
+    await proxy?.close();
+    await telltale?.close();
+    await world?.stop();
+  });
+
+  /** Followed through a node that fails in the telltale's way, over WebSocket, TLS to a plain port, a closed port and an unknown name. */
+  async function writeRegistries(): Promise<void> {
+    const rpcUrls = [
+      nodeUrl(telltale.port),
+      nodeUrl(telltale.port, 'ws'),
+      nodeUrl(telltale.port, 'https'),
+      nodeUrl(await freePort(0), 'wss'),
+      nodeUrl(await freePort(0)),
+      nodeUrl(1).replace('127.0.0.1:1', 'node.invalid'),
+    ];
+    const registries = rpcUrls.map((rpcUrl, n) => ({
+      network: 'localhost',
+      address: address(n),
+      rpcUrl,
+      pollIntervalMs: 50,
+    }));
+    const headers = { Authorization: `Bearer ${secret('header of the webhook')}` };
+    const webhook = { headers, timeoutMs: 500, retry: { initialDelayMs: 20, maxDelayMs: 50 } };
+    writeFileSync(settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook, registries }));
+  }
+
+  it('whatever fails around it', async () => {
+    await writeRegistries();
+    const service = await startServiceProcess(settings);
+    const answers: string[] = [];
+    const owner = await world.account(1);
+    const ask = async (path: string, init: RequestInit = {}): Promise<number> => {
+      const response = await fetch(`${service.url}${path}`, init);
+      answers.push(JSON.stringify([...response.headers]), await response.text());
+      return response.status;
+    };
+    const issue = (
+      key: string,
+      body = JSON.stringify({ ...minimal, owner, holder: owner }),
+    ): Promise<number> => {
+      const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` };
+      return ask('/create/BILL_OF_LADING', { method: 'POST', headers, body });
+    };
+
+    // The wallet is not the minter: the simulation reverts.
+    expect(await issue(secret('API_KEY'))).to.equal(500);
+    const registry = TradeTrustTokenStandard__factory.connect(
+      world.registryAddress,
+      await world.client.getSigner(0),
+    );
+    await registry.grantRole(await registry.MINTER_ROLE(), wallet.address);
+    const statuses: number[] = [];
+    for (const mode of MODE_NAMES) {
+      // So fail the gas station, the webhook and a followed registry's node; then the node that documents are issued through.
+      telltale.fail(mode);
+      statuses.push(await issue(secret('API_KEY')));
+      proxy.answer(async (method) => {
+        if (!ISSUING.test(method)) return 'none';
+        const told = await fetch(`http://127.0.0.1:${telltale.port}/`, { method: 'POST', body: nodeUrl(1) });
+        const headers = { 'Retry-After': '9' };
+        return { status: told.status, headers, body: `${await told.text()} ${nodeUrl(1)} ${password}` };
+      });
+      statuses.push(await issue(secret('API_KEY')));
+      proxy.answer((method, params) =>
+        method === 'eth_sendRawTransaction'
+          ? { error: { code: -32000, message: `${nodeUrl(1)} ${JSON.stringify(params)} ${password}` } }
+          : 'none',
+      );
+      statuses.push(await issue(secret('API_KEY')));
+      proxy.answer(() => 'none');
+      await Promise.all([ask('/health'), ask('/metrics')]);
+    }
+    expect(statuses).to.include.members([200, 500]);
+    expect(await issue(`${secret('API_KEY')}x`)).to.equal(401);
+    expect(await issue(secret('API_KEY'), `{"a": "${secret('API_KEY')}`)).to.equal(400);
+    await ask(`/nothing?key=${secret('API_KEY')}`);
+    await ask('/.well-known/did.json');
+    await eventually('every mode was met', () => MODE_NAMES.every((mode) => (telltale.asked[mode] ?? 0) > 2));
+    expect(telltale.asked['web-socket']).to.be.at.least(1);
+
+    const underWay = issue(secret('API_KEY')).catch(() => undefined);
+    await service.end('SIGTERM');
+    await underWay;
+    expect(service.output())
+      .to.contain('gas station')
+      .and.to.contain('[secret]')
+      .and.to.contain('delivery failed');
+    expect(tracesOf(secrets, service.output())).to.deep.equal([]);
+    expect(tracesOf(secrets, answers.join('\n'))).to.deep.equal([]);
+    const { DATA_DIR = '' } = settings;
+    expect(tracesInFiles(secrets, [DATA_DIR])).to.deep.equal([]);
+  }).timeout(120_000);
+
+  it('when something is thrown that nobody catches', async () => {
+    const script = join(world.folder, 'throw.cjs');
+    const error = `new Error('stumbled over ' + process.env.RPC_URL, { cause: process.env.WALLET_PRIVATE_KEY })`;
+    for (const thrown of [`throw ${error}`, `void Promise.reject(${error})`]) {
+      const isReady = `process.listenerCount('SIGTERM') > 0`;
+      writeFileSync(
+        script,
+        `const t = setInterval(() => { if (${isReady}) { clearInterval(t); ${thrown}; } }, 5);`,
+      );
+      const { code, output } = await failToStart({ ...settings, NODE_OPTIONS: `--require=${script}` });
+      expect(code).to.equal(1);
+      expect(output).to.contain('ended by an unexpected error: stumbled over [secret]');
+      expect(tracesOf(secrets, output)).to.deep.equal([]);
+    }
+  });
+
+  it('when it cannot start', async () => {
+    const broken = join(world.folder, 'broken.json');
+    const key = secret('key of the webhook');
+    writeFileSync(broken, `{"webhook": {"url": "https://h.example/${key}" "timeoutMs": 1}}`);
+    const odd = join(world.folder, 'odd.json');
+    writeFileSync(
+      odd,
+      JSON.stringify({ webhook: { headers: { [`Authorization: Bearer ${key}`]: key }, url: key } }),
+    );
+    const database = await postgresDatabase();
+    const wrongPassword = database && new URL(database.url);
+    if (wrongPassword) wrongPassword.password = secret('password of the database');
+    const closed = `postgres://postgres:${secret('password of the database')}@127.0.0.1:${await freePort(0)}/x`;
+    const wrong: [Record<string, string>, RegExp][] = [
+      [{ SERVICE_CONFIG: broken }, /broken\.json is not JSON: line 1, column \d+/],
+      [{ SERVICE_CONFIG: odd }, /odd\.json: .*webhook\.url.*|header 1 is not a header name/],
+      [{ DATABASE_URL: closed }, /ECONNREFUSED/],
+      [{ DATABASE_URL: closed.replace('postgres:', 'postgres') }, /DATABASE_URL is not a URL/],
+      [{ NET: 'amoy' }, /CHAIN|NET is amoy/],
+      [{ TOKEN_REGISTRY_ADDRESS: wallet.privateKey }, /TOKEN_REGISTRY_ADDRESS \(66 characters\) is not/],
+      [{ DOMAIN: nodeUrl(1) }, /DOMAIN \(\d+ characters\) is not/],
+      [{ SIGNING_PRIVATE_KEY: secret('SIGNING_PRIVATE_KEY').slice(0, 80) }, /SIGNING_PRIVATE_KEY is not/],
+      ...(wrongPassword
+        ? [[{ DATABASE_URL: wrongPassword.href }, /password authentication failed/] as const]
+        : []),
+    ].map(([changes, problem]) => [changes, problem] as [Record<string, string>, RegExp]);
+    for (const [changes, problem] of wrong) {
+      const { code, output } = await failToStart({ ...settings, ...changes });
+      expect(code).to.equal(1);
+      expect(output).to.match(problem);
+      expect(tracesOf(secrets, output), output.slice(0, 200)).to.deep.equal([]);
+    }
+    await database?.drop();
+  }).timeout(60_000);
+});
