@@ -142,20 +142,10 @@ describe("what the registry's owner does, when things fail", () => {
       await (await registry.unpause('0x')).wait();
     });
 
-    it('needs a wallet, and a sound account and role', async () => {
-      const without = await run(['pause'], { WALLET_PRIVATE_KEY: '' });
-      expect(without).to.include({ code: 2 });
-      expect(without.stderr).to.contain('NOT_CONFIGURED').and.to.contain('WALLET_PRIVATE_KEY');
-      const grant = ['role', 'grant', '--role', 'minter', '--account'];
-      for (const args of [
-        [...grant, `0x${'0'.repeat(40)}`],
-        [...grant, DEPLOYER.replace('f', 'F')],
-        ['role', 'grant', '--role', 'owner', '--account', DEPLOYER],
-      ]) {
-        const { code, stderr } = await run(args);
-        expect(code, args.join(' ')).to.equal(2);
-        expect(stderr).to.contain('ARGUMENT_INVALID');
-      }
+    it('needs a wallet', async () => {
+      const { code, stderr } = await run(['pause'], { WALLET_PRIVATE_KEY: '' });
+      expect(code).to.equal(2);
+      expect(stderr).to.contain('NOT_CONFIGURED').and.to.contain('WALLET_PRIVATE_KEY');
     });
   });
 

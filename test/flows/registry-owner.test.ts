@@ -213,7 +213,7 @@ describe("what the registry's owner does", () => {
       expect((await run(['decrypt-remark', file])).stdout).to.match(new RegExp(`restore +"${REMARK}"`));
     });
 
-    it('is burned by its id, with the remark under the credential that is given', async () => {
+    it('is not burned without agreement, without the role, or with a remark that is too long', async () => {
       await giveBack();
       expect(await refused(['burn', String(tokenId)]))
         .to.contain('CONFIRMATION_MISSING')
@@ -221,7 +221,9 @@ describe("what the registry's owner does", () => {
       expect(await refused(['burn', file, '--yes'], OTHER_KEY)).to.contain('has no accepter role');
       const long = await refused(['burn', file, '--yes', '--remark', 'é'.repeat(61)]);
       expect(long).to.contain('RemarkLengthExceeded').and.to.contain('122 bytes');
+    });
 
+    it('is burned by its id, with the remark under the credential that is given', async () => {
       const burned = await done('burn', String(tokenId), '--yes', '--credential', file, '--remark', REMARK);
       expect(burned).to.deep.include({ outcome: 'done', tokenId: String(tokenId), isRemarkEncrypted: true });
       expect(burned.state).to.include({ state: 'shredded' });
@@ -240,10 +242,36 @@ describe("what the registry's owner does", () => {
         expect(await refused(args)).to.contain('that is for good');
     });
 
+    it('is another than that of the credential that is to be the key: nothing is sent', async () => {
+      const nonce = await world.client.getTransactionCount(DEPLOYER);
+      const key = ['--remark', REMARK, '--credential', file];
+      const other = ['--registry', OTHER];
+      for (const args of [
+        ['burn', String(newTokenId()), '--yes', ...key],
+        ['burn', file, '--yes', ...key],
+        ['pause', ...key, ...other],
+      ]) {
+        const { code, stderr } = await run(args);
+        expect(code, args.join(' ')).to.equal(2);
+        expect(stderr).to.contain('ARGUMENT_INVALID').and.to.contain('credential');
+      }
+      expect(await world.client.getTransactionCount(DEPLOYER)).to.equal(nonce);
+    });
+
     it('must have been minted', async () => {
       expect(await refused(['burn', String(newTokenId()), '--yes'])).to.contain('TOKEN_NOT_MINTED');
       const { stdout } = await run(['restore', String(newTokenId()), '--json']);
       expect(JSON.parse(stdout)).to.include({ outcome: 'refused', code: 'TOKEN_NOT_MINTED' });
+    });
+  });
+
+  // The last: what comes after has no admin any more.
+  describe('the last admin', () => {
+    it('leaves a registry without an admin only when that is forced', async () => {
+      const forced = await done('role', 'revoke', '--role', 'admin', '--account', DEPLOYER, '--force');
+      expect(forced).to.deep.include({ outcome: 'done', state: { hasRole: false } });
+      expect((await run(['role', 'list', '--role', 'admin'])).code).to.equal(1);
+      expect(await refused(['pause'])).to.contain('has no admin role');
     });
   });
 });

@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
-import { ZeroHash, toBeHex, type Interface } from 'ethers';
+import { ZeroAddress, ZeroHash, toBeHex, type Interface } from 'ethers';
+import { changeRole } from '../../deploy/registry-owner/change-role';
 import { confirm } from '../../deploy/registry-owner/confirm';
 import { explainRefusal, parseRevert } from '../../deploy/registry-owner/explain-refusal';
 import { remarkOf, remarkLength, remarkWarning } from '../../deploy/registry-owner/remark';
@@ -33,6 +34,22 @@ describe('the roles of a registry', () => {
     expect(roleHashOf('admin')).to.equal(ZeroHash);
     expect(roleNameOf(toBeHex(7, 32))).to.equal(toBeHex(7, 32));
     expect(codeThrown(() => roleHashOf('owner'))).to.equal('ARGUMENT_INVALID');
+  });
+
+  it('are granted to accounts alone, and by their names', async () => {
+    const grant = { role: 'minter', account: ONE, registry: undefined, network: undefined, isForced: false };
+    for (const wrong of [
+      { account: ZeroAddress },
+      { account: ONE.replace('C', 'c') },
+      { account: ONE.slice(2) },
+      { role: 'owner' },
+    ]) {
+      const refused = await changeRole('grant', { ...grant, ...wrong }, () => undefined).then(
+        () => 'granted',
+        (error: unknown) => codeOf(error),
+      );
+      expect(refused, JSON.stringify(wrong)).to.equal('ARGUMENT_INVALID');
+    }
   });
 
   const log = (
