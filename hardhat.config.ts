@@ -6,7 +6,7 @@ import '@nomicfoundation/hardhat-ignition-ethers';
 import '@typechain/hardhat';
 import type { HardhatUserConfig } from 'hardhat/config';
 import { hardhatNetworks } from './deploy/hardhat-networks';
-import './deploy/network-fees';
+import './deploy/sending';
 import { SOLIDITY_VERSION } from './deploy/npm-solidity-compiler';
 import './deploy/only-test-files';
 import './deploy/tasks/burn';

@@ -1,5 +1,5 @@
 import { costLines, requireFunds } from '../transaction-cost';
-import { feesOf } from '../network-fees';
+import { feesOf } from '../sending';
 import { ConfigurationError } from '../../service/errors';
 import type { DeployContext } from './context';
 

@@ -6,7 +6,8 @@ import { runIgnition } from './ignition';
 import { estimateInstallation, INSTALLATION_REMARK } from './installation-cost';
 import { deployedAddresses, dropJournal, infrastructureJournal } from './journals';
 import { publishedContractsOf } from './published-contracts';
-import { hasCode, isStale, sentTransactions } from './stale-journal';
+import { hasBegun } from './lost-transaction';
+import { hasCode, isStale } from './stale-journal';
 
 /** How a contract came to be where it is. */
 export type Status = 'deployed' | 'already there' | 'published';
@@ -74,9 +75,9 @@ async function existingInfrastructure(context: DeployContext): Promise<Infrastru
 }
 
 async function deployInfrastructure(context: DeployContext, isWanted: boolean): Promise<Infrastructure> {
-  const { target, hre } = context;
+  const { target } = context;
   const journal = infrastructureJournal(context.journalsRoot, context.chain);
-  const isBegun = ((await sentTransactions(hre, journal)) ?? []).length > 0;
+  const isBegun = await hasBegun(context, journal);
   if (!target.isLocal && !isWanted && !isBegun) throw missing(context);
   await afford(context, () => estimateInstallation(context, deployedAddresses(journal)), INSTALLATION_REMARK);
   context.say(

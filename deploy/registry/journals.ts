@@ -18,6 +18,8 @@ export interface JournalNote {
   readonly node: string;
   readonly tokenName?: string;
   readonly tokenSymbol?: string;
+  /** What was signed to be sent, as raw transactions, on public networks (lost-transaction.ts). */
+  readonly signed?: readonly string[];
 }
 
 const NOTE_FILE = 'note.json';

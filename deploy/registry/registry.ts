@@ -13,6 +13,7 @@ import {
   registryJournal,
   type Journal,
 } from './journals';
+import { hasBegun } from './lost-transaction';
 import { hasCode, isStale, sentTransactions } from './stale-journal';
 
 /** What the user asks for. */
@@ -102,7 +103,7 @@ async function deployNew(
   const initParams = utils.encodeInitParams(init) as string;
   const journal = registryJournal(context.journalsRoot, context.chain, context.tenant, n);
   const { hre, say, target } = context;
-  const isSent = ((await sentTransactions(hre, journal)) ?? []).length > 0;
+  const isSent = await hasBegun(context, journal);
   if (!isSent) await afford(context, () => estimateDeployment(context, infrastructure, initParams));
   const { deployer, tokenImplementation } = infrastructure;
   say(

@@ -1,0 +1,122 @@
+import { Wallet } from 'ethers';
+import { extendEnvironment } from 'hardhat/config';
+import type { HardhatRuntimeEnvironment, Network as HardhatNetwork, RequestArguments } from 'hardhat/types';
+import type { TransactionFees } from '../service/chain/fees';
+import { findNetwork } from '../service/chain/networks';
+import { readSettings } from '../service/config';
+import { walletPrivateKeyOf } from '../service/settings';
+import { readNetworkFees } from './network-fees';
+import { gasLimitFor } from './transaction-cost';
+
+/** What a command sends on a network that is not local. */
+interface Sending {
+  readonly chainId: number;
+  readonly fees: () => Promise<TransactionFees>;
+  /** Is given each signed transaction before it is sent. */
+  keep: (raw: string) => void;
+}
+
+/** Fields of a JSON-RPC transaction, as hexadecimal text. */
+interface Transaction {
+  readonly from?: string;
+  readonly to?: string;
+  readonly data?: string;
+  readonly value?: string;
+  readonly nonce?: string;
+  readonly gas?: string;
+}
+
+type Request = (args: RequestArguments) => Promise<unknown>;
+
+/** Only ask: what they would cost must not be what they fail for. */
+const QUESTIONS = ['eth_call', 'eth_estimateGas'];
+
+/** The fields of a JSON-RPC transaction that a price can be in. */
+const FEE_FIELDS = ['gasPrice', 'maxFeePerGas', 'maxPriorityFeePerGas', 'type'];
+
+const sendings = new WeakMap<HardhatNetwork, Sending>();
+
+/**
+ * The fees that every transaction of this command offers. They are read once, so that what was announced is what is offered.
+ *
+ * @throws what readFees throws.
+ */
+export function feesOf(hre: HardhatRuntimeEnvironment): Promise<TransactionFees> {
+  return sendingOf(hre).fees();
+}
+
+/** Gives every transaction to `keep`, signed, before it is sent. */
+export function keepSigned(hre: HardhatRuntimeEnvironment, keep: (raw: string) => void): void {
+  sendingOf(hre).keep = keep;
+}
+
+function sendingOf({ network }: HardhatRuntimeEnvironment): Sending {
+  const sending = sendings.get(network);
+  if (sending === undefined) throw new Error(`what is sent on ${network.name} is left to Hardhat`);
+  return sending;
+}
+
+// Hardhat Ignition has fees of its own: 32 gwei on Amoy, never EIP-1559 on Polygon, always where blocks have a base fee. It sends through
+// this provider as everything else does. `extendProvider` would come too late: behind the wallet, which has signed by then.
+extendEnvironment((hre) => {
+  const network = findNetwork(hre.network.name);
+  if (network === undefined || network.local) return;
+  const { provider } = hre.network;
+  const request: Request = provider.request.bind(provider);
+  const sending: Sending = {
+    chainId: network.chainId,
+    fees: once(() => readNetworkFees(hre, network)),
+    keep: () => undefined,
+  };
+  sendings.set(hre.network, sending);
+  provider.request = async (args) => request(await ours(args, request, sending));
+  provider.send = async (method, params) => provider.request({ method, ...(params && { params }) });
+});
+
+/** A request in our words: a question without a price, a transaction signed with our fees. */
+async function ours(args: RequestArguments, request: Request, sending: Sending): Promise<RequestArguments> {
+  const { method, params } = args;
+  if (!Array.isArray(params)) return args;
+  const [transaction, ...rest] = params as [Transaction, ...unknown[]];
+  if (QUESTIONS.includes(method)) return { method, params: [withoutFees(transaction), ...rest] };
+  const key = walletPrivateKeyOf(readSettings().settings);
+  if (method !== 'eth_sendTransaction' || key === undefined) return args;
+  const raw = await sign(transaction, new Wallet(key), request, sending);
+  sending.keep(raw);
+  return { method: 'eth_sendRawTransaction', params: [raw] };
+}
+
+async function sign(
+  transaction: Transaction,
+  wallet: Wallet,
+  request: Request,
+  { chainId, fees }: Sending,
+): Promise<string> {
+  const { to, data, value, nonce, gas } = transaction;
+  const ask = async (method: string, ...params: unknown[]): Promise<string> =>
+    (await request({ method, params })) as string;
+  const estimate = gas ?? (await ask('eth_estimateGas', withoutFees(transaction)));
+  return wallet.signTransaction({
+    to: to ?? null,
+    data: data ?? '0x',
+    value: value ?? 0,
+    nonce: Number(nonce ?? (await ask('eth_getTransactionCount', wallet.address, 'pending'))),
+    gasLimit: gasLimitFor(BigInt(estimate)),
+    chainId,
+    ...(await fees()),
+  });
+}
+
+function withoutFees(transaction: Transaction): Transaction {
+  return Object.fromEntries(Object.entries(transaction).filter(([name]) => !FEE_FIELDS.includes(name)));
+}
+
+/** Reads the first time, and again only after a failure. */
+function once<T>(read: () => Promise<T>): () => Promise<T> {
+  let reading: Promise<T> | undefined;
+  return () =>
+    (reading ??= read().catch((thrown: unknown) => {
+      reading = undefined;
+      throw thrown;
+    }));
+}

@@ -1,0 +1,96 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { expect } from 'chai';
+import { parseEther, Transaction } from 'ethers';
+import { HARDHAT } from '../../deploy/devnet/hardhat-node';
+import { inheritedEnvironment } from '../../service/config';
+import { PROJECT_ROOT } from '../../service/project-root';
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { eventually } from '../helpers/eventually';
+import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/rpc-proxy';
+import { startStandInNetwork, type StandInNetwork } from '../helpers/stand-in-network';
+
+const SEND = 'eth_sendRawTransaction';
+
+// Blocks come by themselves, as on Amoy: between sending and mining there is time to die.
+describe('npx hardhat deploy that is interrupted', () => {
+  let amoy: StandInNetwork;
+  let proxy: RpcProxy;
+
+  beforeEach(async () => {
+    amoy = await startStandInNetwork('amoy');
+    await amoy.fund(parseEther('1'));
+    await amoy.chain.send('evm_setAutomine', [false]);
+    proxy = await startRpcProxy(amoy.node.url);
+  });
+
+  afterEach(async () => {
+    await proxy.close();
+    await amoy.stop();
+  });
+
+  const mine = (milliseconds: number): Promise<unknown> =>
+    amoy.chain.send('evm_setIntervalMining', [milliseconds]);
+  const pending = (): Promise<number> => amoy.chain.getTransactionCount(amoy.wallet.address, 'pending');
+  const deploy = () => amoy.deploy([], { RPC_URL: proxy.url });
+
+  /** The next run finds the transaction of the one before, and ends with its registry. */
+  async function expectFinished(): Promise<void> {
+    await mine(200);
+    const { code, stdout, stderr } = await deploy();
+    expect(code, stderr).to.equal(0);
+    expect(await amoy.chain.getTransactionCount(amoy.wallet.address)).to.equal(1);
+    const raw = proxy.requests.filter(({ method }) => method === SEND).map(({ params }) => params[0]);
+    expect(new Set(raw).size, 'the same transaction').to.equal(1);
+    expect(stdout).to.contain(`/tx/${Transaction.from(raw[0] as string).hash}`);
+    expect(stdout).not.to.contain('cost ');
+    const registry = TradeTrustTokenStandard__factory.connect(amoy.registry(), amoy.chain);
+    expect(await registry.titleEscrowFactory()).to.equal(amoy.published.titleEscrowFactory);
+  }
+
+  it('by a kill before its transaction is mined: the next run finds it', async () => {
+    const env = {
+      ...inheritedEnvironment(),
+      ENV_FILE: amoy.envFile,
+      WALLET_PRIVATE_KEY: amoy.wallet.privateKey,
+      RPC_URL: proxy.url,
+      GAS_STATION_URL: 'none',
+    };
+    const args = [HARDHAT, 'deploy', '--network', 'amoy'];
+    const child = spawn(process.execPath, args, { cwd: PROJECT_ROOT, env, stdio: 'ignore' });
+    const ended = once(child, 'close');
+    await eventually('the transaction is sent', async () => (await pending()) === 1 || undefined);
+    child.kill('SIGKILL');
+    await ended;
+    await expectFinished();
+  });
+
+  it('by an answer that is lost, so that nobody has told the transaction’s hash', async () => {
+    proxy.answer((method) => (method === SEND ? 'drop answer' : 'none'));
+    expect((await deploy()).code).to.equal(1);
+    expect(await pending()).to.equal(1);
+    proxy.answer(THROUGH);
+    await expectFinished();
+  });
+
+  it('before the node has it: the same transaction is sent', async () => {
+    proxy.answer((method) => (method === SEND ? 'drop request' : 'none'));
+    expect((await deploy()).code).to.equal(1);
+    expect(await pending()).to.equal(0);
+    proxy.answer(THROUGH);
+    await expectFinished();
+  });
+
+  it('by a node that refuses it: nothing else is sent until it takes it', async () => {
+    const refusal = { error: { code: -32000, message: 'the mempool is full' } };
+    proxy.answer((method) => (method === SEND ? refusal : 'none'));
+    for (const attempt of [1, 2]) {
+      const { code, stderr } = await deploy();
+      expect(code, `attempt ${attempt}`).to.equal(1);
+      expect(stderr).to.contain('DEPLOYMENT_FAILED').and.to.contain('the mempool is full');
+    }
+    expect(await pending()).to.equal(0);
+    proxy.answer(THROUGH);
+    await expectFinished();
+  });
+});
