@@ -1,0 +1,54 @@
+import { expect } from 'chai';
+import { findNetwork, type Network } from '../../service/chain/networks';
+import { readChainId } from '../../service/chain/read-chain-id';
+import { createRpcClient } from '../../service/chain/rpc-client';
+import type { ServiceError } from '../../service/errors';
+import { rpcUrlOf } from '../../service/settings';
+import { listen } from '../../service/http/server';
+
+const KEY = 'marked-key-0123456789';
+
+describe('the chain id of a node', () => {
+  /** What is thrown when the node behind the network's own URL answers with this status. */
+  async function failureOf(status: number, name: string): Promise<ServiceError> {
+    const network = findNetwork(name) as Network;
+    const url = rpcUrlOf(network, network.rpcKey ? { [network.rpcKey]: KEY } : {});
+    const server = await listen((_request, response) => response.writeHead(status).end(KEY), '127.0.0.1', 0);
+    const client = createRpcClient(server.url, network, 'bulk');
+    try {
+      return await readChainId(client, url, network).then(
+        () => expect.fail('it was told'),
+        (thrown: unknown) => thrown as ServiceError,
+      );
+    } finally {
+      client.destroy();
+      await server.close();
+    }
+  }
+
+  for (const [name, setting] of [
+    ['amoy', 'PROVIDER_API_KEY'],
+    ['stability', 'NETWORK_A_API_KEY'],
+    ['stabilitytestnet', 'NETWORK_A_TESTNET_API_KEY'],
+  ] as const) {
+    it(`that refuses the key of ${name} names ${setting}, and not the key`, async () => {
+      for (const status of [401, 403]) {
+        const { code, message, retryable } = await failureOf(status, name);
+        expect({ code, retryable }).to.deep.equal({ code: 'RPC_KEY_REFUSED', retryable: true });
+        expect(message).to.contain(`Check ${setting}, and that it is allowed to use ${name}.`);
+        expect(message).not.to.contain(KEY);
+      }
+    });
+  }
+
+  it('says what else a provider wants', async () => {
+    for (const [status, text] of [
+      [402, 'quota is used up'],
+      [500, 'answers 500, not as a node does'],
+    ] as const) {
+      const { code, message } = await failureOf(status, 'amoy');
+      expect(code).to.equal('RPC_UNREACHABLE');
+      expect(message).to.contain(text).and.not.to.contain(KEY);
+    }
+  });
+});

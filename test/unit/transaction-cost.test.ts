@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import {
+  costLines,
+  gasLimitFor,
+  highestCost,
+  requireFunds,
+  type TransactionCost,
+} from '../../deploy/transaction-cost';
+import { findNetwork, type Network } from '../../service/chain/networks';
+import { ConfigurationError } from '../../service/errors';
+
+const amoy = findNetwork('amoy') as Network;
+const stability = findNetwork('stability') as Network;
+
+const COST: TransactionCost = {
+  account: '0xAbC',
+  balance: 1_500_000_000_000_000n,
+  gas: 100_001n,
+  fees: { type: 2, maxFeePerGas: 30_000_000_001n, maxPriorityFeePerGas: 30_000_000_000n },
+};
+
+/** 120,001 gas at 30.000000001 gwei. */
+const HIGHEST = 3_600_030_000_120_001n;
+
+describe('the cost of a transaction', () => {
+  const problemOf = (cost: TransactionCost, network: Network): ConfigurationError | undefined => {
+    try {
+      requireFunds(cost, network);
+    } catch (thrown) {
+      expect(thrown).to.be.instanceOf(ConfigurationError);
+      return thrown as ConfigurationError;
+    }
+    return undefined;
+  };
+
+  it('leaves a fifth to spare for gas', () => {
+    expect(gasLimitFor(100_001n)).to.equal(120_001n);
+    expect(gasLimitFor(0n)).to.equal(0n);
+  });
+
+  it('is the whole limit at the highest price: the priority fee is part of it', () => {
+    expect(highestCost(COST)).to.equal(HIGHEST);
+    expect(highestCost({ ...COST, fees: { type: 0, gasPrice: 7n } })).to.equal(120_001n * 7n);
+  });
+
+  it('is told to the last digit, in the currency of the network', () => {
+    expect(costLines(COST, amoy)).to.deep.equal([
+      'wallet   0xAbC',
+      'balance  0.0015 POL',
+      'cost     at most 0.003600030000120001 POL (about 100001 gas at up to 30.000000001 gwei)',
+    ]);
+  });
+
+  it('can be paid with exactly as much, and not with one wei less', () => {
+    expect(problemOf({ ...COST, balance: HIGHEST }, amoy)).to.equal(undefined);
+    const problem = problemOf({ ...COST, balance: HIGHEST - 1n }, amoy);
+    expect(problem?.code).to.equal('WALLET_NOT_FUNDED');
+    expect(problem?.message).to.contain('0.000000000000000001 POL are missing').and.to.contain('0xAbC');
+    expect(problem?.remedy).to.contain('Nothing was sent');
+  });
+
+  it('is nothing where gas is free, and a wallet with nothing can pay it', () => {
+    const free: TransactionCost = { ...COST, balance: 0n, fees: { type: 0, gasPrice: 0n } };
+    expect(problemOf(free, stability)).to.equal(undefined);
+    expect(costLines(free, stability)).to.deep.equal([
+      'wallet   0xAbC',
+      'balance  0 FREE',
+      'cost     at most 0 FREE (about 100001 gas at up to 0 gwei)',
+    ]);
+  });
+});
