@@ -4,10 +4,18 @@ import { expect } from 'chai';
 import { parseEther } from 'ethers';
 import { PROJECT_ROOT } from '../../service/project-root';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { startRpcProxy } from '../helpers/rpc-proxy';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/stand-in-network';
 
 const AMOY = 80002;
 const JOURNALS = join(PROJECT_ROOT, 'deploy/deployments');
+
+/** As on another machine, or in a fresh clone. */
+function dropRegistryJournals(): void {
+  for (const name of readdirSync(JOURNALS).filter((journal) => journal.startsWith(`chain-${AMOY}-`))) {
+    if (name.includes('-amoy-')) rmSync(join(JOURNALS, name), { recursive: true });
+  }
+}
 
 // A local node with Amoy's chain id and the v5 contracts at the addresses where they are published.
 describe('npx hardhat deploy on a network with a published deployer', () => {
@@ -48,11 +56,23 @@ describe('npx hardhat deploy on a network with a published deployer', () => {
 
   it('keeps the registry of TOKEN_REGISTRY_ADDRESS when the journal is lost: a second one would cost money', async () => {
     const before = amoy.registry();
-    for (const name of readdirSync(JOURNALS).filter((journal) => journal.startsWith(`chain-${AMOY}-`))) {
-      if (name.includes('-amoy-')) rmSync(join(JOURNALS, name), { recursive: true });
-    }
+    dropRegistryJournals();
     expect(await deploy()).to.contain('already deployed');
     expect(amoy.registry()).to.equal(before);
+    expect(await transactions()).to.equal(1);
+  });
+
+  it('does not deploy again when the node fails to tell what is at TOKEN_REGISTRY_ADDRESS', async () => {
+    dropRegistryJournals();
+    const proxy = await startRpcProxy(amoy.node.url, (method, [call]) => {
+      const { to = '' } = { ...(call as { to?: string }) };
+      const isAsked = method === 'eth_call' && to.toLowerCase() === amoy.registry().toLowerCase();
+      return isAsked ? { error: { code: -32000, message: 'try later' } } : 'none';
+    });
+    const { code, stderr } = await amoy.deploy([], { RPC_URL: proxy.url });
+    await proxy.close();
+    expect(code).to.equal(1);
+    expect(stderr).to.contain('DEPLOYMENT_INCONSISTENT');
     expect(await transactions()).to.equal(1);
   });
 
