@@ -14,7 +14,6 @@ export const maskSecrets = secretMasker(knownSecrets());
 const BYTES = /<Buffer [^>]*>/g;
 
 maskStandardError();
-printUncaught();
 
 function knownSecrets(): string[] {
   const { envFile, settings } = settingsOrEnd();
@@ -40,7 +39,8 @@ function configFile(envFile: string, settings: Settings): ConfigFile {
 
 /**
  * Everything that a command, Hardhat and its plugins say of errors goes to standard error: also what `--show-stack-traces` and
- * `--verbose` print, and errors of libraries with the URL of a node in them. Results go to standard output, and are left as they are: to
+ * `--verbose` print, what nobody caught (Hardhat's source-map-support prints it there), and errors of libraries with the URL of a node in
+ * them. Results go to standard output, and are left as they are: to
  * change a credential would break it.
  */
 function maskStandardError(): void {
@@ -50,13 +50,4 @@ function maskStandardError(): void {
     const text = typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString();
     return write(maskSecrets(text.replace(BYTES, '[bytes]')), ...rest);
   };
-}
-
-/** Node.js prints what nobody caught past `process.stderr`. In a test run it is Mocha's. */
-function printUncaught(): void {
-  process.on('uncaughtException', (error) => {
-    if (typeof describe === 'function') return;
-    console.error(error);
-    process.exit(1);
-  });
 }

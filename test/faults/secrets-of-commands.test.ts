@@ -1,14 +1,15 @@
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { JsonRpcProvider, Wallet } from 'ethers';
+import { JsonRpcProvider } from 'ethers';
 import { freePort } from '../../deploy/devnet/free-port';
 import { startHardhatNode, type HardhatNode } from '../../deploy/devnet/hardhat-node';
 import { readSettings } from '../../service/config';
 import { parseDidKeyPair } from '../../service/did-key-pair';
 import { PROJECT_ROOT } from '../../service/project-root';
 import { askHardhat, type HardhatAnswer } from '../helpers/hardhat-answer';
-import { mark, tracesInFiles, tracesOf } from '../helpers/marked-secrets';
+import { tracesInFiles, tracesOf } from '../helpers/marked-secrets';
+import { markedSettings } from '../helpers/marked-settings';
 import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
 import { MODE_NAMES, startTelltaleServer, type TelltaleServer } from '../helpers/telltale-server';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -54,43 +55,18 @@ const timer = setInterval(() => {
 
 describe('commands keep secrets to themselves', () => {
   const folder = temporaryFolder();
-  const wallet = Wallet.createRandom();
+  const marked = markedSettings();
+  const { wallet, secrets, secret, nodeUrl } = marked;
   const since = Date.now();
-  const user = mark('u-');
-  const password = mark('p@"\\');
-  const secrets: Record<string, string> = {
-    WALLET_PRIVATE_KEY: wallet.privateKey,
-    PROVIDER_API_KEY: mark(),
-    NETWORK_A_API_KEY: mark('+/='),
-    API_KEY: mark('"\\'),
-    TUNNEL_AUTHTOKEN: mark(),
-    'key in the path': mark(),
-    'key in the query': mark(),
-    'user of the node': user,
-    'password of the node': password,
-    'password of the database': mark('%40'),
-    'key of the webhook': mark(),
-    'header of the webhook': mark(),
-    'key of the gas station': mark(),
-  };
-  const secret = (name: string): string => secrets[name] ?? '';
-  const nodeUrl = (port: number): string =>
-    `http://${user}:${encodeURIComponent(password)}@127.0.0.1:${port}/v3/${secret('key in the path')}?apikey=${secret('key in the query')}&chain=local`;
   const file = (name: string): string => join(folder.path, name);
   const settings: Record<string, string> = {
+    ...marked.settings(1),
     ENV_FILE: file('marked.env'),
     SERVICE_CONFIG: file('service.config.json'),
     DID_DOCUMENT_PATH: file('did.json'),
     DATA_DIR: file('data'),
     DOMAIN: 'localhost:1',
     NET: '31337',
-    WALLET_PRIVATE_KEY: `0x${wallet.privateKey.slice(2).toUpperCase()}`,
-    PROVIDER_API_KEY: secret('PROVIDER_API_KEY'),
-    NETWORK_A_API_KEY: secret('NETWORK_A_API_KEY'),
-    API_KEY: secret('API_KEY'),
-    TUNNEL_AUTHTOKEN: secret('TUNNEL_AUTHTOKEN'),
-    GAS_STATION_URL: `http://127.0.0.1:1/?token=${secret('key of the gas station')}`,
-    WEBHOOK_URL: `http://127.0.0.1:1/hooks/${secret('key of the webhook')}`,
   };
   let node: HardhatNode;
   let proxy: RpcProxy;
@@ -104,7 +80,7 @@ describe('commands keep secrets to themselves', () => {
     await chain.send('hardhat_setBalance', [wallet.address, '0xde0b6b3a7640000']);
     chain.destroy();
     settings.RPC_URL = nodeUrl(Number(new URL(proxy.url).port));
-    const headers = { Authorization: `Bearer ${secret('header of the webhook')}` };
+    const { webhookHeaders: headers } = marked;
     writeFileSync(file('service.config.json'), JSON.stringify({ webhook: { headers } }));
   });
 
@@ -142,7 +118,7 @@ describe('commands keep secrets to themselves', () => {
   });
 
   it('when the node refuses the transaction and repeats all that it was sent', async () => {
-    const told = `refused: ${settings.RPC_URL} ${user}:${password} ${wallet.privateKey}`;
+    const told = `refused: ${settings.RPC_URL} ${secret('password of the node')} ${wallet.privateKey}`;
     proxy.answer((method, params) =>
       /estimateGas|sendRawTransaction/.test(method)
         ? { error: { code: -32000, message: `${told} ${JSON.stringify(params)}`, data: told } }

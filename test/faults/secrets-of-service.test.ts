@@ -2,15 +2,15 @@ import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { Wallet } from 'ethers';
 import { freePort } from '../../deploy/devnet/free-port';
 import { readSettings } from '../../service/config';
 import { parseDidKeyPair } from '../../service/did-key-pair';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { eventually } from '../helpers/eventually';
-import { mark, tracesInFiles, tracesOf } from '../helpers/marked-secrets';
-import { postgresDatabase } from '../helpers/postgres';
+import { tracesInFiles, tracesOf } from '../helpers/marked-secrets';
+import { markedSettings } from '../helpers/marked-settings';
+import { postgresDatabase, type PostgresDatabase } from '../helpers/postgres';
 import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
 import { failToStart, startServiceProcess } from '../helpers/service-process';
 import { MODE_NAMES, startTelltaleServer, type TelltaleServer } from '../helpers/telltale-server';
@@ -23,31 +23,13 @@ const ISSUING = /eth_call|estimateGas|getTransactionCount/;
 const address = (n: number): string => `0x${String(n).padStart(40, '1')}`;
 
 describe('the service keeps secrets to itself', () => {
-  const wallet = Wallet.createRandom();
-  const signingKey = generateKeyPairSync('ed25519').privateKey;
-  const user = mark('u-');
-  const password = mark('p@"\\');
-  const secrets: Record<string, string> = {
-    WALLET_PRIVATE_KEY: wallet.privateKey,
-    SIGNING_PRIVATE_KEY: signingKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-    PROVIDER_API_KEY: mark(),
-    API_KEY: mark('"\\'),
-    TUNNEL_AUTHTOKEN: mark(),
-    'key in the path': mark(),
-    'key in the query': mark(),
-    'user of the node': user,
-    'password of the node': password,
-    'password of the database': mark('%40'),
-    'key of the webhook': mark(),
-    'header of the webhook': mark(),
-    'key of the gas station': mark(),
-  };
-  const secret = (name: string): string => secrets[name] ?? '';
-  const nodeUrl = (port: number, protocol = 'http'): string =>
-    `${protocol}://${user}:${encodeURIComponent(password)}@127.0.0.1:${port}/v3/${secret('key in the path')}?apikey=${secret('key in the query')}&chain=local`;
+  const marked = markedSettings();
+  const { wallet, secrets, secret, nodeUrl } = marked;
+  const password = secret('password of the node');
   let world: World;
   let proxy: RpcProxy;
   let telltale: TelltaleServer;
+  let database: PostgresDatabase | undefined;
   let settings: Record<string, string>;
 
   before(async () => {
@@ -55,24 +37,22 @@ describe('the service keeps secrets to itself', () => {
     proxy = await startRpcProxy(world.node.url);
     telltale = await startTelltaleServer();
     const parsed = parseDidKeyPair(readSettings(world.settings).settings.DID_KEY_PAIRS ?? '');
+    const signingKey = generateKeyPairSync('ed25519').privateKey;
+    secrets.SIGNING_PRIVATE_KEY = signingKey.export({ type: 'pkcs8', format: 'pem' }).toString();
     secrets.DID_KEY_PAIRS = 'keyPair' in parsed ? parsed.keyPair.secretKeyMultibase : '';
     await world.client.send('hardhat_setBalance', [wallet.address, '0xde0b6b3a7640000']);
     settings = {
       ...world.settings,
+      ...marked.settings(telltale.port),
       RPC_URL: nodeUrl(Number(new URL(proxy.url).port)),
-      WALLET_PRIVATE_KEY: wallet.privateKey.slice(2).toUpperCase(),
-      SIGNING_PRIVATE_KEY: secret('SIGNING_PRIVATE_KEY').replaceAll('\n', '\\n'),
-      PROVIDER_API_KEY: secret('PROVIDER_API_KEY'),
-      API_KEY: secret('API_KEY'),
-      TUNNEL_AUTHTOKEN: secret('TUNNEL_AUTHTOKEN'),
-      GAS_STATION_URL: `http://127.0.0.1:${telltale.port}/?token=${secret('key of the gas station')}`,
-      WEBHOOK_URL: `http://127.0.0.1:${telltale.port}/hooks/${secret('key of the webhook')}`,
+      SIGNING_PRIVATE_KEY: secrets.SIGNING_PRIVATE_KEY.replaceAll('\n', '\\n'),
       LOG_LEVEL: 'trace',
       NODE_ENV: 'development',
     };
   });
 
   after(async () => {
+    await database?.drop();
     await proxy?.close();
     await telltale?.close();
     await world?.stop();
@@ -94,8 +74,11 @@ describe('the service keeps secrets to itself', () => {
       rpcUrl,
       pollIntervalMs: 50,
     }));
-    const headers = { Authorization: `Bearer ${secret('header of the webhook')}` };
-    const webhook = { headers, timeoutMs: 500, retry: { initialDelayMs: 20, maxDelayMs: 50 } };
+    const webhook = {
+      headers: marked.webhookHeaders,
+      timeoutMs: 500,
+      retry: { initialDelayMs: 20, maxDelayMs: 50 },
+    };
     writeFileSync(settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook, registries }));
   }
 
@@ -191,7 +174,7 @@ describe('the service keeps secrets to itself', () => {
       odd,
       JSON.stringify({ webhook: { headers: { [`Authorization: Bearer ${key}`]: key }, url: key } }),
     );
-    const database = await postgresDatabase();
+    database = await postgresDatabase();
     const wrongPassword = database && new URL(database.url);
     if (wrongPassword) wrongPassword.password = secret('password of the database');
     const closed = `postgres://postgres:${secret('password of the database')}@127.0.0.1:${await freePort(0)}/x`;
@@ -214,6 +197,5 @@ describe('the service keeps secrets to itself', () => {
       expect(output).to.match(problem);
       expect(tracesOf(secrets, output), output.slice(0, 200)).to.deep.equal([]);
     }
-    await database?.drop();
   }).timeout(60_000);
 });

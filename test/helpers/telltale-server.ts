@@ -26,7 +26,8 @@ const MODES: Record<string, Answer> = {
         void response.writeHead(status, { 'Retry-After': '9' }).end(`<html>${status}: ${told}</html>`),
     ]),
   ),
-  'long-refusal': (told, _body, response) => void response.writeHead(500).end(`${'x'.repeat(900)}${told}`),
+  // Some cut it after 1,000 characters: in the middle of the key.
+  'long-refusal': (told, _body, response) => void response.writeHead(500).end(`${'x'.repeat(970)}${told}`),
   'rpc-error': (message, { id }, response) =>
     void response.end(
       JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32000, message, data: message } }),

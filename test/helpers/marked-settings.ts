@@ -1,0 +1,59 @@
+import { Wallet } from 'ethers';
+import { mark } from './marked-secrets';
+
+/** Settings in which everything secret can be told from anything else. */
+export interface MarkedSettings {
+  wallet: { address: string; privateKey: string };
+  /** By a name for messages; a test adds those of keys that it makes. */
+  secrets: Record<string, string>;
+  secret: (name: string) => string;
+  /** A URL of 127.0.0.1 with a user, a password, a key in its path and one in its query. */
+  nodeUrl: (port: number, protocol?: string) => string;
+  /** For commands and for the service. `port`: where the gas station and the webhook are. */
+  settings(port: number): Record<string, string>;
+  /** For service.config.json. */
+  webhookHeaders: Record<string, string>;
+}
+
+/** Makes new secrets. */
+export function markedSettings(): MarkedSettings {
+  const wallet = Wallet.createRandom();
+  const user = mark('u-');
+  const password = mark('p@"\\');
+  const secrets: Record<string, string> = {
+    WALLET_PRIVATE_KEY: wallet.privateKey,
+    PROVIDER_API_KEY: mark(),
+    NETWORK_A_API_KEY: mark('+/='),
+    API_KEY: mark('"\\'),
+    TUNNEL_AUTHTOKEN: mark(),
+    'user of the node': user,
+    'password of the node': password,
+    'password of the database': mark('%40'),
+    'key in the path': mark(),
+    'key in the query': mark(),
+    'key of the webhook': mark(),
+    'header of the webhook': mark(),
+    'key of the gas station': mark(),
+  };
+  const secret = (name: string): string => secrets[name] ?? '';
+  const query = `apikey=${secret('key in the query')}&chain=local`;
+  const whole = ['PROVIDER_API_KEY', 'NETWORK_A_API_KEY', 'API_KEY', 'TUNNEL_AUTHTOKEN'].map((name) => [
+    name,
+    secret(name),
+  ]);
+  return {
+    wallet,
+    secrets,
+    secret,
+    nodeUrl: (node, protocol = 'http') =>
+      `${protocol}://${user}:${encodeURIComponent(password)}@127.0.0.1:${node}/v3/${secret('key in the path')}?${query}`,
+    settings: (port) => ({
+      ...(Object.fromEntries(whole) as Record<string, string>),
+      // Libraries print it in lower case.
+      WALLET_PRIVATE_KEY: wallet.privateKey.slice(2).toUpperCase(),
+      GAS_STATION_URL: `http://127.0.0.1:${port}/?token=${secret('key of the gas station')}`,
+      WEBHOOK_URL: `http://127.0.0.1:${port}/hooks/${secret('key of the webhook')}`,
+    }),
+    webhookHeaders: { Authorization: `Bearer ${secret('header of the webhook')}` },
+  };
+}
