@@ -1,8 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { expect } from 'chai';
 import { freePort } from '../../deploy/devnet/free-port';
+import { NETWORKS, type Network } from '../../service/chain/networks';
+import { createRpcClient } from '../../service/chain/rpc-client';
 import { readSettings } from '../../service/config';
 import { parseDidKeyPair } from '../../service/did-key-pair';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
@@ -148,6 +151,16 @@ describe('the service keeps secrets to itself', () => {
     const { DATA_DIR = '' } = settings;
     expect(tracesInFiles(secrets, [DATA_DIR])).to.deep.equal([]);
   }).timeout(120_000);
+
+  it('when an answer is cut off in the middle of a key', async () => {
+    telltale.fail('long-refusal');
+    const [network] = NETWORKS;
+    const client = createRpcClient(nodeUrl(telltale.port), network as Network, 'bulk');
+    const error: unknown = await client.send('eth_chainId', []).catch((thrown: unknown) => thrown);
+    client.destroy();
+    expect(String(error)).to.contain('server response 500').and.to.contain('/v3/[secret]');
+    expect(tracesOf(secrets, inspect(error, { depth: null }))).to.deep.equal([]);
+  });
 
   it('when something is thrown that nobody catches', async () => {
     const script = join(world.folder, 'throw.cjs');
