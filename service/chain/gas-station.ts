@@ -14,16 +14,14 @@ export type FeeSource = () => Promise<GasFees>;
 const REQUEST_TIMEOUT_MS = 5_000;
 const GWEI_DECIMALS = 9;
 
-const gwei = z.number().nonnegative().optional();
+const gwei = z.number().nonnegative().nullish();
 const answerSchema = z.object({ standard: z.object({ maxFee: gwei, maxPriorityFee: gwei }).optional() });
 
 /** Reads the fees of a Polygon gas station (https://docs.polygon.technology/tools/gas/polygon-gas-station/): gwei, as JSON numbers. */
-export function createGasStation(url: string): FeeSource {
+export function createGasStation(url: string, timeoutMs = REQUEST_TIMEOUT_MS): FeeSource {
   return async () => {
-    const { statusCode, body } = await request(url, {
-      headersTimeout: REQUEST_TIMEOUT_MS,
-      bodyTimeout: REQUEST_TIMEOUT_MS,
-    });
+    // Of all of it: a host that takes the connection, or half of the answer, and nothing more keeps a mint waiting, too.
+    const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(timeoutMs) });
     const text = await body.text();
     if (statusCode !== 200) throw new Error(`the gas station answered ${statusCode}`);
     return feesOf(JSON.parse(text));
@@ -37,6 +35,6 @@ export function feesOf(answer: unknown): GasFees {
 }
 
 /** A decimal number of gwei in wei. Digits after the ninth are below one wei and rounded. */
-function weiOf(gweiNumber: number | undefined): bigint {
+function weiOf(gweiNumber: number | null | undefined): bigint {
   return parseUnits((gweiNumber ?? 0).toFixed(GWEI_DECIMALS), GWEI_DECIMALS);
 }

@@ -15,6 +15,7 @@ describe('gas station', () => {
     const none = { maxFeePerGas: 0n, maxPriorityFeePerGas: 0n };
     expect(feesOf({})).to.deep.equal(none);
     expect(feesOf({ standard: {} })).to.deep.equal(none);
+    expect(feesOf({ standard: { maxFee: null, maxPriorityFee: null } })).to.deep.equal(none);
   });
 
   async function ask(handler: RequestListener): Promise<GasFees> {
@@ -46,4 +47,15 @@ describe('gas station', () => {
       expect(failure, text).to.be.instanceOf(Error);
     }
   });
+
+  for (const [what, handler] of Object.entries<RequestListener>({
+    nothing: () => undefined,
+    'half of its answer': (_request, response) => void response.write('{"standard":'),
+  }))
+    it(`rejects in time when it answers ${what}`, async () => {
+      const server = await listen(handler, '127.0.0.1', 0);
+      const failure = await createGasStation(server.url, 100)().catch((error: unknown) => error);
+      await server.close();
+      expect(failure).to.have.property('name', 'TimeoutError');
+    });
 });
