@@ -1,6 +1,6 @@
 import type { ConfigFile } from './config-file';
 import { percentDecoded, SECRET_NAME, secretPartsOf } from './secrets';
-import type { Settings } from './settings';
+import { isNoGasStation, type Settings } from './settings';
 
 /** Settings that are secret as a whole. */
 const SECRET_SETTINGS = [
@@ -25,7 +25,7 @@ const URL_SETTINGS = ['RPC_URL', 'GAS_STATION_URL', 'WEBHOOK_URL'];
  */
 export function secretsOf(settings: Settings, file: ConfigFile = {}): string[] {
   const values = SECRET_SETTINGS.flatMap((name) => settings[name] ?? []);
-  const urls = URL_SETTINGS.flatMap((name) => settings[name] ?? []);
+  const urls = URL_SETTINGS.flatMap((name) => settings[name] ?? []).filter((url) => !isNoGasStation(url));
   const registries = file.registries ?? [];
   const webhooks = [file, ...registries].flatMap(({ webhook }) => webhook ?? []);
   const fileUrls = [...registries.map(({ rpcUrl }) => rpcUrl), ...webhooks.map(({ url }) => url)];

@@ -35,10 +35,15 @@ export function rpcUrlOf(network: Network, settings: Settings): string {
   return network.rpcUrl.replace('{key}', encodeURIComponent(key));
 }
 
+/** What GAS_STATION_URL says where none is to be asked: no URL, so no secret either. */
+export function isNoGasStation(url: string): boolean {
+  return url.toLowerCase() === 'none';
+}
+
 /** GAS_STATION_URL, or the network's own; undefined where there is none, or it is not to be asked ("none"). */
 export function gasStationUrlOf(network: Network, settings: Settings): string | undefined {
   if (settings.GAS_STATION_URL === undefined) return network.gasStationUrl;
-  if (settings.GAS_STATION_URL.toLowerCase() === 'none') return undefined;
+  if (isNoGasStation(settings.GAS_STATION_URL)) return undefined;
   return urlOf(settings, 'GAS_STATION_URL', ['http:', 'https:']);
 }
 
