@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { percentDecoded } from '../../service/secrets';
 
@@ -35,7 +35,9 @@ export function tracesOf(secrets: Secrets, output: string | Buffer): string[] {
 /** The files below the folders that were written since `since` (milliseconds) and hold a trace, with the names of the secrets. */
 export function tracesInFiles(secrets: Secrets, folders: readonly string[], since = 0): string[] {
   return folders.flatMap(filesBelow).flatMap((path) => {
-    if (statSync(path).mtimeMs < since) return [];
+    // What another command takes away meanwhile, such as its lock, is gone.
+    const written = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    if (written < since || !existsSync(path)) return [];
     return tracesOf(secrets, readFileSync(path)).map((name) => `${path}: ${name}`);
   });
 }
