@@ -14,10 +14,11 @@ export type FeeSource = () => Promise<GasFees>;
 const REQUEST_TIMEOUT_MS = 5_000;
 const GWEI_DECIMALS = 9;
 
-const gwei = z.number().nonnegative().nullish();
+/** Some stations write their numbers as text. */
+const gwei = z.union([z.number().nonnegative(), z.string().regex(/^\d+(\.\d+)?$/)]).nullish();
 const answerSchema = z.object({ standard: z.object({ maxFee: gwei, maxPriorityFee: gwei }).optional() });
 
-/** Reads the fees of a Polygon gas station (https://docs.polygon.technology/tools/gas/polygon-gas-station/): gwei, as JSON numbers. */
+/** Reads the fees of a Polygon gas station (https://docs.polygon.technology/tools/gas/polygon-gas-station/): gwei, as numbers or as text. */
 export function createGasStation(url: string, timeoutMs = REQUEST_TIMEOUT_MS): FeeSource {
   return async () => {
     // Of all of it: a host that takes the connection, or half of the answer, and nothing more keeps a mint waiting, too.
@@ -35,6 +36,14 @@ export function feesOf(answer: unknown): GasFees {
 }
 
 /** A decimal number of gwei in wei. Digits after the ninth are below one wei and rounded. */
-function weiOf(gweiNumber: number | null | undefined): bigint {
+function weiOf(gweiNumber: number | string | null | undefined): bigint {
+  if (typeof gweiNumber === 'string') return weiOfText(gweiNumber);
   return parseUnits((gweiNumber ?? 0).toFixed(GWEI_DECIMALS), GWEI_DECIMALS);
+}
+
+/** Not by way of a number, which has fewer digits than a text may have. */
+function weiOfText(text: string): bigint {
+  const [whole = '', fraction = ''] = text.split('.');
+  const wei = BigInt(whole + fraction.padEnd(GWEI_DECIMALS, '0').slice(0, GWEI_DECIMALS));
+  return (fraction[GWEI_DECIMALS] ?? '0') < '5' ? wei : wei + 1n;
 }

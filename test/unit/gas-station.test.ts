@@ -11,6 +11,20 @@ describe('gas station', () => {
     });
   });
 
+  it('takes text for numbers, with all of its digits', () => {
+    const feesOfText = (maxFee: string, maxPriorityFee: string) =>
+      feesOf({ standard: { maxFee, maxPriorityFee } });
+    expect(feesOfText('30.000000001', '25')).to.deep.equal({
+      maxFeePerGas: 30_000_000_001n,
+      maxPriorityFeePerGas: 25_000_000_000n,
+    });
+    expect(feesOfText('9007199254.740993001', '0.00000000149999')).to.deep.equal({
+      maxFeePerGas: 9_007_199_254_740_993_001n,
+      maxPriorityFeePerGas: 1n,
+    });
+    expect(feesOfText('1.9999999995', '0')).to.have.property('maxFeePerGas', 2_000_000_000n);
+  });
+
   it('gives 0 for what the answer does not have', () => {
     const none = { maxFeePerGas: 0n, maxPriorityFeePerGas: 0n };
     expect(feesOf({})).to.deep.equal(none);
@@ -39,6 +53,9 @@ describe('gas station', () => {
       [500, '{}'],
       [200, '<html>'],
       [200, '{"standard":{"maxFee":"a lot"}}'],
+      [200, '{"standard":{"maxFee":"0x1e"}}'],
+      [200, '{"standard":{"maxFee":-1}}'],
+      [200, '{"standard":{"maxFee":1e30}}'],
     ] as const) {
       const failure = await ask((_request, response) => response.writeHead(status).end(text)).then(
         () => undefined,
