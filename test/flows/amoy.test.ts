@@ -28,10 +28,10 @@ const STATION = {
 const MAX_FEE = parseUnits('45.123456789', 'gwei');
 
 /** The page that a user goes by. */
-const [settingsOnPage = '', setupOnPage = '', checkOnPage = ''] = codeBlocks(
+const [walletOnPage = '', settingsOnPage = '', setupOnPage = '', checkOnPage = ''] = codeBlocks(
   readDocument('docs/networks.md').section('Amoy in ten minutes'),
   'sh',
-).slice(1);
+);
 
 /** The Hardhat commands of a block. */
 function commandsOf(block: string): string[][] {
@@ -74,6 +74,8 @@ function commandsOf(block: string): string[][] {
   it('takes the settings and the commands that docs/networks.md has, and no others', () => {
     const names = [...settingsOnPage.matchAll(/^(\w+)=/gm)].map(([, name]) => name);
     expect(names).to.have.members(['DOMAIN', 'NET', 'WALLET_PRIVATE_KEY', 'PROVIDER_API_KEY', 'WEBHOOK_URL']);
+    // A fresh clone does not even have what makes a wallet.
+    expect(walletOnPage).to.match(/^npm ci\nnode -p /);
     expect(commandsOf(setupOnPage)).to.have.length(3);
     expect(setupOnPage).to.contain('npm run service');
   });
