@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isError, keccak256, type TransactionRequest, type Wallet } from 'ethers';
 import { ChainError, messageOf } from '../errors';
 import { notConfirmed } from './await-receipt';
+import { nodeErrorOf } from './refusals';
 import type { RpcClient } from './rpc-client';
 
 /** Sends transactions of one wallet on one chain, one after the other, each with the nonce that follows. */
@@ -103,7 +104,7 @@ async function isKnown(client: RpcClient, hash: string): Promise<boolean> {
   return transaction !== null;
 }
 
-/** Whether the node itself refused, as opposed to a connection that failed. ethers puts the node's own error in `error` or `info.error`. */
+/** Whether the node itself refused, as opposed to a connection that failed. */
 function isAnswer(thrown: unknown): boolean {
   return ANSWERS.some((code) => isError(thrown, code)) || nodeErrorOf(thrown) !== undefined;
 }
@@ -116,14 +117,6 @@ function isAlreadyKnown(thrown: unknown): boolean {
 function isNonceTaken(thrown: unknown): boolean {
   if (isError(thrown, 'NONCE_EXPIRED') || isError(thrown, 'REPLACEMENT_UNDERPRICED')) return true;
   return /nonce too (low|high)/i.test(nodeErrorOf(thrown) ?? '');
-}
-
-function nodeErrorOf(thrown: unknown): string | undefined {
-  if (typeof thrown !== 'object' || thrown === null) return undefined;
-  const { error, info } = thrown as { error?: unknown; info?: { error?: unknown } };
-  const nodeError = error ?? info?.error;
-  if (typeof nodeError !== 'object' || nodeError === null || !('message' in nodeError)) return undefined;
-  return String(nodeError.message);
 }
 
 function submissionFailed(cause: unknown): ChainError {

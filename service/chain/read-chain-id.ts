@@ -1,7 +1,8 @@
 import { isError } from 'ethers';
 import { ChainError } from '../errors';
-import { printableUrl } from '../secrets';
+import { printableUrl, secretMasker, secretPartsOf } from '../secrets';
 import type { Network } from './networks';
+import { nodeErrorOf } from './refusals';
 import type { RpcClient } from './rpc-client';
 
 /**
@@ -15,15 +16,30 @@ export async function readChainId(client: RpcClient, url: string, network: Netwo
   const chainId = await client.send('eth_chainId', []).then(Number, (cause: unknown) => {
     const status = isError(cause, 'SERVER_ERROR') ? cause.response?.statusCode : undefined;
     if (status === 401 || status === 403) throw keyRefused(status, url, network, cause);
-    throw unreachable(`The node at ${node} ${problemOf(status)}.`, cause);
+    throw unreachable(
+      `The node at ${node} ${status === undefined ? answerOf(cause, url) : problemOf(status)}.`,
+      cause,
+    );
   });
   if (Number.isSafeInteger(chainId) && chainId > 0) return chainId;
   throw unreachable(`The node at ${node} does not say which chain it is of.`);
 }
 
-/** What an HTTP status says of a node; undefined: there was no answer. */
-function problemOf(status: number | undefined): string {
-  if (status === undefined) return 'does not answer';
+/** ethers' codes for an answer that it cannot make anything of. */
+const NONSENSE = ['BAD_DATA', 'UNSUPPORTED_OPERATION', 'UNKNOWN_ERROR'] as const;
+const LONGEST_REASON = 200;
+
+/** What is to be said of a failure without an HTTP status. */
+function answerOf(cause: unknown, url: string): string {
+  const reason = nodeErrorOf(cause);
+  const mask = secretMasker(secretPartsOf(url));
+  if (reason !== undefined) return `answers with an error: ${mask(reason).slice(0, LONGEST_REASON)}`;
+  const isNonsense = cause instanceof SyntaxError || NONSENSE.some((code) => isError(cause, code));
+  return isNonsense ? 'answers, but not as a node does' : 'does not answer';
+}
+
+/** What an HTTP status says of a node. */
+function problemOf(status: number): string {
   if (status === 402) return 'answers 402: its provider wants to be paid, or the quota is used up';
   if (status === 429) return 'answers 429: its provider is asked too often, or the quota is used up';
   return `answers ${status}, not as a node does`;
@@ -35,10 +51,13 @@ function unreachable(message: string, cause?: unknown): ChainError {
 
 /** A provider does not know the key, or does not let it read this chain. Somebody may be about to allow it. */
 function keyRefused(status: number, url: string, network: Network, cause: unknown): ChainError {
-  const isOwnUrl = network.rpcKey !== undefined && url.startsWith(network.rpcUrl.split('{key}')[0] ?? '');
-  const remedy = isOwnUrl
-    ? `Check ${network.rpcKey}, and that it is allowed to use ${network.name}.`
-    : 'Check the key in RPC_URL.';
+  const remedy = remedyFor(url, network);
   const message = `The node at ${printableUrl(url)} refuses the key (status ${status}). ${remedy}`;
   return new ChainError('RPC_KEY_REFUSED', message, { cause, remedy, retryable: true });
+}
+
+function remedyFor(url: string, { name, rpcKey, rpcUrl }: Network): string {
+  if (!url.startsWith(rpcUrl.split('{key}')[0] ?? rpcUrl)) return 'Check the key in RPC_URL.';
+  if (rpcKey === undefined) return 'It took none until now: set RPC_URL to another node.';
+  return `Check ${rpcKey}, and that it is allowed to use ${name}.`;
 }

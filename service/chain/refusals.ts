@@ -28,6 +28,15 @@ export function isReverted(error: unknown): error is CallExceptionError & { data
   return isError(error, 'CALL_EXCEPTION') && error.data !== null;
 }
 
+/** What the node itself says of an error, if it is one that it answered with. ethers puts that in `error` or `info.error`. */
+export function nodeErrorOf(thrown: unknown): string | undefined {
+  if (typeof thrown !== 'object' || thrown === null) return undefined;
+  const { error, info } = thrown as { error?: unknown; info?: { error?: unknown } };
+  const nodeError = error ?? info?.error;
+  if (typeof nodeError !== 'object' || nodeError === null || !('message' in nodeError)) return undefined;
+  return String(nodeError.message);
+}
+
 /** The message with the node's own answer in it; not the URL or the request, which may hold anything. */
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

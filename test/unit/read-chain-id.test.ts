@@ -9,11 +9,11 @@ import { listen } from '../../service/http/server';
 const KEY = 'marked-key-0123456789';
 
 describe('the chain id of a node', () => {
-  /** What is thrown when the node behind the network's own URL answers with this status. */
-  async function failureOf(status: number, name: string): Promise<ServiceError> {
+  /** What is thrown when the node behind the network's own URL answers with this status, and this. */
+  async function failureOf(status: number, name: string, body = KEY): Promise<ServiceError> {
     const network = findNetwork(name) as Network;
     const url = rpcUrlOf(network, network.rpcKey ? { [network.rpcKey]: KEY } : {});
-    const server = await listen((_request, response) => response.writeHead(status).end(KEY), '127.0.0.1', 0);
+    const server = await listen((_request, response) => response.writeHead(status).end(body), '127.0.0.1', 0);
     const client = createRpcClient(server.url, network, 'bulk');
     try {
       return await readChainId(client, url, network).then(
@@ -40,6 +40,28 @@ describe('the chain id of a node', () => {
       }
     });
   }
+
+  it('that refuses everybody, where there was no key to set, names RPC_URL', async () => {
+    const { code, message } = await failureOf(403, 'xdc');
+    expect(code).to.equal('RPC_KEY_REFUSED');
+    expect(message).to.contain('set RPC_URL to another node').and.not.to.contain('undefined');
+  });
+
+  it('tells a node that does not answer from one that answers something else', async () => {
+    const error = { code: -32000, message: `no access to this network with ${KEY}` };
+    for (const [body, text] of [
+      ['<html>', 'answers, but not as a node does.'],
+      ['{}', 'answers, but not as a node does.'],
+      [
+        JSON.stringify({ jsonrpc: '2.0', id: 1, error }),
+        'answers with an error: no access to this network with [secret].',
+      ],
+    ] as const) {
+      const { code, message } = await failureOf(200, 'amoy', body);
+      expect(code).to.equal('RPC_UNREACHABLE');
+      expect(message).to.contain(text);
+    }
+  });
 
   it('says what else a provider wants', async () => {
     for (const [status, text] of [
