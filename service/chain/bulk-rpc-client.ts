@@ -67,6 +67,8 @@ export class BulkRpcClient extends JsonRpcProvider {
         return answer;
       } catch (cause) {
         if (!isThrottled(cause)) throw cause;
+        // It is the pace, or the quota of the day: what was taken for a refusal of the width may have been one of those.
+        if (!isRange(payload)) this.#refusesWidth = false;
         if (isRange(payload) && (attempt > 1 || this.#refusesWidth)) {
           // Refused at a slow pace too: it asks for too much, and less is to be asked for.
           this.#refusesWidth = true;

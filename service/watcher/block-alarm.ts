@@ -4,7 +4,7 @@ import type { RpcClient } from '../chain/rpc-client';
 export interface BlockAlarm {
   /** Resolves when the node told of a block since the last call, or when it is time to ask, or when the signal aborts. */
   wait(signal: AbortSignal): Promise<void>;
-  /** Something happened on the registry: more may follow, so the chain is asked often again. */
+  /** Something happened on the registry and more may follow, or more is there than was read: the chain is asked often again. */
   quicken(): void;
   stop(): void;
 }

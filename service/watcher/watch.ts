@@ -137,6 +137,8 @@ async function readOrShrink(
     const isRefused = isRangeRefused(error);
     if (isThrottled(error)) {
       if (!isShorter) throw error;
+      // There is something to read, and it is only the provider that needs a pause.
+      alarm.quicken();
       await alarm.wait(signal);
     } else if (first.number === last.number && (span.failedAgain(last.number) || isRefused)) {
       return readByReceipts(client, contracts, last);
