@@ -110,7 +110,8 @@ export function tokenRegistryAddressOf(settings: Settings): string | undefined {
   try {
     return getAddress(settings.TOKEN_REGISTRY_ADDRESS);
   } catch {
-    const remedy = 'It is 0x and 40 hexadecimal digits; `npx hardhat deploy` writes it.';
+    const remedy =
+      'It is 0x and 40 hexadecimal digits. Without it, `npx hardhat deploy` writes the right one.';
     throw wrong(
       'TOKEN_REGISTRY_ADDRESS',
       `${shown(settings.TOKEN_REGISTRY_ADDRESS)} is not an address`,

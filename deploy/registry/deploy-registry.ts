@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
+import type { Network } from '../../service/chain/networks';
 import { readSettings } from '../../service/config';
 import { secretsOf } from '../../service/secret-settings';
 import { secretMasker } from '../../service/secrets';
-import type { Settings } from '../../service/settings';
+import { networkOf, tokenRegistryAddressOf, type Settings } from '../../service/settings';
 import { tenantOf } from '../../service/tenant';
 import { setEnvValue, shadowWarning } from '../env-file';
 import { maskedError } from '../masked-error';
@@ -57,6 +58,7 @@ async function deploy(
   { envFile, settings, mask }: { envFile: string; settings: Settings; mask: DeployContext['mask'] },
 ): Promise<RegistryDeployment> {
   const target = targetOf(hre, settings);
+  const knownAddress = tokenRegistryAddressOf(settings);
   const request = requestOf(hre);
   const chain = await identifyChain(request, target, settings);
   const context: DeployContext = {
@@ -74,10 +76,11 @@ async function deploy(
   await hre.run('compile', { quiet: true });
 
   const infrastructure = await provideInfrastructure(context, wanted.withInfrastructure);
-  const registry = await provideRegistry(context, infrastructure, wanted, settings[SETTING]);
+  const registry = await provideRegistry(context, infrastructure, wanted, knownAddress);
   context.say(`\n${addressTable(context, infrastructure, registry)}\n`);
   for (const line of links(context, registry)) context.say(line);
-  for (const line of await save(context, registry.address, settings[SETTING])) context.say(line);
+  for (const line of await save(context, registry.address, networkOf(settings), knownAddress))
+    context.say(line);
   for (const line of await hints(context, registry, settings)) context.say(line);
 
   const { titleEscrowFactory, tokenImplementation, deployer } = infrastructure;
@@ -97,12 +100,14 @@ async function deploy(
 async function save(
   { target, tenant }: DeployContext,
   address: string,
+  net: Network,
   before: string | undefined,
 ): Promise<string[]> {
   if (target.network === undefined) {
+    const first = net.local ? '' : `pass --network ${net.name}, or `;
     return [
-      'This network ends with the command, so nothing is written. For a chain that stays, run `npx hardhat node` and',
-      'pass --network localhost.',
+      `This network ends with the command, so nothing is written. For a chain that stays, ${first}run`,
+      '`npx hardhat node` and pass --network localhost.',
     ];
   }
   await setEnvValue(tenant.envFile, SETTING, address);

@@ -2,7 +2,7 @@ import { Wallet } from 'ethers';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import { findNetwork, knownNetworks, type Network } from '../../service/chain/networks';
 import type { readSettings } from '../../service/config';
-import { rpcUrlOf, walletPrivateKeyOf } from '../../service/settings';
+import { networkOf, rpcUrlOf, tokenRegistryAddressOf, walletPrivateKeyOf } from '../../service/settings';
 import { ConfigurationError } from '../../service/errors';
 import { printableUrl } from '../../service/secrets';
 import { refusePublishedKey } from '../published-keys';
@@ -25,9 +25,12 @@ export interface Target {
 /**
  * What `--network` names, checked before anything is sent.
  *
- * @throws ConfigurationError when a setting is missing that this network needs, or the wallet must not be used on it.
+ * @throws ConfigurationError when a setting is wrong, or one is missing that this network needs, or the wallet must not be used on it.
  */
 export function targetOf(hre: HardhatRuntimeEnvironment, settings: Settings): Target {
+  // What else is read of them only when all is paid for: it is told now that it is wrong.
+  networkOf(settings);
+  tokenRegistryAddressOf(settings);
   const { name } = hre.network;
   if (name === 'hardhat') return { network: undefined, name, isLocal: true, node: 'in-process' };
   const network = findNetwork(name);

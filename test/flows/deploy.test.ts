@@ -244,11 +244,12 @@ describe('npx hardhat deploy', () => {
 
   describe('without --network', () => {
     it('deploys in the process, writes nothing and says what to do for more', async () => {
+      writeFileSync(envFile, 'NET=amoy\n');
       const { code, output } = await run([]);
       expect(code).to.equal(0);
       expect(output).to.contain('nothing is written');
-      expect(output).to.contain('--network localhost');
-      expect(readFileSync(envFile, 'utf8')).to.equal('# mine\nNET=31337\n');
+      expect(output).to.contain('--network localhost').and.to.contain('--network amoy');
+      expect(readFileSync(envFile, 'utf8')).to.equal('NET=amoy\n');
     });
   });
 
