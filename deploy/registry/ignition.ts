@@ -1,7 +1,7 @@
 import type { IgnitionModule, IgnitionModuleResult } from '@nomicfoundation/ignition-core';
 import { ServiceError, messageOf } from '../../service/errors';
 import type { DeployContext } from './context';
-import { noteSigned, recoverLost } from './lost-transaction';
+import { noteSigned } from './lost-transaction';
 import { dropJournal, readNote, writeNote, type Journal, type JournalNote } from './journals';
 
 /** Local nodes mine at once, or at short intervals. */
@@ -30,7 +30,6 @@ export async function runIgnition<Name extends string, Result extends IgnitionMo
 ) {
   const attempt = () => deploy(context, run);
   if (!context.target.isLocal) {
-    await recoverLost(context, run.journal);
     noteSigned(context, run.journal);
     return attempt().catch((thrown: unknown) => fail(context, thrown));
   }

@@ -6,7 +6,7 @@ import { runIgnition } from './ignition';
 import { estimateInstallation, INSTALLATION_REMARK } from './installation-cost';
 import { deployedAddresses, dropJournal, infrastructureJournal } from './journals';
 import { publishedContractsOf } from './published-contracts';
-import { hasBegun } from './lost-transaction';
+import { hasBegun, recoverLost } from './lost-transaction';
 import { hasCode, isStale } from './stale-journal';
 
 /** How a contract came to be where it is. */
@@ -77,6 +77,7 @@ async function existingInfrastructure(context: DeployContext): Promise<Infrastru
 async function deployInfrastructure(context: DeployContext, isWanted: boolean): Promise<Infrastructure> {
   const { target } = context;
   const journal = infrastructureJournal(context.journalsRoot, context.chain);
+  await recoverLost(context, journal);
   const isBegun = await hasBegun(context, journal);
   if (!target.isLocal && !isWanted && !isBegun) throw missing(context);
   await afford(context, () => estimateInstallation(context, deployedAddresses(journal)), INSTALLATION_REMARK);

@@ -24,6 +24,7 @@ export interface JournalNote {
 
 const NOTE_FILE = 'note.json';
 const ADDRESSES_FILE = 'deployed_addresses.json';
+const JOURNAL_FILE = 'journal.jsonl';
 
 /** The journal of the chain's infrastructure. */
 export function infrastructureJournal(root: string, chain: ChainIdentity): Journal {
@@ -53,6 +54,17 @@ export function deployedAddresses({ folder }: Journal): Record<string, string> {
 /** What was noted beside the journal, if there is one. */
 export function readNote({ folder }: Journal): JournalNote | undefined {
   return readJson(join(folder, NOTE_FILE)) as JournalNote | undefined;
+}
+
+/** Ignition's id of what it meant to send with this nonce, the last time that it did. */
+export function plannedFor({ folder }: Journal, nonce: number): string | undefined {
+  const lines = readFileSync(join(folder, JOURNAL_FILE), 'utf8').split('\n').filter(Boolean);
+  const messages = lines.map(
+    (line) => JSON.parse(line) as { type: string; nonce?: number; futureId?: string },
+  );
+  return messages.findLast(
+    (message) => message.type === 'TRANSACTION_PREPARE_SEND' && message.nonce === nonce,
+  )?.futureId;
 }
 
 /** Notes something beside the journal; Ignition leaves the file alone. */

@@ -2,7 +2,7 @@ import { Transaction } from 'ethers';
 import { messageOf, ServiceError } from '../../service/errors';
 import { keepSigned } from '../sending';
 import type { DeployContext } from './context';
-import { readNote, writeNote, type Journal } from './journals';
+import { plannedFor, readNote, writeNote, type Journal } from './journals';
 import { sentTransactions } from './stale-journal';
 
 /**
@@ -22,38 +22,63 @@ export async function hasBegun({ hre }: DeployContext, journal: Journal): Promis
   return signed.length > 0 || ((await sentTransactions(hre, journal)) ?? []).length > 0;
 }
 
+/** What nodes say of a transaction that offers too little for its gas; not of one that would replace another. */
+const OFFERS_TOO_LITTLE = /^(?!.*replacement).*(underpriced|(fee|tip|price).*(too ?low|less than|below))/is;
+
 /**
- * Makes the journal know what was signed and not answered. Sent again, the same bytes are the same transaction: nothing is paid twice.
+ * Makes the journal know what was signed and not answered. Sent again, the same bytes are the same transaction: nothing is paid twice. One that
+ * offers less than the chain asks for by now is forgotten: the next one has its nonce, so that one of them at most is ever mined.
  *
  * @throws ServiceError DEPLOYMENT_FAILED when the node has not got it and does not take it.
  */
 export async function recoverLost(context: DeployContext, journal: Journal): Promise<void> {
   const { hre } = context;
   const signed = readNote(journal)?.signed ?? [];
+  if (signed.length === 0) return;
   const known = (await sentTransactions(hre, journal)) ?? [];
   for (const raw of signed) {
-    const { hash } = Transaction.from(raw);
+    const transaction = Transaction.from(raw);
+    const { hash } = transaction;
     if (hash === null || known.includes(hash)) continue;
-    await sendAgain(context, journal, raw, hash);
+    const refusal = await sendAgain(context, raw, hash);
+    if (refusal !== undefined) {
+      const isTooCheap = OFFERS_TOO_LITTLE.test(refusal) && (await isNonceFree(context, transaction));
+      if (!isTooCheap) throw refused(context, journal, hash, refusal);
+      await forget(context, journal, raw);
+      continue;
+    }
     const { trackTransaction } = await import('@nomicfoundation/ignition-core');
     await trackTransaction(journal.folder, hash, hre.network.provider);
   }
 }
 
-async function sendAgain(
-  { request, target }: DeployContext,
-  { folder }: Journal,
-  raw: string,
-  hash: string,
-): Promise<void> {
+/** Why the node does not take it; undefined when it has it. */
+async function sendAgain({ request }: DeployContext, raw: string, hash: string): Promise<string | undefined> {
   const isThere = async (): Promise<boolean> => (await request('eth_getTransactionByHash', [hash])) !== null;
-  if (await isThere()) return;
+  if (await isThere()) return undefined;
   const refusal = await request('eth_sendRawTransaction', [raw]).then(() => undefined, messageOf);
-  if (await isThere()) return;
-  const reason = refusal ?? 'it does not know it afterwards';
+  return (await isThere()) ? undefined : (refusal ?? 'it does not know it afterwards');
+}
+
+async function isNonceFree({ request, account }: DeployContext, { nonce }: Transaction): Promise<boolean> {
+  return Number(await request('eth_getTransactionCount', [account, 'pending'])) <= nonce;
+}
+
+/** The journal is as before it was signed. */
+async function forget({ hre }: DeployContext, journal: Journal, raw: string): Promise<void> {
+  const { wipe } = await import('@nomicfoundation/ignition-core');
+  const { HardhatArtifactResolver } = await import('@nomicfoundation/hardhat-ignition/helpers');
+  const future = plannedFor(journal, Transaction.from(raw).nonce);
+  if (future !== undefined) await wipe(journal.folder, new HardhatArtifactResolver(hre), future);
+  const note = readNote(journal);
+  const signed = note?.signed?.filter((other) => other !== raw) ?? [];
+  if (note !== undefined) writeNote(journal, { ...note, signed });
+}
+
+function refused({ target }: DeployContext, { folder }: Journal, hash: string, reason: string): ServiceError {
   const message = `The node of ${target.name} does not take the transaction ${hash}, signed by an earlier run: ${reason}.`;
   const remedy =
     'Do away with the reason and run the command again: the same transaction is sent. If the wallet has used its nonce for another one, ' +
     `it never will be: make another registry with --new, or begin anew by deleting ${folder}.`;
-  throw new ServiceError('DEPLOYMENT_FAILED', message, { remedy });
+  return new ServiceError('DEPLOYMENT_FAILED', message, { remedy });
 }

@@ -13,7 +13,7 @@ import {
   registryJournal,
   type Journal,
 } from './journals';
-import { hasBegun } from './lost-transaction';
+import { hasBegun, recoverLost } from './lost-transaction';
 import { hasCode, isStale, sentTransactions } from './stale-journal';
 
 /** What the user asks for. */
@@ -103,6 +103,7 @@ async function deployNew(
   const initParams = utils.encodeInitParams(init) as string;
   const journal = registryJournal(context.journalsRoot, context.chain, context.tenant, n);
   const { hre, say, target } = context;
+  await recoverLost(context, journal);
   const isSent = await hasBegun(context, journal);
   if (!isSent) await afford(context, () => estimateDeployment(context, infrastructure, initParams));
   const { deployer, tokenImplementation } = infrastructure;

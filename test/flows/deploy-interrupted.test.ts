@@ -7,6 +7,7 @@ import { inheritedEnvironment } from '../../service/config';
 import { PROJECT_ROOT } from '../../service/project-root';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { eventually } from '../helpers/eventually';
+import { startFakeGasStation } from '../helpers/fake-gas-station';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/rpc-proxy';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/stand-in-network';
 
@@ -92,5 +93,25 @@ describe('npx hardhat deploy that is interrupted', () => {
     expect(await pending()).to.equal(0);
     proxy.answer(THROUGH);
     await expectFinished();
+  });
+
+  it('by a node that wants more for the gas: the next run announces and offers what is asked for then', async () => {
+    const block = await amoy.chain.getBlock('latest');
+    const station = await startFakeGasStation();
+    const offer = (maxFee: number) => {
+      station.tell({ maxFee, maxPriorityFee: maxFee });
+      return amoy.deploy([], { RPC_URL: proxy.url, GAS_STATION_URL: station.url });
+    };
+    await amoy.chain.send('evm_setAutomine', [true]);
+    expect(Number(block?.baseFeePerGas)).to.be.greaterThan(1);
+    const { code, stderr } = await offer(0.000000001);
+    expect(code).to.equal(1);
+    expect(stderr).to.contain('DEPLOYMENT_FAILED').and.to.contain('too low');
+    const again = await offer(50);
+    await station.close();
+    expect(again.code, again.stderr).to.equal(0);
+    expect(again.stdout).to.contain('at up to 50 gwei');
+    expect(await amoy.chain.getTransactionCount(amoy.wallet.address)).to.equal(1);
+    expect(amoy.registry()).to.match(/^0x/);
   });
 });
