@@ -17,6 +17,8 @@ const KEY = 'd1ab2c3d4e5f60718293a4b5c6d7e8f9';
 /** Amoy has two seconds: eight times as long would be a long test. */
 const BLOCK_TIME_MS = 250;
 const PATIENCE = { withinMs: 55_000 };
+/** The commands share the credits of each second with the service. */
+const PLAN_PATIENCE_MS = 120_000;
 
 /** What Polygon's gas station says, with a fraction of a gwei. */
 const STATION = {
@@ -117,7 +119,7 @@ function commandsOf(block: string): string[][] {
     );
     expect(verified).to.contain('The credential is VALID.').and.to.contain(`https://${DOMAIN}/`);
     expect(await hardhat(['token', file], amoy.settings)).to.match(/on amoy [^]*issued: /);
-  });
+  }).timeout(PLAN_PATIENCE_MS);
 
   it('gets along with what a plan without cost allows in a second, which is less than it asks for', () => {
     expect(provider.refused()).to.be.greaterThan(0);
