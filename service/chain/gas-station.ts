@@ -25,7 +25,9 @@ export function createGasStation(url: string, timeoutMs = REQUEST_TIMEOUT_MS): F
     const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(timeoutMs) });
     const text = await body.text();
     if (statusCode !== 200) throw new Error(`the gas station answered ${statusCode}`);
-    return feesOf(JSON.parse(text));
+    const fees = feesOf(JSON.parse(text));
+    if (fees.maxPriorityFeePerGas <= fees.maxFeePerGas) return fees;
+    throw new Error('the gas station tells a priority fee that is higher than the fee');
   };
 }
 

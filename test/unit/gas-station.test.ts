@@ -55,6 +55,8 @@ describe('gas station', () => {
       [200, '{"standard":{"maxFee":"a lot"}}'],
       [200, '{"standard":{"maxFee":"0x1e"}}'],
       [200, '{"standard":{"maxFee":-1}}'],
+      // No transaction can offer it.
+      [200, '{"standard":{"maxPriorityFee":30}}'],
       [200, '{"standard":{"maxFee":1e30}}'],
     ] as const) {
       const failure = await ask((_request, response) => response.writeHead(status).end(text)).then(
