@@ -56,15 +56,23 @@ export function readNote({ folder }: Journal): JournalNote | undefined {
   return readJson(join(folder, NOTE_FILE)) as JournalNote | undefined;
 }
 
-/** Ignition's id of what it meant to send with this nonce, the last time that it did. */
-export function plannedFor({ folder }: Journal, nonce: number): string | undefined {
-  const lines = readFileSync(join(folder, JOURNAL_FILE), 'utf8').split('\n').filter(Boolean);
-  const messages = lines.map(
-    (line) => JSON.parse(line) as { type: string; nonce?: number; futureId?: string },
-  );
-  return messages.findLast(
-    (message) => message.type === 'TRANSACTION_PREPARE_SEND' && message.nonce === nonce,
-  )?.futureId;
+/** What Ignition means to send, or has sent without an answer: its id, and the nonce. */
+export interface PlannedTransaction {
+  readonly futureId: string;
+  readonly nonce: number;
+}
+
+/** Transactions that Ignition has meant to send and knows no hash of. */
+export function plannedTransactions({ folder }: Journal): PlannedTransaction[] {
+  const file = join(folder, JOURNAL_FILE);
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
+  const planned = new Map<string, PlannedTransaction>();
+  for (const line of lines) {
+    const { type, futureId, nonce } = JSON.parse(line) as PlannedTransaction & { type: string };
+    if (type === 'TRANSACTION_PREPARE_SEND') planned.set(futureId, { futureId, nonce });
+    if (type === 'TRANSACTION_SEND' || type === 'WIPE_APPLY') planned.delete(futureId);
+  }
+  return [...planned.values()];
 }
 
 /** Notes something beside the journal; Ignition leaves the file alone. */

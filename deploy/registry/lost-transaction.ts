@@ -2,7 +2,7 @@ import { Transaction } from 'ethers';
 import { messageOf, ServiceError } from '../../service/errors';
 import { keepSigned } from '../sending';
 import type { DeployContext } from './context';
-import { plannedFor, readNote, writeNote, type Journal } from './journals';
+import { plannedTransactions, readNote, writeNote, type Journal } from './journals';
 import { sentTransactions } from './stale-journal';
 
 /**
@@ -32,9 +32,9 @@ const OFFERS_TOO_LITTLE = /^(?!.*replacement).*(underpriced|(fee|tip|price).*(to
  * @throws ServiceError DEPLOYMENT_FAILED when the node has not got it and does not take it.
  */
 export async function recoverLost(context: DeployContext, journal: Journal): Promise<void> {
-  const { hre } = context;
+  const { hre, target } = context;
+  if (target.isLocal) return;
   const signed = readNote(journal)?.signed ?? [];
-  if (signed.length === 0) return;
   const known = (await sentTransactions(hre, journal)) ?? [];
   for (const raw of signed) {
     const transaction = Transaction.from(raw);
@@ -44,12 +44,13 @@ export async function recoverLost(context: DeployContext, journal: Journal): Pro
     if (refusal !== undefined) {
       const isTooCheap = OFFERS_TOO_LITTLE.test(refusal) && (await isNonceFree(context, transaction));
       if (!isTooCheap) throw refused(context, journal, hash, refusal);
-      await forget(context, journal, raw);
+      forget(journal, raw);
       continue;
     }
     const { trackTransaction } = await import('@nomicfoundation/ignition-core');
     await trackTransaction(journal.folder, hash, hre.network.provider);
   }
+  await forgetUnsigned(context, journal);
 }
 
 /** Why the node does not take it; undefined when it has it. */
@@ -64,15 +65,20 @@ async function isNonceFree({ request, account }: DeployContext, { nonce }: Trans
   return Number(await request('eth_getTransactionCount', [account, 'pending'])) <= nonce;
 }
 
-/** The journal is as before it was signed. */
-async function forget({ hre }: DeployContext, journal: Journal, raw: string): Promise<void> {
-  const { wipe } = await import('@nomicfoundation/ignition-core');
-  const { HardhatArtifactResolver } = await import('@nomicfoundation/hardhat-ignition/helpers');
-  const future = plannedFor(journal, Transaction.from(raw).nonce);
-  if (future !== undefined) await wipe(journal.folder, new HardhatArtifactResolver(hre), future);
+function forget(journal: Journal, raw: string): void {
   const note = readNote(journal);
   const signed = note?.signed?.filter((other) => other !== raw) ?? [];
   if (note !== undefined) writeNote(journal, { ...note, signed });
+}
+
+/** Ignition gives a deployment up for good whose transaction may be on its way. What is not signed is not: it is to be made anew. */
+async function forgetUnsigned({ hre }: DeployContext, journal: Journal): Promise<void> {
+  const signed = (readNote(journal)?.signed ?? []).map((raw) => Transaction.from(raw).nonce);
+  const { wipe } = await import('@nomicfoundation/ignition-core');
+  const { HardhatArtifactResolver } = await import('@nomicfoundation/hardhat-ignition/helpers');
+  for (const { futureId, nonce } of plannedTransactions(journal)) {
+    if (!signed.includes(nonce)) await wipe(journal.folder, new HardhatArtifactResolver(hre), futureId);
+  }
 }
 
 function refused({ target }: DeployContext, { folder }: Journal, hash: string, reason: string): ServiceError {
