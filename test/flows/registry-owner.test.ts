@@ -6,6 +6,7 @@ import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create, type CreateAnswer } from '../helpers/create-call';
 import { askHardhat, type HardhatAnswer } from '../helpers/hardhat-answer';
+import { askHardhatHere } from '../helpers/hardhat-here';
 import { mintDirectly, newTokenId } from '../helpers/direct-mint';
 import { startService, type RunningService } from '../helpers/running-service';
 import { createWorld, DEPLOYER, DEPLOYER_KEY, type World } from '../helpers/world';
@@ -28,15 +29,18 @@ describe("what the registry's owner does", () => {
 
   after(() => world?.stop());
 
+  /** Starts a command as a user does. Each command is started once or twice; everything else is run in this process. */
+  const start = (args: string[]): Promise<HardhatAnswer> => askHardhat(args, world.settings);
   const run = (args: string[], settings: Record<string, string> = {}): Promise<HardhatAnswer> =>
-    askHardhat(args, { ...world.settings, ...settings });
+    askHardhatHere(args, { ...world.settings, ...settings });
 
-  /** Runs a command of the deployer, which must succeed, and gives the object that it prints. */
-  async function done(...args: string[]): Promise<Record<string, unknown>> {
-    const { code, stdout, stderr } = await run([...args, '--json']);
+  /** The object that a command prints, which must have succeeded. */
+  function objectOf({ code, stdout, stderr }: HardhatAnswer): Record<string, unknown> {
     expect(code, stdout + stderr).to.equal(0);
     return JSON.parse(stdout) as Record<string, unknown>;
   }
+  const done = async (...args: string[]): Promise<Record<string, unknown>> =>
+    objectOf(await run([...args, '--json']));
 
   /** Runs a command that must be refused without a transaction, and gives what it says. */
   async function refused(args: string[], key = DEPLOYER_KEY): Promise<string> {
@@ -67,7 +71,7 @@ describe("what the registry's owner does", () => {
   describe('roles', () => {
     it('a wallet can mint once it is granted the minter role, and not after it is revoked', async () => {
       expect((await issueAs(OTHER_KEY, 'before')).status).to.equal(500);
-      const granted = await run(['role', 'grant', '--role', 'minter', '--account', OTHER]);
+      const granted = await start(['role', 'grant', '--role', 'minter', '--account', OTHER]);
       expect(granted.code, granted.stderr).to.equal(0);
       expect(granted.stdout).to.match(/^sent +0x[0-9a-f]{64}$/m);
       expect(granted.stdout)
@@ -75,7 +79,9 @@ describe("what the registry's owner does", () => {
         .and.to.contain(`${OTHER} has the minter role.`);
       expect((await issueAs(OTHER_KEY, 'granted')).status).to.equal(200);
 
-      const revoked = await done('role', 'revoke', '--role', 'minter', '--account', OTHER.toLowerCase());
+      const account = OTHER.toLowerCase();
+      const revoke = ['role', 'revoke', '--role', 'minter', '--account', account, '--json'];
+      const revoked = objectOf(await start(revoke));
       expect(revoked).to.deep.include({ outcome: 'done', account: OTHER, state: { hasRole: false } });
       const receipt = await world.client.getTransactionReceipt(String(revoked.transactionHash));
       expect(receipt).to.include({ status: 1, from: DEPLOYER, blockNumber: revoked.blockNumber });
@@ -103,7 +109,7 @@ describe("what the registry's owner does", () => {
 
     it('are listed as the registry has them', async () => {
       await done('role', 'grant', '--role', 'restorer', '--account', THIRD);
-      const shown = await run(['role', 'list', '--role', 'restorer']);
+      const shown = await start(['role', 'list', '--role', 'restorer']);
       expect(shown.code, shown.stderr).to.equal(0);
       const lines = shown.stdout.trim().split('\n').slice(1);
       expect(lines.map((line) => line.split(/ +/).slice(1, 3))).to.deep.equal([
@@ -144,7 +150,7 @@ describe("what the registry's owner does", () => {
       (await create(service.url, { ...minimal, owner: OTHER, holder: OTHER })).status;
 
     it('stops the minting of POST /create, and unpause lets it go on', async () => {
-      expect(await done('pause', '--remark', 'fraud')).to.deep.include({
+      expect(objectOf(await start(['pause', '--remark', 'fraud', '--json']))).to.deep.include({
         state: { isPaused: true },
         remark: `0x${Buffer.from('fraud').toString('hex')}`,
         isRemarkEncrypted: false,
@@ -155,7 +161,7 @@ describe("what the registry's owner does", () => {
       expect(again).to.include({ code: 0 });
       expect(again.stdout).to.contain('Nothing to do');
 
-      const unpaused = await run(['unpause', '--remark', 'cleared']);
+      const unpaused = await start(['unpause', '--remark', 'cleared']);
       expect(unpaused.code, unpaused.stderr).to.equal(0);
       expect(unpaused.stdout)
         .to.contain('everybody can read it')
@@ -206,7 +212,7 @@ describe("what the registry's owner does", () => {
       expect(await refused(['restore', file], OTHER_KEY)).to.contain(
         `The wallet ${OTHER} has no restorer role`,
       );
-      const restored = await run(['restore', file, '--remark', REMARK]);
+      const restored = await start(['restore', file, '--remark', REMARK]);
       expect(restored.code, restored.stderr).to.equal(0);
       expect(restored.stdout).to.contain('the token is in escrow').and.not.to.contain('everybody can read');
       expect((await run(['token', file])).stdout).to.contain(`restored: the issuer gave it back`);
@@ -215,16 +221,17 @@ describe("what the registry's owner does", () => {
 
     it('is not burned without agreement, without the role, or with a remark that is too long', async () => {
       await giveBack();
-      expect(await refused(['burn', String(tokenId)]))
-        .to.contain('CONFIRMATION_MISSING')
-        .and.to.contain('--yes');
+      const asked = await start(['burn', String(tokenId)]);
+      expect(asked.code, asked.stdout).to.equal(1);
+      expect(asked.stderr).to.contain('CONFIRMATION_MISSING').and.to.contain('--yes');
       expect(await refused(['burn', file, '--yes'], OTHER_KEY)).to.contain('has no accepter role');
       const long = await refused(['burn', file, '--yes', '--remark', 'é'.repeat(61)]);
       expect(long).to.contain('RemarkLengthExceeded').and.to.contain('122 bytes');
     });
 
     it('is burned by its id, with the remark under the credential that is given', async () => {
-      const burned = await done('burn', String(tokenId), '--yes', '--credential', file, '--remark', REMARK);
+      const key = ['--credential', file, '--remark', REMARK];
+      const burned = objectOf(await start(['burn', String(tokenId), '--yes', ...key, '--json']));
       expect(burned).to.deep.include({ outcome: 'done', tokenId: String(tokenId), isRemarkEncrypted: true });
       expect(burned.state).to.include({ state: 'shredded' });
       expect(await registry.ownerOf(tokenId)).to.equal('0x000000000000000000000000000000000000dEaD');
@@ -260,7 +267,8 @@ describe("what the registry's owner does", () => {
 
     it('must have been minted', async () => {
       expect(await refused(['burn', String(newTokenId()), '--yes'])).to.contain('TOKEN_NOT_MINTED');
-      const { stdout } = await run(['restore', String(newTokenId()), '--json']);
+      const { code, stdout } = await start(['restore', String(newTokenId()), '--json']);
+      expect(code).to.equal(1);
       expect(JSON.parse(stdout)).to.include({ outcome: 'refused', code: 'TOKEN_NOT_MINTED' });
     });
   });
