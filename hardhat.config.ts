@@ -1,5 +1,5 @@
 // First: from here on nothing is said that holds a secret.
-import './deploy/masked-errors';
+import './deploy/masked-output';
 import { availableParallelism } from 'node:os';
 import '@nomicfoundation/hardhat-ethers';
 import '@nomicfoundation/hardhat-ignition-ethers';

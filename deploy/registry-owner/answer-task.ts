@@ -1,7 +1,7 @@
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import { makeBindings } from '../contract-bindings';
 import { withExitCode } from '../exit-code';
-import { maskSecrets } from '../masked-errors';
+import { maskSecrets } from '../masked-output';
 import { printableJson } from '../printable';
 import { textOf } from '../task-error';
 import type { OwnerAnswer, Say } from './carry-out';

@@ -1,7 +1,7 @@
 import { codeOf, messageOf, ServiceError } from '../../service/errors';
 import { credentialIn } from '../../service/verification/presented-credential';
 import { verifyCredential } from '../../service/verification/verify-credential';
-import { maskSecrets } from '../masked-errors';
+import { maskSecrets } from '../masked-output';
 import { printable, printableJson } from '../printable';
 import { readJsonInput } from '../user-file';
 import { pointersOf, trustedContextsOf } from './arguments';
