@@ -1,39 +1,22 @@
-import { readSettings, serviceConfigPathOf } from '../service/config';
-import { readConfigFile, type ConfigFile } from '../service/config-file';
-import { secretsOf } from '../service/secret-settings';
+import { knownSecrets } from '../service/config';
 import { secretMasker } from '../service/secrets';
-import type { Settings } from '../service/settings';
 import { readable } from './task-error';
 
 /**
  * Masks every secret of the settings in a text. Made once, before anything else of a command: what it made itself (`did --force`) is not among them.
  */
-export const maskSecrets = secretMasker(knownSecrets());
+export const maskSecrets = secretMasker(secretsOrEnd());
 
 /** As `inspect` shows them, such as the body of an answer: a secret is not known again in them, and nobody reads them. */
 const BYTES = /<Buffer [^>]*>/g;
 
 maskStandardError();
 
-function knownSecrets(): string[] {
-  const { envFile, settings } = settingsOrEnd();
-  return secretsOf(settings, configFile(envFile, settings));
-}
-
-function settingsOrEnd(): ReturnType<typeof readSettings> {
+function secretsOrEnd(): string[] {
   try {
-    return readSettings();
+    return knownSecrets();
   } catch (thrown) {
     throw readable(thrown);
-  }
-}
-
-/** Most commands do without it: those that need it say what is wrong with it, and quote nothing. */
-function configFile(envFile: string, settings: Settings): ConfigFile {
-  try {
-    return readConfigFile(serviceConfigPathOf(envFile, settings));
-  } catch {
-    return {};
   }
 }
 

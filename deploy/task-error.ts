@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { HardhatPluginError } from 'hardhat/plugins';
-import { readSettings } from '../service/config';
+import { envFileOf } from '../service/config';
 import { ServiceError } from '../service/errors';
 import { withCommandsFor } from '../service/tenant';
 
@@ -36,8 +36,5 @@ export function readable(thrown: unknown, showStackTraces = false): unknown {
 /** An error of ours for a user: its message, its code, and its remedy unless the message has it already, with commands for their ENV_FILE. */
 export function textOf({ message, code, remedy }: ServiceError): string {
   const text = `${message} [${code}]`;
-  return withCommandsFor(
-    readSettings().envFile,
-    remedy && !message.includes(remedy) ? `${text}\n${remedy}` : text,
-  );
+  return withCommandsFor(envFileOf(), remedy && !message.includes(remedy) ? `${text}\n${remedy}` : text);
 }

@@ -5,7 +5,8 @@ import type { Network } from './chain/networks';
 import type { DidKeyPair } from './did-key-pair';
 import { messageOf } from './errors';
 import { PROJECT_ROOT } from './project-root';
-import { secretsOf } from './secret-settings';
+import { secretsOf, unmaskedSettings } from './secret-settings';
+import { SHORTEST_MASKED } from './secrets';
 import { SETTING_NAMES } from './setting-names';
 import {
   contextUrlOf,
@@ -23,7 +24,7 @@ import {
   wrong,
   type Settings,
 } from './settings';
-import { readConfigFile } from './config-file';
+import { readConfigFile, type ConfigFile } from './config-file';
 import { followedRegistriesOf, type FollowedRegistry } from './followed-registries';
 import { tenantFilesOf, tenantOf } from './tenant';
 import { signingKeyOf } from './webhook-settings';
@@ -70,6 +71,11 @@ const DEFAULT_FINALITY_DEPTH = 256;
 
 const DEFAULT_RENDERER_URL = 'https://generic-templates.tradetrust.io';
 
+/** The env file (an absolute path), whether it can be read or not. */
+export function envFileOf(environment: Settings = process.env): string {
+  return resolve(PROJECT_ROOT, environment.ENV_FILE || '.env');
+}
+
 /**
  * The settings as text: the real environment wins over ENV_FILE. `environment` is passed in by tests.
  *
@@ -79,7 +85,7 @@ export function readSettings(environment: Settings = process.env): {
   envFile: string;
   settings: Settings;
 } {
-  const envFile = resolve(PROJECT_ROOT, environment.ENV_FILE || '.env');
+  const envFile = envFileOf(environment);
   const fromFile = existsSync(envFile) ? parseEnvFile(bytesOf(envFile)) : {};
   // An empty variable of the real environment wins too: it unsets what the file has.
   const merged = { ...fromFile, ...environment };
@@ -87,6 +93,25 @@ export function readSettings(environment: Settings = process.env): {
     value?.trim() ? [[name, value.trim()]] : [],
   );
   return { envFile, settings: Object.fromEntries(present) as Settings };
+}
+
+/**
+ * Values that must never be printed, also while other settings or service.config.json are wrong in any way.
+ *
+ * @throws ConfigurationError CONFIGURATION_INVALID when ENV_FILE cannot be read.
+ */
+export function knownSecrets(environment?: Settings): string[] {
+  const { envFile, settings } = readSettings(environment);
+  return secretsOf(settings, configFileIfAny(serviceConfigPathOf(envFile, settings)));
+}
+
+/** Those that need it say what is wrong with it, and quote nothing. */
+function configFileIfAny(path: string): ConfigFile {
+  try {
+    return readConfigFile(path);
+  } catch {
+    return {};
+  }
 }
 
 function bytesOf(envFile: string): Buffer {
@@ -164,8 +189,10 @@ function warningsOf(settings: Settings): string[] {
       ? [`${name}: there is no file ${path}`]
       : [];
   });
+  const short = unmaskedSettings(settings).map(
+    (name) => `${name}: a secret of less than ${SHORTEST_MASKED} characters is not masked in outputs`,
+  );
   const isOpen = settings.TUNNEL_AUTHTOKEN !== undefined && settings.API_KEY === undefined;
-  return isOpen
-    ? [...named, 'TUNNEL_AUTHTOKEN is set without API_KEY: whoever reaches DOMAIN can issue documents']
-    : named;
+  const open = 'TUNNEL_AUTHTOKEN is set without API_KEY: whoever reaches DOMAIN can issue documents';
+  return [...named, ...short, ...(isOpen ? [open] : [])];
 }

@@ -23,23 +23,35 @@ const MAX_CAUSES = 8;
 /**
  * The service's logger. Every string of every line goes through `mask`, so that no secret is logged whichever library
  * put it into its message.
+ *
+ * @param options.edit rewrites what is for people: messages, errors and their remedies, and no other field.
  */
 export function createLogger(options: {
   level: string;
   mask: (text: string) => string;
+  edit?: (text: string) => string;
   destination?: DestinationStream;
 }): Logger {
+  const { mask, edit = (text) => text } = options;
   const sink = options.destination ?? pino.destination({ dest: 1, sync: true });
-  const masked: DestinationStream = { write: (line) => sink.write(options.mask(line)) };
+  const masked: DestinationStream = { write: (line) => sink.write(mask(line)) };
   return pino(
     {
       level: options.level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      hooks: {
+        logMethod(given, log) {
+          log.apply(
+            this,
+            given.map((part: unknown) => (typeof part === 'string' ? edit(part) : part)) as typeof given,
+          );
+        },
+      },
       // Masked before it is shortened: half a secret would not be known any more.
       serializers: {
-        error: (thrown: unknown) => printedError(thrown, (text) => shortened(options.mask(text)), 0),
+        error: (thrown: unknown) => printedError(thrown, (text) => shortened(edit(mask(text))), 0),
       },
     },
     masked,

@@ -1,5 +1,5 @@
 import { startApp } from './app';
-import { loadConfig, readSettings, type Config } from './config';
+import { envFileOf, knownSecrets, loadConfig, type Config } from './config';
 import { ServiceError, messageOf } from './errors';
 import { createLogger, type Logger } from './logger';
 import { secretMasker } from './secrets';
@@ -10,9 +10,9 @@ const STOP_WITHIN_MS = 10_000;
 
 async function main(): Promise<void> {
   const config = readConfig();
-  const masked = secretMasker(config.secrets);
-  const mask = (text: string): string => withCommandsFor(config.envFile, masked(text));
-  const logger = createLogger({ level: config.logLevel, mask });
+  const mask = secretMasker(config.secrets);
+  const edit = (text: string): string => withCommandsFor(config.envFile, text);
+  const logger = createLogger({ level: config.logLevel, mask, edit });
   for (const warning of config.warnings) logger.warn(warning);
   endOnUnexpected(logger);
   let stopApp = async (): Promise<void> => undefined;
@@ -21,7 +21,7 @@ async function main(): Promise<void> {
   }
   const app = await startApp(config, logger).catch((error: unknown) => {
     fail(
-      mask(messageOf(error)),
+      edit(mask(messageOf(error))),
       error instanceof ServiceError ? undefined : mask(String((error as Error).stack)),
     );
   });
@@ -51,7 +51,16 @@ function readConfig(): Config {
   try {
     return loadConfig();
   } catch (error) {
-    fail(withCommandsFor(readSettings().envFile, messageOf(error)));
+    fail(withCommandsFor(envFileOf(), secretMasker(secretsIfAny())(messageOf(error))));
+  }
+}
+
+/** None while ENV_FILE cannot be read: nothing of it is said then. */
+function secretsIfAny(): string[] {
+  try {
+    return knownSecrets();
+  } catch {
+    return [];
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ConfigFile } from './config-file';
-import { percentDecoded, SECRET_NAME, secretPartsOf } from './secrets';
+import { percentDecoded, SECRET_NAME, secretPartsOf, SHORTEST_MASKED } from './secrets';
 import { isNoGasStation, type Settings } from './settings';
 
 /** Settings that are secret as a whole. */
@@ -37,6 +37,21 @@ export function secretsOf(settings: Settings, file: ConfigFile = {}): string[] {
     ...didSecrets(settings.DID_KEY_PAIRS),
     ...linesOf(settings.SIGNING_PRIVATE_KEY),
   ];
+}
+
+/** Names of settings whose secret, or whose URL's password, is so short that it is not masked. */
+export function unmaskedSettings(settings: Settings): string[] {
+  const passwords = [...URL_SETTINGS, 'DATABASE_URL'].map(
+    (name) => [name, passwordOf(settings[name])] as const,
+  );
+  const whole = SECRET_SETTINGS.map((name) => [name, settings[name] ?? ''] as const);
+  return [...whole, ...passwords].flatMap(([name, secret]) =>
+    secret.length > 0 && secret.length < SHORTEST_MASKED ? name : [],
+  );
+}
+
+function passwordOf(url = ''): string {
+  return URL.canParse(url) ? percentDecoded(new URL(url).password) : '';
 }
 
 /** The secret half, also of a pair that is damaged; the public half is everywhere. */

@@ -15,18 +15,18 @@ export function secretMasker(secrets: readonly (string | undefined)[]): (text: s
   };
 }
 
-/** Fewer characters would mask half of every log. */
-const SHORTEST = 6;
+/** Characters of the shortest secret that is masked: fewer would mask half of every log. */
+export const SHORTEST_MASKED = 6;
 
 /** Other spellings under which a library may print the same secret. */
 function spellings(secret: string): string[] {
   const all = [secret, encodeURIComponent(secret), ...hexSpellings(secret)];
-  return all.filter((spelling) => spelling.length >= SHORTEST);
+  return all.filter((spelling) => spelling.length >= SHORTEST_MASKED);
 }
 
 /** What is escaped in JSON, in what `inspect` shows, and in either inside of the other: each time there are more backslashes. */
 function escapedPattern(secret: string): RegExp[] {
-  if (secret.length < SHORTEST || !/["'`\\\n]/.test(secret)) return [];
+  if (secret.length < SHORTEST_MASKED || !/["'`\\\n]/.test(secret)) return [];
   const source = secret.replace(/\W/gu, (character) => {
     if (character === '\n') return '(?:\\n|\\\\+n)';
     if (character === '\\') return '\\\\+';

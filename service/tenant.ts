@@ -34,7 +34,7 @@ export function tenantOf(envFile: string): Tenant {
   if (path === '.env') return { name: 'default', key: 'default', envFile, isDefault: true };
   const name = nameOf(basename(envFile));
   const hash = createHash('sha256').update(path).digest('hex').slice(0, 8);
-  return { name, key: `${name}-${hash}`, envFile, isDefault: false };
+  return { name, key: `${plain(name)}-${hash}`, envFile, isDefault: false };
 }
 
 /** Those of `.env` at the project's top, those of any other env file beside it with its name in front: no two tenants share one. */
@@ -59,11 +59,15 @@ export function withCommandsFor(envFile: string, text: string): string {
   if (tenantOf(envFile).isDefault || envFile === devNull) return text;
   const path = relative(PROJECT_ROOT, envFile);
   const shown = path.startsWith('..') ? envFile : path;
-  const quoted = /^[\w./:@%+=,-]+$/.test(shown) ? shown : `'${shown}'`;
+  const quoted = /^[\w./:@%+=,-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
   return text.replaceAll('`npx hardhat ', () => `\`ENV_FILE=${quoted} npx hardhat `);
 }
 
+/** Nothing else is left out: two env files of one folder would have the same files. */
 function nameOf(fileName: string): string {
-  const bare = fileName.replace(/^\.env\b|\.env$/g, '');
-  return bare.replace(/[^a-z0-9_]+/gi, '-').replace(/^-+|-+$/g, '') || 'default';
+  return fileName.replace(/^\.env(?:[.-]|$)|\.env$/g, '') || 'default';
+}
+
+function plain(name: string): string {
+  return name.replace(/[^a-z0-9_]+/gi, '-').replace(/^-+|-+$/g, '') || 'default';
 }

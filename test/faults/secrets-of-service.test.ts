@@ -8,6 +8,7 @@ import { NETWORKS, type Network } from '../../service/chain/networks';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { readSettings } from '../../service/config';
 import { parseDidKeyPair } from '../../service/did-key-pair';
+import type { TunnelLibrary } from '../../service/tunnel';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { eventually } from '../helpers/eventually';
@@ -15,6 +16,7 @@ import { tracesInFiles, tracesOf } from '../helpers/marked-secrets';
 import { markedSettings } from '../helpers/marked-settings';
 import { postgresDatabase, type PostgresDatabase } from '../helpers/postgres';
 import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
+import { startService } from '../helpers/running-service';
 import { failToStart, startServiceProcess } from '../helpers/service-process';
 import { MODE_NAMES, startTelltaleServer, type TelltaleServer } from '../helpers/telltale-server';
 import { createWorld, type World } from '../helpers/world';
@@ -152,6 +154,29 @@ describe('the service keeps secrets to itself', () => {
     expect(tracesInFiles(secrets, [DATA_DIR])).to.deep.equal([]);
   }).timeout(120_000);
 
+  it('when the tunnel cannot be opened, and the library repeats all that it was told', async () => {
+    const reachable = { ...settings, DOMAIN: 'carrier.example', DID_KEY_PAIRS: '' };
+    for (const failure of ['rejects', 'throws', 'is no library'] as const) {
+      const service = await startService(reachable, {
+        async load() {
+          if (failure === 'throws') throw new Error(`no library for ${inspect(settings)}`);
+          if (failure === 'is no library') return {} as TunnelLibrary;
+          const tell = async (options: object): Promise<never> => {
+            throw Object.assign(new Error(`${inspect(options)}, ERR_NGROK_107`), { options });
+          };
+          return { forward: tell };
+        },
+      });
+      const warning = await eventually('the warning', () =>
+        service.log.find(({ msg = '' }) => msg.includes('without a public address')),
+      ).finally(() => service.stop());
+      expect(warning.error)
+        .to.have.property('code')
+        .that.matches(/^TUNNEL_/);
+      expect(tracesOf(secrets, JSON.stringify(service.log)), failure).to.deep.equal([]);
+    }
+  });
+
   it('when an answer is cut off in the middle of a key', async () => {
     telltale.fail('long-refusal');
     const [network] = NETWORKS;
@@ -197,6 +222,8 @@ describe('the service keeps secrets to itself', () => {
       [{ DATABASE_URL: closed }, /ECONNREFUSED/],
       [{ DATABASE_URL: closed.replace('postgres:', 'postgres') }, /DATABASE_URL is not a URL/],
       [{ NET: 'amoy' }, /CHAIN|NET is amoy/],
+      [{ NET: secret('key in the path') }, /NET "\[secret\]" is not/],
+      [{ ENV_FILE: world.folder }, /^The service cannot start\.\nENV_FILE .* cannot be read: EISDIR.*\n$/],
       [{ TOKEN_REGISTRY_ADDRESS: wallet.privateKey }, /TOKEN_REGISTRY_ADDRESS \(66 characters\) is not/],
       [{ DOMAIN: nodeUrl(1) }, /DOMAIN \(\d+ characters\) is not/],
       [{ SIGNING_PRIVATE_KEY: secret('SIGNING_PRIVATE_KEY').slice(0, 80) }, /SIGNING_PRIVATE_KEY is not/],

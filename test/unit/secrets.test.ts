@@ -1,6 +1,10 @@
+import { devNull } from 'node:os';
 import { inspect } from 'node:util';
 import { expect } from 'chai';
+import { loadConfig } from '../../service/config';
+import { ConfigurationError } from '../../service/errors';
 import { createLogger } from '../../service/logger';
+import { unmaskedSettings } from '../../service/secret-settings';
 import { percentDecoded, printableUrl, secretMasker, secretPartsOf } from '../../service/secrets';
 
 describe('secrets', () => {
@@ -62,6 +66,14 @@ describe('secrets', () => {
     expect(lines.join('')).to.contain('[secret]').and.not.to.contain(KEY.slice(0, 12));
   });
 
+  it('are named when they are too short to be masked', () => {
+    const settings = { API_KEY: 'abc', TUNNEL_AUTHTOKEN: 'abcdef', RPC_URL: 'https://u:p%40@node.example/' };
+    expect(unmaskedSettings(settings)).to.deep.equal(['API_KEY', 'RPC_URL']);
+    const { warnings, secrets } = loadConfig({ ENV_FILE: devNull, NET: '31337', API_KEY: 'abc' });
+    expect(warnings).to.deep.equal(['API_KEY: a secret of less than 6 characters is not masked in outputs']);
+    expect(secretMasker(secrets)('abc')).to.equal('abc');
+  });
+
   it('do not stand in a printable URL', () => {
     expect(printableUrl('wss://me:pass@node.example:8546/v3/key?x=1')).to.equal('wss://node.example:8546/…');
     expect(printableUrl('http://127.0.0.1:8545')).to.equal('http://127.0.0.1:8545');
@@ -78,6 +90,21 @@ describe('secrets', () => {
     logger.error({ error: new Error(`could not sign with ${KEY}`, { cause }), url: KEY }, `key ${KEY}`);
     expect(lines.join('')).to.contain('could not sign with [secret]').and.contain('connect failed');
     expect(lines.join('')).not.to.contain(KEY.slice(2));
+  });
+
+  it('are not all that is changed in a log: what people are told is put in words for them, what others wrote is not', () => {
+    const lines: string[] = [];
+    const destination = { write: (line: string) => void lines.push(line) };
+    const edit = (text: string): string => text.replaceAll('`run', "`NAME='\"\\' run");
+    const logger = createLogger({ level: 'info', mask: secretMasker([KEY]), edit, destination });
+    const remedy = 'Type `run`.';
+    logger.warn({ error: new ConfigurationError('X', 'no', { remedy }), path: '/`run' }, `${remedy} ${KEY}`);
+    logger.warn(remedy);
+    const edited = "Type `NAME='\"\\' run`.";
+    const [first, second] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(first).to.deep.include({ msg: `${edited} [secret]`, path: '/`run' });
+    expect(first?.error).to.include({ remedy: edited });
+    expect(second).to.include({ msg: edited });
   });
 
   it('takes a percent sign that encodes nothing for itself', () => {

@@ -39,6 +39,14 @@ describe('the files of a tenant', () => {
     expect(ignored.trim().split('\n')).to.deep.equal(paths);
   });
 
+  it('are of one env file alone, whatever letters its name has', () => {
+    const names = ['ü.env', 'ö.env', 'a b.env', 'a-b.env', 'a.b.env', '-a-b.env', '.env.b'];
+    const files = names.map((name) => filesOf(join(folder.path, name)));
+    expect(new Set(files.flat()).size).to.equal(files.flat().length);
+    expect(files[0]).to.include(join(folder.path, 'ü.did.json'));
+    for (const name of names) expect(tenantOf(join(folder.path, name)).key).to.match(/^[\w-]+-[0-9a-f]{8}$/);
+  });
+
   it('are those that the service uses, unless a setting says otherwise', () => {
     const envFile = join(folder.path, 'a.env');
     writeFileSync(envFile, 'NET=31337\n');
@@ -63,6 +71,9 @@ describe('the files of a tenant', () => {
     expect(commands('tenants/a.env')).to.equal(
       'Run `ENV_FILE=tenants/a.env npx hardhat did --force`, or `ENV_FILE=tenants/a.env npx hardhat deploy`.',
     );
+    const odd = `it's "a\\b" $HOME.env`;
+    const [, word = ''] = /`ENV_FILE=(.*) npx hardhat did/.exec(commands(odd)) ?? [];
+    expect(execFileSync('sh', ['-c', `printf %s ${word}`], { encoding: 'utf8' })).to.equal(odd);
     expect(commands('my tenants/$&.env')).to.contain("`ENV_FILE='my tenants/$&.env' npx hardhat deploy`");
     expect(withCommandsFor('/etc/etr/a.env', text)).to.contain(
       '`ENV_FILE=/etc/etr/a.env npx hardhat deploy`',
