@@ -1,26 +1,27 @@
-import type { HardhatRuntimeEnvironment } from 'hardhat/types';
-import { readFees, type TransactionFees } from '../service/chain/fees';
+import { readFees, type FeeReading, type TransactionFees } from '../service/chain/fees';
 import { createGasStation } from '../service/chain/gas-station';
 import type { Network } from '../service/chain/networks';
-import { readSettings } from '../service/config';
 import { messageOf } from '../service/errors';
 import { secretsOf } from '../service/secret-settings';
 import { secretMasker } from '../service/secrets';
-import { gasStationUrlOf } from '../service/settings';
+import { gasStationUrlOf, type Settings } from '../service/settings';
 
 /**
  * The fees of a command's transactions: those of the network's gas station, or the node's with a warning on standard error.
  *
  * @throws what readFees throws.
  */
-export function readNetworkFees(hre: HardhatRuntimeEnvironment, network: Network): Promise<TransactionFees> {
-  const { settings } = readSettings();
+export function readNetworkFees(
+  network: Network,
+  settings: Settings,
+  readNode: FeeReading['readNode'],
+): Promise<TransactionFees> {
   const stationUrl = gasStationUrlOf(network, settings);
   const mask = secretMasker(secretsOf(settings));
   return readFees({
     gasPricing: network.gasPricing,
     readStation: stationUrl === undefined ? undefined : createGasStation(stationUrl),
-    readNode: () => hre.ethers.provider.getFeeData(),
+    readNode,
     // To standard error: what a command prints may be for a program.
     warn: (message, cause) => console.error(`warning: ${message} (${mask(messageOf(cause))}).`),
   });

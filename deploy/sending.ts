@@ -65,7 +65,9 @@ extendEnvironment((hre) => {
   const request: Request = provider.request.bind(provider);
   const sending: Sending = {
     chainId: network.chainId,
-    fees: once(() => readNetworkFees(hre, network)),
+    fees: once(() =>
+      readNetworkFees(network, readSettings().settings, () => hre.ethers.provider.getFeeData()),
+    ),
     keep: () => undefined,
   };
   sendings.set(hre.network, sending);

@@ -163,8 +163,8 @@ export function logLevelOf(settings: Settings): string {
 /** Characters of an address. Keys are longer. */
 const LONGEST_SHOWN = 42;
 
-/** A wrong value for a message, unless it may be a key, or a URL with one, that got into the wrong line. */
-function shown(value = ''): string {
+/** A wrong value for a message, unless it may be a key, or a URL with one, that got into the wrong place. */
+export function shown(value = ''): string {
   const mayBeSecret = value.length > LONGEST_SHOWN || value.includes('@');
   return mayBeSecret ? `(${value.length} characters)` : `"${value}"`;
 }

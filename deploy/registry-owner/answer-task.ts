@@ -1,4 +1,6 @@
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
+import { envFileOf } from '../../service/config';
+import { withCommandsFor } from '../../service/tenant';
 import { makeBindings } from '../contract-bindings';
 import { withExitCode } from '../exit-code';
 import { maskSecrets } from '../masked-output';
@@ -26,7 +28,10 @@ export async function answerTask(
       return answer.isYes;
     } catch (thrown) {
       if (!(thrown instanceof Refusal)) throw thrown;
-      const { code, message, remedy } = thrown;
+      const { code } = thrown;
+      const [message, remedy] = [thrown.message, thrown.remedy].map(
+        (text) => text && withCommandsFor(envFileOf(), text),
+      );
       if (json) console.log(maskSecrets(printableJson({ outcome: 'refused', code, message, remedy })));
       else console.error(textOf(thrown));
       return false;

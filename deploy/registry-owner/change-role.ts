@@ -70,11 +70,12 @@ function accountOf(text: string): string {
 
 /** Whoever takes the role from another and has it is an admin who stays. */
 async function keepAnAdmin(owner: Owner, account: string): Promise<void> {
-  const { wallet, contract } = owner;
+  const { wallet, contract, flags } = owner;
   if (wallet.address !== account && (await contract.hasRole(ADMIN_ROLE, wallet.address))) return;
   if (await hasOtherAdmin(owner, account)) return;
   const remedy =
-    'Grant it to another account first (npx hardhat role grant --role admin --account …). --force takes it nevertheless.';
+    `Grant it to another account first (\`npx hardhat role grant --role admin --account …${flags}\`). ` +
+    '--force takes it nevertheless.';
   const message =
     `${account} is the last admin of the registry: without one nobody could ever pause it, or grant or revoke a role. ` +
     `${remedy} Nothing was sent.`;

@@ -8,8 +8,12 @@ const LONGEST_REMARK = 120;
 /** What an error begins with; a revert without a reason has nothing. */
 const SELECTOR_BYTES = 4;
 
-/** What is known of a call that the registry refuses. `adminOf`: the role whose members may grant a role; both by hash. */
+/**
+ * What is known of a call that the registry refuses. `flags`: those of a command about that registry; `adminOf`: the role whose members
+ * may grant a role; both by hash.
+ */
 export interface RefusedCall {
+  flags: string;
   remarkBytes: number;
   tokenState?: TokenState['state'];
   adminOf?: string;
@@ -27,7 +31,7 @@ export function explainRefusal(error: ErrorDescription | undefined, call: Refuse
     case 'AccessControlUnauthorizedAccount':
       return unauthorized(error, call);
     case 'EnforcedPause':
-      return 'The registry is paused: its admin must unpause it first (npx hardhat unpause).';
+      return `The registry is paused: its admin must unpause it first (\`npx hardhat unpause${call.flags}\`).`;
     case 'ExpectedPause':
       return 'The registry is not paused.';
     case 'RemarkLengthExceeded':
@@ -45,21 +49,21 @@ export function explainRefusal(error: ErrorDescription | undefined, call: Refuse
 
 const SHREDDED = 'The token was shredded: that is for good, and nothing can be done with it any more.';
 
-function notReturned({ tokenState }: RefusedCall): string {
+function notReturned({ tokenState, flags }: RefusedCall): string {
   if (tokenState === 'shredded') return SHREDDED;
   return (
     'The token is in its title escrow: whoever is both beneficiary and holder must return it to the issuer first ' +
-    '(npx hardhat token tells who that is).'
+    `(\`npx hardhat token ID${flags}\` tells who that is).`
   );
 }
 
-function unauthorized(error: ErrorDescription, { adminOf }: RefusedCall): string {
+function unauthorized(error: ErrorDescription, { adminOf, flags }: RefusedCall): string {
   const account = error.args.getValue('account') as string;
   const role = roleNameOf(error.args.getValue('neededRole') as string);
   const grantor = adminOf === undefined ? 'admin' : roleNameOf(adminOf);
-  const command = ROLES.has(role) ? ` (npx hardhat role grant --role ${role} --account ${account})` : '';
+  const command = `\`npx hardhat role grant --role ${role} --account ${account}${flags}\``;
   return (
-    `The wallet ${account} has no ${role} role in this registry. Who has the ${grantor} role may grant it${command}; ` +
-    'npx hardhat role list tells who that is.'
+    `The wallet ${account} has no ${role} role in this registry. Who has the ${grantor} role may grant it` +
+    `${ROLES.has(role) ? ` (${command})` : ''}; \`npx hardhat role list${flags}\` tells who that is.`
   );
 }

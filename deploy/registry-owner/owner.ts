@@ -1,7 +1,8 @@
 import { Wallet, getAddress } from 'ethers';
+import type { Network } from '../../service/chain/networks';
 import { readSettings } from '../../service/config';
 import { ConfigurationError } from '../../service/errors';
-import { walletPrivateKeyOf } from '../../service/settings';
+import { networkOf, walletPrivateKeyOf } from '../../service/settings';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import { refusePublishedKey } from '../published-keys';
 import { withRegistry, type ReachedRegistry } from '../token/reach-registry';
@@ -13,6 +14,8 @@ export interface Owner extends ReachedRegistry {
   contract: TradeTrustTokenStandard;
   /** Of the registry, with its checksum. */
   address: string;
+  /** What a command needs to be about this registry, each with a space in front; nothing for the registry of the settings. */
+  flags: string;
 }
 
 /**
@@ -34,6 +37,15 @@ export async function asOwner<T>(
     const wallet = new Wallet(privateKey, reached.client);
     refusePublishedKey(reached.network, wallet.address);
     const contract = TradeTrustTokenStandard__factory.connect(place.registry, reached.client);
-    return act({ ...reached, wallet, contract, address: getAddress(place.registry) });
+    const address = getAddress(place.registry);
+    return act({ ...reached, wallet, contract, address, flags: flagsOf(address, reached.network) });
   });
+}
+
+function flagsOf(address: string, { name, chainId }: Network): string {
+  const { settings } = readSettings();
+  const isOfSettings =
+    settings.TOKEN_REGISTRY_ADDRESS?.toLowerCase() === address.toLowerCase() &&
+    networkOf(settings).chainId === chainId;
+  return isOfSettings ? '' : ` --registry ${address} --network ${name}`;
 }

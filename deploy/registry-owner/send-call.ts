@@ -1,12 +1,10 @@
 import type { Interface, TransactionReceipt, TransactionRequest } from 'ethers';
 import { awaitReceipt } from '../../service/chain/await-receipt';
-import { readFees, type TransactionFees } from '../../service/chain/fees';
-import { createGasStation } from '../../service/chain/gas-station';
 import { createNonceLane } from '../../service/chain/nonce-lane';
 import { isReverted } from '../../service/chain/refusals';
 import { ChainError } from '../../service/errors';
-import { gasStationUrlOf } from '../../service/settings';
 import { registryInterface } from '../../service/watcher/registry-topics';
+import { readNetworkFees } from '../network-fees';
 import { printable } from '../printable';
 import { costLines, gasLimitFor, requireFunds } from '../transaction-cost';
 import { explainRefusal, parseRevert, type RefusedCall } from './explain-refusal';
@@ -14,7 +12,7 @@ import type { Owner } from './owner';
 import { Refusal } from './refusal';
 
 /** A call of the registry. `doing`: in words, after "to". `beforeSending`: the last that may throw. */
-export interface OwnerCall extends RefusedCall {
+export interface OwnerCall extends Omit<RefusedCall, 'flags'> {
   doing: string;
   method: string;
   args: readonly unknown[];
@@ -39,13 +37,13 @@ export async function sendCall(
   call: OwnerCall,
   say: (line: string) => void,
 ): Promise<TransactionReceipt> {
-  const { client, wallet, network, address } = owner;
+  const { client, wallet, network, settings, address } = owner;
   const data = REGISTRY.encodeFunctionData(call.method, call.args);
   const transaction = { from: wallet.address, to: address, data };
   await simulate(owner, call, transaction);
   const [gas, fees, balance] = await Promise.all([
     client.estimateGas(transaction),
-    feesOf(owner, say),
+    readNetworkFees(network, settings, () => client.getFeeData()),
     client.getBalance(wallet.address),
   ]);
   const cost = { account: wallet.address, balance, gas, fees };
@@ -57,7 +55,7 @@ export async function sendCall(
 }
 
 async function simulate(
-  { client, contract }: Owner,
+  { client, contract, flags }: Owner,
   call: OwnerCall,
   transaction: TransactionRequest,
 ): Promise<void> {
@@ -69,22 +67,11 @@ async function simulate(
     const role: unknown =
       error?.name === 'AccessControlUnauthorizedAccount' ? error.args.getValue('neededRole') : undefined;
     const adminOf = typeof role === 'string' ? await contract.getRoleAdmin(role) : undefined;
-    const remedy = explainRefusal(error, { ...call, ...(adminOf !== undefined && { adminOf }) });
+    const remedy = explainRefusal(error, { ...call, flags, ...(adminOf !== undefined && { adminOf }) });
     const name = error?.name ?? 'no reason';
     const message = `The registry refuses to ${call.doing} (${name}). ${remedy} Nothing was sent.`;
     throw new Refusal('REGISTRY_REFUSES', message, { cause, remedy });
   }
-}
-
-function feesOf({ client, network, settings }: Owner, say: (line: string) => void): Promise<TransactionFees> {
-  const url = gasStationUrlOf(network, settings);
-  return readFees({
-    gasPricing: network.gasPricing,
-    readStation: url === undefined ? undefined : createGasStation(url),
-    readNode: () => client.getFeeData(),
-    // What a library says of it may hold the URL.
-    warn: (message) => say(message),
-  });
 }
 
 async function send(

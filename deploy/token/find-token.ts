@@ -1,7 +1,7 @@
 import { findNetwork, knownNetworks } from '../../service/chain/networks';
 import { readSettings } from '../../service/config';
 import { ConfigurationError, RequestError } from '../../service/errors';
-import { networkOf, tokenRegistryAddressOf } from '../../service/settings';
+import { networkOf, shown, tokenRegistryAddressOf } from '../../service/settings';
 import { parseTokenId } from '../../service/token/token-id-forms';
 import { isPlainAddress, tokenLocationOf, type TokenLocation } from '../../service/token/token-location';
 import { readJsonInput } from '../user-file';
@@ -99,7 +99,9 @@ function isObject(value: unknown): value is Record<string, unknown> {
 /** @throws ConfigurationError ARGUMENT_INVALID naming the flag. */
 export function requireAddress(flag: string, text: string): void {
   if (isPlainAddress(text)) return;
-  throw invalid(`${flag} ${text} is not an address: 0x and 40 hexadecimal digits, with a right checksum.`);
+  throw invalid(
+    `${flag} ${shown(text)} is not an address: 0x and 40 hexadecimal digits, with a right checksum.`,
+  );
 }
 
 function invalid(message: string): ConfigurationError {

@@ -1,12 +1,14 @@
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { JsonRpcProvider } from 'ethers';
+import { JsonRpcProvider, Wallet } from 'ethers';
 import { freePort } from '../../deploy/devnet/free-port';
 import { startHardhatNode, type HardhatNode } from '../../deploy/devnet/hardhat-node';
 import { readSettings } from '../../service/config';
 import { parseDidKeyPair } from '../../service/did-key-pair';
 import { PROJECT_ROOT } from '../../service/project-root';
+import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { newTokenId } from '../helpers/direct-mint';
 import { askHardhat, type HardhatAnswer } from '../helpers/hardhat-answer';
 import { tracesInFiles, tracesOf } from '../helpers/marked-secrets';
 import { markedSettings } from '../helpers/marked-settings';
@@ -23,23 +25,35 @@ const WRITTEN_FOLDERS = ['deploy/deployments', 'cache', 'typechain-types'].map((
 /** What every command is asked for while the node fails. */
 const TASKS = [
   ['deploy', {}],
+  [{ scope: 'role', task: 'list' }, {}],
   ['token', { token: '1' }],
   ['verify-credential', { file: 'CREDENTIAL', json: true }],
   ['decrypt-remark', { file: 'CREDENTIAL' }],
 ];
 
-/** Runs every command once for each way in which the node can fail, and prints what Hardhat prints of an error. */
+/** Runs commands in one process, all at once in each mode of the telltale server, and prints what Hardhat prints of an error. */
 const RUN_ALL = `
 const hre = require(${JSON.stringify(join(PROJECT_ROOT, 'node_modules/hardhat'))});
 const { TELLTALE, CREDENTIAL, MODES, TASKS } = JSON.parse(process.env.TEST_PLAN);
 (async () => {
   for (const mode of MODES) {
     await fetch(TELLTALE + '/mode/' + mode);
-    for (const [task, args] of TASKS) {
-      console.log('==', mode, task);
+    await Promise.all(TASKS.map(async ([task, args]) => {
       const file = args.file && CREDENTIAL;
       await hre.run(task, file ? { ...args, file } : args).catch((error) => console.error(error.message, error));
-    }
+      console.log('==', mode, task.task ?? task);
+    }));
+  }
+})();
+`;
+
+/** Asks for a token through one node after the other. */
+const ASK_ALL = `
+const hre = require(${JSON.stringify(join(PROJECT_ROOT, 'node_modules/hardhat'))});
+(async () => {
+  for (const url of JSON.parse(process.env.TEST_PLAN)) {
+    process.env.RPC_URL = url;
+    await hre.run('token', { token: '1' });
   }
 })();
 `;
@@ -99,6 +113,20 @@ describe('commands keep secrets to themselves', () => {
     return answer;
   }
 
+  /** Runs tasks in one process, in each mode of the telltale server. */
+  async function runAll(
+    MODES: string[],
+    tasks: unknown[][],
+    changes: Record<string, string>,
+    CREDENTIAL = '',
+  ): Promise<HardhatAnswer> {
+    writeFileSync(file('run-all.js'), RUN_ALL);
+    const TELLTALE = `http://127.0.0.1:${telltale.port}`;
+    const TEST_PLAN = JSON.stringify({ TELLTALE, CREDENTIAL, MODES, TASKS: tasks });
+    const args = ['run', '--no-compile', '--network', 'localhost', file('run-all.js')];
+    return run(args, { ...changes, HARDHAT_SHOW_STACK_TRACES: 'true', TEST_PLAN });
+  }
+
   it('when they succeed, also with --verbose', async () => {
     for (const args of [['did'], ['signing-key', '--public-key-file', file('key.pem')]])
       expect((await run([...args, '--verbose'])).code, args[0]).to.equal(0);
@@ -135,28 +163,64 @@ describe('commands keep secrets to themselves', () => {
     const credential = file('credential.json');
     const issuer = await createTestIssuer(`localhost:${await freePort(0)}`);
     writeFileSync(credential, JSON.stringify(await issuer.sign()));
-    writeFileSync(file('run-all.js'), RUN_ALL);
-    const plan = {
-      TELLTALE: `http://127.0.0.1:${telltale.port}`,
-      CREDENTIAL: credential,
-      MODES: MODE_NAMES,
-      TASKS,
-    };
-    const { stdout, stderr } = await run(
-      ['run', '--no-compile', '--network', 'localhost', file('run-all.js')],
-      {
-        RPC_URL: nodeUrl(telltale.port),
-        TOKEN_REGISTRY_ADDRESS,
-        HARDHAT_SHOW_STACK_TRACES: 'true',
-        TEST_PLAN: JSON.stringify(plan),
-      },
-    );
+    const changes = { RPC_URL: nodeUrl(telltale.port), TOKEN_REGISTRY_ADDRESS };
+    const { stdout, stderr } = await runAll(MODE_NAMES, TASKS, changes, credential);
     for (const mode of MODE_NAMES) {
       expect(stdout).to.contain(`== ${mode} decrypt-remark`);
       expect(telltale.asked[mode], mode).to.be.at.least(3);
     }
     expect(stderr).to.contain('[secret]');
   }).timeout(120_000);
+
+  it("when the node refuses what the registry's owner sends, and repeats it", async () => {
+    const { tokenId, account } = await returnedToken();
+    const token = { token: String(tokenId), remark: 'fraud' };
+    const owned = [
+      [
+        { scope: 'role', task: 'grant' },
+        { role: 'minter', account },
+      ],
+      [
+        { scope: 'role', task: 'revoke' },
+        { role: 'restorer', account: wallet.address },
+      ],
+      ['pause', { remark: 'fraud' }],
+      ['burn', { ...token, yes: true }],
+      ['restore', token],
+    ];
+    const told = `refused: ${settings.RPC_URL} ${secret('password of the node')} ${wallet.privateKey}`;
+    const estimated = new Set<unknown>();
+    // Of each the gas cannot be estimated the first time; the second time the transaction is not taken.
+    proxy.answer((method, params) => {
+      const { data } = (params[0] ?? {}) as { data?: unknown };
+      const isFirstEstimate = method === 'eth_estimateGas' && !estimated.has(data);
+      if (isFirstEstimate) estimated.add(data);
+      const isRefused = isFirstEstimate || method === 'eth_sendRawTransaction';
+      const message = `${told} ${JSON.stringify(params)}`;
+      return isRefused ? { error: { code: -32000, message, data: told } } : 'none';
+    });
+    const { stdout, stderr } = await runAll(['estimate', 'submission'], owned, {});
+    proxy.answer(() => 'none');
+    for (const code of ['NODE_FAILED', 'TRANSACTION_REJECTED'])
+      expect(stderr.split(`code: '${code}'`), code).to.have.length(1 + owned.length);
+    expect(stderr).to.contain('warning: The gas station').and.to.contain('refused: [secret]');
+    expect(stdout).to.contain('== submission restore').and.not.to.contain('sent     0x');
+  });
+
+  /** A token of the registry that `deploy` made, and the account that returned it. */
+  async function returnedToken(): Promise<{ tokenId: bigint; account: string }> {
+    const chain = new JsonRpcProvider(node.url, 31337, { staticNetwork: true, cacheTimeout: -1 });
+    const holder = await chain.getSigner(1);
+    const minter = new Wallet(wallet.privateKey, chain);
+    const address = readSettings(settings).settings.TOKEN_REGISTRY_ADDRESS ?? '';
+    const registry = TradeTrustTokenStandard__factory.connect(address, minter);
+    const tokenId = newTokenId();
+    await (await registry.mint(holder.address, holder.address, tokenId, '0x')).wait();
+    const escrow = TitleEscrow__factory.connect(await registry.ownerOf(tokenId), holder);
+    await (await escrow.returnToIssuer('0x')).wait();
+    chain.destroy();
+    return { tokenId, account: holder.address };
+  }
 
   it('when a node cannot be reached at all', async () => {
     const key = secret('key in the path');
@@ -167,13 +231,18 @@ describe('commands keep secrets to themselves', () => {
       nodeUrl(telltale.port).replace('http:', 'ws:'),
       nodeUrl(telltale.port).replace('http:', 'https:'),
     ];
-    const answers = await Promise.all([
+    writeFileSync(file('ask-all.js'), ASK_ALL);
+    const changes = {
+      TOKEN_REGISTRY_ADDRESS,
+      HARDHAT_SHOW_STACK_TRACES: 'true',
+      TEST_PLAN: JSON.stringify(urls),
+    };
+    const [deploy, asked] = await Promise.all([
       run(['deploy', '--network', 'localhost', '--show-stack-traces'], { RPC_URL: closed }),
-      ...urls.map((RPC_URL) =>
-        run(['token', '1', '--show-stack-traces'], { RPC_URL, TOKEN_REGISTRY_ADDRESS }),
-      ),
+      run(['run', '--no-compile', file('ask-all.js')], changes),
     ]);
-    for (const { stderr } of answers) expect(stderr).to.contain('RPC_UNREACHABLE');
+    expect(deploy.stderr).to.contain('RPC_UNREACHABLE');
+    expect(asked.stderr.split(`code: 'RPC_UNREACHABLE'`)).to.have.length(1 + urls.length);
     expect(telltale.asked['web-socket']).to.be.at.least(1);
   });
 

@@ -42,6 +42,7 @@ describe('the roles of a registry', () => {
       { account: ZeroAddress },
       { account: ONE.replace('C', 'c') },
       { account: ONE.slice(2) },
+      { account: 'carrier.eth' },
       { role: 'owner' },
     ]) {
       const refused = await changeRole('grant', { ...grant, ...wrong }, () => undefined).then(
@@ -50,6 +51,17 @@ describe('the roles of a registry', () => {
       );
       expect(refused, JSON.stringify(wrong)).to.equal('ARGUMENT_INVALID');
     }
+  });
+
+  it('are not granted to a private key, which is not repeated', async () => {
+    const key = `0x${'ab'.repeat(32)}`;
+    const grant = { role: 'minter', account: key, registry: undefined, network: undefined, isForced: false };
+    const refused: unknown = await changeRole('grant', grant, () => undefined).catch(
+      (error: unknown) => error,
+    );
+    expect(String(refused))
+      .to.contain('--account (66 characters) is not an address')
+      .and.not.to.contain('abab');
   });
 
   const log = (
@@ -117,7 +129,7 @@ describe("the remark of the registry's owner", () => {
 
 describe('why the registry refuses', () => {
   const explain = (data: string, call = {}): string =>
-    explainRefusal(parseRevert(data), { remarkBytes: 130, ...call });
+    explainRefusal(parseRevert(data), { remarkBytes: 130, flags: '', ...call });
 
   it('is said in words, with the remedy', () => {
     const abi: Interface = registryInterface;
@@ -125,13 +137,21 @@ describe('why the registry refuses', () => {
     const unauthorized = error('AccessControlUnauthorizedAccount', [ONE, MINTER]);
     expect(explain(unauthorized, { adminOf: ADMIN_ROLE }))
       .to.contain(`The wallet ${ONE} has no minter role`)
-      .and.to.contain('Who has the admin role may grant it (npx hardhat role grant --role minter');
+      .and.to.contain('Who has the admin role may grant it (`npx hardhat role grant --role minter');
     expect(explain(unauthorized, { adminOf: toBeHex(7, 32) })).to.contain(
       `has the ${toBeHex(7, 32)} role may`,
     );
     const unnamed = error('AccessControlUnauthorizedAccount', [ONE, toBeHex(7, 32)]);
     expect(explain(unnamed)).not.to.contain('role grant');
     expect(explain(error('EnforcedPause'))).to.contain('npx hardhat unpause');
+    // Of another registry than that of the settings.
+    const call = { flags: ' --registry 0x1 --network amoy', adminOf: ADMIN_ROLE };
+    expect(explain(error('EnforcedPause'), call)).to.contain(
+      '`npx hardhat unpause --registry 0x1 --network amoy`',
+    );
+    expect(explain(unauthorized, call)).to.contain(
+      `\`npx hardhat role grant --role minter --account ${ONE} --registry 0x1 --network amoy\``,
+    );
     expect(explain(error('ExpectedPause'))).to.contain('not paused');
     expect(explain(error('RemarkLengthExceeded')))
       .to.contain('130 bytes')
