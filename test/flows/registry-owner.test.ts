@@ -174,9 +174,17 @@ describe("what the registry's owner does", () => {
       const { tokenId, escrow } = await mintDirectly(world, OTHER);
       await (await (await world.escrowAs(1, escrow)).returnToIssuer('0x')).wait();
       await done('pause');
-      const said = await refused(['burn', String(tokenId), '--yes']);
+      const burn = ['burn', String(tokenId), '--yes'];
+      const said = await refused(burn);
+      // The same registry, when it is not that of the settings.
+      const place = `--registry ${world.registryAddress} --network localhost`;
+      const { stdout } = await run([...burn, ...place.split(' '), '--json'], {
+        TOKEN_REGISTRY_ADDRESS: OTHER,
+      });
       await done('unpause');
-      expect(said).to.contain('EnforcedPause').and.to.contain('npx hardhat unpause');
+      const command = `\`ENV_FILE=${world.settings.ENV_FILE} npx hardhat unpause`;
+      expect(said).to.contain('EnforcedPause').and.to.contain(`${command}\``);
+      expect((JSON.parse(stdout) as { remedy: string }).remedy).to.contain(`${command} ${place}\``);
     });
   });
 
