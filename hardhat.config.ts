@@ -20,7 +20,6 @@ import './deploy/tasks/redeliver';
 import './deploy/tasks/restore';
 import './deploy/tasks/role';
 import './deploy/tasks/signing-key';
-import './deploy/tasks/unpause';
 import './deploy/tasks/validate';
 import './deploy/tasks/verify-credential';
 import './deploy/tasks/token';
