@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseEther } from 'ethers';
 import { PROJECT_ROOT } from '../../service/project-root';
+import { tenantOf } from '../../service/tenant';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { startRpcProxy } from '../helpers/rpc-proxy';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/stand-in-network';
@@ -10,10 +11,11 @@ import { startStandInNetwork, type StandInNetwork } from '../helpers/stand-in-ne
 const AMOY = 80002;
 const JOURNALS = join(PROJECT_ROOT, 'deploy/deployments');
 
-/** As on another machine, or in a fresh clone. */
-function dropRegistryJournals(): void {
+/** As on another machine, or in a fresh clone. Of this tenant alone: others of the same name may be deploying. */
+function dropRegistryJournals(envFile: string): void {
+  const { key } = tenantOf(envFile);
   for (const name of readdirSync(JOURNALS).filter((journal) => journal.startsWith(`chain-${AMOY}-`))) {
-    if (name.includes('-amoy-')) rmSync(join(JOURNALS, name), { recursive: true });
+    if (name.includes(`-${key}-`)) rmSync(join(JOURNALS, name), { recursive: true });
   }
 }
 
@@ -56,14 +58,14 @@ describe('npx hardhat deploy on a network with a published deployer', () => {
 
   it('keeps the registry of TOKEN_REGISTRY_ADDRESS when the journal is lost: a second one would cost money', async () => {
     const before = amoy.registry();
-    dropRegistryJournals();
+    dropRegistryJournals(amoy.envFile);
     expect(await deploy()).to.contain('already deployed');
     expect(amoy.registry()).to.equal(before);
     expect(await transactions()).to.equal(1);
   });
 
   it('does not deploy again when the node fails to tell what is at TOKEN_REGISTRY_ADDRESS', async () => {
-    dropRegistryJournals();
+    dropRegistryJournals(amoy.envFile);
     const proxy = await startRpcProxy(amoy.node.url, (method, [call]) => {
       const { to = '' } = { ...(call as { to?: string }) };
       const isAsked = method === 'eth_call' && to.toLowerCase() === amoy.registry().toLowerCase();
