@@ -1,6 +1,6 @@
 import { ConfigurationError, ServiceError, messageOf } from './errors';
 import type { Logger } from './logger';
-import { untilAborted } from './watcher/until-aborted';
+import { untilAborted } from './until-aborted';
 
 /** What is used of the package `@ngrok/ngrok`, whose own names these are. */
 export interface TunnelLibrary {

@@ -11,7 +11,7 @@ import { createBlockAlarm, type BlockAlarm, type Pauses } from './block-alarm';
 import { createBlockSpan, type BlockSpan } from './block-span';
 import { newFeedStatus, type FeedStatus } from './feed-status';
 import { createRegistryFinder, type RegistryOnChain } from './registry-contracts';
-import { untilAborted } from './until-aborted';
+import { untilAborted } from '../until-aborted';
 import { watch, type BlockRange, type Sighting } from './watch';
 
 /** What reading a registry's events needs. */

@@ -12,7 +12,7 @@ import type { RegistryContracts } from './genuine-emitter';
 import { keepRead, newestUpTo } from './kept-blocks';
 import { readByReceipts } from './read-by-receipts';
 import { readRange, type RangeRead } from './read-range';
-import { untilAborted } from './until-aborted';
+import { untilAborted } from '../until-aborted';
 
 /**
  * What the watcher saw:
