@@ -1,11 +1,11 @@
-import * as EcdsaMultikey from '@digitalbazaar/ecdsa-multikey';
-import { createSignCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import * as jsigs from 'jsonld-signatures';
 import type { DidKeyPair } from '../did-key-pair';
-import { ConfigurationError, SigningError, messageOf } from '../errors';
+import { SigningError, messageOf } from '../errors';
 import type { UnsignedCredential } from './credential';
 import type { DocumentLoader } from './document-loader';
+import { createIssuerSigner } from './issuer-signer';
+import { createIssuingCryptosuite } from './issuing-cryptosuite';
 
 /** The base proof (the document's proof table). */
 export interface DataIntegrityProofValue {
@@ -23,10 +23,8 @@ export type SignedCredential = UnsignedCredential & { proof: DataIntegrityProofV
 /** Signs credentials with the issuer's key. */
 export type SignCredential = (credential: UnsignedCredential, created: Date) => Promise<SignedCredential>;
 
-const MULTIKEY_CONTEXT_URL = 'https://w3id.org/security/multikey/v1';
-
 /** What a holder who discloses selectively can never hide (DESIGN section 3). */
-const MANDATORY_POINTERS = ['/issuer', '/validFrom', '/validUntil', '/credentialStatus'];
+export const MANDATORY_POINTERS = ['/issuer', '/validFrom', '/validUntil', '/credentialStatus'];
 
 /**
  * Makes the signer: ecdsa-sd-2023 data integrity proofs (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023), verification
@@ -38,31 +36,17 @@ export async function createCredentialSigner(
   keyPair: DidKeyPair,
   documentLoader: DocumentLoader,
 ): Promise<SignCredential> {
-  const signer = await signerOf(keyPair);
+  const signer = await createIssuerSigner(keyPair);
+  const cryptosuite = createIssuingCryptosuite(MANDATORY_POINTERS);
   return async (credential, created) => {
     try {
-      const suite = new DataIntegrityProof({
-        signer,
-        date: created.toISOString(),
-        cryptosuite: createSignCryptosuite({ mandatoryPointers: MANDATORY_POINTERS }),
-      });
+      const suite = new DataIntegrityProof({ signer, date: created.toISOString(), cryptosuite });
       const purpose = new jsigs.purposes.AssertionProofPurpose();
       return await jsigs.sign<SignedCredential>(credential, { suite, purpose, documentLoader });
     } catch (cause) {
       throw signingFailed(cause);
     }
   };
-}
-
-async function signerOf(keyPair: DidKeyPair): Promise<EcdsaMultikey.Signer> {
-  try {
-    const key = await EcdsaMultikey.from({ '@context': MULTIKEY_CONTEXT_URL, ...keyPair });
-    return key.signer();
-  } catch (cause) {
-    const remedy = 'Restore the pair you had, or make a new one with `npx hardhat did --force`.';
-    const message = `DID_KEY_PAIRS is damaged: ${messageOf(cause)}. ${remedy}`;
-    throw new ConfigurationError('CONFIGURATION_INVALID', message, { cause, remedy });
-  }
 }
 
 /** Puts into words what JSON-LD's safe mode found: a term no context defines would silently stay out of the signature. */

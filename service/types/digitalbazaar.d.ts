@@ -36,6 +36,7 @@ declare module '@digitalbazaar/ecdsa-multikey' {
     id: string;
     controller: string;
     signer(): Signer;
+    verifier(): { verify(options: { data: Uint8Array; signature: Uint8Array }): Promise<boolean> };
     export(options: {
       publicKey?: boolean;
       secretKey?: boolean;
@@ -48,7 +49,31 @@ declare module '@digitalbazaar/ecdsa-multikey' {
 
 declare module '@digitalbazaar/ecdsa-sd-2023-cryptosuite' {
   export type Cryptosuite = object;
-  export function createSignCryptosuite(options?: { mandatoryPointers?: string[] }): Cryptosuite;
+  /** What is signed: the hashes of the proof's options and of the mandatory statements, and the other statements. */
+  export interface SignData {
+    proofHash: Uint8Array;
+    mandatoryHash: Uint8Array;
+    nonMandatory: string[];
+    hmacKey: Uint8Array;
+    mandatoryPointers: string[];
+  }
+  /** The functions that `DataIntegrityProof` calls, and what it calls them with. */
+  export interface SignCryptosuite {
+    name: string;
+    createVerifyData(options: {
+      cryptosuite: object;
+      document: object;
+      proof: object;
+      documentLoader: (url: string) => Promise<unknown>;
+    }): Promise<SignData>;
+    createProofValue(options: {
+      verifyData: SignData;
+      dataIntegrityProof: {
+        signer: { sign(options: { data: Uint8Array }): Promise<Uint8Array> };
+      };
+    }): Promise<string>;
+  }
+  export function createSignCryptosuite(options?: { mandatoryPointers?: string[] }): SignCryptosuite;
   export function createDiscloseCryptosuite(options?: { selectivePointers?: string[] }): Cryptosuite;
   /** `nonMandatory` holds the statements as they are verified, with the labels that the proof gives their blank nodes. */
   export interface VerifyCryptosuite {
@@ -97,6 +122,28 @@ declare module '@digitalbazaar/di-sd-primitives' {
   export function labelReplacementCanonicalizeJsonLd(options: object): Promise<string[]>;
   export function canonicalize(document: object, options: object): Promise<string>;
   export function stripBlankNodePrefixes(map: LabelMap): LabelMap;
+  interface Hmac {
+    export(): Promise<Uint8Array>;
+  }
+  export function createHmac(options: { key: Uint8Array | null }): Promise<Hmac>;
+  export function createHmacIdLabelMapFunction(options: { hmac: Hmac }): object;
+  export function hashCanonizedProof(options: {
+    document: object;
+    proof: object;
+    options: object;
+  }): Promise<Uint8Array>;
+  export function hashMandatory(options: { mandatory: string[] }): Promise<{ mandatoryHash: Uint8Array }>;
+  /** The statements by their index in the canonical order. */
+  export interface Group {
+    matching: Map<number, string>;
+    nonMatching: Map<number, string>;
+  }
+  export function canonicalizeAndGroup<Name extends string>(options: {
+    document: object;
+    labelMapFactoryFunction: object;
+    groups: Record<Name, string[]>;
+    options: object;
+  }): Promise<{ groups: Record<Name, Group> }>;
 }
 
 // Not exported by the package: tests read and write proofs with it, as an attacker would.

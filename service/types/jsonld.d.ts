@@ -17,3 +17,38 @@ declare module 'jsonld' {
   export function toRDF(document: object, options: Options): Promise<object[]>;
   export function canonize(document: object, options: Options & { algorithm: 'RDFC-1.0' }): Promise<string>;
 }
+
+// Internal to jsonld 9, and pinned to it by test/unit/cheaper-signing.test.ts.
+declare module 'jsonld/lib/ContextResolver.js' {
+  /** The terms that are defined at one place of a document. */
+  export interface ActiveContext {
+    mappings: Map<string, object | null>;
+    protected: Record<string, boolean>;
+    /** What holds again below a typed object. */
+    previousContext?: ActiveContext;
+    inverse: object | null;
+    '@base'?: string | null;
+    '@language'?: string;
+    '@vocab'?: string;
+    clone: (this: ActiveContext) => ActiveContext;
+    getInverse: (this: ActiveContext) => object;
+    revertToPreviousContext: (this: ActiveContext) => ActiveContext;
+  }
+  /** With the events that processing raised, to raise them again whenever it is used. */
+  export interface ProcessedContext {
+    context: ActiveContext;
+    events: JsonLdEvent[];
+  }
+  export interface ResolvedContext {
+    document: object | null;
+    cache: {
+      get(active: ActiveContext): ProcessedContext | undefined;
+      set(active: ActiveContext, processed: ProcessedContext): void;
+    };
+  }
+  import type { JsonLdEvent } from 'jsonld';
+  export default class ContextResolver {
+    constructor(options: { sharedCache: Map<string, unknown> });
+    resolve(options: object): Promise<ResolvedContext[]>;
+  }
+}

@@ -1,0 +1,21 @@
+import * as EcdsaMultikey from '@digitalbazaar/ecdsa-multikey';
+import type { DidKeyPair } from '../did-key-pair';
+import { ConfigurationError, messageOf } from '../errors';
+
+const MULTIKEY_CONTEXT_URL = 'https://w3id.org/security/multikey/v1';
+
+/**
+ * The issuer's key as the libraries sign with it. Its public and secret parts are imported here, so that a damaged pair is found.
+ *
+ * @throws ConfigurationError when the key pair cannot be used.
+ */
+export async function createIssuerSigner(keyPair: DidKeyPair): Promise<EcdsaMultikey.Signer> {
+  try {
+    const key = await EcdsaMultikey.from({ '@context': MULTIKEY_CONTEXT_URL, ...keyPair });
+    return key.signer();
+  } catch (cause) {
+    const remedy = 'Restore the pair you had, or make a new one with `npx hardhat did --force`.';
+    const message = `DID_KEY_PAIRS is damaged: ${messageOf(cause)}. ${remedy}`;
+    throw new ConfigurationError('CONFIGURATION_INVALID', message, { cause, remedy });
+  }
+}
