@@ -1,0 +1,44 @@
+import { scan } from '@hapi/bourne';
+import { RequestError } from '../errors';
+import { countValues } from './count-values';
+import type { JsonObject } from './credential';
+
+/**
+ * Sixty times what a Bill of Lading with a thousand packages has. A body of 50 MB could have 25 million, which need several gigabytes: a
+ * thread that runs out of memory may take the whole process with it.
+ */
+const MOST_VALUES = 250_000;
+
+/**
+ * The JSON object that a request's body is.
+ *
+ * @throws RequestError BODY_NOT_JSON for anything else: no UTF-8, no JSON, nothing at all, a list, a text, and for a key `__proto__`, wherever it is;
+ * BODY_TOO_COMPLEX for more values than any document has.
+ */
+export function parseBody(body: Uint8Array): JsonObject {
+  if (countValues(body) > MOST_VALUES) {
+    const remedy = 'Leave some out, or attach them as a file.';
+    const message = `The body has more than ${MOST_VALUES} values. ${remedy}`;
+    throw new RequestError('BODY_TOO_COMPLEX', message, { remedy });
+  }
+  const value = parse(body);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notJson();
+  try {
+    scan(value);
+  } catch (cause) {
+    throw notJson(': a key is "__proto__"', cause);
+  }
+  return value as JsonObject;
+}
+
+function parse(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch (cause) {
+    throw notJson('', cause);
+  }
+}
+
+function notJson(detail = '', cause?: unknown): RequestError {
+  return new RequestError('BODY_NOT_JSON', `The body is not a valid JSON object${detail}.`, { cause });
+}

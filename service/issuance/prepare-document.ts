@@ -1,0 +1,61 @@
+import type { DidKeyPair } from '../did-key-pair';
+import { RequestError } from '../errors';
+import { parseCreateRequest } from './create-request';
+import { buildCredential, type UnsignedCredential } from './credential';
+import { credentialIdOf } from './credential-id';
+import { createDocumentLoader } from './document-loader';
+import { parseBody } from './parse-body';
+import type { PrepareDocument } from './prepared-document';
+import { encryptRemark } from './remarks';
+import { createCredentialSigner } from './sign';
+import { findUnprotectedContent } from './unprotected-content';
+
+/** What all documents of an issuer have in common. Plain values, which can be handed to a thread. */
+export interface PreparationSettings {
+  keyPair: DidKeyPair;
+  did: string;
+  documentContextUrl: string;
+  rendererUrl: string;
+  currency: string;
+  chainId: number;
+  tokenRegistry: string;
+}
+
+/**
+ * Makes the part of issuing that needs neither chain nor database, and all of the computing.
+ *
+ * @throws ConfigurationError when the key pair cannot be used.
+ */
+export async function createDocumentPreparer(settings: PreparationSettings): Promise<PrepareDocument> {
+  const { keyPair, did: issuer, ...common } = settings;
+  const sign = await createCredentialSigner(keyPair, createDocumentLoader(common.documentContextUrl));
+  return async ({ documentType, body, uuid, issuedAt }) => {
+    const { credentialSubject, owner, holder, remarks } = parseCreateRequest(parseBody(body));
+    const created = new Date(issuedAt);
+    const id = credentialIdOf(uuid);
+    const credential = buildCredential({
+      ...common,
+      id,
+      issuedAt: created,
+      issuer,
+      documentType,
+      credentialSubject,
+    });
+    refuseUnprotected(credential);
+    const signed = await sign(credential, created);
+    return {
+      credentialId: id,
+      tokenId: signed.credentialStatus.tokenId,
+      beneficiary: owner,
+      holder,
+      remark: encryptRemark(remarks, id),
+      document: new TextEncoder().encode(JSON.stringify(signed)),
+    };
+  };
+}
+
+/** The parts that are not the caller's hold nothing of the kind, so that the pointer is one into the request body. */
+function refuseUnprotected(credential: UnsignedCredential): void {
+  const found = findUnprotectedContent(credential);
+  if (found) throw new RequestError(found.code, `${found.pointer} ${found.problem}.`);
+}

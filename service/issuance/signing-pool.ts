@@ -1,0 +1,114 @@
+import { availableParallelism } from 'node:os';
+import { extname, join } from 'node:path';
+import Piscina from 'piscina';
+import { SigningError } from '../errors';
+import { createIssuerSigner } from './issuer-signer';
+import type { PreparationSettings } from './prepare-document';
+import type { Preparation, PrepareDocument } from './prepared-document';
+import type { PreparationOutcome } from './signing-worker';
+import { fromTransferredError } from './transferred-error';
+
+/** Threads that prepare documents, one at a time each. */
+export interface SigningPool {
+  /**
+   * Hands the body over to the next thread that is free: afterwards, here, it is empty.
+   *
+   * @throws SigningError SIGNING_WORKER_LOST (retryable) when the thread ended before it answered; otherwise what preparing throws.
+   */
+  prepare: PrepareDocument;
+  /** Ends the threads, and with SIGNING_WORKER_LOST whatever they were at. */
+  destroy(): Promise<void>;
+}
+
+/** What tests choose. */
+export interface SigningPoolOptions {
+  /** One for each processor unless given. */
+  threads?: number;
+}
+
+/**
+ * Beside this file, and like it compiled or not: production runs `dist/` alone, and tests run the sources they test, not what was built from them
+ * some time ago. Only then does a thread need ts-node, which the process has set up for itself but not for its threads.
+ */
+const EXTENSION = extname(__filename);
+const WORKER = join(__dirname, `signing-worker${EXTENSION}`);
+const EXEC_ARGV = EXTENSION === '.ts' ? ['--require', 'ts-node/register/transpile-only'] : [];
+
+/**
+ * Starts the threads. They warm up while the service starts to listen: a document that comes earlier waits for them. A thread that ends
+ * is replaced. None keeps the process from ending.
+ *
+ * @throws ConfigurationError when the key pair cannot be used.
+ */
+export async function createSigningPool(
+  settings: PreparationSettings,
+  { threads = availableParallelism() }: SigningPoolOptions = {},
+): Promise<SigningPool> {
+  await createIssuerSigner(settings.keyPair);
+  const pool = new Piscina<Preparation, PreparationOutcome>({
+    filename: WORKER,
+    minThreads: threads,
+    maxThreads: threads,
+    idleTimeout: Infinity,
+    // A thread that sleeps in Atomics.wait does nothing else; waking one the usual way costs less than a tenth of a millisecond.
+    atomics: 'disabled',
+    recordTiming: false,
+    workerData: settings,
+    // Nothing of the service's own: a thread has no business with its other secrets.
+    env: {},
+    argv: [],
+    execArgv: EXEC_ARGV,
+  });
+  const underWay = new Set<(cause: unknown) => void>();
+  const giveUp = (cause: Error): void => underWay.forEach((reject) => reject(cause));
+  // Of a thread that was at nothing: it is replaced, and nobody has lost anything.
+  pool.on('error', () => undefined);
+  // The pool does not replace a thread that ends before it is ready, and what waits would wait for good.
+  pool.on('workerDestroy', () =>
+    setImmediate(() => {
+      if (pool.threads.length === 0) giveUp(new Error('No thread could be started.'));
+    }),
+  );
+  let isDestroyed = false;
+  return {
+    async prepare(preparation) {
+      if (isDestroyed) throw lost(new Error('The pool has ended.'));
+      const outcome = await answerOf(pool, preparation, underWay);
+      if ('error' in outcome) throw fromTransferredError(outcome.error);
+      return outcome.prepared;
+    },
+    async destroy() {
+      isDestroyed = true;
+      await pool.destroy();
+    },
+  };
+}
+
+async function answerOf(
+  pool: Piscina<Preparation, PreparationOutcome>,
+  preparation: Preparation,
+  underWay: Set<(cause: unknown) => void>,
+): Promise<PreparationOutcome> {
+  const task = { ...preparation, body: withBufferOfItsOwn(preparation.body) };
+  let giveUp: (cause: unknown) => void = () => undefined;
+  const noThread = new Promise<never>((_, reject) => (giveUp = reject));
+  underWay.add(giveUp);
+  try {
+    return await Promise.race([pool.run(task, { transferList: [task.body.buffer] }), noThread]);
+  } catch (cause) {
+    throw lost(cause);
+  } finally {
+    underWay.delete(giveUp);
+  }
+}
+
+/** Small Buffers share memory with others, which must not be given away with them. */
+function withBufferOfItsOwn(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
+}
+
+function lost(cause: unknown): SigningError {
+  const remedy = 'Nothing was minted: send the request again.';
+  const message = `The thread that signed the document ended before it was done. ${remedy}`;
+  return new SigningError('SIGNING_WORKER_LOST', message, { cause, remedy, retryable: true });
+}

@@ -1,0 +1,52 @@
+import { workerData } from 'node:worker_threads';
+import { move, transferableSymbol, valueSymbol } from 'piscina';
+import { createDocumentPreparer, type PreparationSettings } from './prepare-document';
+import type { Preparation, PrepareDocument, PreparedDocument } from './prepared-document';
+import { toTransferredError, type TransferredError } from './transferred-error';
+
+/** What a thread of the signing pool answers: errors of the service would lose their class on the way. */
+export type PreparationOutcome = { prepared: PreparedDocument } | { error: TransferredError };
+
+/** Runs what a thread does first, so that no caller waits for it: loading, compiling, processing the contexts. */
+const DRY_RUN = {
+  credentialSubject: {
+    type: ['BillOfLading'],
+    scac: 'NONE',
+    packages: [{ packagesDescription: 'none' }],
+    attachments: [{ data: '', filename: 'none', mimeType: 'text/plain' }],
+  },
+  owner: '0x0000000000000000000000000000000000000001',
+  holder: '0x0000000000000000000000000000000000000001',
+  remarks: 'none',
+};
+
+async function start(settings: PreparationSettings): Promise<(task: Preparation) => Promise<unknown>> {
+  const preparer = createDocumentPreparer(settings);
+  // What is wrong is said to whoever asks for a document: a thread that fails at its start would be started again and again.
+  await preparer.then(runDry).catch(() => undefined);
+  return async (task) => {
+    try {
+      return moved(await (await preparer)(task));
+    } catch (error) {
+      return { error: toTransferredError(error) } satisfies PreparationOutcome;
+    }
+  };
+}
+
+async function runDry(prepare: PrepareDocument): Promise<void> {
+  await prepare({
+    documentType: 'BILL_OF_LADING',
+    body: new TextEncoder().encode(JSON.stringify(DRY_RUN)),
+    uuid: '00000000-0000-7000-8000-000000000000',
+    issuedAt: 0,
+  });
+}
+
+/** The document's bytes change hands and are not copied. */
+function moved(prepared: PreparedDocument): unknown {
+  const outcome: PreparationOutcome = { prepared };
+  return move({ [valueSymbol]: outcome, [transferableSymbol]: prepared.document.buffer });
+}
+
+/** The pool waits for it, and calls what it resolves to. */
+export default start(workerData as PreparationSettings);

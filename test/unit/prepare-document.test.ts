@@ -1,0 +1,152 @@
+import { expect } from 'chai';
+import { ConfigurationError, RequestError, SigningError, type ServiceError } from '../../service/errors';
+import { createDocumentPreparer } from '../../service/issuance/prepare-document';
+import type { PrepareDocument } from '../../service/issuance/prepared-document';
+import { decryptRemark } from '../../service/issuance/remarks';
+import type { SignedCredential } from '../../service/issuance/sign';
+import full from '../fixtures/bill-of-lading-full.json';
+import { derive, verify } from '../helpers/derive-and-verify';
+import { HOLDER, OWNER, bodyWith, preparationOf, settingsOf } from '../helpers/preparations';
+import { TEST_REGISTRY, createTestIssuer, type TestIssuer } from '../helpers/test-issuer';
+
+describe('preparing a document', () => {
+  let issuer: TestIssuer;
+  let prepare: PrepareDocument;
+
+  before(async () => {
+    issuer = await createTestIssuer();
+    prepare = await createDocumentPreparer(settingsOf(issuer));
+  });
+
+  const documentOf = async (body: string, number = 0): Promise<SignedCredential> => {
+    const { document } = await prepare(preparationOf(body, number));
+    return JSON.parse(Buffer.from(document).toString('utf8')) as SignedCredential;
+  };
+
+  async function refusalOf(body: string | Uint8Array<ArrayBuffer>): Promise<ServiceError> {
+    try {
+      await prepare(preparationOf(body));
+    } catch (error) {
+      return error as ServiceError;
+    }
+    throw new Error('it was prepared');
+  }
+
+  it('signs what the body says, so that a verifier accepts it', async () => {
+    const { proof, ...credential } = await documentOf(bodyWith(full.credentialSubject), 7);
+    expect(credential).to.deep.include({
+      id: 'urn:uuid:01937b4a-0000-7000-8000-000000000007',
+      issuer: issuer.did,
+      validFrom: '2026-01-31T12:00:00.000Z',
+      validUntil: '2026-04-30T12:00:00.000Z',
+      credentialSubject: full.credentialSubject,
+      renderMethod: [
+        { id: 'https://renderer.example', type: 'EMBEDDED_RENDERER', templateName: 'BILL_OF_LADING' },
+      ],
+    });
+    expect(credential.credentialStatus).to.deep.include({
+      tokenNetwork: { chain: 'ETH', chainId: '31337' },
+      tokenRegistry: TEST_REGISTRY,
+    });
+    expect(proof).to.include({
+      created: '2026-01-31T12:00:00Z',
+      verificationMethod: `${issuer.did}#keys-1`,
+    });
+    const derived = await derive({ ...credential, proof }, ['/credentialSubject']);
+    expect((await verify(derived, issuer.didDocument)).verified).to.equal(true);
+  });
+
+  it('says what the mint needs', async () => {
+    const prepared = await prepare(preparationOf(bodyWith({}, { remarks: 'Grüße' })));
+    const { credentialStatus, id } = await documentOf(bodyWith());
+    expect(prepared).to.include({
+      credentialId: id,
+      tokenId: credentialStatus.tokenId,
+      beneficiary: OWNER,
+      holder: HOLDER,
+    });
+    expect(prepared.tokenId).to.match(/^[0-9a-f]{64}$/);
+    expect(decryptRemark(prepared.remark, id)).to.deep.equal({ kind: 'text', text: 'Grüße' });
+    expect((await prepare(preparationOf(bodyWith()))).remark).to.equal('0x');
+  });
+
+  it('gives bytes that can be handed on, whatever their number', async () => {
+    const { document } = await prepare(preparationOf(bodyWith()));
+    expect(document.byteLength).to.equal(document.buffer.byteLength);
+  });
+
+  const NOT_JSON = 'The body is not a valid JSON object.';
+  for (const [what, body, message] of [
+    ['nothing', '', NOT_JSON],
+    ['no JSON', '{"owner":', NOT_JSON],
+    ['a list', '[{}]', NOT_JSON],
+    ['a text', '"owner"', NOT_JSON],
+    ['null', 'null', NOT_JSON],
+    ['no UTF-8', Uint8Array.from([...Buffer.from('{"owner":"'), 0xff, ...Buffer.from('"}')]), NOT_JSON],
+    ['half of a character', Uint8Array.from(Buffer.from('{"a":"é').subarray(0, -1)), NOT_JSON],
+    [
+      'a key __proto__, however written',
+      '{"credentialSubject":{"packages":[{"\\u005f_proto__":1}]}}',
+      'The body is not a valid JSON object: a key is "__proto__".',
+    ],
+  ] as const) {
+    it(`refuses a body that is ${what}`, async () => {
+      const refusal = await refusalOf(body);
+      expect(refusal).to.be.instanceOf(RequestError);
+      expect(refusal).to.include({ code: 'BODY_NOT_JSON', message, retryable: false });
+    });
+  }
+
+  for (const [what, body, ErrorClass, code, message] of [
+    [
+      'an owner that is none',
+      bodyWith({}, { owner: '0x1' }),
+      RequestError,
+      'REQUEST_FIELD_INVALID',
+      /^\/owner /,
+    ],
+    [
+      'text that a signature does not protect',
+      bodyWith({ vessel: 'PO_:1' }),
+      RequestError,
+      'TEXT_NOT_PROTECTED',
+      /^\/credentialSubject\/vessel contains "_:"/,
+    ],
+    [
+      'a term that no context defines',
+      bodyWith({ vesel: 'x' }),
+      SigningError,
+      'SUBJECT_TERM_UNDEFINED',
+      /^credentialSubject: "vesel" is not defined/,
+    ],
+  ] as const) {
+    it(`refuses ${what}`, async () => {
+      const refusal = await refusalOf(body);
+      expect(refusal).to.be.instanceOf(ErrorClass);
+      expect(refusal.code).to.equal(code);
+      expect(refusal.message).to.match(message);
+    });
+  }
+
+  it('refuses more values than any document has, but not what looks like them in a text', async () => {
+    const many = '[],'.repeat(300_000);
+    const refusal = await refusalOf(`{"a":[${many}1],"b":"\\"}`);
+    expect(refusal).to.include({ code: 'BODY_TOO_COMPLEX' });
+    const texts = { vessel: `"${many}`, voyageNo: `\\" ${many}`, links: '\\' };
+    expect((await documentOf(bodyWith(texts))).credentialSubject).to.include(texts);
+  });
+
+  it('takes a byte order mark for none', async () => {
+    expect((await documentOf(`\ufeff${bodyWith()}`)).issuer).to.equal(issuer.did);
+  });
+
+  it('says that a key pair is damaged, and not what it is', async () => {
+    const keyPair = { ...issuer.keyPair, secretKeyMultibase: issuer.keyPair.secretKeyMultibase.slice(0, -3) };
+    const refusal = await createDocumentPreparer({ ...settingsOf(issuer), keyPair }).catch(
+      (error: unknown) => error as ServiceError,
+    );
+    expect(refusal).to.be.instanceOf(ConfigurationError);
+    expect((refusal as ServiceError).message).to.match(/^DID_KEY_PAIRS is damaged/);
+    expect((refusal as ServiceError).message).not.to.contain(keyPair.secretKeyMultibase);
+  });
+});

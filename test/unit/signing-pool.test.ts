@@ -1,0 +1,206 @@
+import { createHash } from 'node:crypto';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Worker } from 'node:worker_threads';
+import { expect } from 'chai';
+import { ConfigurationError, RequestError, SigningError, type ServiceError } from '../../service/errors';
+import { createSigningPool, type SigningPool } from '../../service/issuance/signing-pool';
+import type { SignedCredential } from '../../service/issuance/sign';
+import { fromTransferredError, toTransferredError } from '../../service/issuance/transferred-error';
+import { PROJECT_ROOT } from '../../service/project-root';
+import { derive, verify } from '../helpers/derive-and-verify';
+import { eventually } from '../helpers/eventually';
+import { own } from '../helpers/owned';
+import { attachmentOf, bodyWith, preparationOf, settingsOf } from '../helpers/preparations';
+import { createTestIssuer, type TestIssuer } from '../helpers/test-issuer';
+
+const THREADS = 2;
+
+describe('the signing pool', () => {
+  let issuer: TestIssuer;
+  let pool: SigningPool;
+  let disown: () => void;
+  /** Those that are running, the oldest first. */
+  const threads: Worker[] = [];
+  const onThread = (thread: Worker): void => {
+    threads.push(thread);
+    thread.once('exit', () => threads.splice(threads.indexOf(thread), 1));
+  };
+
+  before(async () => {
+    issuer = await createTestIssuer();
+    process.on('worker', onThread);
+    pool = await createSigningPool(settingsOf(issuer), { threads: THREADS });
+    disown = own('the signing pool');
+  });
+
+  after(async () => {
+    await pool?.destroy();
+    process.off('worker', onThread);
+    disown();
+    expect(threads, 'threads after destroy()').to.be.empty;
+  });
+
+  async function signed(body: string, number = 0): Promise<SignedCredential> {
+    const { document } = await pool.prepare(preparationOf(body, number));
+    return JSON.parse(Buffer.from(document).toString('utf8')) as SignedCredential;
+  }
+
+  async function refusalOf(work: Promise<unknown>): Promise<ServiceError> {
+    try {
+      await work;
+    } catch (error) {
+      return error as ServiceError;
+    }
+    throw new Error('it was not refused');
+  }
+
+  it('gives each of many callers the document that was asked for, from all its threads', async () => {
+    const documents = await Promise.all(
+      Array.from({ length: 20 }, (_, number) => signed(bodyWith({ blNumber: `B${number}` }), number)),
+    );
+    expect(documents.map(({ credentialSubject }) => credentialSubject.blNumber)).to.deep.equal(
+      documents.map((_, number) => `B${number}`),
+    );
+    expect(threads).to.have.lengthOf(THREADS);
+    const [first] = documents;
+    const derived = await derive(first as SignedCredential, ['/credentialSubject']);
+    expect((await verify(derived, issuer.didDocument)).verified).to.equal(true);
+  });
+
+  it('hands 40 MB over and back, unchanged', async () => {
+    const attachment = attachmentOf(40);
+    const preparation = preparationOf(bodyWith({ attachments: [attachment] }));
+    const { document } = await pool.prepare(preparation);
+    expect(preparation.body.byteLength, 'what is left of the body here').to.equal(0);
+    const { credentialSubject } = JSON.parse(Buffer.from(document).toString('utf8')) as SignedCredential;
+    const [{ data }] = credentialSubject.attachments as [{ data: string }];
+    const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
+    expect(hash(data)).to.equal(hash(attachment.data));
+  });
+
+  it('takes a body that shares its memory with others, and leaves theirs alone', async () => {
+    const [body, neighbour] = [Buffer.from(bodyWith()), Buffer.from('neighbour')];
+    expect(body.buffer, 'the memory that Node.js shares out').to.equal(neighbour.buffer);
+    await pool.prepare(preparationOf(body));
+    expect(neighbour.toString()).to.equal('neighbour');
+  });
+
+  it('refuses as the caller of its function would be refused', async () => {
+    const body = await refusalOf(pool.prepare(preparationOf('{')));
+    expect(body).to.be.instanceOf(RequestError);
+    expect(body).to.include({
+      name: 'RequestError',
+      code: 'BODY_NOT_JSON',
+      message: 'The body is not a valid JSON object.',
+      retryable: false,
+    });
+    expect(body.cause).to.be.instanceOf(Error);
+    const term = await refusalOf(signed(bodyWith({ vesel: 'x' })));
+    expect(term).to.be.instanceOf(SigningError);
+    expect(term.code).to.equal('SUBJECT_TERM_UNDEFINED');
+    expect(term.remedy).to.match(/^Use only terms/);
+    expect((term.cause as Error).message).to.equal('Safe mode validation error.');
+  });
+
+  it('fails what a thread was at when it ended, and nothing else, and replaces the thread', async () => {
+    const before = [...threads];
+    const large = preparationOf(bodyWith({ attachments: [attachmentOf(40)] }), 1);
+    const lost = refusalOf(pool.prepare(large));
+    const others = Promise.all([2, 3, 4, 5].map((number) => signed(bodyWith(), number)));
+    // The first that is free takes the first task.
+    await before[0]?.terminate();
+    const refusal = await lost;
+    expect(refusal).to.be.instanceOf(SigningError);
+    expect(refusal).to.include({ code: 'SIGNING_WORKER_LOST', retryable: true });
+    expect(await others).to.have.lengthOf(4);
+    await eventually('there is another thread', async () => threads.length === THREADS);
+    expect(threads).not.to.include(before[0]);
+    expect(await Promise.all([6, 7, 8].map((number) => signed(bodyWith(), number)))).to.have.lengthOf(3);
+  });
+
+  it('refuses, rather than wait for good, when no thread starts any more, and recovers', async () => {
+    const endAtOnce = (thread: Worker): void => void thread.terminate();
+    process.on('worker', endAtOnce);
+    await Promise.all([...threads].map((thread) => thread.terminate()));
+    const refusal = await refusalOf(signed(bodyWith()));
+    expect(refusal).to.include({ code: 'SIGNING_WORKER_LOST', retryable: true });
+    process.off('worker', endAtOnce);
+    expect((await signed(bodyWith())).issuer).to.equal(issuer.did);
+  });
+
+  it('refuses what comes after its end', async () => {
+    const other = await createSigningPool(settingsOf(issuer), { threads: 1 });
+    const late = refusalOf(other.prepare(preparationOf(bodyWith())));
+    await other.destroy();
+    expect(await late).to.include({ code: 'SIGNING_WORKER_LOST' });
+    expect(await refusalOf(other.prepare(preparationOf(bodyWith())))).to.include({
+      code: 'SIGNING_WORKER_LOST',
+    });
+  });
+
+  it('does not start with a key pair that is damaged', async () => {
+    const running = threads.length;
+    const keyPair = { ...issuer.keyPair, secretKeyMultibase: 'z42damaged' };
+    const refusal = await refusalOf(createSigningPool({ ...settingsOf(issuer), keyPair }));
+    expect(refusal).to.be.instanceOf(ConfigurationError);
+    expect(threads).to.have.lengthOf(running);
+  });
+});
+
+/** Starts the compiled pool, prepares one document, and does nothing to end. */
+const PROGRAM = `
+  const { createSigningPool } = require('./dist/service/issuance/signing-pool.js');
+  process.once('message', async ({ settings, preparation }) => {
+    const pool = await createSigningPool(settings, { threads: 2 });
+    const { document } = await pool.prepare({ ...preparation, body: new TextEncoder().encode(preparation.body) });
+    console.log(Buffer.from(document).toString('utf8'));
+    process.disconnect();
+  });
+`;
+
+describe('the signing pool, compiled', () => {
+  it('prepares, and does not keep the process from ending', async () => {
+    const issuer = await createTestIssuer();
+    const child = spawn(process.execPath, ['-e', PROGRAM], {
+      cwd: PROJECT_ROOT,
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    });
+    const disown = own('the compiled pool');
+    const output: string[] = [];
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => output.push(text));
+    const preparation = { ...preparationOf('{}'), body: bodyWith({ blNumber: 'COMPILED' }) };
+    child.send({ settings: settingsOf(issuer), preparation });
+    const [code] = (await once(child, 'exit')) as [number | null];
+    disown();
+    expect(code).to.equal(0);
+    expect(output.join('')).to.contain('"blNumber":"COMPILED"');
+  });
+});
+
+describe('an error between threads', () => {
+  it('keeps its class, code, message, remedy and whether to try again, and of its causes the messages', () => {
+    const cause = new TypeError('the key', { cause: new Error('its first byte') });
+    const error = new SigningError('A_CODE', 'what happened', { cause, retryable: true, remedy: 'mend it' });
+    const arrived = fromTransferredError(structuredClone(toTransferredError(error)));
+    expect(arrived).to.be.instanceOf(SigningError);
+    expect(arrived).to.include({
+      name: 'SigningError',
+      code: 'A_CODE',
+      message: 'what happened',
+      retryable: true,
+      remedy: 'mend it',
+    });
+    const first = arrived.cause as Error;
+    expect([first.message, (first.cause as Error).message]).to.deep.equal(['the key', 'its first byte']);
+  });
+
+  it('is a plain error when it was no error of the service, and ends when its causes do not', () => {
+    const endless = new RangeError('round');
+    endless.cause = endless;
+    const arrived = fromTransferredError(structuredClone(toTransferredError(endless)));
+    expect(arrived).not.to.have.property('code');
+    expect(arrived.message).to.equal('round');
+    expect(fromTransferredError(structuredClone(toTransferredError('text'))).message).to.equal('text');
+  });
+});
