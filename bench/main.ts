@@ -5,9 +5,10 @@ import * as create from './create-latency';
 import * as delivery from './delivery';
 import * as latency from './latency';
 import * as memory from './memory';
+import * as signing from './signing';
 
 /** Every benchmark by the name it is asked for, in the order in which all of them run. */
-const BENCHES = { create, delivery, backlog, latency, 'catch-up': catchUp, memory };
+const BENCHES = { signing, create, delivery, backlog, latency, 'catch-up': catchUp, memory };
 
 /** `npm run bench` runs all of them, `npm run bench -- delivery` that one. */
 async function main(asked: string[]): Promise<void> {

@@ -1,0 +1,153 @@
+import { availableParallelism } from 'node:os';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { UnsignedCredential, JsonObject } from '../service/issuance/credential';
+import { createDocumentLoader } from '../service/issuance/document-loader';
+import { createCredentialSigner } from '../service/issuance/sign';
+import { createSigningPool, type SigningPool } from '../service/issuance/signing-pool';
+import full from '../test/fixtures/bill-of-lading-full.json';
+import { createPlainSign, type PlainSign } from '../test/helpers/plain-signing';
+import { attachmentOf, bodyWith, preparationOf, settingsOf } from '../test/helpers/preparations';
+import { createTestIssuer, type TestIssuer } from '../test/helpers/test-issuer';
+import { CONTEXT_URL, credentialWith } from '../test/helpers/unchecked-issuer';
+import { median } from './median';
+
+const CREATED = new Date('2026-01-31T00:00:00Z');
+/** Rounds that do not count: they compile code and process contexts. */
+const WARM_UP = 50;
+const SINGLE_ROUNDS = 200;
+const RATE_ROUNDS = 7;
+const PLAIN_PER_ROUND = 100;
+const POOL_PER_ROUND = 500;
+/** A few more than threads: a thread that is done need not wait for the next. */
+const AT_ONCE = 4 * availableParallelism();
+const GROWTH_ROUNDS = 9;
+
+/**
+ * What signing costs over the plain loop of the libraries' READMEs, on one thread and on all, and how it grows with the document. What is compared
+ * takes turns, so that what else the machine does meets both.
+ */
+export async function run(): Promise<void> {
+  const issuer = await createTestIssuer();
+  const plain = await createPlainSign(issuer.keyPair, createDocumentLoader(CONTEXT_URL));
+  await compareSingle(issuer, plain);
+  const pool = await createSigningPool(settingsOf(issuer));
+  try {
+    await compareRates(plain, pool);
+    await measureGrowth(pool);
+  } finally {
+    await pool.destroy();
+  }
+}
+
+/** As in the fixture, with so many packages. */
+function subjectOf(packages: number): JsonObject {
+  const [first] = full.credentialSubject.packages;
+  const list = Array.from({ length: packages }, (_, index) => ({ ...first, packagesWeight: `${index} KG` }));
+  return { ...full.credentialSubject, packages: list };
+}
+
+async function timeOf(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+async function compareSingle(issuer: TestIssuer, plain: PlainSign): Promise<void> {
+  const sign = await createCredentialSigner(issuer.keyPair, createDocumentLoader(CONTEXT_URL));
+  const times = { plain: [] as number[], ours: [] as number[] };
+  for (let round = 0; round < WARM_UP + SINGLE_ROUNDS; round++) {
+    const credential = (): UnsignedCredential => credentialWith(subjectOf(3));
+    const first = await timeOf(() => plain(credential(), CREATED.toISOString()));
+    const second = await timeOf(() => sign(credential(), CREATED));
+    if (round < WARM_UP) continue;
+    times.plain.push(first);
+    times.ours.push(second);
+  }
+  const [ours, theirs] = [median(times.ours), median(times.plain)];
+  console.log(`one signature, 3 packages, warm, medians of ${SINGLE_ROUNDS} rounds:`);
+  console.log(
+    `  plain ${theirs.toFixed(2)} ms, ours ${ours.toFixed(2)} ms: ${(ours / theirs).toFixed(2)} of it`,
+  );
+}
+
+async function compareRates(plain: PlainSign, pool: SigningPool): Promise<void> {
+  const body = bodyWith(subjectOf(3));
+  const rates = { plain: [] as number[], pool: [] as number[] };
+  for (let round = 0; round <= RATE_ROUNDS; round++) {
+    const first = await timeOf(() => signInTurn(plain, PLAIN_PER_ROUND));
+    const second = await timeOf(() => prepareAll(pool, body, POOL_PER_ROUND));
+    if (round === 0) continue;
+    rates.plain.push((PLAIN_PER_ROUND / first) * 1000);
+    rates.pool.push((POOL_PER_ROUND / second) * 1000);
+  }
+  const ratios = rates.pool.map((rate, round) => rate / (rates.plain[round] ?? NaN));
+  const spread = `${Math.min(...ratios).toFixed(1)} to ${Math.max(...ratios).toFixed(1)}`;
+  console.log(`signatures a second, 3 packages, medians of ${RATE_ROUNDS} rounds:`);
+  console.log(
+    `  plain loop ${median(rates.plain).toFixed(0)}, pool of ${availableParallelism()} threads ` +
+      `${median(rates.pool).toFixed(0)}: ${median(ratios).toFixed(1)} times as many (${spread})`,
+  );
+}
+
+async function signInTurn(plain: PlainSign, count: number): Promise<void> {
+  for (let index = 0; index < count; index++)
+    await plain(credentialWith(subjectOf(3)), CREATED.toISOString());
+}
+
+/** The pool does more for each: it parses, checks and writes the document, too. */
+async function prepareAll(pool: SigningPool, body: string, count: number): Promise<void> {
+  let left = count;
+  const one = async (): Promise<void> => {
+    while (left > 0) await pool.prepare(preparationOf(body, left--));
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, one));
+}
+
+/** The last is what a service may meet: as many large documents as it lets in, at once. */
+const GROWTH = [
+  ...[3, 30, 300].map((packages) => ({ name: `${packages} packages`, atOnce: 1, packages, megabytes: 0 })),
+  ...[1, 5, 20, 40].map((megabytes) => ({
+    name: `3 packages, ${megabytes} MB`,
+    atOnce: 1,
+    packages: 3,
+    megabytes,
+  })),
+  { name: '3 packages, 40 MB, 4 at once', atOnce: 4, packages: 3, megabytes: 40 },
+];
+
+async function measureGrowth(pool: SigningPool): Promise<void> {
+  console.log(`growth, medians of ${GROWTH_ROUNDS} rounds; blocks and memory the most of all rounds:`);
+  console.log('| document | time | longest block of the event loop | resident memory |');
+  console.log('| --- | ---: | ---: | ---: |');
+  for (const { name, atOnce, packages, megabytes } of GROWTH) {
+    const attachments = megabytes > 0 ? { attachments: [attachmentOf(megabytes)] } : {};
+    const body = bodyWith({ ...subjectOf(packages), ...attachments });
+    const times: number[] = [];
+    let [block, memory] = [0, 0];
+    for (let round = 0; round <= GROWTH_ROUNDS; round++) {
+      const preparations = Array.from({ length: atOnce }, (_, number) => preparationOf(body, number));
+      const observed = await observe(() => Promise.all(preparations.map((each) => pool.prepare(each))));
+      if (round === 0) continue;
+      times.push(observed.milliseconds);
+      [block, memory] = [Math.max(block, observed.block), Math.max(memory, observed.megabytes)];
+    }
+    console.log(
+      `| ${name} | ${median(times).toFixed(1)} ms | ${block.toFixed(0)} ms | ${memory.toFixed(0)} MB |`,
+    );
+  }
+}
+
+/** How long it took, how long this thread could do nothing else meanwhile, and the most memory that the process had. */
+async function observe(
+  work: () => Promise<unknown>,
+): Promise<{ milliseconds: number; block: number; megabytes: number }> {
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  let bytes = 0;
+  const sampling = setInterval(() => (bytes = Math.max(bytes, process.memoryUsage.rss())), 10);
+  delay.enable();
+  const milliseconds = await timeOf(work);
+  delay.disable();
+  clearInterval(sampling);
+  bytes = Math.max(bytes, process.memoryUsage.rss());
+  return { milliseconds, block: delay.count === 0 ? 0 : delay.max / 1e6, megabytes: bytes / 2 ** 20 };
+}
