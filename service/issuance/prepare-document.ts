@@ -8,7 +8,11 @@ import { parseBody } from './parse-body';
 import type { PrepareDocument } from './prepared-document';
 import { encryptRemark } from './remarks';
 import { createCredentialSigner } from './sign';
+import { statementsLength } from './statements-length';
 import { findUnprotectedContent } from './unprotected-content';
+
+/** A body of 50 MB (the document's limit) whose ids are no longer than ids are has fewer. */
+const MOST_CHARACTERS = 56_000_000;
 
 /** What all documents of an issuer have in common. Plain values, which can be handed to a thread. */
 export interface PreparationSettings {
@@ -42,6 +46,7 @@ export async function createDocumentPreparer(settings: PreparationSettings): Pro
       credentialSubject,
     });
     refuseUnprotected(credential);
+    refuseEndless(credential);
     const signed = await sign(credential, created);
     return {
       credentialId: id,
@@ -58,4 +63,11 @@ export async function createDocumentPreparer(settings: PreparationSettings): Pro
 function refuseUnprotected(credential: UnsignedCredential): void {
   const found = findUnprotectedContent(credential);
   if (found) throw new RequestError(found.code, `${found.pointer} ${found.problem}.`);
+}
+
+function refuseEndless({ credentialSubject }: UnsignedCredential): void {
+  if (statementsLength(credentialSubject) <= MOST_CHARACTERS) return;
+  const remedy = 'Shorten the ids, and attach bytes in base64.';
+  const message = `/credentialSubject is too long when it is written as statements to be signed. ${remedy}`;
+  throw new RequestError('BODY_TOO_COMPLEX', message, { remedy });
 }

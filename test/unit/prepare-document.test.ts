@@ -136,6 +136,20 @@ describe('preparing a document', () => {
     expect((await documentOf(bodyWith(texts))).credentialSubject).to.include(texts);
   });
 
+  for (const [what, subject] of [
+    [
+      'a long id that every statement would repeat',
+      { id: `urn:x:${'y'.repeat(100_000)}`, links: texts(1_000) },
+    ],
+    ['characters that statements write in six', { vessel: '\u007f'.repeat(15_000_000) }],
+  ] as const) {
+    it(`refuses ${what}`, async () => {
+      const refusal = await refusalOf(bodyWith(subject));
+      expect(refusal).to.include({ code: 'BODY_TOO_COMPLEX' });
+      expect(refusal.message).to.match(/^\/credentialSubject /);
+    });
+  }
+
   it('takes a byte order mark for none', async () => {
     expect((await documentOf(`\ufeff${bodyWith()}`)).issuer).to.equal(issuer.did);
   });
@@ -150,3 +164,7 @@ describe('preparing a document', () => {
     expect((refusal as ServiceError).message).not.to.contain(keyPair.secretKeyMultibase);
   });
 });
+
+function texts(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => String(index));
+}
