@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isError, keccak256, type TransactionRequest, type Wallet } from 'ethers';
+import { keccak256, type TransactionRequest, type Wallet } from 'ethers';
 import { ChainError, messageOf } from '../errors';
 import { notConfirmed } from './await-receipt';
+import { broadcast, knows } from './broadcast';
+import { classifyRefusal, type Refusal } from './classify-refusal';
 import { nodeErrorOf } from './refusals';
 import type { RpcClient } from './rpc-client';
 
@@ -25,9 +27,6 @@ interface LastSent {
 const SUBMISSIONS = 5;
 const RESUBMIT_DELAY_MS = 200;
 
-/** ethers' codes for a refusal by the node. */
-const ANSWERS = ['NONCE_EXPIRED', 'REPLACEMENT_UNDERPRICED', 'INSUFFICIENT_FUNDS', 'CALL_EXCEPTION'] as const;
-
 /**
  * The lane is a queue: a node that mines at once rejects nonces that arrive out of order, so the next transaction is submitted
  * only when the node has acknowledged the one before. What waits for a receipt does not hold the lane.
@@ -41,7 +40,7 @@ export function createNonceLane(wallet: Wallet, client: RpcClient): NonceLane {
       const nonce = await nextNonce(wallet.address, client, lastSent);
       const raw = await wallet.signTransaction({ ...transaction, nonce });
       try {
-        const hash = await broadcast(client, raw);
+        const hash = await broadcastUntilAnswered(client, raw);
         lastSent = { nonce, hash };
         return hash;
       } catch (cause) {
@@ -74,7 +73,7 @@ async function nextNonce(
 ): Promise<number> {
   const pending = await client.getTransactionCount(address, 'pending');
   if (lastSent === undefined || pending > lastSent.nonce) return pending;
-  return (await isKnown(client, lastSent.hash)) ? lastSent.nonce + 1 : pending;
+  return (await knows(client, lastSent.hash).catch(() => false)) ? lastSent.nonce + 1 : pending;
 }
 
 /**
@@ -82,41 +81,23 @@ async function nextNonce(
  * again, which cannot mint twice, and a node that already has them is success. If it stays open, nothing else may be sent in
  * its place.
  */
-async function broadcast(client: RpcClient, raw: string): Promise<string> {
+async function broadcastUntilAnswered(client: RpcClient, raw: string): Promise<string> {
   const hash = keccak256(raw);
   let isOpen = false;
   for (let submission = 1; ; submission++) {
-    try {
-      await client.send('eth_sendRawTransaction', [raw]);
-      return hash;
-    } catch (cause) {
-      if (isAlreadyKnown(cause) || (await isKnown(client, hash))) return hash;
-      const answered = isAnswer(cause);
-      isOpen ||= !answered;
-      if (answered || submission === SUBMISSIONS) throw isOpen ? notConfirmed(hash, cause) : cause;
-      await sleep(RESUBMIT_DELAY_MS);
-    }
+    const outcome = await broadcast(client, raw);
+    if (outcome.state === 'taken') return hash;
+    isOpen ||= outcome.state === 'open';
+    if (outcome.state === 'refused' || submission === SUBMISSIONS)
+      throw isOpen ? notConfirmed(hash, outcome.cause) : outcome.cause;
+    await sleep(RESUBMIT_DELAY_MS);
   }
-}
-
-async function isKnown(client: RpcClient, hash: string): Promise<boolean> {
-  const transaction = await client.getTransaction(hash).catch(() => null);
-  return transaction !== null;
-}
-
-/** Whether the node itself refused, as opposed to a connection that failed. */
-function isAnswer(thrown: unknown): boolean {
-  return ANSWERS.some((code) => isError(thrown, code)) || nodeErrorOf(thrown) !== undefined;
-}
-
-function isAlreadyKnown(thrown: unknown): boolean {
-  return /already known|known transaction|already imported/i.test(nodeErrorOf(thrown) ?? '');
 }
 
 /** Somebody else used the nonce between our asking and our sending, or the node's count was behind. */
 function isNonceTaken(thrown: unknown): boolean {
-  if (isError(thrown, 'NONCE_EXPIRED') || isError(thrown, 'REPLACEMENT_UNDERPRICED')) return true;
-  return /nonce too (low|high)/i.test(nodeErrorOf(thrown) ?? '');
+  const taken: Refusal[] = ['nonce too low', 'nonce too high', 'nonce held'];
+  return taken.includes(classifyRefusal(thrown));
 }
 
 function submissionFailed(cause: unknown): ChainError {

@@ -89,7 +89,7 @@ export function createTokenMinter(options: {
 }
 
 /** The document, POST /create, step 8: the message is "Failed to mint token"; the contract's reason follows as cause and remedy. */
-function simulationFailed(cause: unknown): ChainError {
+export function simulationFailed(cause: unknown): ChainError {
   const revert = isError(cause, 'CALL_EXCEPTION') ? cause.revert?.name : undefined;
   const remedy = (revert && REMEDIES[revert]) ?? explain(cause);
   return new ChainError('MINT_SIMULATION_FAILED', `Failed to mint token${revert ? ` (${revert})` : ''}`, {

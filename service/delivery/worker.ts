@@ -8,7 +8,7 @@ import type { Settlement } from '../outbox/settle-deliveries';
 import { takeTurn } from '../outbox/take-turn';
 import { attemptDelivery, type AttemptOptions } from './attempt-delivery';
 import { createPace } from './pace';
-import { createWakeableSleep } from './wakeable-sleep';
+import { createWakeableSleep } from '../wakeable-sleep';
 
 /** Delivers the events of one feed to its webhook. */
 export interface DeliveryWorker {

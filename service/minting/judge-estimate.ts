@@ -1,0 +1,57 @@
+import { classifyRefusal } from '../chain/classify-refusal';
+import { isReverted, nodeErrorOf } from '../chain/refusals';
+import { simulationFailed } from '../chain/token-registry';
+import { ChainError } from '../errors';
+import { findMint } from './find-mint';
+import type { Lane } from './lane-state';
+import { park } from './park';
+import { canStillBeMined, type Mint } from './mint';
+import { failMint, settleMined } from './settle-mint';
+import { shortOfFunds } from './short-of-funds';
+
+/** How often a node may refuse to estimate, for a reason that nobody knows. */
+const MOST_REFUSALS = 5;
+const REFUSED_PAUSE_MS = 1_000;
+const MISSING_PAUSE_MS = 500;
+
+/**
+ * What follows when a mint's gas cannot be estimated.
+ *
+ * @returns false when it says nothing about this mint: the node could not be asked.
+ */
+export async function judgeEstimate(lane: Lane, mint: Mint, cause: unknown): Promise<boolean> {
+  if (cause instanceof ChainError) waitForRegistry(lane, mint, cause);
+  else if (isReverted(cause)) await judgeRevert(lane, mint, simulationFailed(cause));
+  else if (classifyRefusal(cause) === 'no funds') shortOfFunds(lane, mint, cause);
+  else if (nodeErrorOf(cause) === undefined) return false;
+  else if (++mint.refusals < MOST_REFUSALS) park(lane, mint, REFUSED_PAUSE_MS);
+  else failMint(lane, mint, notSent(cause));
+  return true;
+}
+
+/** The registry refuses a token that is there already, too. */
+export async function judgeRevert(lane: Lane, mint: Mint, error: ChainError): Promise<void> {
+  const { registryAddress, client } = lane;
+  const token = { registryAddress, tokenId: mint.issuance.tokenId };
+  const hashes = mint.transactions.map(({ hash }) => hash);
+  const hash = await findMint(client, token, hashes);
+  if (hash === undefined) failMint(lane, mint, error);
+  else settleMined(lane, mint, hash);
+}
+
+/**
+ * A local chain that was started anew gets its registry some seconds later. Other chains are not replaced: a node that knows no registry any more
+ * is being set up, and what was sent may be mined.
+ */
+function waitForRegistry(lane: Lane, mint: Mint, error: ChainError): void {
+  lane.registryMissingSince ??= performance.now();
+  const isPatient = performance.now() - lane.registryMissingSince < lane.timing.registryMs;
+  if (isPatient || (!lane.network.local && canStillBeMined(mint.transactions, 0)))
+    park(lane, mint, MISSING_PAUSE_MS);
+  else failMint(lane, mint, error);
+}
+
+function notSent(cause: unknown): ChainError {
+  const message = `Nothing was sent, the mint could not be prepared: ${nodeErrorOf(cause)}`;
+  return new ChainError('MINT_NOT_SENT', message, { cause, retryable: true });
+}

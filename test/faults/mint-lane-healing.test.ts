@@ -1,0 +1,307 @@
+import { expect } from 'chai';
+import { Transaction, Wallet, type TransactionRequest } from 'ethers';
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { mintDirectly } from '../helpers/direct-mint';
+import { eventually } from '../helpers/eventually';
+import {
+  mintsOf,
+  newIssuance,
+  startLane,
+  untruths,
+  type LanePlace,
+  type RunningLane,
+} from '../helpers/running-lane';
+import type { Answerer, Fault } from '../helpers/rpc-proxy';
+import { createWorld, DEPLOYER, DEPLOYER_KEY, type World } from '../helpers/world';
+
+const REFUSED = (message: string): { error: { code: number; message: string } } => ({
+  error: { code: -32000, message },
+});
+
+const THROUGH_IT: Fault = 'none';
+
+describe('the lane of mints heals itself', () => {
+  let world: World;
+  let place: LanePlace;
+  let other: Wallet;
+
+  before(async () => {
+    world = await createWorld();
+    place = { nodeUrl: world.node.url, registryAddress: world.registryAddress };
+    other = new Wallet(DEPLOYER_KEY, world.client);
+  });
+
+  after(() => world?.stop());
+
+  afterEach(async () => {
+    await world.client.send('evm_setAutomine', [true]);
+    await world.client.send('evm_mine', []);
+  });
+
+  type LaneOptions = Parameters<typeof startLane>[1];
+
+  /** Runs with a lane; afterwards its journal must say what is on the chain, and no nonce may be left out. */
+  async function withLane(options: LaneOptions, use: (lane: RunningLane) => Promise<void>): Promise<void> {
+    const lane = await startLane(place, options);
+    try {
+      await use(lane);
+      await world.client.send('evm_setAutomine', [true]);
+      await world.client.send('evm_mine', []);
+      expect(await untruths(world.client, world.registryAddress, lane.journal)).to.deep.equal([]);
+      expect(await world.client.send('eth_pendingTransactions', [])).to.deep.equal([]);
+    } finally {
+      await lane.stop();
+    }
+  }
+
+  /** Sends with the lane's wallet from elsewhere, at a price that nobody beats. */
+  async function sendElsewhere(nonce: number): Promise<void> {
+    const fees = { maxFeePerGas: 900_000_000_000n, maxPriorityFeePerGas: 90_000_000_000n };
+    const transaction: TransactionRequest = { type: 2, chainId: 31337, to: DEPLOYER, gasLimit: 21_000n };
+    const raw = await other.signTransaction({ ...transaction, ...fees, nonce });
+    await world.client.send('eth_sendRawTransaction', [raw]);
+  }
+
+  /** Does something to the first calls of a method; everything else goes through. */
+  function first(method: string, times: number, answerer: Answerer): Answerer {
+    let left = times;
+    return (called, params, forward) =>
+      called === method && left-- > 0 ? answerer(called, params, forward) : 'none';
+  }
+
+  const sentBytes = ({ proxy }: RunningLane): string[] =>
+    proxy.requests.flatMap(({ method, params: [raw] }) =>
+      method === 'eth_sendRawTransaction' ? [String(raw)] : [],
+    );
+
+  it('after "nonce too low": somebody else was faster', async () => {
+    const answerer = first('eth_sendRawTransaction', 1, async (_, [raw]) => {
+      await sendElsewhere(Transaction.from(String(raw)).nonce);
+      return THROUGH_IT;
+    });
+    await withLane({ answerer }, async (lane) => {
+      await lane.mintMany(3, 3);
+      expect(lane.log.map(({ msg }) => msg)).to.include('mint signed again: somebody else used its nonce');
+    });
+  });
+
+  it('after "nonce too high": the node counted what it forgot', async () => {
+    const answerer = first('eth_getTransactionCount', 2, async (_, __, forward) => {
+      const answer = await forward();
+      return 'result' in answer ? { result: `0x${(Number(answer.result) + 3).toString(16)}` } : answer;
+    });
+    await withLane({ answerer }, async (lane) => {
+      await lane.mintMany(5, 5);
+      expect(JSON.stringify(lane.log)).to.include('Nonce too high');
+    });
+  });
+
+  it('after "already known"', async () => {
+    const answerer = first('eth_sendRawTransaction', 2, async (_, __, forward) => {
+      await forward();
+      return REFUSED('already known');
+    });
+    await withLane({ answerer }, async (lane) => {
+      await lane.mintMany(3, 3);
+      expect(lane.journal.transactions).to.have.length(3);
+    });
+  });
+
+  it('after "replacement underpriced": the nonce waits with a transaction of somebody else', async () => {
+    await world.client.send('evm_setAutomine', [false]);
+    const answerer = first('eth_sendRawTransaction', 1, async (_, [raw]) => {
+      await sendElsewhere(Transaction.from(String(raw)).nonce);
+      return THROUGH_IT;
+    });
+    await withLane({ answerer }, async (lane) => {
+      const mint = lane.mint();
+      await eventually('it was signed again and taken', () =>
+        lane.log.some(({ msg }) => msg === 'mint submitted'),
+      );
+      await world.client.send('evm_mine', []);
+      await mint;
+      expect(lane.journal.transactions).to.have.length(2);
+    });
+  });
+
+  it('after somebody else took the place of what waited', async () => {
+    await world.client.send('evm_setAutomine', [false]);
+    await withLane({}, async (lane) => {
+      const mint = lane.mint();
+      await eventually('taken', () => lane.journal.calls.submitted > 0);
+      await sendElsewhere(lane.journal.transactions[0]?.nonce ?? -1);
+      await world.client.send('evm_setAutomine', [true]);
+      await world.client.send('evm_mine', []);
+      const hash = await mint;
+      expect(hash).not.to.equal(lane.journal.transactions[0]?.hash);
+    });
+  });
+
+  it('after the node dropped transactions: the same bytes are sent again', async () => {
+    await world.client.send('evm_setAutomine', [false]);
+    await withLane({}, async (lane) => {
+      const mints = lane.mintMany(4, 4);
+      await eventually(
+        'all are taken',
+        () => lane.log.filter(({ msg }) => msg === 'mint submitted').length === 4,
+      );
+      const dropped = lane.journal.transactions.slice(1, 3);
+      for (const { hash } of dropped) await world.client.send('hardhat_dropTransaction', [hash]);
+      await world.client.send('evm_mine', []);
+      const isBack = async (): Promise<boolean> => {
+        const count = await world.client.getTransactionCount(DEPLOYER, 'pending');
+        return count > Math.max(...lane.journal.transactions.map(({ nonce }) => nonce));
+      };
+      await eventually('they are back', isBack);
+      await world.client.send('evm_mine', []);
+      const kept = lane.journal.transactions.map(({ hash }) => hash);
+      expect((await mints).sort()).to.deep.equal(kept.sort());
+    });
+  });
+
+  it('after somebody else used the nonce of a dropped transaction', async () => {
+    await world.client.send('evm_setAutomine', [false]);
+    await withLane({}, async (lane) => {
+      const mint = lane.mint();
+      await eventually('taken', () => lane.journal.calls.submitted > 0);
+      const [{ hash, nonce } = { hash: '', nonce: -1 }] = lane.journal.transactions;
+      await world.client.send('hardhat_dropTransaction', [hash]);
+      await sendElsewhere(nonce);
+      await world.client.send('evm_setAutomine', [true]);
+      await world.client.send('evm_mine', []);
+      expect(await mint).not.to.equal(hash);
+    });
+  });
+
+  for (const times of [1, 7])
+    it(`when the node takes a transaction and the answer is lost, ${times} times`, async () => {
+      const answerer = first('eth_sendRawTransaction', times, () => 'drop answer');
+      await withLane({ answerer }, async (lane) => {
+        await lane.mintMany(3, 3);
+        expect(lane.journal.transactions).to.have.length(3);
+      });
+    });
+
+  it('when the answer is lost, and the node that is asked afterwards does not have the transaction yet', async () => {
+    const loses = first('eth_sendRawTransaction', 1, () => 'drop answer');
+    const hides = first('eth_getTransactionByHash', 2, () => ({ result: null }));
+    const answerer: Answerer = (method, params, forward) =>
+      method === 'eth_sendRawTransaction' ? loses(method, params, forward) : hides(method, params, forward);
+    await withLane({ answerer }, async (lane) => {
+      const hash = await lane.mint();
+      expect(lane.journal.transactions.map((kept) => kept.hash)).to.deep.equal([hash]);
+      await lane.mintMany(3, 3);
+    });
+  });
+
+  it('when the node is not asked for a while: nothing is lost, and nothing is signed again', async () => {
+    const answerer = first('eth_sendRawTransaction', 7, () => 'drop request');
+    await withLane({ answerer }, async (lane) => {
+      await lane.mintMany(3, 3);
+      expect(lane.journal.transactions).to.have.length(3);
+    });
+  });
+
+  it('when the node cannot be reached for a while', async () => {
+    await withLane({}, async (lane) => {
+      const mints = lane.mintMany(60, 20);
+      await eventually('some are mined', () => lane.journal.calls.mined > 10);
+      await lane.proxy.refuse();
+      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      await lane.proxy.accept();
+      expect(new Set(await mints).size).to.equal(60);
+    });
+  });
+
+  it('when answers come from nodes that are behind', async () => {
+    let asked = 0;
+    const seen = new Set<unknown>();
+    const answerer: Answerer = async (method, [hash], forward) => {
+      // A count that is a little old, every third time; a receipt that is not there yet when it is first asked for.
+      if (method === 'eth_getTransactionCount' && asked++ % 3 === 0) {
+        const answer = await forward();
+        return 'result' in answer
+          ? { result: `0x${Math.max(0, Number(answer.result) - 4).toString(16)}` }
+          : answer;
+      }
+      if (method !== 'eth_getTransactionReceipt' || seen.has(hash)) return 'none';
+      seen.add(hash);
+      return { result: null };
+    };
+    await withLane({}, async (lane) => {
+      await lane.mint();
+      lane.answer(answerer);
+      await lane.mintMany(30, 10);
+      expect(lane.journal.transactions).to.have.length(31);
+    });
+  });
+
+  it('when the price was too low for the next block', async () => {
+    const answerer = first('eth_sendRawTransaction', 1, async () => {
+      await world.client.send('hardhat_setNextBlockBaseFeePerGas', ['0x3b9aca0000']);
+      await world.client.send('evm_mine', []);
+      return THROUGH_IT;
+    });
+    await withLane({ answerer }, async (lane) => {
+      await lane.mintMany(3, 3);
+      expect(JSON.stringify(lane.log)).to.include('offer more');
+    });
+  });
+
+  it('when a mint runs out of gas: it is estimated again', async () => {
+    const answerer = first('eth_estimateGas', 1, () => ({ result: '0x30000' }));
+    await withLane({ answerer }, async (lane) => {
+      await lane.mintMany(2, 2);
+      expect(lane.log.map(({ msg }) => msg)).to.include('mint signed again: it ran out of gas');
+    });
+  });
+
+  it('finds a token that was made by another transaction, and says which', async () => {
+    await withLane({}, async (lane) => {
+      await lane.mint();
+      const issuance = newIssuance();
+      await mintDirectly(world, issuance.holder, { tokenId: BigInt(`0x${issuance.tokenId}`) });
+      const [made] = await mintsOf(world.client, world.registryAddress, issuance.tokenId);
+      expect(await lane.mint(issuance)).to.equal(made);
+    });
+  });
+
+  it('fails what the registry refuses, and goes on with those after it', async () => {
+    const admin = TradeTrustTokenStandard__factory.connect(world.registryAddress, other);
+    await withLane({}, async (lane) => {
+      await lane.mint();
+      await (await admin.pause('0x')).wait();
+      // Its gas is known from the one before: this one is sent, and reverts.
+      const error = await lane.mint().catch((failure: unknown) => failure);
+      expect(error).to.have.property('code', 'MINT_REVERTED');
+      expect(error)
+        .to.have.property('remedy')
+        .that.matches(/paused/);
+      // The gas of this one is not known.
+      const unsent = await lane.mint(newIssuance(50)).catch((failure: unknown) => failure);
+      expect(unsent).to.have.property('code', 'MINT_SIMULATION_FAILED');
+      await (await admin.unpause('0x')).wait();
+      await lane.mintMany(2, 2);
+      const failures = [...lane.journal.issuances.values()].flatMap(({ failure }) => failure ?? []);
+      expect(failures.map(({ code }) => code)).to.deep.equal(['MINT_REVERTED', 'MINT_SIMULATION_FAILED']);
+      expect(failures[0]?.message).to.match(/paused/);
+    });
+  });
+
+  it('gives the nonce of one that the node never takes to the next', async () => {
+    let doomed: string | undefined;
+    const answerer: Answerer = (method, [raw]) => {
+      if (method !== 'eth_sendRawTransaction') return 'none';
+      const { data } = Transaction.from(String(raw));
+      doomed ??= data;
+      return data === doomed ? REFUSED('the node dislikes it') : 'none';
+    };
+    await withLane({ answerer }, async (lane) => {
+      const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => lane.mint()));
+      const failed = outcomes.filter(({ status }) => status === 'rejected');
+      expect(failed).to.have.length(1);
+      expect(failed[0]).to.have.nested.property('reason.code', 'TRANSACTION_REJECTED');
+      expect(sentBytes(lane).filter((raw) => Transaction.from(raw).data === doomed)).to.have.length(5);
+    });
+  });
+});

@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import { eventually } from '../helpers/eventually';
+import { startLane, startOtherSender, untruths, type LanePlace } from '../helpers/running-lane';
+import { createWorld, DEPLOYER, type World } from '../helpers/world';
+
+const INTERVAL_MS = 300;
+
+describe('the lane of mints', () => {
+  let world: World;
+  let place: LanePlace;
+
+  before(async () => {
+    world = await createWorld();
+    place = { nodeUrl: world.node.url, registryAddress: world.registryAddress };
+  });
+
+  after(() => world?.stop());
+
+  afterEach(async () => {
+    await world.client.send('evm_setIntervalMining', [0]);
+    await world.client.send('evm_setAutomine', [true]);
+    await world.client.send('evm_mine', []);
+  });
+
+  async function mineEvery(ms: number): Promise<void> {
+    await world.client.send('evm_setAutomine', [false]);
+    await world.client.send('evm_setIntervalMining', [ms]);
+  }
+
+  for (const mining of ['at once', 'at intervals'] as const) {
+    it(`mints 100 tokens, 20 at once, on a node that mines ${mining}, while another sends with the same key`, async () => {
+      if (mining === 'at intervals') await mineEvery(INTERVAL_MS);
+      const lane = await startLane(place);
+      const other = startOtherSender(world.node.url);
+      try {
+        const hashes = await lane.mintMany(100, 20);
+        const sent = await other.stop();
+        expect(new Set(hashes).size).to.equal(100);
+        expect(sent).to.be.greaterThan(5);
+        await eventually('nothing waits', async () => {
+          const count = (tag: string): Promise<number> => world.client.getTransactionCount(DEPLOYER, tag);
+          return (await count('pending')) === (await count('latest'));
+        });
+        // A nonce that nobody has would keep those after it there.
+        expect(await world.client.send('eth_pendingTransactions', [])).to.deep.equal([]);
+        const states = [...lane.journal.issuances.values()].map(({ state }) => state);
+        expect(new Set(states)).to.deep.equal(new Set(['mined']));
+        expect(await untruths(world.client, world.registryAddress, lane.journal)).to.deep.equal([]);
+      } finally {
+        await other.stop();
+        await lane.stop();
+      }
+    });
+  }
+});
