@@ -68,7 +68,12 @@ function settle(lane: Lane, mint: Mint, finish: () => Promise<void>): void {
   mint.isSettled = true;
   release(lane, mint);
   const work = lane.noting.then(async () => {
-    await persist(lane, finish);
+    const isNoted = await persist(lane, async () => {
+      await finish();
+      return true;
+    });
+    // The lane has stopped, and tells so whoever waits: the next start notes it.
+    if (isNoted !== true) return;
     lane.mints.delete(mint.issuance.tokenId);
     remember(lane, mint);
   });

@@ -30,6 +30,8 @@ export interface RunningLane {
   log: Record<string, unknown>[];
   /** Adds an issuance to the journal and mints it. */
   mint(issuance?: Issuance): Promise<string>;
+  /** Asks for one that is in the journal. */
+  mintAgain(issuance: Issuance): Promise<string>;
   /** Several at the same time, until all are settled. */
   mintMany(count: number, atOnce: number): Promise<string[]>;
   /** Ends the lane; its journal is what the next one starts with. */
@@ -75,6 +77,7 @@ export async function startLane(
     answer: (answerer) => void (decide = answerer),
     log,
     mint,
+    mintAgain: (issuance) => lane.mint(issuance),
     async mintMany(count, atOnce) {
       const hashes: string[] = [];
       let left = count;

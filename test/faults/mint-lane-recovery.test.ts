@@ -1,0 +1,189 @@
+import { expect } from 'chai';
+import { Wallet } from 'ethers';
+import { ChainError } from '../../service/errors';
+import type { Issuance } from '../../service/minting/issuance';
+import { mintDirectly } from '../helpers/direct-mint';
+import { eventually } from '../helpers/eventually';
+import { createMemoryJournal, type MemoryJournal } from '../helpers/memory-journal';
+import { newIssuance, startLane, untruths, type LanePlace } from '../helpers/running-lane';
+import { createWorld, DEPLOYER, DEPLOYER_KEY, type World } from '../helpers/world';
+
+const COUNT = 6;
+
+describe('the lane of mints after a crash', () => {
+  let world: World;
+  let place: LanePlace;
+
+  before(async () => {
+    world = await createWorld();
+    place = { nodeUrl: world.node.url, registryAddress: world.registryAddress };
+  });
+
+  after(() => world?.stop());
+
+  afterEach(async () => {
+    await world.client.send('evm_setAutomine', [true]);
+    await world.client.send('evm_mine', []);
+  });
+
+  /** From then on the process does nothing any more: nothing is noted, nothing is sent. */
+  interface Crash {
+    now: () => void;
+    isOver: () => boolean;
+  }
+
+  /**
+   * Mints several tokens in a lane that ends as a killed process does.
+   *
+   * @param at told of every step (a change of the journal, or a call of the node); what it gives decides whether that is the last.
+   */
+  async function crash(
+    at: { change?: string; sent?: 'before' | 'after' },
+    { step = 1, automine = true } = {},
+  ): Promise<MemoryJournal> {
+    const journal = createMemoryJournal();
+    const state: { isOver: boolean } = { isOver: false };
+    const dead: Crash = { now: () => void (state.isOver = true), isOver: () => state.isOver };
+    let steps = 0;
+    journal.onChange = async (change) => {
+      if (!dead.isOver() && at.change === change && ++steps === step) dead.now();
+      // A change of a killed process never ends; this one ends when the lane gives up.
+      if (dead.isOver()) throw new Error('the process is dead');
+    };
+    if (!automine) await world.client.send('evm_setAutomine', [false]);
+    const lane = await startLane(place, {
+      journal,
+      answerer: async (method, _, forward) => {
+        if (dead.isOver()) return 'drop request';
+        if (method !== 'eth_sendRawTransaction' || at.sent === undefined || ++steps < step) return 'none';
+        dead.now();
+        if (at.sent === 'after') await forward();
+        return 'drop request';
+      },
+    });
+    const outcomes = Array.from({ length: COUNT }, async () => lane.mint().catch((error: unknown) => error));
+    await eventually('it crashed', () => dead.isOver());
+    await lane.stop();
+    for (const outcome of await Promise.all(outcomes)) {
+      if (typeof outcome === 'string') continue;
+      expect(outcome)
+        .to.be.instanceOf(ChainError)
+        .and.include({ code: 'MINT_NOT_CONFIRMED', retryable: true });
+    }
+    journal.onChange = () => undefined;
+    return journal;
+  }
+
+  const isFinished = ({ issuances }: MemoryJournal): boolean =>
+    [...issuances.values()].every(({ state }) => state === 'mined');
+
+  /** The next start must make every token, once. */
+  async function finish(journal: MemoryJournal): Promise<number> {
+    const kept = journal.transactions.length;
+    const lane = await startLane(place, { journal });
+    try {
+      await world.client.send('evm_setAutomine', [true]);
+      await eventually('everything is mined', async () => {
+        await world.client.send('evm_mine', []);
+        return isFinished(journal);
+      });
+      expect(await untruths(world.client, world.registryAddress, journal)).to.deep.equal([]);
+      // Nobody waits for what nobody sends.
+      await lane.mint();
+    } finally {
+      await lane.stop();
+    }
+    expect(await world.client.send('eth_pendingTransactions', [])).to.deep.equal([]);
+    // Without the one that was added.
+    return journal.transactions.length - 1 - kept;
+  }
+
+  it('before anything was signed', async () => {
+    expect(await finish(await crash({ change: 'keepTransactions' }))).to.equal(COUNT);
+  });
+
+  for (const step of [1, 3])
+    it(`after transactions were kept, before number ${step} was sent: the same bytes are sent`, async () => {
+      expect(await finish(await crash({ sent: 'before' }, { step }))).to.equal(0);
+    });
+
+  for (const step of [1, 3])
+    it(`after the node took number ${step}, before it said so`, async () => {
+      expect(await finish(await crash({ sent: 'after' }, { step }))).to.equal(0);
+    });
+
+  it('before it was noted that they were submitted', async () => {
+    expect(await finish(await crash({ change: 'submitted' }, { automine: false }))).to.equal(0);
+  });
+
+  for (const step of [1, 4])
+    it(`after mint number ${step} was mined, before that was noted`, async () => {
+      expect(await finish(await crash({ change: 'mined' }, { step }))).to.equal(0);
+    });
+
+  it('and when the node has forgotten what waited', async () => {
+    const journal = await crash({ change: 'submitted' }, { automine: false });
+    for (const { hash } of journal.transactions) await world.client.send('hardhat_dropTransaction', [hash]);
+    expect(await finish(journal)).to.equal(0);
+  });
+
+  it('and when somebody else has used the nonces meanwhile', async () => {
+    const journal = await crash({ sent: 'before' });
+    const other = new Wallet(DEPLOYER_KEY, world.client);
+    for (let sent = 0; sent < 3; sent++) await (await other.sendTransaction({ to: DEPLOYER })).wait();
+    expect(await finish(journal)).to.equal(3);
+  });
+
+  it('and when the token was made by somebody else meanwhile', async () => {
+    const journal = await crash({ sent: 'before' });
+    const [{ tokenId, holder } = newIssuance()] = journal.issuances.values();
+    await mintDirectly(world, holder, { tokenId: BigInt(`0x${tokenId}`) });
+    expect(await finish(journal)).to.equal(0);
+  });
+
+  it('gives whoever asks for it the same outcome', async () => {
+    const journal = await crash({ sent: 'before' });
+    const lane = await startLane(place, { journal });
+    try {
+      const issuances: Issuance[] = [...journal.issuances.values()].map((issuance) => ({ ...issuance }));
+      const hashes = await Promise.all(issuances.map(async (issuance) => lane.mintAgain(issuance)));
+      expect(new Set(hashes).size).to.equal(COUNT);
+      // Also who has read the row before it was mined.
+      expect(await Promise.all(issuances.map(async (issuance) => lane.mintAgain(issuance)))).to.deep.equal(
+        hashes,
+      );
+      expect(journal.transactions).to.have.length(COUNT);
+      expect(await untruths(world.client, world.registryAddress, journal)).to.deep.equal([]);
+    } finally {
+      await lane.stop();
+    }
+  });
+
+  it('goes on when the journal could not be written for a while', async () => {
+    const journal = createMemoryJournal();
+    let failures = 3;
+    journal.onChange = () => {
+      if (failures-- > 0) throw new Error('the database is away');
+    };
+    const lane = await startLane(place, { journal });
+    try {
+      await lane.mintMany(3, 3);
+      expect(await untruths(world.client, world.registryAddress, journal)).to.deep.equal([]);
+    } finally {
+      await lane.stop();
+    }
+  });
+
+  it('stops while the node hangs, and sends nothing more', async () => {
+    const lane = await startLane(place, {
+      answerer: (method) => (method === 'eth_sendRawTransaction' ? new Promise(() => undefined) : 'none'),
+    });
+    const outcome = lane.mint().catch((error: unknown) => error);
+    await eventually('it is being sent', () => lane.proxy.counts().eth_sendRawTransaction === 1);
+    await lane.stop();
+    expect(await outcome).to.include({ code: 'MINT_NOT_CONFIRMED', retryable: true });
+    const again = await lane.mint().catch((error: unknown) => error);
+    expect(again).to.include({ code: 'MINT_NOT_CONFIRMED', retryable: true });
+    expect(lane.proxy.counts().eth_sendRawTransaction).to.equal(1);
+  });
+});
