@@ -72,6 +72,8 @@ export interface Lane {
   progressAt: number;
   /** Whether what a node takes is mined when it says so. */
   minesAtOnce: boolean;
+  /** The newest block when logs were last read. */
+  headAt: number | undefined;
   /** When the node was last asked whether it still has what is to be mined next. */
   presenceAt: number;
   /** Since when there is no registry on the chain. */

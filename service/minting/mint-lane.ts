@@ -157,6 +157,7 @@ function openLane(options: MintLaneOptions, stopping: AbortSignal): Lane {
     lowSince: undefined,
     progressAt: performance.now(),
     minesAtOnce: network.local,
+    headAt: undefined,
     presenceAt: performance.now(),
     registryMissingSince: undefined,
     epoch: 0,

@@ -7,6 +7,7 @@ import {
   detach,
   lowForMs,
   noteCount,
+  pause,
   putToWaiting,
   raiseFloor,
   realign,
@@ -15,16 +16,18 @@ import {
 } from './lane-state';
 import { canStillBeMined, newestOf, type Flight } from './mint';
 import { findLost } from './find-lost';
+import { readMade } from './read-made';
 import { replaceOverdue } from './replace-overdue';
 import { noteSubmitted, settleFailed, settleMined } from './settle-mint';
 
 const IDLE_MS = 60_000;
+const SHORTEST_POLL_MS = 20;
 const MOST_ESTIMATES = 2;
 /** Of the gas limit, in hundredths: who used more than that has run out of it. Each call inside keeps a 64th back. */
 const NEARLY_ALL = 95n;
 
 /**
- * Watches all that is in flight together: each time one question, how many transactions of the wallet are mined, and the receipts of those that must be.
+ * Watches all that is in flight together: each time one question, how many transactions of the wallet are mined, and then what became of those that must be.
  */
 export async function watchReceipts(lane: Lane): Promise<void> {
   const asleep = lane.sleeps.watching;
@@ -35,6 +38,7 @@ export async function watchReceipts(lane: Lane): Promise<void> {
       await asleep.sleep(IDLE_MS);
       continue;
     }
+    const lookedAt = performance.now();
     try {
       await look(lane);
       isAway = false;
@@ -45,6 +49,9 @@ export async function watchReceipts(lane: Lane): Promise<void> {
     }
     noteSubmitted(lane);
     await asleep.sleep(lane.timing.pollMs);
+    // With many at once, each that is taken wakes: several are looked for together.
+    const restMs = SHORTEST_POLL_MS - (performance.now() - lookedAt);
+    if (restMs > 0) await pause(lane, restMs);
   }
 }
 
@@ -57,6 +64,11 @@ async function look(lane: Lane): Promise<void> {
   raiseFloor(lane, used);
   if (used < lane.floor && (await isChainShorter(lane))) return realign(lane, used);
   const landed = [...lane.inFlight.values()].filter(({ nonce }) => nonce < used);
+  const made = await readMade(lane, landed);
+  for (const { mint } of landed) {
+    const hash = made.get(mint.issuance.tokenId);
+    if (hash !== undefined) settleMined(lane, mint, hash);
+  }
   await Promise.all(landed.map((flight) => judge(lane, flight)));
   await settleDoomed(lane);
   await findLost(lane, used);
@@ -72,6 +84,7 @@ async function isChainShorter(lane: Lane): Promise<boolean> {
 /** Decides about a flight whose nonce is used. */
 async function judge(lane: Lane, flight: Flight): Promise<void> {
   const { mint } = flight;
+  if (mint.isSettled) return;
   const { transactions } = mint;
   const hashes = transactions.filter(({ nonce }) => nonce < lane.floor).map(({ hash }) => hash);
   const token = { registryAddress: lane.registryAddress, tokenId: mint.issuance.tokenId };
