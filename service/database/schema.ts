@@ -13,6 +13,10 @@ export interface Schema {
   attempts: AttemptsTable;
   dead_letters: DeadLettersTable;
   orphans: OrphansTable;
+  issuances: IssuancesTable;
+  document_parts: DocumentPartsTable;
+  loose_documents: LooseDocumentsTable;
+  mint_transactions: MintTransactionsTable;
 }
 
 /** A column with a value for rows that do not name it. */
@@ -120,4 +124,58 @@ export interface OrphansTable {
   orphaned_at: number;
   /** The block that its transaction was mined in again; then the delivery was right after all. */
   mined_again_in: number | null;
+}
+
+/** Every document from its signature on. Which wallet's it is, on which chain and in which registry, is its scope. */
+export interface IssuancesTable {
+  /** Chain, registry and wallet. */
+  scope: string;
+  token_id: string;
+  /** Ascends in the order of adding; two that were added side by side may have the same. */
+  position: number;
+  credential_id: string;
+  beneficiary: string;
+  holder: string;
+  remark: string;
+  /** Of all its parts. */
+  document_bytes: number;
+  state: 'signed' | 'submitted' | 'mined' | 'failed';
+  /** Of the mined mint. */
+  tx_hash: string | null;
+  failure_code: string | null;
+  failure_message: string | null;
+  /** Null when there was none, and when it failed: the key is free again. */
+  idempotency_key: string | null;
+  request_hash: string | null;
+  created_at: number;
+  /** When it was mined or failed; null before. */
+  ended_at: number | null;
+}
+
+/** Signed documents in parts, dense from 0: no statement has more than one, so that none takes long. */
+export interface DocumentPartsTable {
+  scope: string;
+  token_id: string;
+  part: number;
+  /** libsql gives an ArrayBuffer, pg a Buffer. */
+  bytes: ColumnType<Uint8Array | ArrayBuffer, Uint8Array, never>;
+}
+
+/** Documents with parts and without an issuance: being stored, left by a crash, or on their way out. */
+export interface LooseDocumentsTable {
+  scope: string;
+  token_id: string;
+  /** When its storing began; null: its parts are to be removed. */
+  begun_at: number | null;
+}
+
+/** Every transaction that was signed for a document: before it is sent. */
+export interface MintTransactionsTable {
+  scope: string;
+  token_id: string;
+  hash: string;
+  /** Ascends in the order of keeping. */
+  position: number;
+  nonce: number;
+  raw: string;
 }

@@ -1,0 +1,106 @@
+import type { Kysely, Transaction } from 'kysely';
+import type { Schema } from '../database/schema';
+import type { PreparedDocument } from '../issuance/prepared-document';
+import { partsOf, storePart, type DocumentKey } from './document-parts';
+import type { Issuance } from './issuance';
+import { findIssuance, findIssuanceByKey } from './find-issuance';
+import type { IdempotentRequest } from './journal';
+import { beginStoring, endStoring, giveUpStoring } from './loose-documents';
+
+/** A document to be added, and where. */
+interface Addition {
+  scope: string;
+  prepared: PreparedDocument;
+  request: IdempotentRequest | undefined;
+  /** Epoch milliseconds. */
+  now: number;
+}
+
+/**
+ * Stores a document and its issuance. All parts but the last are stored before, one statement each; the last part and the issuance are one
+ * transaction, so that a document of one part costs one commit, and an issuance never has less than the whole document.
+ *
+ * @returns the issuance that has the key already; undefined when the document was stored.
+ */
+export async function addIssuance(db: Kysely<Schema>, addition: Addition): Promise<Issuance | undefined> {
+  const { scope, prepared, request, now } = addition;
+  const key = { scope, tokenId: prepared.tokenId };
+  const taken = request && (await findIssuanceByKey(db, scope, request.key));
+  if (taken) return taken;
+  const parts = partsOf(prepared.document);
+  try {
+    if (parts.length > 1) await beginStoring(db, key, now);
+    for (const [part, bytes] of parts.slice(0, -1).entries()) await storePart(db, key, part, bytes);
+    const other = await conclude(db, addition, parts);
+    if (other && parts.length > 1) await giveUpStoring(db, key);
+    return other;
+  } catch (error) {
+    if (await wasStored(db, key)) return undefined;
+    throw error;
+  }
+}
+
+/** Makes the issuance with the last part. When the key was somebody else's and is free again by then, it is tried again. */
+async function conclude(
+  db: Kysely<Schema>,
+  addition: Addition,
+  parts: readonly Uint8Array[],
+): Promise<Issuance | undefined> {
+  const { scope, prepared, request } = addition;
+  const key = { scope, tokenId: prepared.tokenId };
+  const last = parts.length - 1;
+  for (;;) {
+    const isStored = await db.transaction().execute(async (transaction) => {
+      if (!(await insertIssuance(transaction, addition))) return false;
+      await storePart(transaction, key, last, parts[last] ?? new Uint8Array());
+      if (last > 0) await endStoring(transaction, key);
+      return true;
+    });
+    if (isStored || request === undefined) return undefined;
+    const other = await findIssuanceByKey(db, scope, request.key);
+    if (other) return other;
+  }
+}
+
+/** Whether the key was free. */
+async function insertIssuance(
+  db: Transaction<Schema>,
+  { scope, prepared, request, now }: Addition,
+): Promise<boolean> {
+  const inserted = await db
+    .insertInto('issuances')
+    .values((eb) => ({
+      scope,
+      token_id: prepared.tokenId,
+      position: eb
+        .selectFrom('issuances')
+        .select((one) => one(one.fn.coalesce(one.fn.max('position'), one.lit(0)), '+', 1).as('next'))
+        .where('scope', '=', scope),
+      credential_id: prepared.credentialId,
+      beneficiary: prepared.beneficiary,
+      holder: prepared.holder,
+      remark: prepared.remark,
+      document_bytes: prepared.document.length,
+      state: 'signed',
+      idempotency_key: request?.key ?? null,
+      request_hash: request?.requestHash ?? null,
+      created_at: now,
+    }))
+    .onConflict((conflict) => conflict.columns(['scope', 'idempotency_key']).doNothing())
+    .returning('token_id')
+    .executeTakeFirst();
+  return inserted !== undefined;
+}
+
+/**
+ * After a failure: whether the issuance is there all the same, as when the answer to a commit was lost. If it is not, what was stored before it is
+ * removed; if nobody can tell, that is left to the next purge.
+ */
+async function wasStored(db: Kysely<Schema>, key: DocumentKey): Promise<boolean> {
+  try {
+    await giveUpStoring(db, key);
+    return (await findIssuance(db, key.scope, key.tokenId)) !== undefined;
+  } catch {
+    return false;
+  }
+}

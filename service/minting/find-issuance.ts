@@ -1,0 +1,65 @@
+import type { Kysely, Selectable } from 'kysely';
+import type { IssuancesTable, Schema } from '../database/schema';
+import type { Issuance } from './issuance';
+
+/** A row as the rest of the program has it. */
+export function issuanceOf(row: Selectable<IssuancesTable>): Issuance {
+  const { failure_code: code, failure_message: message } = row;
+  return {
+    tokenId: row.token_id,
+    credentialId: row.credential_id,
+    beneficiary: row.beneficiary,
+    holder: row.holder,
+    remark: row.remark,
+    state: row.state,
+    txHash: row.tx_hash ?? undefined,
+    failure: code === null || message === null ? undefined : { code, message },
+    requestHash: row.request_hash ?? undefined,
+    createdAt: row.created_at,
+  };
+}
+
+/** The issuance of a token. */
+export async function findIssuance(
+  db: Kysely<Schema>,
+  scope: string,
+  tokenId: string,
+): Promise<Issuance | undefined> {
+  const row = await db
+    .selectFrom('issuances')
+    .selectAll()
+    .where('scope', '=', scope)
+    .where('token_id', '=', tokenId)
+    .executeTakeFirst();
+  return row && issuanceOf(row);
+}
+
+/** The issuance that has an Idempotency-Key. */
+export async function findIssuanceByKey(
+  db: Kysely<Schema>,
+  scope: string,
+  key: string,
+): Promise<Issuance | undefined> {
+  const row = await db
+    .selectFrom('issuances')
+    .selectAll()
+    .where('scope', '=', scope)
+    .where('idempotency_key', '=', key)
+    .executeTakeFirst();
+  return row && issuanceOf(row);
+}
+
+/** Bytes of a token's document; undefined when there is no such issuance. */
+export async function documentLength(
+  db: Kysely<Schema>,
+  scope: string,
+  tokenId: string,
+): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('issuances')
+    .select('document_bytes')
+    .where('scope', '=', scope)
+    .where('token_id', '=', tokenId)
+    .executeTakeFirst();
+  return row?.document_bytes;
+}

@@ -1,0 +1,36 @@
+import type { Database } from '../database/database';
+import type { MintTransaction } from './issuance';
+
+/** Rows of one statement. SQLite works synchronously, and PostgreSQL takes at most 65,535 parameters. */
+const BATCH = 200;
+
+/** Keeps signed transactions, all or none. One that is kept already stays where it is. */
+export async function keepTransactions(
+  { db }: Database,
+  scope: string,
+  transactions: readonly MintTransaction[],
+): Promise<void> {
+  if (transactions.length === 0) return;
+  await db.transaction().execute(async (transaction) => {
+    const { last } = await transaction
+      .selectFrom('mint_transactions')
+      .select((eb) => eb.fn.coalesce(eb.fn.max('position'), eb.lit(0)).as('last'))
+      .where('scope', '=', scope)
+      .executeTakeFirstOrThrow();
+    const rows = transactions.map(({ tokenId, hash, nonce, raw }, index) => ({
+      scope,
+      token_id: tokenId,
+      hash,
+      position: last + 1 + index,
+      nonce,
+      raw,
+    }));
+    for (let from = 0; from < rows.length; from += BATCH) {
+      await transaction
+        .insertInto('mint_transactions')
+        .values(rows.slice(from, from + BATCH))
+        .onConflict((conflict) => conflict.columns(['scope', 'token_id', 'hash']).doNothing())
+        .execute();
+    }
+  });
+}

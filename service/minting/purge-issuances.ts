@@ -1,0 +1,87 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Kysely } from 'kysely';
+import type { Schema } from '../database/schema';
+import { makeLoose, removeLoose } from './loose-documents';
+
+/** Short transactions: a service that runs meanwhile waits for each. */
+const BATCH = 100;
+
+/** What became of the wish to remove one issuance. */
+export type Removal = 'removed' | 'unfinished' | 'unknown';
+
+/**
+ * Removes what ended before a time (epoch milliseconds), and documents whose storing was interrupted.
+ *
+ * @returns how many issuances went.
+ */
+export async function purgeIssuances(
+  db: Kysely<Schema>,
+  scope: string,
+  endedBefore: number,
+  now: number,
+): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const ended = await db
+      .selectFrom('issuances')
+      .select('token_id')
+      .where('scope', '=', scope)
+      .where('ended_at', '<', endedBefore)
+      .orderBy('ended_at')
+      .limit(BATCH)
+      .execute();
+    if (ended.length === 0) break;
+    const tokenIds = ended.map(({ token_id }) => token_id);
+    total += await removeRows(db, scope, tokenIds, endedBefore);
+    await nextTurn();
+  }
+  await removeLoose(db, scope, now);
+  return total;
+}
+
+/** Removes one issuance that has ended, whenever it did. */
+export async function removeIssuance(
+  db: Kysely<Schema>,
+  scope: string,
+  tokenId: string,
+  now: number,
+): Promise<Removal> {
+  const row = await db
+    .selectFrom('issuances')
+    .select('ended_at')
+    .where('scope', '=', scope)
+    .where('token_id', '=', tokenId)
+    .executeTakeFirst();
+  if (row === undefined) return 'unknown';
+  if (row.ended_at === null) return 'unfinished';
+  await removeRows(db, scope, [tokenId], Number.MAX_SAFE_INTEGER);
+  await removeLoose(db, scope, now);
+  return 'removed';
+}
+
+/** The rows first, with a note that their documents are to go: a crash leaves no issuance without its document. */
+async function removeRows(
+  db: Kysely<Schema>,
+  scope: string,
+  tokenIds: readonly string[],
+  endedBefore: number,
+): Promise<number> {
+  return db.transaction().execute(async (transaction) => {
+    const removed = await transaction
+      .deleteFrom('issuances')
+      .where('scope', '=', scope)
+      .where('token_id', 'in', tokenIds)
+      .where('ended_at', '<', endedBefore)
+      .returning('token_id')
+      .execute();
+    const gone = removed.map(({ token_id }) => token_id);
+    if (gone.length === 0) return 0;
+    await transaction
+      .deleteFrom('mint_transactions')
+      .where('scope', '=', scope)
+      .where('token_id', 'in', gone)
+      .execute();
+    await makeLoose(transaction, scope, gone);
+    return gone.length;
+  });
+}
