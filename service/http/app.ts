@@ -3,17 +3,22 @@ import Koa from 'koa';
 import type { IssueDocument } from '../issuance/issue-document';
 import type { Logger } from '../logger';
 import { PUBLISHED_FILES, publishedPath } from '../published-files';
+import { admission, type AdmissionState } from './middleware/admission';
+import { announcedBody } from './middleware/announced-body';
 import { requireApiKey } from './middleware/api-key';
 import { cors } from './middleware/cors';
 import { errors } from './middleware/errors';
+import { idempotencyKey, type IdempotencyKeyState } from './middleware/idempotency-key';
 import { jsonBody, type JsonBodyState } from './middleware/json-body';
 import { requestLog, type RequestState } from './middleware/request-log';
 import { unanswered } from './middleware/unanswered';
 import { createDocument } from './routes/create-document';
 import { didDocument } from './routes/did-document';
 import { health, type HealthReport } from './routes/health';
+import { issuedDocument, type IssuedDocuments } from './routes/issued-document';
 import { metrics, type MetricsText } from './routes/metrics';
 import { publishedFile } from './routes/published-file';
+import type { PlacesOptions } from './places';
 
 /** What the HTTP API needs. */
 export interface HttpAppOptions {
@@ -26,13 +31,17 @@ export interface HttpAppOptions {
   newId: () => string;
   health: () => HealthReport;
   metrics: MetricsText;
+  /** What GET /documents/{tokenId} reads, which exists with an API key only. */
+  issuedDocuments?: IssuedDocuments | undefined;
+  /** How many large bodies are read and worked on at once; by default one for each processor. */
+  largeBodies?: Partial<PlacesOptions>;
 }
 
 const GREETING = 'Transferable Document Creator Service\n';
 
 /** The creator service's HTTP API: the endpoints of the document, and what DESIGN section 5 adds. */
 export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
-  const router = new Router<RequestState & JsonBodyState>();
+  const router = new Router<RequestState & JsonBodyState & AdmissionState & IdempotencyKeyState>();
   router.get('/', (ctx) => {
     ctx.body = GREETING;
   });
@@ -45,9 +54,16 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   router.post(
     '/create/:documentId',
     requireApiKey(options.apiKey),
+    idempotencyKey,
+    announcedBody,
+    admission(options.largeBodies),
     jsonBody,
     createDocument(options.issueDocument),
   );
+  const { apiKey, issuedDocuments } = options;
+  // Documents are confidential: without a key to ask for there is no such path.
+  if (apiKey !== undefined && issuedDocuments !== undefined)
+    router.get('/documents/:tokenId', requireApiKey(apiKey), issuedDocument(issuedDocuments));
 
   const app = new Koa<RequestState>();
   app.use(requestLog(options.logger, options.newId));

@@ -211,6 +211,25 @@ describe('HTTP behaviour of the creator service', () => {
     expect(response.status).to.equal(500);
   });
 
+  it('takes an Idempotency-Key of 1 to 255 visible ASCII characters, once', async () => {
+    const post = (key: string): Promise<Response> =>
+      call('/create/BILL_OF_LADING', {
+        method: 'POST',
+        headers: { ...json, 'Idempotency-Key': key },
+        body: '{}',
+      });
+    for (const key of ['!', '~', '"8e03978e-40d5-43dd-bc93-6894a57f9324"', 'k'.repeat(255)])
+      await isError(await post(key), 500, /^Internal server error$/);
+    for (const key of ['', 'a b', 'k'.repeat(256), 'clé'])
+      await isError(await post(key), 400, /Idempotency-Key must be 1 to 255 visible ASCII characters/);
+    const twice = 'Idempotency-Key: a\r\nIdempotency-Key: a\r\nConnection: close\r\n';
+    const answer = await sendRaw(
+      Number(new URL(service.url).port),
+      `POST /create/BILL_OF_LADING HTTP/1.1\r\nHost: x\r\n${twice}Content-Length: 0\r\n\r\n`,
+    );
+    expect(answer).to.match(/^HTTP\/1\.1 400 /);
+  });
+
   it('reads a body of exactly 50 MB and answers 413 for one byte more', async () => {
     const send = (bytes: number): Promise<Response> => {
       const body = `{"remarks":"${'x'.repeat(bytes - '{"remarks":""}'.length)}"}`;

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { codeOf } from '../../errors';
+import { RequestError, codeOf } from '../../errors';
 import type { RequestState } from './request-log';
 
 /** An answer other than 500 whose reason may be told: wrong use of HTTP (DESIGN section 5). */
@@ -15,6 +15,12 @@ export class HttpError extends Error {
   }
 }
 
+/** Errors of issuing that are about the use of HTTP, not about the document: their reason may be told. */
+const STATUS_OF_REQUEST_ERRORS: Readonly<Record<string, number>> = {
+  BODY_NOT_JSON: 400,
+  IDEMPOTENCY_KEY_REUSED: 422,
+};
+
 const INTERNAL_SERVER_ERROR = 'Internal server error';
 
 /**
@@ -29,14 +35,21 @@ export function errors(options: {
     try {
       await next();
     } catch (thrown) {
-      const status = thrown instanceof HttpError ? thrown.status : 500;
-      const message = thrown instanceof HttpError ? thrown.message : INTERNAL_SERVER_ERROR;
+      const told = toldStatus(thrown);
+      const status = told ?? 500;
+      const message = told === undefined ? INTERNAL_SERVER_ERROR : (thrown as Error).message;
       const code = codeOf(thrown) ?? 'INTERNAL';
-      if (status >= 500) ctx.state.log.error({ error: thrown, code, status }, 'request failed');
+      if (told === undefined) ctx.state.log.error({ error: thrown, code, status }, 'request failed');
       else ctx.state.log.warn({ code, status }, message);
       const stack = options.development && thrown instanceof Error && thrown.stack;
       ctx.status = status;
       ctx.body = { error: { message, ...(stack && { stack: options.mask(stack) }) } };
     }
   };
+}
+
+/** The status of what may be told; undefined: 500, and nothing of the reason. */
+function toldStatus(thrown: unknown): number | undefined {
+  if (thrown instanceof HttpError) return thrown.status;
+  return thrown instanceof RequestError ? STATUS_OF_REQUEST_ERRORS[thrown.code] : undefined;
 }

@@ -1,0 +1,22 @@
+import type { Middleware } from 'koa';
+import { HttpError } from './errors';
+
+const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
+
+/** What the middleware leaves for the route. */
+export interface IdempotencyKeyState {
+  /** Undefined: the caller sent none. */
+  idempotencyKey: string | undefined;
+}
+
+/** Takes the caller's Idempotency-Key. Sent twice, Node.js joins them with a space, which no key has. */
+export const idempotencyKey: Middleware<IdempotencyKeyState> = async (ctx, next) => {
+  const sent = ctx.req.headers['idempotency-key'];
+  const key = Array.isArray(sent) ? sent.join(', ') : sent;
+  if (key !== undefined && !VISIBLE_ASCII.test(key)) {
+    const message = 'The header Idempotency-Key must be 1 to 255 visible ASCII characters.';
+    throw new HttpError(400, 'IDEMPOTENCY_KEY_INVALID', message);
+  }
+  ctx.state.idempotencyKey = key;
+  await next();
+};

@@ -1,0 +1,77 @@
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { createBrotliDecompress, createUnzip } from 'node:zlib';
+
+/** Why a body could not be read. */
+export class BodyProblem extends Error {
+  readonly problem: 'aborted' | 'too large' | 'wrongly encoded' | 'unknown encoding';
+
+  constructor(problem: BodyProblem['problem'], cause?: unknown) {
+    super(`the body is ${problem}`, { cause });
+    this.problem = problem;
+  }
+}
+
+/**
+ * Reads a request's body, decoded from its Content-Encoding (gzip, deflate, br), into bytes that share their memory with nothing.
+ *
+ * @param limit most bytes, of what is decoded.
+ * @param onChunk is given the decoded bytes as they come.
+ * @throws BodyProblem. The request goes on then; whoever answers decides what becomes of the rest.
+ */
+export async function readBody(
+  request: IncomingMessage,
+  limit: number,
+  onChunk: (chunk: Uint8Array) => void,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const source = decoded(request);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      source.on('data', (chunk: Uint8Array) => {
+        length += chunk.length;
+        if (length > limit) return reject(new BodyProblem('too large'));
+        chunks.push(chunk);
+        onChunk(chunk);
+      });
+      source.on('end', resolve);
+      if (source !== request)
+        source.on('error', (cause) => reject(new BodyProblem('wrongly encoded', cause)));
+      // Also when it closed before anybody read it, as a caller does who does not want to wait.
+      const abort = (): void => reject(new BodyProblem('aborted'));
+      if (request.destroyed && !request.complete) abort();
+      request.on('error', abort);
+      request.on('close', () => {
+        if (!request.complete) abort();
+      });
+    });
+  } finally {
+    if (source !== request) {
+      request.unpipe();
+      source.destroy();
+    }
+    source.removeAllListeners('data');
+  }
+  return joined(chunks, length);
+}
+
+/** Corrupt input is an error of the decoder's; the request itself goes on. */
+function decoded(request: IncomingMessage): Readable {
+  const encoding = request.headers['content-encoding'] ?? 'identity';
+  if (encoding === 'identity') return request;
+  if (encoding === 'gzip' || encoding === 'deflate') return request.pipe(createUnzip());
+  if (encoding === 'br') return request.pipe(createBrotliDecompress());
+  throw new BodyProblem('unknown encoding');
+}
+
+/** Chunks are let go of as they are copied. */
+function joined(chunks: Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(length);
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.length;
+  }
+  return bytes;
+}

@@ -1,0 +1,64 @@
+import type { Middleware } from 'koa';
+import { messageOf } from '../../errors';
+import { issuedAnswer } from '../../issuance/issued-answer';
+import type { Issuance } from '../../minting/issuance';
+import { parseTokenId, tokenIdHexOf } from '../../token/token-id-forms';
+import { HttpError } from '../middleware/errors';
+import { sendIssued } from '../send-issued';
+
+/** Where issued documents are read from. */
+export interface IssuedDocuments {
+  find(tokenId: string): Promise<Issuance | undefined>;
+  /** Bytes; undefined when there is no such document. */
+  documentLength(tokenId: string): Promise<number | undefined>;
+  documentOf(tokenId: string): AsyncIterable<Uint8Array>;
+}
+
+/** When to ask again for what is being issued. Seconds. */
+const ASK_AGAIN_S = '1';
+
+/** GET /documents/{tokenId}: the answer of the request that issued it, for a caller whose connection broke before it came. */
+export function issuedDocument(
+  documents: IssuedDocuments,
+): Middleware<object, { params: Record<string, string> }> {
+  return async (ctx) => {
+    ctx.set('Cache-Control', 'no-store');
+    const tokenId = tokenIdOf(ctx.params.tokenId ?? '');
+    const issuance = await documents.find(tokenId);
+    const length = issuance && (await documents.documentLength(tokenId));
+    if (issuance === undefined || length === undefined) {
+      const message = 'No document was issued here with this token id, or it was removed.';
+      throw new HttpError(404, 'DOCUMENT_UNKNOWN', message);
+    }
+    const { state, txHash, failure } = issuance;
+    if (state === 'failed') {
+      const { code, message } = failure ?? { code: 'INTERNAL', message: 'no reason is known' };
+      throw new HttpError(410, code, `The token of this document was not made: ${message} [${code}]`);
+    }
+    if (state !== 'mined' || txHash === undefined) {
+      ctx.set('Retry-After', ASK_AGAIN_S);
+      ctx.status = 202;
+      ctx.body = { status: state };
+      return;
+    }
+    sendIssued(ctx, issuedAnswer(documents.documentOf(tokenId), length, txHash));
+  };
+}
+
+function tokenIdOf(text: string): string {
+  const tokenId = parsed(text);
+  if (tokenId !== undefined) return tokenIdHexOf(tokenId);
+  throw new HttpError(
+    400,
+    'TOKEN_ID_INVALID',
+    'A token id has 64 hexadecimal digits, or is a decimal number.',
+  );
+}
+
+function parsed(text: string): bigint | undefined {
+  try {
+    return parseTokenId(text);
+  } catch (error) {
+    throw new HttpError(400, 'TOKEN_ID_INVALID', messageOf(error));
+  }
+}
