@@ -59,6 +59,8 @@ export interface Config {
   readonly registries: readonly FollowedRegistry[];
   /** How many blocks back a reorganisation is followed. */
   readonly finalityDepth: number;
+  /** Days after which an issued document is removed from the database; undefined: never. */
+  readonly documentRetentionDays: number | undefined;
   readonly logLevel: string;
   /** Values that must never be printed. */
   readonly secrets: readonly string[];
@@ -68,6 +70,9 @@ export interface Config {
 
 /** Deeper than any reorganisation of the networks that is not an incident that people talk about. */
 const DEFAULT_FINALITY_DEPTH = 256;
+
+/** A hundred years. */
+export const LONGEST_RETENTION_DAYS = 36_500;
 
 const DEFAULT_RENDERER_URL = 'https://generic-templates.tradetrust.io';
 
@@ -176,6 +181,7 @@ export function loadConfig(environment?: Settings): Config {
     databaseUrl: databaseUrlOf(settings),
     registries: followedRegistriesOf(settings, file, { network, rpcUrl, address }, signingKeyOf(settings)),
     finalityDepth: integerOf(settings, 'FINALITY_DEPTH', 1, 100_000) ?? DEFAULT_FINALITY_DEPTH,
+    documentRetentionDays: integerOf(settings, 'DOCUMENT_RETENTION_DAYS', 1, LONGEST_RETENTION_DAYS),
     logLevel: logLevelOf(settings),
     secrets: secretsOf(settings, file),
     warnings: warningsOf(settings),

@@ -7,6 +7,7 @@ export const SETTING_NAMES: readonly string[] = [
   'DATA_DIR',
   'DID_DOCUMENT_PATH',
   'DID_KEY_PAIRS',
+  'DOCUMENT_RETENTION_DAYS',
   'DOMAIN',
   'ENV_FILE',
   'FINALITY_DEPTH',

@@ -12,17 +12,19 @@ export interface Terminal {
 /**
  * Lets a person agree to what cannot be undone, by typing a word. Without a person at the terminal nobody is asked: scripts say `--yes`.
  *
+ * @param unchanged what is said first when nobody agrees.
  * @throws Refusal CONFIRMATION_MISSING.
  */
 export async function confirm(
   word: string,
   isAgreed: boolean,
   { input, output }: Terminal = { input: process.stdin, output: process.stderr },
+  unchanged = 'Nothing was sent',
 ): Promise<void> {
   if (isAgreed) return;
   const remedy = 'Run it again with --yes.';
   const refusal = (why: string): Refusal =>
-    new Refusal('CONFIRMATION_MISSING', `Nothing was sent: ${why}. ${remedy}`, { remedy });
+    new Refusal('CONFIRMATION_MISSING', `${unchanged}: ${why}. ${remedy}`, { remedy });
   if (input.isTTY !== true) throw refusal('this is for ever, and nobody is at the terminal who could agree');
   const lines = createInterface({ input, output });
   // Ctrl-C and Ctrl-D end the reading without an answer.

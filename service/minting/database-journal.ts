@@ -5,6 +5,7 @@ import { addIssuance } from './add-issuance';
 import { readParts } from './document-parts';
 import { documentLength, findIssuance, findIssuanceByKey } from './find-issuance';
 import type { Journal, JournalScope } from './journal';
+import { scopeName } from './journal-scope';
 import { keepTransactions } from './keep-transactions';
 import { purgeIssuances, removeIssuance, type Removal } from './purge-issuances';
 import { unfinishedIssuances } from './unfinished-issuances';
@@ -19,11 +20,6 @@ export interface DatabaseJournal extends Journal {
 
 /** Token ids of one statement. */
 const BATCH = 200;
-
-/** What the rows of a journal are found by: `<chainId>:<registry>:<wallet>`. */
-export function scopeName({ chainId, registryAddress, walletAddress }: JournalScope): string {
-  return `${chainId}:${registryAddress}:${walletAddress}`.toLowerCase();
-}
 
 /** The journal of one wallet, chain and registry in a database: the same statements on both engines. */
 export function createDatabaseJournal(

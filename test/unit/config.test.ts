@@ -112,6 +112,7 @@ describe('configuration', () => {
     ['PORT', '3000x'],
     ['CONFIRMATIONS', '-1'],
     ['START_BLOCK', '1.5'],
+    ['DOCUMENT_RETENTION_DAYS', '0'],
     ['DOMAIN', 'https://example.com'],
     ['DOMAIN', 'example.com:99999'],
     ['RPC_URL', 'localhost:8545'],

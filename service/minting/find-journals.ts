@@ -1,0 +1,35 @@
+import type { Kysely } from 'kysely';
+import type { Schema } from '../database/schema';
+import type { JournalScope } from './journal';
+import { parseScope, scopeName } from './journal-scope';
+
+/**
+ * The journals of a registry that have something in them, whichever wallets they are of.
+ *
+ * @param registry chain id and address, `80002:0x…`, or the address alone, in any case.
+ */
+export async function findJournals(db: Kysely<Schema>, registry: string): Promise<JournalScope[]> {
+  const rows = await db.selectFrom('issuances').select('scope').distinct().orderBy('scope').execute();
+  const wanted = registry.toLowerCase();
+  return rows
+    .map(({ scope }) => parseScope(scope))
+    .filter(
+      ({ chainId, registryAddress }) =>
+        wanted === registryAddress || wanted === `${chainId}:${registryAddress}`,
+    );
+}
+
+/** How many documents of a journal ended before a time (epoch milliseconds), and their bytes. */
+export async function countEnded(
+  db: Kysely<Schema>,
+  scope: JournalScope,
+  endedBefore: number,
+): Promise<{ documents: number; bytes: number }> {
+  const row = await db
+    .selectFrom('issuances')
+    .select((eb) => [eb.fn.countAll().as('documents'), eb.fn.sum('document_bytes').as('bytes')])
+    .where('scope', '=', scopeName(scope))
+    .where('ended_at', '<', endedBefore)
+    .executeTakeFirstOrThrow();
+  return { documents: Number(row.documents), bytes: Number(row.bytes ?? 0) };
+}

@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process';
+import { createHash, randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { inheritedEnvironment } from '../../service/config';
+import { createDatabaseJournal } from '../../service/minting/database-journal';
+import { PROJECT_ROOT } from '../../service/project-root';
+import { newState, openState, type State } from '../helpers/engines';
+import { own } from '../helpers/owned';
+import { collected, SCOPE } from '../helpers/prepared-documents';
+
+const KILLS = 20;
+const LONGEST_WRITING_MS = 150;
+const TWO_HOURS_MS = 7_200_000;
+const WRITER = join(PROJECT_ROOT, 'test/helpers/journal-writer.cjs');
+
+describe('a journal whose process is killed again and again', () => {
+  it('has the whole document of every issuance, and every document that it said to have', async function () {
+    this.timeout(120_000);
+    const state = (await newState('SQLite'))!;
+    try {
+      const acknowledged = new Set<string>();
+      let interrupted = 0;
+      for (let kill = 1; kill <= KILLS; kill++) {
+        for (const tokenId of await writeAndDie(state)) acknowledged.add(tokenId);
+        interrupted += await look(state, acknowledged);
+      }
+      expect(acknowledged.size).to.be.greaterThan(KILLS);
+      // Otherwise none was killed while it stored a document.
+      expect(interrupted).to.be.greaterThan(0);
+    } finally {
+      await state.remove();
+    }
+  });
+
+  /** Gives the token ids that it said to have stored. */
+  async function writeAndDie({ settings }: State): Promise<string[]> {
+    const { chainId, registryAddress, walletAddress } = SCOPE;
+    const args = [WRITER, settings.DATA_DIR, String(chainId), registryAddress, walletAddress];
+    const writer = spawn(process.execPath, args, {
+      cwd: PROJECT_ROOT,
+      env: inheritedEnvironment(),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const disown = own(`journal writer ${writer.pid}`);
+    let output = '';
+    writer.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+    const ended = once(writer, 'close');
+    await Promise.race([once(writer.stdout, 'data'), ended]);
+    await sleep(randomInt(LONGEST_WRITING_MS));
+    writer.kill('SIGKILL');
+    expect((await ended)[1]).to.equal('SIGKILL');
+    disown();
+    return output.split('\n').slice(0, -1);
+  }
+
+  /** Reads everything, as the next start does. Gives how many documents had been interrupted. */
+  async function look(state: State, acknowledged: ReadonlySet<string>): Promise<number> {
+    const database = await openState(state);
+    try {
+      const journal = createDatabaseJournal(database, SCOPE, { now: () => Date.now() + TWO_HOURS_MS });
+      const stored = (await journal.unfinished()).map(({ issuance }) => issuance.tokenId);
+      expect(stored).to.include.members([...acknowledged]);
+      for (const tokenId of stored) {
+        const document = await collected(journal.documentOf(tokenId));
+        expect(createHash('sha256').update(document).digest('hex')).to.equal(tokenId);
+      }
+      const loose = await database.db.selectFrom('loose_documents').selectAll().execute();
+      await journal.purge(0);
+      const parts = await database.db.selectFrom('document_parts').select('token_id').distinct().execute();
+      expect(parts.map(({ token_id }) => token_id).sort()).to.deep.equal([...stored].sort());
+      return loose.length;
+    } finally {
+      await database.close();
+    }
+  }
+});

@@ -1,0 +1,92 @@
+import { expect } from 'chai';
+import type { Database } from '../../service/database/database';
+import { createLogger } from '../../service/logger';
+import { createDatabaseJournal, type DatabaseJournal } from '../../service/minting/database-journal';
+import { startRetention } from '../../service/minting/retention';
+import { newState, openState, type State } from '../helpers/engines';
+import { eventually } from '../helpers/eventually';
+import { preparedDocument, SCOPE } from '../helpers/prepared-documents';
+
+const DAY_MS = 86_400_000;
+const logger = createLogger({ level: 'silent', mask: (text) => text });
+
+describe('the retention of issued documents', () => {
+  let state: State;
+  let database: Database;
+  let journal: DatabaseJournal;
+  let now: number;
+  const clock = { now: () => now };
+
+  beforeEach(async () => {
+    state = (await newState('SQLite'))!;
+    database = await openState(state);
+    now = 100 * DAY_MS;
+    journal = createDatabaseJournal(database, SCOPE, clock);
+  });
+
+  afterEach(async () => {
+    await database.close();
+    await state.remove();
+  });
+
+  const issued = async (): Promise<string> => {
+    const prepared = preparedDocument();
+    await journal.add(prepared);
+    await journal.mined(prepared.tokenId, '0x01');
+    return prepared.tokenId;
+  };
+  const isKept = async (tokenId: string): Promise<boolean> => (await journal.find(tokenId)) !== undefined;
+
+  it('removes at start what is older than its days, and later what gets older', async () => {
+    const old = await issued();
+    now += 30 * DAY_MS + 1;
+    const recent = await issued();
+    const retention = startRetention({ journal, days: 30, clock, logger, everyMs: 5 });
+    try {
+      await eventually('the old one is gone', async () => !(await isKept(old)));
+      expect(await isKept(recent)).to.equal(true);
+      now += 30 * DAY_MS;
+      expect(await isKept(recent)).to.equal(true);
+      now += 1;
+      await eventually('the other is gone', async () => !(await isKept(recent)));
+    } finally {
+      await retention.stop();
+    }
+  });
+
+  it('keeps everything without days, but for what a crash left', async () => {
+    const old = await issued();
+    const { db } = database;
+    const key = { scope: `31337:${SCOPE.registryAddress}:${SCOPE.walletAddress}`, token_id: 'left' };
+    await db
+      .insertInto('loose_documents')
+      .values({ ...key, begun_at: now })
+      .execute();
+    await db
+      .insertInto('document_parts')
+      .values({ ...key, part: 0, bytes: new Uint8Array(9) })
+      .execute();
+    now += 10_000 * DAY_MS;
+    const retention = startRetention({ journal, days: undefined, clock, logger });
+    await eventually('the rest is gone', async () => {
+      const parts = await db.selectFrom('document_parts').select('token_id').execute();
+      return parts.length === 1;
+    });
+    await retention.stop();
+    expect(await isKept(old)).to.equal(true);
+  });
+
+  it('goes on when a look fails, and looks no more when it is stopped', async () => {
+    let looks = 0;
+    const purge = async (): Promise<number> => {
+      if (++looks === 1) throw new Error('the database is away');
+      return 0;
+    };
+    const retention = startRetention({ journal: { purge }, days: 1, clock, logger, everyMs: 1 });
+    await eventually('it looks again', () => looks >= 3);
+    await retention.stop();
+    const looksAtEnd = looks;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(looks).to.equal(looksAtEnd);
+  });
+});
