@@ -13,7 +13,7 @@ export interface DocumentKey {
  * Bytes of one part, and of one statement. SQLite works on the event loop: a part takes it about 1 ms, and 6 to 10 ms when the write-ahead log is
  * copied into the database. PostgreSQL's driver copies each part some times over.
  */
-const PART_BYTES = 256 * 1024;
+export const PART_BYTES = 256 * 1024;
 
 /** Parts of one deletion. */
 const DELETED_AT_ONCE = 8;

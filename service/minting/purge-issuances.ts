@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
+import { PART_BYTES } from './document-parts';
 import { makeLoose, removeLoose } from './loose-documents';
 
 /** Short transactions: a service that runs meanwhile waits for each. */
@@ -59,7 +60,10 @@ export async function removeIssuance(
   return 'removed';
 }
 
-/** The rows first, with a note that their documents are to go: a crash leaves no issuance without its document. */
+/**
+ * The rows first, with a note of the documents whose parts are to go: a crash leaves no issuance without its document. Documents of one part go at once:
+ * a commit for each of them would take most of the time (3,000 took 20 s).
+ */
 async function removeRows(
   db: Kysely<Schema>,
   scope: string,
@@ -67,21 +71,32 @@ async function removeRows(
   endedBefore: number,
 ): Promise<number> {
   return db.transaction().execute(async (transaction) => {
-    const removed = await transaction
+    const gone = await transaction
       .deleteFrom('issuances')
       .where('scope', '=', scope)
       .where('token_id', 'in', tokenIds)
       .where('ended_at', '<', endedBefore)
-      .returning('token_id')
+      .returning(['token_id', 'document_bytes'])
       .execute();
-    const gone = removed.map(({ token_id }) => token_id);
-    if (gone.length === 0) return 0;
-    await transaction
-      .deleteFrom('mint_transactions')
-      .where('scope', '=', scope)
-      .where('token_id', 'in', gone)
-      .execute();
-    await makeLoose(transaction, scope, gone);
+    const long = gone.filter(({ document_bytes }) => document_bytes > PART_BYTES);
+    const short = gone.filter(({ document_bytes }) => document_bytes <= PART_BYTES);
+    await removeOf(transaction, 'mint_transactions', scope, gone.map(tokenIdOf));
+    await removeOf(transaction, 'document_parts', scope, short.map(tokenIdOf));
+    await makeLoose(transaction, scope, long.map(tokenIdOf));
     return gone.length;
   });
+}
+
+function tokenIdOf({ token_id }: { token_id: string }): string {
+  return token_id;
+}
+
+async function removeOf(
+  db: Kysely<Schema>,
+  table: 'mint_transactions' | 'document_parts',
+  scope: string,
+  tokenIds: readonly string[],
+): Promise<void> {
+  if (tokenIds.length === 0) return;
+  await db.deleteFrom(table).where('scope', '=', scope).where('token_id', 'in', tokenIds).execute();
 }
