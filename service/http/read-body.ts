@@ -41,7 +41,6 @@ export async function readBody(
       // Also when it closed before anybody read it, as a caller does who does not want to wait.
       const abort = (): void => reject(new BodyProblem('aborted'));
       if (request.destroyed && !request.complete) abort();
-      request.on('error', abort);
       request.on('close', () => {
         if (!request.complete) abort();
       });

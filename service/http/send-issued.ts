@@ -3,8 +3,8 @@ import type { Context } from 'koa';
 import type { IssuedAnswer } from '../issuance/issued-answer';
 
 /**
- * Answers 200 with what was issued, from its bytes. A client that goes away stops the reading; when the reading fails half-way the connection is
- * cut, because nothing else says so by then.
+ * Answers 200 with what was issued, from its bytes. A client that goes away stops the reading; when the reading fails half-way Koa cuts the
+ * connection: nothing else says so by then.
  */
 export function sendIssued(ctx: Context, { length, chunks }: IssuedAnswer): void {
   ctx.status = 200;
@@ -13,8 +13,6 @@ export function sendIssued(ctx: Context, { length, chunks }: IssuedAnswer): void
     ctx.length = length;
     return;
   }
-  const body = Readable.from(chunks, { objectMode: false });
-  body.once('error', () => ctx.res.destroy());
-  ctx.body = body;
+  ctx.body = Readable.from(chunks, { objectMode: false });
   ctx.length = length;
 }
