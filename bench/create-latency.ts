@@ -1,17 +1,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { JsonRpcProvider, Wallet, hexlify, randomBytes } from 'ethers';
+import { JsonRpcProvider, hexlify, randomBytes } from 'ethers';
 import { BILL_OF_LADING } from '../deploy/devnet/bill-of-lading';
 import { startStack, type Cleanup, type Stack } from '../deploy/devnet/stack';
-import { TradeTrustTokenStandard__factory } from '../typechain-types';
+import { createBareMinter } from './bare-minter';
 import { median } from './median';
 
 const ROUNDS = 40;
 /** The first requests pay for compiling code and processing contexts. */
 const WARM_UP = 5;
-/** A funded account of every Hardhat node that nobody else here uses, made a minter for the comparison. */
-const BARE_MINTER_KEY = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
 
 /**
  * Median time of one POST /create, over that of one bare mint of the same registry on the same node, taken in turns. What is
@@ -19,11 +17,8 @@ const BARE_MINTER_KEY = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f46
  */
 async function compare(stack: Stack): Promise<void> {
   const client = new JsonRpcProvider(stack.nodeUrl, 31337, { staticNetwork: true, cacheTimeout: -1 });
-  const minter = new Wallet(BARE_MINTER_KEY, client);
-  const admin = TradeTrustTokenStandard__factory.connect(stack.registryAddress, await client.getSigner(0));
-  await (await admin.grantRole(await admin.MINTER_ROLE(), minter.address)).wait();
-  const registry = TradeTrustTokenStandard__factory.connect(stack.registryAddress, minter);
-  const owner = minter.address;
+  const { registry, wallet } = await createBareMinter(client, stack.registryAddress);
+  const owner = wallet.address;
 
   const post = async (): Promise<void> => {
     const body = JSON.stringify({ credentialSubject: BILL_OF_LADING, owner, holder: owner });

@@ -3,12 +3,24 @@ import * as backlog from './backlog';
 import * as catchUp from './catch-up';
 import * as create from './create-latency';
 import * as delivery from './delivery';
+import * as issuing from './issuing';
 import * as latency from './latency';
 import * as memory from './memory';
+import * as responsiveness from './responsiveness';
 import * as signing from './signing';
 
 /** Every benchmark by the name it is asked for, in the order in which all of them run. */
-const BENCHES = { signing, create, delivery, backlog, latency, 'catch-up': catchUp, memory };
+const BENCHES = {
+  signing,
+  create,
+  issuing,
+  responsiveness,
+  delivery,
+  backlog,
+  latency,
+  'catch-up': catchUp,
+  memory,
+};
 
 /** `npm run bench` runs all of them, `npm run bench -- delivery` that one. */
 async function main(asked: string[]): Promise<void> {

@@ -1,0 +1,122 @@
+import { BILL_OF_LADING } from '../deploy/devnet/bill-of-lading';
+import { create } from '../test/helpers/create-call';
+import { startServiceProcess, type ServiceProcess } from '../test/helpers/service-process';
+import { createWorld, type World } from '../test/helpers/world';
+import { createBareMinter, type BareMinter } from './bare-minter';
+import { median } from './median';
+import { presign, sendMints } from './presigned-mints';
+import { openSigning, type SigningAlone } from './signing-limit';
+
+const AT_ONCE = 20;
+const EACH_ROUND = 100;
+const ROUNDS = 5;
+/** Short, so that the node is the limit and not its patience: a block has room for some sixty mints. */
+const INTERVAL_MS = 50;
+const AIM = 0.8;
+
+type Rates = Record<'creates' | 'mints' | 'signatures', number[]>;
+
+/**
+ * Documents a second over HTTP, twenty requests at once, over what the same node reaches that only has to take mints which were signed
+ * before, and beside what signing alone reaches. They take turns. Each kind of mining has a node of its own: a Hardhat node grows with
+ * every mint, and slows down.
+ */
+export async function run(): Promise<void> {
+  await onNode('automine, mints sent one after the other', 1, async () => undefined);
+  await onNode(`a block every ${INTERVAL_MS} ms, mints sent ${AT_ONCE} at once`, AT_ONCE, async (world) => {
+    await world.client.send('evm_setAutomine', [false]);
+    await world.client.send('evm_setIntervalMining', [INTERVAL_MS]);
+  });
+}
+
+async function onNode(
+  name: string,
+  mintsAtOnce: number,
+  setMining: (world: World) => Promise<void>,
+): Promise<void> {
+  const world = await createWorld();
+  try {
+    const minter = await createBareMinter(world.client, world.registryAddress);
+    await setMining(world);
+    report(name, await measure(world, minter, mintsAtOnce));
+  } finally {
+    await world.stop();
+  }
+}
+
+async function measure(world: World, minter: BareMinter, mintsAtOnce: number): Promise<Rates> {
+  const rates: Rates = { creates: [], mints: [], signatures: [] };
+  const owner = await world.account(1);
+  const service = await startServiceProcess(world.settings);
+  const signing = await openSigning(world.settings);
+  try {
+    // The first round compiles code and processes contexts: it does not count.
+    for (let round = 0; round <= ROUNDS; round++) {
+      const mints = await presign(minter, EACH_ROUND);
+      const measured = await takeTurns(round, {
+        creates: () => createAll(service, owner),
+        mints: () => sendMints(world.node.url, minter, mints, mintsAtOnce),
+        signatures: () => signAll(signing),
+      });
+      if (round > 0) for (const kind of KINDS) rates[kind].push(measured[kind]);
+    }
+    return rates;
+  } finally {
+    await signing.close();
+    await service.end('SIGTERM');
+  }
+}
+
+const KINDS = ['creates', 'mints', 'signatures'] as const;
+
+/** Rates of one round, begun with another kind each time: none always follows the same. */
+async function takeTurns(
+  round: number,
+  work: Record<keyof Rates, () => Promise<void>>,
+): Promise<Record<keyof Rates, number>> {
+  const rates = { creates: NaN, mints: NaN, signatures: NaN };
+  for (let turn = 0; turn < KINDS.length; turn++) {
+    const kind = KINDS[(round + turn) % KINDS.length] ?? 'creates';
+    const start = performance.now();
+    await work[kind]();
+    rates[kind] = (EACH_ROUND / (performance.now() - start)) * 1000;
+  }
+  return rates;
+}
+
+async function createAll({ url }: ServiceProcess, owner: string): Promise<void> {
+  const body = JSON.stringify({ credentialSubject: BILL_OF_LADING, owner, holder: owner });
+  await manyAtOnce(async () => {
+    const { status } = await create(url, body);
+    if (status !== 200) throw new Error(`POST answered ${status}`);
+  });
+}
+
+async function signAll(signing: SigningAlone): Promise<void> {
+  await manyAtOnce(() => signing.sign());
+}
+
+async function manyAtOnce(work: () => Promise<void>): Promise<void> {
+  let left = EACH_ROUND;
+  const workOnes = async (): Promise<void> => {
+    while (left-- > 0) await work();
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, workOnes));
+}
+
+function report(name: string, { creates, mints, signatures }: Rates): void {
+  const ofMints = creates.map((rate, round) => rate / (mints[round] ?? NaN));
+  const ofLower = creates.map(
+    (rate, round) => rate / Math.min(mints[round] ?? NaN, signatures[round] ?? NaN),
+  );
+  console.log(`${name}; ${EACH_ROUND} of each, ${ROUNDS} rounds, medians:`);
+  console.log(`  documents created, ${AT_ONCE} at once: ${median(creates).toFixed(0)}/s`);
+  console.log(`  mints that the node takes:       ${median(mints).toFixed(0)}/s, ${reached(ofMints)} of it`);
+  console.log(`  signing alone:                   ${median(signatures).toFixed(0)}/s`);
+  console.log(`  the lower of the two:            ${reached(ofLower)} of it (aim: ${AIM})`);
+}
+
+function reached(ratios: readonly number[]): string {
+  const [least, most] = [Math.min(...ratios).toFixed(2), Math.max(...ratios).toFixed(2)];
+  return `creating reaches ${median(ratios).toFixed(2)} (${least} to ${most})`;
+}

@@ -1,0 +1,42 @@
+// Asks `GET /` of a service at fixed moments, whatever became of the requests before: a service that stands still for a second
+// makes a hundred of them late, not one. In a process of its own, so that nothing else delays it. Prints the milliseconds from each
+// moment to the answer when it is told to end.
+/* global console, performance, process, setTimeout */
+'use strict';
+
+const { Agent, get } = require('node:http');
+
+const EVERY_MS = 10;
+const url = process.argv[2];
+const agent = new Agent({ keepAlive: true });
+const times = [];
+let failures = 0;
+let isOver = false;
+
+function probe(dueAt) {
+  get(url, { agent }, (response) => {
+    response.resume();
+    response.on('end', () => times.push(performance.now() - dueAt));
+  }).on('error', () => failures++);
+}
+
+const start = performance.now();
+let asked = 0;
+function tick() {
+  if (isOver) return;
+  for (; start + asked * EVERY_MS <= performance.now(); asked++) probe(start + asked * EVERY_MS);
+  setTimeout(tick, start + asked * EVERY_MS - performance.now());
+}
+
+function finish() {
+  if (times.length + failures < asked) return void setTimeout(finish, EVERY_MS);
+  console.log(`probed ${JSON.stringify({ times, failures })}`);
+  process.exit(0);
+}
+
+process.on('SIGTERM', () => {
+  isOver = true;
+  finish();
+});
+console.log('probing');
+tick();

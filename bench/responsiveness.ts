@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { join } from 'node:path';
+import { startChild } from '../deploy/devnet/child-process';
+import { PROJECT_ROOT } from '../service/project-root';
+import { largeDocument } from '../test/helpers/large-document';
+import { peakMegabytes } from '../test/helpers/process-memory';
+import { startServiceProcess, type ServiceProcess } from '../test/helpers/service-process';
+import { createWorld, type World } from '../test/helpers/world';
+import { percentile } from './spread';
+
+const DOCUMENTS = 4;
+const MEGABYTES = 40;
+const ROUNDS = 3;
+const IDLE_MS = 3_000;
+const AIM_P99_MS = 100;
+const AIM_RSS_MB = 2_048;
+
+/** How long `GET /` takes while four documents of 40 MB are signed and minted, and how much memory the service comes to have. */
+export async function run(): Promise<void> {
+  const world = await createWorld();
+  try {
+    await onService(world, await startServiceProcess(world.settings));
+  } finally {
+    await world.stop();
+  }
+}
+
+async function onService(world: World, service: ServiceProcess): Promise<void> {
+  try {
+    const idle = await probed(service, () => sleep(IDLE_MS));
+    console.log(`GET / every 10 ms, nothing else to do: ${lateness(idle)}`);
+    for (let round = 1; round <= ROUNDS; round++) await measure(world, service);
+    const peak = peakMegabytes(service.pid)?.toFixed(0) ?? 'unknown';
+    console.log(`resident memory of the service: ${peak} MB at most (aim: below ${AIM_RSS_MB})`);
+  } finally {
+    await service.end('SIGTERM');
+  }
+}
+
+async function measure(world: World, service: ServiceProcess): Promise<void> {
+  const owner = await world.account(1);
+  // Made before: it takes time of the processor.
+  const bodies = Array.from({ length: DOCUMENTS }, () => largeDocument(owner, MEGABYTES));
+  let seconds = NaN;
+  const times = await probed(service, async () => {
+    const start = performance.now();
+    await Promise.all(bodies.map((body) => post(service.url, body)));
+    seconds = (performance.now() - start) / 1000;
+  });
+  console.log(
+    `while ${DOCUMENTS} documents of ${MEGABYTES} MB are issued, which took ${seconds.toFixed(1)} s: ` +
+      `${lateness(times)} (aim: p99 below ${AIM_P99_MS} ms)`,
+  );
+}
+
+/** Until it is answered by something that can be kept: a service that is busy says when to come again. */
+async function post(url: string, body: Buffer): Promise<void> {
+  for (;;) {
+    const headers = { 'Content-Type': 'application/json' };
+    const response = await fetch(`${url}/create/BILL_OF_LADING`, { method: 'POST', headers, body });
+    await response.arrayBuffer();
+    if (response.status === 200) return;
+    if (response.status !== 503) throw new Error(`POST answered ${response.status}`);
+    await sleep(Number(response.headers.get('Retry-After')) * 1000);
+  }
+}
+
+/** Milliseconds of each `GET /` that was due while `work` was under way. */
+async function probed({ url }: ServiceProcess, work: () => Promise<void>): Promise<number[]> {
+  const prober = startChild('prober', join(PROJECT_ROOT, 'bench/prober.cjs'), [url], {});
+  try {
+    await prober.lineMatching(/^probing$/);
+    await work();
+  } finally {
+    await prober.stop();
+  }
+  const [, json = ''] = await prober.lineMatching(/^probed (.*)$/);
+  const { times, failures } = JSON.parse(json) as { times: number[]; failures: number };
+  if (failures > 0) throw new Error(`${failures} requests failed`);
+  return times;
+}
+
+function lateness(times: readonly number[]): string {
+  const [p50, p99, max] = [0.5, 0.99, 1].map((part) => percentile(times, part).toFixed(1));
+  return `p50 ${p50} ms, p99 ${p99} ms, max ${max} ms (${times.length})`;
+}
