@@ -4,6 +4,8 @@ import type { SignedCredential } from '../../service/issuance/sign';
 export interface CreateAnswer {
   status: number;
   requestId: string | null;
+  /** The body, as its bytes say it. */
+  text: string;
   body: { signedW3CDocument: SignedCredential; txHash: string; error?: { message: string; stack?: string } };
 }
 
@@ -18,9 +20,11 @@ export async function create(
     headers: { 'Content-Type': 'application/json', ...options.headers },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   });
+  const text = await response.text();
   return {
     status: response.status,
     requestId: response.headers.get('X-Request-Id'),
-    body: (await response.json()) as CreateAnswer['body'],
+    text,
+    body: JSON.parse(text) as CreateAnswer['body'],
   };
 }

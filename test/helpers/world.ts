@@ -20,6 +20,8 @@ export interface World {
   account(index: number): Promise<string>;
   /** The title escrow at an address, called as the node's n-th account. */
   escrowAs(index: number, address: string): Promise<TitleEscrow>;
+  /** Ends the node, and with it its chain, and starts another on the same port with the registry at the same address. */
+  restartNode(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -33,7 +35,7 @@ export const DEPLOYER_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efca
  */
 export async function createWorld({ domain = 'localhost:3000' } = {}): Promise<World> {
   const folder = temporaryFolder();
-  const node = await startHardhatNode({ port: 0 });
+  let node = await startHardhatNode({ port: 0 });
   const disown = own(`node on ${node.url}`);
   const publicKeyFile = join(folder.path, 'webhook-public-key.pem');
   const settings = {
@@ -53,15 +55,23 @@ export async function createWorld({ domain = 'localhost:3000' } = {}): Promise<W
   const options = { cacheTimeout: -1, batchMaxCount: 1, staticNetwork: true };
   const client = new JsonRpcProvider(node.url, 31337, options);
   const signer = async (index: number) => client.getSigner(index);
+  const addressOfRegistry = () => readSettings(settings).settings.TOKEN_REGISTRY_ADDRESS ?? '';
+  const registryAddress = addressOfRegistry();
   return {
     folder: folder.path,
     node,
     client,
     publicKeyFile,
     settings,
-    registryAddress: readSettings(settings).settings.TOKEN_REGISTRY_ADDRESS ?? '',
+    registryAddress,
     account: async (index) => (await signer(index)).address,
     escrowAs: async (index, address) => TitleEscrow__factory.connect(address, await signer(index)),
+    async restartNode() {
+      await node.stop();
+      node = await startHardhatNode({ port: Number(new URL(node.url).port) });
+      await hardhat(['deploy', '--network', 'localhost'], settings);
+      if (addressOfRegistry() !== registryAddress) throw new Error('the registry is not where it was');
+    },
     async stop() {
       client.destroy();
       await node.stop();

@@ -1,0 +1,357 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { freePort } from '../../deploy/devnet/free-port';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create, type CreateAnswer } from '../helpers/create-call';
+import { expectDocumentsKept } from '../helpers/documents-kept';
+import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/documents-call';
+import { ENGINES, newState, type Engine } from '../helpers/engines';
+import { eventually } from '../helpers/eventually';
+import { mintedTokens, triedTokens } from '../helpers/minted-tokens';
+import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/rpc-proxy';
+import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
+import { launchServiceProcess, startServiceProcess, type LaunchedService } from '../helpers/service-process';
+import { createWorld, type World } from '../helpers/world';
+
+const KILLS: Record<Engine, number> = { SQLite: 20, PostgreSQL: 5 };
+/** About as long as a service takes to start. */
+const START_MS = 800;
+/** Long enough for a few documents. */
+const LONGEST_LIFE_MS = 500;
+const CALLERS = 4;
+const LONGEST_PAUSE_MS = 150;
+/** A caller whose connection broke comes again. */
+const COME_AGAIN_MS = 30;
+/** Longer than the service takes to find out that its predecessor on the same database is gone. */
+const FINISHED_WITHIN_MS = 10_000;
+
+const SEND = 'eth_sendRawTransaction';
+
+/** Ends the service, or lets it live on: says whether it is dead. */
+type Kill = () => Promise<boolean>;
+
+/** The steps of a mint as the node sees them. */
+const STEPS = {
+  'before the node hears of the mint':
+    (kill: Kill): Answerer =>
+    async (method) =>
+      method === SEND && (await kill()) ? 'drop request' : 'none',
+  'when the node has the mint, before it says so':
+    (kill: Kill): Answerer =>
+    async (method, _, forward) => {
+      if (method !== SEND) return 'none';
+      const answer = await forward();
+      await kill();
+      return answer;
+    },
+  'when the receipt is there':
+    (kill: Kill): Answerer =>
+    async (method, _, forward) => {
+      if (method !== 'eth_getTransactionReceipt') return 'none';
+      const answer = await forward();
+      if ('result' in answer && answer.result !== null) await kill();
+      return answer;
+    },
+} as const;
+type Step = keyof typeof STEPS;
+const STEP_NAMES = Object.keys(STEPS) as Step[];
+
+/** A caller who insists, with its key, or one who asks once. */
+interface Request {
+  blNumber: string;
+  key: string | undefined;
+}
+
+describe('issuing by a service that is killed', () => {
+  let world: World;
+  let owner: string;
+
+  before(async () => {
+    world = await createWorld();
+    owner = await world.account(1);
+  });
+
+  after(() => world?.stop());
+
+  for (const step of STEP_NAMES) {
+    it(`ends what was in flight: ${step}`, () => finishAfterKill('SQLite', STEPS[step]));
+  }
+
+  it('ends what was in flight, with its state in PostgreSQL', async function () {
+    const isDone = await finishAfterKill(
+      'PostgreSQL',
+      STEPS['when the node has the mint, before it says so'],
+    );
+    if (!isDone) this.skip();
+  });
+
+  it('ends what was in flight when the node has forgotten the mint', async () => {
+    await world.client.send('evm_setAutomine', [false]);
+    const forgetting =
+      (kill: Kill): Answerer =>
+      async (method, _, forward) => {
+        if (method !== SEND) return 'none';
+        const answer = await forward();
+        await kill();
+        if (!('result' in answer)) throw new Error(answer.error.message);
+        await world.client.send('hardhat_dropTransaction', [answer.result]);
+        await world.client.send('evm_setAutomine', [true]);
+        return answer;
+      };
+    try {
+      await finishAfterKill('SQLite', forgetting);
+    } finally {
+      await world.client.send('evm_setAutomine', [true]);
+    }
+  });
+
+  for (const engine of ENGINES) {
+    const seed = randomInt(2 ** 32);
+    it(`loses and doubles nothing in ${KILLS[engine]} kills under load, with its state in ${engine} (seed ${seed})`, async function () {
+      this.timeout(120_000);
+      if (!(await withState(engine, (settings) => issueInSpiteOfKills(seed, KILLS[engine], settings)))) {
+        this.skip();
+      }
+    });
+  }
+
+  /** Gives whether the engine is installed. */
+  async function withState(
+    engine: Engine,
+    use: (settings: Record<string, string>) => Promise<void>,
+  ): Promise<boolean> {
+    const state = await newState(engine);
+    if (state === undefined) return false;
+    const fromBlock = (await world.client.getBlockNumber()) + 1;
+    try {
+      await use({ ...world.settings, ...state.settings, API_KEY, START_BLOCK: String(fromBlock) });
+    } finally {
+      await state.remove();
+    }
+    return true;
+  }
+
+  async function finishAfterKill(engine: Engine, step: (kill: Kill) => Answerer): Promise<boolean> {
+    return withState(engine, async (settings) => {
+      const node = await startRpcProxy(world.node.url);
+      try {
+        const request = { blNumber: 'KILLED1', key: randomUUID() };
+        const tokenId = await killAt(step, request, node, settings);
+        await expectFinished(tokenId, request, node, settings);
+      } finally {
+        await node.close();
+      }
+    });
+  }
+
+  /** Kills a service that issues its first document; gives the token that it had in hand. */
+  async function killAt(
+    step: (kill: Kill) => Answerer,
+    request: Request,
+    node: RpcProxy,
+    settings: Record<string, string>,
+  ): Promise<string> {
+    const service = await startServiceProcess({ ...settings, RPC_URL: node.url });
+    try {
+      let killed: Promise<unknown> | undefined;
+      node.answer(
+        step(async () => {
+          await (killed ??= service.end('SIGKILL'));
+          return true;
+        }),
+      );
+      const answer = await issue(service.url, request).catch(() => undefined);
+      expect(answer?.text, 'answered, and not killed').to.equal(undefined);
+      expect(killed, service.output()).not.to.equal(undefined);
+      await killed;
+    } finally {
+      await service.end('SIGKILL');
+      node.answer(THROUGH);
+    }
+    const [tokenId, ...others] = triedTokens(node.requests);
+    expect(others, 'tokens that were tried').to.deep.equal([]);
+    return tokenId ?? '';
+  }
+
+  /** The next service makes the token without being asked, and gives its document to who asks for it, as often as it is asked. */
+  async function expectFinished(
+    tokenId: string,
+    request: Request,
+    node: RpcProxy,
+    settings: Record<string, string>,
+  ): Promise<void> {
+    const service = await startServiceProcess({ ...settings, RPC_URL: node.url });
+    try {
+      const { text } = await eventually(
+        'the document can be fetched',
+        async () => {
+          const answer = await fetchDocument(service.url, tokenId);
+          return answer.status === 200 ? answer : undefined;
+        },
+        { withinMs: FINISHED_WITHIN_MS },
+      );
+      for (let time = 1; time <= 2; time++) {
+        const again = await issue(service.url, request);
+        expect(again.status, `asked again ${time}: ${again.text}`).to.equal(200);
+        expect(again.text === text, `the same answer to who asks again ${time}`).to.equal(true);
+      }
+      const fromBlock = Number(settings.START_BLOCK);
+      expect([...(await mintedTokens(world, fromBlock)).keys()]).to.deep.equal([tokenId]);
+      await expectDocumentsKept({ world, serviceUrl: service.url, fromBlock, tried: [tokenId] });
+    } finally {
+      await service.end('SIGTERM');
+    }
+  }
+
+  async function issueInSpiteOfKills(
+    seed: number,
+    kills: number,
+    settings: Record<string, string>,
+  ): Promise<void> {
+    const node = await startRpcProxy(world.node.url);
+    const PORT = String(await freePort(0));
+    const serviceUrl = `http://127.0.0.1:${PORT}`;
+    const withBoth = { ...settings, PORT, RPC_URL: node.url };
+    const load = startLoad(seed, serviceUrl);
+    const moments = seededRandom(seed);
+    try {
+      for (let kill = 1; kill <= kills; kill++) {
+        const service = launchServiceProcess(withBoth);
+        // A caller who is not content is reason enough to end.
+        await Promise.race([momentToKill(moments, node, service), load.finished]).finally(() =>
+          service.end('SIGKILL'),
+        );
+        node.answer(THROUGH);
+      }
+      const service = await startServiceProcess(withBoth);
+      try {
+        await load.stop();
+        await expectAllKept(service.url, load, node, Number(settings.START_BLOCK));
+      } finally {
+        await service.end('SIGKILL');
+      }
+    } finally {
+      load.giveUp();
+      await load.stop().catch(() => undefined);
+      await node.close();
+    }
+  }
+
+  async function expectAllKept(
+    serviceUrl: string,
+    { asked, answers }: Load,
+    node: RpcProxy,
+    fromBlock: number,
+  ): Promise<void> {
+    const tried = triedTokens(node.requests);
+    const documents = await expectDocumentsKept({ world, serviceUrl, fromBlock, tried });
+    const tokensOf = new Map<string, string[]>();
+    for (const text of documents.values()) {
+      const { credentialSubject } = (JSON.parse(text) as CreateAnswer['body']).signedW3CDocument;
+      const blNumber = String(credentialSubject.blNumber);
+      tokensOf.set(blNumber, [...(tokensOf.get(blNumber) ?? []), text]);
+    }
+    expect(asked.length, 'requests').to.be.greaterThan(KILLS.SQLite);
+    for (const { blNumber, key } of asked) {
+      const texts = tokensOf.get(blNumber) ?? [];
+      if (key === undefined) {
+        expect(texts.length, `tokens of ${blNumber}`).to.be.lessThanOrEqual(1);
+      } else {
+        expect(texts, `tokens of ${blNumber}`).to.have.length(1);
+        expect(texts[0] === answers.get(key), `the document of ${blNumber} is its answer`).to.equal(true);
+      }
+    }
+  }
+
+  interface Load {
+    asked: Request[];
+    /** By key. */
+    answers: Map<string, string>;
+    /** Rejects when a caller got another answer than 200, or other bytes than before. */
+    finished: Promise<unknown>;
+    /** Ends when every caller with a key has its answer. */
+    stop(): Promise<void>;
+    /** Nobody comes again. */
+    giveUp(): void;
+  }
+
+  /** Callers who issue one document after the other, through whatever service there is. */
+  function startLoad(seed: number, serviceUrl: string): Load {
+    const asked: Request[] = [];
+    const answers = new Map<string, string>();
+    let isOver = false;
+    let isGivenUp = false;
+
+    async function untilAnswered(request: Request): Promise<string> {
+      for (;;) {
+        const answer = await issue(serviceUrl, request).catch(() => undefined);
+        if (answer?.status === 200) return answer.text;
+        if (answer) throw new Error(`${request.blNumber} was answered ${answer.status}: ${answer.text}`);
+        if (isGivenUp) throw new Error(`${request.blNumber} was not answered`);
+        await sleep(COME_AGAIN_MS);
+      }
+    }
+
+    async function insist(request: Request, key: string): Promise<void> {
+      const text = await untilAnswered(request);
+      expect(text === (answers.get(key) ?? text), `the same answer to ${key} again`).to.equal(true);
+      answers.set(key, text);
+    }
+
+    async function callAgainAndAgain(caller: number): Promise<void> {
+      const random = seededRandom(seed + caller);
+      for (let call = 1; !isOver; call++) {
+        const blNumber = `CALLER${caller}N${call}`;
+        const request = { blNumber, key: random.chance(0.75) ? blNumber : undefined };
+        asked.push(request);
+        if (request.key === undefined) await issue(serviceUrl, request).catch(() => undefined);
+        else await insist(request, request.key);
+        const earlier = random.pick(asked);
+        if (earlier.key !== undefined && answers.has(earlier.key)) await insist(earlier, earlier.key);
+        await sleep(random.below(LONGEST_PAUSE_MS));
+      }
+    }
+
+    const callers = Promise.all(Array.from({ length: CALLERS }, (_, n) => callAgainAndAgain(n + 1)));
+    // Looked at when the load is stopped.
+    callers.catch(() => undefined);
+    return {
+      asked,
+      answers,
+      finished: callers,
+      async stop() {
+        isOver = true;
+        await callers;
+      },
+      giveUp: () => void (isGivenUp = true),
+    };
+  }
+
+  function issue(serviceUrl: string, { blNumber, key }: Request): Promise<CreateAnswer> {
+    const credentialSubject = { ...minimal.credentialSubject, blNumber };
+    const headers = { ...AUTHORIZATION, ...(key !== undefined && { 'Idempotency-Key': key }) };
+    return create(serviceUrl, { credentialSubject, owner, holder: owner }, { headers });
+  }
+});
+
+/** Waits for a moment: at any time while the service starts, or is up, or one of the next mints is at a step. */
+async function momentToKill(random: SeededRandom, node: RpcProxy, service: LaunchedService): Promise<void> {
+  const moment = random.fraction();
+  if (moment < 0.2) return sleep(random.below(2 * START_MS));
+  if (moment < 0.5) {
+    await service.listening();
+    return sleep(random.below(LONGEST_LIFE_MS));
+  }
+  let left = random.below(6);
+  const step = STEPS[random.pick(STEP_NAMES)];
+  let isKilled = false;
+  node.answer(
+    step(async () => {
+      if (left-- > 0) return false;
+      await service.end('SIGKILL');
+      return (isKilled = true);
+    }),
+  );
+  await eventually('a mint is at the step', () => isKilled);
+}
