@@ -1,0 +1,202 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { startChild } from '../../deploy/devnet/child-process';
+import { PROJECT_ROOT } from '../../service/project-root';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create, type CreateAnswer } from '../helpers/create-call';
+import { eventually } from '../helpers/eventually';
+import { mintedTokens } from '../helpers/minted-tokens';
+import { own } from '../helpers/owned';
+import { startRpcProxy, type Forward, type HttpAnswer, type RpcAnswer } from '../helpers/rpc-proxy';
+import { startServiceProcess } from '../helpers/service-process';
+import { createWorld, DEPLOYER, type World } from '../helpers/world';
+
+const REQUESTS = 200;
+const AT_ONCE = 50;
+const BLOCK_EVERY_MS = 200;
+
+/** Of those that meet the node's end: enough for some to be answered before, and some to be in flight. */
+const REQUESTS_AT_RESTART = 60;
+const AT_ONCE_AT_RESTART = 20;
+const ANSWERED_BEFORE_RESTART = 15;
+/** Whoever's mint was seen to be mined is answered by then. */
+const SETTLED_MS = 1_000;
+
+const SEND = 'eth_sendRawTransaction';
+
+/** How a node that has taken a transaction leaves open that it has. */
+const TIMEOUTS: Record<string, (forward: Forward) => Promise<RpcAnswer | HttpAnswer>> = {
+  'a gateway before it gave up': async (forward) => {
+    await forward();
+    return { status: 504, body: 'Gateway Time-out' };
+  },
+  'it never answers': async (forward) => {
+    await forward();
+    return new Promise(() => undefined);
+  },
+};
+
+describe('issuing much at once', () => {
+  let world: World;
+  let owner: string;
+  let services = 0;
+
+  before(async () => {
+    world = await createWorld();
+    owner = await world.account(1);
+  });
+
+  after(() => world?.stop());
+
+  const issue = (url: string): Promise<CreateAnswer> => create(url, { ...minimal, owner, holder: owner });
+
+  /** In the order of the answers. */
+  async function issueMany(
+    url: string,
+    count: number,
+    atOnce: number,
+    answers: CreateAnswer[] = [],
+  ): Promise<CreateAnswer[]> {
+    let left = count;
+    const issueOnes = async (): Promise<void> => {
+      while (left-- > 0) answers.push(await issue(url));
+    };
+    await Promise.all(Array.from({ length: atOnce }, issueOnes));
+    return answers;
+  }
+
+  async function withService(
+    rpcUrl: string,
+    use: (url: string, fromBlock: number) => Promise<void>,
+  ): Promise<void> {
+    const DATA_DIR = join(world.folder, `service-${++services}`);
+    const fromBlock = (await world.client.getBlockNumber()) + 1;
+    const service = await startServiceProcess({ ...world.settings, DATA_DIR, RPC_URL: rpcUrl });
+    try {
+      await use(service.url, fromBlock);
+    } catch (error) {
+      const failures = service
+        .output()
+        .split('\n')
+        .filter((line) => line.includes('"error"'));
+      if (error instanceof Error)
+        error.message += `\nThe service's last failure: ${failures.at(-1) ?? 'none'}`;
+      throw error;
+    } finally {
+      await service.end('SIGKILL');
+    }
+  }
+
+  /** Runs `work` while another process sends transactions of the service's wallet, every one of which is mined in the end. */
+  async function besideAnotherSender(work: () => Promise<void>): Promise<void> {
+    const script = join(PROJECT_ROOT, 'test/helpers/other-sender.cjs');
+    const sender = startChild('other sender', script, [world.node.url, DEPLOYER], {});
+    const disown = own('the other sender');
+    try {
+      await sender.lineMatching(/^sending$/);
+      await work();
+    } finally {
+      await sender.stop();
+      disown();
+    }
+    const [, json = ''] = await sender.lineMatching(/^sent (.*)$/);
+    const hashes = JSON.parse(json) as string[];
+    for (const hash of hashes) {
+      const isMined = async () => (await world.client.getTransactionReceipt(hash)) !== null;
+      await eventually(`${hash} of the other sender is mined`, isMined);
+    }
+  }
+
+  async function issueBesideAnotherSender(): Promise<void> {
+    await withService(world.node.url, async (url, fromBlock) => {
+      await besideAnotherSender(async () => {
+        const answers = await issueMany(url, REQUESTS, AT_ONCE);
+        expect(answers.filter(({ status }) => status !== 200).map(({ status }) => status)).to.deep.equal([]);
+        await expectTokensOf(answers, fromBlock);
+      });
+    });
+  }
+
+  /** The chain has the tokens of these answers, by the transactions that they name, and no others. */
+  async function expectTokensOf(answers: readonly CreateAnswer[], fromBlock: number): Promise<void> {
+    const minted = await mintedTokens(world, fromBlock);
+    const answered = answers.map(({ body }) => tokenOf(body));
+    expect([...minted.keys()].sort()).to.deep.equal(answered.sort());
+    for (const { body } of answers) expect(minted.get(tokenOf(body))).to.equal(body.txHash);
+  }
+
+  it(`has ${REQUESTS} tokens of ${REQUESTS} requests, ${AT_ONCE} at once, where each is mined at once`, async function () {
+    this.timeout(90_000);
+    await issueBesideAnotherSender();
+  });
+
+  it(`has ${REQUESTS} tokens of ${REQUESTS} requests, ${AT_ONCE} at once, with a block every ${BLOCK_EVERY_MS} ms`, async function () {
+    this.timeout(90_000);
+    await world.client.send('evm_setAutomine', [false]);
+    await world.client.send('evm_setIntervalMining', [BLOCK_EVERY_MS]);
+    try {
+      await issueBesideAnotherSender();
+    } finally {
+      await world.client.send('evm_setIntervalMining', [0]);
+      await world.client.send('evm_setAutomine', [true]);
+      await world.client.send('evm_mine', []);
+    }
+  });
+
+  for (const [how, answer] of Object.entries(TIMEOUTS)) {
+    it(`has one token, and answers 200, when the node took the mint and ${how}`, async () => {
+      let isOver = false;
+      const node = await startRpcProxy(world.node.url, (method, _, forward) => {
+        if (isOver || method !== SEND) return 'none';
+        isOver = true;
+        return answer(forward);
+      });
+      try {
+        await withService(node.url, async (url, fromBlock) => {
+          const answered = await issue(url);
+          expect(answered.status).to.equal(200);
+          expect(isOver).to.equal(true);
+          await expectTokensOf([answered], fromBlock);
+        });
+      } finally {
+        await node.close();
+      }
+    });
+  }
+
+  it('answers everybody when the node ends in the middle, and issues on its next chain', async function () {
+    this.timeout(90_000);
+    // Cut off until the registry is back: otherwise the service would use nonces that make another address of it.
+    const node = await startRpcProxy(world.node.url);
+    try {
+      await withService(node.url, async (url) => {
+        const answers: CreateAnswer[] = [];
+        const all = issueMany(url, REQUESTS_AT_RESTART, AT_ONCE_AT_RESTART, answers);
+        await eventually('some are answered', () => answers.length >= ANSWERED_BEFORE_RESTART);
+        await node.refuse();
+        await sleep(SETTLED_MS);
+        const before = answers.length;
+        await world.restartNode();
+        await node.accept();
+        await all;
+
+        const next = await issue(url);
+        expect(next.status).to.equal(200);
+        const minted = await mintedTokens(world);
+        const later = [...answers.slice(before), next];
+        expect(later.length).to.be.greaterThan(AT_ONCE_AT_RESTART);
+        expect([200, 500]).to.include.members(later.map(({ status }) => status));
+        for (const { status, body } of later) {
+          if (status === 200) expect(minted.get(tokenOf(body)), tokenOf(body)).to.equal(body.txHash);
+        }
+      });
+    } finally {
+      await node.close();
+    }
+  });
+});
+
+function tokenOf({ signedW3CDocument }: CreateAnswer['body']): string {
+  return signedW3CDocument.credentialStatus.tokenId;
+}

@@ -1,0 +1,307 @@
+import { randomUUID } from 'node:crypto';
+import { request as httpRequest } from 'node:http';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { deployAnotherRegistry } from '../helpers/another-registry';
+import { create, type CreateAnswer } from '../helpers/create-call';
+import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/documents-call';
+import { eventually } from '../helpers/eventually';
+import { mintedTokens, triedTokens } from '../helpers/minted-tokens';
+import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/rpc-proxy';
+import { startService, type RunningService } from '../helpers/running-service';
+import { sendTransaction } from '../helpers/transactions';
+import { createWorld, DEPLOYER, type World } from '../helpers/world';
+
+const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
+const PAUSE = REGISTRY.encodeFunctionData('pause', ['0x']);
+const UNPAUSE = REGISTRY.encodeFunctionData('unpause', ['0x']);
+const SEND = 'eth_sendRawTransaction';
+const LONGEST_KEY = 255;
+const AT_ONCE_MS = 5_000;
+
+const MALFORMED_KEYS: Record<string, string[]> = {
+  empty: [''],
+  'longer than 255 characters': ['k'.repeat(LONGEST_KEY + 1)],
+  'with a space': ['two words'],
+  'with a letter that is not ASCII': ['Schlüssel'],
+  'sent twice': ['one', 'two'],
+};
+
+describe('Idempotency-Key', () => {
+  let world: World;
+  let node: RpcProxy;
+  let settings: Record<string, string>;
+  let service: RunningService;
+  let owner: string;
+
+  before(async () => {
+    world = await createWorld();
+    owner = await world.account(1);
+    node = await startRpcProxy(world.node.url);
+    settings = { ...world.settings, RPC_URL: node.url, API_KEY };
+    service = await startService(settings);
+  });
+
+  after(async () => {
+    await service?.stop();
+    await node?.close();
+    await world?.stop();
+  });
+
+  const bodyOf = (blNumber: string): string =>
+    JSON.stringify({ credentialSubject: { ...minimal.credentialSubject, blNumber }, owner, holder: owner });
+
+  const issue = (key: string | undefined, body: string): Promise<CreateAnswer> =>
+    create(service.url, body, {
+      headers: { ...AUTHORIZATION, ...(key !== undefined && { 'Idempotency-Key': key }) },
+    });
+
+  /** Runs `work`, and gives the tokens that were made meanwhile. */
+  async function tokensMadeBy(work: () => Promise<unknown>): Promise<string[]> {
+    const fromBlock = (await world.client.getBlockNumber()) + 1;
+    await work();
+    return [...(await mintedTokens(world, fromBlock)).keys()];
+  }
+
+  function expectSame(answers: readonly CreateAnswer[]): void {
+    for (const { status, text } of answers) expect(status, text).to.equal(200);
+    const [first, ...others] = answers.map(({ text }) => text);
+    expect(
+      others.every((other) => other === first),
+      'the same bytes',
+    ).to.equal(true);
+  }
+
+  function expectError({ status, body }: CreateAnswer, expected: number, message: RegExp): void {
+    expect(status).to.equal(expected);
+    expect(body).to.have.all.keys('error');
+    expect(body.error).to.have.all.keys('message');
+    expect(body.error?.message).to.match(message);
+  }
+
+  it('answers the same request with the same bytes, and mints once', async () => {
+    const [key, body] = [randomUUID(), bodyOf('AGAIN')];
+    const answers: CreateAnswer[] = [];
+    const tokens = await tokensMadeBy(async () => {
+      for (let time = 0; time < 3; time++) answers.push(await issue(key, body));
+    });
+    expectSame(answers);
+    expect(tokens).to.deep.equal(answers.slice(0, 1).map(tokenOf));
+  });
+
+  it('mints once for who asks several times at once', async () => {
+    const [key, body] = [randomUUID(), bodyOf('ATONCE')];
+    let answers: CreateAnswer[] = [];
+    const tokens = await tokensMadeBy(async () => {
+      answers = await Promise.all(Array.from({ length: 5 }, () => issue(key, body)));
+    });
+    expectSame(answers);
+    expect(tokens).to.have.length(1);
+  });
+
+  it('waits for a first request that is still running', async () => {
+    const [key, body] = [randomUUID(), bodyOf('RUNNING')];
+    let answers: CreateAnswer[] = [];
+    const tokens = await tokensMadeBy(() =>
+      withoutMining(async () => {
+        const before = node.requests.length;
+        const both = [issue(key, body)];
+        const tokenId = await sentSince(before);
+        both.push(issue(key, body));
+        expectError(await atOnce(issue(key, bodyOf('OTHER'))), 422, /Idempotency-Key/);
+        expectUnderWay(await fetchDocument(service.url, tokenId));
+        await world.client.send('evm_mine', []);
+        answers = await Promise.all(both);
+      }),
+    );
+    expectSame(answers);
+    expect(tokens).to.have.length(1);
+  });
+
+  /** What waits for nothing to be mined. */
+  async function atOnce(answer: Promise<CreateAnswer>): Promise<CreateAnswer> {
+    const late = sleep(AT_ONCE_MS).then(() => Promise.reject(new Error('it is not answered at once')));
+    return Promise.race([answer, late]);
+  }
+
+  /** Nothing is mined meanwhile but by `evm_mine`. */
+  async function withoutMining(work: () => Promise<void>): Promise<void> {
+    await world.client.send('evm_setAutomine', [false]);
+    try {
+      await work();
+    } finally {
+      await world.client.send('evm_setAutomine', [true]);
+      await world.client.send('evm_mine', []);
+    }
+  }
+
+  /** The token of the mint that was sent since the proxy had seen so many requests, once the node has it. */
+  async function sentSince(before: number): Promise<string> {
+    await eventually('the mint is sent', async () => {
+      const isSent = node.calls.slice(before).includes(SEND);
+      return isSent && ((await world.client.send('eth_pendingTransactions', [])) as unknown[]).length > 0;
+    });
+    return [...triedTokens(node.requests.slice(before))][0] ?? '';
+  }
+
+  function expectUnderWay(answer: { status: number; text: string }): void {
+    expect(answer.status, answer.text).to.equal(202);
+    expect(['{"status":"signed"}', '{"status":"submitted"}']).to.include(answer.text);
+  }
+
+  it('knows the request after a restart', async () => {
+    const [key, body] = [randomUUID(), bodyOf('RESTART')];
+    const answers: CreateAnswer[] = [];
+    const tokens = await tokensMadeBy(async () => {
+      answers.push(await issue(key, body));
+      await service.stop();
+      service = await startService(settings);
+      answers.push(await issue(key, body));
+    });
+    expectSame(answers);
+    expect(tokens).to.have.length(1);
+    expectError(await issue(key, bodyOf('OTHER')), 422, /Idempotency-Key/);
+  });
+
+  it('is free again when the registry had refused the mint', async () => {
+    const [key, body] = [randomUUID(), bodyOf('PAUSED')];
+    await callRegistry(PAUSE);
+    try {
+      expectError(await issue(key, body), 500, /^Internal server error$/);
+    } finally {
+      await callRegistry(UNPAUSE);
+    }
+    await expectIssuedOnce(key, body);
+  });
+
+  async function callRegistry(data: string): Promise<void> {
+    await sendTransaction(world.client, { from: DEPLOYER, to: world.registryAddress, data });
+  }
+
+  it('is free again when the node had refused the transaction, and the document of then is gone', async () => {
+    const [key, body] = [randomUUID(), bodyOf('REFUSED')];
+    const before = node.requests.length;
+    const message = 'insufficient funds for gas * price + value';
+    node.answer((method) => (method === SEND ? { error: { code: -32000, message } } : 'none'));
+    try {
+      expectError(await issue(key, body), 500, /^Internal server error$/);
+    } finally {
+      node.answer(THROUGH);
+    }
+    const [tokenId = ''] = triedTokens(node.requests.slice(before));
+    const gone = await fetchDocument(service.url, tokenId);
+    expect(gone.status, gone.text).to.equal(410);
+    expect(JSON.parse(gone.text)).to.have.nested.property('error.message').that.is.a('string');
+    await expectIssuedOnce(key, body);
+    expect((await fetchDocument(service.url, tokenId)).status).to.equal(410);
+  });
+
+  async function expectIssuedOnce(key: string, body: string): Promise<void> {
+    const answers: CreateAnswer[] = [];
+    const tokens = await tokensMadeBy(async () => {
+      for (let time = 0; time < 2; time++) answers.push(await issue(key, body));
+    });
+    expectSame(answers);
+    expect(tokens).to.have.length(1);
+  }
+
+  it('is not taken for another request: 422, and nothing is minted', async () => {
+    const key = randomUUID();
+    const first = await issue(key, bodyOf('FIRST'));
+    const tokens = await tokensMadeBy(async () => {
+      expectError(await issue(key, bodyOf('SECOND')), 422, /Idempotency-Key/);
+    });
+    expect(tokens).to.deep.equal([]);
+    expectSame([first, await issue(key, bodyOf('FIRST'))]);
+  });
+
+  it('may have 255 characters, and any that are visible', async () => {
+    const visible = Array.from({ length: 94 }, (_, index) => String.fromCharCode(0x21 + index)).join('');
+    for (const key of ['k'.repeat(LONGEST_KEY), visible]) {
+      expectSame([await issue(key, bodyOf('WELLFORMED')), await issue(key, bodyOf('WELLFORMED'))]);
+    }
+  });
+
+  for (const [what, keys] of Object.entries(MALFORMED_KEYS)) {
+    it(`is refused with 400 when it is ${what}, and nothing is minted`, async () => {
+      const tokens = await tokensMadeBy(async () => {
+        const answer = await postWithKeys(keys);
+        expect(answer.status, answer.text).to.equal(400);
+        expect(JSON.parse(answer.text))
+          .to.have.nested.property('error.message')
+          .that.matches(/Idempotency-Key/);
+      });
+      expect(tokens).to.deep.equal([]);
+    });
+  }
+
+  /** What fetch would not send. */
+  async function postWithKeys(keys: string[]): Promise<{ status: number | undefined; text: string }> {
+    const request = httpRequest(`${service.url}/create/BILL_OF_LADING`, {
+      method: 'POST',
+      headers: { ...AUTHORIZATION, 'Content-Type': 'application/json', 'Idempotency-Key': keys },
+    });
+    request.end(bodyOf('MALFORMED'));
+    return new Promise((resolve, reject) => {
+      request.on('error', reject).on('response', (response) => {
+        text(response).then((body) => resolve({ status: response.statusCode, text: body }), reject);
+      });
+    });
+  }
+
+  it('is not needed: without it every request has a document of its own', async () => {
+    const answers: CreateAnswer[] = [];
+    const tokens = await tokensMadeBy(async () => {
+      for (let time = 0; time < 2; time++) answers.push(await issue(undefined, bodyOf('WITHOUT')));
+    });
+    const answered = answers.map(tokenOf);
+    expect(tokens.sort()).to.deep.equal(answered.sort());
+    expect(new Set(tokens).size).to.equal(2);
+  });
+
+  it('does not meet the same key of another registry in the same database', async function () {
+    const [key, body] = [randomUUID(), bodyOf('REGISTRIES')];
+    const TOKEN_REGISTRY_ADDRESS = await deployAnotherRegistry(world);
+    const here = await issue(key, body);
+    await service.stop();
+    service = await startService({ ...settings, TOKEN_REGISTRY_ADDRESS });
+    try {
+      const there = await issue(key, body);
+      expect([here.status, there.status]).to.deep.equal([200, 200]);
+      const { tokenId, tokenRegistry } = there.body.signedW3CDocument.credentialStatus;
+      expect(tokenRegistry).to.equal(TOKEN_REGISTRY_ADDRESS);
+      expect([...(await mintedTokens(world, 0, TOKEN_REGISTRY_ADDRESS)).keys()]).to.deep.equal([tokenId]);
+      const hidden = await fetchDocument(service.url, tokenOf(here));
+      expect(hidden.status, 'the document of the other registry').to.equal(404);
+      expectSame([there, await issue(key, body)]);
+    } finally {
+      await service.stop();
+      service = await startService(settings);
+    }
+    expectSame([here, await issue(key, body)]);
+  });
+
+  it('makes nothing public: documents are given out with the API key alone', async () => {
+    const issued = await issue(undefined, bodyOf('PUBLIC'));
+    const tokenId = tokenOf(issued);
+    const url = `${service.url}/documents/${tokenId}`;
+    expect((await fetch(url)).status).to.equal(401);
+    expect((await fetch(url, { headers: { Authorization: 'Bearer wrong' } })).status).to.equal(401);
+    expect(await fetchDocument(service.url, tokenId)).to.deep.equal({ status: 200, text: issued.text });
+    expect((await fetchDocument(service.url, '0'.repeat(64))).status).to.equal(404);
+    const open = await startService({ ...world.settings, DATA_DIR: join(world.folder, 'open') });
+    try {
+      expect((await fetchDocument(open.url, tokenId)).status).to.equal(404);
+    } finally {
+      await open.stop();
+    }
+  });
+});
+
+function tokenOf({ body }: CreateAnswer): string {
+  return body.signedW3CDocument.credentialStatus.tokenId;
+}
