@@ -1,0 +1,161 @@
+import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create } from '../helpers/create-call';
+import { eventually } from '../helpers/eventually';
+import { largeDocument } from '../helpers/large-document';
+import { mintedTokens } from '../helpers/minted-tokens';
+import { peakMegabytes } from '../helpers/process-memory';
+import { startServiceProcess, type ServiceProcess } from '../helpers/service-process';
+import { createWorld, type World } from '../helpers/world';
+
+/** Far more than what fits between two sockets of one machine: who was not let in has not sent all of it. */
+const MEGABYTES = 20;
+const DOCUMENTS = 12;
+const MOST_AT_ONCE = 4;
+const MOST_RESIDENT_MB = 2_048;
+const STALLED = 150;
+/** Far above what an event loop that is free needs, on a machine that is busy too. */
+const LONGEST_GREETING_MS = 2_000;
+
+/** What came of a request. */
+interface Answer {
+  status: number | undefined;
+  retryAfter: string | undefined;
+  text: string;
+}
+
+/** A request that is under way. */
+interface Upload {
+  request: ClientRequest;
+  /** Whether the service has taken the whole body. */
+  isTaken: boolean;
+  answer: Answer | undefined;
+  answered: Promise<Answer>;
+}
+
+describe('many large bodies at once', () => {
+  let world: World;
+  let service: ServiceProcess;
+  let owner: string;
+
+  before(async () => {
+    world = await createWorld();
+    owner = await world.account(1);
+    service = await startServiceProcess(world.settings);
+  });
+
+  after(async () => {
+    await service?.end('SIGKILL');
+    await world?.stop();
+  });
+
+  it(`issues all, ${MOST_AT_ONCE} at once at most, and goes on answering meanwhile`, async function () {
+    this.timeout(120_000);
+    const fromBlock = (await world.client.getBlockNumber()) + 1;
+    const bodies = Array.from({ length: DOCUMENTS }, () => largeDocument(owner, MEGABYTES));
+    const uploads: Upload[] = [];
+    let mostAtOnce = 0;
+    const watch = setInterval(() => (mostAtOnce = Math.max(mostAtOnce, inHand(uploads))), 5);
+    const greeting = greetUntil(Promise.all(bodies.map((body) => untilIssued(body, uploads))));
+    try {
+      await greeting;
+    } finally {
+      clearInterval(watch);
+    }
+    expect([...(await mintedTokens(world, fromBlock)).keys()]).to.have.length(DOCUMENTS);
+    expect(mostAtOnce, 'bodies in hand at once').to.be.within(1, MOST_AT_ONCE);
+    const peak = peakMegabytes(service.pid);
+    if (peak !== undefined) expect(peak, 'MB resident at most').to.be.lessThan(MOST_RESIDENT_MB);
+  });
+
+  it('says 503 and when to come again when too many wait, and forgets those who went away', async () => {
+    const body = largeDocument(owner, MEGABYTES);
+    const uploads = Array.from({ length: STALLED }, () => open(body.length));
+    for (const { request } of uploads) request.write(body.subarray(0, 64));
+    try {
+      await eventually('somebody is refused', () => uploads.some(({ answer }) => answer !== undefined));
+      // Small documents do not wait for large ones, nor does anything else.
+      expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(200);
+      await greet();
+      const refused = uploads.flatMap(({ answer }) => answer ?? []);
+      expect(refused.length).to.be.lessThan(STALLED);
+      for (const answer of refused) expectBusy(answer);
+    } finally {
+      for (const { request } of uploads) request.destroy();
+    }
+    expect((await untilIssued(body, [])).status).to.equal(200);
+  });
+
+  /** How many bodies of documents the service has, and has not answered. */
+  function inHand(uploads: readonly Upload[]): number {
+    return uploads.filter(({ isTaken, answer }) => isTaken && answer === undefined).length;
+  }
+
+  /** Comes again when it is told to. */
+  async function untilIssued(body: Buffer, uploads: Upload[]): Promise<Answer> {
+    for (;;) {
+      const upload = open(body.length);
+      uploads.push(upload);
+      upload.request.end(body);
+      const answer = await upload.answered;
+      if (answer.status === 200) return answer;
+      expectBusy(answer);
+      await sleep(Number(answer.retryAfter) * 1000);
+    }
+  }
+
+  function expectBusy({ status, retryAfter, text: body }: Answer): void {
+    expect(status, body.slice(0, 200)).to.equal(503);
+    expect(retryAfter).to.match(/^[1-9]\d*$/);
+    expect(JSON.parse(body)).to.have.nested.property('error.message').that.is.a('string');
+  }
+
+  /** Says how long the body is; sends nothing of it yet. */
+  function open(length: number): Upload {
+    const headers = { 'Content-Type': 'application/json', 'Content-Length': length };
+    const url = `${service.url}/create/BILL_OF_LADING`;
+    const request = httpRequest(url, { method: 'POST', headers, agent: false });
+    const answered = answerOf(request);
+    const upload: Upload = { request, isTaken: false, answer: undefined, answered };
+    request.on('finish', () => (upload.isTaken = true));
+    answered.then(
+      (answer) => (upload.answer = answer),
+      () => undefined,
+    );
+    return upload;
+  }
+
+  /** Asks for the greeting again and again until `work` is done. */
+  async function greetUntil(work: Promise<unknown>): Promise<void> {
+    let isOver = false;
+    const over = work.finally(() => (isOver = true));
+    over.catch(() => undefined);
+    while (!isOver) {
+      await greet();
+      await sleep(50);
+    }
+    await over;
+  }
+
+  async function greet(): Promise<void> {
+    const start = performance.now();
+    const response = await fetch(service.url);
+    await response.arrayBuffer();
+    expect(response.status).to.equal(200);
+    expect(performance.now() - start, 'milliseconds until the greeting').to.be.lessThan(LONGEST_GREETING_MS);
+  }
+});
+
+/** Rejects when the connection breaks before there is an answer; what happens to it afterwards is of no interest. */
+function answerOf(request: ClientRequest): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    request.on('error', reject).on('response', (response: IncomingMessage) => {
+      const { statusCode: status, headers } = response;
+      const retryAfter = headers['retry-after'];
+      text(response).then((body) => resolve({ status, retryAfter, text: body }), reject);
+    });
+  });
+}
