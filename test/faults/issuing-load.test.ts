@@ -23,6 +23,9 @@ const ANSWERED_BEFORE_RESTART = 15;
 /** Whoever's mint was seen to be mined is answered by then. */
 const SETTLED_MS = 1_000;
 
+/** No request is left waiting. */
+const ANSWERED_WITHIN_MS = 60_000;
+
 const SEND = 'eth_sendRawTransaction';
 
 /** How a node that has taken a transaction leaves open that it has. */
@@ -62,7 +65,11 @@ describe('issuing much at once', () => {
     const issueOnes = async (): Promise<void> => {
       while (left-- > 0) answers.push(await issue(url));
     };
-    await Promise.all(Array.from({ length: atOnce }, issueOnes));
+    const all = Promise.all(Array.from({ length: atOnce }, issueOnes));
+    const late = sleep(ANSWERED_WITHIN_MS, undefined, { ref: false }).then(() =>
+      Promise.reject(new Error(`${answers.length} of ${count} requests are answered`)),
+    );
+    await Promise.race([all, late]);
     return answers;
   }
 
