@@ -1,37 +1,58 @@
-import type { Network } from '../chain/networks';
-import type { TokenMinter } from '../chain/token-registry';
 import type { Clock } from '../clock';
-import { ConfigurationError, RequestError } from '../errors';
-import { parseCreateRequest } from './create-request';
-import { buildCredential, type UnsignedCredential } from './credential';
-import { credentialIdOf } from './credential-id';
-import { findDocumentType } from './document-types';
-import { encryptRemark } from './remarks';
-import type { SignCredential, SignedCredential } from './sign';
-import { tokenIdAsUint256 } from './token-id';
-import { findUnprotectedContent } from './unprotected-content';
+import { ChainError, ConfigurationError, RequestError } from '../errors';
+import type { Issuance } from '../minting/issuance';
+import type { DatabaseJournal } from '../minting/database-journal';
+import type { IdempotentRequest } from '../minting/journal';
+import type { MintLane } from '../minting/mint-lane';
+import { untilAborted } from '../until-aborted';
+import { findDocumentType, type DocumentType } from './document-types';
+import type { PreparedDocument, PrepareDocument } from './prepared-document';
 
-/** The answer of POST /create/{documentId}. */
+/** What POST /create/{documentId} asks for. */
+export interface IssueRequest {
+  documentId: string;
+  /** The body's bytes, which are given away. */
+  body: Uint8Array<ArrayBuffer>;
+  /** Undefined without an Idempotency-Key. */
+  request: IdempotentRequest | undefined;
+  /** Called when the document is in the journal, and nothing large is held in memory for it any more. */
+  stored: () => void;
+}
+
+/** A signed credential: JSON, UTF-8. `length` in bytes. */
+export interface DocumentBytes {
+  length: number;
+  parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+}
+
+/** A document whose token is mined. */
 export interface IssuedDocument {
-  signedW3CDocument: SignedCredential;
-  /** Hash of the mint transaction, 0x-prefixed. */
+  credentialId: string;
+  tokenId: string;
+  /** Of the mint, 0x-prefixed. */
   txHash: string;
+  document: DocumentBytes;
 }
 
 /** The use case: from a request body to a signed credential whose token is mined. */
-export type IssueDocument = (documentId: string, body: unknown) => Promise<IssuedDocument>;
+export type IssueDocument = (request: IssueRequest) => Promise<IssuedDocument>;
 
-/** What issuing needs: who signs, who mints, and where. */
+/** What issuing needs: who signs, who mints, and where it is written down. */
 export interface Issuer {
-  did: string;
-  network: Network;
-  tokenRegistry: string;
-  documentContextUrl: string;
-  rendererUrl: string;
-  sign: SignCredential;
-  minter: TokenMinter;
+  prepare: PrepareDocument;
+  /** Rejects when the registry would refuse the mint. */
+  simulate(mint: Pick<PreparedDocument, 'tokenId' | 'beneficiary' | 'holder' | 'remark'>): Promise<void>;
+  journal: Pick<DatabaseJournal, 'add' | 'findByKey' | 'documentLength' | 'documentOf'>;
+  lane: Pick<MintLane, 'mint'>;
+  /** Milliseconds that a caller waits for the mint. */
+  waitMs: number;
   /** Rejects when the node is of another chain than NET says, or does not answer. */
   checkChain(): Promise<void>;
+}
+
+/** What is being issued for a key. */
+interface Running extends IdempotentRequest {
+  issued: Promise<IssuedDocument>;
 }
 
 /**
@@ -45,50 +66,139 @@ export function createIssueDocument(
   clock: Clock,
   newUuid: () => string,
 ): IssueDocument {
-  return async (documentId, body) => {
+  const running = new Map<string, Running>();
+
+  return async ({ documentId, body, request, stored }) => {
     // 1. The type of document.
-    const documentType = findDocumentType(documentId);
-    if (!documentType) {
-      const remedy = 'Supported: BILL_OF_LADING.';
-      throw new RequestError('DOCUMENT_NOT_SUPPORTED', `"${documentId}" is not supported. ${remedy}`, {
-        remedy,
-      });
-    }
+    const documentType = documentTypeOf(documentId);
     // 2. and 3. What must be configured, and the network.
     if ('missing' in issuer) throw notConfigured(issuer.missing);
-    const request = parseCreateRequest(body);
-    await issuer.checkChain();
-    // 4. and 5. The credential, signed.
-    const issuedAt = new Date(clock.now());
-    const credential = buildCredential({
-      id: credentialIdOf(newUuid()),
-      issuedAt,
-      issuer: issuer.did,
-      documentType,
-      documentContextUrl: issuer.documentContextUrl,
-      rendererUrl: issuer.rendererUrl,
-      credentialSubject: request.credentialSubject,
-      currency: issuer.network.currency,
-      chainId: issuer.network.chainId,
-      tokenRegistry: issuer.tokenRegistry,
-    });
-    refuseUnprotected(credential);
-    const signedW3CDocument = await issuer.sign(credential, issuedAt);
-    // 6. to 10. The token.
-    const txHash = await issuer.minter.mint({
-      beneficiary: request.owner,
-      holder: request.holder,
-      tokenId: tokenIdAsUint256(signedW3CDocument.credentialStatus.tokenId),
-      remark: encryptRemark(request.remarks, signedW3CDocument.id),
-    });
-    return { signedW3CDocument, txHash };
+    const preparation = { documentType, body, newUuid, clock, stored };
+    if (request === undefined) return issue(issuer, preparation, undefined);
+    const { key } = request;
+    const earlier = running.get(key);
+    if (earlier) {
+      requireSame(earlier, request);
+      return earlier.issued;
+    }
+    // Noted before anything is waited for: of two requests that come together the second waits for the first.
+    const issued = issueOnce(issuer, preparation, request).finally(() => running.delete(key));
+    running.set(key, { ...request, issued });
+    return issued;
   };
 }
 
-/** The parts that are not the caller's hold nothing of the kind, so that the pointer is one into the request body. */
-function refuseUnprotected(credential: UnsignedCredential): void {
-  const found = findUnprotectedContent(credential);
-  if (found) throw new RequestError(found.code, `${found.pointer} ${found.problem}.`);
+/** Larger documents are read from the journal again when they are answered. */
+const HELD_BYTES = 1024 * 1024;
+
+/** What every request needs. */
+interface Asked {
+  stored: () => void;
+  documentType: DocumentType;
+  body: Uint8Array<ArrayBuffer>;
+  newUuid: () => string;
+  clock: Clock;
+}
+
+async function issueOnce(issuer: Issuer, asked: Asked, request: IdempotentRequest): Promise<IssuedDocument> {
+  const earlier = await issuer.journal.findByKey(request.key);
+  return earlier ? outcomeOf(issuer, earlier, request) : issue(issuer, asked, request);
+}
+
+async function issue(
+  issuer: Issuer,
+  asked: Asked,
+  request: IdempotentRequest | undefined,
+): Promise<IssuedDocument> {
+  await issuer.checkChain();
+  const { issuance, isEarlier, document } = await signAndStore(issuer, asked, request);
+  if (isEarlier && request) return outcomeOf(issuer, issuance, request);
+  // From here on it will be minted, whatever becomes of this process and of the caller.
+  asked.stored();
+  // 9. and 10. The token.
+  const txHash = await mined(issuer, issuance);
+  return { ...namesOf(issuance), txHash, document };
+}
+
+/** A document that is in the journal: this one, or the one that has its key already. */
+interface Stored {
+  issuance: Issuance;
+  isEarlier: boolean;
+  document: DocumentBytes;
+}
+
+/** A function of its own: nothing holds a large document in memory while its mint is waited for. */
+async function signAndStore(
+  { prepare, journal, ...issuer }: Issuer,
+  { documentType, body, newUuid, clock }: Asked,
+  request: IdempotentRequest | undefined,
+): Promise<Stored> {
+  const issuedAt = clock.now();
+  // 4. and 5. The credential, signed.
+  const prepared = await prepare({ documentType, body, uuid: newUuid(), issuedAt });
+  const { document, ...mint } = prepared;
+  // 6. to 8. What the registry would refuse is not begun.
+  await issuer.simulate(mint);
+  const earlier = await journal.add(prepared, request);
+  const issuance: Issuance = earlier ?? {
+    ...mint,
+    state: 'signed',
+    txHash: undefined,
+    failure: undefined,
+    requestHash: request?.requestHash,
+    createdAt: issuedAt,
+  };
+  const { length } = document;
+  const parts = length > HELD_BYTES ? journal.documentOf(mint.tokenId) : [document];
+  return { issuance, isEarlier: earlier !== undefined, document: { length, parts } };
+}
+
+/** What the same request led to, or is leading to. */
+async function outcomeOf(
+  issuer: Issuer,
+  issuance: Issuance,
+  request: IdempotentRequest,
+): Promise<IssuedDocument> {
+  requireSame(issuance, request);
+  const { journal } = issuer;
+  const { tokenId } = issuance;
+  const txHash = issuance.txHash ?? (await mined(issuer, issuance));
+  const length = (await journal.documentLength(tokenId)) ?? 0;
+  return { ...namesOf(issuance), txHash, document: { length, parts: journal.documentOf(tokenId) } };
+}
+
+/** Resolves with the hash of the mint. It goes on when nobody waits any more. */
+async function mined({ lane, waitMs }: Issuer, issuance: Issuance): Promise<string> {
+  const patience = AbortSignal.timeout(waitMs);
+  try {
+    return await untilAborted(patience, lane.mint(issuance));
+  } catch (cause) {
+    if (!patience.aborted) throw cause;
+    const message = `The mint of token ${issuance.tokenId} was not mined within ${waitMs} ms.`;
+    const remedy =
+      'It goes on by itself: ask for the document later, or send the request again with the same Idempotency-Key.';
+    throw new ChainError('MINT_NOT_CONFIRMED', message, { cause, remedy, retryable: true });
+  }
+}
+
+function namesOf({ credentialId, tokenId }: Issuance): Pick<IssuedDocument, 'credentialId' | 'tokenId'> {
+  return { credentialId, tokenId };
+}
+
+/** https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header, section 2.7. */
+function requireSame(earlier: { requestHash: string | undefined }, { requestHash }: IdempotentRequest): void {
+  if (earlier.requestHash === requestHash) return;
+  const message = 'This Idempotency-Key was sent with another request before.';
+  throw new RequestError('IDEMPOTENCY_KEY_REUSED', message, {
+    remedy: 'Use a new key for each document, and the same bytes when a request is sent again.',
+  });
+}
+
+function documentTypeOf(documentId: string): DocumentType {
+  const documentType = findDocumentType(documentId);
+  if (documentType) return documentType;
+  const remedy = 'Supported: BILL_OF_LADING.';
+  throw new RequestError('DOCUMENT_NOT_SUPPORTED', `"${documentId}" is not supported. ${remedy}`, { remedy });
 }
 
 function notConfigured(missing: string[]): ConfigurationError {

@@ -1,6 +1,6 @@
 import { classifyRefusal } from '../chain/classify-refusal';
 import { isReverted, nodeErrorOf } from '../chain/refusals';
-import { simulationFailed } from '../chain/token-registry';
+import { simulationFailed } from '../chain/simulate-mint';
 import { ChainError } from '../errors';
 import { findMint } from './find-mint';
 import type { Lane } from './lane-state';

@@ -100,7 +100,7 @@ export function createMintLane(options: MintLaneOptions): MintLane {
       if (state === 'mined' && txHash !== undefined) return txHash;
       // Those of an earlier run come first, and this may be one of them.
       await recovered;
-      if (stop.signal.aborted) throw stopped(tokenId);
+      if (stop.signal.aborted) throw stoppedMinting(tokenId);
       const settled = lane.settled.get(tokenId);
       if (settled !== undefined) return settled;
       const isNew = !lane.mints.has(tokenId);
@@ -112,9 +112,10 @@ export function createMintLane(options: MintLaneOptions): MintLane {
       stop.abort();
       for (const sleep of Object.values(lane.sleeps)) sleep.wake();
       for (const { outcome, issuance, isSettled } of lane.mints.values())
-        if (!isSettled) outcome.reject(stopped(issuance.tokenId));
+        if (!isSettled) outcome.reject(stoppedMinting(issuance.tokenId));
       await endsWithin(running, LONGEST_STOP_MS);
-      for (const { outcome, issuance } of lane.mints.values()) outcome.reject(stopped(issuance.tokenId));
+      for (const { outcome, issuance } of lane.mints.values())
+        outcome.reject(stoppedMinting(issuance.tokenId));
     },
   };
 }
@@ -192,7 +193,8 @@ function newOutcome(): Outcome {
   return { promise, resolve, reject };
 }
 
-function stopped(tokenId: string): ChainError {
+/** What is told of a mint that this process does not wait for any more. */
+export function stoppedMinting(tokenId: string): ChainError {
   const message = `The service stops while token ${tokenId} is minted: that is finished at the next start.`;
   const remedy = 'Start the service again; the document is kept.';
   return new ChainError('MINT_NOT_CONFIRMED', message, { retryable: true, remedy });

@@ -1,4 +1,4 @@
-import { simulationFailed } from '../chain/token-registry';
+import { simulationFailed } from '../chain/simulate-mint';
 import { ChainError } from '../errors';
 import { findMint, receiptsOf } from './find-mint';
 import { judgeRevert } from './judge-estimate';

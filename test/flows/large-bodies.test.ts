@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { jsonBody } from '../../service/http/middleware/json-body';
-import type { IssuedDocument } from '../../service/issuance/issue-document';
+import { parseBody } from '../../service/issuance/parse-body';
 import { eventually } from '../helpers/eventually';
 import { startHttpApp, type RunningHttpApp } from '../helpers/http-app';
 import { rawCreate } from '../helpers/raw-request';
@@ -24,10 +24,11 @@ describe('bodies of POST /create', () => {
     working = [];
     app = await startHttpApp({
       largeBodies: { places: 2, waiting: 2, waitMs: 400 },
-      issueDocument: async (_documentId, body) => {
+      issueDocument: async ({ body }) => {
+        const signed = Buffer.from(JSON.stringify({ id: 'x', body: parseBody(body) }));
         await new Promise<void>((resolve) => working.push(resolve));
-        const signedW3CDocument = { id: 'x', credentialStatus: {}, body };
-        return { signedW3CDocument, txHash: '0x01' } as unknown as IssuedDocument;
+        const document = { length: signed.length, parts: [signed] };
+        return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document };
       },
     });
   });

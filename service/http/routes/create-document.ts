@@ -1,17 +1,28 @@
 import type { Middleware } from 'koa';
+import { issuedAnswer } from '../../issuance/issued-answer';
 import type { IssueDocument } from '../../issuance/issue-document';
-import { parseBody } from '../../issuance/parse-body';
+import type { AdmissionState } from '../middleware/admission';
+import type { IdempotencyKeyState } from '../middleware/idempotency-key';
 import type { JsonBodyState } from '../middleware/json-body';
 import type { RequestState } from '../middleware/request-log';
+import { sendIssued } from '../send-issued';
+
+type State = RequestState & JsonBodyState & AdmissionState & IdempotencyKeyState;
 
 /** POST /create/{documentId}. */
 export function createDocument(
   issueDocument: IssueDocument,
-): Middleware<RequestState & JsonBodyState, { params: Record<string, string> }> {
+): Middleware<State, { params: Record<string, string> }> {
   return async (ctx) => {
-    const issued = await issueDocument(ctx.params.documentId ?? '', parseBody(ctx.state.body));
-    const { id, credentialStatus } = issued.signedW3CDocument;
-    ctx.state.log.info({ id, tokenId: credentialStatus.tokenId, txHash: issued.txHash }, 'document issued');
-    ctx.body = issued;
+    const { log, body, requestHash, idempotencyKey: key, leave } = ctx.state;
+    const issued = await issueDocument({
+      documentId: ctx.params.documentId ?? '',
+      body,
+      request: key === undefined ? undefined : { key, requestHash },
+      stored: leave,
+    });
+    const { credentialId, tokenId, txHash, document } = issued;
+    log.info({ id: credentialId, tokenId, txHash }, 'document issued');
+    sendIssued(ctx, issuedAnswer(document.parts, document.length, txHash));
   };
 }

@@ -1,0 +1,104 @@
+import { createRpcClient, createChainCheck } from './chain/rpc-client';
+import { systemClock } from './clock';
+import type { Config } from './config';
+import type { Database } from './database/database';
+import { createFeedDelivery } from './delivery/feed-delivery';
+import type { FollowedRegistry } from './followed-registries';
+import type { ReportedFeed } from './health';
+import type { Logger } from './logger';
+import { createMetrics, type Metrics } from './metrics';
+import { outboxFiguresOf, type OutboxFigures } from './outbox/outbox-figures';
+import { secretMasker } from './secrets';
+import { followRegistry } from './watcher/follow-registry';
+
+/** A registry whose events are announced. */
+interface AnnouncedFeed extends ReportedFeed {
+  stop(): Promise<void>;
+}
+
+/** The line from the chain to the subscribers. */
+export interface Announcing {
+  feeds: readonly AnnouncedFeed[];
+  metrics: Metrics;
+  stop(): Promise<void>;
+}
+
+/** watcher → outbox → delivery, once for each registry: what one waits for, the others do not. */
+export function startAnnouncing(config: Config, database: Database, logger: Logger): Announcing {
+  if (config.registries.length === 0)
+    logger.warn('no events are read: TOKEN_REGISTRY_ADDRESS is not configured');
+  const opened = new Map<string, string>();
+  const figures = async (): Promise<({ registry: string } & OutboxFigures)[]> =>
+    Promise.all(
+      [...opened].map(async ([registry, feed]) => ({
+        registry,
+        ...(await outboxFiguresOf(database.db, feed)),
+      })),
+    );
+  const metrics = createMetrics(() => feeds, figures);
+  const feeds = config.registries.map((registry) =>
+    startFeed(registry, { config, database, metrics, opened, logger }),
+  );
+  return {
+    feeds,
+    metrics,
+    async stop() {
+      await Promise.all(feeds.map((feed) => feed.stop()));
+    },
+  };
+}
+
+/** What the feeds share. `opened`: the name of each registry's feed, once it is known. */
+interface FeedParts {
+  config: Config;
+  database: Database;
+  metrics: Metrics;
+  opened: Map<string, string>;
+  logger: Logger;
+}
+
+function startFeed(registry: FollowedRegistry, parts: FeedParts): AnnouncedFeed {
+  const { config, database, metrics, opened } = parts;
+  const { network, rpcUrl, address } = registry;
+  const registryAddress = address.toLowerCase();
+  const name = `${network.chainId}:${registryAddress}`;
+  const logger = parts.logger.child({ registry: name });
+  if (!registry.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
+  const client = createRpcClient(rpcUrl, network, 'bulk');
+  const delivery = createFeedDelivery(registry.webhook, database, logger, (outcome) =>
+    metrics.attempted(name, outcome),
+  );
+  const follower = followRegistry({
+    client,
+    registryAddress: address,
+    identity: { chainKey: network.chainKey, chainId: network.chainId, registryAddress },
+    startBlock: registry.startBlock,
+    confirmations: registry.confirmations,
+    finalityDepth: config.finalityDepth,
+    pauses: registry.pauses,
+    database,
+    clock: systemClock,
+    logger,
+    mask: secretMasker(config.secrets),
+    checkChain: createChainCheck(client, rpcUrl, network),
+    async onOpened(feed) {
+      opened.set(name, feed);
+      await delivery.start(feed);
+    },
+    onHeld: () => delivery.hold(),
+    onDue(events) {
+      if (events > 0) metrics.recorded(name, events);
+      delivery.wake();
+    },
+  });
+  return {
+    network: network.name,
+    chainId: network.chainId,
+    registry: registryAddress,
+    status: follower.status,
+    async stop() {
+      await Promise.all([follower.stop(), delivery.stop()]);
+      client.destroy();
+    },
+  };
+}

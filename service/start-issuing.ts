@@ -1,0 +1,110 @@
+import { Wallet } from 'ethers';
+import { readFees, type FeeReading } from './chain/fees';
+import { createGasStation } from './chain/gas-station';
+import type { RpcClient } from './chain/rpc-client';
+import { createMintSimulation } from './chain/simulate-mint';
+import { systemClock } from './clock';
+import type { Config } from './config';
+import type { Database } from './database/database';
+import type { Issuer } from './issuance/issue-document';
+import type { PreparationSettings } from './issuance/prepare-document';
+import { createSigningPool } from './issuance/signing-pool';
+import type { Logger } from './logger';
+import { createDatabaseJournal, type DatabaseJournal } from './minting/database-journal';
+import { createMintLane } from './minting/mint-lane';
+import { startSharedLane } from './minting/shared-lane';
+
+/** The line from a request to a mined token. */
+export interface Issuing {
+  /** What is needed, or the names of the settings that are missing. */
+  issuer: Issuer | { missing: string[] };
+  /** Undefined while settings are missing. */
+  journal: DatabaseJournal | undefined;
+  /** Ends the threads and the lane: what is in flight is finished at the next start. */
+  stop(): Promise<void>;
+}
+
+/** What a caller waits for a mint at the most: then it is most likely that nobody waits any more. */
+const LONGEST_WAIT_MS = 10 * 60_000;
+
+/** Starts the threads that sign and the lane that mints, if everything is configured; and finishes what an earlier run left in flight. */
+export async function startIssuing(
+  config: Config,
+  parts: { client: RpcClient; checkChain: () => Promise<void>; database: Database; logger: Logger },
+): Promise<Issuing> {
+  const { walletPrivateKey: privateKey, tokenRegistryAddress: registryAddress } = config;
+  const preparation = preparationOf(config);
+  if (!preparation || !privateKey || !registryAddress)
+    return { issuer: { missing: missingOf(config) }, journal: undefined, stop: async () => undefined };
+  const { client, checkChain, database, logger } = parts;
+  const { network } = config;
+  const walletAddress = new Wallet(privateKey).address;
+  const pool = await createSigningPool(preparation);
+  const scope = { chainId: network.chainId, registryAddress, walletAddress };
+  const journal = createDatabaseJournal(database, scope, systemClock);
+  const fees = feeReadingOf(config, client, logger);
+  const lane = await startSharedLane({
+    database,
+    journal,
+    scope,
+    logger,
+    openLane: () =>
+      createMintLane({
+        client,
+        network,
+        privateKey,
+        registryAddress,
+        journal,
+        readFees: () => readFees(fees),
+        logger,
+      }),
+  });
+  return {
+    issuer: {
+      prepare: pool.prepare,
+      simulate: createMintSimulation(client, { registryAddress, walletAddress }),
+      journal,
+      lane,
+      waitMs: LONGEST_WAIT_MS,
+      checkChain,
+    },
+    journal,
+    async stop() {
+      await Promise.all([lane.stop(), pool.destroy()]);
+    },
+  };
+}
+
+function preparationOf(config: Config): PreparationSettings | undefined {
+  const { didKeyPair: keyPair, tokenRegistryAddress: tokenRegistry, billOfLadingContextUrl } = config;
+  if (!keyPair || !tokenRegistry || !billOfLadingContextUrl) return undefined;
+  const { currency, chainId } = config.network;
+  return {
+    keyPair,
+    did: keyPair.controller,
+    documentContextUrl: billOfLadingContextUrl,
+    rendererUrl: config.rendererUrl,
+    currency,
+    chainId,
+    tokenRegistry,
+  };
+}
+
+function missingOf(config: Config): string[] {
+  const needed = {
+    DOMAIN: config.billOfLadingContextUrl,
+    WALLET_PRIVATE_KEY: config.walletPrivateKey,
+    DID_KEY_PAIRS: config.didKeyPair,
+    TOKEN_REGISTRY_ADDRESS: config.tokenRegistryAddress,
+  };
+  return Object.entries(needed).flatMap(([name, value]) => (value ? [] : [name]));
+}
+
+function feeReadingOf({ network, gasStationUrl }: Config, client: RpcClient, logger: Logger): FeeReading {
+  return {
+    gasPricing: network.gasPricing,
+    readStation: gasStationUrl === undefined ? undefined : createGasStation(gasStationUrl),
+    readNode: () => client.getFeeData(),
+    warn: (message, error) => logger.warn({ error }, message),
+  };
+}
