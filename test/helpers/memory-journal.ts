@@ -17,6 +17,9 @@ export interface MemoryJournal extends LaneJournal {
   onChange: (change: keyof MemoryJournal['calls']) => void | Promise<void>;
 }
 
+/** Longer than a call of the node: what does not wait for the journal is seen to be sent before it is kept. */
+const CHANGE_MS = 8;
+
 /** Creates an empty journal. Each change takes a moment, as in a database. */
 export function createMemoryJournal(): MemoryJournal {
   const issuances = new Map<string, Issuance>();
@@ -27,7 +30,7 @@ export function createMemoryJournal(): MemoryJournal {
   async function change(name: keyof typeof calls): Promise<void> {
     calls[name]++;
     await journal.onChange(name);
-    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setTimeout(resolve, CHANGE_MS));
   }
 
   function open(tokenId: string, to: string): Issuance {
