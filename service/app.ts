@@ -11,7 +11,7 @@ import { healthOf } from './health';
 import { listen } from './http/server';
 import { createIssueDocument } from './issuance/issue-document';
 import type { Logger } from './logger';
-import { startRetention } from './minting/retention';
+import { startRetention } from './journal/retention';
 import { secretMasker } from './secrets';
 import { startAnnouncing, type Announcing } from './start-announcing';
 import { startIssuing, type Issuing } from './start-issuing';

@@ -10,7 +10,7 @@ import type { Issuer } from './issuance/issue-document';
 import type { PreparationSettings } from './issuance/prepare-document';
 import { createSigningPool } from './issuance/signing-pool';
 import type { Logger } from './logger';
-import { createDatabaseJournal, type DatabaseJournal } from './minting/database-journal';
+import { createDatabaseJournal, type DatabaseJournal } from './journal/database-journal';
 import { createMintLane } from './minting/mint-lane';
 import { startSharedLane } from './minting/shared-lane';
 

@@ -3,11 +3,11 @@ import { loadConfig, LONGEST_RETENTION_DAYS, type Config } from '../../service/c
 import type { Database } from '../../service/database/database';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { ConfigurationError } from '../../service/errors';
-import { createDatabaseJournal } from '../../service/minting/database-journal';
-import { countEnded, findJournals } from '../../service/minting/find-journals';
-import type { JournalScope } from '../../service/minting/journal';
-import { scopeName } from '../../service/minting/journal-scope';
-import { endedBefore } from '../../service/minting/retention';
+import { createDatabaseJournal } from '../../service/journal/database-journal';
+import { countEnded, findJournals } from '../../service/journal/find-journals';
+import type { JournalScope } from '../../service/journal/journal';
+import { scopeName } from '../../service/journal/journal-scope';
+import { endedBefore } from '../../service/journal/retention';
 import { parseTokenId, tokenIdHexOf } from '../../service/token/token-id-forms';
 import { invalid, registryOf } from '../deliveries/show-deliveries';
 import { confirm } from '../registry-owner/confirm';

@@ -1,4 +1,4 @@
-import { registryInterface } from '../../service/watcher/registry-topics';
+import { registryInterface } from '../../service/chain/registry-topics';
 import type { ChainLog } from '../../service/chain/read-chain';
 import { ChainError } from '../../service/errors';
 

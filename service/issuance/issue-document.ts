@@ -1,8 +1,8 @@
 import type { Clock } from '../clock';
 import { ChainError, ConfigurationError, RequestError } from '../errors';
-import type { Issuance } from '../minting/issuance';
-import type { DatabaseJournal } from '../minting/database-journal';
-import type { IdempotentRequest } from '../minting/journal';
+import type { Issuance } from '../journal/issuance';
+import type { DatabaseJournal } from '../journal/database-journal';
+import type { IdempotentRequest } from '../journal/journal';
 import type { MintLane } from '../minting/mint-lane';
 import { untilAborted } from '../until-aborted';
 import { findDocumentType, type DocumentType } from './document-types';

@@ -3,7 +3,7 @@ import { isReverted } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
 import { readBackwards } from '../token/read-backwards';
-import { registryInterface } from '../watcher/registry-topics';
+import { registryInterface } from '../chain/registry-topics';
 import { judgeReceipts, mintTopics, type MintReceipt, type SoughtToken } from './judge-receipts';
 
 /** Asks a node for the receipts of transactions; those that it does not have are left out. */

@@ -1,5 +1,5 @@
 import { zeroPadValue, ZeroAddress } from 'ethers';
-import { registryInterface } from '../watcher/registry-topics';
+import { registryInterface } from '../chain/registry-topics';
 
 /** What a receipt has that decides, as JSON-RPC gives it. */
 export interface MintReceipt {

@@ -6,7 +6,7 @@ import type { Logger } from '../logger';
 import type { WakeableSleep } from '../wakeable-sleep';
 import type { BroadcastWidth } from './broadcast-width';
 import type { CurrentFees } from './current-fees';
-import type { Journal } from './journal';
+import type { Journal } from '../journal/journal';
 import type { LearnedGas } from './learned-gas';
 import { newestOf, type Doomed, type Flight, type Mint, type Parked } from './mint';
 

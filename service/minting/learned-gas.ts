@@ -1,7 +1,7 @@
 import type { TradeTrustTokenStandard } from '../../typechain-types';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
-import type { Issuance } from './issuance';
+import type { Issuance } from '../journal/issuance';
 
 /** How much gas mints may use. */
 export interface LearnedGas {

@@ -8,7 +8,7 @@ import type { Logger } from '../logger';
 import { createWakeableSleep } from '../wakeable-sleep';
 import { createBroadcastWidth } from './broadcast-width';
 import { createCurrentFees } from './current-fees';
-import type { Issuance } from './issuance';
+import type { Issuance } from '../journal/issuance';
 import { putToWaiting, type Lane, type LaneJournal, type LaneTiming } from './lane-state';
 import { createLearnedGas } from './learned-gas';
 import type { Mint, Outcome } from './mint';

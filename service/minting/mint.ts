@@ -1,5 +1,5 @@
 import type { TransactionFees } from '../chain/fees';
-import type { Failure, Issuance, MintTransaction } from './issuance';
+import type { Failure, Issuance, MintTransaction } from '../journal/issuance';
 
 // A mint is one token that is to be made. A signed mint is a transaction that makes it; there are several when it was signed again. A flight is the
 // mint's way to the chain under one nonce: one signed mint, and those that replace it with a higher fee. A nonce is held while a flight has it.

@@ -2,7 +2,7 @@ import { Transaction } from 'ethers';
 import { knows } from '../chain/broadcast';
 import type { TransactionFees } from '../chain/fees';
 import { receiptsOf } from './find-mint';
-import type { MintTransaction, Unfinished } from './issuance';
+import type { MintTransaction, Unfinished } from '../journal/issuance';
 import { judgeReceipts } from './judge-receipts';
 import { holderOf, pause, putToReady, putToWaiting, raiseFloor, type Lane } from './lane-state';
 import { newFlight, type Flight, type Mint, type SignedMint } from './mint';

@@ -1,5 +1,5 @@
 import { type ChainError, messageOf } from '../errors';
-import type { Failure } from './issuance';
+import type { Failure } from '../journal/issuance';
 import { detach, free, pause, track, type Lane } from './lane-state';
 import { canStillBeMined, type Flight, type Mint } from './mint';
 

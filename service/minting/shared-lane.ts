@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Leadership } from '../database/database';
 import { ChainError } from '../errors';
 import type { Logger } from '../logger';
-import type { Issuance } from './issuance';
-import type { Journal, JournalScope } from './journal';
+import type { Issuance } from '../journal/issuance';
+import type { Journal, JournalScope } from '../journal/journal';
 import { stoppedMinting, type MintLane } from './mint-lane';
 
 /** What a shared lane is made of. `openLane` takes up what is unfinished in the journal. */

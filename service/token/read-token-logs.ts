@@ -4,7 +4,7 @@ import type { RpcClient } from '../chain/rpc-client';
 import type { DecodedLog } from '../watcher/decode-log';
 import { titleEscrowAddress, type RegistryContracts } from '../watcher/genuine-emitter';
 import { genuineOf } from '../watcher/read-range';
-import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../watcher/registry-topics';
+import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../chain/registry-topics';
 import { readBackwards, type LogRange } from './read-backwards';
 
 /** The genuine logs of one token, in chain order. */

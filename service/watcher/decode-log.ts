@@ -2,7 +2,7 @@ import { ZeroAddress, type LogDescription } from 'ethers';
 import type { ChainLog } from '../chain/read-chain';
 import type { EventTypeSuffix } from '../outbox/registry-event';
 import { titleEscrowAddress, type RegistryContracts } from './genuine-emitter';
-import { escrowInterface, factoryInterface, registryInterface } from './registry-topics';
+import { escrowInterface, factoryInterface, registryInterface } from '../chain/registry-topics';
 
 /** What a log says, before it is put together with its block. */
 export interface DecodedLog {

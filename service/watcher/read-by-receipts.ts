@@ -3,7 +3,7 @@ import type { RpcClient } from '../chain/rpc-client';
 import { concurrently } from './concurrently';
 import type { RegistryContracts } from './genuine-emitter';
 import { eventsOf, genuineOf, type RangeRead } from './read-range';
-import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from './registry-topics';
+import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../chain/registry-topics';
 
 /** Receipts asked for at the same time. */
 const CONCURRENT_RECEIPTS = 8;

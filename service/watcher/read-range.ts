@@ -5,7 +5,7 @@ import type { RegistryEvent } from '../outbox/registry-event';
 import { concurrently } from './concurrently';
 import { completeMints, decodeLog, type DecodedLog } from './decode-log';
 import type { RegistryContracts } from './genuine-emitter';
-import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from './registry-topics';
+import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../chain/registry-topics';
 
 /** Blocks asked for at the same time. */
 const CONCURRENT_BLOCKS = 8;

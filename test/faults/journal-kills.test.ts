@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { inheritedEnvironment } from '../../service/config';
-import { createDatabaseJournal } from '../../service/minting/database-journal';
+import { createDatabaseJournal } from '../../service/journal/database-journal';
 import { PROJECT_ROOT } from '../../service/project-root';
 import { newState, openState, type State } from '../helpers/engines';
 import { own } from '../helpers/owned';

@@ -78,7 +78,10 @@ describe('minting when things fail', () => {
   });
 
   it('waits when the gas cannot be estimated for a while', async () => {
-    expect(await issueThrough('eth_estimateGas', 'drop request', 12)).to.deep.equal({ status: 200, mints: 1 });
+    expect(await issueThrough('eth_estimateGas', 'drop request', 12)).to.deep.equal({
+      status: 200,
+      mints: 1,
+    });
   });
 
   it('mints nothing when the mint cannot be simulated', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Wallet } from 'ethers';
 import { ChainError } from '../../service/errors';
-import type { Issuance } from '../../service/minting/issuance';
+import type { Issuance } from '../../service/journal/issuance';
 import { mintDirectly } from '../helpers/direct-mint';
 import { eventually } from '../helpers/eventually';
 import { createMemoryJournal, type MemoryJournal } from '../helpers/memory-journal';

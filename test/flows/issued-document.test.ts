@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
-import { createDatabaseJournal, type DatabaseJournal } from '../../service/minting/database-journal';
+import { createDatabaseJournal, type DatabaseJournal } from '../../service/journal/database-journal';
 import type { PreparedDocument } from '../../service/issuance/prepared-document';
 import { ENGINES, newState, openState, type State } from '../helpers/engines';
 import { eventually } from '../helpers/eventually';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
-import { createDatabaseJournal, type DatabaseJournal } from '../../service/minting/database-journal';
+import { createDatabaseJournal, type DatabaseJournal } from '../../service/journal/database-journal';
 import { ENGINES, newState, openState, type State } from '../helpers/engines';
 import { hardhat } from '../helpers/hardhat-command';
 import { preparedDocument, SCOPE } from '../helpers/prepared-documents';

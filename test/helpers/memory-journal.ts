@@ -1,4 +1,4 @@
-import type { Failure, Issuance, MintTransaction } from '../../service/minting/issuance';
+import type { Failure, Issuance, MintTransaction } from '../../service/journal/issuance';
 import type { LaneJournal } from '../../service/minting/lane-state';
 
 /** A journal of mints in memory: what is in it survives a lane, as a database survives the service's process. */

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import type { JournalScope } from '../../service/minting/journal';
+import type { JournalScope } from '../../service/journal/journal';
 import type { PreparedDocument } from '../../service/issuance/prepared-document';
 
 /** The scope of journals under test. */

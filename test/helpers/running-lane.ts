@@ -4,7 +4,7 @@ import { readFees } from '../../service/chain/fees';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { createLogger } from '../../service/logger';
-import type { Issuance } from '../../service/minting/issuance';
+import type { Issuance } from '../../service/journal/issuance';
 import { mintTopics } from '../../service/minting/judge-receipts';
 import { createMintLane, type MintLaneOptions } from '../../service/minting/mint-lane';
 import { createMemoryJournal, type MemoryJournal } from './memory-journal';

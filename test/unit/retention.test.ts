@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
 import { createLogger } from '../../service/logger';
-import { createDatabaseJournal, type DatabaseJournal } from '../../service/minting/database-journal';
-import { startRetention } from '../../service/minting/retention';
+import { createDatabaseJournal, type DatabaseJournal } from '../../service/journal/database-journal';
+import { startRetention } from '../../service/journal/retention';
 import { newState, openState, type State } from '../helpers/engines';
 import { eventually } from '../helpers/eventually';
 import { preparedDocument, SCOPE } from '../helpers/prepared-documents';

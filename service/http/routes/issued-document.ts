@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
 import { messageOf } from '../../errors';
 import { issuedAnswer } from '../../issuance/issued-answer';
-import type { Issuance } from '../../minting/issuance';
+import type { Issuance } from '../../journal/issuance';
 import { parseTokenId, tokenIdHexOf } from '../../token/token-id-forms';
 import { HttpError } from '../middleware/errors';
 import { sendIssued } from '../send-issued';
