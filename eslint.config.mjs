@@ -7,7 +7,7 @@ const direction = (files, patterns, message) => ({
   rules: { 'no-restricted-imports': ['error', { patterns: [{ group: patterns, message }] }] },
 });
 
-const ISSUING = ['**/http/**', '**/issuance/**'];
+const ISSUING = ['**/http/**', '**/issuance/**', '**/minting/**', '**/journal/**'];
 const ANNOUNCING = ['**/watcher/**', '**/outbox/**', '**/delivery/**'];
 const ROOT = ['**/app', '**/main'];
 
@@ -58,13 +58,23 @@ export default tseslint.config(
   },
   direction(
     ['service/http/**'],
-    [...ANNOUNCING, '**/chain/**', '**/database/**', '../app', '../../app', '**/main'],
-    'http → issuance → chain: http knows issuance only.',
+    [...ANNOUNCING, '**/chain/**', '**/minting/**', '**/database/**', '../app', '../../app', '**/main'],
+    'http → issuance → minting → chain: http knows issuance, and what the journal has.',
   ),
   direction(
     ['service/issuance/**'],
     ['**/http/**', ...ANNOUNCING, ...ROOT],
-    'http → issuance → chain: issuance knows the chain only.',
+    'http → issuance → minting → chain: issuance knows what comes after it.',
+  ),
+  direction(
+    ['service/journal/**'],
+    ['**/http/**', '**/issuance/**', '**/minting/**', '**/chain/**', ...ANNOUNCING, ...ROOT],
+    'The journal knows the database only.',
+  ),
+  direction(
+    ['service/minting/**'],
+    ['**/http/**', '**/issuance/**', ...ANNOUNCING, ...ROOT],
+    'http → issuance → minting → chain: minting knows the journal and the chain.',
   ),
   direction(
     ['service/chain/**', 'service/database/**'],

@@ -56,7 +56,7 @@ async function measure(world: World, minter: BareMinter, mintsAtOnce: number): P
       const measured = await takeTurns(round, {
         creates: () => createAll(service, owner),
         mints: () => sendMints(world.node.url, minter, mints, mintsAtOnce),
-        signatures: () => signAll(signing),
+        signatures: () => signAll(signing, owner),
       });
       if (round > 0) for (const kind of KINDS) rates[kind].push(measured[kind]);
     }
@@ -92,8 +92,8 @@ async function createAll({ url }: ServiceProcess, owner: string): Promise<void> 
   });
 }
 
-async function signAll(signing: SigningAlone): Promise<void> {
-  await manyAtOnce(() => signing.sign());
+async function signAll(signing: SigningAlone, owner: string): Promise<void> {
+  await manyAtOnce(() => signing.sign(owner));
 }
 
 async function manyAtOnce(work: () => Promise<void>): Promise<void> {

@@ -75,7 +75,8 @@ export async function startIssuing(
   };
 }
 
-function preparationOf(config: Config): PreparationSettings | undefined {
+/** What all documents of this issuer have in common; undefined while settings are missing. */
+export function preparationOf(config: Config): PreparationSettings | undefined {
   const { didKeyPair: keyPair, tokenRegistryAddress: tokenRegistry, billOfLadingContextUrl } = config;
   if (!keyPair || !tokenRegistry || !billOfLadingContextUrl) return undefined;
   const { currency, chainId } = config.network;

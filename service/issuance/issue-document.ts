@@ -6,7 +6,8 @@ import type { IdempotentRequest } from '../journal/journal';
 import type { MintLane } from '../minting/mint-lane';
 import { untilAborted } from '../until-aborted';
 import { findDocumentType, type DocumentType } from './document-types';
-import type { PreparedDocument, PrepareDocument } from './prepared-document';
+import type { PreparedDocument } from '../journal/prepared-document';
+import type { PrepareDocument } from './preparation';
 
 /** What POST /create/{documentId} asks for. */
 export interface IssueRequest {

@@ -5,7 +5,7 @@ import { buildCredential, type UnsignedCredential } from './credential';
 import { credentialIdOf } from './credential-id';
 import { createDocumentLoader } from './document-loader';
 import { parseBody } from './parse-body';
-import type { PrepareDocument } from './prepared-document';
+import type { PrepareDocument } from './preparation';
 import { encryptRemark } from './remarks';
 import { createCredentialSigner } from './sign';
 import { statementsLength } from './statements-length';

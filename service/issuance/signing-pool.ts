@@ -4,7 +4,7 @@ import Piscina from 'piscina';
 import { SigningError } from '../errors';
 import { createIssuerSigner } from './issuer-signer';
 import type { PreparationSettings } from './prepare-document';
-import type { Preparation, PrepareDocument } from './prepared-document';
+import type { Preparation, PrepareDocument } from './preparation';
 import type { PreparationOutcome } from './signing-worker';
 import { fromTransferredError } from './transferred-error';
 

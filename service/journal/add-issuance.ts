@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { Schema } from '../database/schema';
-import type { PreparedDocument } from '../issuance/prepared-document';
+import type { PreparedDocument } from './prepared-document';
 import { partsOf, storePart, type DocumentKey } from './document-parts';
 import type { Issuance } from './issuance';
 import { findIssuance, findIssuanceByKey } from './find-issuance';

@@ -1,4 +1,4 @@
-import type { PreparedDocument } from '../issuance/prepared-document';
+import type { PreparedDocument } from './prepared-document';
 import type { Failure, Issuance, MintTransaction, Unfinished } from './issuance';
 
 /** Whose issuances a journal is about: other wallets and registries may share the database. */

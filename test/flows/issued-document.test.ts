@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
 import { createDatabaseJournal, type DatabaseJournal } from '../../service/journal/database-journal';
-import type { PreparedDocument } from '../../service/issuance/prepared-document';
+import type { PreparedDocument } from '../../service/journal/prepared-document';
 import { ENGINES, newState, openState, type State } from '../helpers/engines';
 import { eventually } from '../helpers/eventually';
 import { startHttpApp, type RunningHttpApp } from '../helpers/http-app';

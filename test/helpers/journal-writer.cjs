@@ -5,7 +5,7 @@
 
 const { createHash, randomBytes, randomInt } = require('node:crypto');
 const pino = require('pino');
-const { createDatabaseJournal } = require('../../dist/service/minting/database-journal.js');
+const { createDatabaseJournal } = require('../../dist/service/journal/database-journal.js');
 const { openDatabase } = require('../../dist/service/database/open-database.js');
 
 const [dataDir, chainId, registryAddress, walletAddress] = process.argv.slice(2);

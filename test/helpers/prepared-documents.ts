@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { JournalScope } from '../../service/journal/journal';
-import type { PreparedDocument } from '../../service/issuance/prepared-document';
+import type { PreparedDocument } from '../../service/journal/prepared-document';
 
 /** The scope of journals under test. */
 export const SCOPE: JournalScope = {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ConfigurationError, RequestError, SigningError, type ServiceError } from '../../service/errors';
 import { createDocumentPreparer } from '../../service/issuance/prepare-document';
-import type { PrepareDocument } from '../../service/issuance/prepared-document';
+import type { PrepareDocument } from '../../service/issuance/preparation';
 import { decryptRemark } from '../../service/issuance/remarks';
 import type { SignedCredential } from '../../service/issuance/sign';
 import full from '../fixtures/bill-of-lading-full.json';

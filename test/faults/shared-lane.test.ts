@@ -1,0 +1,87 @@
+import { expect } from 'chai';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create } from '../helpers/create-call';
+import { newState, type State } from '../helpers/engines';
+import { eventually } from '../helpers/eventually';
+import { mintedTokens } from '../helpers/minted-tokens';
+import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
+import { startServiceProcess, type ServiceProcess } from '../helpers/service-process';
+import { createWorld, type World } from '../helpers/world';
+
+const API_KEY = 'key-of-the-shared-lane';
+const REQUESTS = 12;
+
+describe('two services with one wallet on one PostgreSQL database', () => {
+  let world: World;
+  let state: State | undefined;
+  let nodes: RpcProxy[];
+  let services: ServiceProcess[];
+
+  before(async function () {
+    state = await newState('PostgreSQL');
+    if (state === undefined) return this.skip();
+    world = await createWorld();
+  });
+
+  after(async () => {
+    await world?.stop();
+    await state?.remove();
+  });
+
+  beforeEach(async () => {
+    nodes = [];
+    services = [];
+    for (let count = 0; count < 2; count++) {
+      const node = await startRpcProxy(world.node.url);
+      nodes.push(node);
+      const settings = { ...world.settings, ...state?.settings, API_KEY, RPC_URL: node.url };
+      services.push(await startServiceProcess(settings));
+    }
+  });
+
+  afterEach(async () => {
+    await Promise.all(services.map((service) => service.end('SIGKILL')));
+    await Promise.all(nodes.map((node) => node.close()));
+  });
+
+  const sentThrough = (node: RpcProxy): number =>
+    node.requests.filter(({ method }) => method === 'eth_sendRawTransaction').length;
+
+  async function issue(service: ServiceProcess, blNumber: string): Promise<string> {
+    const [owner, holder] = await Promise.all([world.account(1), world.account(2)]);
+    const credentialSubject = { ...minimal.credentialSubject, blNumber };
+    const headers = { Authorization: `Bearer ${API_KEY}`, 'Idempotency-Key': blNumber };
+    const { status, body, text } = await create(
+      service.url,
+      { credentialSubject, owner, holder },
+      { headers },
+    );
+    expect(status, text).to.equal(200);
+    return body.signedW3CDocument.credentialStatus.tokenId;
+  }
+
+  const issueMany = (name: string, choose: (index: number) => ServiceProcess): Promise<string[]> =>
+    Promise.all(Array.from({ length: REQUESTS }, (_, index) => issue(choose(index), `${name}${index}`)));
+
+  it('answer both, and one of them sends all mints', async () => {
+    const [first, second] = services as [ServiceProcess, ServiceProcess];
+    const tokens = await issueMany('BOTH', (index) => (index % 2 === 0 ? first : second));
+    expect(new Set(tokens).size).to.equal(REQUESTS);
+    expect([...(await mintedTokens(world)).keys()]).to.include.members(tokens);
+    expect(nodes.map(sentThrough).sort((a, b) => a - b)).to.deep.equal([0, REQUESTS]);
+  });
+
+  it('go on when the one that sends is killed: the other mints what was begun, once', async () => {
+    const before = (await mintedTokens(world)).size;
+    await issue(services[0] as ServiceProcess, 'WHICH');
+    const leader = nodes.findIndex((node) => sentThrough(node) > 0);
+    const [killed, left] = [services[leader], services[1 - leader]] as [ServiceProcess, ServiceProcess];
+    const asked = issueMany('KILLED', () => left);
+    await eventually('the first is sent', () => sentThrough(nodes[leader] as RpcProxy) > 1);
+    await killed.end('SIGKILL');
+    const tokens = await asked;
+    const minted = await mintedTokens(world);
+    expect([...minted.keys()]).to.include.members(tokens);
+    expect(minted.size - before).to.equal(REQUESTS + 1);
+  });
+});
