@@ -15,17 +15,17 @@ async function main(): Promise<void> {
   const logger = createLogger({ level: config.logLevel, mask, edit });
   for (const warning of config.warnings) logger.warn(warning);
   endOnUnexpected(logger);
-  let stopApp = async (): Promise<void> => undefined;
+  const starting = startApp(config, logger);
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => void stop(signal, () => stopApp(), logger));
+    // What is half open cannot be closed: a start is finished first.
+    process.once(signal, () => void stop(signal, async () => (await starting).stop(), logger));
   }
-  const app = await startApp(config, logger).catch((error: unknown) => {
+  const app = await starting.catch((error: unknown) => {
     fail(
       edit(mask(messageOf(error))),
       error instanceof ServiceError ? undefined : mask(String((error as Error).stack)),
     );
   });
-  stopApp = () => app.stop();
   logger.info(
     {
       url: app.url,

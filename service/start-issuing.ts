@@ -13,6 +13,7 @@ import type { Logger } from './logger';
 import { createDatabaseJournal, type DatabaseJournal } from './journal/database-journal';
 import { createMintLane } from './minting/mint-lane';
 import { startSharedLane } from './minting/shared-lane';
+import { secretMasker } from './secrets';
 
 /** The line from a request to a mined token. */
 export interface Issuing {
@@ -57,6 +58,7 @@ export async function startIssuing(
         journal,
         readFees: () => readFees(fees),
         logger,
+        mask: secretMasker(config.secrets),
       }),
   });
   return {

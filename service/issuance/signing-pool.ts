@@ -1,11 +1,13 @@
 import { availableParallelism } from 'node:os';
 import { extname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
 import Piscina from 'piscina';
 import { SigningError } from '../errors';
 import { createIssuerSigner } from './issuer-signer';
 import type { PreparationSettings } from './prepare-document';
 import type { Preparation, PrepareDocument } from './preparation';
-import type { PreparationOutcome } from './signing-worker';
+import type { Loaded, PreparationOutcome } from './signing-worker';
 import { fromTransferredError } from './transferred-error';
 
 /** Threads that prepare documents, one at a time each. */
@@ -40,6 +42,9 @@ const EXEC_ARGV = EXTENSION === '.ts' ? ['--require', 'ts-node/register/transpil
  * not the thread but the process.
  */
 const HEAP_MEGABYTES = 1024;
+
+const LONGEST_LOADING_MS = 5_000;
+const LOADING_POLL_MS = 10;
 
 /**
  * Starts the threads. They warm up while the service starts to listen: a document that comes earlier waits for them. A thread that ends
@@ -77,6 +82,8 @@ export async function createSigningPool(
       if (pool.threads.length === 0) giveUp(new Error('No thread could be started.'));
     }),
   );
+  const loaded = new Set<number>();
+  pool.on('message', ({ loadedThread }: Loaded) => loaded.add(loadedThread));
   let isDestroyed = false;
   return {
     async prepare(preparation) {
@@ -87,9 +94,18 @@ export async function createSigningPool(
     },
     async destroy() {
       isDestroyed = true;
+      await allLoaded(pool, loaded);
       await pool.destroy();
     },
   };
+}
+
+/** Node.js 20 ends the whole process when a thread is ended while it requires an ES module: "IsGraphAsync must be used on an instantiated module". */
+async function allLoaded(pool: { threads: readonly Worker[] }, loaded: Set<number>): Promise<void> {
+  const deadline = performance.now() + LONGEST_LOADING_MS;
+  // The id of a thread that has ended is -1.
+  const isLoading = ({ threadId }: Worker): boolean => threadId >= 0 && !loaded.has(threadId);
+  while (pool.threads.some(isLoading) && performance.now() < deadline) await sleep(LOADING_POLL_MS);
 }
 
 async function answerOf(

@@ -1,4 +1,4 @@
-import { workerData } from 'node:worker_threads';
+import { parentPort, threadId, workerData } from 'node:worker_threads';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { createDocumentPreparer, type PreparationSettings } from './prepare-document';
 import type { PreparedDocument } from '../journal/prepared-document';
@@ -21,10 +21,16 @@ const DRY_RUN = {
   remarks: 'none',
 };
 
+/** What a thread says once, when all that it runs is loaded. */
+export interface Loaded {
+  loadedThread: number;
+}
+
 async function start(settings: PreparationSettings): Promise<(task: Preparation) => Promise<unknown>> {
   const preparer = createDocumentPreparer(settings);
   // What is wrong is said to whoever asks for a document: a thread that fails at its start would be started again and again.
   await preparer.then(runDry).catch(() => undefined);
+  parentPort?.postMessage({ loadedThread: threadId } satisfies Loaded);
   return async (task) => {
     try {
       return moved(await (await preparer)(task));

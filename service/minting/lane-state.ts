@@ -38,6 +38,8 @@ export interface Lane {
   readonly registryAddress: string;
   readonly journal: LaneJournal;
   readonly logger: Logger;
+  /** Of secrets, in what is kept of a failure. */
+  readonly mask: (text: string) => string;
   readonly gas: LearnedGas;
   readonly fees: CurrentFees;
   readonly width: BroadcastWidth;

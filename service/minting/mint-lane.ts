@@ -40,6 +40,8 @@ export interface MintLaneOptions {
   /** Fees of the next transaction. */
   readFees: () => Promise<TransactionFees>;
   logger: Logger;
+  /** Masks secrets in what is kept of a failure. */
+  mask: (text: string) => string;
   /** Milliseconds after which a transaction that is not mined is replaced: some blocks, and a minute at least. */
   replaceAfterMs?: number;
   /** How often a transaction is replaced, each time with a higher fee. */
@@ -121,7 +123,7 @@ export function createMintLane(options: MintLaneOptions): MintLane {
 }
 
 function openLane(options: MintLaneOptions, stopping: AbortSignal): Lane {
-  const { client, network, registryAddress, journal, logger, readFees, privateKey } = options;
+  const { client, network, registryAddress, journal, logger, mask, readFees, privateKey } = options;
   const wallet = new Wallet(privateKey, client);
   const registry = TradeTrustTokenStandard__factory.connect(registryAddress, wallet);
   const feeAgeMs = Math.max(network.blockTimeMs, SHORTEST_FEE_AGE_MS);
@@ -133,6 +135,7 @@ function openLane(options: MintLaneOptions, stopping: AbortSignal): Lane {
     registryAddress,
     journal,
     logger,
+    mask,
     gas: createLearnedGas(client, registry),
     fees: createCurrentFees(readFees, feeAgeMs),
     width: createBroadcastWidth(!network.local),

@@ -45,7 +45,7 @@ export function settleMined(lane: Lane, mint: Mint, hash: string): void {
  * The mint cannot be made. While one of its transactions may yet be mined that would be a lie: it is told once their nonces are used by others.
  */
 export function failMint(lane: Lane, mint: Mint, error: ChainError): void {
-  const failure = failureOf(error);
+  const failure = failureOf(lane, error);
   if (!canStillBeMined(mint.transactions, lane.floor)) return settleFailed(lane, mint, failure, error);
   release(lane, mint);
   lane.logger.warn({ tokenId: mint.issuance.tokenId, error }, 'mint given up, unless it is mined yet');
@@ -100,12 +100,10 @@ function release(lane: Lane, mint: Mint): void {
   for (const flight of [...lane.inFlight.values()].filter(isOf)) detach(lane, flight);
 }
 
-/** With the remedy: whoever reads the journal sees nothing else. */
-function failureOf(error: ChainError): Failure {
+/** With the remedy: whoever reads the journal sees nothing else. Libraries put URLs, with their keys, into messages. */
+function failureOf({ mask }: Lane, error: ChainError): Failure {
   const { code, remedy } = error;
   const message = messageOf(error);
-  return {
-    code,
-    message: remedy === undefined || message.includes(remedy) ? message : `${message} ${remedy}`,
-  };
+  const whole = remedy === undefined || message.includes(remedy) ? message : `${message} ${remedy}`;
+  return { code, message: mask(whole) };
 }

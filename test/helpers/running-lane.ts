@@ -67,6 +67,7 @@ export async function startLane(
         warn: () => undefined,
       }),
     logger: createLogger({ level: 'debug', mask: (text) => text, destination }),
+    mask: (text) => text,
     ...others,
   });
   const disown = own(`lane on ${proxy.url}`);

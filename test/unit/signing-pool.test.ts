@@ -22,8 +22,11 @@ describe('the signing pool', () => {
   let disown: () => void;
   /** Those that are running, the oldest first. */
   const threads: Worker[] = [];
+  /** Those that have told something: the first that they tell is that they are loaded. */
+  const loaded = new Set<Worker>();
   const onThread = (thread: Worker): void => {
     threads.push(thread);
+    thread.once('message', () => loaded.add(thread));
     thread.once('exit', () => threads.splice(threads.indexOf(thread), 1));
   };
 
@@ -114,7 +117,7 @@ describe('the signing pool', () => {
     expect(refusal).to.be.instanceOf(SigningError);
     expect(refusal).to.include({ code: 'SIGNING_WORKER_LOST', retryable: true });
     expect(await others).to.have.lengthOf(4);
-    await eventually('there is another thread', async () => threads.length === THREADS);
+    await eventually('another thread is loaded', () => [...loaded].includes(threads[THREADS - 1] as Worker));
     expect(threads).not.to.include(before[0]);
     expect(await Promise.all([6, 7, 8].map((number) => signed(bodyWith(), number)))).to.have.lengthOf(3);
   });
@@ -137,6 +140,23 @@ describe('the signing pool', () => {
     expect(await refusalOf(other.prepare(preparationOf(bodyWith())))).to.include({
       code: 'SIGNING_WORKER_LOST',
     });
+  });
+
+  it('ends no thread that is still loading: that would end the process', async () => {
+    const before = new Set(threads);
+    const other = await createSigningPool(settingsOf(issuer), { threads: 2 });
+    const started = await eventually('the threads start', () => {
+      const others = threads.filter((thread) => !before.has(thread));
+      return others.length === 2 ? others : undefined;
+    });
+    const ends = Promise.all(
+      started.map(async (thread) => {
+        await once(thread, 'exit');
+        return loaded.has(thread);
+      }),
+    );
+    await other.destroy();
+    expect(await ends).to.deep.equal([true, true]);
   });
 
   it('does not start with a key pair that is damaged', async () => {
