@@ -72,6 +72,7 @@ async function open(
   return {
     db,
     engine: 'postgres',
+    transact: (work) => db.transaction().execute(work),
     lead: (feed) => takeLeadership(connection, feed),
     close: () => db.destroy(),
   };

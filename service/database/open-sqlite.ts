@@ -4,6 +4,7 @@ import { Kysely, SqliteDialect } from 'kysely';
 import Sqlite from 'libsql';
 import { ConfigurationError, codeOf, messageOf } from '../errors';
 import type { Database } from './database';
+import { createJointTransactions } from './joint-transactions';
 import { expectMigrated, migrate } from './migrate';
 import type { Schema } from './schema';
 
@@ -53,6 +54,7 @@ async function open(
     return {
       db,
       engine: 'sqlite',
+      transact: createJointTransactions(db),
       // The whole database is this process's alone.
       lead: async () => ({ lost: new AbortController().signal, release: async () => undefined }),
       async close() {

@@ -1,7 +1,8 @@
 import type { Kysely, Transaction } from 'kysely';
+import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import type { PreparedDocument } from './prepared-document';
-import { partsOf, storePart, type DocumentKey } from './document-parts';
+import { partsOf, storePart, storeParts, type DocumentKey } from './document-parts';
 import type { Issuance } from './issuance';
 import { findIssuance, findIssuanceByKey } from './find-issuance';
 import type { IdempotentRequest } from './journal';
@@ -22,7 +23,8 @@ interface Addition {
  *
  * @returns the issuance that has the key already; undefined when the document was stored.
  */
-export async function addIssuance(db: Kysely<Schema>, addition: Addition): Promise<Issuance | undefined> {
+export async function addIssuance(database: Database, addition: Addition): Promise<Issuance | undefined> {
+  const { db } = database;
   const { scope, prepared, request, now } = addition;
   const key = { scope, tokenId: prepared.tokenId };
   const taken = request && (await findIssuanceByKey(db, scope, request.key));
@@ -30,8 +32,8 @@ export async function addIssuance(db: Kysely<Schema>, addition: Addition): Promi
   const parts = partsOf(prepared.document);
   try {
     if (parts.length > 1) await beginStoring(db, key, now);
-    for (const [part, bytes] of parts.slice(0, -1).entries()) await storePart(db, key, part, bytes);
-    const other = await conclude(db, addition, parts);
+    await storeParts(db, key, parts.slice(0, -1));
+    const other = await conclude(database, addition, parts);
     if (other && parts.length > 1) await giveUpStoring(db, key);
     return other;
   } catch (error) {
@@ -42,7 +44,7 @@ export async function addIssuance(db: Kysely<Schema>, addition: Addition): Promi
 
 /** Makes the issuance with the last part. When the key was somebody else's and is free again by then, it is tried again. */
 async function conclude(
-  db: Kysely<Schema>,
+  { db, transact }: Database,
   addition: Addition,
   parts: readonly Uint8Array[],
 ): Promise<Issuance | undefined> {
@@ -50,7 +52,7 @@ async function conclude(
   const key = { scope, tokenId: prepared.tokenId };
   const last = parts.length - 1;
   for (;;) {
-    const isStored = await db.transaction().execute(async (transaction) => {
+    const isStored = await transact(async (transaction) => {
       if (!(await insertIssuance(transaction, addition))) return false;
       await storePart(transaction, key, last, parts[last] ?? new Uint8Array());
       if (last > 0) await endStoring(transaction, key);
@@ -72,10 +74,15 @@ async function insertIssuance(
     .values((eb) => ({
       scope,
       token_id: prepared.tokenId,
-      position: eb
-        .selectFrom('issuances')
-        .select((one) => one(one.fn.coalesce(one.fn.max('position'), one.lit(0)), '+', 1).as('next'))
-        .where('scope', '=', scope),
+      position: eb.fn.coalesce(
+        eb
+          .selectFrom('issuances')
+          .select((one) => one('position', '+', 1).as('next'))
+          .where('scope', '=', scope)
+          .orderBy('position', 'desc')
+          .limit(1),
+        eb.lit(1),
+      ),
       credential_id: prepared.credentialId,
       beneficiary: prepared.beneficiary,
       holder: prepared.holder,

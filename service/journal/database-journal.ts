@@ -27,10 +27,10 @@ export function createDatabaseJournal(
   journalScope: JournalScope,
   clock: Clock,
 ): DatabaseJournal {
-  const { db } = database;
+  const { db, transact } = database;
   const scope = scopeName(journalScope);
   return {
-    add: (prepared, request) => addIssuance(db, { scope, prepared, request, now: clock.now() }),
+    add: (prepared, request) => addIssuance(database, { scope, prepared, request, now: clock.now() }),
     find: (tokenId) => findIssuance(db, scope, tokenId),
     findByKey: (key) => findIssuanceByKey(db, scope, key),
     documentLength: (tokenId) => documentLength(db, scope, tokenId),
@@ -43,24 +43,28 @@ export function createDatabaseJournal(
     keepTransactions: (transactions) => keepTransactions(database, scope, transactions),
     async submitted(tokenIds) {
       for (let from = 0; from < tokenIds.length; from += BATCH) {
-        await db
-          .updateTable('issuances')
-          .set({ state: 'submitted' })
-          .where('scope', '=', scope)
-          .where('token_id', 'in', tokenIds.slice(from, from + BATCH))
-          .where('ended_at', 'is', null)
-          .execute();
+        await transact((transaction) =>
+          transaction
+            .updateTable('issuances')
+            .set({ state: 'submitted' })
+            .where('scope', '=', scope)
+            .where('token_id', 'in', tokenIds.slice(from, from + BATCH))
+            .where('ended_at', 'is', null)
+            .execute(),
+        );
       }
     },
     async mined(tokenId, txHash) {
       // What is mined is mined, even if somebody has given it up.
-      const { numUpdatedRows } = await db
-        .updateTable('issuances')
-        .set({ state: 'mined', tx_hash: txHash, failure_code: null, failure_message: null })
-        .set((eb) => ({ ended_at: eb.fn.coalesce('ended_at', eb.val(clock.now())) }))
-        .where('scope', '=', scope)
-        .where('token_id', '=', tokenId)
-        .executeTakeFirst();
+      const { numUpdatedRows } = await transact((transaction) =>
+        transaction
+          .updateTable('issuances')
+          .set({ state: 'mined', tx_hash: txHash, failure_code: null, failure_message: null })
+          .set((eb) => ({ ended_at: eb.fn.coalesce('ended_at', eb.val(clock.now())) }))
+          .where('scope', '=', scope)
+          .where('token_id', '=', tokenId)
+          .executeTakeFirst(),
+      );
       if (numUpdatedRows !== 1n) throw unknown(tokenId);
     },
     async failed(tokenId, { code, message }) {

@@ -26,7 +26,7 @@ export function partsOf(document: Uint8Array): Uint8Array[] {
   );
 }
 
-/** Stores one part; lets the event loop do something else afterwards. */
+/** Stores one part. */
 export async function storePart(
   db: Kysely<Schema>,
   { scope, tokenId }: DocumentKey,
@@ -34,7 +34,18 @@ export async function storePart(
   bytes: Uint8Array,
 ): Promise<void> {
   await db.insertInto('document_parts').values({ scope, token_id: tokenId, part, bytes }).execute();
-  await nextTurn();
+}
+
+/** Stores the first parts of a document; lets the event loop do something else after each. */
+export async function storeParts(
+  db: Kysely<Schema>,
+  key: DocumentKey,
+  parts: readonly Uint8Array[],
+): Promise<void> {
+  for (const [part, bytes] of parts.entries()) {
+    await storePart(db, key, part, bytes);
+    await nextTurn();
+  }
 }
 
 /**

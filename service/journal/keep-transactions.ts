@@ -6,17 +6,20 @@ const BATCH = 200;
 
 /** Keeps signed transactions, all or none. One that is kept already stays where it is. */
 export async function keepTransactions(
-  { db }: Database,
+  { transact }: Database,
   scope: string,
   transactions: readonly MintTransaction[],
 ): Promise<void> {
   if (transactions.length === 0) return;
-  await db.transaction().execute(async (transaction) => {
-    const { last } = await transaction
+  await transact(async (transaction) => {
+    const newest = await transaction
       .selectFrom('mint_transactions')
-      .select((eb) => eb.fn.coalesce(eb.fn.max('position'), eb.lit(0)).as('last'))
+      .select('position')
       .where('scope', '=', scope)
-      .executeTakeFirstOrThrow();
+      .orderBy('position', 'desc')
+      .limit(1)
+      .executeTakeFirst();
+    const last = newest?.position ?? 0;
     const rows = transactions.map(({ tokenId, hash, nonce, raw }, index) => ({
       scope,
       token_id: tokenId,

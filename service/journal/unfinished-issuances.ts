@@ -3,6 +3,9 @@ import type { Schema } from '../database/schema';
 import { issuanceOf } from './find-issuance';
 import type { MintTransaction, Unfinished } from './issuance';
 
+/** Tokens of one statement. */
+const BATCH = 200;
+
 /** What is neither mined nor failed, in the order in which it was added, each with its transactions, the oldest first. */
 export async function unfinishedIssuances(db: Kysely<Schema>, scope: string): Promise<Unfinished[]> {
   const rows = await db
@@ -14,40 +17,35 @@ export async function unfinishedIssuances(db: Kysely<Schema>, scope: string): Pr
     .orderBy('created_at')
     .orderBy('token_id')
     .execute();
-  if (rows.length === 0) return [];
-  const transactions = await transactionsOfUnfinished(db, scope);
+  const transactions = await transactionsOf(
+    db,
+    scope,
+    rows.map(({ token_id }) => token_id),
+  );
   return rows.map((row) => ({
     issuance: issuanceOf(row),
     transactions: transactions.get(row.token_id) ?? [],
   }));
 }
 
-async function transactionsOfUnfinished(
+/** By token, the oldest first. */
+async function transactionsOf(
   db: Kysely<Schema>,
   scope: string,
+  tokenIds: readonly string[],
 ): Promise<Map<string, MintTransaction[]>> {
-  const rows = await db
-    .selectFrom('mint_transactions')
-    .innerJoin('issuances', (join) =>
-      join
-        .onRef('issuances.scope', '=', 'mint_transactions.scope')
-        .onRef('issuances.token_id', '=', 'mint_transactions.token_id'),
-    )
-    .select([
-      'mint_transactions.token_id',
-      'mint_transactions.hash',
-      'mint_transactions.nonce',
-      'mint_transactions.raw',
-    ])
-    .where('issuances.scope', '=', scope)
-    .where('issuances.ended_at', 'is', null)
-    .orderBy('mint_transactions.position')
-    .execute();
   const byToken = new Map<string, MintTransaction[]>();
-  for (const { token_id: tokenId, hash, nonce, raw } of rows) {
-    const ofToken = byToken.get(tokenId) ?? [];
-    ofToken.push({ tokenId, hash, nonce, raw });
-    byToken.set(tokenId, ofToken);
+  for (let from = 0; from < tokenIds.length; from += BATCH) {
+    const rows = await db
+      .selectFrom('mint_transactions')
+      .selectAll()
+      .where('scope', '=', scope)
+      .where('token_id', 'in', tokenIds.slice(from, from + BATCH))
+      .execute();
+    // Asked for in order, SQLite would read all transactions that there ever were.
+    rows.sort((left, right) => left.position - right.position);
+    for (const { token_id: tokenId, hash, nonce, raw } of rows)
+      byToken.set(tokenId, [...(byToken.get(tokenId) ?? []), { tokenId, hash, nonce, raw }]);
   }
   return byToken;
 }

@@ -1,4 +1,4 @@
-import { ZeroAddress, type LogDescription } from 'ethers';
+import { ZeroAddress, type EventFragment, type Interface, type Result } from 'ethers';
 import type { ChainLog } from '../chain/read-chain';
 import type { EventTypeSuffix } from '../outbox/registry-event';
 import { titleEscrowAddress, type RegistryContracts } from './genuine-emitter';
@@ -13,6 +13,22 @@ export interface DecodedLog {
 }
 
 type Payload = DecodedLog['payload'];
+
+/** The events of a contract by first topic: ethers' `parseLog` hashes their signatures until one fits, for each log. */
+interface EventDecoder {
+  contract: Interface;
+  events: ReadonlyMap<string, EventFragment>;
+}
+
+function decoderOf(contract: Interface): EventDecoder {
+  const events = new Map<string, EventFragment>();
+  contract.forEachEvent((event) => events.set(event.topicHash, event));
+  return { contract, events };
+}
+
+const REGISTRY = decoderOf(registryInterface);
+const FACTORY = decoderOf(factoryInterface);
+const ESCROW = decoderOf(escrowInterface);
 
 /** Where burned tokens go (TradeTrustTokenBurnable, BURN_ADDRESS). */
 export const BURN_ADDRESS = '0x000000000000000000000000000000000000dead';
@@ -29,7 +45,7 @@ export function decodeLog(log: ChainLog, contracts: RegistryContracts): DecodedL
 }
 
 function decodeRegistryLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
-  const parsed = parse(registryInterface, log);
+  const parsed = parse(REGISTRY, log);
   switch (parsed?.name) {
     case 'Transfer':
       return decodeTransfer(log, parsed, contracts);
@@ -46,7 +62,7 @@ function decodeRegistryLog(log: ChainLog, contracts: RegistryContracts): Decoded
 /** The four meanings of the registry's `Transfer`. The owner, holder and remark of a mint are in another log: see `completeMints`. */
 function decodeTransfer(
   log: ChainLog,
-  parsed: LogDescription,
+  parsed: ParsedLog,
   contracts: RegistryContracts,
 ): DecodedLog | undefined {
   const { from, to } = fields(parsed, ['from', 'to']) as { from: string; to: string };
@@ -62,7 +78,7 @@ function decodeTransfer(
 
 /** The factory serves every registry of its chain: only escrows of ours count. */
 function decodeFactoryLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
-  const parsed = parse(factoryInterface, log);
+  const parsed = parse(FACTORY, log);
   if (parsed?.name !== 'TitleEscrowCreated') return undefined;
   const { tokenRegistry, titleEscrow } = fields(parsed, ['tokenRegistry', 'titleEscrow']);
   if (tokenRegistry !== contracts.registry || titleEscrow === undefined) return undefined;
@@ -96,7 +112,7 @@ function decodeEscrowLog(
   emitter: string,
   contracts: RegistryContracts,
 ): DecodedLog | undefined {
-  const parsed = parse(escrowInterface, log);
+  const parsed = parse(ESCROW, log);
   const event = parsed && ESCROW_EVENTS[parsed.name];
   if (!event) return undefined;
   const tokenId = parsed.args.getValue('tokenId') as bigint;
@@ -131,22 +147,27 @@ function mintKey({ log, tokenId }: DecodedLog): string {
   return `${log.transactionHash}:${tokenId}`;
 }
 
+/** An event by its name, with its arguments. */
+interface ParsedLog {
+  name: string;
+  args: Result;
+}
+
 /** A forged log may not decode at all: it is not ours then. ethers keeps the error of an argument until it is asked for. */
-function parse(
-  contract: { parseLog(log: ChainLog): LogDescription | null },
-  log: ChainLog,
-): LogDescription | null {
+function parse({ contract, events }: EventDecoder, { topics, data }: ChainLog): ParsedLog | undefined {
+  const fragment = events.get(topics[0]?.toLowerCase() ?? '');
+  if (fragment === undefined) return undefined;
   try {
-    const parsed = contract.parseLog(log);
-    parsed?.args.toArray();
-    return parsed;
+    const args = contract.decodeEventLog(fragment, data, topics);
+    args.toArray();
+    return { name: fragment.name, args };
   } catch {
-    return null;
+    return undefined;
   }
 }
 
 /** Arguments by name; addresses and hex in lower case. */
-function fields(parsed: LogDescription, names: string[]): Payload {
+function fields(parsed: ParsedLog, names: string[]): Payload {
   const values = names.map((name): [string, string | boolean] => {
     const value: unknown = parsed.args.getValue(name);
     return [name, typeof value === 'string' ? value.toLowerCase() : Boolean(value)];

@@ -64,5 +64,10 @@ export const issuances: Migration = {
       .addColumn('raw', 'text', (column) => column.notNull())
       .addPrimaryKeyConstraint('mint_transactions_pk', ['scope', 'token_id', 'hash'])
       .execute();
+    await schema
+      .createIndex('mint_transactions_position')
+      .on('mint_transactions')
+      .columns(['scope', 'position'])
+      .execute();
   },
 };

@@ -2,10 +2,12 @@ import type { Migration } from 'kysely';
 import { outbox } from './0001-outbox';
 import { reorganisationsAndDeadLetters } from './0002-reorganisations-and-dead-letters';
 import { issuances } from './0003-issuances';
+import { orphansInOrder } from './0004-orphans-in-order';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
   '0001-outbox': outbox,
   '0002-reorganisations-and-dead-letters': reorganisationsAndDeadLetters,
   '0003-issuances': issuances,
+  '0004-orphans-in-order': orphansInOrder,
 };
