@@ -85,15 +85,20 @@ async function takeTurns(
 }
 
 async function createAll({ url }: ServiceProcess, owner: string): Promise<void> {
-  const body = JSON.stringify({ credentialSubject: BILL_OF_LADING, owner, holder: owner });
+  const body = bodyFor(owner);
   await manyAtOnce(async () => {
     const { status } = await create(url, body);
     if (status !== 200) throw new Error(`POST answered ${status}`);
   });
 }
 
+function bodyFor(owner: string): string {
+  return JSON.stringify({ credentialSubject: BILL_OF_LADING, owner, holder: owner });
+}
+
 async function signAll(signing: SigningAlone, owner: string): Promise<void> {
-  await manyAtOnce(() => signing.sign(owner));
+  const body = bodyFor(owner);
+  await manyAtOnce(() => signing.sign(body));
 }
 
 async function manyAtOnce(work: () => Promise<void>): Promise<void> {

@@ -3,6 +3,7 @@ import * as backlog from './backlog';
 import * as catchUp from './catch-up';
 import * as create from './create-latency';
 import * as delivery from './delivery';
+import * as growth from './growth';
 import * as issuing from './issuing';
 import * as latency from './latency';
 import * as memory from './memory';
@@ -14,6 +15,7 @@ const BENCHES = {
   signing,
   create,
   issuing,
+  growth,
   responsiveness,
   delivery,
   backlog,

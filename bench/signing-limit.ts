@@ -1,13 +1,12 @@
 import { v7 as uuidV7 } from 'uuid';
-import { BILL_OF_LADING } from '../deploy/devnet/bill-of-lading';
 import { loadConfig } from '../service/config';
 import { createSigningPool } from '../service/issuance/signing-pool';
 import { preparationOf } from '../service/start-issuing';
 
 /** The service's signing alone, without HTTP, database and chain. */
 export interface SigningAlone {
-  /** Prepares one Bill of Lading for somebody, as a request does. */
-  sign(owner: string): Promise<void>;
+  /** Prepares the document of a request's body. */
+  sign(body: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -17,9 +16,8 @@ export async function openSigning(settings: Record<string, string>): Promise<Sig
   if (!preparation) throw new Error('the settings have no key pair');
   const pool = await createSigningPool(preparation);
   return {
-    async sign(owner) {
-      const request = { credentialSubject: BILL_OF_LADING, owner, holder: owner };
-      const body = new TextEncoder().encode(JSON.stringify(request));
+    async sign(text) {
+      const body = new TextEncoder().encode(text);
       await pool.prepare({ documentType: 'BILL_OF_LADING', body, uuid: uuidV7(), issuedAt: Date.now() });
     },
     close: () => pool.destroy(),

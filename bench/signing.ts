@@ -1,15 +1,15 @@
 import { availableParallelism } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { JsonObject, UnsignedCredential } from '../service/issuance/credential';
+import type { UnsignedCredential } from '../service/issuance/credential';
 import { createDocumentLoader } from '../service/issuance/document-loader';
 import { createCredentialSigner } from '../service/issuance/sign';
 import { createSigningPool, type SigningPool } from '../service/issuance/signing-pool';
-import full from '../test/fixtures/bill-of-lading-full.json';
 import { createPlainSign, type PlainSign } from '../test/helpers/plain-signing';
-import { attachmentOf, bodyWith, preparationOf, settingsOf } from '../test/helpers/preparations';
+import { bodyWith, preparationOf, settingsOf } from '../test/helpers/preparations';
 import { createTestIssuer, type TestIssuer } from '../test/helpers/test-issuer';
 import { CONTEXT_URL, credentialWith } from '../test/helpers/unchecked-issuer';
+import { GROWING_DOCUMENTS, requestBodyOf, subjectOf } from './growing-documents';
 import { median } from './median';
 
 const CREATED = new Date('2026-01-31T00:00:00Z');
@@ -38,13 +38,6 @@ export async function run(): Promise<void> {
   } finally {
     await pool.destroy();
   }
-}
-
-/** As in the fixture, with so many packages. */
-function subjectOf(packages: number): JsonObject {
-  const [first] = full.credentialSubject.packages;
-  const list = Array.from({ length: packages }, (_, index) => ({ ...first, packagesWeight: `${index} KG` }));
-  return { ...full.credentialSubject, packages: list };
 }
 
 async function timeOf(work: () => Promise<unknown>): Promise<number> {
@@ -108,23 +101,16 @@ async function prepareAll(pool: SigningPool, body: string, count: number): Promi
 const GROWTH = [
   // How long this thread waits for a processor anyway.
   { name: 'none: a second of waiting', atOnce: 0, packages: 0, megabytes: 0 },
-  ...[3, 30, 300].map((packages) => ({ name: `${packages} packages`, atOnce: 1, packages, megabytes: 0 })),
-  ...[1, 5, 20, 40].map((megabytes) => ({
-    name: `3 packages, ${megabytes} MB`,
-    atOnce: 1,
-    packages: 3,
-    megabytes,
-  })),
-  { name: '3 packages, 40 MB, 4 at once', atOnce: 4, packages: 3, megabytes: 40 },
+  ...GROWING_DOCUMENTS.map((document) => ({ ...document, atOnce: 1 })),
+  { name: '3 packages, 40 MB, 2 at once', atOnce: 2, packages: 3, megabytes: 40 },
 ];
 
 async function measureGrowth(pool: SigningPool): Promise<void> {
   console.log(`growth, medians of ${GROWTH_ROUNDS} rounds; blocks and memory the most of all rounds:`);
   console.log('| document | time | longest block of the event loop | resident memory |');
   console.log('| --- | ---: | ---: | ---: |');
-  for (const { name, atOnce, packages, megabytes } of GROWTH) {
-    const attachments = megabytes > 0 ? { attachments: [attachmentOf(megabytes)] } : {};
-    const body = bodyWith({ ...subjectOf(packages), ...attachments });
+  for (const { atOnce, ...document } of GROWTH) {
+    const body = requestBodyOf(document);
     const times: number[] = [];
     let [block, memory] = [0, 0];
     for (let round = 0; round <= GROWTH_ROUNDS; round++) {
@@ -137,7 +123,7 @@ async function measureGrowth(pool: SigningPool): Promise<void> {
       [block, memory] = [Math.max(block, observed.block), Math.max(memory, observed.megabytes)];
     }
     console.log(
-      `| ${name} | ${median(times).toFixed(1)} ms | ${block.toFixed(0)} ms | ${memory.toFixed(0)} MB |`,
+      `| ${document.name} | ${median(times).toFixed(1)} ms | ${block.toFixed(0)} ms | ${memory.toFixed(0)} MB |`,
     );
   }
 }

@@ -1,0 +1,67 @@
+import { create } from '../test/helpers/create-call';
+import { peakMegabytes } from '../test/helpers/process-memory';
+import { startServiceProcess, type ServiceProcess } from '../test/helpers/service-process';
+import { createWorld, type World } from '../test/helpers/world';
+import { GROWING_DOCUMENTS, requestBodyOf } from './growing-documents';
+import { median } from './median';
+import { openSigning } from './signing-limit';
+
+const ROUNDS = 9;
+/** Rounds that do not count. */
+const WARM_UP = 2;
+
+/**
+ * How long one POST /create takes as the document grows, from the first byte of the request to the last of the answer, and how much of that is signing, which is
+ * measured beside it.
+ */
+export async function run(): Promise<void> {
+  const world = await createWorld();
+  try {
+    const service = await startServiceProcess(world.settings);
+    try {
+      await measureAll(world, service);
+    } finally {
+      await service.end('SIGTERM');
+    }
+  } finally {
+    await world.stop();
+  }
+}
+
+async function measureAll(world: World, service: ServiceProcess): Promise<void> {
+  const signing = await openSigning(world.settings);
+  console.log(`one document at a time, medians of ${ROUNDS} rounds:`);
+  console.log('| document | POST /create | signing alone | share | most memory so far |');
+  console.log('| --- | ---: | ---: | ---: | ---: |');
+  try {
+    for (const document of GROWING_DOCUMENTS) {
+      const body = requestBodyOf(document);
+      const times = { create: [] as number[], sign: [] as number[] };
+      for (let round = 0; round < WARM_UP + ROUNDS; round++) {
+        const created = await timeOf(() => issue(service.url, body));
+        const signed = await timeOf(() => signing.sign(body));
+        if (round < WARM_UP) continue;
+        times.create.push(created);
+        times.sign.push(signed);
+      }
+      const [whole, part] = [median(times.create), median(times.sign)];
+      const memory = peakMegabytes(service.pid)?.toFixed(0) ?? '?';
+      console.log(
+        `| ${document.name} | ${whole.toFixed(0)} ms | ${part.toFixed(0)} ms | ${(part / whole).toFixed(2)} | ${memory} MB |`,
+      );
+    }
+  } finally {
+    await signing.close();
+  }
+}
+
+async function issue(serviceUrl: string, body: string): Promise<void> {
+  const { status } = await create(serviceUrl, body);
+  if (status !== 200) throw new Error(`POST answered ${status}`);
+}
+
+async function timeOf(work: () => Promise<void>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
