@@ -8,8 +8,8 @@ import { keep, signMint } from './sign-mint';
 
 /** How many mints are signed and kept in the journal together. */
 const BATCH = 16;
-/** How many may be ready to be sent: enough for the next batch to be kept while those are sent. */
-const READY_AHEAD = 32;
+/** With fewer ready to be sent, the next are prepared: the last are sent while those are kept. Together they cost one commit and one question. */
+const FEWEST_READY = 6;
 const IDLE_MS = 60_000;
 const NODE_PAUSE_MS = 500;
 
@@ -20,8 +20,8 @@ export async function prepareMints(lane: Lane): Promise<void> {
     asleep.reset();
     const sleepMs = unpark(lane);
     fillHoles(lane);
-    const room = lane.freed.size > 0 ? BATCH : Math.min(BATCH, READY_AHEAD - lane.ready.length);
-    const batch = lane.waiting.splice(0, Math.max(0, room));
+    const areNeeded = lane.freed.size > 0 || lane.ready.length < FEWEST_READY;
+    const batch = lane.waiting.splice(0, areNeeded ? BATCH : 0);
     if (batch.length === 0) await asleep.sleep(sleepMs);
     else await prepareBatch(lane, batch);
   }

@@ -21,7 +21,7 @@ import { replaceOverdue } from './replace-overdue';
 import { noteSubmitted, settleFailed, settleMined } from './settle-mint';
 
 const IDLE_MS = 60_000;
-const SHORTEST_POLL_MS = 20;
+const SHORTEST_POLL_MS = 40;
 const MOST_ESTIMATES = 2;
 /** Of the gas limit, in hundredths: who used more than that has run out of it. Each call inside keeps a 64th back. */
 const NEARLY_ALL = 95n;
