@@ -23,6 +23,7 @@ export interface IssueRequest {
 /** A signed credential: JSON, UTF-8. `length` in bytes. */
 export interface DocumentBytes {
   length: number;
+  /** Each who iterates gets all of it: callers with the same Idempotency-Key share it. */
   parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
 
@@ -80,6 +81,7 @@ export function createIssueDocument(
     const earlier = running.get(key);
     if (earlier) {
       requireSame(earlier, request);
+      letGo(preparation);
       return earlier.issued;
     }
     // Noted before anything is waited for: of two requests that come together the second waits for the first.
@@ -103,7 +105,18 @@ interface Asked {
 
 async function issueOnce(issuer: Issuer, asked: Asked, request: IdempotentRequest): Promise<IssuedDocument> {
   const earlier = await issuer.journal.findByKey(request.key);
-  return earlier ? outcomeOf(issuer, earlier, request) : issue(issuer, asked, request);
+  if (earlier === undefined) return issue(issuer, asked, request);
+  letGo(asked);
+  return outcomeOf(issuer, earlier, request);
+}
+
+/**
+ * Who waits for what another request began needs no body: whatever holds the array, its memory is free from here on, and so is its place among the
+ * large ones.
+ */
+function letGo({ body, stored }: Asked): void {
+  structuredClone(body.buffer, { transfer: [body.buffer] });
+  stored();
 }
 
 async function issue(
@@ -113,9 +126,9 @@ async function issue(
 ): Promise<IssuedDocument> {
   await issuer.checkChain();
   const { issuance, isEarlier, document } = await signAndStore(issuer, asked, request);
-  if (isEarlier && request) return outcomeOf(issuer, issuance, request);
   // From here on it will be minted, whatever becomes of this process and of the caller.
   asked.stored();
+  if (isEarlier && request) return outcomeOf(issuer, issuance, request);
   // 9. and 10. The token.
   const txHash = await mined(issuer, issuance);
   return { ...namesOf(issuance), txHash, document };
@@ -150,8 +163,19 @@ async function signAndStore(
     createdAt: issuedAt,
   };
   const { length } = document;
-  const parts = length > HELD_BYTES ? journal.documentOf(mint.tokenId) : [document];
-  return { issuance, isEarlier: earlier !== undefined, document: { length, parts } };
+  const bytes =
+    length > HELD_BYTES ? journalled(journal, mint.tokenId, length) : { length, parts: [document] };
+  return { issuance, isEarlier: earlier !== undefined, document: bytes };
+}
+
+/** Read from the journal, anew for each who iterates. */
+function journalled(
+  journal: Pick<DatabaseJournal, 'documentOf'>,
+  tokenId: string,
+  length: number,
+): DocumentBytes {
+  const parts = { [Symbol.asyncIterator]: () => journal.documentOf(tokenId)[Symbol.asyncIterator]() };
+  return { length, parts };
 }
 
 /** What the same request led to, or is leading to. */
@@ -165,7 +189,7 @@ async function outcomeOf(
   const { tokenId } = issuance;
   const txHash = issuance.txHash ?? (await mined(issuer, issuance));
   const length = (await journal.documentLength(tokenId)) ?? 0;
-  return { ...namesOf(issuance), txHash, document: { length, parts: journal.documentOf(tokenId) } };
+  return { ...namesOf(issuance), txHash, document: journalled(journal, tokenId, length) };
 }
 
 /** Resolves with the hash of the mint. It goes on when nobody waits any more. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +11,7 @@ import { deployAnotherRegistry } from '../helpers/another-registry';
 import { create, type CreateAnswer } from '../helpers/create-call';
 import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/documents-call';
 import { eventually } from '../helpers/eventually';
+import { largeDocument } from '../helpers/large-document';
 import { mintedTokens, triedTokens } from '../helpers/minted-tokens';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/rpc-proxy';
 import { startService, type RunningService } from '../helpers/running-service';
@@ -22,6 +24,8 @@ const UNPAUSE = REGISTRY.encodeFunctionData('unpause', ['0x']);
 const SEND = 'eth_sendRawTransaction';
 const LONGEST_KEY = 255;
 const AT_ONCE_MS = 5_000;
+/** More than what is held in memory until its mint is mined. */
+const LARGE_MEGABYTES = 3;
 
 const MALFORMED_KEYS: Record<string, string[]> = {
   empty: [''],
@@ -120,6 +124,27 @@ describe('Idempotency-Key', () => {
     );
     expectSame(answers);
     expect(tokens).to.have.length(1);
+  });
+
+  it('gives a large document whole to each who waits for it, and they keep no place from another one', async () => {
+    const [key, body] = [randomUUID(), largeDocument(owner, LARGE_MEGABYTES).toString()];
+    let answers: CreateAnswer[] = [];
+    const tokens = await tokensMadeBy(() =>
+      withoutMining(async () => {
+        const before = node.requests.length;
+        const all = Array.from({ length: availableParallelism() + 1 }, () => issue(key, body));
+        await sentSince(before);
+        const beforeOther = node.requests.length;
+        const other = issue(undefined, largeDocument(owner, LARGE_MEGABYTES).toString());
+        await sentSince(beforeOther);
+        await world.client.send('evm_mine', []);
+        answers = await Promise.all(all);
+        expect((await other).status).to.equal(200);
+      }),
+    );
+    expectSame(answers);
+    expect(tokens).to.have.length(2);
+    expectSame([...answers.slice(0, 1), await issue(key, body)]);
   });
 
   /** What waits for nothing to be mined. */
