@@ -3,15 +3,22 @@ import type { Socket } from 'node:net';
 import { codeOf } from '../errors';
 import { CORS_HEADERS } from './middleware/cors';
 
+/** What is said of each kind; of any other: 400. */
+const ANSWERS: Readonly<Record<string, { status: number; message: string }>> = {
+  HPE_HEADER_OVERFLOW: { status: 431, message: 'The headers are too large.' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
+};
+const NOT_HTTP = { status: 400, message: 'The request is not valid HTTP.' };
+
 /**
- * Answers what Node.js could not parse as a request, in the same form as every other error: no application has seen it, so there is
- * nothing to route and nothing to log but this.
+ * Answers what Node.js could not parse as a request, or did not get in time, in the same form as every other error: no application has seen it as a
+ * whole, so there is nothing to route and nothing to log but this. Then the connection ends in both directions: what goes on to arrive
+ * must not become a request after all, whose caller was told that it failed.
  */
 export function answerMalformedRequest(newId: () => string): (error: Error, socket: Socket) => void {
   return (error, socket) => {
     if (!socket.writable || codeOf(error) === 'ECONNRESET') return void socket.destroy();
-    const status = codeOf(error) === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
-    const message = status === 431 ? 'The headers are too large.' : 'The request is not valid HTTP.';
+    const { status, message } = ANSWERS[codeOf(error) ?? ''] ?? NOT_HTTP;
     const body = JSON.stringify({ error: { message } });
     const headers = {
       ...CORS_HEADERS,
@@ -21,6 +28,7 @@ export function answerMalformedRequest(newId: () => string): (error: Error, sock
       Connection: 'close',
     };
     const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-    socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...head, '', body].join('\r\n'));
+    socket.write([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...head, '', body].join('\r\n'));
+    socket.destroySoon();
   };
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type RequestListener, type ServerOptions } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ConfigurationError, codeOf, messageOf } from '../errors';
 import { answerMalformedRequest } from './malformed-request';
@@ -14,9 +14,17 @@ export interface HttpServer {
 
 const CLOSE_IDLE_EVERY_MS = 50;
 
+/** How long a request may take to arrive: Node.js's own five minutes. Tests have less patience. */
+export type Patience = Pick<ServerOptions, 'requestTimeout' | 'connectionsCheckingInterval'>;
+
 /** Starts a server on `host`; port 0 takes a free one. */
-export async function listen(handler: RequestListener, host: string, port: number): Promise<HttpServer> {
-  const server = createServer(handler);
+export async function listen(
+  handler: RequestListener,
+  host: string,
+  port: number,
+  patience: Patience = {},
+): Promise<HttpServer> {
+  const server = createServer(patience, handler);
   server.on('clientError', answerMalformedRequest(randomUUID));
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) => reject(cannotListen(cause, host, port)));

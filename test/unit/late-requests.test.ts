@@ -1,0 +1,63 @@
+import type { IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { BodyProblem, readBody } from '../../service/http/read-body';
+import { listen, type HttpServer } from '../../service/http/server';
+
+const PATIENCE = { requestTimeout: 300, connectionsCheckingInterval: 50 };
+const LENGTH = 10;
+
+describe('a request that is not sent as it should be', () => {
+  let server: HttpServer;
+  let client: Socket;
+  let outcome: string | undefined;
+
+  beforeEach(async () => {
+    outcome = undefined;
+    server = await listen((request) => void read(request), '127.0.0.1', 0, PATIENCE);
+    // One that keeps its end open whatever the server does, as who means harm can.
+    client = connect({ port: Number(new URL(server.url).port), host: '127.0.0.1', allowHalfOpen: true });
+    client.on('error', () => undefined);
+  });
+
+  afterEach(async () => {
+    client.destroy();
+    await server.close();
+  });
+
+  async function read(request: IncomingMessage): Promise<void> {
+    try {
+      await readBody(request, LENGTH, () => undefined);
+      outcome = 'read';
+    } catch (error) {
+      outcome = error instanceof BodyProblem ? error.problem : 'failed';
+    }
+  }
+
+  /** What the server says until it ends the connection. */
+  async function answer(): Promise<string> {
+    const chunks: Buffer[] = [];
+    client.on('data', (chunk: Buffer) => chunks.push(chunk));
+    await once(client, 'end');
+    return Buffer.concat(chunks).toString();
+  }
+
+  it('is answered 408 when it takes too long, and its rest is not taken any more', async () => {
+    client.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${LENGTH}\r\n\r\n12345`);
+    expect(await answer())
+      .to.match(/^HTTP\/1\.1 408 /)
+      .and.match(/\r\n\r\n\{"error":\{"message":"The request did not arrive in time\."\}\}$/);
+    client.write('67890');
+    await sleep(PATIENCE.requestTimeout);
+    expect(outcome).to.equal('aborted');
+  });
+
+  it('is let go of when its body is not what HTTP says', async () => {
+    client.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxx\r\nrubbish\r\n');
+    expect(await answer()).to.match(/^HTTP\/1\.1 400 /);
+    await sleep(PATIENCE.connectionsCheckingInterval);
+    expect(outcome).to.equal('aborted');
+  });
+});
