@@ -3,7 +3,7 @@ import Koa from 'koa';
 import type { IssueDocument } from '../issuance/issue-document';
 import type { Logger } from '../logger';
 import { PUBLISHED_FILES, publishedPath } from '../published-files';
-import { admission, type AdmissionState } from './middleware/admission';
+import { admission, type AdmissionOptions, type AdmissionState } from './middleware/admission';
 import { announcedBody } from './middleware/announced-body';
 import { requireApiKey } from './middleware/api-key';
 import { cors } from './middleware/cors';
@@ -18,7 +18,6 @@ import { health, type HealthReport } from './routes/health';
 import { issuedDocument, type IssuedDocuments } from './routes/issued-document';
 import { metrics, type MetricsText } from './routes/metrics';
 import { publishedFile } from './routes/published-file';
-import type { PlacesOptions } from './places';
 
 /** What the HTTP API needs. */
 export interface HttpAppOptions {
@@ -33,8 +32,8 @@ export interface HttpAppOptions {
   metrics: MetricsText;
   /** What GET /documents/{tokenId} reads, which exists with an API key only. */
   issuedDocuments?: IssuedDocuments | undefined;
-  /** How many large bodies are read and worked on at once; by default one for each processor. */
-  largeBodies?: Partial<PlacesOptions>;
+  /** How many bodies are read and worked on at once. */
+  admission?: AdmissionOptions;
 }
 
 const GREETING = 'Transferable Document Creator Service\n';
@@ -56,7 +55,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
     requireApiKey(options.apiKey),
     idempotencyKey,
     announcedBody,
-    admission(options.largeBodies),
+    admission(options.admission),
     jsonBody,
     createDocument(options.issueDocument),
   );

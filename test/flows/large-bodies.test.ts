@@ -11,6 +11,7 @@ import { rawCreate } from '../helpers/raw-request';
 
 const MEGABYTE = 1024 * 1024;
 const LARGE = MEGABYTE + 1;
+const SMALL = 64 * 1024;
 const json = { 'Content-Type': 'application/json' };
 
 const bodyOf = (bytes: number): string => `{"remarks":"${'x'.repeat(bytes - '{"remarks":""}'.length)}"}`;
@@ -23,7 +24,10 @@ describe('bodies of POST /create', () => {
   beforeEach(async () => {
     working = [];
     app = await startHttpApp({
-      largeBodies: { places: 2, waiting: 2, waitMs: 400 },
+      admission: {
+        large: { places: 2, waiting: 2, waitMs: 400 },
+        medium: { places: 3, waiting: 1, waitMs: 400 },
+      },
       issueDocument: async ({ body }) => {
         const signed = Buffer.from(JSON.stringify({ id: 'x', body: parseBody(body) }));
         await new Promise<void>((resolve) => working.push(resolve));
@@ -49,11 +53,23 @@ describe('bodies of POST /create', () => {
     const large = [1, 2].map(() => post(bodyOf(LARGE)));
     await atWork(2);
     const waiting = [1, 2].map(() => post(bodyOf(LARGE)));
-    const small = [post(bodyOf(MEGABYTE)), post('{}')];
-    await atWork(4);
+    const others = [MEGABYTE, SMALL, 20].map((bytes) => post(bodyOf(bytes)));
+    await atWork(5);
     await sleep(100);
-    expect(working).to.have.length(4);
-    expect(await finishAll([...large, ...waiting, ...small])).to.deep.equal(Array(6).fill(200));
+    expect(working).to.have.length(5);
+    expect(await finishAll([...large, ...waiting, ...others])).to.deep.equal(Array(7).fill(200));
+  });
+
+  it('of less than 1 MB are worked on some at a time, too, unless they are small', async () => {
+    const medium = [SMALL + 1, MEGABYTE, MEGABYTE].map((bytes) => post(bodyOf(bytes)));
+    await atWork(3);
+    const waiting = post(bodyOf(SMALL + 1));
+    await sleep(100);
+    expect((await post(bodyOf(MEGABYTE))).status).to.equal(503);
+    expect((await waiting).status).to.equal(503);
+    const small = Array.from({ length: 6 }, () => post(bodyOf(SMALL)));
+    await atWork(9);
+    expect(await finishAll([...medium, ...small])).to.deep.equal(Array(9).fill(200));
   });
 
   it('are refused with 503 when too many wait, or for too long, and the caller may send all of it', async () => {
