@@ -4,10 +4,10 @@ import { countValues } from './count-values';
 import type { JsonObject } from './credential';
 
 /**
- * Sixty times what a Bill of Lading with a thousand packages has. A body of 50 MB could have 25 million, which need several gigabytes: a
- * thread that runs out of memory may take the whole process with it.
+ * Five times what a Bill of Lading with a thousand packages has. Whoever signs or verifies compares each statement with each other: a list of 20,000
+ * takes a processor half a minute, one of 250,000 would take it an hour.
  */
-const MOST_VALUES = 250_000;
+const MOST_VALUES = 20_000;
 
 /**
  * The JSON object that a request's body is.

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { ConfigurationError, RequestError, SigningError, type ServiceError } from '../../service/errors';
+import { parseBody } from '../../service/issuance/parse-body';
 import { createDocumentPreparer } from '../../service/issuance/prepare-document';
 import type { PrepareDocument } from '../../service/issuance/preparation';
 import { decryptRemark } from '../../service/issuance/remarks';
@@ -128,7 +129,16 @@ describe('preparing a document', () => {
     });
   }
 
-  it('refuses more values than any document has, but not what looks like them in a text', async () => {
+  it('refuses more values than any document has: signing them would take a processor minutes', async () => {
+    const bodyOfValues = (count: number): Uint8Array =>
+      new TextEncoder().encode(`{"a":[${'"",'.repeat(count - 2)}""]}`);
+    expect(parseBody(bodyOfValues(20_000))).to.have.property('a');
+    expect(() => parseBody(bodyOfValues(20_001)))
+      .to.throw(RequestError)
+      .with.property('code', 'BODY_TOO_COMPLEX');
+  });
+
+  it('refuses many values before it parses them, but not what looks like them in a text', async () => {
     const many = '[],'.repeat(300_000);
     const refusal = await refusalOf(`{"a":[${many}1],"b":"\\"}`);
     expect(refusal).to.include({ code: 'BODY_TOO_COMPLEX' });
