@@ -55,9 +55,14 @@ export async function readBody(
   return joined(chunks, length);
 }
 
+/** Small or capital letters are the same (RFC 9110, section 8.4.1). */
+export function contentEncodingOf({ headers }: IncomingMessage): string {
+  return headers['content-encoding']?.toLowerCase() ?? 'identity';
+}
+
 /** Corrupt input is an error of the decoder's; the request itself goes on. */
 function decoded(request: IncomingMessage): Readable {
-  const encoding = request.headers['content-encoding'] ?? 'identity';
+  const encoding = contentEncodingOf(request);
   if (encoding === 'identity') return request;
   if (encoding === 'gzip' || encoding === 'deflate') return request.pipe(createUnzip());
   if (encoding === 'br') return request.pipe(createBrotliDecompress());

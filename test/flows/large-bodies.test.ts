@@ -157,6 +157,7 @@ describe('bodies of POST /create', () => {
     ['gzip', gzipSync],
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
+    ['GZIP', gzipSync],
   ] as const) {
     it(`may be encoded with ${encoding}; the limit counts what they decode to`, async () => {
       const headers = { 'Content-Encoding': encoding };

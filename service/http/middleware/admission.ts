@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { Context, Middleware } from 'koa';
 import { createPlaces, type Places, type PlacesOptions } from '../places';
+import { contentEncodingOf } from '../read-body';
 import { HttpError } from './errors';
 
 /** Larger bodies take seconds, and hundreds of megabytes, to be worked on. */
@@ -72,8 +73,8 @@ async function enter(ctx: Context, { places, retryAfterS }: Queue): Promise<() =
 
 /** Of the body, as far as its headers tell. */
 function mostBytes({ req }: Context): number {
-  const { 'content-length': length, 'content-encoding': encoding = 'identity' } = req.headers;
-  if (encoding !== 'identity') return Infinity;
+  if (contentEncodingOf(req) !== 'identity') return Infinity;
+  const { 'content-length': length } = req.headers;
   if (length === undefined) return req.headers['transfer-encoding'] === undefined ? 0 : Infinity;
   return Number(length);
 }
