@@ -134,7 +134,9 @@ describe('the signing pool', () => {
 
   it('refuses what comes after its end', async () => {
     const other = await createSigningPool(settingsOf(issuer), { threads: 1 });
-    const late = refusalOf(other.prepare(preparationOf(bodyWith())));
+    // It takes longer than what is looked at meanwhile: whether the thread is loaded.
+    const large = bodyWith({ attachments: [attachmentOf(10)] });
+    const late = refusalOf(other.prepare(preparationOf(large)));
     await other.destroy();
     expect(await late).to.include({ code: 'SIGNING_WORKER_LOST' });
     expect(await refusalOf(other.prepare(preparationOf(bodyWith())))).to.include({
