@@ -106,6 +106,7 @@ function httpHandler(
     health: () => healthOf(announcing.feeds, systemClock.now()),
     metrics: announcing.metrics,
     issuedDocuments: journal,
+    admission: { large: { places: config.largeBodiesAtOnce } },
   });
   const handle = app.callback();
   return (request, response) => void handle(request, response);

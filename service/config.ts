@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { parse as parseEnvFile } from 'dotenv';
 import type { Network } from './chain/networks';
@@ -61,6 +62,10 @@ export interface Config {
   readonly finalityDepth: number;
   /** Days after which an issued document is removed from the database; undefined: never. */
   readonly documentRetentionDays: number | undefined;
+  /** Threads that sign. */
+  readonly signingThreads: number;
+  /** How many bodies over 1 MB are worked on at once: each takes up to 0.9 GB. */
+  readonly largeBodiesAtOnce: number;
   readonly logLevel: string;
   /** Values that must never be printed. */
   readonly secrets: readonly string[];
@@ -73,6 +78,11 @@ const DEFAULT_FINALITY_DEPTH = 256;
 
 /** A hundred years. */
 export const LONGEST_RETENTION_DAYS = 36_500;
+
+/** With two, and all else that it does, the service stays below 2 GB, whatever the machine has. */
+const LARGE_BODIES_AT_ONCE = 2;
+const MOST_LARGE_BODIES = 1_000;
+const MOST_THREADS = 256;
 
 const DEFAULT_RENDERER_URL = 'https://generic-templates.tradetrust.io';
 
@@ -182,6 +192,9 @@ export function loadConfig(environment?: Settings): Config {
     registries: followedRegistriesOf(settings, file, { network, rpcUrl, address }, signingKeyOf(settings)),
     finalityDepth: integerOf(settings, 'FINALITY_DEPTH', 1, 100_000) ?? DEFAULT_FINALITY_DEPTH,
     documentRetentionDays: integerOf(settings, 'DOCUMENT_RETENTION_DAYS', 1, LONGEST_RETENTION_DAYS),
+    signingThreads: integerOf(settings, 'SIGNING_THREADS', 1, MOST_THREADS) ?? availableParallelism(),
+    largeBodiesAtOnce:
+      integerOf(settings, 'LARGE_BODIES_AT_ONCE', 1, MOST_LARGE_BODIES) ?? LARGE_BODIES_AT_ONCE,
     logLevel: logLevelOf(settings),
     secrets: secretsOf(settings, file),
     warnings: warningsOf(settings),

@@ -40,7 +40,7 @@ export async function startIssuing(
   const { client, checkChain, database, logger } = parts;
   const { network } = config;
   const walletAddress = new Wallet(privateKey).address;
-  const pool = await createSigningPool(preparation);
+  const pool = await createSigningPool(preparation, { threads: config.signingThreads });
   const scope = { chainId: network.chainId, registryAddress, walletAddress };
   const journal = createDatabaseJournal(database, scope, systemClock);
   const fees = feeReadingOf(config, client, logger);

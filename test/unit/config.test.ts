@@ -113,6 +113,8 @@ describe('configuration', () => {
     ['CONFIRMATIONS', '-1'],
     ['START_BLOCK', '1.5'],
     ['DOCUMENT_RETENTION_DAYS', '0'],
+    ['LARGE_BODIES_AT_ONCE', '0'],
+    ['SIGNING_THREADS', '1.5'],
     ['DOMAIN', 'https://example.com'],
     ['DOMAIN', 'example.com:99999'],
     ['RPC_URL', 'localhost:8545'],

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import type { Context, Middleware } from 'koa';
 import { createPlaces, type Places, type PlacesOptions } from '../places';
 import { contentEncodingOf } from '../read-body';
@@ -10,7 +9,7 @@ const LARGE_BYTES = 1024 * 1024;
 /** Bodies up to this size never wait: what else a request takes is as much as they are. */
 const SMALL_BYTES = 64 * 1024;
 
-const LARGE: PlacesOptions = { places: availableParallelism(), waiting: 100, waitMs: 30_000 };
+const LARGE: PlacesOptions = { places: 2, waiting: 100, waitMs: 30_000 };
 
 /** Enough for the threads never to wait for bodies. Six hundred of 1 MB at once took 1.7 GB without a bound. */
 const MEDIUM: PlacesOptions = { places: 32, waiting: 1_000, waitMs: 30_000 };
@@ -23,7 +22,7 @@ export interface AdmissionState {
 
 /** How many are let in at once; what is not given is as it is by default. */
 export interface AdmissionOptions {
-  /** Of more than 1 MB, of unknown length, or compressed. One for each processor. */
+  /** Of more than 1 MB, of unknown length, or compressed. */
   large?: Partial<PlacesOptions> | undefined;
   /** Of more than 64 KB. */
   medium?: Partial<PlacesOptions> | undefined;
