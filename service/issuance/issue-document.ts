@@ -1,11 +1,12 @@
 import type { Clock } from '../clock';
-import { ChainError, ConfigurationError, RequestError } from '../errors';
+import { ConfigurationError, RequestError } from '../errors';
 import type { Issuance } from '../journal/issuance';
 import type { DatabaseJournal } from '../journal/database-journal';
 import type { IdempotentRequest } from '../journal/journal';
 import type { MintLane } from '../minting/mint-lane';
-import { untilAborted } from '../until-aborted';
+import { awaitMint } from './await-mint';
 import { findDocumentType, type DocumentType } from './document-types';
+import { keptDocument, partsKept, type DocumentBytes } from './kept-document';
 import type { PreparedDocument } from '../journal/prepared-document';
 import type { PrepareDocument } from './preparation';
 
@@ -16,15 +17,8 @@ export interface IssueRequest {
   body: Uint8Array<ArrayBuffer>;
   /** Undefined without an Idempotency-Key. */
   request: IdempotentRequest | undefined;
-  /** Called when the document is in the journal, and nothing large is held in memory for it any more. */
+  /** Called when the document is in the journal, and nothing large is held in memory for the request any more. */
   stored: () => void;
-}
-
-/** A signed credential: JSON, UTF-8. `length` in bytes. */
-export interface DocumentBytes {
-  length: number;
-  /** Each who iterates gets all of it: callers with the same Idempotency-Key share it. */
-  parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
 
 /** A document whose token is mined. */
@@ -105,18 +99,7 @@ interface Asked {
 
 async function issueOnce(issuer: Issuer, asked: Asked, request: IdempotentRequest): Promise<IssuedDocument> {
   const earlier = await issuer.journal.findByKey(request.key);
-  if (earlier === undefined) return issue(issuer, asked, request);
-  letGo(asked);
-  return outcomeOf(issuer, earlier, request);
-}
-
-/**
- * Who waits for what another request began needs no body: whatever holds the array, its memory is free from here on, and so is its place among the
- * large ones.
- */
-function letGo({ body, stored }: Asked): void {
-  structuredClone(body.buffer, { transfer: [body.buffer] });
-  stored();
+  return earlier ? outcomeOf(issuer, asked, earlier, request) : issue(issuer, asked, request);
 }
 
 async function issue(
@@ -126,11 +109,11 @@ async function issue(
 ): Promise<IssuedDocument> {
   await issuer.checkChain();
   const { issuance, isEarlier, document } = await signAndStore(issuer, asked, request);
+  if (isEarlier && request) return outcomeOf(issuer, asked, issuance, request);
   // From here on it will be minted, whatever becomes of this process and of the caller.
   asked.stored();
-  if (isEarlier && request) return outcomeOf(issuer, issuance, request);
   // 9. and 10. The token.
-  const txHash = await mined(issuer, issuance);
+  const txHash = await awaitMint(issuer.lane, issuance, issuer.waitMs);
   return { ...namesOf(issuance), txHash, document };
 }
 
@@ -163,47 +146,32 @@ async function signAndStore(
     createdAt: issuedAt,
   };
   const { length } = document;
-  const bytes =
-    length > HELD_BYTES ? journalled(journal, mint.tokenId, length) : { length, parts: [document] };
-  return { issuance, isEarlier: earlier !== undefined, document: bytes };
-}
-
-/** Read from the journal, anew for each who iterates. */
-function journalled(
-  journal: Pick<DatabaseJournal, 'documentOf'>,
-  tokenId: string,
-  length: number,
-): DocumentBytes {
-  const parts = { [Symbol.asyncIterator]: () => journal.documentOf(tokenId)[Symbol.asyncIterator]() };
-  return { length, parts };
+  const parts = length > HELD_BYTES ? partsKept(journal, mint.tokenId) : [document];
+  return { issuance, isEarlier: earlier !== undefined, document: { length, parts } };
 }
 
 /** What the same request led to, or is leading to. */
 async function outcomeOf(
   issuer: Issuer,
+  asked: Asked,
   issuance: Issuance,
   request: IdempotentRequest,
 ): Promise<IssuedDocument> {
   requireSame(issuance, request);
-  const { journal } = issuer;
-  const { tokenId } = issuance;
-  const txHash = issuance.txHash ?? (await mined(issuer, issuance));
-  const length = (await journal.documentLength(tokenId)) ?? 0;
-  return { ...namesOf(issuance), txHash, document: journalled(journal, tokenId, length) };
+  letGo(asked);
+  const { lane, journal, waitMs } = issuer;
+  const txHash = issuance.txHash ?? (await awaitMint(lane, issuance, waitMs));
+  const document = await keptDocument(journal, issuance.tokenId);
+  return { ...namesOf(issuance), txHash, document };
 }
 
-/** Resolves with the hash of the mint. It goes on when nobody waits any more. */
-async function mined({ lane, waitMs }: Issuer, issuance: Issuance): Promise<string> {
-  const patience = AbortSignal.timeout(waitMs);
-  try {
-    return await untilAborted(patience, lane.mint(issuance));
-  } catch (cause) {
-    if (!patience.aborted) throw cause;
-    const message = `The mint of token ${issuance.tokenId} was not mined within ${waitMs} ms.`;
-    const remedy =
-      'It goes on by itself: ask for the document later, or send the request again with the same Idempotency-Key.';
-    throw new ChainError('MINT_NOT_CONFIRMED', message, { cause, remedy, retryable: true });
-  }
+/**
+ * Who waits for what another request began needs no body: whatever holds the array, its memory is free from here on, and so is its place among the
+ * large ones.
+ */
+function letGo({ body, stored }: Asked): void {
+  if (body.byteLength > 0) structuredClone(body.buffer, { transfer: [body.buffer] });
+  stored();
 }
 
 function namesOf({ credentialId, tokenId }: Issuance): Pick<IssuedDocument, 'credentialId' | 'tokenId'> {

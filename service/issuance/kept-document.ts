@@ -1,0 +1,26 @@
+import type { DatabaseJournal } from '../journal/database-journal';
+import { ServiceError } from '../errors';
+
+/** A signed credential: JSON, UTF-8. `length` in bytes. Its parts can be read more than once. */
+export interface DocumentBytes {
+  length: number;
+  parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+}
+
+type Kept = Pick<DatabaseJournal, 'documentLength' | 'documentOf'>;
+
+/** Reads a document from the journal, anew for each who reads: several callers may be answered with it. */
+export function partsKept(journal: Kept, tokenId: string): AsyncIterable<Uint8Array> {
+  return { [Symbol.asyncIterator]: () => journal.documentOf(tokenId)[Symbol.asyncIterator]() };
+}
+
+/**
+ * A document of the journal.
+ *
+ * @throws ServiceError ISSUANCE_UNKNOWN when it was removed meanwhile.
+ */
+export async function keptDocument(journal: Kept, tokenId: string): Promise<DocumentBytes> {
+  const length = await journal.documentLength(tokenId);
+  if (length !== undefined) return { length, parts: partsKept(journal, tokenId) };
+  throw new ServiceError('ISSUANCE_UNKNOWN', `The document of token ${tokenId} was removed meanwhile.`);
+}
