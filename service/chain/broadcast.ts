@@ -7,12 +7,15 @@ import type { RpcClient } from './rpc-client';
  *
  * - `taken`: the node has it, from now on or since earlier.
  * - `refused`: the node said no.
- * - `open`: the connection failed, so that the node may have it.
+ * - `open`: the connection failed, or the node's own time was over, so that it may have it.
  */
 export type Broadcast = { state: 'taken' } | { state: 'refused' | 'open'; cause: unknown };
 
 /** ethers' codes for a refusal by the node. */
 const ANSWERS = ['NONCE_EXPIRED', 'REPLACEMENT_UNDERPRICED', 'INSUFFICIENT_FUNDS', 'CALL_EXCEPTION'] as const;
+
+/** What nodes, and what stands before them, say when they do not know themselves what came of a request. */
+const TIME_OVER = /timed? ?out|deadline exceeded/i;
 
 /**
  * Gives a node one signed transaction, once. The very same bytes may be given again whatever came of it: that cannot send them twice. A node that
@@ -36,9 +39,13 @@ export async function knows(client: RpcClient, hash: string): Promise<boolean> {
 
 /** Whether the node itself refused, as opposed to a connection that failed. */
 function isAnswer(thrown: unknown): boolean {
-  return ANSWERS.some((code) => isError(thrown, code)) || nodeErrorOf(thrown) !== undefined;
+  if (ANSWERS.some((code) => isError(thrown, code))) return true;
+  const answer = nodeErrorOf(thrown);
+  return answer !== undefined && !TIME_OVER.test(answer);
 }
 
 function isAlreadyKnown(thrown: unknown): boolean {
-  return /already ?known|known transaction|already imported/i.test(nodeErrorOf(thrown) ?? '');
+  return /already ?known|known transaction|already ?imported|existing tx with same hash/i.test(
+    nodeErrorOf(thrown) ?? '',
+  );
 }

@@ -20,12 +20,16 @@ export type Refusal =
 const WORDS: readonly [RegExp, Refusal][] = [
   [/nonce (is )?too low|old ?nonce|nonce expired/i, 'nonce too low'],
   [/nonce (is )?too high|nonce ?gap|gapped[- ]nonce/i, 'nonce too high'],
-  [/replacement|replacement ?not ?allowed|another transaction with same nonce/i, 'nonce held'],
+  [/replacement|could not replace|another transaction with same nonce|priority is too low/i, 'nonce held'],
   [/insufficient ?funds|enough funds|exceeds allowance|cost exceeds|insufficient balance/i, 'no funds'],
-  [/underpriced|fee ?too ?low|too low for the next block|less than block base fee/i, 'fee too low'],
+  [
+    /underpriced|fee ?too ?low|too low for the next block|less than block base fee|under min gas price/i,
+    'fee too low',
+  ],
   [/(gas ?price|max ?fee|tip|priority fee).{0,40}(too low|below|at least|minimum)/i, 'fee too low'],
-  [/intrinsic gas|requires at least \d+ gas|block gas limit|gas cap|gas limit.*(exceed|too)/i, 'gas'],
-  [/pool is full|rate limit|too many|limit reached|limit exceeded|try again|timed? ?out|busy/i, 'busy'],
+  [/intrinsic gas|requires at least \d+ gas|block gas limit|gas cap|gas ?limit.*(exceed|too)/i, 'gas'],
+  [/pool is full|tries to replace pending|too distant|too ?far ?in ?future|spammer/i, 'busy'],
+  [/rate limit|too many|limit reached|limit exceeded|try again|timed? ?out|busy/i, 'busy'],
 ];
 
 /** Reads an error that a node answered a transaction with. */

@@ -1,8 +1,9 @@
 import type { Broadcast } from '../chain/broadcast';
-import { classifyRefusal } from '../chain/classify-refusal';
+import { classifyRefusal, type Refusal } from '../chain/classify-refusal';
 import { nodeErrorOf } from '../chain/refusals';
 import { ChainError, messageOf } from '../errors';
 import { decideRefusal, type Healing } from './decide-refusal';
+import { failUnlessMade } from './judge-estimate';
 import {
   detach,
   free,
@@ -22,6 +23,9 @@ import { raiseFees } from './raise-fees';
 import { failMint } from './settle-mint';
 import { shortOfFunds } from './short-of-funds';
 import { keep, signMint } from './sign-mint';
+
+/** Who waits for these to pass is not tried, however long it takes. */
+const PASSES: readonly Refusal[] = ['busy', 'nonce held'];
 
 /** A transaction that a node did not take. */
 export interface NotTaken {
@@ -47,7 +51,7 @@ export async function healRefusals(lane: Lane, notTaken: readonly NotTaken[]): P
       pauses = true;
       continue;
     }
-    flight.attempts++;
+    if (!PASSES.includes(classifyRefusal(outcome.cause))) flight.attempts++;
     pauses = (await healOne(lane, flight, outcome.cause)) || pauses;
   }
   return pauses;
@@ -122,7 +126,7 @@ async function heal(
       free(lane, flight.nonce);
       return shortOfFunds(lane, flight.mint, cause);
     case 'fail':
-      return failMint(lane, flight.mint, rejected(cause));
+      return failUnlessMade(lane, flight.mint, rejected(cause));
   }
 }
 

@@ -21,7 +21,7 @@ const MISSING_PAUSE_MS = 500;
  */
 export async function judgeEstimate(lane: Lane, mint: Mint, cause: unknown): Promise<boolean> {
   if (cause instanceof ChainError) waitForRegistry(lane, mint, cause);
-  else if (isReverted(cause)) await judgeRevert(lane, mint, simulationFailed(cause));
+  else if (isReverted(cause)) await failUnlessMade(lane, mint, simulationFailed(cause));
   else if (classifyRefusal(cause) === 'no funds') shortOfFunds(lane, mint, cause);
   else if (nodeErrorOf(cause) === undefined) return false;
   else if (++mint.refusals < MOST_REFUSALS) park(lane, mint, REFUSED_PAUSE_MS);
@@ -29,8 +29,8 @@ export async function judgeEstimate(lane: Lane, mint: Mint, cause: unknown): Pro
   return true;
 }
 
-/** The registry refuses a token that is there already, too. */
-export async function judgeRevert(lane: Lane, mint: Mint, error: ChainError): Promise<void> {
+/** What seems to be refused may be there already: the registry refuses a token that it has, too. */
+export async function failUnlessMade(lane: Lane, mint: Mint, error: ChainError): Promise<void> {
   const { registryAddress, client } = lane;
   const token = { registryAddress, tokenId: mint.issuance.tokenId };
   const hashes = mint.transactions.map(({ hash }) => hash);

@@ -24,9 +24,9 @@ function priorityOf(fees: TransactionFees): bigint {
   return fees.type === 2 ? fees.maxPriorityFeePerGas : fees.gasPrice;
 }
 
-/** Rounded up: a wei less is refused. */
+/** Rounded up: a wei less is refused; so is what offers no more than before, be it nothing. */
 function raised(fee: bigint): bigint {
-  return fee + (fee * EIGHTHS_MORE + 7n) / 8n;
+  return fee + highest((fee * EIGHTHS_MORE + 7n) / 8n, 1n);
 }
 
 function highest(...fees: bigint[]): bigint {

@@ -1,7 +1,7 @@
 import { simulationFailed } from '../chain/simulate-mint';
 import { ChainError } from '../errors';
 import { findMint, receiptsOf } from './find-mint';
-import { judgeRevert } from './judge-estimate';
+import { failUnlessMade } from './judge-estimate';
 import { judgeReceipts, type Verdict } from './judge-receipts';
 import {
   detach,
@@ -128,7 +128,7 @@ async function judgeReverted(
     lane.gas.forget();
     return signAnew(lane, flight, 'it ran out of gas');
   }
-  await judgeRevert(lane, mint, await reverted(lane, flight, hash));
+  await failUnlessMade(lane, mint, await reverted(lane, flight, hash));
 }
 
 /** With the reason that the registry gives now. */

@@ -194,6 +194,40 @@ describe('the lane of mints heals itself', () => {
     });
   });
 
+  for (const message of ['context deadline exceeded', 'the node has a headache'])
+    it(`when the node takes a transaction and answers "${message}" again and again`, async () => {
+      let sent = 0;
+      const says: Answerer = async (_, __, forward) => {
+        if (sent++ === 0) await forward();
+        return REFUSED(message);
+      };
+      const repeats = first('eth_sendRawTransaction', 6, says);
+      const hides = first('eth_getTransactionByHash', 5, () => ({ result: null }));
+      const answerer: Answerer = (method, params, forward) =>
+        method === 'eth_sendRawTransaction'
+          ? repeats(method, params, forward)
+          : hides(method, params, forward);
+      await withLane({ answerer }, async (lane) => {
+        const hash = await lane.mint();
+        expect(lane.journal.transactions.map((kept) => kept.hash)).to.deep.equal([hash]);
+        await lane.mintMany(3, 3);
+      });
+    });
+
+  it('when the pool is full for longer than any refusal is borne, and then the price is too low', async () => {
+    const answerer = first('eth_sendRawTransaction', 8, async (_, [raw], forward) => {
+      if (sends++ < 7) return REFUSED('txpool is full');
+      await world.client.send('hardhat_setNextBlockBaseFeePerGas', ['0x3b9aca0000']);
+      await world.client.send('evm_mine', []);
+      return forward([raw]);
+    });
+    let sends = 0;
+    await withLane({ answerer }, async (lane) => {
+      await lane.mint();
+      expect(JSON.stringify(lane.log)).to.include('offer more');
+    });
+  }).timeout(60_000);
+
   it('when the node is not asked for a while: nothing is lost, and nothing is signed again', async () => {
     const answerer = first('eth_sendRawTransaction', 7, () => 'drop request');
     await withLane({ answerer }, async (lane) => {

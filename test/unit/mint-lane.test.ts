@@ -57,6 +57,15 @@ describe('the decisions of the lane of mints', () => {
         'Transaction gas price is too low. There is another transaction with same nonce in the queue.',
         'nonce held',
       ],
+      ['INTERNAL_ERROR: could not replace existing tx', 'nonce held'],
+      ['ReplacementNotAllowed', 'nonce held'],
+      ['Priority is too low: (20 vs 20)', 'nonce held'],
+      ['under min gas price', 'fee too low'],
+      ['GasLimitExceeded, Gas limit: 1, gas limit of rejected tx: 2', 'gas'],
+      ['gas limit is too high', 'gas'],
+      ['pending sub-pool is full', 'busy'],
+      ['future transaction tries to replace pending', 'busy'],
+      ['Transaction nonce is too distant from current sender nonce', 'busy'],
       ['transaction underpriced: gas tip cap 1, minimum needed 25', 'fee too low'],
       ['max fee per gas less than block base fee: address 0x1, maxFeePerGas: 1, baseFee: 7', 'fee too low'],
       [
@@ -175,6 +184,11 @@ describe('the decisions of the lane of mints', () => {
     it('offers a higher price where there is no base fee', () => {
       const [offered, now] = [80n, 1n].map((gasPrice) => ({ type: 0, gasPrice }) as const);
       expect(raiseFees(offered!, now!)).to.deep.equal({ type: 0, gasPrice: 90n });
+    });
+
+    it('offers more to the miner than nothing', () => {
+      const fees = { type: 2, maxFeePerGas: 80n, maxPriorityFeePerGas: 0n } as const;
+      expect(raiseFees(fees, fees)).to.deep.equal({ type: 2, maxFeePerGas: 90n, maxPriorityFeePerGas: 1n });
     });
 
     it('is not made where gas is free', () => {
