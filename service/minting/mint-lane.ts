@@ -44,7 +44,7 @@ export interface MintLaneOptions {
   mask: (text: string) => string;
   /** Milliseconds after which a transaction that is not mined is replaced: some blocks, and a minute at least. */
   replaceAfterMs?: number;
-  /** How often a transaction is replaced, each time with a higher fee. */
+  /** How often a transaction is replaced that offers enough, each time with a higher fee. */
   mostReplacements?: number;
   /** What tests shorten of the other times. */
   timing?: Partial<LaneTiming>;

@@ -7,21 +7,22 @@ import { raiseFees } from './raise-fees';
 import { keep, signMint } from './sign-mint';
 
 /**
- * Replaces what is not mined in time by the same mint with the same nonce and higher fees; either may be mined. The one that is to be mined next, and of
- * those that wait for it only what offers less than it takes now: waiting is not their fault.
+ * Replaces what is not mined in time by the same mint with the same nonce and higher fees; either may be mined. What offers less than it takes now, as
+ * often as that is so; and the one that is to be mined next, some times: of those that wait for it, waiting is not their fault.
  */
 export async function replaceOverdue(lane: Lane): Promise<void> {
   const now = performance.now();
   const isOverdue = ({ nonce, sentAt }: Flight): boolean =>
     nonce >= lane.floor && now - Math.max(sentAt, lane.progressAt) >= lane.timing.replaceAfterMs;
   const overdue = [...lane.inFlight.values()]
-    .filter((flight) => isOverdue(flight) && flight.replacements < lane.mostReplacements)
+    .filter(isOverdue)
     .sort((left, right) => left.nonce - right.nonce);
   if (overdue.length === 0) return;
   lane.fees.forget();
   const needed = highestGasPrice(await lane.fees.read());
   for (const [index, flight] of overdue.entries())
-    if (index === 0 || highestGasPrice(newestOf(flight).fees) < needed) await replace(lane, flight);
+    if (highestGasPrice(newestOf(flight).fees) < needed) await replace(lane, flight);
+    else if (index === 0 && flight.replacements < lane.mostReplacements) await replace(lane, flight);
 }
 
 async function replace(lane: Lane, flight: Flight): Promise<void> {

@@ -96,6 +96,26 @@ describe('what the lane of mints pays', () => {
     }
   });
 
+  it('replaces as often as it takes when the price rises and rises', async () => {
+    await world.client.send('evm_setAutomine', [false]);
+    const lane = await startLane(place, { replaceAfterMs: 300, mostReplacements: 0 });
+    try {
+      const mint = lane.mint();
+      await eventually('taken', () => lane.log.some(({ msg }) => msg === 'mint submitted'));
+      for (const kept of [2, 3]) {
+        const fee = 400n * BigInt(kept * kept) * GWEI;
+        await world.client.send('hardhat_setNextBlockBaseFeePerGas', [`0x${fee.toString(16)}`]);
+        await world.client.send('evm_mine', []);
+        await eventually('it is replaced', () => lane.journal.transactions.length === kept);
+      }
+      await eventually('the node has it', () => lane.log.filter((line) => 'replaced' in line).length === 2);
+      await world.client.send('evm_mine', []);
+      expect(await mint).to.equal(lane.journal.transactions[2]?.hash);
+    } finally {
+      await lane.stop();
+    }
+  });
+
   it('estimates and reads fees once for many', async () => {
     const lane = await startLane(place);
     try {
