@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Leadership } from '../database/database';
-import { ChainError } from '../errors';
+import { ChainError, ServiceError } from '../errors';
 import type { Logger } from '../logger';
 import type { Issuance } from '../journal/issuance';
 import type { Journal, JournalScope } from '../journal/journal';
@@ -37,10 +37,11 @@ export async function startSharedLane(options: SharedLaneOptions): Promise<MintL
 
   async function lead(leadership: Leadership): Promise<void> {
     const led = openLane();
+    const handedOver = new Set<string>();
     lane = led;
     try {
       while (!stopping.signal.aborted && !leadership.lost.aborted) {
-        if (database.engine === 'postgres') await mintForOthers(led);
+        if (database.engine === 'postgres') await mintForOthers(led, handedOver);
         await pause(LOOK_EVERY_MS, [stopping.signal, leadership.lost]);
       }
     } finally {
@@ -50,10 +51,16 @@ export async function startSharedLane(options: SharedLaneOptions): Promise<MintL
     }
   }
 
-  /** What this process mints already is not begun again. */
-  async function mintForOthers(led: MintLane): Promise<void> {
+  /** What this process mints already is not begun again. The lane is given each once: it may take hours to take up the first, when the node is away. */
+  async function mintForOthers(led: MintLane, handedOver: Set<string>): Promise<void> {
     try {
-      for (const { issuance } of await journal.unfinished()) led.mint(issuance).catch(() => undefined);
+      for (const { issuance } of await journal.unfinished()) {
+        const { tokenId } = issuance;
+        if (handedOver.has(tokenId)) continue;
+        handedOver.add(tokenId);
+        const ended = (): boolean => handedOver.delete(tokenId);
+        led.mint(issuance).then(ended, ended);
+      }
     } catch (error) {
       logger.warn({ error }, 'what others want minted cannot be read');
     }
@@ -72,7 +79,7 @@ export async function startSharedLane(options: SharedLaneOptions): Promise<MintL
   const running = run(await askToLead());
   return {
     async mint(issuance) {
-      let current: Issuance | undefined = issuance;
+      let current = issuance;
       while (!stopping.signal.aborted) {
         const led = lane;
         if (led) {
@@ -83,8 +90,12 @@ export async function startSharedLane(options: SharedLaneOptions): Promise<MintL
           });
           if (hash !== undefined) return hash;
         }
-        current = await journal.find(issuance.tokenId).catch(() => current);
-        const { state, txHash, failure } = current ?? issuance;
+        const last: Issuance = current;
+        const found = await journal.find(issuance.tokenId).catch(() => last);
+        // It was mined or failed, and removed since.
+        if (found === undefined) throw removed(issuance.tokenId);
+        current = found;
+        const { state, txHash, failure } = current;
         if (state === 'mined' && txHash !== undefined) return txHash;
         if (state === 'failed')
           throw new ChainError(failure?.code ?? 'MINT_NOT_CONFIRMED', failure?.message ?? '');
@@ -107,7 +118,16 @@ function isStopped(error: unknown): boolean {
   return error instanceof ChainError && error.code === 'MINT_NOT_CONFIRMED';
 }
 
-/** Until the time is over, or one of the signals aborts. */
+function removed(tokenId: string): ServiceError {
+  return new ServiceError('ISSUANCE_UNKNOWN', `The issuance of token ${tokenId} was removed meanwhile.`);
+}
+
+/** Until the time is over, or one of the signals aborts. Signals that live as long as the process keep what AbortSignal.any makes of them. */
 async function pause(ms: number, signals: AbortSignal[]): Promise<void> {
-  await sleep(ms, undefined, { signal: AbortSignal.any(signals) }).catch(() => undefined);
+  const ended = new AbortController();
+  const end = (): void => ended.abort();
+  for (const signal of signals) signal.addEventListener('abort', end);
+  if (signals.some(({ aborted }) => aborted)) end();
+  await sleep(ms, undefined, { signal: ended.signal }).catch(() => undefined);
+  for (const signal of signals) signal.removeEventListener('abort', end);
 }
