@@ -56,6 +56,7 @@ export async function startIssuing(
         privateKey,
         registryAddress,
         journal,
+        checkChain,
         readFees: () => readFees(fees),
         logger,
         mask: secretMasker(config.secrets),

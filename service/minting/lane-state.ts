@@ -37,6 +37,8 @@ export interface Lane {
   readonly registry: TradeTrustTokenStandard;
   readonly registryAddress: string;
   readonly journal: LaneJournal;
+  /** Rejects while the node cannot be asked, and when it is of another chain. */
+  readonly checkChain: () => Promise<void>;
   readonly logger: Logger;
   /** Of secrets, in what is kept of a failure. */
   readonly mask: (text: string) => string;

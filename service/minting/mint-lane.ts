@@ -37,6 +37,8 @@ export interface MintLaneOptions {
   privateKey: string;
   registryAddress: string;
   journal: LaneJournal;
+  /** Rejects while the node cannot be asked, and when it is of another chain. */
+  checkChain: () => Promise<void>;
   /** Fees of the next transaction. */
   readFees: () => Promise<TransactionFees>;
   logger: Logger;
@@ -123,7 +125,8 @@ export function createMintLane(options: MintLaneOptions): MintLane {
 }
 
 function openLane(options: MintLaneOptions, stopping: AbortSignal): Lane {
-  const { client, network, registryAddress, journal, logger, mask, readFees, privateKey } = options;
+  const { client, network, registryAddress, journal, checkChain, logger, mask } = options;
+  const { readFees, privateKey } = options;
   const wallet = new Wallet(privateKey, client);
   const registry = TradeTrustTokenStandard__factory.connect(registryAddress, wallet);
   const feeAgeMs = Math.max(network.blockTimeMs, SHORTEST_FEE_AGE_MS);
@@ -134,6 +137,7 @@ function openLane(options: MintLaneOptions, stopping: AbortSignal): Lane {
     registry,
     registryAddress,
     journal,
+    checkChain,
     logger,
     mask,
     gas: createLearnedGas(client, registry),

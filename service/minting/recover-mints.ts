@@ -19,6 +19,7 @@ const NODE_PAUSE_MS = 1_000;
  * @param admit gives the lane's mint of an issuance.
  */
 export async function recoverMints(lane: Lane, admit: (unfinished: Unfinished) => Mint): Promise<void> {
+  await untilChainIsRight(lane);
   const unfinished = (await persist(lane, () => lane.journal.unfinished())) ?? [];
   const mints = unfinished.map((one) => {
     const mint = admit(one);
@@ -38,6 +39,20 @@ export async function recoverMints(lane: Lane, admit: (unfinished: Unfinished) =
         { error, mints: mints.length },
         'mints of an earlier run wait: the node cannot be asked',
       );
+      await pause(lane, NODE_PAUSE_MS);
+    }
+  }
+}
+
+/** A node of another chain knows nothing of the mints, which would be taken for failed. */
+async function untilChainIsRight(lane: Lane): Promise<void> {
+  let isWrong = false;
+  while (!lane.stopping.aborted) {
+    try {
+      return await lane.checkChain();
+    } catch (error) {
+      if (!isWrong) lane.logger.warn({ error }, 'nothing is minted: the chain cannot be checked');
+      isWrong = true;
       await pause(lane, NODE_PAUSE_MS);
     }
   }

@@ -141,6 +141,25 @@ describe('the lane of mints after a crash', () => {
     expect(await finish(journal)).to.equal(0);
   });
 
+  it('and when the node is of another chain: nothing is asked of it, and nothing fails', async () => {
+    const journal = await crash({ sent: 'before' });
+    const lane = await startLane(place, {
+      journal,
+      answerer: (method) => (method === 'eth_chainId' ? { result: '0x1' } : 'none'),
+    });
+    try {
+      const isTold = (): boolean => JSON.stringify(lane.log).includes('CHAIN_ID_MISMATCH');
+      await eventually('it is told', isTold);
+      await eventually('it is asked again', () => (lane.proxy.counts().eth_chainId ?? 0) > 1);
+      expect(Object.keys(lane.proxy.counts())).to.deep.equal(['eth_chainId']);
+      lane.answer(() => 'none');
+      await eventually('everything is mined', () => isFinished(journal));
+      expect(await untruths(world.client, world.registryAddress, journal)).to.deep.equal([]);
+    } finally {
+      await lane.stop();
+    }
+  });
+
   it('gives whoever asks for it the same outcome', async () => {
     const journal = await crash({ sent: 'before' });
     const lane = await startLane(place, { journal });

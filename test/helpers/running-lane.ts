@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { getAddress, Wallet, type JsonRpcProvider } from 'ethers';
 import { readFees } from '../../service/chain/fees';
 import { findNetwork, type Network } from '../../service/chain/networks';
-import { createRpcClient } from '../../service/chain/rpc-client';
+import { createChainCheck, createRpcClient } from '../../service/chain/rpc-client';
 import { createLogger } from '../../service/logger';
 import type { Issuance } from '../../service/journal/issuance';
 import { mintTopics } from '../../service/minting/judge-receipts';
@@ -59,6 +59,7 @@ export async function startLane(
     privateKey: DEPLOYER_KEY,
     registryAddress: place.registryAddress,
     journal,
+    checkChain: createChainCheck(client, proxy.url, network),
     readFees: () =>
       readFees({
         gasPricing: network.gasPricing,
