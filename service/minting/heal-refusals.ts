@@ -13,13 +13,13 @@ import {
   putToReady,
   putToWaiting,
   raiseFloor,
-  realign,
   sendAgain,
   signAnew,
   type Lane,
 } from './lane-state';
 import { newestOf, type Flight } from './mint';
 import { raiseFees } from './raise-fees';
+import { realign } from './realign';
 import { failMint } from './settle-mint';
 import { shortOfFunds } from './short-of-funds';
 import { keep, signMint } from './sign-mint';

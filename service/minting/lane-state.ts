@@ -7,27 +7,12 @@ import type { WakeableSleep } from '../wakeable-sleep';
 import type { BroadcastWidth } from './broadcast-width';
 import type { CurrentFees } from './current-fees';
 import type { Journal } from '../journal/journal';
+import type { LaneTiming } from './lane-timing';
 import type { LearnedGas } from './learned-gas';
 import { newestOf, type Doomed, type Flight, type Mint, type Parked } from './mint';
 
 /** What the lane needs of the journal. */
 export type LaneJournal = Pick<Journal, 'unfinished' | 'keepTransactions' | 'submitted' | 'mined' | 'failed'>;
-
-/** How long the lane waits for what, in milliseconds. */
-export interface LaneTiming {
-  /** Between two looks at the chain while something is in flight. */
-  pollMs: number;
-  /** How long an answer that contradicts what is known is taken for one of a node that is behind. */
-  patienceMs: number;
-  /** Between two looks whether the node still has what waits longest. */
-  presenceMs: number;
-  /** After which a transaction that is not mined is replaced. */
-  replaceAfterMs: number;
-  /** Before a mint that the wallet cannot pay for is tried again. */
-  fundsMs: number;
-  /** How long a chain without the registry is taken for one that is being set up. */
-  registryMs: number;
-}
 
 /** The lane: what its parts share. A mint is in one of `waiting`, `ready`, `sending`, `inFlight`, `parked` and `doomed`, or being prepared. */
 export interface Lane {
@@ -176,29 +161,6 @@ export function signAnew(lane: Lane, flight: Flight, why: string): void {
 export function sendAgain(lane: Lane, flight: Flight): void {
   detach(lane, flight);
   putToReady(lane, flight);
-}
-
-/** Gives all nonces anew, from the node's count on: the chain, or what waited for it, is gone. */
-export function realign(lane: Lane, count: number): void {
-  lane.logger.warn(
-    { from: lane.floor, to: count },
-    'the node counts fewer transactions than before: nonces are given anew',
-  );
-  lane.epoch++;
-  lane.floor = count;
-  lane.lowSince = undefined;
-  lane.progressAt = performance.now();
-  lane.freed.clear();
-  lane.gas.forget();
-  lane.fees.forget();
-  for (const flight of [...lane.ready, ...lane.inFlight.values()]) {
-    detach(lane, flight);
-    putToWaiting(lane, flight.mint);
-  }
-  // A local chain begins anew when its node does. Another is the same chain, whatever a node says: what was sent may be mined there.
-  if (lane.network.local)
-    for (const { transactions } of lane.mints.values())
-      for (const transaction of transactions) transaction.mayBeTaken = false;
 }
 
 /** Sleeps, but not when the lane stops. */

@@ -9,9 +9,10 @@ import { createWakeableSleep } from '../wakeable-sleep';
 import { createBroadcastWidth } from './broadcast-width';
 import { createCurrentFees } from './current-fees';
 import type { Issuance } from '../journal/issuance';
-import { putToWaiting, type Lane, type LaneJournal, type LaneTiming } from './lane-state';
+import { putToWaiting, type Lane, type LaneJournal } from './lane-state';
+import { timingOf, type LaneTiming } from './lane-timing';
 import { createLearnedGas } from './learned-gas';
-import type { Mint, Outcome } from './mint';
+import { newOutcome, type Mint } from './mint';
 import { prepareMints } from './prepare-mints';
 import { recoverMints } from './recover-mints';
 import { sendMints } from './send-mints';
@@ -53,8 +54,6 @@ export interface MintLaneOptions {
 }
 
 const MOST_REPLACEMENTS = 5;
-/** A node of this machine may mine ten blocks a second, and minds no questions. */
-const LOCAL_POLL_MS = 50;
 const SHORTEST_FEE_AGE_MS = 1_000;
 /** A node that hangs must not hold a stop up: what is under way is in the journal. */
 const LONGEST_STOP_MS = 5_000;
@@ -172,32 +171,6 @@ function openLane(options: MintLaneOptions, stopping: AbortSignal): Lane {
     underWay: new Set(),
     noting: Promise.resolve(),
   };
-}
-
-/** A node of this machine is never behind; others are by a few blocks. */
-function timingOf({ client, network, replaceAfterMs, timing }: MintLaneOptions): LaneTiming {
-  const { blockTimeMs, local } = network;
-  return {
-    pollMs: local ? LOCAL_POLL_MS : client.pollingInterval,
-    patienceMs: local ? 1_000 : Math.max(3 * blockTimeMs, 15_000),
-    presenceMs: local ? 1_000 : Math.max(2 * blockTimeMs, 10_000),
-    replaceAfterMs: replaceAfterMs ?? Math.max(5 * blockTimeMs, 60_000),
-    fundsMs: 15_000,
-    registryMs: 15_000,
-    ...timing,
-  };
-}
-
-function newOutcome(): Outcome {
-  let resolve: Outcome['resolve'] = () => undefined;
-  let reject: Outcome['reject'] = () => undefined;
-  const promise = new Promise<string>((resolved, rejected) => {
-    resolve = resolved;
-    reject = rejected;
-  });
-  // Nobody may be waiting.
-  promise.catch(() => undefined);
-  return { promise, resolve, reject };
 }
 
 /** What is told of a mint that this process does not wait for any more. */

@@ -54,6 +54,19 @@ export interface Flight {
   replacements: number;
 }
 
+/** An outcome that is open. */
+export function newOutcome(): Outcome {
+  let resolve: Outcome['resolve'] = () => undefined;
+  let reject: Outcome['reject'] = () => undefined;
+  const promise = new Promise<string>((resolved, rejected) => {
+    resolve = resolved;
+    reject = rejected;
+  });
+  // Nobody may be waiting.
+  promise.catch(() => undefined);
+  return { promise, resolve, reject };
+}
+
 /** A mint under the nonce of its versions. */
 export function newFlight(mint: Mint, versions: Flight['versions']): Flight {
   const [{ nonce }] = versions;

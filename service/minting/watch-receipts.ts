@@ -10,13 +10,13 @@ import {
   pause,
   putToWaiting,
   raiseFloor,
-  realign,
   signAnew,
   type Lane,
 } from './lane-state';
 import { canStillBeMined, newestOf, type Flight } from './mint';
 import { findLost } from './find-lost';
 import { readMade } from './read-made';
+import { realign } from './realign';
 import { replaceOverdue } from './replace-overdue';
 import { noteSubmitted, settleFailed, settleMined } from './settle-mint';
 
