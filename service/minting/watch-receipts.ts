@@ -2,7 +2,7 @@ import { simulationFailed } from '../chain/simulate-mint';
 import { ChainError } from '../errors';
 import { findMint, receiptsOf } from './find-mint';
 import { failUnlessMade } from './judge-estimate';
-import { judgeReceipts, type Verdict } from './judge-receipts';
+import { judgeReceipts, type MintReceipt, type Verdict } from './judge-receipts';
 import {
   detach,
   lowForMs,
@@ -81,15 +81,22 @@ async function isChainShorter(lane: Lane): Promise<boolean> {
   return lowForMs(lane) >= lane.timing.patienceMs;
 }
 
-/** Decides about a flight whose nonce is used. */
+/**
+ * Decides about a flight whose nonce is used: by whichever receipt tells of the token, otherwise by its own alone. That an earlier transaction of the mint
+ * came to nothing says nothing of this one, whose receipt a node that is behind does not have yet.
+ */
 async function judge(lane: Lane, flight: Flight): Promise<void> {
   const { mint } = flight;
   if (mint.isSettled) return;
   const { transactions } = mint;
   const hashes = transactions.filter(({ nonce }) => nonce < lane.floor).map(({ hash }) => hash);
   const token = { registryAddress: lane.registryAddress, tokenId: mint.issuance.tokenId };
-  const verdict = judgeReceipts(await receiptsOf(lane.client, hashes), token);
+  const receipts = await receiptsOf(lane.client, hashes);
   if (mint.isSettled) return;
+  const isOwn = ({ transactionHash }: MintReceipt): boolean =>
+    flight.versions.some(({ hash }) => hash === transactionHash);
+  const ofAll = judgeReceipts(receipts, token);
+  const verdict = ofAll.state === 'mined' ? ofAll : judgeReceipts(receipts.filter(isOwn), token);
   switch (verdict.state) {
     case 'mined':
       return settleMined(lane, mint, verdict.hash);

@@ -290,6 +290,28 @@ describe('the lane of mints heals itself', () => {
     });
   });
 
+  it('does not take an earlier transaction, which ran out of gas, for one whose receipt is not there yet', async () => {
+    const estimates = first('eth_estimateGas', 1, () => ({ result: '0x30000' }));
+    await withLane({ answerer: estimates }, async (lane) => {
+      let since: number | undefined;
+      // A node that is behind what counts the transactions: it does not know the second one's block.
+      lane.answer(async (method, params, forward) => {
+        const second = lane.journal.transactions[1];
+        const mined = second && (await world.client.getTransactionReceipt(second.hash));
+        if (!mined) return estimates(method, params, forward);
+        since ??= performance.now();
+        if (performance.now() - since > 600) return 'none';
+        if (method === 'eth_getTransactionReceipt' && params[0] === second.hash) return { result: null };
+        if (method !== 'eth_call') return 'none';
+        return forward([params[0], `0x${(mined.blockNumber - 1).toString(16)}`]);
+      });
+      const hash = await lane.mint();
+      expect(lane.journal.transactions).to.have.length(2);
+      expect(hash).to.equal(lane.journal.transactions[1]?.hash);
+      expect(since).not.to.equal(undefined);
+    });
+  });
+
   it('finds a token that was made by another transaction, and says which', async () => {
     await withLane({}, async (lane) => {
       await lane.mint();
