@@ -1,6 +1,7 @@
 import { isError } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { ChainError } from '../errors';
+import { registryInterface } from './registry-topics';
 import type { RpcClient } from './rpc-client';
 
 /** The mint of a token (TradeTrustTokenMintable.mint), but for its registry. `remark` is 0x-prefixed hex. */
@@ -43,13 +44,26 @@ export function createMintSimulation(
 
 /** The document, POST /create, step 8: the message is "Failed to mint token"; the contract's reason follows as cause and remedy. */
 export function simulationFailed(cause: unknown): ChainError {
-  const revert = isError(cause, 'CALL_EXCEPTION') ? cause.revert?.name : undefined;
+  const revert = revertNameOf(cause);
   const remedy = (revert && REMEDIES[revert]) ?? explain(cause);
   return new ChainError('MINT_SIMULATION_FAILED', `Failed to mint token${revert ? ` (${revert})` : ''}`, {
     cause,
     retryable: !isError(cause, 'CALL_EXCEPTION') && !isError(cause, 'BAD_DATA'),
     ...(remedy !== undefined && { remedy }),
   });
+}
+
+/** Whether a mint was refused because the registry has the token already; looks into causes. */
+export function saysTokenExists(error: unknown): boolean {
+  if (revertNameOf(error) === 'TokenExists') return true;
+  return error instanceof Error && error.cause !== undefined && saysTokenExists(error.cause);
+}
+
+/** The contract's own error. ethers reads it from what a call was answered with, and not from what an estimate was. */
+function revertNameOf(cause: unknown): string | undefined {
+  if (!isError(cause, 'CALL_EXCEPTION')) return undefined;
+  if (cause.revert) return cause.revert.name;
+  return cause.data ? registryInterface.parseError(cause.data)?.name : undefined;
 }
 
 function explain(cause: unknown): string | undefined {

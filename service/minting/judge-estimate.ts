@@ -1,6 +1,6 @@
 import { classifyRefusal } from '../chain/classify-refusal';
 import { isReverted, nodeErrorOf } from '../chain/refusals';
-import { simulationFailed } from '../chain/simulate-mint';
+import { saysTokenExists, simulationFailed } from '../chain/simulate-mint';
 import { ChainError } from '../errors';
 import { findMint } from './find-mint';
 import type { Lane } from './lane-state';
@@ -29,14 +29,19 @@ export async function judgeEstimate(lane: Lane, mint: Mint, cause: unknown): Pro
   return true;
 }
 
-/** What seems to be refused may be there already: the registry refuses a token that it has, too. */
+/**
+ * What seems to be refused may be there already: the registry refuses a token that it has, too.
+ *
+ * @throws ChainError MINT_NOT_CONFIRMED (retryable) when one node says that it has it, and another, which is behind, does not know by which transaction.
+ */
 export async function failUnlessMade(lane: Lane, mint: Mint, error: ChainError): Promise<void> {
   const { registryAddress, client } = lane;
   const token = { registryAddress, tokenId: mint.issuance.tokenId };
   const hashes = mint.transactions.map(({ hash }) => hash);
   const hash = await findMint(client, token, hashes);
-  if (hash === undefined) failMint(lane, mint, error);
-  else settleMined(lane, mint, hash);
+  if (hash !== undefined) settleMined(lane, mint, hash);
+  else if (saysTokenExists(error)) throw notTold(mint, error);
+  else failMint(lane, mint, error);
 }
 
 /**
@@ -49,6 +54,11 @@ function waitForRegistry(lane: Lane, mint: Mint, error: ChainError): void {
   if (isPatient || (!lane.network.local && canStillBeMined(mint.transactions, 0)))
     park(lane, mint, MISSING_PAUSE_MS);
   else failMint(lane, mint, error);
+}
+
+function notTold({ issuance }: Mint, cause: unknown): ChainError {
+  const message = `Token ${issuance.tokenId} exists, but the node does not know it yet.`;
+  return new ChainError('MINT_NOT_CONFIRMED', message, { cause, retryable: true });
 }
 
 function notSent(cause: unknown): ChainError {
