@@ -1,4 +1,4 @@
-import { isError } from 'ethers';
+import { dataLength, dataSlice, isError } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { ChainError } from '../errors';
 import { registryInterface } from './registry-topics';
@@ -53,6 +53,9 @@ export function simulationFailed(cause: unknown): ChainError {
   });
 }
 
+/** Of what a contract answers, the first say which error it is. */
+const SELECTOR_BYTES = 4;
+
 /** Whether a mint was refused because the registry has the token already; looks into causes. */
 export function saysTokenExists(error: unknown): boolean {
   if (revertNameOf(error) === 'TokenExists') return true;
@@ -63,7 +66,10 @@ export function saysTokenExists(error: unknown): boolean {
 function revertNameOf(cause: unknown): string | undefined {
   if (!isError(cause, 'CALL_EXCEPTION')) return undefined;
   if (cause.revert) return cause.revert.name;
-  return cause.data ? registryInterface.parseError(cause.data)?.name : undefined;
+  const { data } = cause;
+  return data && dataLength(data) >= SELECTOR_BYTES
+    ? registryInterface.getError(dataSlice(data, 0, SELECTOR_BYTES))?.name
+    : undefined;
 }
 
 function explain(cause: unknown): string | undefined {

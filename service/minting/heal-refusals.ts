@@ -51,6 +51,8 @@ export async function healRefusals(lane: Lane, notTaken: readonly NotTaken[]): P
       pauses = true;
       continue;
     }
+    // One that has it would say so. Of another network's nodes, others may have it.
+    if (lane.network.local) newestOf(flight).mayBeTaken = false;
     if (!PASSES.includes(classifyRefusal(outcome.cause))) flight.attempts++;
     pauses = (await healOne(lane, flight, outcome.cause)) || pauses;
   }

@@ -19,8 +19,9 @@ const NODE_PAUSE_MS = 1_000;
  * @param admit gives the lane's mint of an issuance.
  */
 export async function recoverMints(lane: Lane, admit: (unfinished: Unfinished) => Mint): Promise<void> {
-  await untilChainIsRight(lane);
+  // At once: what is added from now on is of this run, and somebody waits for it.
   const unfinished = (await persist(lane, () => lane.journal.unfinished())) ?? [];
+  await untilChainIsRight(lane);
   const mints = unfinished.map((one) => {
     const mint = admit(one);
     mint.transactions.unshift(...one.transactions.map(readTransaction));

@@ -1,7 +1,7 @@
 import { ChainError } from '../errors';
 import { nodeErrorOf } from '../chain/refusals';
 import type { Lane } from './lane-state';
-import type { Mint } from './mint';
+import { canStillBeMined, type Mint } from './mint';
 import { park } from './park';
 import { failMint } from './settle-mint';
 
@@ -9,13 +9,14 @@ const OTHERS_PAUSE_MS = 1_000;
 
 /**
  * The wallet cannot pay for a mint. Nodes count what waits with it: with others in flight, it may be able to when they are mined. Somebody who
- * waits for an answer is told. A mint of an earlier run waits until somebody funds the wallet: its document may have been handed out, and
- * who asked for it is gone.
+ * waits for an answer is told, unless the mint may yet be mined. Then it waits until somebody funds the wallet, and so does one of an earlier run: its
+ * document may have been handed out, and who asked for it is gone.
  */
 export function shortOfFunds(lane: Lane, mint: Mint, cause: unknown): void {
   const others = lane.inFlight.size + lane.sending.size;
   if (others > 0) return park(lane, mint, OTHERS_PAUSE_MS);
-  if (!mint.isRecovered) return failMint(lane, mint, notFunded(cause));
+  const isOpen = mint.isRecovered || canStillBeMined(mint.transactions, lane.floor);
+  if (!isOpen) return failMint(lane, mint, notFunded(cause));
   if (mint.refusals++ === 0) {
     const { tokenId } = mint.issuance;
     lane.logger.warn({ tokenId, error: notFunded(cause) }, 'mint waits until the wallet is funded');

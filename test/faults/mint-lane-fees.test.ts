@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { Transaction } from 'ethers';
+import { findNetwork, type Network } from '../../service/chain/networks';
 import { eventually } from '../helpers/eventually';
 import { startLane, untruths, type LanePlace, type RunningLane } from '../helpers/running-lane';
 import { createWorld, DEPLOYER, type World } from '../helpers/world';
@@ -145,6 +146,46 @@ describe('what the lane of mints pays', () => {
     } finally {
       await lane.stop();
     }
+  });
+
+  /** The first connection breaks before the node hears of the transaction, and there are no funds until `use` gives the mints that still wait. */
+  async function sendUnfunded(
+    options: Parameters<typeof startLane>[1],
+    use: (lane: RunningLane) => Promise<Promise<string>[]>,
+  ): Promise<void> {
+    let sends = 0;
+    const lane = await startLane(place, {
+      ...options,
+      answerer: (method) => (method === 'eth_sendRawTransaction' && ++sends === 1 ? 'drop request' : 'none'),
+    });
+    try {
+      await world.client.send('hardhat_setBalance', [DEPLOYER, '0x1000']);
+      const waiting = await use(lane);
+      await world.client.send('hardhat_setBalance', [DEPLOYER, '0x21e19e0c9bab2400000']);
+      await Promise.all([...waiting, lane.mint()]);
+      expect(await untruths(world.client, world.registryAddress, lane.journal)).to.deep.equal([]);
+    } finally {
+      await lane.stop();
+    }
+  }
+
+  it('fails as soon as the one node there is has not got what it cannot pay for', async () => {
+    await sendUnfunded({}, async (lane) => {
+      const error = await lane.mint().catch((failure: unknown) => failure);
+      expect(error).to.have.property('code', 'TRANSACTION_REJECTED');
+      return [];
+    });
+  });
+
+  it('waits for funds with what another node may have got', async () => {
+    const network = { ...(findNetwork('31337') as Network), local: false };
+    await sendUnfunded({ network, timing: { fundsMs: 300, pollMs: 50 } }, async (lane) => {
+      const mint = lane.mint();
+      await eventually('it waits', () =>
+        lane.log.some(({ msg }) => msg === 'mint waits until the wallet is funded'),
+      );
+      return [mint];
+    });
   });
 
   it('waits for funds with what an earlier run began', async () => {
