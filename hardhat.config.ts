@@ -40,7 +40,7 @@ const config: HardhatUserConfig = {
   mocha: {
     timeout: 60_000,
     // `npm test` runs files side by side: most of their time they wait for processes that they started.
-    jobs: Math.min(MOST_JOBS, Math.max(2, availableParallelism() - 1)),
+    jobs: Math.min(MOST_JOBS, Math.max(3, availableParallelism() - 1)),
     require: ['hardhat/register', './test/helpers/root-hooks.ts'],
   },
 };
