@@ -2,6 +2,7 @@ import { create } from '../test/helpers/create-call';
 import { peakMegabytes } from '../test/helpers/process-memory';
 import { startServiceProcess, type ServiceProcess } from '../test/helpers/service-process';
 import { createWorld, type World } from '../test/helpers/world';
+import { ALL_THREADS } from './all-threads';
 import { GROWING_DOCUMENTS, requestBodyOf } from './growing-documents';
 import { median } from './median';
 import { openSigning } from './signing-limit';
@@ -17,7 +18,7 @@ const WARM_UP = 2;
 export async function run(): Promise<void> {
   const world = await createWorld();
   try {
-    const service = await startServiceProcess(world.settings);
+    const service = await startServiceProcess({ ...world.settings, ...ALL_THREADS });
     try {
       await measureAll(world, service);
     } finally {

@@ -4,6 +4,7 @@ import { BILL_OF_LADING } from '../deploy/devnet/bill-of-lading';
 import { create } from '../test/helpers/create-call';
 import { startServiceProcess, type ServiceProcess } from '../test/helpers/service-process';
 import { createWorld, type World } from '../test/helpers/world';
+import { ALL_THREADS } from './all-threads';
 import { createBareMinter, type BareMinter } from './bare-minter';
 import { median } from './median';
 import { presign, sendMints } from './presigned-mints';
@@ -51,7 +52,7 @@ async function onNode(
 async function measure(world: World, minter: BareMinter, mintsAtOnce: number): Promise<Rates> {
   const rates: Rates = { creates: [], mints: [], signatures: [] };
   const owner = await world.account(1);
-  const service = await startServiceProcess(world.settings);
+  const service = await startServiceProcess({ ...world.settings, ...ALL_THREADS });
   const signing = await openSigning(world.settings);
   try {
     // The first round compiles code and processes contexts: it does not count.

@@ -6,6 +6,7 @@ import { largeDocument } from '../test/helpers/large-document';
 import { peakMegabytes } from '../test/helpers/process-memory';
 import { startServiceProcess, type ServiceProcess } from '../test/helpers/service-process';
 import { createWorld, type World } from '../test/helpers/world';
+import { ALL_THREADS } from './all-threads';
 import { percentile } from './spread';
 
 const DOCUMENTS = 4;
@@ -19,7 +20,7 @@ const AIM_RSS_MB = 2_048;
 export async function run(): Promise<void> {
   const world = await createWorld();
   try {
-    await onService(world, await startServiceProcess(world.settings));
+    await onService(world, await startServiceProcess({ ...world.settings, ...ALL_THREADS }));
   } finally {
     await world.stop();
   }

@@ -47,6 +47,8 @@ export async function createWorld({ domain = 'localhost:3000' } = {}): Promise<W
     NET: '31337',
     RPC_URL: node.url,
     WALLET_PRIVATE_KEY: DEPLOYER_KEY,
+    // Each costs a second of the processor at every start.
+    SIGNING_THREADS: '1',
   };
   await hardhat(['deploy', '--network', 'localhost'], settings);
   await hardhat(['did'], settings);
