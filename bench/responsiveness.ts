@@ -28,6 +28,8 @@ export async function run(): Promise<void> {
 
 async function onService(world: World, service: ServiceProcess): Promise<void> {
   try {
+    const starting = await probed(service, () => sleep(IDLE_MS));
+    console.log(`GET / every 10 ms, after the start: ${lateness(starting)}`);
     const idle = await probed(service, () => sleep(IDLE_MS));
     console.log(`GET / every 10 ms, nothing else to do: ${lateness(idle)}`);
     for (let round = 1; round <= ROUNDS; round++) await measure(world, service);
