@@ -48,7 +48,8 @@ export async function startApp(config: Config, logger: Logger, tunnel: TunnelPar
   try {
     const database = await openDatabase(config, logger);
     open.push(() => database.close());
-    const issuing = await startIssuing(config, { client, checkChain, database, logger });
+    const observer = { failed: () => undefined, reorganised: () => undefined };
+    const issuing = await startIssuing(config, { client, checkChain, database, observer, logger });
     open.push(() => issuing.stop());
     const announcing = startAnnouncing(config, database, logger);
     const { journal } = issuing;

@@ -10,9 +10,11 @@ import type { Issuer } from './issuance/issue-document';
 import type { PreparationSettings } from './issuance/prepare-document';
 import { createSigningPool } from './issuance/signing-pool';
 import type { Logger } from './logger';
-import { createDatabaseJournal, type DatabaseJournal } from './journal/database-journal';
-import { createMintLane } from './minting/mint-lane';
-import { startSharedLane } from './minting/shared-lane';
+import { createDatabaseJournal } from './journal/database-journal';
+import type { Journal } from './journal/journal';
+import { createMintQueue } from './minting/mint-queue';
+import type { MintObserver } from './minting/record-mints';
+import { startSharedMintQueue } from './minting/shared-mint-queue';
 import { secretMasker } from './secrets';
 
 /** The line from a request to a mined token. */
@@ -20,39 +22,46 @@ export interface Issuing {
   /** What is needed, or the names of the settings that are missing. */
   issuer: Issuer | { missing: string[] };
   /** Undefined while settings are missing. */
-  journal: DatabaseJournal | undefined;
-  /** Ends the threads and the lane: what is in flight is finished at the next start. */
+  journal: Journal | undefined;
+  /** Ends the threads and the queue: what is in flight is finished at the next start. */
   stop(): Promise<void>;
 }
 
 /** What a caller waits for a mint at the most: then it is most likely that nobody waits any more. */
 const LONGEST_WAIT_MS = 10 * 60_000;
 
-/** Starts the threads that sign and the lane that mints, if everything is configured; and finishes what an earlier run left in flight. */
+/** Starts the threads that sign and the queue that mints, if everything is configured; and finishes what an earlier run left in flight. */
 export async function startIssuing(
   config: Config,
-  parts: { client: RpcClient; checkChain: () => Promise<void>; database: Database; logger: Logger },
+  parts: {
+    client: RpcClient;
+    checkChain: () => Promise<void>;
+    database: Database;
+    observer: MintObserver;
+    logger: Logger;
+  },
 ): Promise<Issuing> {
   const { walletPrivateKey: privateKey, tokenRegistryAddress: registryAddress } = config;
   const preparation = preparationOf(config);
   if (!preparation || !privateKey || !registryAddress)
     return { issuer: { missing: missingOf(config) }, journal: undefined, stop: async () => undefined };
-  const { client, checkChain, database, logger } = parts;
+  const { client, checkChain, database, observer, logger } = parts;
   const { network } = config;
   const walletAddress = new Wallet(privateKey).address;
   const pool = await createSigningPool(preparation, { threads: config.signingThreads });
-  const scope = { chainId: network.chainId, registryAddress, walletAddress };
+  const scope = { chainId: network.chainId, registryAddress, issuer: preparation.did };
   const journal = createDatabaseJournal(database, scope, systemClock);
   const fees = feeReadingOf(config, client, logger);
-  const lane = await startSharedLane({
+  const queue = await startSharedMintQueue({
     database,
     journal,
     scope,
     logger,
-    openLane: () =>
-      createMintLane({
+    openQueue: () =>
+      createMintQueue({
         client,
         network,
+        confirmations: confirmationsOf(config),
         privateKey,
         registryAddress,
         journal,
@@ -60,6 +69,7 @@ export async function startIssuing(
         readFees: () => readFees(fees),
         logger,
         mask: secretMasker(config.secrets),
+        observer,
       }),
   });
   return {
@@ -67,13 +77,13 @@ export async function startIssuing(
       prepare: pool.prepare,
       simulate: createMintSimulation(client, { registryAddress, walletAddress }),
       journal,
-      lane,
+      queue,
       waitMs: LONGEST_WAIT_MS,
       checkChain,
     },
     journal,
     async stop() {
-      await Promise.all([lane.stop(), pool.destroy()]);
+      await Promise.all([queue.stop(), pool.destroy()]);
     },
   };
 }
@@ -92,6 +102,12 @@ export function preparationOf(config: Config): PreparationSettings | undefined {
     chainId,
     tokenRegistry,
   };
+}
+
+/** Those of the registry that documents are issued in: its mints and its events become final together. */
+function confirmationsOf({ registries, network, tokenRegistryAddress }: Config): number {
+  const own = registries.find((one) => one.network === network && one.address === tokenRegistryAddress);
+  return own?.confirmations ?? network.confirmations;
 }
 
 function missingOf(config: Config): string[] {

@@ -5,8 +5,7 @@ import { openDatabaseBesideService } from '../../service/database/open-database'
 import { ConfigurationError } from '../../service/errors';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import { countEnded, findJournals } from '../../service/journal/find-journals';
-import type { JournalScope } from '../../service/journal/journal';
-import { scopeName } from '../../service/journal/journal-scope';
+import { scopeName, type JournalScope } from '../../service/journal/journal-scope';
 import { endedBefore } from '../../service/journal/retention';
 import { parseTokenId, tokenIdHexOf } from '../../service/token/token-id-forms';
 import { invalid, registryOf } from '../deliveries/show-deliveries';
@@ -76,7 +75,7 @@ async function removeOne(
     const journal = createDatabaseJournal(database, scope, systemClock);
     const issuance = await journal.find(tokenId);
     if (issuance === undefined) continue;
-    if (issuance.state !== 'mined' && issuance.state !== 'failed')
+    if (issuance.state !== 'final' && issuance.state !== 'failed')
       throw invalid(`The document of token ${tokenId} is being issued: it cannot be removed.`);
     say(`To remove the document of token ${tokenId} (${issuance.state}) of ${scopeName(scope)}, for ever.`);
     await agree(isAgreed);

@@ -1,5 +1,5 @@
 import { isError } from 'ethers';
-import { nodeErrorOf } from './refusals';
+import { nodeErrorCodeOf, nodeErrorOf } from './refusals';
 
 /**
  * Why a node does not take a transaction:
@@ -39,4 +39,16 @@ export function classifyRefusal(thrown: unknown): Refusal {
   if (isError(thrown, 'INSUFFICIENT_FUNDS')) return 'no funds';
   const words = nodeErrorOf(thrown) ?? '';
   return WORDS.find(([pattern]) => pattern.test(words))?.[1] ?? 'other';
+}
+
+/** JSON-RPC 2.0, section 5.1: what failed is not said. */
+const INTERNAL_ERROR = -32603;
+
+/**
+ * Whether a refusal says that the node does not have the transaction. An internal error, words that nobody knows, and what a load balancer says
+ * for the nodes behind it ("busy", "try again") leave that open.
+ */
+export function isDefinite(thrown: unknown): boolean {
+  const refusal = classifyRefusal(thrown);
+  return refusal !== 'other' && refusal !== 'busy' && nodeErrorCodeOf(thrown) !== INTERNAL_ERROR;
 }

@@ -28,13 +28,24 @@ export function isReverted(error: unknown): error is CallExceptionError & { data
   return isError(error, 'CALL_EXCEPTION') && error.data !== null;
 }
 
-/** What the node itself says of an error, if it is one that it answered with. ethers puts that in `error` or `info.error`. */
+/** What the node itself says of an error, if it is one that it answered with. */
 export function nodeErrorOf(thrown: unknown): string | undefined {
+  const nodeError = nodeAnswerOf(thrown);
+  return nodeError && 'message' in nodeError ? String(nodeError.message) : undefined;
+}
+
+/** The JSON-RPC code of the node's own error. */
+export function nodeErrorCodeOf(thrown: unknown): number | undefined {
+  const nodeError = nodeAnswerOf(thrown);
+  return nodeError && 'code' in nodeError ? Number(nodeError.code) : undefined;
+}
+
+/** ethers puts it in `error` or `info.error`. */
+function nodeAnswerOf(thrown: unknown): object | undefined {
   if (typeof thrown !== 'object' || thrown === null) return undefined;
   const { error, info } = thrown as { error?: unknown; info?: { error?: unknown } };
   const nodeError = error ?? info?.error;
-  if (typeof nodeError !== 'object' || nodeError === null || !('message' in nodeError)) return undefined;
-  return String(nodeError.message);
+  return typeof nodeError === 'object' && nodeError !== null ? nodeError : undefined;
 }
 
 /** The message with the node's own answer in it; not the URL or the request, which may hold anything. */

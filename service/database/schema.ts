@@ -17,6 +17,7 @@ export interface Schema {
   document_parts: DocumentPartsTable;
   loose_documents: LooseDocumentsTable;
   mint_transactions: MintTransactionsTable;
+  journal_chains: JournalChainsTable;
 }
 
 /** A column with a value for rows that do not name it. */
@@ -126,9 +127,9 @@ export interface OrphansTable {
   mined_again_in: number | null;
 }
 
-/** Every document from its signature on. Which wallet's it is, on which chain and in which registry, is its scope. */
+/** Every document from its signature on. Its scope says who issued it, on which chain and in which registry. */
 export interface IssuancesTable {
-  /** Chain, registry and wallet. */
+  /** Chain, registry and the issuer's DID. */
   scope: string;
   token_id: string;
   /** Ascends in the order of adding; two that were added side by side may have the same. */
@@ -137,9 +138,9 @@ export interface IssuancesTable {
   beneficiary: string;
   holder: string;
   remark: string;
-  /** Of all its parts. */
+  /** Of all its parts; 0 when it failed, for then they are deleted. */
   document_bytes: number;
-  state: 'signed' | 'submitted' | 'mined' | 'failed';
+  state: 'signed' | 'submitted' | 'mined' | 'final' | 'failed';
   /** Of the mined mint. */
   tx_hash: string | null;
   failure_code: string | null;
@@ -148,8 +149,11 @@ export interface IssuancesTable {
   idempotency_key: string | null;
   request_hash: string | null;
   created_at: number;
-  /** When it was mined or failed; null before. */
+  /** When it became final or failed; null before. */
   ended_at: number | null;
+  /** The block of the mint; null before it is mined, and when that was on a chain that was started anew since. */
+  block_number: Defaulted<number | null>;
+  block_hash: Defaulted<string | null>;
 }
 
 /** Signed documents in parts, dense from 0: no statement has more than one, so that none takes long. */
@@ -178,4 +182,10 @@ export interface MintTransactionsTable {
   position: number;
   nonce: number;
   raw: string;
+}
+
+/** Which chain the blocks of a journal are of: a local chain that is started anew has another block 0. */
+export interface JournalChainsTable {
+  scope: string;
+  genesis_hash: string;
 }

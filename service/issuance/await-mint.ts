@@ -1,6 +1,6 @@
 import { ChainError } from '../errors';
 import type { Issuance } from '../journal/issuance';
-import type { MintLane } from '../minting/mint-lane';
+import type { MintQueue } from '../minting/mint-queue';
 import { untilAborted } from '../until-aborted';
 
 /**
@@ -9,13 +9,13 @@ import { untilAborted } from '../until-aborted';
  * @throws ChainError MINT_NOT_CONFIRMED (retryable) after `waitMs`; what became of the mint.
  */
 export async function awaitMint(
-  lane: Pick<MintLane, 'mint'>,
+  queue: Pick<MintQueue, 'mint'>,
   issuance: Issuance,
   waitMs: number,
 ): Promise<string> {
   const patience = AbortSignal.timeout(waitMs);
   try {
-    return await untilAborted(patience, lane.mint(issuance));
+    return await untilAborted(patience, queue.mint(issuance));
   } catch (cause) {
     if (!patience.aborted) throw cause;
     const message = `The mint of token ${issuance.tokenId} was not mined within ${waitMs} ms.`;

@@ -1,14 +1,12 @@
 import type { Clock } from '../clock';
 import { ConfigurationError, RequestError } from '../errors';
 import type { Issuance } from '../journal/issuance';
-import type { DatabaseJournal } from '../journal/database-journal';
-import type { IdempotentRequest } from '../journal/journal';
-import type { MintLane } from '../minting/mint-lane';
+import type { IdempotentRequest, Journal } from '../journal/journal';
+import type { MintQueue } from '../minting/mint-queue';
 import { awaitMint } from './await-mint';
 import { findDocumentType, type DocumentType } from './document-types';
 import { keptDocument, partsKept, type DocumentBytes } from './kept-document';
-import type { PreparedDocument } from '../journal/prepared-document';
-import type { PrepareDocument } from './preparation';
+import type { PreparedDocument, PrepareDocument } from './preparation';
 
 /** What POST /create/{documentId} asks for. */
 export interface IssueRequest {
@@ -38,8 +36,8 @@ export interface Issuer {
   prepare: PrepareDocument;
   /** Rejects when the registry would refuse the mint. */
   simulate(mint: Pick<PreparedDocument, 'tokenId' | 'beneficiary' | 'holder' | 'remark'>): Promise<void>;
-  journal: Pick<DatabaseJournal, 'add' | 'findByKey' | 'documentLength' | 'documentOf'>;
-  lane: Pick<MintLane, 'mint'>;
+  journal: Pick<Journal, 'add' | 'findByKey' | 'documentLength' | 'documentOf'>;
+  queue: Pick<MintQueue, 'mint'>;
   /** Milliseconds that a caller waits for the mint. */
   waitMs: number;
   /** Rejects when the node is of another chain than NET says, or does not answer. */
@@ -113,7 +111,7 @@ async function issue(
   // From here on it will be minted, whatever becomes of this process and of the caller.
   asked.stored();
   // 9. and 10. The token.
-  const txHash = await awaitMint(issuer.lane, issuance, issuer.waitMs);
+  const txHash = await awaitMint(issuer.queue, issuance, issuer.waitMs);
   return { ...namesOf(issuance), txHash, document };
 }
 
@@ -159,8 +157,8 @@ async function outcomeOf(
 ): Promise<IssuedDocument> {
   requireSame(issuance, request);
   letGo(asked);
-  const { lane, journal, waitMs } = issuer;
-  const txHash = issuance.txHash ?? (await awaitMint(lane, issuance, waitMs));
+  const { queue, journal, waitMs } = issuer;
+  const txHash = issuance.txHash ?? (await awaitMint(queue, issuance, waitMs));
   const document = await keptDocument(journal, issuance.tokenId);
   return { ...namesOf(issuance), txHash, document };
 }

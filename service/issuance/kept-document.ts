@@ -1,4 +1,4 @@
-import type { DatabaseJournal } from '../journal/database-journal';
+import type { Journal } from '../journal/journal';
 import { ServiceError } from '../errors';
 
 /** A signed credential: JSON, UTF-8. `length` in bytes. Its parts can be read more than once. */
@@ -7,7 +7,7 @@ export interface DocumentBytes {
   parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
 
-type Kept = Pick<DatabaseJournal, 'documentLength' | 'documentOf'>;
+type Kept = Pick<Journal, 'documentLength' | 'documentOf'>;
 
 /** Reads a document from the journal, anew for each who reads: several callers may be answered with it. */
 export function partsKept(journal: Kept, tokenId: string): AsyncIterable<Uint8Array> {

@@ -1,4 +1,4 @@
-import type { PreparedDocument } from '../journal/prepared-document';
+import type { SignedDocument } from '../journal/issuance';
 import type { DocumentType } from './document-types';
 
 /** What a document is prepared from. The same preparation gives the same credential, but for its signature. */
@@ -10,6 +10,11 @@ export interface Preparation {
   uuid: string;
   /** Epoch milliseconds. */
   issuedAt: number;
+}
+
+/** What a preparation leads to: a signed credential, and what its mint needs. Its bytes are made once, stored and answered as they are. */
+export interface PreparedDocument extends SignedDocument {
+  document: Uint8Array<ArrayBuffer>;
 }
 
 /**

@@ -1,8 +1,7 @@
 import { parentPort, threadId, workerData } from 'node:worker_threads';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { createDocumentPreparer, type PreparationSettings } from './prepare-document';
-import type { PreparedDocument } from '../journal/prepared-document';
-import type { Preparation, PrepareDocument } from './preparation';
+import type { Preparation, PreparedDocument, PrepareDocument } from './preparation';
 import { toTransferredError, type TransferredError } from './transferred-error';
 
 /** What a thread of the signing pool answers: errors of the service would lose their class on the way. */

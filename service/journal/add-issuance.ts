@@ -1,9 +1,8 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
-import type { PreparedDocument } from './prepared-document';
 import { partsOf, storePart, storeParts, type DocumentKey } from './document-parts';
-import type { Issuance } from './issuance';
+import type { Issuance, SignedDocument } from './issuance';
 import { findIssuance, findIssuanceByKey } from './find-issuance';
 import type { IdempotentRequest } from './journal';
 import { beginStoring, endStoring, giveUpStoring } from './loose-documents';
@@ -11,7 +10,7 @@ import { beginStoring, endStoring, giveUpStoring } from './loose-documents';
 /** A document to be added, and where. */
 interface Addition {
   scope: string;
-  prepared: PreparedDocument;
+  signed: SignedDocument;
   request: IdempotentRequest | undefined;
   /** Epoch milliseconds. */
   now: number;
@@ -25,11 +24,11 @@ interface Addition {
  */
 export async function addIssuance(database: Database, addition: Addition): Promise<Issuance | undefined> {
   const { db } = database;
-  const { scope, prepared, request, now } = addition;
-  const key = { scope, tokenId: prepared.tokenId };
+  const { scope, signed, request, now } = addition;
+  const key = { scope, tokenId: signed.tokenId };
   const taken = request && (await findIssuanceByKey(db, scope, request.key));
   if (taken) return taken;
-  const parts = partsOf(prepared.document);
+  const parts = partsOf(signed.document);
   try {
     if (parts.length > 1) await beginStoring(db, key, now);
     await storeParts(db, key, parts.slice(0, -1));
@@ -48,8 +47,8 @@ async function conclude(
   addition: Addition,
   parts: readonly Uint8Array[],
 ): Promise<Issuance | undefined> {
-  const { scope, prepared, request } = addition;
-  const key = { scope, tokenId: prepared.tokenId };
+  const { scope, signed, request } = addition;
+  const key = { scope, tokenId: signed.tokenId };
   const last = parts.length - 1;
   for (;;) {
     const isStored = await transact(async (transaction) => {
@@ -67,13 +66,13 @@ async function conclude(
 /** Whether the key was free. */
 async function insertIssuance(
   db: Transaction<Schema>,
-  { scope, prepared, request, now }: Addition,
+  { scope, signed, request, now }: Addition,
 ): Promise<boolean> {
   const inserted = await db
     .insertInto('issuances')
     .values((eb) => ({
       scope,
-      token_id: prepared.tokenId,
+      token_id: signed.tokenId,
       position: eb.fn.coalesce(
         eb
           .selectFrom('issuances')
@@ -83,11 +82,11 @@ async function insertIssuance(
           .limit(1),
         eb.lit(1),
       ),
-      credential_id: prepared.credentialId,
-      beneficiary: prepared.beneficiary,
-      holder: prepared.holder,
-      remark: prepared.remark,
-      document_bytes: prepared.document.length,
+      credential_id: signed.credentialId,
+      beneficiary: signed.beneficiary,
+      holder: signed.holder,
+      remark: signed.remark,
+      document_bytes: signed.document.length,
       state: 'signed',
       idempotency_key: request?.key ?? null,
       request_hash: request?.requestHash ?? null,

@@ -1,10 +1,9 @@
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
-import type { JournalScope } from './journal';
-import { parseScope, scopeName } from './journal-scope';
+import { parseScope, scopeName, type JournalScope } from './journal-scope';
 
 /**
- * The journals of a registry that have something in them, whichever wallets they are of.
+ * The journals of a registry that have something in them, whoever the issuers are.
  *
  * @param registry chain id and address, `80002:0x…`, or the address alone, in any case.
  */

@@ -1,12 +1,19 @@
-import type { JournalScope } from './journal';
-
-/** What the rows of a journal are found by: `<chainId>:<registry>:<wallet>`, in lower case. */
-export function scopeName({ chainId, registryAddress, walletAddress }: JournalScope): string {
-  return `${chainId}:${registryAddress}:${walletAddress}`.toLowerCase();
+/** Whose issuances a journal is about: other issuers and registries may share the database. Whichever wallet minted does not matter. */
+export interface JournalScope {
+  chainId: number;
+  /** Lower case. */
+  registryAddress: string;
+  /** The issuer's DID. */
+  issuer: string;
 }
 
-/** The same backwards. */
+/** The `scope` of a journal's rows: `<chainId>:<registry>:<DID>`. */
+export function scopeName({ chainId, registryAddress, issuer }: JournalScope): string {
+  return `${chainId}:${registryAddress.toLowerCase()}:${issuer}`;
+}
+
+/** Inverse of scopeName. */
 export function parseScope(name: string): JournalScope {
-  const [chainId, registryAddress = '', walletAddress = ''] = name.split(':');
-  return { chainId: Number(chainId), registryAddress, walletAddress };
+  const [chainId, registryAddress = '', ...issuer] = name.split(':');
+  return { chainId: Number(chainId), registryAddress, issuer: issuer.join(':') };
 }

@@ -88,7 +88,7 @@ export async function removeLoose(db: Kysely<Schema>, scope: string, now: number
 
 /**
  * The note goes last: what is interrupted here is gone on with at the next time. A document that was added twice is noted once more after it had its
- * issuance: its parts are not loose.
+ * issuance: its parts are not loose, unless the issuance failed.
  */
 async function removeDocument(db: Kysely<Schema>, key: DocumentKey): Promise<void> {
   const { scope, tokenId } = key;
@@ -97,6 +97,7 @@ async function removeDocument(db: Kysely<Schema>, key: DocumentKey): Promise<voi
     .select('token_id')
     .where('scope', '=', scope)
     .where('token_id', '=', tokenId)
+    .where('state', '!=', 'failed')
     .executeTakeFirst();
   if (issuance === undefined) await removeParts(db, key);
   await db.deleteFrom('loose_documents').where('scope', '=', scope).where('token_id', '=', tokenId).execute();

@@ -2,13 +2,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 import { PART_BYTES } from './document-parts';
+import type { Removal } from './journal';
 import { makeLoose, removeLoose } from './loose-documents';
 
 /** Short transactions: a service that runs meanwhile waits for each. */
 const BATCH = 100;
-
-/** What became of the wish to remove one issuance. */
-export type Removal = 'removed' | 'unfinished' | 'unknown';
 
 /**
  * Removes what ended before a time (epoch milliseconds), and documents whose storing was interrupted.

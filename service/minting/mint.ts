@@ -1,57 +1,86 @@
+import { Transaction } from 'ethers';
 import type { TransactionFees } from '../chain/fees';
-import type { Failure, Issuance, MintTransaction } from '../journal/issuance';
+import type { ChainError } from '../errors';
+import type { Issuance, MinedMint, MintTransaction } from '../journal/issuance';
 
-// A mint is one token that is to be made. A signed mint is a transaction that makes it; there are several when it was signed again. A flight is the
-// mint's way to the chain under one nonce: one signed mint, and those that replace it with a higher fee. A nonce is held while a flight has it.
+// A mint is one token that is to be made. A signed mint is a transaction that makes it. A pending transaction is the mint's way to the chain under
+// one nonce: one signed mint, and those that replace it with a higher fee.
 
 /** A transaction that mints a token, and what it offers. */
 export interface SignedMint extends MintTransaction {
+  /** The wallet that signed it, with its checksum. */
+  from: string;
   gasLimit: bigint;
   fees: TransactionFees;
   /** Whether some node may have it: then it can be mined as long as its nonce is not used. */
   mayBeTaken: boolean;
 }
 
-/** What becomes of a mint, for whoever waits: the hash of the transaction that made the token. */
+/** What becomes of a mint, for its callers: the hash of the transaction that made the token. */
 export interface Outcome {
   promise: Promise<string>;
   resolve(hash: string): void;
   reject(error: Error): void;
 }
 
-/** One token on its way, from the lane's knowing of it until it is mined or failed. */
+/** One token on its way, from when the queue knows of it until it is final or failed. */
 export interface Mint {
-  issuance: Issuance;
-  /** The lane's order: of lower ones first. */
-  order: number;
-  /** Whether an earlier run of the service began it: nobody waits for an answer, and nothing but the chain itself may end it. */
-  isRecovered: boolean;
+  readonly issuance: Issuance;
+  /** The queue's order: lower ones first. */
+  readonly order: number;
+  /** Whether an earlier run of the service began it: nobody waits for an answer, and only the chain may end it. */
+  readonly isRecovered: boolean;
   /** The oldest first. */
   transactions: SignedMint[];
-  /** How often a node would not have it for a reason that may pass. */
-  refusals: number;
+  /** While it is mined. */
+  mined: MinedMint | undefined;
+  /** Since when the block that it was mined in is not on the chain, by `performance.now()`. */
+  goneSince: number | undefined;
+  /** How often it was deferred for a refusal that may pass. */
+  deferrals: number;
   /** How often its gas was estimated again. */
   estimates: number;
-  isSettled: boolean;
-  /** Whether the journal says that a node took it. */
+  /** Why nodes would not take it again and again: its failure once nothing that was sent can make it. */
+  refusal: ChainError | undefined;
+  /** Whether the journal says that a node may have it. */
   isNoted: boolean;
   outcome: Outcome;
+  /** The last change of the journal: the next one waits for it. */
+  recorded: Promise<void>;
 }
 
 /** A mint under a nonce. */
-export interface Flight {
-  mint: Mint;
-  nonce: number;
+export interface PendingTransaction {
+  readonly mint: Mint;
+  readonly nonce: number;
   /** The newest replaces the others. */
   versions: [SignedMint, ...SignedMint[]];
-  /** When a node took the newest, by `performance.now()`. */
+  /** When the newest was sent, by `performance.now()`. */
   sentAt: number;
+  /** How often in a row no node acknowledged it. */
+  attempts: number;
   /** Since when its nonce is used, without a receipt of any version. */
   missingSince: number | undefined;
-  /** How often in a row it was not taken. */
-  attempts: number;
   /** How often it was replaced for not being mined in time. */
   replacements: number;
+}
+
+/** A mint at its beginning. */
+export function newMint(issuance: Issuance, order: number, isRecovered: boolean): Mint {
+  return {
+    issuance,
+    order,
+    isRecovered,
+    transactions: [],
+    mined: undefined,
+    goneSince: undefined,
+    deferrals: 0,
+    estimates: 0,
+    refusal: undefined,
+    isNoted: issuance.state === 'submitted',
+    outcome: newOutcome(),
+    recorded: Promise.resolve(),
+  };
 }
 
 /** An outcome that is open. */
@@ -68,39 +97,30 @@ export function newOutcome(): Outcome {
 }
 
 /** A mint under the nonce of its versions. */
-export function newFlight(mint: Mint, versions: Flight['versions']): Flight {
+export function newPending(mint: Mint, versions: PendingTransaction['versions']): PendingTransaction {
   const [{ nonce }] = versions;
-  return {
-    mint,
-    nonce,
-    versions,
-    sentAt: performance.now(),
-    missingSince: undefined,
-    attempts: 0,
-    replacements: 0,
-  };
+  const sentAt = performance.now();
+  return { mint, nonce, versions, sentAt, attempts: 0, missingSince: undefined, replacements: 0 };
 }
 
-/** A mint that sends nothing for a while. */
-export interface Parked {
-  mint: Mint;
-  /** It is taken up again then, by `performance.now()`. */
-  until: number;
+/** The way of a mint under the nonce of its last transaction by this wallet, if it has any. */
+export function lastPending(mint: Mint, wallet: string): PendingTransaction | undefined {
+  const own = mint.transactions.filter(({ from }) => from === wallet);
+  const [first, ...others] = own.filter(({ nonce }) => nonce === own.at(-1)?.nonce);
+  return first && newPending(mint, [first, ...others]);
 }
 
-/** A mint that is to fail as soon as none of its transactions can be mined any more. */
-export interface Doomed {
-  mint: Mint;
-  failure: Failure;
-  error: Error;
+/** A transaction of the journal. Whether it was ever sent is not known. */
+export function readSignedMint({ tokenId, hash, nonce, raw }: MintTransaction): SignedMint {
+  const { from, gasLimit, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = Transaction.from(raw);
+  const fees: TransactionFees =
+    maxFeePerGas !== null && maxPriorityFeePerGas !== null
+      ? { type: 2, maxFeePerGas, maxPriorityFeePerGas }
+      : { type: 0, gasPrice: gasPrice ?? 0n };
+  return { tokenId, hash, nonce, raw, from: from ?? '', gasLimit, fees, mayBeTaken: true };
 }
 
-/** The version of a flight that counts. */
-export function newestOf(flight: Flight): SignedMint {
-  return flight.versions.at(-1) ?? flight.versions[0];
-}
-
-/** Whether one of the transactions may be mined yet, when the wallet's transactions below `used` are. */
-export function canStillBeMined(transactions: readonly SignedMint[], used: number): boolean {
-  return transactions.some(({ nonce, mayBeTaken }) => mayBeTaken && nonce >= used);
+/** The version of a pending transaction that counts. */
+export function newestOf({ versions }: PendingTransaction): SignedMint {
+  return versions.at(-1) ?? versions[0];
 }

@@ -1,10 +1,10 @@
-import { findMint } from './find-mint';
-import { giveNonces } from './give-nonces';
-import { judgeEstimate } from './judge-estimate';
-import { detach, highestHeld, noteCount, pause, putToReady, putToWaiting, type Lane } from './lane-state';
-import { newestOf, newFlight, type Flight, type Mint } from './mint';
-import { settleMined } from './settle-mint';
-import { keep, signMint } from './sign-mint';
+import { classifyRefusal } from '../chain/classify-refusal';
+import { isReverted, nodeErrorOf } from '../chain/refusals';
+import { simulationFailed } from '../chain/simulate-mint';
+import { ChainError } from '../errors';
+import { giveUp, mayStillBeMade, recordMined } from './give-up';
+import { newestOf, newPending, type Mint, type PendingTransaction } from './mint';
+import { pause, type QueueParts } from './queue-parts';
 
 /** How many mints are signed and kept in the journal together. */
 const BATCH = 16;
@@ -12,132 +12,160 @@ const BATCH = 16;
 const FEWEST_READY = 6;
 const IDLE_MS = 60_000;
 const NODE_PAUSE_MS = 500;
+/** How often a node may refuse to estimate, for a reason that nobody knows. */
+const MOST_DEFERRALS = 5;
+const REFUSED_PAUSE_MS = 1_000;
+const MISSING_PAUSE_MS = 500;
+const OTHERS_PAUSE_MS = 1_000;
 
 /** Gives nonces to the mints that wait, signs them and keeps them in the journal, while those before them are being sent. */
-export async function prepareMints(lane: Lane): Promise<void> {
-  const asleep = lane.sleeps.preparing;
-  while (!lane.stopping.aborted) {
-    asleep.reset();
-    const sleepMs = unpark(lane);
-    fillHoles(lane);
-    const areNeeded = lane.freed.size > 0 || lane.ready.length < FEWEST_READY;
-    const batch = lane.waiting.splice(0, areNeeded ? BATCH : 0);
-    if (batch.length === 0) await asleep.sleep(sleepMs);
-    else await prepareBatch(lane, batch);
+export class MintPreparation {
+  readonly #parts: QueueParts;
+  /** Since when there is no registry on the chain. */
+  #registryMissingSince: number | undefined;
+
+  constructor(parts: QueueParts) {
+    this.#parts = parts;
   }
-}
 
-/** Takes up again what has waited long enough; gives how long the next has to. */
-function unpark(lane: Lane): number {
-  const now = performance.now();
-  let nextMs = IDLE_MS;
-  for (const parked of lane.parked) {
-    if (parked.until > now) {
-      nextMs = Math.min(nextMs, parked.until - now);
-      continue;
-    }
-    lane.parked.delete(parked);
-    putToWaiting(lane, parked.mint);
-  }
-  return nextMs;
-}
-
-/** With nobody waiting for a nonce that was taken back, the last of those that cannot be mined without it takes it. */
-function fillHoles(lane: Lane): void {
-  if (lane.freed.size === 0 || lane.waiting.length > 0) return;
-  const hole = Math.min(...lane.freed);
-  const last = lane.ready.at(-1) ?? lastInFlight(lane);
-  if (last === undefined || last.nonce < hole) {
-    if (lane.sending.size === 0) lane.freed.clear();
-    return;
-  }
-  detach(lane, last);
-  if (!newestOf(last).mayBeTaken) lane.freed.add(last.nonce);
-  putToWaiting(lane, last.mint);
-}
-
-function lastInFlight(lane: Lane): Flight | undefined {
-  const nonces = [...lane.inFlight.keys()];
-  return nonces.length === 0 ? undefined : lane.inFlight.get(Math.max(...nonces));
-}
-
-async function prepareBatch(lane: Lane, batch: readonly Mint[]): Promise<void> {
-  const left = new Set(batch);
-  try {
-    await settleThoseOnChain(lane, left);
-    const limits = await limitsOf(lane, left);
-    if (left.size > 0) await signBatch(lane, left, limits);
-  } catch (error) {
-    lane.logger.warn({ error, mints: left.size }, 'mints wait: the node cannot be asked');
-    await pause(lane, NODE_PAUSE_MS);
-  }
-  for (const mint of left) putToWaiting(lane, mint);
-}
-
-/** What was sent once may be mined by now, whatever a node said then. */
-async function settleThoseOnChain(lane: Lane, left: Set<Mint>): Promise<void> {
-  const sent = [...left].filter(({ transactions }) => transactions.length > 0);
-  await Promise.all(
-    sent.map(async (mint) => {
-      const hashes = mint.transactions.map(({ hash }) => hash);
-      const { registryAddress } = lane;
-      const token = { registryAddress, tokenId: mint.issuance.tokenId };
-      const hash = await findMint(lane.client, token, hashes);
-      if (hash === undefined) return;
-      left.delete(mint);
-      settleMined(lane, mint, hash);
-    }),
-  );
-}
-
-/** The gas limits of those that can be minted; the others leave the batch. */
-async function limitsOf(lane: Lane, left: Set<Mint>): Promise<Map<Mint, bigint>> {
-  const limits = new Map<Mint, bigint>();
-  const mints = [...left];
-  const estimates = await Promise.allSettled(mints.map(({ issuance }) => lane.gas.limitFor(issuance)));
-  for (const [index, mint] of mints.entries()) {
-    const estimate = estimates[index];
-    if (estimate?.status === 'fulfilled') {
-      limits.set(mint, estimate.value);
-      lane.registryMissingSince = undefined;
-    } else {
-      if (!(await judgeEstimate(lane, mint, estimate?.reason))) throw estimate?.reason;
-      left.delete(mint);
+  async run(): Promise<void> {
+    const { states, nonces, stopping } = this.#parts;
+    const asleep = states.sleeps.preparing;
+    while (!stopping.aborted) {
+      asleep.reset();
+      const sleepMs = Math.min(states.resume(), IDLE_MS);
+      this.#fillHoles();
+      const areNeeded = nonces.lowestFreed() !== undefined || states.countReady() < FEWEST_READY;
+      const batch = states.takeWaiting(areNeeded ? BATCH : 0);
+      if (batch.length === 0) await asleep.sleep(sleepMs);
+      else await this.#prepare(batch);
     }
   }
-  return limits;
+
+  /** With nobody waiting for a nonce that was taken back, the last of those that cannot be mined without it takes it. */
+  #fillHoles(): void {
+    const { states, nonces } = this.#parts;
+    const hole = nonces.lowestFreed();
+    if (hole === undefined || states.hasWaiting()) return;
+    const held = states.held();
+    const last = held.filter(({ mint }) => states.stateOf(mint) !== 'sending').at(-1);
+    if (last === undefined || last.nonce < hole) {
+      if (last === held.at(-1)) nonces.dropFreed();
+      return;
+    }
+    states.wait(last.mint);
+    if (!newestOf(last).mayBeTaken) nonces.free(last.nonce);
+  }
+
+  async #prepare(batch: readonly Mint[]): Promise<void> {
+    const { states, logger, stopping } = this.#parts;
+    try {
+      await Promise.all(batch.map((mint) => this.#lookUp(mint)));
+      const limits = await this.#gasLimits(batch.filter((mint) => states.stateOf(mint) === 'preparing'));
+      if (limits.size > 0) await this.#sign(limits);
+    } catch (error) {
+      logger.warn({ error, mints: batch.length }, 'mints wait: the node cannot be asked');
+      await pause(NODE_PAUSE_MS, stopping);
+    }
+    for (const mint of batch) if (states.stateOf(mint) === 'preparing') states.wait(mint);
+  }
+
+  /** What was sent once may be mined by now, whatever a node said then. What a node refused, and cannot be mined any more, has failed. */
+  async #lookUp(mint: Mint): Promise<void> {
+    if (mint.transactions.length === 0) return;
+    const { chain } = this.#parts;
+    const hashes = mint.transactions.map(({ hash }) => hash);
+    const mined = await chain.findMint(mint.issuance.tokenId, hashes);
+    if (mined !== undefined) return recordMined(this.#parts, mint, mined);
+    if (mint.refusal !== undefined && !(await mayStillBeMade(this.#parts, mint)))
+      await giveUp(this.#parts, mint, mint.refusal);
+  }
+
+  /** The gas limits of those that can be minted; the others go elsewhere. */
+  async #gasLimits(mints: readonly Mint[]): Promise<Map<Mint, bigint>> {
+    const { terms } = this.#parts;
+    const limits = new Map<Mint, bigint>();
+    const estimates = await Promise.allSettled(mints.map(({ issuance }) => terms.gasLimit(issuance)));
+    for (const [index, mint] of mints.entries()) {
+      const estimate = estimates[index];
+      if (estimate?.status === 'fulfilled') {
+        limits.set(mint, estimate.value);
+        this.#registryMissingSince = undefined;
+      } else if (!(await this.#judgeEstimate(mint, estimate?.reason))) throw estimate?.reason;
+    }
+    return limits;
+  }
+
+  /** Gives false when it says nothing about this mint: the node could not be asked. */
+  async #judgeEstimate(mint: Mint, cause: unknown): Promise<boolean> {
+    const { states } = this.#parts;
+    if (cause instanceof ChainError) await this.#waitForRegistry(mint, cause);
+    else if (isReverted(cause)) await giveUp(this.#parts, mint, simulationFailed(cause));
+    else if (classifyRefusal(cause) === 'no funds') await shortOfFunds(this.#parts, mint, cause);
+    else if (nodeErrorOf(cause) === undefined) return false;
+    else if (++mint.deferrals < MOST_DEFERRALS) states.defer(mint, REFUSED_PAUSE_MS);
+    else await giveUp(this.#parts, mint, notSent(cause));
+    return true;
+  }
+
+  /**
+   * A local chain that was started anew gets its registry some seconds later. Another chain is not replaced: a node that knows no registry any more
+   * is being set up.
+   */
+  async #waitForRegistry(mint: Mint, error: ChainError): Promise<void> {
+    const { states, timing } = this.#parts;
+    this.#registryMissingSince ??= performance.now();
+    const isPatient = performance.now() - this.#registryMissingSince < timing.registryMs;
+    if (isPatient) states.defer(mint, MISSING_PAUSE_MS);
+    else await giveUp(this.#parts, mint, error);
+  }
+
+  async #sign(limits: ReadonlyMap<Mint, bigint>): Promise<void> {
+    const { terms, chain, wallet, nonces, states, recorder } = this.#parts;
+    const { epoch } = nonces;
+    const [fees, pending] = await Promise.all([terms.fees(), chain.count(wallet.address, 'pending')]);
+    nonces.note(pending);
+    const given = nonces.give(limits.size, pending, states.highestHeld());
+    try {
+      const signed: PendingTransaction[] = [];
+      for (const [mint, gasLimit] of limits) {
+        const nonce = given[signed.length] ?? 0;
+        signed.push(newPending(mint, [await terms.sign(mint, { nonce, gasLimit, fees })]));
+      }
+      const isKept = await recorder.keep(signed.map(newestOf));
+      nonces.settle(given);
+      if (isKept && epoch === nonces.epoch) for (const one of signed) states.ready(one);
+    } finally {
+      nonces.settle(given);
+    }
+  }
 }
 
-/** Those that are sent leave the batch. */
-async function signBatch(lane: Lane, left: Set<Mint>, limits: Map<Mint, bigint>): Promise<void> {
-  const { epoch } = lane;
-  const [fees, pending] = await Promise.all([
-    lane.fees.read(),
-    lane.client.getTransactionCount(lane.wallet.address, 'pending'),
-  ]);
-  noteCount(lane, pending);
-  const { floor, freed } = lane;
-  const nonces = giveNonces(limits.size, { floor, pending, highestHeld: highestHeld(lane), freed });
-  for (const nonce of nonces) {
-    lane.preparing.add(nonce);
-    freed.delete(nonce);
+/**
+ * The wallet cannot pay for a mint. Nodes count what waits with it: with others in flight, it may be able to when they are mined. A caller is told,
+ * unless the mint may yet be mined. Then it waits until the wallet is funded, and so does one of an earlier run: its document may have been
+ * handed out, and its caller is gone.
+ */
+export async function shortOfFunds(parts: QueueParts, mint: Mint, cause: unknown): Promise<void> {
+  const { states, logger, timing } = parts;
+  if (states.held().some((held) => held.mint !== mint && states.stateOf(held.mint) !== 'ready'))
+    return states.defer(mint, OTHERS_PAUSE_MS);
+  const error = notFunded(cause);
+  if (!mint.isRecovered && !(await mayStillBeMade(parts, mint))) return giveUp(parts, mint, error);
+  if (mint.deferrals++ === 0) {
+    const { tokenId } = mint.issuance;
+    logger.warn({ tokenId, error }, 'mint waits until the wallet is funded');
   }
-  for (const nonce of freed) if (nonce < pending) freed.delete(nonce);
-  try {
-    const flights: Flight[] = [];
-    for (const [mint, gasLimit] of limits) {
-      const nonce = nonces[flights.length] ?? 0;
-      const signed = await signMint(lane, mint, { nonce, gasLimit, fees });
-      flights.push(newFlight(mint, [signed]));
-    }
-    const isKept = await keep(lane, flights.map(newestOf));
-    for (const nonce of nonces) lane.preparing.delete(nonce);
-    if (!isKept || epoch !== lane.epoch) return;
-    for (const flight of flights) {
-      left.delete(flight.mint);
-      putToReady(lane, flight);
-    }
-  } finally {
-    for (const nonce of nonces) lane.preparing.delete(nonce);
-  }
+  states.defer(mint, timing.deferMs);
+}
+
+function notFunded(cause: unknown): ChainError {
+  const remedy = 'Fund the wallet of WALLET_PRIVATE_KEY, then send the request again.';
+  const message = `The wallet cannot pay for the mint: ${nodeErrorOf(cause)}`;
+  return new ChainError('TRANSACTION_REJECTED', message, { cause, remedy });
+}
+
+function notSent(cause: unknown): ChainError {
+  const message = `Nothing was sent, the mint could not be prepared: ${nodeErrorOf(cause)}`;
+  return new ChainError('MINT_NOT_SENT', message, { cause, retryable: true });
 }

@@ -37,8 +37,8 @@ describe('a journal whose process is killed again and again', () => {
 
   /** Gives the token ids that it said to have stored. */
   async function writeAndDie({ settings }: State): Promise<string[]> {
-    const { chainId, registryAddress, walletAddress } = SCOPE;
-    const args = [WRITER, settings.DATA_DIR, String(chainId), registryAddress, walletAddress];
+    const { chainId, registryAddress, issuer } = SCOPE;
+    const args = [WRITER, settings.DATA_DIR, String(chainId), registryAddress, issuer];
     const writer = spawn(process.execPath, args, {
       cwd: PROJECT_ROOT,
       env: inheritedEnvironment(),

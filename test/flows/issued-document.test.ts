@@ -2,12 +2,13 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
-import { createDatabaseJournal, type DatabaseJournal } from '../../service/journal/database-journal';
-import type { PreparedDocument } from '../../service/journal/prepared-document';
+import { createDatabaseJournal } from '../../service/journal/database-journal';
+import type { Journal } from '../../service/journal/journal';
+import type { PreparedDocument } from '../../service/issuance/preparation';
 import { ENGINES, newState, openState, type State } from '../helpers/engines';
 import { eventually } from '../helpers/eventually';
 import { startHttpApp, type RunningHttpApp } from '../helpers/http-app';
-import { preparedDocument, SCOPE } from '../helpers/prepared-documents';
+import { mintedBy, preparedDocument, SCOPE } from '../helpers/prepared-documents';
 
 const API_KEY = 'correct-horse';
 const TX_HASH = `0x${'12'.repeat(32)}`;
@@ -26,7 +27,7 @@ for (const engine of ENGINES) {
   describe(`GET /documents/{tokenId} on ${engine}`, () => {
     let state: State | undefined;
     let database: Database;
-    let journal: DatabaseJournal;
+    let journal: Journal;
     let app: RunningHttpApp;
     /** Parts that were read. */
     let read = 0;
@@ -64,7 +65,7 @@ for (const engine of ENGINES) {
     const issued = async (bytes = 1_000): Promise<PreparedDocument> => {
       const prepared = jsonDocument(bytes);
       await journal.add(prepared);
-      await journal.mined(prepared.tokenId, TX_HASH);
+      await journal.mined(prepared.tokenId, mintedBy(TX_HASH), true);
       return prepared;
     };
 

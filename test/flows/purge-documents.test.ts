@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
-import { createDatabaseJournal, type DatabaseJournal } from '../../service/journal/database-journal';
+import { createDatabaseJournal } from '../../service/journal/database-journal';
+import type { Journal } from '../../service/journal/journal';
 import { ENGINES, newState, openState, type State } from '../helpers/engines';
 import { hardhat } from '../helpers/hardhat-command';
-import { preparedDocument, SCOPE } from '../helpers/prepared-documents';
+import { mintedBy, preparedDocument, SCOPE } from '../helpers/prepared-documents';
 
 const DAY_MS = 86_400_000;
 
@@ -11,7 +12,7 @@ for (const engine of ENGINES) {
   describe(`npx hardhat purge-documents on ${engine}`, () => {
     let state: State | undefined;
     let database: Database;
-    let journal: DatabaseJournal;
+    let journal: Journal;
     let settings: Record<string, string>;
     let now = 0;
 
@@ -39,7 +40,7 @@ for (const engine of ENGINES) {
       now = Date.now() - daysAgo * DAY_MS;
       const prepared = preparedDocument(1_000_000);
       await inJournal.add(prepared);
-      await inJournal.mined(prepared.tokenId, '0x01');
+      await inJournal.mined(prepared.tokenId, mintedBy('0x01'), true);
       return prepared.tokenId;
     };
     const command = (...args: string[]): Promise<string> => hardhat(['purge-documents', ...args], settings);
@@ -51,13 +52,9 @@ for (const engine of ENGINES) {
 
     it('removes what is old enough while the service runs, when somebody agreed, and says what', async () => {
       const [old, recent] = [await issued(40), await issued(20)];
-      const walletAddress = `0x${'dd'.repeat(20)}`;
-      const ofAnotherWallet = createDatabaseJournal(
-        database,
-        { ...SCOPE, walletAddress },
-        { now: () => now },
-      );
-      const oldWallets = await issued(40, ofAnotherWallet);
+      const issuer = 'did:web:other.example';
+      const ofAnotherIssuer = createDatabaseJournal(database, { ...SCOPE, issuer }, { now: () => now });
+      const oldWallets = await issued(40, ofAnotherIssuer);
       const registryAddress = `0x${'cc'.repeat(20)}`;
       const ofAnotherTenant = createDatabaseJournal(
         database,
@@ -75,7 +72,7 @@ for (const engine of ENGINES) {
         .to.match(/31337:0xaa.*:0xbb.*: 1 \(1\.0 MB\), for ever\./)
         .and.match(/2 removed/);
       expect(await journal.find(old)).to.equal(undefined);
-      expect(await ofAnotherWallet.find(oldWallets)).to.equal(undefined);
+      expect(await ofAnotherIssuer.find(oldWallets)).to.equal(undefined);
       for (const kept of [recent, unfinished.tokenId])
         expect(await journal.find(kept)).not.to.equal(undefined);
       expect(await ofAnotherTenant.find(others)).not.to.equal(undefined);

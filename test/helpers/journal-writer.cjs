@@ -8,11 +8,11 @@ const pino = require('pino');
 const { createDatabaseJournal } = require('../../dist/service/journal/database-journal.js');
 const { openDatabase } = require('../../dist/service/database/open-database.js');
 
-const [dataDir, chainId, registryAddress, walletAddress] = process.argv.slice(2);
+const [dataDir, chainId, registryAddress, issuer] = process.argv.slice(2);
 
 async function main() {
   const database = await openDatabase({ dataDir, databaseUrl: undefined }, pino({ level: 'silent' }));
-  const scope = { chainId: Number(chainId), registryAddress, walletAddress };
+  const scope = { chainId: Number(chainId), registryAddress, issuer };
   const journal = createDatabaseJournal(database, scope, { now: () => Date.now() });
   for (;;) {
     const document = new Uint8Array(randomBytes(randomInt(4) === 0 ? 5_000 : randomInt(300_000, 6_000_000)));

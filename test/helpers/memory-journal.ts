@@ -1,8 +1,14 @@
-import type { Failure, Issuance, MintTransaction } from '../../service/journal/issuance';
-import type { LaneJournal } from '../../service/minting/lane-state';
+import type {
+  Failure,
+  Issuance,
+  MinedMint,
+  MintTransaction,
+  Unfinished,
+} from '../../service/journal/issuance';
+import type { MintJournal } from '../../service/minting/record-mints';
 
-/** A journal of mints in memory: what is in it survives a lane, as a database survives the service's process. */
-export interface MemoryJournal extends LaneJournal {
+/** A journal of mints in memory: what is in it survives a queue, as a database survives the service's process. */
+export interface MemoryJournal extends MintJournal {
   /** Puts an issuance into it, as `Journal.add` does. */
   add(issuance: Issuance): Issuance;
   issuances: Map<string, Issuance>;
@@ -12,10 +18,12 @@ export interface MemoryJournal extends LaneJournal {
   /** Says whether signed bytes may be sent: only what was kept before. */
   mayBeSent(raw: string): boolean;
   /** Calls of each method so far. */
-  calls: Record<'keepTransactions' | 'submitted' | 'mined' | 'failed', number>;
+  calls: Record<Change, number>;
   /** Runs before each change; one that throws makes it fail. */
-  onChange: (change: keyof MemoryJournal['calls']) => void | Promise<void>;
+  onChange: (change: Change) => void | Promise<void>;
 }
+
+type Change = 'keepTransactions' | 'submitted' | 'mined' | 'final' | 'unmined' | 'failed';
 
 /** Longer than a call of the node: what does not wait for the journal is seen to be sent before it is kept. */
 const CHANGE_MS = 8;
@@ -23,23 +31,34 @@ const CHANGE_MS = 8;
 /** Creates an empty journal. Each change takes a moment, as in a database. */
 export function createMemoryJournal(): MemoryJournal {
   const issuances = new Map<string, Issuance>();
+  const mints = new Map<string, MinedMint>();
   const transactions: MintTransaction[] = [];
   const violations: string[] = [];
-  const calls = { keepTransactions: 0, submitted: 0, mined: 0, failed: 0 };
+  const calls = { keepTransactions: 0, submitted: 0, mined: 0, final: 0, unmined: 0, failed: 0 };
+  let chain: string | undefined;
 
-  async function change(name: keyof typeof calls): Promise<void> {
+  async function change(name: Change): Promise<void> {
     calls[name]++;
     await journal.onChange(name);
     await new Promise((resolve) => setTimeout(resolve, CHANGE_MS));
   }
 
-  function open(tokenId: string, to: string): Issuance {
+  /** The issuance that a change is about, which must have one of these states. */
+  function issuanceIn(tokenId: string, to: string, states: readonly Issuance['state'][]): Issuance {
     const issuance = issuances.get(tokenId);
     if (issuance === undefined) throw new Error(`${to}: there is no issuance ${tokenId}`);
-    if (issuance.state === 'mined' || issuance.state === 'failed')
-      violations.push(`${issuance.state} → ${to}: ${tokenId}`);
+    if (!states.includes(issuance.state)) violations.push(`${issuance.state} → ${to}: ${tokenId}`);
     return issuance;
   }
+
+  const rowsIn = (...states: Issuance['state'][]): Unfinished[] =>
+    [...issuances.values()]
+      .filter(({ state }) => states.includes(state))
+      .map((issuance) => ({
+        issuance: { ...issuance },
+        transactions: transactions.filter(({ tokenId }) => tokenId === issuance.tokenId),
+        mined: mints.get(issuance.tokenId),
+      }));
 
   const journal: MemoryJournal = {
     issuances,
@@ -56,31 +75,51 @@ export function createMemoryJournal(): MemoryJournal {
       violations.push(`sent and not kept: ${raw.slice(0, 40)}`);
       return false;
     },
-    async unfinished() {
-      return [...issuances.values()]
-        .filter(({ state }) => state === 'signed' || state === 'submitted')
-        .map((issuance) => ({
-          issuance: { ...issuance },
-          transactions: transactions.filter(({ tokenId }) => tokenId === issuance.tokenId),
-        }));
-    },
+    unfinished: async () => rowsIn('signed', 'submitted', 'mined'),
     async keepTransactions(signed) {
       await change('keepTransactions');
-      for (const { tokenId } of signed) open(tokenId, 'signed again');
+      for (const { tokenId } of signed) issuanceIn(tokenId, 'signed again', ['signed', 'submitted']);
       transactions.push(...signed);
     },
     async submitted(tokenIds) {
       await change('submitted');
-      for (const tokenId of tokenIds) open(tokenId, 'submitted').state = 'submitted';
+      for (const tokenId of tokenIds)
+        issuanceIn(tokenId, 'submitted', ['signed', 'submitted']).state = 'submitted';
     },
-    async mined(tokenId, txHash) {
+    async mined(tokenId, mined, isFinal) {
       await change('mined');
-      Object.assign(open(tokenId, 'mined'), { state: 'mined', txHash });
+      const issuance = issuanceIn(tokenId, 'mined', ['signed', 'submitted', 'mined', 'final']);
+      Object.assign(issuance, { state: isFinal ? 'final' : 'mined', txHash: mined.txHash });
+      mints.set(tokenId, mined);
+    },
+    async final(tokenIds) {
+      await change('final');
+      for (const tokenId of tokenIds) issuanceIn(tokenId, 'final', ['mined', 'final']).state = 'final';
+    },
+    async unmined(tokenId) {
+      await change('unmined');
+      const issuance = issuanceIn(tokenId, 'unmined', ['mined', 'final']);
+      Object.assign(issuance, { state: 'submitted', txHash: undefined });
+      mints.delete(tokenId);
     },
     async failed(tokenId: string, failure: Failure) {
       await change('failed');
-      Object.assign(open(tokenId, 'failed'), { state: 'failed', failure });
+      Object.assign(issuanceIn(tokenId, 'failed', ['signed', 'submitted']), { state: 'failed', failure });
     },
+    async enterChain(genesisHash) {
+      const isSame = chain === undefined || chain === genesisHash;
+      if (!isSame) mints.clear();
+      chain = genesisHash;
+      return isSame;
+    },
+    finalBlocks: async (limit, below = Infinity) =>
+      rowsIn('final')
+        .flatMap(({ mined }) => mined?.block ?? [])
+        .filter(({ number }) => number < below)
+        .sort((left, right) => right.number - left.number)
+        .slice(0, limit),
+    finalSince: async (blockNumber) =>
+      rowsIn('final').filter(({ mined }) => mined !== undefined && mined.block.number >= blockNumber),
   };
   return journal;
 }

@@ -1,12 +1,13 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import type { JournalScope } from '../../service/journal/journal';
-import type { PreparedDocument } from '../../service/journal/prepared-document';
+import type { PreparedDocument } from '../../service/issuance/preparation';
+import type { MinedMint } from '../../service/journal/issuance';
+import type { JournalScope } from '../../service/journal/journal-scope';
 
 /** The scope of journals under test. */
 export const SCOPE: JournalScope = {
   chainId: 31337,
   registryAddress: `0x${'aa'.repeat(20)}`,
-  walletAddress: `0x${'bb'.repeat(20)}`,
+  issuer: 'did:web:carrier.example',
 };
 
 /** A document as signing gives it, with this many random bytes for its JSON: the journal never looks into it. */
@@ -22,6 +23,11 @@ export function preparedDocument(bytes = 3_000): PreparedDocument {
     remark: '0x',
     document,
   };
+}
+
+/** A mint by this transaction, in a block. */
+export function mintedBy(txHash: string, number = 7): MinedMint {
+  return { txHash, block: { number, hash: `0x${String(number).padStart(64, '0')}` } };
 }
 
 /** All bytes of a stream in one. */

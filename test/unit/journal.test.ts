@@ -2,12 +2,13 @@ import { expect } from 'chai';
 import { sql } from 'kysely';
 import type { Database } from '../../service/database/database';
 import { codeOf } from '../../service/errors';
-import { createDatabaseJournal, type DatabaseJournal } from '../../service/journal/database-journal';
+import { createDatabaseJournal } from '../../service/journal/database-journal';
+import type { Journal } from '../../service/journal/journal';
 import type { MintTransaction } from '../../service/journal/issuance';
 import type { IdempotentRequest } from '../../service/journal/journal';
 import { ENGINES, newState, openState, type State } from '../helpers/engines';
 import { eventually } from '../helpers/eventually';
-import { collected, preparedDocument, SCOPE } from '../helpers/prepared-documents';
+import { collected, mintedBy, preparedDocument, SCOPE } from '../helpers/prepared-documents';
 
 const HOUR_MS = 3_600_000;
 const MEGABYTE = 1024 * 1024;
@@ -27,7 +28,7 @@ for (const engine of ENGINES) {
   describe(`the journal on ${engine}`, () => {
     let state: State | undefined;
     let database: Database;
-    let journal: DatabaseJournal;
+    let journal: Journal;
     let now: number;
     const clock = { now: () => now };
 
@@ -57,7 +58,7 @@ for (const engine of ENGINES) {
     const issued = async (bytes?: number): Promise<string> => {
       const prepared = preparedDocument(bytes);
       await journal.add(prepared);
-      await journal.mined(prepared.tokenId, '0x01');
+      await journal.mined(prepared.tokenId, mintedBy('0x01'), true);
       return prepared.tokenId;
     };
     const tokensOf = async (): Promise<string[]> =>
@@ -92,7 +93,7 @@ for (const engine of ENGINES) {
       expect(await journal.find(tokenId)).to.equal(undefined);
       expect(await journal.documentLength(tokenId)).to.equal(undefined);
       expect(await codeThrownBy(collected(journal.documentOf(tokenId)))).to.equal('ISSUANCE_UNKNOWN');
-      expect(await codeThrownBy(journal.mined(tokenId, '0x01'))).to.equal('ISSUANCE_UNKNOWN');
+      expect(await codeThrownBy(journal.mined(tokenId, mintedBy('0x01'), true))).to.equal('ISSUANCE_UNKNOWN');
     });
 
     it('follows an issuance until it is mined, and does not take it back', async () => {
@@ -101,26 +102,91 @@ for (const engine of ENGINES) {
       await journal.add(prepared);
       await journal.submitted([tokenId]);
       expect(await journal.find(tokenId)).to.include({ state: 'submitted', txHash: undefined });
-      await journal.mined(tokenId, '0xabc');
+      await journal.mined(tokenId, mintedBy('0xabc'), true);
       await journal.submitted([tokenId]);
       await journal.failed(tokenId, { code: 'LATE', message: 'too late' });
       expect(await journal.find(tokenId)).to.include({
-        state: 'mined',
+        state: 'final',
         txHash: '0xabc',
         failure: undefined,
       });
       expect(await journal.unfinished()).to.deep.equal([]);
     });
 
-    it('keeps why an issuance failed, unless it turns out to be mined', async () => {
+    it('keeps why an issuance failed, and does not take it back', async () => {
       const prepared = preparedDocument();
       await journal.add(prepared);
       const failure = { code: 'MINT_REVERTED', message: 'The registry is paused.' };
       await journal.failed(prepared.tokenId, failure);
       expect(await journal.find(prepared.tokenId)).to.deep.include({ state: 'failed', failure });
       expect(await journal.unfinished()).to.deep.equal([]);
-      await journal.mined(prepared.tokenId, '0xabc');
-      expect(await journal.find(prepared.tokenId)).to.include({ state: 'mined', failure: undefined });
+      const mined = journal.mined(prepared.tokenId, mintedBy('0xabc'), true);
+      expect(await codeThrownBy(mined)).to.equal('ISSUANCE_UNKNOWN');
+      expect(await journal.find(prepared.tokenId)).to.deep.include({ state: 'failed', failure });
+    });
+
+    for (const bytes of [1_000, LONG]) {
+      it(`removes the ${bytes} bytes of a document that failed, and keeps its row`, async () => {
+        const [failed, other] = [preparedDocument(bytes), preparedDocument(bytes)];
+        for (const prepared of [failed, other]) await journal.add(prepared);
+        await journal.failed(failed.tokenId, { code: 'X', message: 'x' });
+        await journal.purge(0);
+        expect(await rowsOf('document_parts')).to.equal(Math.ceil(bytes / 262_144));
+        expect(await rowsOf('loose_documents')).to.equal(0);
+        expect(await journal.documentLength(failed.tokenId)).to.equal(0);
+        expect(await journal.find(failed.tokenId)).to.include({ state: 'failed' });
+        const kept = await collected(journal.documentOf(other.tokenId));
+        expect(Buffer.compare(kept, other.document)).to.equal(0);
+      });
+    }
+
+    describe('until a mint is final', () => {
+      const minedIn = async (number: number, isFinal = false): Promise<string> => {
+        const prepared = preparedDocument();
+        await journal.add(prepared);
+        await journal.mined(prepared.tokenId, mintedBy('0x01', number), isFinal);
+        return prepared.tokenId;
+      };
+
+      it('keeps it among the unfinished, with its block', async () => {
+        const tokenId = await minedIn(7);
+        expect((await journal.unfinished())[0]).to.deep.include({ mined: mintedBy('0x01', 7) });
+        expect(await journal.find(tokenId)).to.include({ state: 'mined', txHash: '0x01' });
+        expect(await journal.signed()).to.deep.equal([]);
+        expect(await journal.purge(now + 1)).to.equal(0);
+        await journal.final([tokenId]);
+        expect(await journal.unfinished()).to.deep.equal([]);
+        expect(await journal.find(tokenId)).to.include({ state: 'final', txHash: '0x01' });
+      });
+
+      it('takes it back when its block is gone, final or not', async () => {
+        for (const isFinal of [false, true]) {
+          const tokenId = await minedIn(7, isFinal);
+          await journal.unmined(tokenId);
+          expect(await journal.find(tokenId)).to.include({ state: 'submitted', txHash: undefined });
+        }
+        expect((await journal.unfinished()).map(({ mined }) => mined)).to.deep.equal([undefined, undefined]);
+      });
+
+      it('finds the final ones by their blocks, from the highest', async () => {
+        const tokens = [];
+        for (const number of [5, 9, 7, 9]) tokens.push(await minedIn(number, true));
+        await minedIn(12);
+        expect((await journal.finalBlocks(10)).map(({ number }) => number)).to.deep.equal([9, 7, 5]);
+        expect((await journal.finalBlocks(1, 9)).map(({ number }) => number)).to.deep.equal([7]);
+        const since = (await journal.finalSince(7)).map(({ issuance }) => issuance.tokenId);
+        expect(since).to.deep.equal([tokens[2], tokens[1], tokens[3]]);
+      });
+
+      it('does not look for the blocks of a chain that was started anew', async () => {
+        expect(await journal.enterChain('0xaa')).to.equal(true);
+        const tokenId = await minedIn(9, true);
+        expect(await journal.enterChain('0xaa')).to.equal(true);
+        expect(await journal.finalBlocks(10)).to.have.length(1);
+        expect(await journal.enterChain('0xbb')).to.equal(false);
+        expect(await journal.finalBlocks(10)).to.deep.equal([]);
+        expect(await journal.find(tokenId)).to.include({ state: 'final', txHash: '0x01' });
+      });
     });
 
     it('gives what is unfinished in the order of adding, also at one time and after a purge', async () => {
@@ -130,7 +196,7 @@ for (const engine of ENGINES) {
         await journal.add(prepared);
         added.push(prepared.tokenId);
         if (count === 9) {
-          for (const tokenId of added) await journal.mined(tokenId, '0x01');
+          for (const tokenId of added) await journal.mined(tokenId, mintedBy('0x01'), true);
           await journal.purge(now + 1);
         }
       }
@@ -171,7 +237,7 @@ for (const engine of ENGINES) {
       for (const change of [
         { chainId: 1337 },
         { registryAddress: `0x${'cc'.repeat(20)}` },
-        { walletAddress: `0x${'dd'.repeat(20)}` },
+        { issuer: 'did:web:other.example' },
       ]) {
         const other = createDatabaseJournal(database, { ...SCOPE, ...change }, clock);
         expect(await other.find(prepared.tokenId)).to.equal(undefined);
@@ -203,7 +269,7 @@ for (const engine of ENGINES) {
         await journal.failed(one.tokenId, { code: 'MINT_REVERTED', message: 'reverted' });
         expect(await journal.findByKey(REQUEST.key)).to.equal(undefined);
         expect(await journal.add(two, REQUEST)).to.equal(undefined);
-        await journal.mined(two.tokenId, '0x01');
+        await journal.mined(two.tokenId, mintedBy('0x01'), true);
         expect(await journal.add(preparedDocument(), REQUEST)).to.include({ tokenId: two.tokenId });
       });
 
@@ -294,7 +360,7 @@ for (const engine of ENGINES) {
         expect(await journal.purge(now - 10)).to.equal(0);
         expect(await journal.purge(now)).to.equal(2);
         for (const tokenId of [old, failed.tokenId]) expect(await journal.find(tokenId)).to.equal(undefined);
-        expect(await journal.find(recent)).to.include({ state: 'mined' });
+        expect(await journal.find(recent)).to.include({ state: 'final' });
         expect(await rowsOf('document_parts')).to.equal(3 + 1);
         expect(await rowsOf('mint_transactions')).to.equal(1);
         expect(await rowsOf('loose_documents')).to.equal(0);
@@ -313,7 +379,7 @@ for (const engine of ENGINES) {
       it('of what a crash left, an hour later, and not of what is being stored', async () => {
         const left = preparedDocument(LONG);
         const { db } = database;
-        const scope = `31337:${SCOPE.registryAddress}:${SCOPE.walletAddress}`;
+        const scope = `31337:${SCOPE.registryAddress}:${SCOPE.issuer}`;
         // As a process leaves it that dies after the first of three parts.
         await db
           .insertInto('loose_documents')
@@ -383,7 +449,7 @@ for (const engine of ENGINES) {
       expect(
         Buffer.compare(await collected(journal.documentOf(prepared.tokenId)), prepared.document),
       ).to.equal(0);
-      await journal.mined(prepared.tokenId, '0x01');
+      await journal.mined(prepared.tokenId, mintedBy('0x01'), true);
       await journal.purge(now + 1);
       expect(await rowsOf('document_parts')).to.equal(1);
     });

@@ -5,7 +5,7 @@ import type { Database } from '../../service/database/database';
 import { systemClock } from '../../service/clock';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import { newState, openState, type State } from '../helpers/engines';
-import { preparedDocument, SCOPE } from '../helpers/prepared-documents';
+import { mintedBy, preparedDocument, SCOPE } from '../helpers/prepared-documents';
 import { eventIn, openSampleFeed, record } from '../helpers/sample-feed';
 
 /** What SQLite says of a statement's way to its rows: `SEARCH events USING INDEX events_by_block (feed=?)`. */
@@ -63,7 +63,11 @@ describe('what is asked of SQLite for each document and each range of blocks', (
     await journal.keepTransactions([{ tokenId, hash: '0x01', nonce: 1, raw: '0x02' }]);
     await journal.submitted([tokenId]);
     await journal.unfinished();
-    await journal.mined(tokenId, '0x01');
+    await journal.mined(tokenId, mintedBy('0x01'), false);
+    await journal.final([tokenId]);
+    await journal.signed();
+    await journal.finalBlocks(1);
+    await journal.finalSince(1);
     await journal.findByKey('once');
     const asked = [...statements].filter((text) => /\bwhere\b|\bselect\b/.test(text));
     expect(asked.length).to.be.greaterThan(10);

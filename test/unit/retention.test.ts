@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
 import { createLogger } from '../../service/logger';
-import { createDatabaseJournal, type DatabaseJournal } from '../../service/journal/database-journal';
+import { createDatabaseJournal } from '../../service/journal/database-journal';
+import type { Journal } from '../../service/journal/journal';
 import { startRetention } from '../../service/journal/retention';
 import { newState, openState, type State } from '../helpers/engines';
 import { eventually } from '../helpers/eventually';
-import { preparedDocument, SCOPE } from '../helpers/prepared-documents';
+import { mintedBy, preparedDocument, SCOPE } from '../helpers/prepared-documents';
 
 const DAY_MS = 86_400_000;
 const logger = createLogger({ level: 'silent', mask: (text) => text });
@@ -13,7 +14,7 @@ const logger = createLogger({ level: 'silent', mask: (text) => text });
 describe('the retention of issued documents', () => {
   let state: State;
   let database: Database;
-  let journal: DatabaseJournal;
+  let journal: Journal;
   let now: number;
   const clock = { now: () => now };
 
@@ -32,7 +33,7 @@ describe('the retention of issued documents', () => {
   const issued = async (): Promise<string> => {
     const prepared = preparedDocument();
     await journal.add(prepared);
-    await journal.mined(prepared.tokenId, '0x01');
+    await journal.mined(prepared.tokenId, mintedBy('0x01'), true);
     return prepared.tokenId;
   };
   const isKept = async (tokenId: string): Promise<boolean> => (await journal.find(tokenId)) !== undefined;
@@ -57,7 +58,7 @@ describe('the retention of issued documents', () => {
   it('keeps everything without days, but for what a crash left', async () => {
     const old = await issued();
     const { db } = database;
-    const key = { scope: `31337:${SCOPE.registryAddress}:${SCOPE.walletAddress}`, token_id: 'left' };
+    const key = { scope: `31337:${SCOPE.registryAddress}:${SCOPE.issuer}`, token_id: 'left' };
     await db
       .insertInto('loose_documents')
       .values({ ...key, begun_at: now })

@@ -3,6 +3,7 @@ import { outbox } from './0001-outbox';
 import { reorganisationsAndDeadLetters } from './0002-reorganisations-and-dead-letters';
 import { issuances } from './0003-issuances';
 import { orphansInOrder } from './0004-orphans-in-order';
+import { journalByIssuer } from './0005-journal-by-issuer';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
@@ -10,4 +11,5 @@ export const migrations: Record<string, Migration> = {
   '0002-reorganisations-and-dead-letters': reorganisationsAndDeadLetters,
   '0003-issuances': issuances,
   '0004-orphans-in-order': orphansInOrder,
+  '0005-journal-by-issuer': journalByIssuer,
 };

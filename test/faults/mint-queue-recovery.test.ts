@@ -5,14 +5,14 @@ import type { Issuance } from '../../service/journal/issuance';
 import { mintDirectly } from '../helpers/direct-mint';
 import { eventually } from '../helpers/eventually';
 import { createMemoryJournal, type MemoryJournal } from '../helpers/memory-journal';
-import { newIssuance, startLane, untruths, type LanePlace } from '../helpers/running-lane';
+import { newIssuance, startQueue, untruths, type QueuePlace } from '../helpers/running-mint-queue';
 import { createWorld, DEPLOYER, DEPLOYER_KEY, type World } from '../helpers/world';
 
 const COUNT = 6;
 
-describe('the lane of mints after a crash', () => {
+describe('the queue of mints after a crash', () => {
   let world: World;
-  let place: LanePlace;
+  let place: QueuePlace;
 
   before(async () => {
     world = await createWorld();
@@ -33,7 +33,7 @@ describe('the lane of mints after a crash', () => {
   }
 
   /**
-   * Mints several tokens in a lane that ends as a killed process does.
+   * Mints several tokens in a queue that ends as a killed process does.
    *
    * @param at told of every step (a change of the journal, or a call of the node); what it gives decides whether that is the last.
    */
@@ -47,11 +47,11 @@ describe('the lane of mints after a crash', () => {
     let steps = 0;
     journal.onChange = async (change) => {
       if (!dead.isOver() && at.change === change && ++steps === step) dead.now();
-      // A change of a killed process never ends; this one ends when the lane gives up.
+      // A change of a killed process never ends; this one ends when the queue gives up.
       if (dead.isOver()) throw new Error('the process is dead');
     };
     if (!automine) await world.client.send('evm_setAutomine', [false]);
-    const lane = await startLane(place, {
+    const queue = await startQueue(place, {
       journal,
       answerer: async (method, _, forward) => {
         if (dead.isOver()) return 'drop request';
@@ -61,9 +61,9 @@ describe('the lane of mints after a crash', () => {
         return 'drop request';
       },
     });
-    const outcomes = Array.from({ length: COUNT }, async () => lane.mint().catch((error: unknown) => error));
+    const outcomes = Array.from({ length: COUNT }, async () => queue.mint().catch((error: unknown) => error));
     await eventually('it crashed', () => dead.isOver());
-    await lane.stop();
+    await queue.stop();
     for (const outcome of await Promise.all(outcomes)) {
       if (typeof outcome === 'string') continue;
       expect(outcome)
@@ -75,12 +75,12 @@ describe('the lane of mints after a crash', () => {
   }
 
   const isFinished = ({ issuances }: MemoryJournal): boolean =>
-    [...issuances.values()].every(({ state }) => state === 'mined');
+    [...issuances.values()].every(({ state }) => state === 'final');
 
   /** The next start must make every token, once. */
   async function finish(journal: MemoryJournal): Promise<number> {
     const kept = journal.transactions.length;
-    const lane = await startLane(place, { journal });
+    const queue = await startQueue(place, { journal });
     try {
       await world.client.send('evm_setAutomine', [true]);
       await eventually('everything is mined', async () => {
@@ -89,9 +89,9 @@ describe('the lane of mints after a crash', () => {
       });
       expect(await untruths(world.client, world.registryAddress, journal)).to.deep.equal([]);
       // Nobody waits for what nobody sends.
-      await lane.mint();
+      await queue.mint();
     } finally {
-      await lane.stop();
+      await queue.stop();
     }
     expect(await world.client.send('eth_pendingTransactions', [])).to.deep.equal([]);
     // Without the one that was added.
@@ -143,38 +143,38 @@ describe('the lane of mints after a crash', () => {
 
   it('and when the node is of another chain: nothing is asked of it, and nothing fails', async () => {
     const journal = await crash({ sent: 'before' });
-    const lane = await startLane(place, {
+    const queue = await startQueue(place, {
       journal,
       answerer: (method) => (method === 'eth_chainId' ? { result: '0x1' } : 'none'),
     });
     try {
-      const isTold = (): boolean => JSON.stringify(lane.log).includes('CHAIN_ID_MISMATCH');
+      const isTold = (): boolean => JSON.stringify(queue.log).includes('CHAIN_ID_MISMATCH');
       await eventually('it is told', isTold);
-      await eventually('it is asked again', () => (lane.proxy.counts().eth_chainId ?? 0) > 1);
-      expect(Object.keys(lane.proxy.counts())).to.deep.equal(['eth_chainId']);
-      lane.answer(() => 'none');
+      await eventually('it is asked again', () => (queue.proxy.counts().eth_chainId ?? 0) > 1);
+      expect(Object.keys(queue.proxy.counts())).to.deep.equal(['eth_chainId']);
+      queue.answer(() => 'none');
       await eventually('everything is mined', () => isFinished(journal));
       expect(await untruths(world.client, world.registryAddress, journal)).to.deep.equal([]);
     } finally {
-      await lane.stop();
+      await queue.stop();
     }
   });
 
   it('gives whoever asks for it the same outcome', async () => {
     const journal = await crash({ sent: 'before' });
-    const lane = await startLane(place, { journal });
+    const queue = await startQueue(place, { journal });
     try {
       const issuances: Issuance[] = [...journal.issuances.values()].map((issuance) => ({ ...issuance }));
-      const hashes = await Promise.all(issuances.map(async (issuance) => lane.mintAgain(issuance)));
+      const hashes = await Promise.all(issuances.map(async (issuance) => queue.mintAgain(issuance)));
       expect(new Set(hashes).size).to.equal(COUNT);
       // Also who has read the row before it was mined.
-      expect(await Promise.all(issuances.map(async (issuance) => lane.mintAgain(issuance)))).to.deep.equal(
+      expect(await Promise.all(issuances.map(async (issuance) => queue.mintAgain(issuance)))).to.deep.equal(
         hashes,
       );
       expect(journal.transactions).to.have.length(COUNT);
       expect(await untruths(world.client, world.registryAddress, journal)).to.deep.equal([]);
     } finally {
-      await lane.stop();
+      await queue.stop();
     }
   });
 
@@ -184,25 +184,25 @@ describe('the lane of mints after a crash', () => {
     journal.onChange = () => {
       if (failures-- > 0) throw new Error('the database is away');
     };
-    const lane = await startLane(place, { journal });
+    const queue = await startQueue(place, { journal });
     try {
-      await lane.mintMany(3, 3);
+      await queue.mintMany(3, 3);
       expect(await untruths(world.client, world.registryAddress, journal)).to.deep.equal([]);
     } finally {
-      await lane.stop();
+      await queue.stop();
     }
   });
 
   it('stops while the node hangs, and sends nothing more', async () => {
-    const lane = await startLane(place, {
+    const queue = await startQueue(place, {
       answerer: (method) => (method === 'eth_sendRawTransaction' ? new Promise(() => undefined) : 'none'),
     });
-    const outcome = lane.mint().catch((error: unknown) => error);
-    await eventually('it is being sent', () => lane.proxy.counts().eth_sendRawTransaction === 1);
-    await lane.stop();
+    const outcome = queue.mint().catch((error: unknown) => error);
+    await eventually('it is being sent', () => queue.proxy.counts().eth_sendRawTransaction === 1);
+    await queue.stop();
     expect(await outcome).to.include({ code: 'MINT_NOT_CONFIRMED', retryable: true });
-    const again = await lane.mint().catch((error: unknown) => error);
+    const again = await queue.mint().catch((error: unknown) => error);
     expect(again).to.include({ code: 'MINT_NOT_CONFIRMED', retryable: true });
-    expect(lane.proxy.counts().eth_sendRawTransaction).to.equal(1);
+    expect(queue.proxy.counts().eth_sendRawTransaction).to.equal(1);
   });
 });

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import pino from 'pino';
 import type { Database } from '../../service/database/database';
 import type { Issuance } from '../../service/journal/issuance';
-import { startSharedLane } from '../../service/minting/shared-lane';
+import { startSharedMintQueue } from '../../service/minting/shared-mint-queue';
 import { eventually } from '../helpers/eventually';
 import { SCOPE } from '../helpers/prepared-documents';
-import { newIssuance } from '../helpers/running-lane';
+import { newIssuance } from '../helpers/running-mint-queue';
 
 /** Where another process has the right to send, or this one. */
 function databaseOf(leads: boolean): Database {
@@ -13,23 +13,23 @@ function databaseOf(leads: boolean): Database {
   return { engine: 'postgres', lead: async () => (leads ? leadership : undefined) } as unknown as Database;
 }
 
-describe('a lane that several processes share', () => {
-  it('gives the lane each mint once, also while the node is away and none of them gets on', async () => {
+describe('a queue that several processes share', () => {
+  it('gives the queue each mint once, also while the node is away and none of them gets on', async () => {
     const waiting = [newIssuance(), newIssuance()];
     const given: string[] = [];
     let looks = 0;
-    const lane = await startSharedLane({
+    const queue = await startSharedMintQueue({
       database: databaseOf(true),
       journal: {
         find: async () => undefined,
-        unfinished: async () => {
+        signed: async () => {
           looks++;
-          return waiting.map((issuance) => ({ issuance, transactions: [] }));
+          return waiting;
         },
       },
       scope: SCOPE,
       logger: pino({ level: 'silent' }),
-      openLane: () => ({
+      openQueue: () => ({
         mint: async ({ tokenId }) => {
           given.push(tokenId);
           return new Promise<string>(() => undefined);
@@ -41,26 +41,26 @@ describe('a lane that several processes share', () => {
       await eventually('it looked three times', () => looks >= 3);
       expect(given).to.deep.equal(waiting.map(({ tokenId }) => tokenId));
     } finally {
-      await lane.stop();
+      await queue.stop();
     }
   });
 
   it('ends the waiting for a mint of another process when its issuance is removed', async () => {
     const issuance = newIssuance();
     let found: Issuance | undefined = issuance;
-    const lane = await startSharedLane({
+    const queue = await startSharedMintQueue({
       database: databaseOf(false),
-      journal: { find: async () => found, unfinished: async () => [] },
+      journal: { find: async () => found, signed: async () => [] },
       scope: SCOPE,
       logger: pino({ level: 'silent' }),
-      openLane: () => expect.fail('another process sends'),
+      openQueue: () => expect.fail('another process sends'),
     });
     try {
-      const outcome = lane.mint(issuance).catch((error: unknown) => error);
+      const outcome = queue.mint(issuance).catch((error: unknown) => error);
       found = undefined;
       expect(await outcome).to.have.property('code', 'ISSUANCE_UNKNOWN');
     } finally {
-      await lane.stop();
+      await queue.stop();
     }
   });
 });

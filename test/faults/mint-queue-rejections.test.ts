@@ -6,11 +6,11 @@ import { eventually } from '../helpers/eventually';
 import {
   mintsOf,
   newIssuance,
-  startLane,
+  startQueue,
   untruths,
-  type LanePlace,
-  type RunningLane,
-} from '../helpers/running-lane';
+  type QueuePlace,
+  type RunningQueue,
+} from '../helpers/running-mint-queue';
 import type { Answerer, Fault } from '../helpers/rpc-proxy';
 import { createWorld, DEPLOYER, DEPLOYER_KEY, type World } from '../helpers/world';
 
@@ -20,9 +20,9 @@ const REFUSED = (message: string): { error: { code: number; message: string } } 
 
 const THROUGH_IT: Fault = 'none';
 
-describe('the lane of mints heals itself', () => {
+describe('the queue of mints heals itself', () => {
   let world: World;
-  let place: LanePlace;
+  let place: QueuePlace;
   let other: Wallet;
 
   before(async () => {
@@ -38,23 +38,26 @@ describe('the lane of mints heals itself', () => {
     await world.client.send('evm_mine', []);
   });
 
-  type LaneOptions = Parameters<typeof startLane>[1];
+  type QueueOptions = Parameters<typeof startQueue>[1];
 
-  /** Runs with a lane; afterwards its journal must say what is on the chain, and no nonce may be left out. */
-  async function withLane(options: LaneOptions, use: (lane: RunningLane) => Promise<void>): Promise<void> {
-    const lane = await startLane(place, options);
+  /** Runs with a queue; afterwards its journal must say what is on the chain, and no nonce may be left out. */
+  async function withQueue(
+    options: QueueOptions,
+    use: (queue: RunningQueue) => Promise<void>,
+  ): Promise<void> {
+    const queue = await startQueue(place, options);
     try {
-      await use(lane);
+      await use(queue);
       await world.client.send('evm_setAutomine', [true]);
       await world.client.send('evm_mine', []);
-      expect(await untruths(world.client, world.registryAddress, lane.journal)).to.deep.equal([]);
+      expect(await untruths(world.client, world.registryAddress, queue.journal)).to.deep.equal([]);
       expect(await world.client.send('eth_pendingTransactions', [])).to.deep.equal([]);
     } finally {
-      await lane.stop();
+      await queue.stop();
     }
   }
 
-  /** Sends with the lane's wallet from elsewhere, at a price that nobody beats. */
+  /** Sends with the queue's wallet from elsewhere, at a price that nobody beats. */
   async function sendElsewhere(nonce: number): Promise<void> {
     const fees = { maxFeePerGas: 900_000_000_000n, maxPriorityFeePerGas: 90_000_000_000n };
     const transaction: TransactionRequest = { type: 2, chainId: 31337, to: DEPLOYER, gasLimit: 21_000n };
@@ -69,7 +72,7 @@ describe('the lane of mints heals itself', () => {
       called === method && left-- > 0 ? answerer(called, params, forward) : 'none';
   }
 
-  const sentBytes = ({ proxy }: RunningLane): string[] =>
+  const sentBytes = ({ proxy }: RunningQueue): string[] =>
     proxy.requests.flatMap(({ method, params: [raw] }) =>
       method === 'eth_sendRawTransaction' ? [String(raw)] : [],
     );
@@ -79,9 +82,9 @@ describe('the lane of mints heals itself', () => {
       await sendElsewhere(Transaction.from(String(raw)).nonce);
       return THROUGH_IT;
     });
-    await withLane({ answerer }, async (lane) => {
-      await lane.mintMany(3, 3);
-      expect(lane.log.map(({ msg }) => msg)).to.include('mint signed again: somebody else used its nonce');
+    await withQueue({ answerer }, async (queue) => {
+      await queue.mintMany(3, 3);
+      expect(queue.log.map(({ msg }) => msg)).to.include('mint signed again: somebody else used its nonce');
     });
   });
 
@@ -90,9 +93,9 @@ describe('the lane of mints heals itself', () => {
       const answer = await forward();
       return 'result' in answer ? { result: `0x${(Number(answer.result) + 3).toString(16)}` } : answer;
     });
-    await withLane({ answerer }, async (lane) => {
-      await lane.mintMany(5, 5);
-      expect(JSON.stringify(lane.log)).to.include('Nonce too high');
+    await withQueue({ answerer }, async (queue) => {
+      await queue.mintMany(5, 5);
+      expect(JSON.stringify(queue.log)).to.include('Nonce too high');
     });
   });
 
@@ -101,9 +104,9 @@ describe('the lane of mints heals itself', () => {
       await forward();
       return REFUSED('already known');
     });
-    await withLane({ answerer }, async (lane) => {
-      await lane.mintMany(3, 3);
-      expect(lane.journal.transactions).to.have.length(3);
+    await withQueue({ answerer }, async (queue) => {
+      await queue.mintMany(3, 3);
+      expect(queue.journal.transactions).to.have.length(3);
     });
   });
 
@@ -113,58 +116,58 @@ describe('the lane of mints heals itself', () => {
       await sendElsewhere(Transaction.from(String(raw)).nonce);
       return THROUGH_IT;
     });
-    await withLane({ answerer }, async (lane) => {
-      const mint = lane.mint();
+    await withQueue({ answerer }, async (queue) => {
+      const mint = queue.mint();
       await eventually('it was signed again and taken', () =>
-        lane.log.some(({ msg }) => msg === 'mint submitted'),
+        queue.log.some(({ msg }) => msg === 'mint submitted'),
       );
       await world.client.send('evm_mine', []);
       await mint;
-      expect(lane.journal.transactions).to.have.length(2);
+      expect(queue.journal.transactions).to.have.length(2);
     });
   });
 
   it('after somebody else took the place of what waited', async () => {
     await world.client.send('evm_setAutomine', [false]);
-    await withLane({}, async (lane) => {
-      const mint = lane.mint();
-      await eventually('taken', () => lane.journal.calls.submitted > 0);
-      await sendElsewhere(lane.journal.transactions[0]?.nonce ?? -1);
+    await withQueue({}, async (queue) => {
+      const mint = queue.mint();
+      await eventually('taken', () => queue.journal.calls.submitted > 0);
+      await sendElsewhere(queue.journal.transactions[0]?.nonce ?? -1);
       await world.client.send('evm_setAutomine', [true]);
       await world.client.send('evm_mine', []);
       const hash = await mint;
-      expect(hash).not.to.equal(lane.journal.transactions[0]?.hash);
+      expect(hash).not.to.equal(queue.journal.transactions[0]?.hash);
     });
   });
 
   it('after the node dropped transactions: the same bytes are sent again', async () => {
     await world.client.send('evm_setAutomine', [false]);
-    await withLane({}, async (lane) => {
-      const mints = lane.mintMany(4, 4);
+    await withQueue({}, async (queue) => {
+      const mints = queue.mintMany(4, 4);
       await eventually(
         'all are taken',
-        () => lane.log.filter(({ msg }) => msg === 'mint submitted').length === 4,
+        () => queue.log.filter(({ msg }) => msg === 'mint submitted').length === 4,
       );
-      const dropped = lane.journal.transactions.slice(1, 3);
+      const dropped = queue.journal.transactions.slice(1, 3);
       for (const { hash } of dropped) await world.client.send('hardhat_dropTransaction', [hash]);
       await world.client.send('evm_mine', []);
       const isBack = async (): Promise<boolean> => {
         const count = await world.client.getTransactionCount(DEPLOYER, 'pending');
-        return count > Math.max(...lane.journal.transactions.map(({ nonce }) => nonce));
+        return count > Math.max(...queue.journal.transactions.map(({ nonce }) => nonce));
       };
       await eventually('they are back', isBack);
       await world.client.send('evm_mine', []);
-      const kept = lane.journal.transactions.map(({ hash }) => hash);
+      const kept = queue.journal.transactions.map(({ hash }) => hash);
       expect((await mints).sort()).to.deep.equal(kept.sort());
     });
   });
 
   it('after somebody else used the nonce of a dropped transaction', async () => {
     await world.client.send('evm_setAutomine', [false]);
-    await withLane({}, async (lane) => {
-      const mint = lane.mint();
-      await eventually('taken', () => lane.journal.calls.submitted > 0);
-      const [{ hash, nonce } = { hash: '', nonce: -1 }] = lane.journal.transactions;
+    await withQueue({}, async (queue) => {
+      const mint = queue.mint();
+      await eventually('taken', () => queue.journal.calls.submitted > 0);
+      const [{ hash, nonce } = { hash: '', nonce: -1 }] = queue.journal.transactions;
       await world.client.send('hardhat_dropTransaction', [hash]);
       await sendElsewhere(nonce);
       await world.client.send('evm_setAutomine', [true]);
@@ -176,9 +179,9 @@ describe('the lane of mints heals itself', () => {
   for (const times of [1, 7])
     it(`when the node takes a transaction and the answer is lost, ${times} times`, async () => {
       const answerer = first('eth_sendRawTransaction', times, () => 'drop answer');
-      await withLane({ answerer }, async (lane) => {
-        await lane.mintMany(3, 3);
-        expect(lane.journal.transactions).to.have.length(3);
+      await withQueue({ answerer }, async (queue) => {
+        await queue.mintMany(3, 3);
+        expect(queue.journal.transactions).to.have.length(3);
       });
     });
 
@@ -187,10 +190,10 @@ describe('the lane of mints heals itself', () => {
     const hides = first('eth_getTransactionByHash', 2, () => ({ result: null }));
     const answerer: Answerer = (method, params, forward) =>
       method === 'eth_sendRawTransaction' ? loses(method, params, forward) : hides(method, params, forward);
-    await withLane({ answerer }, async (lane) => {
-      const hash = await lane.mint();
-      expect(lane.journal.transactions.map((kept) => kept.hash)).to.deep.equal([hash]);
-      await lane.mintMany(3, 3);
+    await withQueue({ answerer }, async (queue) => {
+      const hash = await queue.mint();
+      expect(queue.journal.transactions.map((kept) => kept.hash)).to.deep.equal([hash]);
+      await queue.mintMany(3, 3);
     });
   });
 
@@ -207,10 +210,10 @@ describe('the lane of mints heals itself', () => {
         method === 'eth_sendRawTransaction'
           ? repeats(method, params, forward)
           : hides(method, params, forward);
-      await withLane({ answerer }, async (lane) => {
-        const hash = await lane.mint();
-        expect(lane.journal.transactions.map((kept) => kept.hash)).to.deep.equal([hash]);
-        await lane.mintMany(3, 3);
+      await withQueue({ answerer }, async (queue) => {
+        const hash = await queue.mint();
+        expect(queue.journal.transactions.map((kept) => kept.hash)).to.deep.equal([hash]);
+        await queue.mintMany(3, 3);
       });
     });
 
@@ -222,27 +225,27 @@ describe('the lane of mints heals itself', () => {
       return forward([raw]);
     });
     let sends = 0;
-    await withLane({ answerer }, async (lane) => {
-      await lane.mint();
-      expect(JSON.stringify(lane.log)).to.include('offer more');
+    await withQueue({ answerer }, async (queue) => {
+      await queue.mint();
+      expect(JSON.stringify(queue.log)).to.include('offer more');
     });
   }).timeout(60_000);
 
   it('when the node is not asked for a while: nothing is lost, and nothing is signed again', async () => {
     const answerer = first('eth_sendRawTransaction', 7, () => 'drop request');
-    await withLane({ answerer }, async (lane) => {
-      await lane.mintMany(3, 3);
-      expect(lane.journal.transactions).to.have.length(3);
+    await withQueue({ answerer }, async (queue) => {
+      await queue.mintMany(3, 3);
+      expect(queue.journal.transactions).to.have.length(3);
     });
   });
 
   it('when the node cannot be reached for a while', async () => {
-    await withLane({}, async (lane) => {
-      const mints = lane.mintMany(60, 20);
-      await eventually('some are mined', () => lane.journal.calls.mined > 10);
-      await lane.proxy.refuse();
+    await withQueue({}, async (queue) => {
+      const mints = queue.mintMany(60, 20);
+      await eventually('some are mined', () => queue.journal.calls.mined > 10);
+      await queue.proxy.refuse();
       await new Promise((resolve) => setTimeout(resolve, 2_000));
-      await lane.proxy.accept();
+      await queue.proxy.accept();
       expect(new Set(await mints).size).to.equal(60);
     });
   });
@@ -262,11 +265,11 @@ describe('the lane of mints heals itself', () => {
       seen.add(hash);
       return { result: null };
     };
-    await withLane({}, async (lane) => {
-      await lane.mint();
-      lane.answer(answerer);
-      await lane.mintMany(30, 10);
-      expect(lane.journal.transactions).to.have.length(31);
+    await withQueue({}, async (queue) => {
+      await queue.mint();
+      queue.answer(answerer);
+      await queue.mintMany(30, 10);
+      expect(queue.journal.transactions).to.have.length(31);
     });
   });
 
@@ -276,27 +279,27 @@ describe('the lane of mints heals itself', () => {
       await world.client.send('evm_mine', []);
       return THROUGH_IT;
     });
-    await withLane({ answerer }, async (lane) => {
-      await lane.mintMany(3, 3);
-      expect(JSON.stringify(lane.log)).to.include('offer more');
+    await withQueue({ answerer }, async (queue) => {
+      await queue.mintMany(3, 3);
+      expect(JSON.stringify(queue.log)).to.include('offer more');
     });
   });
 
   it('when a mint runs out of gas: it is estimated again', async () => {
     const answerer = first('eth_estimateGas', 1, () => ({ result: '0x30000' }));
-    await withLane({ answerer }, async (lane) => {
-      await lane.mintMany(2, 2);
-      expect(lane.log.map(({ msg }) => msg)).to.include('mint signed again: it ran out of gas');
+    await withQueue({ answerer }, async (queue) => {
+      await queue.mintMany(2, 2);
+      expect(queue.log.map(({ msg }) => msg)).to.include('mint signed again: it ran out of gas');
     });
   });
 
   it('does not take an earlier transaction, which ran out of gas, for one whose receipt is not there yet', async () => {
     const estimates = first('eth_estimateGas', 1, () => ({ result: '0x30000' }));
-    await withLane({ answerer: estimates }, async (lane) => {
+    await withQueue({ answerer: estimates }, async (queue) => {
       let since: number | undefined;
       // A node that is behind what counts the transactions: it does not know the second one's block.
-      lane.answer(async (method, params, forward) => {
-        const second = lane.journal.transactions[1];
+      queue.answer(async (method, params, forward) => {
+        const second = queue.journal.transactions[1];
         const mined = second && (await world.client.getTransactionReceipt(second.hash));
         if (!mined) return estimates(method, params, forward);
         since ??= performance.now();
@@ -305,59 +308,59 @@ describe('the lane of mints heals itself', () => {
         if (method !== 'eth_call') return 'none';
         return forward([params[0], `0x${(mined.blockNumber - 1).toString(16)}`]);
       });
-      const hash = await lane.mint();
-      expect(lane.journal.transactions).to.have.length(2);
-      expect(hash).to.equal(lane.journal.transactions[1]?.hash);
+      const hash = await queue.mint();
+      expect(queue.journal.transactions).to.have.length(2);
+      expect(hash).to.equal(queue.journal.transactions[1]?.hash);
       expect(since).not.to.equal(undefined);
     });
   });
 
   it('finds a token that was made by another transaction, and says which', async () => {
-    await withLane({}, async (lane) => {
-      await lane.mint();
+    await withQueue({}, async (queue) => {
+      await queue.mint();
       const issuance = newIssuance();
       await mintDirectly(world, issuance.holder, { tokenId: BigInt(`0x${issuance.tokenId}`) });
       const [made] = await mintsOf(world.client, world.registryAddress, issuance.tokenId);
-      expect(await lane.mint(issuance)).to.equal(made);
+      expect(await queue.mint(issuance)).to.equal(made);
     });
   });
 
   it('does not fail what the registry has, though a node that is behind does not know it', async () => {
-    await withLane({}, async (lane) => {
+    await withQueue({}, async (queue) => {
       const issuance = newIssuance(70);
       const before = await world.client.getBlockNumber();
       await mintDirectly(world, issuance.holder, { tokenId: BigInt(`0x${issuance.tokenId}`) });
       const [made] = await mintsOf(world.client, world.registryAddress, issuance.tokenId);
       const until = performance.now() + 1_200;
-      lane.answer((method, [call], forward) =>
+      queue.answer((method, [call], forward) =>
         method === 'eth_call' && performance.now() < until
           ? forward([call, `0x${before.toString(16)}`])
           : 'none',
       );
-      expect(await lane.mint(issuance)).to.equal(made);
+      expect(await queue.mint(issuance)).to.equal(made);
     });
   });
 
   it('fails what the registry refuses, and goes on with those after it', async () => {
     const admin = TradeTrustTokenStandard__factory.connect(world.registryAddress, other);
-    await withLane({}, async (lane) => {
-      await lane.mint();
+    await withQueue({}, async (queue) => {
+      await queue.mint();
       await (await admin.pause('0x')).wait();
       // Its gas is known from the one before: this one is sent, and reverts.
-      const error = await lane.mint().catch((failure: unknown) => failure);
+      const error = await queue.mint().catch((failure: unknown) => failure);
       expect(error).to.have.property('code', 'MINT_REVERTED');
       expect(error)
         .to.have.property('remedy')
         .that.matches(/paused/);
       // The gas of this one is not known.
-      const unsent = await lane.mint(newIssuance(50)).catch((failure: unknown) => failure);
+      const unsent = await queue.mint(newIssuance(50)).catch((failure: unknown) => failure);
       expect(unsent).to.have.property('code', 'MINT_SIMULATION_FAILED');
       expect(unsent)
         .to.have.property('remedy')
         .that.matches(/paused/);
       await (await admin.unpause('0x')).wait();
-      await lane.mintMany(2, 2);
-      const failures = [...lane.journal.issuances.values()].flatMap(({ failure }) => failure ?? []);
+      await queue.mintMany(2, 2);
+      const failures = [...queue.journal.issuances.values()].flatMap(({ failure }) => failure ?? []);
       expect(failures.map(({ code }) => code)).to.deep.equal(['MINT_REVERTED', 'MINT_SIMULATION_FAILED']);
       expect(failures[0]?.message).to.match(/paused/);
     });
@@ -371,12 +374,12 @@ describe('the lane of mints heals itself', () => {
       doomed ??= data;
       return data === doomed ? REFUSED('the node dislikes it') : 'none';
     };
-    await withLane({ answerer }, async (lane) => {
-      const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => lane.mint()));
+    await withQueue({ answerer }, async (queue) => {
+      const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => queue.mint()));
       const failed = outcomes.filter(({ status }) => status === 'rejected');
       expect(failed).to.have.length(1);
       expect(failed[0]).to.have.nested.property('reason.code', 'TRANSACTION_REJECTED');
-      expect(sentBytes(lane).filter((raw) => Transaction.from(raw).data === doomed)).to.have.length(5);
+      expect(sentBytes(queue).filter((raw) => Transaction.from(raw).data === doomed)).to.have.length(5);
     });
   });
 });

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { eventually } from '../helpers/eventually';
-import { startLane, startOtherSender, untruths, type LanePlace } from '../helpers/running-lane';
+import { startQueue, startOtherSender, untruths, type QueuePlace } from '../helpers/running-mint-queue';
 import { createWorld, DEPLOYER, type World } from '../helpers/world';
 
 const INTERVAL_MS = 300;
 
-describe('the lane of mints', () => {
+describe('the queue of mints', () => {
   let world: World;
-  let place: LanePlace;
+  let place: QueuePlace;
 
   before(async () => {
     world = await createWorld();
@@ -30,10 +30,10 @@ describe('the lane of mints', () => {
   for (const mining of ['at once', 'at intervals'] as const) {
     it(`mints 100 tokens, 20 at once, on a node that mines ${mining}, while another sends with the same key`, async () => {
       if (mining === 'at intervals') await mineEvery(INTERVAL_MS);
-      const lane = await startLane(place);
+      const queue = await startQueue(place);
       const other = startOtherSender(world.node.url);
       try {
-        const hashes = await lane.mintMany(100, 20);
+        const hashes = await queue.mintMany(100, 20);
         const sent = await other.stop();
         expect(new Set(hashes).size).to.equal(100);
         expect(sent).to.be.greaterThan(5);
@@ -43,12 +43,12 @@ describe('the lane of mints', () => {
         });
         // A nonce that nobody has would keep those after it there.
         expect(await world.client.send('eth_pendingTransactions', [])).to.deep.equal([]);
-        const states = [...lane.journal.issuances.values()].map(({ state }) => state);
-        expect(new Set(states)).to.deep.equal(new Set(['mined']));
-        expect(await untruths(world.client, world.registryAddress, lane.journal)).to.deep.equal([]);
+        const states = [...queue.journal.issuances.values()].map(({ state }) => state);
+        expect(new Set(states)).to.deep.equal(new Set(['final']));
+        expect(await untruths(world.client, world.registryAddress, queue.journal)).to.deep.equal([]);
       } finally {
         await other.stop();
-        await lane.stop();
+        await queue.stop();
       }
     });
   }

@@ -8,7 +8,7 @@ import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
 import { startServiceProcess, type ServiceProcess } from '../helpers/service-process';
 import { createWorld, type World } from '../helpers/world';
 
-const API_KEY = 'key-of-the-shared-lane';
+const API_KEY = 'key-of-the-shared-queue';
 const REQUESTS = 12;
 
 describe('two services with one wallet on one PostgreSQL database', () => {

@@ -5,8 +5,8 @@ import { findNetwork, type Network } from '../../service/chain/networks';
 import { createChainCheck, createRpcClient } from '../../service/chain/rpc-client';
 import { createLogger } from '../../service/logger';
 import type { Issuance } from '../../service/journal/issuance';
-import { mintTopics } from '../../service/minting/judge-receipts';
-import { createMintLane, type MintLaneOptions } from '../../service/minting/mint-lane';
+import { mintTopics } from '../../service/minting/mint-chain';
+import { createMintQueue, type MintQueueOptions } from '../../service/minting/mint-queue';
 import { createMemoryJournal, type MemoryJournal } from './memory-journal';
 import { own } from './owned';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from './rpc-proxy';
@@ -14,14 +14,14 @@ import { DEPLOYER, DEPLOYER_KEY } from './world';
 
 const LOCAL = findNetwork('31337') as Network;
 
-/** Where lanes run. */
-export interface LanePlace {
+/** Where queues run. */
+export interface QueuePlace {
   nodeUrl: string;
   registryAddress: string;
 }
 
-/** A lane on a real node, behind a proxy that refuses what is sent without being kept. */
-export interface RunningLane {
+/** A queue on a real node, behind a proxy that refuses what is sent without being kept. */
+export interface RunningQueue {
   journal: MemoryJournal;
   proxy: RpcProxy;
   /** What the proxy does with a call, once it may be sent. */
@@ -34,15 +34,15 @@ export interface RunningLane {
   mintAgain(issuance: Issuance): Promise<string>;
   /** Several at the same time, until all are settled. */
   mintMany(count: number, atOnce: number): Promise<string[]>;
-  /** Ends the lane; its journal is what the next one starts with. */
+  /** Ends the queue; its journal is what the next one starts with. */
   stop(): Promise<void>;
 }
 
-/** Starts a lane. `journal`: of an earlier one. */
-export async function startLane(
-  place: LanePlace,
-  options: Partial<MintLaneOptions> & { journal?: MemoryJournal; answerer?: Answerer } = {},
-): Promise<RunningLane> {
+/** Starts a queue. `journal`: of an earlier one. */
+export async function startQueue(
+  place: QueuePlace,
+  options: Partial<MintQueueOptions> & { journal?: MemoryJournal; answerer?: Answerer } = {},
+): Promise<RunningQueue> {
   const { journal = createMemoryJournal(), answerer = THROUGH, network = LOCAL, ...others } = options;
   let decide = answerer;
   const proxy = await startRpcProxy(place.nodeUrl, (method, params, forward) => {
@@ -53,9 +53,10 @@ export async function startLane(
   const client = createRpcClient(proxy.url, network);
   const log: Record<string, unknown>[] = [];
   const destination = { write: (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>) };
-  const lane = createMintLane({
+  const queue = createMintQueue({
     client,
     network,
+    confirmations: network.confirmations,
     privateKey: DEPLOYER_KEY,
     registryAddress: place.registryAddress,
     journal,
@@ -69,17 +70,18 @@ export async function startLane(
       }),
     logger: createLogger({ level: 'debug', mask: (text) => text, destination }),
     mask: (text) => text,
+    observer: { failed: () => undefined, reorganised: () => undefined },
     ...others,
   });
-  const disown = own(`lane on ${proxy.url}`);
-  const mint = async (issuance = newIssuance()): Promise<string> => lane.mint(journal.add(issuance));
+  const disown = own(`queue on ${proxy.url}`);
+  const mint = async (issuance = newIssuance()): Promise<string> => queue.mint(journal.add(issuance));
   return {
     journal,
     proxy,
     answer: (answerer) => void (decide = answerer),
     log,
     mint,
-    mintAgain: (issuance) => lane.mint(issuance),
+    mintAgain: (issuance) => queue.mint(issuance),
     async mintMany(count, atOnce) {
       const hashes: string[] = [];
       let left = count;
@@ -90,7 +92,7 @@ export async function startLane(
       return hashes;
     },
     async stop() {
-      await lane.stop();
+      await queue.stop();
       client.destroy();
       await proxy.close();
       disown();
@@ -136,14 +138,14 @@ export async function untruths(
   const found = [...journal.violations];
   for (const { tokenId, state, txHash } of journal.issuances.values()) {
     const mints = await mintsOf(client, registryAddress, tokenId);
-    const expected = state === 'mined' ? String(txHash) : '';
+    const expected = state === 'mined' || state === 'final' ? String(txHash) : '';
     if (mints.join() !== expected)
       found.push(`${tokenId} is ${state} by ${txHash}, minted by ${mints.join()}`);
   }
   return found;
 }
 
-/** Sends transactions of the lane's wallet from elsewhere, one after the other; gives how many were mined. */
+/** Sends transactions of the queue's wallet from elsewhere, one after the other; gives how many were mined. */
 export function startOtherSender(nodeUrl: string): { stop(): Promise<number> } {
   const client = createRpcClient(nodeUrl, LOCAL);
   const wallet = new Wallet(DEPLOYER_KEY, client);

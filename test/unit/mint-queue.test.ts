@@ -1,40 +1,61 @@
 import { expect } from 'chai';
 import { makeError } from 'ethers';
 import { classifyRefusal, type Refusal } from '../../service/chain/classify-refusal';
-import { createBroadcastWidth } from '../../service/minting/broadcast-width';
-import { createCurrentFees } from '../../service/minting/current-fees';
-import { decideRefusal, type Healing, type RefusedFlight } from '../../service/minting/decide-refusal';
-import { giveNonces } from '../../service/minting/give-nonces';
-import { judgeReceipts, mintTopics, type MintReceipt } from '../../service/minting/judge-receipts';
-import { canStillBeMined, type SignedMint } from '../../service/minting/mint';
-import { raiseFees } from '../../service/minting/raise-fees';
+import { decideRejection, type Rejection, type Remedy } from '../../service/minting/decide-rejection';
+import { judgeReceipts, mintTopics, type MintReceipt } from '../../service/minting/mint-chain';
+import { Nonces } from '../../service/minting/nonces';
+import { BroadcastWidth } from '../../service/minting/send-mints';
+import { raiseFees } from '../../service/minting/transaction-terms';
 
-describe('the decisions of the lane of mints', () => {
+describe('the decisions of the queue of mints', () => {
   describe('which nonces are given', () => {
-    const view = { floor: 5, pending: 5, highestHeld: undefined, freed: [] };
+    const noncesFrom = (floor: number): Nonces => {
+      const nonces = new Nonces();
+      nonces.raise(floor);
+      return nonces;
+    };
+    /** Gives, keeps and settles them, and takes some back. */
+    const freed = (floor: number, upTo: number, back: readonly number[]): Nonces => {
+      const nonces = noncesFrom(floor);
+      nonces.settle(nonces.give(upTo - floor + 1, floor));
+      for (const nonce of back) nonces.free(nonce);
+      return nonces;
+    };
 
     it("begins with the node's count", () => {
-      expect(giveNonces(3, view)).to.deep.equal([5, 6, 7]);
+      expect(noncesFrom(5).give(3, 5)).to.deep.equal([5, 6, 7]);
     });
 
-    it('follows what the lane holds, and what others have sent', () => {
-      expect(giveNonces(2, { ...view, highestHeld: 8 })).to.deep.equal([9, 10]);
-      expect(giveNonces(2, { ...view, highestHeld: 8, pending: 12 })).to.deep.equal([12, 13]);
+    it('follows what the queue holds, and what others have sent', () => {
+      expect(noncesFrom(5).give(2, 5, 8)).to.deep.equal([9, 10]);
+      expect(noncesFrom(5).give(2, 12, 8)).to.deep.equal([12, 13]);
     });
 
     it('does not believe a node that is behind', () => {
-      expect(giveNonces(1, { ...view, floor: 9, pending: 5 })).to.deep.equal([9]);
+      expect(noncesFrom(9).give(1, 5)).to.deep.equal([9]);
     });
 
     it('gives first what was taken back, the lowest first', () => {
-      const freed = new Set([7, 6]);
-      expect(giveNonces(3, { ...view, highestHeld: 9, freed })).to.deep.equal([6, 7, 10]);
-      expect(giveNonces(1, { ...view, highestHeld: 9, freed })).to.deep.equal([6]);
+      expect(freed(5, 9, [7, 6]).give(3, 5, 9)).to.deep.equal([6, 7, 10]);
+      expect(freed(5, 9, [7, 6]).give(1, 5, 9)).to.deep.equal([6]);
     });
 
     it('does not give what others have used, nor anything twice', () => {
-      expect(giveNonces(2, { ...view, pending: 7, highestHeld: 9, freed: [6] })).to.deep.equal([10, 11]);
-      expect(giveNonces(3, { ...view, highestHeld: 5, freed: [6, 7] })).to.deep.equal([6, 7, 8]);
+      expect(freed(5, 9, [6]).give(2, 7, 9)).to.deep.equal([10, 11]);
+      expect(freed(5, 7, [6, 7]).give(3, 5, 5)).to.deep.equal([6, 7, 8]);
+      const nonces = noncesFrom(5);
+      expect([nonces.give(2, 5), nonces.give(2, 5)]).to.deep.equal([
+        [5, 6],
+        [7, 8],
+      ]);
+    });
+
+    it('forgets what was taken back when the nodes say that it is used', () => {
+      const nonces = freed(5, 9, [6, 7]);
+      nonces.note(7, true);
+      expect(nonces.lowestFreed()).to.equal(7);
+      nonces.free(6);
+      expect(nonces.lowestFreed()).to.equal(7);
     });
   });
 
@@ -104,20 +125,31 @@ describe('the decisions of the lane of mints', () => {
   });
 
   describe('what is done about a refusal', () => {
-    const flight: RefusedFlight = {
+    const rejection: Rejection = {
       refusal: 'other',
       nonce: 10,
       attempts: 1,
+      mayBeTaken: false,
       estimates: 0,
       pending: 10,
       floor: 10,
       isChainShorter: false,
       pendingHolder: 'nobody',
     };
-    const cases: [string, Partial<RefusedFlight>, Healing][] = [
+    const cases: [string, Partial<Rejection>, Remedy][] = [
       ['too low, and the node counts more', { refusal: 'nonce too low', pending: 11 }, 'sign anew'],
       ['too low, and the node does not', { refusal: 'nonce too low' }, 'send again later'],
       ['too low, whatever it counts', { refusal: 'nonce too low', attempts: 5 }, 'sign anew'],
+      [
+        'too low, and the node counts more, and some node may have it',
+        { refusal: 'nonce too low', pending: 11, mayBeTaken: true },
+        'watch',
+      ],
+      [
+        'held, and the node counts it, and some node may have it',
+        { refusal: 'nonce held', pending: 11, mayBeTaken: true },
+        'watch',
+      ],
       ['held, and the node counts it', { refusal: 'nonce held', pending: 11 }, 'sign anew'],
       ['held, and the node does not', { refusal: 'nonce held' }, 'send again later'],
       ['too high by now no more', { refusal: 'nonce too high' }, 'send again'],
@@ -129,7 +161,7 @@ describe('the decisions of the lane of mints', () => {
       ],
       [
         'too high, the one before was lost',
-        { refusal: 'nonce too high', pending: 9, floor: 9, pendingHolder: 'in flight' },
+        { refusal: 'nonce too high', pending: 9, floor: 9, pendingHolder: 'pending' },
         'send those before again',
       ],
       ['too high, nobody is before', { refusal: 'nonce too high', pending: 9, floor: 9 }, 'fill hole'],
@@ -137,20 +169,20 @@ describe('the decisions of the lane of mints', () => {
       [
         'too high, the chain is another',
         { refusal: 'nonce too high', pending: 3, isChainShorter: true },
-        'realign',
+        'reset nonces',
       ],
       ['the fee is too low', { refusal: 'fee too low' }, 'offer more'],
-      ['the fee is too low, again and again', { refusal: 'fee too low', attempts: 5 }, 'fail'],
-      ['the gas', { refusal: 'gas' }, 'estimate anew'],
-      ['the gas, estimated again', { refusal: 'gas', estimates: 2 }, 'fail'],
+      ['the fee is too low, again and again', { refusal: 'fee too low', attempts: 5 }, 'give up'],
+      ['the gas', { refusal: 'gas' }, 'estimate again'],
+      ['the gas, estimated again', { refusal: 'gas', estimates: 2 }, 'give up'],
       ['no funds', { refusal: 'no funds' }, 'wait for funds'],
       ['busy, however often', { refusal: 'busy', attempts: 50 }, 'send again later'],
       ['something else', {}, 'send again later'],
-      ['something else, again and again', { attempts: 5 }, 'fail'],
+      ['something else, again and again', { attempts: 5 }, 'give up'],
     ];
-    for (const [what, change, healing] of cases)
-      it(`${what}: ${healing}`, () => {
-        expect(decideRefusal({ ...flight, ...change })).to.equal(healing);
+    for (const [what, change, remedy] of cases)
+      it(`${what}: ${remedy}`, () => {
+        expect(decideRejection({ ...rejection, ...change })).to.equal(remedy);
       });
   });
 
@@ -198,12 +230,15 @@ describe('the decisions of the lane of mints', () => {
 
   describe('what receipts say', () => {
     const tokenId = 'ab'.repeat(32);
-    const token = { registryAddress: '0x00000000000000000000000000000000000000Aa', tokenId };
+    const registry = '0x00000000000000000000000000000000000000Aa';
+    const block = { blockNumber: '0x7', blockHash: `0x${'07'.repeat(32)}` };
+    const mined = { txHash: '0x1', block: { number: 7, hash: block.blockHash } };
     const [transfer = '', from = '', id = ''] = mintTopics(tokenId);
     const topics = [transfer, from, `0x${'0'.repeat(64)}`, id];
-    const log = { address: token.registryAddress.toLowerCase(), topics };
+    const log = { address: registry.toLowerCase(), topics };
     const receipt = (change: Partial<MintReceipt>): MintReceipt => ({
       transactionHash: '0x1',
+      ...block,
       status: '0x1',
       gasUsed: '0x10',
       logs: [log],
@@ -212,11 +247,14 @@ describe('the decisions of the lane of mints', () => {
 
     it('tells a token that was made, whatever the others are', () => {
       const reverted = receipt({ transactionHash: '0x2', status: '0x0', logs: [] });
-      expect(judgeReceipts([reverted, receipt({})], token)).to.deep.equal({ state: 'mined', hash: '0x1' });
+      expect(judgeReceipts([reverted, receipt({})], registry, tokenId)).to.deep.equal({
+        state: 'mined',
+        mined,
+      });
     });
 
     it('tells what reverted, and the gas that it used', () => {
-      const verdict = judgeReceipts([receipt({ status: '0x0', logs: [] })], token);
+      const verdict = judgeReceipts([receipt({ status: '0x0', logs: [] })], registry, tokenId);
       expect(verdict).to.deep.equal({ state: 'reverted', hash: '0x1', usedGas: 16n });
     });
 
@@ -227,51 +265,23 @@ describe('the decisions of the lane of mints', () => {
         { ...log, topics: [transfer, `0x${'1'.repeat(64)}`, from, id] },
       ];
       for (const other of others)
-        expect(judgeReceipts([receipt({ logs: [other] })], token)).to.include({ state: 'no token' });
-      expect(judgeReceipts([], token)).to.deep.equal({ state: 'none' });
+        expect(judgeReceipts([receipt({ logs: [other] })], registry, tokenId)).to.include({
+          state: 'no token',
+        });
+      expect(judgeReceipts([], registry, tokenId)).to.deep.equal({ state: 'none' });
     });
-  });
-
-  it('takes a mint for lost only when none of its transactions can be mined', () => {
-    const signed = (nonce: number, mayBeTaken: boolean): SignedMint => ({
-      tokenId: '',
-      hash: '',
-      nonce,
-      raw: '',
-      gasLimit: 0n,
-      fees: { type: 0, gasPrice: 0n },
-      mayBeTaken,
-    });
-    expect(canStillBeMined([signed(4, true)], 5)).to.equal(false);
-    expect(canStillBeMined([signed(4, true), signed(5, false)], 5)).to.equal(false);
-    expect(canStillBeMined([signed(4, true), signed(5, true)], 5)).to.equal(true);
   });
 
   it('sends one after the other until a node lets transactions wait, and again when it refuses', () => {
-    const width = createBroadcastWidth(false);
+    const width = new BroadcastWidth(false);
     width.taken();
     expect(width.now()).to.equal(1);
-    width.waits();
+    width.looked(false);
     for (let taken = 0; taken < 100; taken++) width.taken();
     expect(width.now()).to.equal(16);
     width.refused();
-    width.waits();
+    width.looked(false);
     width.taken();
     expect(width.now()).to.equal(1);
-  });
-
-  it('reads fees once for a while, and again after a failure', async () => {
-    let read = 0;
-    const fees = createCurrentFees(async () => {
-      if (++read === 1) throw new Error('away');
-      return { type: 0, gasPrice: BigInt(read) };
-    }, 60_000);
-    expect(await fees.read().catch(() => 'failed')).to.equal('failed');
-    expect(await Promise.all([fees.read(), fees.read()])).to.deep.equal([
-      { type: 0, gasPrice: 2n },
-      { type: 0, gasPrice: 2n },
-    ]);
-    fees.forget();
-    expect(await fees.read()).to.deep.equal({ type: 0, gasPrice: 3n });
   });
 });

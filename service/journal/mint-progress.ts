@@ -1,0 +1,249 @@
+import type { Kysely, Selectable } from 'kysely';
+import type { Database } from '../database/database';
+import type { IssuancesTable, Schema } from '../database/schema';
+import { ServiceError } from '../errors';
+import { PART_BYTES } from './document-parts';
+import { issuanceOf } from './find-issuance';
+import type { BlockId, Failure, Issuance, MinedMint, MintTransaction, Unfinished } from './issuance';
+import { makeLoose } from './loose-documents';
+
+/** Tokens of one statement. */
+const BATCH = 200;
+
+/** Whose rows, in which database. */
+export interface JournalRows {
+  database: Database;
+  scope: string;
+}
+
+/** What is neither final nor failed, in the order in which it was added, each with its transactions, the oldest first. */
+export async function unfinishedIssuances({ database: { db }, scope }: JournalRows): Promise<Unfinished[]> {
+  const rows = await db
+    .selectFrom('issuances')
+    .selectAll()
+    .where('scope', '=', scope)
+    .where('ended_at', 'is', null)
+    .orderBy('position')
+    .orderBy('created_at')
+    .orderBy('token_id')
+    .execute();
+  return withTransactions(db, scope, rows);
+}
+
+/** What no node is known to have. */
+export async function signedIssuances({ database: { db }, scope }: JournalRows): Promise<Issuance[]> {
+  const rows = await db
+    .selectFrom('issuances')
+    .selectAll()
+    .where('scope', '=', scope)
+    .where('ended_at', 'is', null)
+    .where('state', '=', 'signed')
+    .orderBy('position')
+    .execute();
+  return rows.map(issuanceOf);
+}
+
+/** A node may have the mints of these. */
+export async function noteSubmitted(
+  { database, scope }: JournalRows,
+  tokenIds: readonly string[],
+): Promise<void> {
+  await inBatches(tokenIds, (some) =>
+    database.transact((transaction) =>
+      transaction
+        .updateTable('issuances')
+        .set({ state: 'submitted' })
+        .where('scope', '=', scope)
+        .where('token_id', 'in', some)
+        .where('state', '=', 'signed')
+        .execute(),
+    ),
+  );
+}
+
+/**
+ * The token exists. What has failed stays so: its document is gone.
+ *
+ * @throws ServiceError ISSUANCE_UNKNOWN.
+ */
+export async function noteMined(
+  { database, scope }: JournalRows,
+  tokenId: string,
+  { txHash, block }: MinedMint,
+  finalAt: number | undefined,
+): Promise<void> {
+  const { numUpdatedRows } = await database.transact((transaction) =>
+    transaction
+      .updateTable('issuances')
+      .set({ state: finalAt === undefined ? 'mined' : 'final', ended_at: finalAt ?? null })
+      .set({ tx_hash: txHash, block_number: block.number, block_hash: block.hash })
+      .where('scope', '=', scope)
+      .where('token_id', '=', tokenId)
+      .where('state', '!=', 'failed')
+      .executeTakeFirst(),
+  );
+  if (numUpdatedRows === 1n) return;
+  throw new ServiceError(
+    'ISSUANCE_UNKNOWN',
+    `Token ${tokenId} has no issuance in the journal, or one that failed.`,
+  );
+}
+
+/** The blocks of these are deep enough. */
+export async function noteFinal(
+  { database, scope }: JournalRows,
+  tokenIds: readonly string[],
+  now: number,
+): Promise<void> {
+  await inBatches(tokenIds, (some) =>
+    database.transact((transaction) =>
+      transaction
+        .updateTable('issuances')
+        .set({ state: 'final', ended_at: now })
+        .where('scope', '=', scope)
+        .where('token_id', 'in', some)
+        .where('state', '=', 'mined')
+        .execute(),
+    ),
+  );
+}
+
+/** The block of the mint is gone. */
+export async function noteUnmined({ database, scope }: JournalRows, tokenId: string): Promise<void> {
+  await database.db
+    .updateTable('issuances')
+    .set({ state: 'submitted', tx_hash: null, block_number: null, block_hash: null, ended_at: null })
+    .where('scope', '=', scope)
+    .where('token_id', '=', tokenId)
+    .where('state', 'in', ['mined', 'final'])
+    .execute();
+}
+
+/** The token will never exist: the key is free, and the document goes, which nobody was given. */
+export async function noteFailed(
+  { database, scope }: JournalRows,
+  tokenId: string,
+  { code, message }: Failure,
+  now: number,
+): Promise<void> {
+  await database.db.transaction().execute(async (transaction) => {
+    const row = await transaction
+      .selectFrom('issuances')
+      .select('document_bytes')
+      .where('scope', '=', scope)
+      .where('token_id', '=', tokenId)
+      .where('ended_at', 'is', null)
+      .executeTakeFirst();
+    if (row === undefined) return;
+    await transaction
+      .updateTable('issuances')
+      .set({ state: 'failed', failure_code: code, failure_message: message, document_bytes: 0 })
+      .set({ tx_hash: null, block_number: null, block_hash: null })
+      .set({ idempotency_key: null, ended_at: now })
+      .where('scope', '=', scope)
+      .where('token_id', '=', tokenId)
+      .execute();
+    if (row.document_bytes > PART_BYTES) return makeLoose(transaction, scope, [tokenId]);
+    await transaction
+      .deleteFrom('document_parts')
+      .where('scope', '=', scope)
+      .where('token_id', '=', tokenId)
+      .execute();
+  });
+}
+
+/** Notes the chain; on another than before, no final mint is in a block. */
+export async function enterChain({ database, scope }: JournalRows, genesisHash: string): Promise<boolean> {
+  return database.db.transaction().execute(async (transaction) => {
+    const noted = await transaction
+      .selectFrom('journal_chains')
+      .select('genesis_hash')
+      .where('scope', '=', scope)
+      .executeTakeFirst();
+    if (noted?.genesis_hash === genesisHash) return true;
+    await transaction
+      .insertInto('journal_chains')
+      .values({ scope, genesis_hash: genesisHash })
+      .onConflict((conflict) => conflict.column('scope').doUpdateSet({ genesis_hash: genesisHash }))
+      .execute();
+    await transaction
+      .updateTable('issuances')
+      .set({ block_number: null, block_hash: null })
+      .where('scope', '=', scope)
+      .where('block_number', 'is not', null)
+      .execute();
+    return noted === undefined;
+  });
+}
+
+/** The blocks of so many final mints, the highest first, each once. */
+export async function finalBlocks(
+  { database: { db }, scope }: JournalRows,
+  limit: number,
+  below = Number.MAX_SAFE_INTEGER,
+): Promise<BlockId[]> {
+  const rows = await db
+    .selectFrom('issuances')
+    .select(['block_number', 'block_hash'])
+    .where('scope', '=', scope)
+    .where('block_number', '<', below)
+    .where('state', '=', 'final')
+    .orderBy('block_number', 'desc')
+    .limit(limit)
+    .execute();
+  const blocks = new Map(
+    rows.map(({ block_number: number, block_hash }) => [Number(number), String(block_hash)]),
+  );
+  return [...blocks].map(([number, hash]) => ({ number, hash }));
+}
+
+/** Final mints of this block and those above it. */
+export async function finalSince(
+  { database: { db }, scope }: JournalRows,
+  blockNumber: number,
+): Promise<Unfinished[]> {
+  const rows = await db
+    .selectFrom('issuances')
+    .selectAll()
+    .where('scope', '=', scope)
+    .where('block_number', '>=', blockNumber)
+    .where('state', '=', 'final')
+    .orderBy('block_number')
+    .orderBy('position')
+    .execute();
+  return withTransactions(db, scope, rows);
+}
+
+async function withTransactions(
+  db: Kysely<Schema>,
+  scope: string,
+  rows: readonly Selectable<IssuancesTable>[],
+): Promise<Unfinished[]> {
+  const byToken = new Map<string, MintTransaction[]>(rows.map(({ token_id }) => [token_id, []]));
+  await inBatches([...byToken.keys()], async (some) => {
+    const found = await db
+      .selectFrom('mint_transactions')
+      .selectAll()
+      .where('scope', '=', scope)
+      .where('token_id', 'in', some)
+      .execute();
+    // Asked for in order, SQLite would read all transactions that there ever were.
+    found.sort((left, right) => left.position - right.position);
+    for (const { token_id: tokenId, hash, nonce, raw } of found)
+      byToken.get(tokenId)?.push({ tokenId, hash, nonce, raw });
+  });
+  return rows.map((row) => ({
+    issuance: issuanceOf(row),
+    transactions: byToken.get(row.token_id) ?? [],
+    mined: minedIn(row),
+  }));
+}
+
+function minedIn({ tx_hash, block_number, block_hash }: Selectable<IssuancesTable>): MinedMint | undefined {
+  if (tx_hash === null || block_number === null || block_hash === null) return undefined;
+  return { txHash: tx_hash, block: { number: block_number, hash: block_hash } };
+}
+
+async function inBatches(all: readonly string[], work: (some: string[]) => Promise<unknown>): Promise<void> {
+  for (let from = 0; from < all.length; from += BATCH) await work(all.slice(from, from + BATCH));
+}

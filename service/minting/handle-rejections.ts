@@ -1,0 +1,203 @@
+import type { Broadcast } from '../chain/broadcast';
+import { classifyRefusal, isDefinite, type Refusal } from '../chain/classify-refusal';
+import { nodeErrorOf } from '../chain/refusals';
+import { ChainError, messageOf } from '../errors';
+import { decideRejection, type Remedy } from './decide-rejection';
+import { giveUp } from './give-up';
+import { newestOf, type PendingTransaction } from './mint';
+import { shortOfFunds } from './prepare-mints';
+import type { QueueParts } from './queue-parts';
+import { raiseFees } from './transaction-terms';
+
+/** A transaction that no node is known to have. `wasTaken`: it may have been taken before this attempt. */
+export interface NotAcknowledged {
+  pending: PendingTransaction;
+  outcome: Exclude<Broadcast, { state: 'taken' }>;
+  wasTaken: boolean;
+}
+
+/** Refusals that pass by themselves; they do not count as attempts. */
+const PASSING: readonly Refusal[] = ['busy', 'nonce held'];
+
+/**
+ * Does what is to be done about transactions that were not acknowledged, the lowest nonce first. A refusal that is no definite no leaves open whether a
+ * node has the transaction; so does a connection that broke.
+ *
+ * @returns whether nothing should be sent for a moment.
+ */
+export async function handleRejections(
+  parts: QueueParts,
+  rejected: readonly NotAcknowledged[],
+): Promise<boolean> {
+  const { states, network } = parts;
+  const inOrder = [...rejected].sort((left, right) => left.pending.nonce - right.pending.nonce);
+  // Held by the queue while one after the other is decided.
+  for (const { pending } of inOrder) if (states.stateOf(pending.mint) === 'sending') states.ready(pending);
+  let pauses = false;
+  for (const { pending, outcome, wasTaken } of inOrder) {
+    if (states.stateOf(pending.mint) !== 'ready') continue;
+    const newest = newestOf(pending);
+    if (outcome.state === 'open') {
+      // Watched, as a node may have it; sent again by then if it is not mined.
+      states.pending(pending);
+      pending.attempts++;
+      logRejection(parts, pending, 'the node did not answer', outcome.cause);
+      pauses = true;
+      continue;
+    }
+    // A single node that had it would say so. Of another network's nodes, others may have it.
+    if (isDefinite(outcome.cause)) newest.mayBeTaken = wasTaken && !network.local;
+    if (!PASSING.includes(classifyRefusal(outcome.cause))) pending.attempts++;
+    pauses = (await handleOne(parts, pending, outcome.cause)) || pauses;
+  }
+  return pauses;
+}
+
+/** Gives whether nothing should be sent for a moment. */
+async function handleOne(parts: QueueParts, pending: PendingTransaction, cause: unknown): Promise<boolean> {
+  const { nonces, chain, wallet, width } = parts;
+  try {
+    const count = await chain.count(wallet.address, 'pending');
+    nonces.note(count);
+    const remedy = decide(parts, pending, cause, count);
+    if (classifyRefusal(cause) === 'nonce too high') width.refused();
+    logRejection(parts, pending, remedy, cause);
+    await apply(parts, pending, { remedy, cause, count });
+    return pending.attempts > 1 || remedy === 'send again later' || remedy === 'fill hole';
+  } catch (error) {
+    logRejection(parts, pending, 'the node cannot be asked', error);
+    return true;
+  }
+}
+
+function decide(
+  { nonces, states, timing }: QueueParts,
+  pending: PendingTransaction,
+  cause: unknown,
+  count: number,
+): Remedy {
+  return decideRejection({
+    refusal: classifyRefusal(cause),
+    nonce: pending.nonce,
+    mayBeTaken: newestOf(pending).mayBeTaken,
+    attempts: pending.attempts,
+    estimates: pending.mint.estimates,
+    pending: count,
+    floor: nonces.floor,
+    isChainShorter: nonces.lowForMs() >= timing.patienceMs,
+    pendingHolder: states.holderOf(count),
+  });
+}
+
+/** The transaction is ready to be sent again, unless what follows takes it away. */
+async function apply(
+  parts: QueueParts,
+  pending: PendingTransaction,
+  { remedy, cause, count }: { remedy: Remedy; cause: unknown; count: number },
+): Promise<void> {
+  const { states, nonces, terms } = parts;
+  const { mint, nonce } = pending;
+  switch (remedy) {
+    case 'send again':
+      return;
+    case 'send again later':
+      // It may be mined while it waits to be sent.
+      if (newestOf(pending).mayBeTaken) states.pending(pending);
+      return;
+    case 'watch':
+      return states.pending(pending);
+    case 'sign anew':
+      if (classifyRefusal(cause) === 'nonce too low') nonces.raise(nonce + 1);
+      signAnew(parts, pending, 'somebody else used its nonce');
+      // And those after it, as far as others have come.
+      for (const ready of states.held('ready'))
+        if (ready.nonce < count && !newestOf(ready).mayBeTaken)
+          signAnew(parts, ready, 'somebody else used its nonce');
+      return;
+    case 'send those before again':
+      for (const before of states.held('pending')) if (before.nonce < nonce) states.ready(before);
+      return;
+    case 'fill hole':
+      nonces.free(count);
+      return states.sleeps.preparing.wake();
+    case 'reset nonces':
+      return resetNonces(parts, count);
+    case 'offer more':
+      return offerMore(parts, pending, cause);
+    case 'estimate again':
+      mint.estimates++;
+      terms.forgetGas();
+      states.wait(mint);
+      return nonces.free(nonce);
+    case 'wait for funds':
+      states.wait(mint);
+      nonces.free(nonce);
+      return shortOfFunds(parts, mint, cause);
+    case 'give up':
+      return refuse(parts, pending, cause);
+  }
+}
+
+/** Its nonce goes to another mint: once that is mined, this one can be said to have failed. Until then it is tried again and again. */
+async function refuse(parts: QueueParts, { mint, nonce }: PendingTransaction, cause: unknown): Promise<void> {
+  const { states, nonces, timing } = parts;
+  mint.refusal = rejected(cause);
+  states.defer(mint, timing.patienceMs);
+  nonces.free(nonce);
+  await giveUp(parts, mint, mint.refusal);
+}
+
+/** Signs a mint again with another nonce. */
+export function signAnew({ states, logger }: QueueParts, pending: PendingTransaction, why: string): void {
+  const { mint, nonce } = pending;
+  const { tokenId } = mint.issuance;
+  logger.warn({ tokenId, nonce, txHash: newestOf(pending).hash }, `mint signed again: ${why}`);
+  states.wait(mint);
+}
+
+/**
+ * The node counts fewer transactions than before. On a chain that was started anew, as a local one is with its node, all mints are signed anew;
+ * otherwise what was sent before is sent again, the same bytes.
+ */
+export async function resetNonces(parts: QueueParts, count: number): Promise<void> {
+  const { states, nonces, chain, terms, recorder, logger, network } = parts;
+  const isAnother = network.local && !(await recorder.enterChain(await chain.genesisHash()));
+  const how = isAnother ? 'nonces are given anew' : 'what waits is sent again';
+  logger.warn({ from: nonces.floor, to: count }, `the node counts fewer transactions than before: ${how}`);
+  nonces.reset(count);
+  terms.forgetGas();
+  terms.forgetFees();
+  if (isAnother)
+    for (const { transactions } of states.unsettled())
+      for (const transaction of transactions) transaction.mayBeTaken = false;
+  for (const pending of states.held())
+    if (isAnother) states.wait(pending.mint);
+    else if (states.stateOf(pending.mint) === 'pending') states.ready(pending);
+}
+
+/** The same nonce, with what it takes now. */
+async function offerMore(parts: QueueParts, pending: PendingTransaction, cause: unknown): Promise<void> {
+  const { terms, recorder } = parts;
+  terms.forgetFees();
+  const { nonce, gasLimit, fees: offered } = newestOf(pending);
+  const fees = raiseFees(offered, await terms.fees());
+  if (fees === undefined) return refuse(parts, pending, cause);
+  const signed = await terms.sign(pending.mint, { nonce, gasLimit, fees });
+  if (await recorder.keep([signed])) pending.versions.push(signed);
+}
+
+function logRejection(
+  { logger }: QueueParts,
+  { mint, nonce, attempts }: PendingTransaction,
+  remedy: string,
+  cause: unknown,
+): void {
+  const reason = nodeErrorOf(cause) ?? messageOf(cause);
+  const { tokenId } = mint.issuance;
+  logger.warn({ tokenId, nonce, attempts, reason }, `mint not taken: ${remedy}`);
+}
+
+function rejected(cause: unknown): ChainError {
+  const message = `The transaction was not accepted: ${nodeErrorOf(cause) ?? messageOf(cause)}`;
+  return new ChainError('TRANSACTION_REJECTED', message, { cause });
+}

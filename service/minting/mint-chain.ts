@@ -1,0 +1,205 @@
+import { getAddress, isError, zeroPadValue, ZeroAddress } from 'ethers';
+import { blockAt, headNumberOf } from '../chain/read-chain';
+import { isReverted } from '../chain/refusals';
+import { registryInterface } from '../chain/registry-topics';
+import type { RpcClient } from '../chain/rpc-client';
+import { ChainError } from '../errors';
+import type { MinedMint } from '../journal/issuance';
+import { readBackwards } from '../token/read-backwards';
+
+/** What a receipt has that decides, as JSON-RPC gives it. */
+export interface MintReceipt {
+  transactionHash: string;
+  blockNumber: string;
+  blockHash: string;
+  status: string;
+  gasUsed: string;
+  logs: readonly { address: string; topics: readonly string[] }[];
+}
+
+/**
+ * What the receipts of one mint's transactions say of it:
+ *
+ * - `none`: there are none.
+ * - `mined`: the token was made.
+ * - `reverted`: a transaction was mined, and the registry refused; `usedGas` is what it used up until then.
+ * - `no token`: a transaction succeeded and made no token: what is at the registry's address is no registry.
+ */
+export type Verdict =
+  | { state: 'none' | 'no token' }
+  | { state: 'mined'; mined: MinedMint }
+  | { state: 'reverted'; hash: string; usedGas: bigint };
+
+type Topics = readonly string[];
+
+const TRANSFER = registryInterface.getEvent('Transfer').topicHash;
+const FROM_NOBODY = zeroPadValue(ZeroAddress, 32);
+
+/** What the chain says of the mints of one registry, with what it says at a depth where it is not taken back. */
+export class MintChain {
+  readonly #client: RpcClient;
+  readonly #registry: string;
+  readonly #confirmations: number;
+
+  constructor(client: RpcClient, registryAddress: string, confirmations: number) {
+    this.#client = client;
+    this.#registry = registryAddress;
+    this.#confirmations = confirmations;
+  }
+
+  head(): Promise<number> {
+    return headNumberOf(this.#client);
+  }
+
+  /** The newest block that has CONFIRMATIONS blocks on top, which may be below 0. */
+  deepBelow(head: number): number {
+    return head - this.#confirmations;
+  }
+
+  /** Undefined: the node does not have it. */
+  async blockHash(number: number): Promise<string | undefined> {
+    return (await blockAt(this.#client, number))?.hash;
+  }
+
+  /** Of block 0: a local chain that is started anew has another. */
+  async genesisHash(): Promise<string> {
+    return (await this.blockHash(0)) ?? '';
+  }
+
+  /** How many transactions of a wallet are mined; `pending`: with those that wait; a number: up to this block. */
+  count(wallet: string, at: 'latest' | 'pending' | number): Promise<number> {
+    return this.#client.getTransactionCount(wallet, at);
+  }
+
+  /** What a mint's transactions came to. Receipts that the node does not have are left out. */
+  async verdictOn(tokenId: string, hashes: readonly string[]): Promise<Verdict> {
+    const receipts = await Promise.all(
+      hashes.map(
+        async (hash) => (await this.#client.send('eth_getTransactionReceipt', [hash])) as MintReceipt | null,
+      ),
+    );
+    return judgeReceipts(
+      receipts.filter((receipt) => receipt !== null),
+      this.#registry,
+      tokenId,
+    );
+  }
+
+  /** The mints of these tokens in a range of blocks, by one question for their logs. */
+  async mintedBetween(
+    fromBlock: number,
+    toBlock: number,
+    tokenIds: readonly string[],
+  ): Promise<Map<string, MinedMint>> {
+    const [transfer = '', from = ''] = mintTopics('');
+    const ids = tokenIds.map((tokenId) => `0x${tokenId}`);
+    const logs = await this.#mintLogs(fromBlock, toBlock, [transfer, from, null, ids]);
+    return new Map(logs.map((log) => [String(log.topics[3]).slice(2), minedBy(log)]));
+  }
+
+  /**
+   * Looks on the chain whether a token was made, by whichever transaction.
+   *
+   * @param hashes of the transactions that are known: mostly it was one of them.
+   * @returns undefined when there is no such token, or no registry.
+   * @throws ChainError MINT_NOT_CONFIRMED (retryable) when the token is there and its log is not, as with a node that is behind; whatever the node
+   *   answers.
+   */
+  async findMint(tokenId: string, hashes: readonly string[]): Promise<MinedMint | undefined> {
+    const verdict = await this.verdictOn(tokenId, hashes);
+    if (verdict.state === 'mined') return verdict.mined;
+    if (!(await this.existsAt(tokenId, 'latest'))) return undefined;
+    const mined = await this.#findLog(tokenId);
+    if (mined !== undefined) return mined;
+    const message = `Token ${tokenId} exists, but the node does not tell which transaction made it.`;
+    throw new ChainError('MINT_NOT_CONFIRMED', message, { retryable: true });
+  }
+
+  /** A node that does not have the block does not answer; one that answers for another block would be wrong. */
+  async existsAt(tokenId: string, block: number | 'latest'): Promise<boolean> {
+    const data = registryInterface.encodeFunctionData('ownerOf', [`0x${tokenId}`]);
+    try {
+      return (await this.#client.call({ to: this.#registry, data, blockTag: block })) !== '0x';
+    } catch (cause) {
+      if (isReverted(cause)) return false;
+      throw cause;
+    }
+  }
+
+  /** From the newest block back to the registry's first: what is looked for was sent not long ago. */
+  async #findLog(tokenId: string): Promise<MinedMint | undefined> {
+    const [fromBlock, toBlock] = await Promise.all([this.#genesis(), this.head()]);
+    const [transfer = '', from = '', id = ''] = mintTopics(tokenId);
+    let mined: MinedMint | undefined;
+    await readBackwards(
+      { fromBlock, toBlock },
+      (first, last) => this.#mintLogs(first, last, [transfer, from, null, id]),
+      ([log]) => {
+        mined = log && minedBy(log);
+        return mined !== undefined;
+      },
+    );
+    return mined;
+  }
+
+  async #mintLogs(
+    fromBlock: number,
+    toBlock: number,
+    topics: (string | string[] | null)[],
+  ): Promise<MintLog[]> {
+    return this.#client.getLogs({ address: getAddress(this.#registry), topics, fromBlock, toBlock });
+  }
+
+  /** The registry's first block. */
+  async #genesis(): Promise<number> {
+    const data = registryInterface.encodeFunctionData('genesis');
+    try {
+      return Number(await this.#client.call({ to: this.#registry, data }));
+    } catch (cause) {
+      if (isError(cause, 'CALL_EXCEPTION')) return 0;
+      throw cause;
+    }
+  }
+}
+
+/** Judges: a token that was made counts, whatever became of the other transactions for it. */
+export function judgeReceipts(
+  receipts: readonly MintReceipt[],
+  registryAddress: string,
+  tokenId: string,
+): Verdict {
+  const [transfer, from, id] = mintTopics(tokenId);
+  const isMint = ({ address, topics }: { address: string; topics: Topics }): boolean =>
+    address.toLowerCase() === registryAddress.toLowerCase() &&
+    topics[0] === transfer &&
+    topics[1] === from &&
+    topics[3] === id;
+  const made = receipts.find(({ status, logs }) => Number(status) === 1 && logs.some(isMint));
+  if (made) {
+    const { transactionHash, blockHash } = made;
+    return {
+      state: 'mined',
+      mined: minedBy({ transactionHash, blockHash, blockNumber: Number(made.blockNumber) }),
+    };
+  }
+  const reverted = receipts.find(({ status }) => Number(status) !== 1);
+  if (reverted)
+    return { state: 'reverted', hash: reverted.transactionHash, usedGas: BigInt(reverted.gasUsed) };
+  return { state: receipts.length === 0 ? 'none' : 'no token' };
+}
+
+/** The topics of the log that a registry emits when it makes a token. */
+export function mintTopics(tokenId: string): string[] {
+  return [TRANSFER, FROM_NOBODY, `0x${tokenId}`];
+}
+
+interface MintLog {
+  transactionHash: string;
+  blockNumber: number;
+  blockHash: string;
+  topics: Topics;
+}
+
+function minedBy({ transactionHash, blockNumber, blockHash }: Omit<MintLog, 'topics'>): MinedMint {
+  return { txHash: transactionHash, block: { number: blockNumber, hash: blockHash } };
+}

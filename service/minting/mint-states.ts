@@ -1,0 +1,233 @@
+import type { Issuance, MinedMint } from '../journal/issuance';
+import { createWakeableSleep } from '../wakeable-sleep';
+import { newMint, newOutcome, type Mint, type PendingTransaction } from './mint';
+import type { Nonces } from './nonces';
+
+/** Where a mint stands. */
+export type MintState =
+  'preparing' | 'waiting' | 'deferred' | 'ready' | 'sending' | 'pending' | 'mined' | 'settled';
+
+const MOST_REMEMBERED = 10_000;
+
+/**
+ * Every mint of the queue, and the only owner of where each stands.
+ *
+ * | state     | it has                                               | goes on to                                                        |
+ * | --------- | ---------------------------------------------------- | ----------------------------------------------------------------- |
+ * | preparing | nothing yet: it is looked up, estimated and signed   | ready, waiting, deferred, mined, settled                          |
+ * | waiting   | no nonce                                             | preparing                                                         |
+ * | deferred  | no nonce, and a time before which it does not wait   | waiting                                                           |
+ * | ready     | a transaction that is in the journal                 | sending; waiting: its nonce is another's                          |
+ * | sending   | a transaction that is under way to a node            | pending; ready: refused, and that passes; waiting: signed anew    |
+ * | pending   | a transaction that a node may have                   | mined; ready: the node lost it; waiting: its nonce is used at     |
+ * |           |                                                      | depth, and there is no token; settled: it failed                  |
+ * | mined     | a token in a block with less than CONFIRMATIONS      | settled: the block is deep enough; ready: the block is gone, the  |
+ * |           |                                                      | same bytes are sent; waiting: it is gone, the bytes are another's |
+ * | settled   | a token in a block with CONFIRMATIONS, or a failure  | mined: a reorganisation that was deeper took its block            |
+ *
+ * A token that turns up on the chain makes a mint mined from whichever state. Each nonce is held by one mint at most.
+ */
+export class MintStates {
+  /** Each part of the queue sleeps until there is something for it to do. */
+  readonly sleeps = {
+    preparing: createWakeableSleep(),
+    sending: createWakeableSleep(),
+    following: createWakeableSleep(),
+  };
+  readonly #nonces: Nonces;
+  readonly #mints = new Map<string, Mint>();
+  readonly #states = new WeakMap<Mint, MintState>();
+  #order = 0;
+  /** In the queue's order. */
+  #waiting: Mint[] = [];
+  /** Until when, by `performance.now()`. */
+  readonly #deferred = new Map<Mint, number>();
+  /** In the order of nonces. */
+  #ready: PendingTransaction[] = [];
+  /** What is ready, sending and pending, by nonce, and by mint. */
+  readonly #held = new Map<number, PendingTransaction>();
+  readonly #heldBy = new WeakMap<Mint, PendingTransaction>();
+  readonly #mined = new Set<Mint>();
+  /** Outcomes of the last ones that were settled: a caller may have read its row before. */
+  readonly #outcomes = new Map<string, Promise<string>>();
+
+  constructor(nonces: Nonces) {
+    this.#nonces = nonces;
+  }
+
+  stateOf(mint: Mint): MintState {
+    return this.#states.get(mint) ?? 'settled';
+  }
+
+  find(tokenId: string): Mint | undefined {
+    return this.#mints.get(tokenId);
+  }
+
+  /** What became of a token, or will: undefined when the queue knows nothing of it. */
+  outcomeOf(tokenId: string): Promise<string> | undefined {
+    return this.#mints.get(tokenId)?.outcome.promise ?? this.#outcomes.get(tokenId);
+  }
+
+  unsettled(): Mint[] {
+    return [...this.#mints.values()];
+  }
+
+  /** A mint that the queue does not have yet. */
+  add(issuance: Issuance, isRecovered: boolean): Mint {
+    const mint = newMint(issuance, this.#order++, isRecovered);
+    this.#mints.set(issuance.tokenId, mint);
+    this.#outcomes.delete(issuance.tokenId);
+    this.#states.set(mint, 'preparing');
+    return mint;
+  }
+
+  wait(mint: Mint): void {
+    if (!this.#leave(mint, 'waiting')) return;
+    this.#waiting.push(mint);
+    this.#waiting.sort((left, right) => left.order - right.order);
+    this.sleeps.preparing.wake();
+  }
+
+  /** Leaves a mint alone for a while; those after it go on. */
+  defer(mint: Mint, ms: number): void {
+    if (!this.#leave(mint, 'deferred')) return;
+    this.#deferred.set(mint, performance.now() + ms);
+    this.sleeps.preparing.wake();
+  }
+
+  /** Lets those wait that were deferred long enough; gives in how many milliseconds the next has been. */
+  resume(): number {
+    const now = performance.now();
+    let nextMs = Infinity;
+    for (const [mint, until] of this.#deferred) {
+      if (until <= now) this.wait(mint);
+      else nextMs = Math.min(nextMs, until - now);
+    }
+    return nextMs;
+  }
+
+  takeWaiting(most: number): Mint[] {
+    const taken = this.#waiting.slice(0, most);
+    for (const mint of taken) this.#leave(mint, 'preparing');
+    return taken;
+  }
+
+  hasWaiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** A transaction is to be sent, for the first time or again. Another mint that holds its nonce gets a new one. */
+  ready(pending: PendingTransaction): void {
+    if (!this.#hold(pending, 'ready')) return;
+    this.#ready.push(pending);
+    this.#ready.sort((left, right) => left.nonce - right.nonce);
+    this.sleeps.sending.wake();
+  }
+
+  takeReady(): PendingTransaction | undefined {
+    const [next] = this.#ready;
+    if (next !== undefined) this.#hold(next, 'sending');
+    return next;
+  }
+
+  /** A node may have it. The first is looked for at once: those that follow, once a while. */
+  pending(pending: PendingTransaction): void {
+    if (this.held('pending').length === 0) this.sleeps.following.wake();
+    this.#hold(pending, 'pending');
+  }
+
+  isHeld(pending: PendingTransaction): boolean {
+    return this.#heldBy.get(pending.mint) === pending;
+  }
+
+  /** The token exists, in a block that may yet go away. */
+  mined(mint: Mint, mined: MinedMint): void {
+    if (!this.#leave(mint, 'mined')) return;
+    mint.mined = mined;
+    mint.goneSince = undefined;
+    this.#mined.add(mint);
+  }
+
+  /** The token is not on the chain any more: whoever asks from now on waits again. */
+  unmined(mint: Mint): void {
+    mint.mined = undefined;
+    mint.goneSince = undefined;
+    mint.outcome = newOutcome();
+    this.#leave(mint, 'preparing');
+  }
+
+  /** Nothing will change any more. The mint is found until it is forgotten. */
+  settle(mint: Mint): void {
+    this.#leave(mint, 'settled');
+  }
+
+  /** That is in the journal. */
+  forget({ issuance, outcome }: Mint): void {
+    this.#mints.delete(issuance.tokenId);
+    this.#outcomes.set(issuance.tokenId, outcome.promise);
+    for (const oldest of this.#outcomes.keys())
+      if (this.#outcomes.size > MOST_REMEMBERED) this.#outcomes.delete(oldest);
+      else break;
+  }
+
+  /** What is ready, sending or pending, in the order of nonces. */
+  held(state?: 'ready' | 'pending'): PendingTransaction[] {
+    return [...this.#held.values()]
+      .filter(({ mint }) => state === undefined || this.stateOf(mint) === state)
+      .sort((left, right) => left.nonce - right.nonce);
+  }
+
+  highestHeld(): number | undefined {
+    return this.#held.size === 0 ? undefined : Math.max(...this.#held.keys());
+  }
+
+  countReady(): number {
+    return this.#ready.length;
+  }
+
+  allMined(): Mint[] {
+    return [...this.#mined];
+  }
+
+  /** Where the queue holds a nonce. */
+  holderOf(nonce: number): 'nobody' | 'being sent' | 'pending' {
+    const pending = this.#held.get(nonce);
+    if (pending === undefined) return this.#nonces.isGiven(nonce) ? 'being sent' : 'nobody';
+    return this.stateOf(pending.mint) === 'pending' ? 'pending' : 'being sent';
+  }
+
+  /** Whether it was not too late. */
+  #hold(pending: PendingTransaction, state: 'ready' | 'sending' | 'pending'): boolean {
+    const { mint, nonce } = pending;
+    if (this.stateOf(mint) === 'mined' || !this.#leave(mint, state)) return false;
+    const other = this.#held.get(nonce);
+    if (other !== undefined) this.wait(other.mint);
+    this.#held.set(nonce, pending);
+    this.#heldBy.set(mint, pending);
+    return true;
+  }
+
+  /** Takes a mint out of wherever it is. A nonce that was never sent goes to another when the mint needs none any more. */
+  #leave(mint: Mint, next: MintState): boolean {
+    const state = this.stateOf(mint);
+    if (state === 'settled') return false;
+    this.#waiting = state === 'waiting' ? this.#waiting.filter((one) => one !== mint) : this.#waiting;
+    this.#deferred.delete(mint);
+    this.#mined.delete(mint);
+    if (state === 'ready' || state === 'sending' || state === 'pending') this.#release(mint, state, next);
+    this.#states.set(mint, next);
+    return true;
+  }
+
+  #release(mint: Mint, state: MintState, next: MintState): void {
+    const pending = this.#heldBy.get(mint);
+    if (pending === undefined) return;
+    this.#held.delete(pending.nonce);
+    this.#heldBy.delete(mint);
+    if (state !== 'ready') return;
+    this.#ready = this.#ready.filter((one) => one !== pending);
+    if (next !== 'mined' && next !== 'settled') return;
+    this.#nonces.free(pending.nonce);
+    this.sleeps.preparing.wake();
+  }
+}

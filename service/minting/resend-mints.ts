@@ -1,0 +1,116 @@
+import { broadcast, knows } from '../chain/broadcast';
+import { isDefinite } from '../chain/classify-refusal';
+import { highestGasPrice } from '../chain/fees';
+import { nodeErrorOf } from '../chain/refusals';
+import { newestOf, type PendingTransaction } from './mint';
+import type { QueueParts } from './queue-parts';
+import { raiseFees } from './transaction-terms';
+
+const FIRST_PAUSE_MS = 100;
+
+/** Sends pending transactions again: those that no node acknowledged, those that nodes lost, and those that are not mined in time. */
+export class MintResending {
+  readonly #parts: QueueParts;
+  /** When the node was last asked whether it still has what is to be mined next. */
+  #presenceAt = performance.now();
+
+  constructor(parts: QueueParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * @param all pending transactions in the order of nonces.
+   * @param used how many transactions of the wallet are mined.
+   */
+  async look(all: readonly PendingTransaction[], used: number): Promise<void> {
+    const { states, timing } = this.#parts;
+    const now = performance.now();
+    const waiting = all.filter(({ nonce }) => nonce >= used);
+    for (const pending of waiting) {
+      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** pending.attempts, timing.presenceMs);
+      if (pending.attempts > 0 && now - pending.sentAt >= pauseMs) states.ready(pending);
+    }
+    await this.#findLost(waiting, used);
+    await this.#replaceOverdue(waiting);
+  }
+
+  /**
+   * Looks now and then whether the node still has what is to be mined next. What it does not have is sent again, the same bytes: nodes forget what
+   * waits when they restart, when there is too much of it, and when they are told to.
+   */
+  async #findLost(waiting: readonly PendingTransaction[], used: number): Promise<void> {
+    const { states, timing, logger } = this.#parts;
+    const [next] = waiting;
+    const now = performance.now();
+    if (next === undefined || now - Math.max(next.sentAt, this.#presenceAt) < timing.presenceMs) return;
+    this.#presenceAt = now;
+    if (await this.#isKnown(next)) return next.nonce > used ? this.#findHole(next) : undefined;
+    for (const pending of waiting) {
+      if (pending !== next && (await this.#isKnown(pending))) continue;
+      if (states.stateOf(pending.mint) !== 'pending') continue;
+      const { nonce, mint } = pending;
+      const { tokenId } = mint.issuance;
+      const txHash = newestOf(pending).hash;
+      logger.warn({ tokenId, nonce, txHash }, 'mint sent again: the node has lost it');
+      states.ready(pending);
+    }
+  }
+
+  async #isKnown({ versions }: PendingTransaction): Promise<boolean> {
+    const known = await Promise.all(versions.map(({ hash }) => knows(this.#parts.client, hash)));
+    return known.includes(true);
+  }
+
+  /** The node has it, and waits for one before it that the queue does not have: nobody may be about to send that. */
+  async #findHole({ nonce }: PendingTransaction): Promise<void> {
+    const { chain, wallet, nonces, states } = this.#parts;
+    const pending = await chain.count(wallet.address, 'pending');
+    nonces.note(pending);
+    if (pending >= nonce || pending < nonces.floor || states.holderOf(pending) !== 'nobody') return;
+    nonces.free(pending);
+    states.sleeps.preparing.wake();
+  }
+
+  /**
+   * Replaces what is not mined in time by the same mint with the same nonce and higher fees; either may be mined. What offers less than it takes now, as
+   * often as that is so; and the one that is to be mined next, some times: those that wait for it have no part in the delay.
+   */
+  async #replaceOverdue(waiting: readonly PendingTransaction[]): Promise<void> {
+    const { nonces, terms, timing, states } = this.#parts;
+    const now = performance.now();
+    const overdue = waiting.filter(
+      ({ sentAt, mint }) =>
+        states.stateOf(mint) === 'pending' && now - Math.max(sentAt, nonces.roseAt) >= timing.replaceAfterMs,
+    );
+    if (overdue.length === 0) return;
+    terms.forgetFees();
+    const needed = highestGasPrice(await terms.fees());
+    for (const [index, pending] of overdue.entries()) {
+      const isCheap = highestGasPrice(newestOf(pending).fees) < needed;
+      const mayRaise = index === 0 && pending.replacements < timing.mostReplacements;
+      if (isCheap || mayRaise) await this.#replace(pending);
+    }
+  }
+
+  async #replace(pending: PendingTransaction): Promise<void> {
+    const { client, terms, recorder, logger } = this.#parts;
+    const { nonce, gasLimit, fees: offered, hash: replaced } = newestOf(pending);
+    const fees = raiseFees(offered, await terms.fees());
+    if (fees === undefined) return;
+    pending.replacements++;
+    const signed = await terms.sign(pending.mint, { nonce, gasLimit, fees });
+    if (!(await recorder.keep([signed]))) return;
+    // The next offers more than this, also when this is refused.
+    pending.versions.push(signed);
+    pending.sentAt = performance.now();
+    signed.mayBeTaken = true;
+    const outcome = await broadcast(client, signed.raw);
+    if (outcome.state === 'refused' && isDefinite(outcome.cause)) signed.mayBeTaken = false;
+    const refusal = outcome.state === 'taken' ? undefined : nodeErrorOf(outcome.cause);
+    const { tokenId } = pending.mint.issuance;
+    logger.warn(
+      { tokenId, nonce, replaced, txHash: signed.hash, outcome: outcome.state, refusal },
+      'mint replaced with a higher fee: it was not mined in time',
+    );
+  }
+}

@@ -1,0 +1,165 @@
+import { keccak256, type Wallet } from 'ethers';
+import type { TradeTrustTokenStandard } from '../../typechain-types';
+import { highestGasPrice, type TransactionFees } from '../chain/fees';
+import type { RpcClient } from '../chain/rpc-client';
+import { ChainError } from '../errors';
+import type { Issuance } from '../journal/issuance';
+import type { Mint, SignedMint } from './mint';
+
+/** What a mint's transaction is signed with. */
+export interface MintTerms {
+  nonce: number;
+  gasLimit: bigint;
+  fees: TransactionFees;
+}
+
+const KEEP_GAS_MS = 5 * 60_000;
+/** In hundredths of the estimate. Ids and addresses with more zero bytes cost up to 864 less than others: a fiftieth of this margin. */
+const MARGIN = 115n;
+
+/** What transactions are signed with: gas limits and fees, each asked for once for all mints of a while. */
+export class TransactionTerms {
+  readonly #client: RpcClient;
+  readonly #wallet: Wallet;
+  readonly #chainId: number;
+  readonly #registry: TradeTrustTokenStandard;
+  readonly #readFees: () => Promise<TransactionFees>;
+  readonly #keepFeesMs: number;
+  /** By the length of the remark. */
+  readonly #limits = new Map<number, Kept<bigint>>();
+  #fees: Kept<TransactionFees> | undefined;
+
+  constructor(options: {
+    client: RpcClient;
+    wallet: Wallet;
+    chainId: number;
+    registry: TradeTrustTokenStandard;
+    /** Fees of the next transaction. */
+    readFees: () => Promise<TransactionFees>;
+    /** Milliseconds for which fees are right. */
+    keepFeesMs: number;
+  }) {
+    this.#client = options.client;
+    this.#wallet = options.wallet;
+    this.#chainId = options.chainId;
+    this.#registry = options.registry;
+    this.#readFees = options.readFees;
+    this.#keepFeesMs = options.keepFeesMs;
+  }
+
+  /**
+   * The gas limit of a mint. A mint's gas depends on the length of its remark alone, but for what the zero bytes of its ids and addresses save: 297,000
+   * without one, 317,400 for 1 byte, and about 22,500 more for each further 32, which are stored. So one estimate serves all mints with a remark
+   * of that length for a while.
+   *
+   * @throws ChainError REGISTRY_MISSING; what the node answers to an estimate: the mint would revert, the wallet cannot pay.
+   */
+  async gasLimit(issuance: Issuance): Promise<bigint> {
+    const { length } = issuance.remark;
+    const learned = this.#limits.get(length);
+    // A mint may fail to learn it for a reason of its own.
+    if (isFresh(learned, KEEP_GAS_MS)) return learned.value.catch(() => this.#estimate(issuance));
+    const learning = { value: this.#estimate(issuance), at: performance.now() };
+    this.#limits.set(length, learning);
+    learning.value.catch(() => {
+      if (this.#limits.get(length) === learning) this.#limits.delete(length);
+    });
+    return learning.value;
+  }
+
+  /** What was learned is no longer right: the registry is another, or a mint ran out of gas. */
+  forgetGas(): void {
+    this.#limits.clear();
+  }
+
+  /** The fees of the next transactions. A failure is not kept. */
+  fees(): Promise<TransactionFees> {
+    if (isFresh(this.#fees, this.#keepFeesMs)) return this.#fees.value;
+    const reading = { value: this.#readFees(), at: performance.now() };
+    this.#fees = reading;
+    reading.value.catch(() => {
+      if (this.#fees === reading) this.#fees = undefined;
+    });
+    return reading.value;
+  }
+
+  /** They were not enough: the next are read anew. */
+  forgetFees(): void {
+    this.#fees = undefined;
+  }
+
+  /** Signs the transaction of a mint, and keeps it in mind; it is not in the journal yet. */
+  async sign(mint: Mint, { nonce, gasLimit, fees }: MintTerms): Promise<SignedMint> {
+    const { tokenId, beneficiary, holder, remark } = mint.issuance;
+    const args = [beneficiary, holder, `0x${tokenId}`, remark] as const;
+    const data = this.#registry.interface.encodeFunctionData('mint', [...args]);
+    const to = await this.#registry.getAddress();
+    const transaction = { to, data, chainId: this.#chainId, nonce, gasLimit, ...fees };
+    const raw = await this.#wallet.signTransaction(transaction);
+    const from = this.#wallet.address;
+    const signed = { tokenId, hash: keccak256(raw), nonce, raw, from, gasLimit, fees, mayBeTaken: false };
+    mint.transactions.push(signed);
+    return signed;
+  }
+
+  /** Why the registry refuses a mint now; undefined when it does not. */
+  async refusalOf({ issuance }: Mint): Promise<unknown> {
+    const { beneficiary, holder, tokenId, remark } = issuance;
+    return this.#registry.mint.staticCall(beneficiary, holder, `0x${tokenId}`, remark).then(
+      () => undefined,
+      (cause: unknown) => cause,
+    );
+  }
+
+  async #estimate({ beneficiary, holder, tokenId, remark }: Issuance): Promise<bigint> {
+    const address = await this.#registry.getAddress();
+    // Where nothing is, everything succeeds, and nothing is minted.
+    if ((await this.#client.getCode(address)) === '0x') throw registryMissing(address);
+    const gas = await this.#registry.mint.estimateGas(beneficiary, holder, `0x${tokenId}`, remark);
+    return (gas * MARGIN) / 100n;
+  }
+}
+
+interface Kept<T> {
+  value: Promise<T>;
+  at: number;
+}
+
+function isFresh<T>(kept: Kept<T> | undefined, ms: number): kept is Kept<T> {
+  return kept !== undefined && performance.now() - kept.at < ms;
+}
+
+function registryMissing(address: string): ChainError {
+  const remedy = 'Deploy the registry, or correct TOKEN_REGISTRY_ADDRESS; then send the request again.';
+  const message = `There is no contract at TOKEN_REGISTRY_ADDRESS ${address}: the chain is another than before. ${remedy}`;
+  return new ChainError('REGISTRY_MISSING', message, { retryable: true, remedy });
+}
+
+/**
+ * The fees of a transaction that takes the place of one that is not mined: each at least an eighth higher, which is what nodes ask for, and at
+ * least what it takes now.
+ *
+ * @returns undefined where gas is free: no fee would make a difference.
+ */
+export function raiseFees(offered: TransactionFees, now: TransactionFees): TransactionFees | undefined {
+  if (highestGasPrice(offered) === 0n && highestGasPrice(now) === 0n) return undefined;
+  if (offered.type === 0 && now.type === 0)
+    return { type: 0, gasPrice: highest(raised(offered.gasPrice), now.gasPrice) };
+  const maxPriorityFeePerGas = highest(raised(priorityOf(offered)), priorityOf(now));
+  const maxFeePerGas = highest(raised(highestGasPrice(offered)), highestGasPrice(now), maxPriorityFeePerGas);
+  return { type: 2, maxFeePerGas, maxPriorityFeePerGas };
+}
+
+/** A transaction of the old kind offers all of its price to whoever mines it. */
+function priorityOf(fees: TransactionFees): bigint {
+  return fees.type === 2 ? fees.maxPriorityFeePerGas : fees.gasPrice;
+}
+
+/** Rounded up: a wei less is refused; so is what offers no more than before, be it nothing. */
+function raised(fee: bigint): bigint {
+  return fee + highest((fee + 7n) / 8n, 1n);
+}
+
+function highest(...fees: bigint[]): bigint {
+  return fees.reduce((most, fee) => (fee > most ? fee : most));
+}
