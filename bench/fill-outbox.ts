@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Database } from '../service/database/database';
 import { openFeed, releaseFeed } from '../service/outbox/feed-cursor';
 import { recordRange } from '../service/outbox/record-range';
-import type { RegistryEvent } from '../service/outbox/registry-event';
+import type { RegistryEvent } from '../service/registry/registry-event';
 
 const REGISTRY = { chainKey: 'hardhat', chainId: 31337, registryAddress: `0x${'5b'.repeat(20)}` };
 /** Token ids are hashes: their length is that of real ones. */

@@ -2,19 +2,19 @@ import { Wallet } from 'ethers';
 import { readFees, type FeeReading } from './chain/fees';
 import { createGasStation } from './chain/gas-station';
 import type { RpcClient } from './chain/rpc-client';
-import { createMintSimulation } from './chain/simulate-mint';
 import { systemClock } from './clock';
 import type { Config } from './config';
 import type { Database } from './database/database';
 import type { Issuer } from './issuance/issue-document';
 import type { PreparationSettings } from './issuance/prepare-document';
 import { createSigningPool } from './issuance/signing-pool';
-import type { Logger } from './logger';
 import { createDatabaseJournal } from './journal/database-journal';
 import type { Journal } from './journal/journal';
+import type { Logger } from './logger';
 import { createMintQueue } from './minting/mint-queue';
 import type { MintObserver } from './minting/record-mints';
 import { startSharedMintQueue } from './minting/shared-mint-queue';
+import { createMintSimulation } from './registry/simulate-mint';
 import { secretMasker } from './secrets';
 
 /** The line from a request to a mined token. */

@@ -7,10 +7,10 @@ import { createDatabaseJournal } from '../../service/journal/database-journal';
 import { countEnded, findJournals } from '../../service/journal/find-journals';
 import { scopeName, type JournalScope } from '../../service/journal/journal-scope';
 import { endedBefore } from '../../service/journal/retention';
-import { parseTokenId, tokenIdHexOf } from '../../service/token/token-id-forms';
+import { parseTokenId, tokenIdHexOf } from '../../service/registry/token-id-forms';
 import { invalid, registryOf } from '../deliveries/show-deliveries';
-import { confirm } from '../registry-owner/confirm';
 import type { Say } from '../registry-owner/carry-out';
+import { confirm } from '../registry-owner/confirm';
 
 /** What to remove. `isAgreed`: nobody is asked. */
 export interface PurgeOptions {

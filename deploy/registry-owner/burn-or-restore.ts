@@ -1,5 +1,5 @@
-import { tokenIdHexOf } from '../../service/token/token-id-forms';
-import { readTokenState, type TokenState } from '../../service/token/read-token-state';
+import { readTokenState, type TokenState } from '../../service/registry/read-token-state';
+import { tokenIdHexOf } from '../../service/registry/token-id-forms';
 import type { TokenReference } from '../token/find-token';
 import { carryOut, type OwnerAction, type OwnerAnswer, type Say } from './carry-out';
 import { confirm } from './confirm';

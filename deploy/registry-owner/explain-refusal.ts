@@ -1,6 +1,6 @@
 import { dataLength, type ErrorDescription } from 'ethers';
-import type { TokenState } from '../../service/token/read-token-state';
-import { escrowInterface, registryInterface } from '../../service/chain/registry-topics';
+import { escrowInterface, registryInterface } from '../../service/registry/abi';
+import type { TokenState } from '../../service/registry/read-token-state';
 import { roleNameOf, ROLES } from './role-names';
 
 /** Bytes that a remark may have (RemarkLengthLimit of the contracts). */

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../service/errors';
-import { parseTokenId } from '../../service/token/token-id-forms';
+import { parseTokenId } from '../../service/registry/token-id-forms';
 import { findToken, tokenOf, type FoundToken, type TokenReference } from '../token/find-token';
 import { readJsonInput } from '../user-file';
 

@@ -1,10 +1,10 @@
+import { concurrently } from '../../service/chain/concurrently';
+import { readBackwards } from '../../service/chain/read-backwards';
 import { logsOf, type ChainLog } from '../../service/chain/read-chain';
-import { readBackwards } from '../../service/token/read-backwards';
 import { expectUnchanged, headBlockOf, readAgainWhileItMayPass } from '../../service/token/unchanged-block';
-import { concurrently } from '../../service/watcher/concurrently';
 import type { TradeTrustTokenStandard } from '../../typechain-types';
-import { createReadingProgress } from '../token/reading-progress';
 import type { ReachedRegistry } from '../token/reach-registry';
+import { createReadingProgress } from '../token/reading-progress';
 import { historyIncomplete, replayRoles, ROLE_TOPICS, type RoleHolder } from './role-history';
 import { ADMIN_ROLE, ROLES } from './role-names';
 

@@ -1,6 +1,6 @@
-import { registryInterface } from '../../service/chain/registry-topics';
 import type { ChainLog } from '../../service/chain/read-chain';
 import { ChainError } from '../../service/errors';
+import { registryInterface } from '../../service/registry/abi';
 
 /** Who has a role, by its hash, since which block, and who granted it. Addresses with their checksum. */
 export interface RoleHolder {

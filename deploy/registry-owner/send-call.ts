@@ -3,7 +3,7 @@ import { awaitReceipt } from '../../service/chain/await-receipt';
 import { createNonceLane } from '../../service/chain/nonce-lane';
 import { isReverted } from '../../service/chain/refusals';
 import { ChainError } from '../../service/errors';
-import { registryInterface } from '../../service/chain/registry-topics';
+import { registryInterface } from '../../service/registry/abi';
 import { readNetworkFees } from '../network-fees';
 import { printable } from '../printable';
 import { costLines, gasLimitFor, requireFunds } from '../transaction-cost';

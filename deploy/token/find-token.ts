@@ -1,8 +1,8 @@
 import { findNetwork, knownNetworks } from '../../service/chain/networks';
 import { readSettings } from '../../service/config';
 import { ConfigurationError, RequestError } from '../../service/errors';
+import { parseTokenId } from '../../service/registry/token-id-forms';
 import { networkOf, shown, tokenRegistryAddressOf } from '../../service/settings';
-import { parseTokenId } from '../../service/token/token-id-forms';
 import { isPlainAddress, tokenLocationOf, type TokenLocation } from '../../service/token/token-location';
 import { readJsonInput } from '../user-file';
 

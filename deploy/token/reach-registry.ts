@@ -2,9 +2,9 @@ import { NETWORKS, knownNetworks, type Network } from '../../service/chain/netwo
 import { createChainCheck, createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
 import { readSettings } from '../../service/config';
 import { ChainError, codeOf, ConfigurationError, messageOf, ServiceError } from '../../service/errors';
+import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
 import { printableUrl, secretMasker, secretPartsOf } from '../../service/secrets';
 import { networkOf, rpcUrlOf, type Settings } from '../../service/settings';
-import { createRegistryFinder, type RegistryOnChain } from '../../service/watcher/registry-contracts';
 import { printable } from '../printable';
 
 /** A registry whose chain a command reads. */

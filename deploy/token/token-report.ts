@@ -1,8 +1,8 @@
-import type { DatedEndorsement, TokenHistory } from '../../service/token/read-token-history';
-import { possibleOperations } from '../../service/token/possible-operations';
-import { tokenIdHexOf } from '../../service/token/token-id-forms';
+import type { TokenState } from '../../service/registry/read-token-state';
+import { tokenIdHexOf } from '../../service/registry/token-id-forms';
 import type { Roles } from '../../service/token/endorsement-chain';
-import type { TokenState } from '../../service/token/read-token-state';
+import { possibleOperations } from '../../service/token/possible-operations';
+import type { DatedEndorsement, TokenHistory } from '../../service/token/read-token-history';
 import { printableJson } from '../printable';
 import { accountNames } from './account-names';
 import type { FoundToken } from './find-token';

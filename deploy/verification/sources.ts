@@ -3,8 +3,8 @@ import { readSettings } from '../../service/config';
 import { fetchJson } from '../../service/did/fetch-json';
 import { resolveDidWeb } from '../../service/did/resolve-did-web';
 import { createDocumentLoader, type DocumentLoader } from '../../service/issuance/document-loader';
+import { readTokenState } from '../../service/registry/read-token-state';
 import { contextUrlOf, domainOf } from '../../service/settings';
-import { readTokenState } from '../../service/token/read-token-state';
 import type { VerificationSources } from '../../service/verification/verify-credential';
 import { withRegistry } from '../token/reach-registry';
 

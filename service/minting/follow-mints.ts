@@ -1,4 +1,4 @@
-import { simulationFailed } from '../chain/simulate-mint';
+import { simulationFailed } from '../registry/simulate-mint';
 import { ChainError } from '../errors';
 import type { MinedMint } from '../journal/issuance';
 import { giveUp, recordMined } from './give-up';

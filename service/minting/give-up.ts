@@ -1,4 +1,4 @@
-import { saysTokenExists } from '../chain/simulate-mint';
+import { saysTokenExists } from '../registry/simulate-mint';
 import { ChainError } from '../errors';
 import type { Mint } from './mint';
 import type { QueueParts } from './queue-parts';

@@ -1,11 +1,11 @@
 import { getAddress, isError, zeroPadValue, ZeroAddress } from 'ethers';
 import { blockAt, headNumberOf } from '../chain/read-chain';
 import { isReverted } from '../chain/refusals';
-import { registryInterface } from '../chain/registry-topics';
+import { registryInterface } from '../registry/abi';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
 import type { MinedMint } from '../journal/issuance';
-import { readBackwards } from '../token/read-backwards';
+import { readBackwards } from '../chain/read-backwards';
 
 /** What a receipt has that decides, as JSON-RPC gives it. */
 export interface MintReceipt {

@@ -1,6 +1,6 @@
 import { classifyRefusal } from '../chain/classify-refusal';
 import { isReverted, nodeErrorOf } from '../chain/refusals';
-import { simulationFailed } from '../chain/simulate-mint';
+import { simulationFailed } from '../registry/simulate-mint';
 import { ChainError } from '../errors';
 import { giveUp, mayStillBeMade, recordMined } from './give-up';
 import { newestOf, newPending, type Mint, type PendingTransaction } from './mint';

@@ -1,5 +1,5 @@
 import { v5 as uuidV5 } from 'uuid';
-import type { EventTypeSuffix, RegistryEvent } from './registry-event';
+import type { EventTypeSuffix, RegistryEvent } from '../registry/registry-event';
 
 /** Prefix of every event type (the document, "Event types"). */
 const TYPE_PREFIX = 'com.service.etr.';

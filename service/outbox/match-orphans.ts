@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely';
 import type { Schema } from '../database/schema';
+import type { RegistryEvent } from '../registry/registry-event';
 import { eventIdOf, typeOf, type CloudEvent, type RegistryIdentity } from './cloud-event';
-import type { RegistryEvent } from './registry-event';
 
 /** An event that has to be announced, and the id for it. */
 interface Unannounced {

@@ -1,11 +1,11 @@
 import { sql, type Transaction } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
+import type { RegistryEvent } from '../registry/registry-event';
 import { streamOf, toCloudEvent, type CloudEvent, type RegistryIdentity } from './cloud-event';
 import type { KeptBlock, OpenFeed } from './feed-cursor';
-import { keepBlocks, moveCursor } from './move-cursor';
 import { matchOrphans } from './match-orphans';
-import type { RegistryEvent } from './registry-event';
+import { keepBlocks, moveCursor } from './move-cursor';
 
 /** What a range of blocks held. */
 export interface RecordedRange {

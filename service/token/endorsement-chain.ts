@@ -1,8 +1,8 @@
 import { ZeroAddress, getAddress } from 'ethers';
 import { ChainError } from '../errors';
-import type { DecodedLog } from '../watcher/decode-log';
+import type { DecodedLog } from '../registry/decode-log';
+import type { EscrowState, TokenState } from '../registry/read-token-state';
 import { operationsOf, type TokenOperation } from './token-operations';
-import type { EscrowState, TokenState } from './read-token-state';
 
 /** Who has which role. Addresses with their checksum; undefined: nobody. */
 export type Roles = Pick<EscrowState, 'beneficiary' | 'holder' | 'nominee'>;

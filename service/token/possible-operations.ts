@@ -1,4 +1,4 @@
-import type { EscrowState, TokenState } from './read-token-state';
+import type { EscrowState, TokenState } from '../registry/read-token-state';
 import type { TokenOperation } from './token-operations';
 
 /** Who may do something next. `whom`: to or for whom, in words; undefined where the operation names nobody. */

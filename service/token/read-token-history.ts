@@ -1,11 +1,11 @@
 import { getAddress } from 'ethers';
+import { concurrently } from '../chain/concurrently';
 import { senderOf } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
-import { concurrently } from '../watcher/concurrently';
-import type { RegistryOnChain } from '../watcher/registry-contracts';
+import { readTokenState, type TokenState } from '../registry/read-token-state';
+import type { RegistryOnChain } from '../registry/registry-contracts';
 import { endorsementsOf, type Endorsement } from './endorsement-chain';
 import { readTokenLogs } from './read-token-logs';
-import { readTokenState, type TokenState } from './read-token-state';
 import {
   blockChanged,
   existingBlock,

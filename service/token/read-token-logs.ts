@@ -1,11 +1,11 @@
 import { toBeHex } from 'ethers';
+import { readBackwards, type LogRange } from '../chain/read-backwards';
 import { logsOf, type ChainLog } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
-import type { DecodedLog } from '../watcher/decode-log';
-import { titleEscrowAddress, type RegistryContracts } from '../watcher/genuine-emitter';
-import { genuineOf } from '../watcher/read-range';
-import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../chain/registry-topics';
-import { readBackwards, type LogRange } from './read-backwards';
+import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../registry/abi';
+import { genuineOf, type DecodedLog } from '../registry/decode-log';
+import type { RegistryContracts } from '../registry/registry-contracts';
+import { titleEscrowAddress } from '../registry/title-escrow-address';
 
 /** The genuine logs of one token, in chain order. */
 export interface TokenLogs {

@@ -1,6 +1,6 @@
 import { ZeroAddress } from 'ethers';
 import { ChainError } from '../errors';
-import type { DecodedLog } from '../watcher/decode-log';
+import type { DecodedLog } from '../registry/decode-log';
 
 /** What can be done to a token: functions of its registry and its title escrow (docs/states.md). */
 export type TokenOperation =

@@ -1,7 +1,7 @@
 import { codeOf, messageOf, ServiceError } from '../errors';
 import type { JsonObject } from '../issuance/credential';
 import { tokenIdOf } from '../issuance/token-id';
-import type { TokenState } from '../token/read-token-state';
+import type { TokenState } from '../registry/read-token-state';
 import { tokenLocationOf, type TokenLocation } from '../token/token-location';
 import type { Check, Outcome } from './answer';
 import { isObject } from './presented-credential';

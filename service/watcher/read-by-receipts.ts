@@ -1,9 +1,10 @@
+import { concurrently } from '../chain/concurrently';
 import { receiptLogsOf, transactionsOf, type ChainBlock } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
-import { concurrently } from './concurrently';
-import type { RegistryContracts } from './genuine-emitter';
-import { eventsOf, genuineOf, type RangeRead } from './read-range';
-import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../chain/registry-topics';
+import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../registry/abi';
+import { genuineOf } from '../registry/decode-log';
+import type { RegistryContracts } from '../registry/registry-contracts';
+import { eventsOf, type RangeRead } from './read-range';
 
 /** Receipts asked for at the same time. */
 const CONCURRENT_RECEIPTS = 8;

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createBlockSpan, type BlockSpan } from '../chain/block-span';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Clock } from '../clock';
 import type { Database } from '../database/database';
@@ -7,11 +8,10 @@ import type { RegistryIdentity } from '../outbox/cloud-event';
 import { holdFeed, openFeed, releaseFeed, type KeptBlock, type OpenFeed } from '../outbox/feed-cursor';
 import { recordRange } from '../outbox/record-range';
 import { rewindFeed, type Rewound } from '../outbox/rewind-feed';
-import { createBlockAlarm, type BlockAlarm, type Pauses } from './block-alarm';
-import { createBlockSpan, type BlockSpan } from './block-span';
-import { newFeedStatus, type FeedStatus } from './feed-status';
-import { createRegistryFinder, type RegistryOnChain } from './registry-contracts';
+import { createRegistryFinder, type RegistryOnChain } from '../registry/registry-contracts';
 import { untilAborted } from '../until-aborted';
+import { createBlockAlarm, type BlockAlarm, type Pauses } from './block-alarm';
+import { newFeedStatus, type FeedStatus } from './feed-status';
 import { watch, type BlockRange, type Sighting } from './watch';
 
 /** What reading a registry's events needs. */

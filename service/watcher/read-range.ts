@@ -1,11 +1,11 @@
+import { concurrently } from '../chain/concurrently';
 import { blockAt, logsOf, type ChainBlock, type ChainLog, type LogFilter } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
-import type { RegistryEvent } from '../outbox/registry-event';
-import { concurrently } from './concurrently';
-import { completeMints, decodeLog, type DecodedLog } from './decode-log';
-import type { RegistryContracts } from './genuine-emitter';
-import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../chain/registry-topics';
+import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../registry/abi';
+import { completeMints, genuineOf, type DecodedLog } from '../registry/decode-log';
+import type { RegistryContracts } from '../registry/registry-contracts';
+import type { RegistryEvent } from '../registry/registry-event';
 
 /** Blocks asked for at the same time. */
 const CONCURRENT_BLOCKS = 8;
@@ -51,11 +51,6 @@ export async function readRange(
   return { events: eventsOf(genuine, byNumber), blocks: read };
 }
 
-/** The genuine events among logs, in chain order. */
-export function genuineOf(logs: readonly ChainLog[], contracts: RegistryContracts): DecodedLog[] {
-  return [...logs].sort(chainOrder).flatMap((log) => decodeLog(log, contracts) ?? []);
-}
-
 /** Puts decoded logs together with their blocks. */
 export function eventsOf(
   decoded: readonly DecodedLog[],
@@ -71,10 +66,6 @@ export function eventsOf(
     transactionHash: log.transactionHash,
     logIndex: log.index,
   }));
-}
-
-function chainOrder(left: ChainLog, right: ChainLog): number {
-  return left.blockNumber - right.blockNumber || left.index - right.index;
 }
 
 async function readTwice(client: RpcClient, filter: LogFilter): Promise<ChainLog[]> {

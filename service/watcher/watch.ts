@@ -1,18 +1,18 @@
 import { ZeroHash } from 'ethers';
-import { isRangeRefused, isThrottled } from '../chain/refusals';
+import type { BlockSpan } from '../chain/block-span';
 import { blockAt, headNumberOf, type ChainBlock } from '../chain/read-chain';
+import { isRangeRefused, isThrottled } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError, ServiceError, codeOf } from '../errors';
 import type { FeedCursor, KeptBlock } from '../outbox/feed-cursor';
-import type { RegistryEvent } from '../outbox/registry-event';
+import type { RegistryContracts } from '../registry/registry-contracts';
+import type { RegistryEvent } from '../registry/registry-event';
+import { untilAborted } from '../until-aborted';
 import type { BlockAlarm } from './block-alarm';
-import type { BlockSpan } from './block-span';
 import { findAncestor, isOnChain } from './find-ancestor';
-import type { RegistryContracts } from './genuine-emitter';
 import { keepRead, newestUpTo } from './kept-blocks';
 import { readByReceipts } from './read-by-receipts';
 import { readRange, type RangeRead } from './read-range';
-import { untilAborted } from '../until-aborted';
 
 /**
  * What the watcher saw:

@@ -3,7 +3,7 @@ import { NETWORKS, type Network } from '../../service/chain/networks';
 import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
 import { possibleOperations } from '../../service/token/possible-operations';
 import { readTokenHistory, type TokenHistory } from '../../service/token/read-token-history';
-import { createRegistryFinder, type RegistryOnChain } from '../../service/watcher/registry-contracts';
+import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { mintDirectly, newTokenId, transferHolder, type MintedToken } from '../helpers/direct-mint';
 import { askHardhat } from '../helpers/hardhat-answer';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { id as keccakOfText } from 'ethers';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { NETWORKS, type Network } from '../../service/chain/networks';
-import { createRegistryFinder } from '../../service/watcher/registry-contracts';
+import { createRegistryFinder } from '../../service/registry/registry-contracts';
 import { hasOtherAdmin, readRoles, type RolesSource } from '../../deploy/registry-owner/read-roles';
 import { ADMIN_ROLE } from '../../deploy/registry-owner/role-names';
 import { codeOf } from '../../service/errors';

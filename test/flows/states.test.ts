@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { ZeroAddress, hexlify, type ContractTransaction, type TransactionReceipt } from 'ethers';
 import type { RpcClient } from '../../service/chain/rpc-client';
 import { possibleOperations } from '../../service/token/possible-operations';
-import { readTokenState } from '../../service/token/read-token-state';
-import { decodeLog } from '../../service/watcher/decode-log';
-import type { RegistryContracts } from '../../service/watcher/genuine-emitter';
+import { readTokenState } from '../../service/registry/read-token-state';
+import { decodeLog } from '../../service/registry/decode-log';
+import type { RegistryContracts } from '../../service/registry/registry-contracts';
 import { TitleEscrow__factory, TitleEscrowFactory__factory } from '../../typechain-types';
 import { quoted } from '../helpers/markdown';
 import {

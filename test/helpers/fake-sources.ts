@@ -2,7 +2,7 @@ import { ChainError } from '../../service/errors';
 import type { FetchedJson } from '../../service/did/fetch-json';
 import type { DidResolution, PublishedDidDocument } from '../../service/did/resolve-did-web';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
-import type { TokenState } from '../../service/token/read-token-state';
+import type { TokenState } from '../../service/registry/read-token-state';
 import type { VerificationSources } from '../../service/verification/verify-credential';
 import type { TestIssuer } from './test-issuer';
 

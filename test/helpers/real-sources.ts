@@ -4,9 +4,9 @@ import { systemClock } from '../../service/clock';
 import { fetchJson } from '../../service/did/fetch-json';
 import { resolveDidWeb } from '../../service/did/resolve-did-web';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
-import { readTokenState } from '../../service/token/read-token-state';
+import { readTokenState } from '../../service/registry/read-token-state';
 import type { VerificationSources } from '../../service/verification/verify-credential';
-import { createRegistryFinder } from '../../service/watcher/registry-contracts';
+import { createRegistryFinder } from '../../service/registry/registry-contracts';
 import type { World } from './world';
 
 /** What the command verifies with, for this world's node instead of that of the settings. The contexts of its issuer are fetched. */

@@ -1,6 +1,6 @@
 import { openFeed, type KeptBlock, type OpenFeed } from '../../service/outbox/feed-cursor';
 import { recordRange } from '../../service/outbox/record-range';
-import type { RegistryEvent } from '../../service/outbox/registry-event';
+import type { RegistryEvent } from '../../service/registry/registry-event';
 import type { Database } from '../../service/database/database';
 
 /** A registry that exists in a database only. */

@@ -6,7 +6,7 @@ import { decryptRemark, encryptRemark } from '../../service/issuance/remarks';
 import type { Endorsement } from '../../service/token/endorsement-chain';
 import type { TokenOperation } from '../../service/token/token-operations';
 import { readTokenHistory } from '../../service/token/read-token-history';
-import { createRegistryFinder } from '../../service/watcher/registry-contracts';
+import { createRegistryFinder } from '../../service/registry/registry-contracts';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { newTokenId } from '../helpers/direct-mint';
 import { liveThrough } from '../helpers/token-life';

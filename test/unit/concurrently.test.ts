@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { concurrently } from '../../service/watcher/concurrently';
+import { concurrently } from '../../service/chain/concurrently';
 
 describe('doing something for each item, a few at the same time', () => {
   it('gives the results in the order of the items, whichever ends first', async () => {

@@ -10,7 +10,7 @@ import { ADMIN_ROLE, roleHashOf, roleNameOf } from '../../deploy/registry-owner/
 import { codeOf } from '../../service/errors';
 import type { ChainLog } from '../../service/chain/read-chain';
 import { decryptRemark } from '../../service/issuance/remarks';
-import { escrowInterface, registryInterface } from '../../service/chain/registry-topics';
+import { escrowInterface, registryInterface } from '../../service/registry/abi';
 
 const [ONE, TWO] = [
   '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',

@@ -3,7 +3,7 @@ import type { ClaimedDelivery } from '../../service/outbox/claim-deliveries';
 import { listDeadLetters, listOrphans, listWaiting } from '../../service/outbox/list-deliveries';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { redeliver } from '../../service/outbox/redeliver';
-import type { RegistryEvent } from '../../service/outbox/registry-event';
+import type { RegistryEvent } from '../../service/registry/registry-event';
 import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
 import { attempt, blocksOf, dead, delivered, emptyOutbox, LEASE_MS } from '../helpers/empty-outbox';
 import { ENGINES } from '../helpers/engines';

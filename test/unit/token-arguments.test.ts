@@ -6,7 +6,7 @@ import { accountNames } from '../../deploy/token/account-names';
 import { findToken, tokenOf } from '../../deploy/token/find-token';
 import { createReadingProgress } from '../../deploy/token/reading-progress';
 import { codeOf } from '../../service/errors';
-import { parseTokenId } from '../../service/token/token-id-forms';
+import { parseTokenId } from '../../service/registry/token-id-forms';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const REGISTRY = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ZeroAddress } from 'ethers';
 import { operationsOf } from '../../service/token/token-operations';
-import type { DecodedLog } from '../../service/watcher/decode-log';
+import type { DecodedLog } from '../../service/registry/decode-log';
 
 const SOMEBODY = `0x${'11'.repeat(20)}`;
 

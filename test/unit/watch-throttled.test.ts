@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { makeError, ZeroHash } from 'ethers';
 import type { RpcClient } from '../../service/chain/rpc-client';
-import { createBlockSpan } from '../../service/watcher/block-span';
+import { createBlockSpan } from '../../service/chain/block-span';
 import { watch } from '../../service/watcher/watch';
 
 const ADDRESS = `0x${'1'.repeat(40)}`;

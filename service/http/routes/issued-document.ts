@@ -2,7 +2,7 @@ import type { Middleware } from 'koa';
 import { messageOf } from '../../errors';
 import { issuedAnswer } from '../../issuance/issued-answer';
 import type { Issuance } from '../../journal/issuance';
-import { parseTokenId, tokenIdHexOf } from '../../token/token-id-forms';
+import { parseTokenId, tokenIdHexOf } from '../../registry/token-id-forms';
 import { HttpError } from '../middleware/errors';
 import { sendIssued } from '../send-issued';
 

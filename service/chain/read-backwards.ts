@@ -1,7 +1,7 @@
 import { isError } from 'ethers';
-import { isRangeRefused } from '../chain/refusals';
 import { codeOf } from '../errors';
-import { createBlockSpan, type BlockSpan } from '../watcher/block-span';
+import { createBlockSpan, type BlockSpan } from './block-span';
+import { isRangeRefused } from './refusals';
 
 /** Blocks to look at. `onProgress` is told the lowest block that was read, after each query. */
 export interface LogRange {

@@ -3,8 +3,9 @@ import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../ty
 import { headNumberOf } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
-import { BURN_ADDRESS } from '../watcher/decode-log';
-import { titleEscrowAddress, type RegistryContracts } from '../watcher/genuine-emitter';
+import { BURN_ADDRESS } from './decode-log';
+import type { RegistryContracts } from './registry-contracts';
+import { titleEscrowAddress } from './title-escrow-address';
 
 /**
  * A token as its registry and its title escrow have it. Addresses have their checksum; undefined where the contract has the zero address. `isPaused`: while

@@ -1,8 +1,8 @@
 import { dataLength, dataSlice, isError } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
-import { registryInterface } from './registry-topics';
-import type { RpcClient } from './rpc-client';
+import { registryInterface } from './abi';
 
 /** The mint of a token (TradeTrustTokenMintable.mint), but for its registry. `remark` is 0x-prefixed hex. */
 export interface MintArguments {

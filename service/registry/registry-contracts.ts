@@ -3,7 +3,14 @@ import { blockAt } from '../chain/read-chain';
 import { isReverted } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
-import type { RegistryContracts } from './genuine-emitter';
+
+/** The contracts of one registry. Addresses in lower case. */
+export interface RegistryContracts {
+  registry: string;
+  titleEscrowFactory: string;
+  /** The contract that title escrows are clones of: the factory's `implementation()`. */
+  titleEscrowImplementation: string;
+}
 
 /** A registry as it is found on its chain. */
 export interface RegistryOnChain {

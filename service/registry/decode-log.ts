@@ -1,8 +1,9 @@
 import { ZeroAddress, type EventFragment, type Interface, type Result } from 'ethers';
 import type { ChainLog } from '../chain/read-chain';
-import type { EventTypeSuffix } from '../outbox/registry-event';
-import { titleEscrowAddress, type RegistryContracts } from './genuine-emitter';
-import { escrowInterface, factoryInterface, registryInterface } from '../chain/registry-topics';
+import { escrowInterface, factoryInterface, registryInterface } from './abi';
+import type { RegistryContracts } from './registry-contracts';
+import type { EventTypeSuffix } from './registry-event';
+import { titleEscrowAddress } from './title-escrow-address';
 
 /** What a log says, before it is put together with its block. */
 export interface DecodedLog {
@@ -42,6 +43,15 @@ export function decodeLog(log: ChainLog, contracts: RegistryContracts): DecodedL
   if (emitter === contracts.registry) return decodeRegistryLog(log, contracts);
   if (emitter === contracts.titleEscrowFactory) return decodeFactoryLog(log, contracts);
   return decodeEscrowLog(log, emitter, contracts);
+}
+
+/** The genuine events among logs, in chain order. */
+export function genuineOf(logs: readonly ChainLog[], contracts: RegistryContracts): DecodedLog[] {
+  return [...logs].sort(chainOrder).flatMap((log) => decodeLog(log, contracts) ?? []);
+}
+
+function chainOrder(left: ChainLog, right: ChainLog): number {
+  return left.blockNumber - right.blockNumber || left.index - right.index;
 }
 
 function decodeRegistryLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {

@@ -1,12 +1,5 @@
 import { getCreate2Address, keccak256, solidityPackedKeccak256 } from 'ethers';
-
-/** The contracts of one registry. Addresses in lower case. */
-export interface RegistryContracts {
-  registry: string;
-  titleEscrowFactory: string;
-  /** The contract that title escrows are clones of: the factory's `implementation()`. */
-  titleEscrowImplementation: string;
-}
+import type { RegistryContracts } from './registry-contracts';
 
 /** OpenZeppelin's Clones.cloneDeterministic deploys this, with the implementation's address between the two halves (EIP-1167). */
 const CLONE_INIT_CODE = ['0x3d602d80600a3d3981f3363d3d373d3d3d363d73', '5af43d82803e903d91602b57fd5bf3'];

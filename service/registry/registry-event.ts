@@ -8,7 +8,7 @@
  * - feed: the events of one registry on one chain, in chain order, and how far they have been read.
  */
 
-/** The event types of the document, without their prefix. */
+/** The event types that subscribers see, without their prefix. */
 export type EventTypeSuffix =
   | 'minted'
   | 'burned'
