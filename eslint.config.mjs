@@ -9,6 +9,9 @@ const direction = (files, patterns, message) => ({
 
 const ISSUING = ['**/http/**', '**/issuance/**', '**/minting/**', '**/journal/**'];
 const ANNOUNCING = ['**/watcher/**', '**/outbox/**', '**/delivery/**'];
+const READING = ['**/did/**', '**/token/**', '**/validation/**', '**/verification/**'];
+/** The contracts as code sees them, but for one leaf of that folder. */
+const registryBut = (leaf) => ['**/registry/**', `!**/registry/${leaf}`];
 const ROOT = ['**/app', '**/main'];
 
 export default tseslint.config(
@@ -58,48 +61,85 @@ export default tseslint.config(
   },
   direction(
     ['service/http/**'],
-    [...ANNOUNCING, '**/chain/**', '**/minting/**', '**/database/**', '../app', '../../app', '**/main'],
+    [
+      ...ANNOUNCING,
+      ...READING,
+      ...registryBut('token-id-forms'),
+      '**/chain/**',
+      '**/minting/**',
+      '**/database/**',
+      '../app',
+      '../../app',
+      '**/main',
+    ],
     'http → issuance → minting → chain: http knows issuance, and what the journal has.',
   ),
   direction(
     ['service/issuance/**'],
-    ['**/http/**', ...ANNOUNCING, ...ROOT],
+    ['**/http/**', ...ANNOUNCING, ...READING, ...ROOT],
     'http → issuance → minting → chain: issuance knows what comes after it.',
   ),
   direction(
     ['service/journal/**'],
-    ['**/http/**', '**/issuance/**', '**/minting/**', '**/chain/**', ...ANNOUNCING, ...ROOT],
+    [
+      '**/http/**',
+      '**/issuance/**',
+      '**/minting/**',
+      '**/chain/**',
+      '**/registry/**',
+      ...ANNOUNCING,
+      ...READING,
+      ...ROOT,
+    ],
     'The journal knows the database only.',
   ),
   direction(
     ['service/minting/**'],
-    ['**/http/**', '**/issuance/**', ...ANNOUNCING, ...ROOT],
-    'http → issuance → minting → chain: minting knows the journal and the chain.',
+    ['**/http/**', '**/issuance/**', ...ANNOUNCING, ...READING, ...ROOT],
+    'http → issuance → minting → chain: minting knows the journal, the registry and the chain.',
   ),
   direction(
     ['service/chain/**', 'service/database/**'],
-    [...ISSUING, ...ANNOUNCING, ...ROOT],
+    [...ISSUING, ...ANNOUNCING, ...READING, '**/registry/**', ...ROOT],
     'Both lines use this; it knows neither.',
   ),
   direction(
+    ['service/registry/**'],
+    [...ISSUING, ...ANNOUNCING, ...READING, '**/database/**', ...ROOT],
+    'Both lines use this; it knows the chain only.',
+  ),
+  direction(
     ['service/watcher/**'],
-    [...ISSUING, '**/delivery/**', ...ROOT],
-    'watcher → outbox → delivery: the watcher knows the outbox only.',
+    [...ISSUING, ...READING, '**/delivery/**', ...ROOT],
+    'watcher → outbox → delivery: the watcher knows the outbox, the registry and the chain.',
   ),
   direction(
     ['service/outbox/**'],
-    [...ISSUING, '**/watcher/**', '**/delivery/**', '**/chain/**', ...ROOT],
+    [
+      ...ISSUING,
+      ...READING,
+      ...registryBut('registry-event'),
+      '**/watcher/**',
+      '**/delivery/**',
+      '**/chain/**',
+      ...ROOT,
+    ],
     'watcher → outbox → delivery: the outbox knows neither end.',
   ),
   direction(
     ['service/delivery/**'],
-    [...ISSUING, '**/watcher/**', '**/chain/**', ...ROOT],
+    [...ISSUING, ...READING, '**/registry/**', '**/watcher/**', '**/chain/**', ...ROOT],
     'watcher → outbox → delivery: delivery reads the outbox and knows nothing of the chain.',
   ),
   direction(
-    ['service/did/**', 'service/token/**', 'service/validation/**', 'service/verification/**'],
-    ['**/http/**', '**/outbox/**', '**/delivery/**', '**/database/**', ...ROOT],
+    ['service/did/**', 'service/token/**'],
+    [...ISSUING, ...ANNOUNCING, '**/verification/**', '**/database/**', ...ROOT],
     'Reading what others published: neither line is part of it.',
+  ),
+  direction(
+    ['service/validation/**', 'service/verification/**'],
+    ['**/http/**', '**/minting/**', '**/journal/**', ...ANNOUNCING, '**/database/**', ...ROOT],
+    'Reading what others published: of the lines it knows issuance only, for what a credential is.',
   ),
   {
     files: ['receiver/**/*.ts'],
