@@ -5,7 +5,7 @@ import { isRangeRefused } from './refusals';
 const ATTEMPTS = 4;
 const FIRST_PAUSE_MS = 50;
 
-/** Sent twice, this may end as an error although the first was taken: the nonce lane handles it (nonce-lane.ts, broadcast). */
+/** Sent twice, this may end as an error although the first was taken: broadcast.ts tells what came of it. */
 const NOT_IDEMPOTENT = new Set(['eth_sendRawTransaction']);
 
 /**

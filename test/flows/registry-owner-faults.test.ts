@@ -94,6 +94,56 @@ describe("what the registry's owner does, when things fail", () => {
         expect(await nonce()).to.equal(before);
       });
 
+    const submitted = (from: number): unknown[] =>
+      proxy.requests.slice(from).flatMap(({ method, params }) => (method === SUBMISSION ? params : []));
+
+    it('sends the very same bytes again while it is open whether the node has them', async () => {
+      let left = 3;
+      proxy.answer((method) => (method === SUBMISSION && left-- > 0 ? 'drop request' : 'none'));
+      const from = proxy.requests.length;
+      const { code, stderr } = await run(['pause']);
+      await (await registry.unpause('0x')).wait();
+      expect(code, stderr).to.equal(0);
+      expect(submitted(from)).to.have.length(4);
+      expect(new Set(submitted(from)).size).to.equal(1);
+    });
+
+    it('believes the node that has the transaction when the answer is lost', async () => {
+      proxy.answer((method) => (method === SUBMISSION ? 'drop answer' : 'none'));
+      const from = proxy.requests.length;
+      const { code, stderr } = await run(['pause']);
+      await (await registry.unpause('0x')).wait();
+      expect(code, stderr).to.equal(0);
+      expect(submitted(from)).to.have.length(1);
+    });
+
+    it('signs again when somebody else used the nonce meanwhile', async () => {
+      let isFirst = true;
+      proxy.answer(async (method, params, forward) => {
+        const isHeld = method === SUBMISSION && isFirst;
+        isFirst &&= !isHeld;
+        const signer = await world.client.getSigner(0);
+        if (isHeld) await (await signer.sendTransaction({ to: DEPLOYER })).wait();
+        return THROUGH(method, params, forward);
+      });
+      const from = proxy.requests.length;
+      const { code, stderr } = await run(['pause']);
+      await (await registry.unpause('0x')).wait();
+      expect(code, stderr).to.equal(0);
+      expect(new Set(submitted(from)).size).to.equal(2);
+    });
+
+    it('asks for the receipt again when the node does not answer', async () => {
+      let left = 5;
+      proxy.answer((method) =>
+        method === 'eth_getTransactionReceipt' && left-- > 0 ? 'drop request' : 'none',
+      );
+      const { code, stderr } = await run(['pause']);
+      await (await registry.unpause('0x')).wait();
+      expect(code, stderr).to.equal(0);
+      expect(left).to.be.below(0);
+    });
+
     it('says so when the transaction reverts: somebody else was faster', async () => {
       let isFirst = true;
       proxy.answer(async (method, params, forward) => {
