@@ -9,8 +9,8 @@ import { scopeName, type JournalScope } from './journal-scope';
 import { keepTransactions } from './keep-transactions';
 import {
   enterChain,
-  finalBlocks,
   finalSince,
+  highestFinal,
   noteFailed,
   noteFinal,
   noteMined,
@@ -46,7 +46,7 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
     unmined: (tokenId) => noteUnmined(rows, tokenId),
     failed: (tokenId, failure) => noteFailed(rows, tokenId, failure, clock.now()),
     enterChain: (genesisHash) => enterChain(rows, genesisHash),
-    finalBlocks: (limit, below) => finalBlocks(rows, limit, below),
+    highestFinal: (below) => highestFinal(rows, below),
     finalSince: (blockNumber) => finalSince(rows, blockNumber),
     purge: (endedBefore) => purgeIssuances(db, scope, endedBefore, clock.now()),
     remove: (tokenId) => removeIssuance(db, scope, tokenId, clock.now()),

@@ -51,8 +51,8 @@ export interface Journal {
    * @returns false when the noted blocks were those of another chain: no final mint is in a block then.
    */
   enterChain(genesisHash: string): Promise<boolean>;
-  /** The blocks of so many final mints, each block once, from the highest, or from the highest below `below`. */
-  finalBlocks(mints: number, below?: number): Promise<BlockId[]>;
+  /** The highest block of a final mint, or the highest below `below`. */
+  highestFinal(below?: number): Promise<BlockId | undefined>;
   /** Final mints of this block and those above it. */
   finalSince(blockNumber: number): Promise<Unfinished[]>;
   /** Removes what ended before a time (epoch milliseconds), and documents whose storing was interrupted. Gives how many issuances went. */

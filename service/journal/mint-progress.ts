@@ -176,25 +176,21 @@ export async function enterChain({ database, scope }: JournalRows, genesisHash: 
   });
 }
 
-/** The blocks of so many final mints, the highest first, each once. */
-export async function finalBlocks(
+/** The highest block of a final mint below `below`. */
+export async function highestFinal(
   { database: { db }, scope }: JournalRows,
-  limit: number,
   below = Number.MAX_SAFE_INTEGER,
-): Promise<BlockId[]> {
-  const rows = await db
+): Promise<BlockId | undefined> {
+  const row = await db
     .selectFrom('issuances')
     .select(['block_number', 'block_hash'])
     .where('scope', '=', scope)
     .where('block_number', '<', below)
     .where('state', '=', 'final')
     .orderBy('block_number', 'desc')
-    .limit(limit)
-    .execute();
-  const blocks = new Map(
-    rows.map(({ block_number: number, block_hash }) => [Number(number), String(block_hash)]),
-  );
-  return [...blocks].map(([number, hash]) => ({ number, hash }));
+    .limit(1)
+    .executeTakeFirst();
+  return row && { number: Number(row.block_number), hash: String(row.block_hash) };
 }
 
 /** Final mints of this block and those above it. */

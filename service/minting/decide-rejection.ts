@@ -54,10 +54,8 @@ export function decideRejection(rejection: Rejection): Remedy {
   const isTried = attempts >= MOST_ATTEMPTS;
   switch (refusal) {
     case 'nonce too low':
-      if (pending <= nonce && !isTried) return 'send again later';
-      return mayBeTaken ? 'watch' : 'sign anew';
     case 'nonce held':
-      if (pending <= nonce) return 'send again later';
+      if (pending <= nonce && !isTried) return 'send again later';
       return mayBeTaken ? 'watch' : 'sign anew';
     case 'nonce too high':
       return decideGap(rejection);

@@ -1,12 +1,12 @@
-import { simulationFailed } from '../registry/simulate-mint';
+import { createMintSimulation } from '../registry/simulate-mint';
 import { ChainError } from '../errors';
 import type { MinedMint } from '../journal/issuance';
-import { giveUp, recordMined } from './give-up';
 import { resetNonces, signAnew } from './handle-rejections';
-import { MintFinality } from './mint-finality';
+import { createMintFinality } from './mint-finality';
 import type { PendingTransaction } from './mint';
-import { pause, type MintTiming, type QueueParts } from './queue-parts';
-import { MintResending } from './resend-mints';
+import { pause, type QueueParts } from './queue-parts';
+import { giveUp } from './record-mints';
+import { createMintResending } from './resend-mints';
 
 const SHORTEST_POLL_MS = 40;
 const MOST_ESTIMATES = 2;
@@ -21,88 +21,73 @@ const MOST_BLOCKS = 100;
  * Follows all that is pending or mined together: each time one question, how many transactions of the wallet are mined, and then what became of those
  * that must be. What is mined is followed until its block is final; the blocks of final mints are looked at now and then.
  */
-export class MintFollowing {
-  readonly #parts: QueueParts;
-  readonly #resending: MintResending;
-  readonly #finality: MintFinality;
+export async function followMints(parts: QueueParts): Promise<void> {
+  const { chain, client, logger, nonces, recorder, states, stopping, terms, timing, wallet } = parts;
+  const { registryAddress } = terms;
+  const simulate = createMintSimulation(client, { registryAddress, walletAddress: wallet.address });
+  const resending = createMintResending(parts);
+  const finality = createMintFinality(parts);
   /** The newest block when logs were last read. */
-  #logsRead: number | undefined;
+  let logsRead: number | undefined;
 
-  constructor(parts: QueueParts) {
-    this.#parts = parts;
-    this.#resending = new MintResending(parts);
-    this.#finality = new MintFinality(parts);
-  }
-
-  async run(): Promise<void> {
-    const { states, timing, logger, stopping } = this.#parts;
+  async function run(): Promise<void> {
     const asleep = states.sleeps.following;
     let isAway = false;
     while (!stopping.aborted) {
       asleep.reset();
       const lookedAt = performance.now();
       try {
-        await this.#look();
+        await look();
         isAway = false;
       } catch (error) {
         if (!isAway) logger.warn({ error }, 'mints cannot be followed: the node cannot be asked');
         isAway = true;
         asleep.reset();
       }
-      this.#parts.recorder.submitted(states.held('pending'));
-      await asleep.sleep(this.#pauseMs(timing));
+      recorder.submitted(states.held('pending'));
+      // What is mined changes seldom, and what is final hardly ever.
+      const isIdle = states.held().length === 0;
+      const idleMs = states.allMined().length > 0 ? 4 * timing.pollMs : timing.finalCheckMs;
+      await asleep.sleep(isIdle ? idleMs : timing.pollMs);
       // With many at once, each that is taken wakes: several are looked for together.
       const restMs = SHORTEST_POLL_MS - (performance.now() - lookedAt);
       if (restMs > 0) await pause(restMs, stopping);
     }
   }
 
-  /** What is mined changes seldom. */
-  #pauseMs({ pollMs, finalCheckMs }: MintTiming): number {
-    const { states } = this.#parts;
-    if (states.held().length > 0) return pollMs;
-    return states.allMined().length > 0 ? Math.min(4 * pollMs, finalCheckMs) : finalCheckMs;
-  }
-
-  async #look(): Promise<void> {
-    const { states } = this.#parts;
+  async function look(): Promise<void> {
     const held = states.held().filter(({ versions }) => versions.some(({ mayBeTaken }) => mayBeTaken));
-    if (held.length > 0) await this.#lookAtPending(held);
-    const mined = states.allMined();
-    if (mined.length > 0) await this.#finality.lookAtMined(mined);
-    await this.#finality.lookAtFinal();
+    if (held.length > 0) await lookAtPending(held);
+    if (states.allMined().length > 0) await finality.lookAtMined(states.allMined());
+    await finality.lookAtFinal();
   }
 
-  async #lookAtPending(held: readonly PendingTransaction[]): Promise<void> {
-    const { chain, wallet, nonces, width, timing, states } = this.#parts;
+  async function lookAtPending(held: readonly PendingTransaction[]): Promise<void> {
     const used = await chain.count(wallet.address, 'latest');
-    const newest = held.at(-1)?.nonce ?? 0;
-    width.looked(used > newest);
     nonces.note(used, true);
     if (used < nonces.floor) {
       // Not when a node is behind, and not while a reorganisation has put back what waits to be mined again.
       nonces.note(await chain.count(wallet.address, 'pending'));
-      if (nonces.lowForMs() >= timing.patienceMs) return resetNonces(this.#parts, used);
+      if (nonces.lowForMs() >= timing.patienceMs) return resetNonces(parts, used);
     }
     const landed = held.filter(({ nonce }) => nonce < used);
-    await this.#findByLogs(landed);
-    await Promise.all(landed.map((pending) => this.#judge(pending)));
-    await this.#resending.look(states.held('pending'), used);
+    await findByLogs(landed);
+    await Promise.all(landed.map((pending) => judge(pending)));
+    await resending.look(states.held('pending'), used);
   }
 
   /** What it does not tell is open: for that, there are receipts. */
-  async #findByLogs(landed: readonly PendingTransaction[]): Promise<void> {
+  async function findByLogs(landed: readonly PendingTransaction[]): Promise<void> {
     if (landed.length < FEWEST_FOR_LOGS) return;
-    const { chain } = this.#parts;
-    const from = this.#logsRead;
+    const from = logsRead;
     const head = await chain.head();
-    this.#logsRead = head;
+    logsRead = head;
     if (from === undefined || head < from || head - from >= MOST_BLOCKS) return;
     const tokenIds = landed.map(({ mint }) => mint.issuance.tokenId);
     const found = await chain.mintedBetween(from, head, tokenIds).catch(() => new Map<string, MinedMint>());
     for (const { mint } of landed) {
       const mined = found.get(mint.issuance.tokenId);
-      if (mined !== undefined) recordMined(this.#parts, mint, mined);
+      if (mined !== undefined) recorder.mined(mint, mined);
     }
   }
 
@@ -110,51 +95,38 @@ export class MintFollowing {
    * Decides about a transaction whose nonce is used. Whichever transaction made the token counts. When none did, that is certain only at a block that has
    * CONFIRMATIONS blocks on top.
    */
-  async #judge(pending: PendingTransaction): Promise<void> {
-    const { chain, states, timing, wallet, terms } = this.#parts;
+  async function judge(pending: PendingTransaction): Promise<void> {
     const { mint, nonce } = pending;
-    const { tokenId } = mint.issuance;
     if (!states.isHeld(pending)) return;
-    const ofAll = await chain.verdictOn(
-      tokenId,
-      mint.transactions.map(({ hash }) => hash),
-    );
-    if (!states.isHeld(pending)) return;
-    if (ofAll.state === 'mined') return recordMined(this.#parts, mint, ofAll.mined);
-    const own = await chain.verdictOn(
-      tokenId,
-      pending.versions.map(({ hash }) => hash),
-    );
+    const ofAll = await chain.verdictOn(mint, mint.transactions);
+    if (ofAll.state === 'mined') return recorder.mined(mint, ofAll.mined);
+    const own = await chain.verdictOn(mint, pending.versions);
     pending.missingSince ??= performance.now();
     // A node may tell a count before it has the receipts.
     if (own.state === 'none' && performance.now() - pending.missingSince < timing.patienceMs) return;
-    const deep = chain.deepBelow(await chain.head());
+    const deep = await chain.deep();
     if (deep < 0 || (await chain.count(wallet.address, deep)) <= nonce) return;
-    const mined = (await chain.existsAt(tokenId, deep)) ? await chain.findMint(tokenId, []) : undefined;
-    if (!states.isHeld(pending)) return;
-    if (mined !== undefined) return recordMined(this.#parts, mint, mined);
-    if (own.state === 'reverted') return this.#judgeReverted(pending, own.hash, own.usedGas);
+    const mined = (await chain.existsAt(mint.issuance.tokenId, deep)) && (await chain.findMint(mint));
+    if (mined) return recorder.mined(mint, mined);
+    if (mined === undefined || !states.isHeld(pending)) return;
+    if (own.state === 'reverted') return judgeReverted(pending, own.hash, own.usedGas);
     if (own.state === 'no token') terms.forgetGas();
     // Without a registry this fails when its gas is estimated.
-    signAnew(
-      this.#parts,
-      pending,
-      own.state === 'none' ? 'somebody else used its nonce' : 'it made no token',
-    );
+    signAnew(parts, pending, own.state === 'none' ? 'somebody else used its nonce' : 'it made no token');
   }
 
-  async #judgeReverted(pending: PendingTransaction, hash: string, usedGas: bigint): Promise<void> {
-    const { terms } = this.#parts;
+  async function judgeReverted(pending: PendingTransaction, hash: string, usedGas: bigint): Promise<void> {
     const { mint } = pending;
-    const signed = mint.transactions.find((transaction) => transaction.hash === hash);
-    if (usedGas * 100n >= (signed?.gasLimit ?? 0n) * NEARLY_ALL && mint.estimates++ < MOST_ESTIMATES) {
+    const limit = pending.versions.find((version) => version.hash === hash)?.gasLimit ?? 0n;
+    if (usedGas * 100n >= limit * NEARLY_ALL && mint.estimates++ < MOST_ESTIMATES) {
       terms.forgetGas();
-      return signAnew(this.#parts, pending, 'it ran out of gas');
+      return signAnew(parts, pending, 'it ran out of gas');
     }
-    const refusal = await terms.refusalOf(mint);
-    const cause = refusal === undefined ? undefined : simulationFailed(refusal);
+    const cause = await simulate(mint.issuance).catch((refusal: ChainError) => refusal);
     const message = `Transaction ${hash} was mined, but reverted.`;
     const remedy = cause?.remedy ?? 'Send the request again.';
-    await giveUp(this.#parts, mint, new ChainError('MINT_REVERTED', message, { cause, remedy }));
+    await giveUp(parts, mint, new ChainError('MINT_REVERTED', message, { cause, remedy }));
   }
+
+  await run();
 }

@@ -3,10 +3,10 @@ import { classifyRefusal, isDefinite, type Refusal } from '../chain/classify-ref
 import { nodeErrorOf } from '../chain/refusals';
 import { ChainError, messageOf } from '../errors';
 import { decideRejection, type Remedy } from './decide-rejection';
-import { giveUp } from './give-up';
 import { newestOf, type PendingTransaction } from './mint';
 import { shortOfFunds } from './prepare-mints';
 import type { QueueParts } from './queue-parts';
+import { giveUp } from './record-mints';
 import { raiseFees } from './transaction-terms';
 
 /** A transaction that no node is known to have. `wasTaken`: it may have been taken before this attempt. */
@@ -55,12 +55,23 @@ export async function handleRejections(
 
 /** Gives whether nothing should be sent for a moment. */
 async function handleOne(parts: QueueParts, pending: PendingTransaction, cause: unknown): Promise<boolean> {
-  const { nonces, chain, wallet, width } = parts;
+  const { nonces, states, chain, wallet, width, timing } = parts;
   try {
     const count = await chain.count(wallet.address, 'pending');
     nonces.note(count);
-    const remedy = decide(parts, pending, cause, count);
-    if (classifyRefusal(cause) === 'nonce too high') width.refused();
+    const refusal = classifyRefusal(cause);
+    if (refusal === 'nonce too high') width.refused();
+    const remedy = decideRejection({
+      refusal,
+      nonce: pending.nonce,
+      mayBeTaken: newestOf(pending).mayBeTaken,
+      attempts: pending.attempts,
+      estimates: pending.mint.estimates,
+      pending: count,
+      floor: nonces.floor,
+      isChainShorter: nonces.lowForMs() >= timing.patienceMs,
+      pendingHolder: states.holderOf(count),
+    });
     logRejection(parts, pending, remedy, cause);
     await apply(parts, pending, { remedy, cause, count });
     return pending.attempts > 1 || remedy === 'send again later' || remedy === 'fill hole';
@@ -68,25 +79,6 @@ async function handleOne(parts: QueueParts, pending: PendingTransaction, cause: 
     logRejection(parts, pending, 'the node cannot be asked', error);
     return true;
   }
-}
-
-function decide(
-  { nonces, states, timing }: QueueParts,
-  pending: PendingTransaction,
-  cause: unknown,
-  count: number,
-): Remedy {
-  return decideRejection({
-    refusal: classifyRefusal(cause),
-    nonce: pending.nonce,
-    mayBeTaken: newestOf(pending).mayBeTaken,
-    attempts: pending.attempts,
-    estimates: pending.mint.estimates,
-    pending: count,
-    floor: nonces.floor,
-    isChainShorter: nonces.lowForMs() >= timing.patienceMs,
-    pendingHolder: states.holderOf(count),
-  });
 }
 
 /** The transaction is ready to be sent again, unless what follows takes it away. */
@@ -109,7 +101,7 @@ async function apply(
     case 'sign anew':
       if (classifyRefusal(cause) === 'nonce too low') nonces.raise(nonce + 1);
       signAnew(parts, pending, 'somebody else used its nonce');
-      // And those after it, as far as others have come.
+      // And those after it, as far as others have come: one by one, others would be faster again.
       for (const ready of states.held('ready'))
         if (ready.nonce < count && !newestOf(ready).mayBeTaken)
           signAnew(parts, ready, 'somebody else used its nonce');
@@ -130,8 +122,7 @@ async function apply(
       states.wait(mint);
       return nonces.free(nonce);
     case 'wait for funds':
-      states.wait(mint);
-      nonces.free(nonce);
+      release(parts, pending);
       return shortOfFunds(parts, mint, cause);
     case 'give up':
       return refuse(parts, pending, cause);
@@ -139,12 +130,17 @@ async function apply(
 }
 
 /** Its nonce goes to another mint: once that is mined, this one can be said to have failed. Until then it is tried again and again. */
-async function refuse(parts: QueueParts, { mint, nonce }: PendingTransaction, cause: unknown): Promise<void> {
-  const { states, nonces, timing } = parts;
-  mint.refusal = rejected(cause);
+async function refuse(parts: QueueParts, pending: PendingTransaction, cause: unknown): Promise<void> {
+  const { mint } = pending;
+  const message = `The transaction was not accepted: ${nodeErrorOf(cause) ?? messageOf(cause)}`;
+  mint.refusal = new ChainError('TRANSACTION_REJECTED', message, { cause });
+  release(parts, pending);
+  await giveUp(parts, mint, mint.refusal);
+}
+
+function release({ states, nonces, timing }: QueueParts, { mint, nonce }: PendingTransaction): void {
   states.defer(mint, timing.patienceMs);
   nonces.free(nonce);
-  await giveUp(parts, mint, mint.refusal);
 }
 
 /** Signs a mint again with another nonce. */
@@ -157,22 +153,20 @@ export function signAnew({ states, logger }: QueueParts, pending: PendingTransac
 
 /**
  * The node counts fewer transactions than before. On a chain that was started anew, as a local one is with its node, all mints are signed anew;
- * otherwise what was sent before is sent again, the same bytes.
+ * otherwise nodes may still have what was sent.
  */
 export async function resetNonces(parts: QueueParts, count: number): Promise<void> {
   const { states, nonces, chain, terms, recorder, logger, network } = parts;
   const isAnother = network.local && !(await recorder.enterChain(await chain.genesisHash()));
-  const how = isAnother ? 'nonces are given anew' : 'what waits is sent again';
+  const how = isAnother ? 'nonces are given anew' : 'the chain is a shorter one';
   logger.warn({ from: nonces.floor, to: count }, `the node counts fewer transactions than before: ${how}`);
   nonces.reset(count);
   terms.forgetGas();
   terms.forgetFees();
-  if (isAnother)
-    for (const { transactions } of states.unsettled())
-      for (const transaction of transactions) transaction.mayBeTaken = false;
-  for (const pending of states.held())
-    if (isAnother) states.wait(pending.mint);
-    else if (states.stateOf(pending.mint) === 'pending') states.ready(pending);
+  if (!isAnother) return;
+  for (const { transactions } of states.unsettled())
+    for (const transaction of transactions) transaction.mayBeTaken = false;
+  for (const { mint } of states.held()) states.wait(mint);
 }
 
 /** The same nonce, with what it takes now. */
@@ -195,9 +189,4 @@ function logRejection(
   const reason = nodeErrorOf(cause) ?? messageOf(cause);
   const { tokenId } = mint.issuance;
   logger.warn({ tokenId, nonce, attempts, reason }, `mint not taken: ${remedy}`);
-}
-
-function rejected(cause: unknown): ChainError {
-  const message = `The transaction was not accepted: ${nodeErrorOf(cause) ?? messageOf(cause)}`;
-  return new ChainError('TRANSACTION_REJECTED', message, { cause });
 }

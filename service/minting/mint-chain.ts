@@ -1,10 +1,11 @@
-import { getAddress, isError, zeroPadValue, ZeroAddress } from 'ethers';
+import { getAddress, zeroPadValue, ZeroAddress } from 'ethers';
 import { blockAt, headNumberOf } from '../chain/read-chain';
 import { isReverted } from '../chain/refusals';
 import { registryInterface } from '../registry/abi';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
 import type { MinedMint } from '../journal/issuance';
+import type { Mint, SignedMint } from './mint';
 import { readBackwards } from '../chain/read-backwards';
 
 /** What a receipt has that decides, as JSON-RPC gives it. */
@@ -37,28 +38,24 @@ const FROM_NOBODY = zeroPadValue(ZeroAddress, 32);
 
 /** What the chain says of the mints of one registry, with what it says at a depth where it is not taken back. */
 export class MintChain {
-  readonly #client: RpcClient;
-  readonly #registry: string;
-  readonly #confirmations: number;
-
-  constructor(client: RpcClient, registryAddress: string, confirmations: number) {
-    this.#client = client;
-    this.#registry = registryAddress;
-    this.#confirmations = confirmations;
-  }
+  constructor(
+    private readonly client: RpcClient,
+    private readonly registry: string,
+    private readonly confirmations: number,
+  ) {}
 
   head(): Promise<number> {
-    return headNumberOf(this.#client);
+    return headNumberOf(this.client);
   }
 
   /** The newest block that has CONFIRMATIONS blocks on top, which may be below 0. */
-  deepBelow(head: number): number {
-    return head - this.#confirmations;
+  async deep(): Promise<number> {
+    return (await this.head()) - this.confirmations;
   }
 
   /** Undefined: the node does not have it. */
   async blockHash(number: number): Promise<string | undefined> {
-    return (await blockAt(this.#client, number))?.hash;
+    return (await blockAt(this.client, number))?.hash;
   }
 
   /** Of block 0: a local chain that is started anew has another. */
@@ -68,20 +65,21 @@ export class MintChain {
 
   /** How many transactions of a wallet are mined; `pending`: with those that wait; a number: up to this block. */
   count(wallet: string, at: 'latest' | 'pending' | number): Promise<number> {
-    return this.#client.getTransactionCount(wallet, at);
+    return this.client.getTransactionCount(wallet, at);
   }
 
   /** What a mint's transactions came to. Receipts that the node does not have are left out. */
-  async verdictOn(tokenId: string, hashes: readonly string[]): Promise<Verdict> {
+  async verdictOn({ issuance }: Mint, transactions: readonly SignedMint[]): Promise<Verdict> {
     const receipts = await Promise.all(
-      hashes.map(
-        async (hash) => (await this.#client.send('eth_getTransactionReceipt', [hash])) as MintReceipt | null,
+      transactions.map(
+        async ({ hash }) =>
+          (await this.client.send('eth_getTransactionReceipt', [hash])) as MintReceipt | null,
       ),
     );
     return judgeReceipts(
       receipts.filter((receipt) => receipt !== null),
-      this.#registry,
-      tokenId,
+      this.registry,
+      issuance.tokenId,
     );
   }
 
@@ -98,15 +96,15 @@ export class MintChain {
   }
 
   /**
-   * Looks on the chain whether a token was made, by whichever transaction.
+   * Looks on the chain whether a token was made, by whichever transaction; mostly it was one of its own.
    *
-   * @param hashes of the transactions that are known: mostly it was one of them.
    * @returns undefined when there is no such token, or no registry.
    * @throws ChainError MINT_NOT_CONFIRMED (retryable) when the token is there and its log is not, as with a node that is behind; whatever the node
    *   answers.
    */
-  async findMint(tokenId: string, hashes: readonly string[]): Promise<MinedMint | undefined> {
-    const verdict = await this.verdictOn(tokenId, hashes);
+  async findMint(mint: Mint): Promise<MinedMint | undefined> {
+    const { tokenId } = mint.issuance;
+    const verdict = await this.verdictOn(mint, mint.transactions);
     if (verdict.state === 'mined') return verdict.mined;
     if (!(await this.existsAt(tokenId, 'latest'))) return undefined;
     const mined = await this.#findLog(tokenId);
@@ -119,7 +117,7 @@ export class MintChain {
   async existsAt(tokenId: string, block: number | 'latest'): Promise<boolean> {
     const data = registryInterface.encodeFunctionData('ownerOf', [`0x${tokenId}`]);
     try {
-      return (await this.#client.call({ to: this.#registry, data, blockTag: block })) !== '0x';
+      return (await this.client.call({ to: this.registry, data, blockTag: block })) !== '0x';
     } catch (cause) {
       if (isReverted(cause)) return false;
       throw cause;
@@ -147,18 +145,13 @@ export class MintChain {
     toBlock: number,
     topics: (string | string[] | null)[],
   ): Promise<MintLog[]> {
-    return this.#client.getLogs({ address: getAddress(this.#registry), topics, fromBlock, toBlock });
+    return this.client.getLogs({ address: getAddress(this.registry), topics, fromBlock, toBlock });
   }
 
   /** The registry's first block. */
   async #genesis(): Promise<number> {
     const data = registryInterface.encodeFunctionData('genesis');
-    try {
-      return Number(await this.#client.call({ to: this.#registry, data }));
-    } catch (cause) {
-      if (isError(cause, 'CALL_EXCEPTION')) return 0;
-      throw cause;
-    }
+    return Number(await this.client.call({ to: this.registry, data }));
   }
 }
 

@@ -1,113 +1,81 @@
 import type { BlockId } from '../journal/issuance';
-import { recordMined } from './give-up';
-import { newPending, readSignedMint, type Mint } from './mint';
+import { readSignedMint, type Mint } from './mint';
 import type { QueueParts } from './queue-parts';
 
-/** Blocks of final mints that are read from the journal together. */
-const BLOCKS_AT_ONCE = 50;
+/** Looks after what is mined. */
+export interface MintFinality {
+  /** Their blocks become final, or are gone. */
+  lookAtMined(mints: readonly Mint[]): Promise<void>;
+  /** A reorganisation that was deeper than CONFIRMATIONS is found by the block of the highest final mint. */
+  lookAtFinal(): Promise<void>;
+}
 
 /**
  * Makes mints final whose blocks have CONFIRMATIONS blocks on top, and sends those again whose blocks are gone. A reorganisation that was deeper is found
  * by the highest block of a final mint: the documents of the mints that it took are out in the world, so they are minted again.
  */
-export class MintFinality {
-  readonly #parts: QueueParts;
+export function createMintFinality(parts: QueueParts): MintFinality {
+  const { chain, network, recorder, states, timing, wallet } = parts;
   /** Since when the highest block of a final mint is not on the chain, by `performance.now()`. */
-  #goneSince: number | undefined;
-  #checkedAt = -Infinity;
+  let goneSince: number | undefined;
+  let checkedAt = -Infinity;
 
-  constructor(parts: QueueParts) {
-    this.#parts = parts;
-  }
-
-  /** Their blocks become final, or are gone. */
-  async lookAtMined(mints: readonly Mint[]): Promise<void> {
-    const { chain, recorder } = this.#parts;
-    const head = await chain.head();
-    const deep = chain.deepBelow(head);
-    const blocks = new Map(mints.flatMap(({ mined }) => (mined ? [[mined.block.number, mined.block]] : [])));
+  async function lookAtMined(mints: readonly Mint[]): Promise<void> {
+    const deep = await chain.deep();
+    const due = mints.filter(({ mined }) => mined !== undefined && mined.block.number <= deep);
+    const blocks = due.map(({ mined }) => mined?.block);
     // The newest block stands for all below it; what becomes final is looked at itself.
-    const newest = Math.max(...blocks.keys());
-    const looked = [...blocks.values()].filter(({ number }) => number <= deep || number === newest);
-    const hashes = new Map(
-      await Promise.all(looked.map(async ({ number }) => [number, await chain.blockHash(number)] as const)),
-    );
-    const isThere = ({ number, hash }: BlockId): boolean => hashes.get(number) === hash;
-    const isIntact = looked.every(isThere);
-    const final = mints.filter(
-      ({ mined }) => mined !== undefined && mined.block.number <= deep && isThere(mined.block),
-    );
-    recorder.final(final);
-    if (isIntact) for (const mint of mints) mint.goneSince = undefined;
-    else
-      await Promise.all(mints.filter((mint) => !final.includes(mint)).map((mint) => this.#findAgain(mint)));
+    const [newest] = mints.flatMap(({ mined }) => mined?.block ?? []).sort((a, b) => b.number - a.number);
+    const areThere = await Promise.all([...blocks, newest].map(isThere));
+    recorder.final(due.filter((_, index) => areThere[index]));
+    const others = mints.filter((mint) => states.stateOf(mint) === 'mined');
+    if (!areThere.every(Boolean)) await Promise.all(others.map(findAgain));
+    else for (const mint of others) mint.goneSince = undefined;
   }
 
   /** Its block may be gone: whether the token was made in another is asked until a node that is behind must have it. */
-  async #findAgain(mint: Mint): Promise<void> {
-    const { chain, timing, recorder, states, wallet } = this.#parts;
-    const { tokenId } = mint.issuance;
-    const hashes = mint.transactions.map(({ hash }) => hash);
-    const verdict = await chain.verdictOn(tokenId, hashes);
+  async function findAgain(mint: Mint): Promise<void> {
+    const verdict = await chain.verdictOn(mint, mint.transactions);
     if (states.stateOf(mint) !== 'mined' || mint.mined === undefined) return;
-    if (verdict.state === 'mined') {
-      const isSame = verdict.mined.block.hash === mint.mined.block.hash;
-      if (isSame && (await chain.blockHash(mint.mined.block.number)) !== mint.mined.block.hash) return;
-      mint.goneSince = undefined;
-      return isSame ? undefined : recordMined(this.#parts, mint, verdict.mined);
-    }
+    // A node that is behind tells the block that is gone.
+    if (verdict.state === 'mined' && (await isThere(verdict.mined.block)))
+      return recorder.mined(mint, verdict.mined);
     mint.goneSince ??= performance.now();
     if (performance.now() - mint.goneSince < timing.patienceMs) return;
-    const { txHash } = mint.mined;
     recorder.unmined(mint);
-    const nonce = mint.transactions.find(
-      ({ hash, from }) => hash === txHash && from === wallet.address,
-    )?.nonce;
-    const [first, ...others] = mint.transactions.filter(
-      (one) => one.from === wallet.address && one.nonce === nonce,
-    );
-    if (first !== undefined && states.holderOf(first.nonce) === 'nobody')
-      states.ready(newPending(mint, [first, ...others]));
-    else states.wait(mint);
+    states.sendAgain(mint, wallet.address);
   }
 
-  /** A reorganisation that was deeper than CONFIRMATIONS is found by the block of the highest final mint. */
-  async lookAtFinal(): Promise<void> {
-    const { chain, recorder, timing, network } = this.#parts;
+  async function lookAtFinal(): Promise<void> {
     const now = performance.now();
-    if (now - this.#checkedAt < timing.finalCheckMs) return;
-    const [anchor] = (await recorder.persist((journal) => journal.finalBlocks(1))) ?? [];
-    this.#checkedAt = now;
-    if (anchor === undefined || (await chain.blockHash(anchor.number)) === anchor.hash) {
-      this.#goneSince = undefined;
+    if (now - checkedAt < timing.finalCheckMs) return;
+    const anchor = await recorder.highestFinal();
+    checkedAt = now;
+    if (anchor === undefined || (await isThere(anchor))) {
+      goneSince = undefined;
       return;
     }
-    this.#goneSince ??= now;
+    goneSince ??= now;
     const isBehind = (await chain.head()) < anchor.number && !network.local;
-    this.#checkedAt = -Infinity;
-    if (isBehind || now - this.#goneSince < timing.patienceMs) return;
-    this.#goneSince = undefined;
-    await this.#reopen(anchor);
+    checkedAt = -Infinity;
+    if (isBehind || now - goneSince < timing.patienceMs) return;
+    goneSince = undefined;
+    await reopen(anchor);
   }
 
-  async #reopen(anchor: BlockId): Promise<void> {
-    const { chain, recorder, states } = this.#parts;
+  async function isThere(block: BlockId | undefined): Promise<boolean> {
+    return block === undefined || (await chain.blockHash(block.number)) === block.hash;
+  }
+
+  async function reopen(anchor: BlockId): Promise<void> {
     if (!(await recorder.enterChain(await chain.genesisHash()))) return;
-    let lost = anchor.number;
-    let ancestor: number | undefined;
-    for (let below: number | undefined; ancestor === undefined; below = lost) {
-      const blocks = (await recorder.persist((journal) => journal.finalBlocks(BLOCKS_AT_ONCE, below))) ?? [];
-      if (blocks.length === 0) break;
-      for (const { number, hash } of blocks) {
-        if ((await chain.blockHash(number)) === hash) {
-          ancestor = number;
-          break;
-        }
-        lost = number;
-      }
+    let since = anchor.number;
+    for (let block: BlockId | undefined = anchor; !(await isThere(block));) {
+      since = block?.number ?? since;
+      block = await recorder.highestFinal(since);
     }
-    const reopened = (await recorder.persist((journal) => journal.finalSince(lost))) ?? [];
-    recorder.reorganised(reopened.length, ancestor);
+    const reopened = (await recorder.persist((journal) => journal.finalSince(since))) ?? [];
+    recorder.reorganised(reopened.length, since);
     for (const { issuance, transactions, mined } of reopened) {
       if (mined === undefined || states.find(issuance.tokenId) !== undefined) continue;
       const mint = states.add(issuance, true);
@@ -115,4 +83,6 @@ export class MintFinality {
       states.mined(mint, mined);
     }
   }
+
+  return { lookAtMined, lookAtFinal };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Wallet } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import type { TransactionFees } from '../chain/fees';
@@ -6,15 +7,15 @@ import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
 import type { Issuance } from '../journal/issuance';
 import type { Logger } from '../logger';
-import { MintFollowing } from './follow-mints';
-import { lastPending, readSignedMint, type Mint } from './mint';
+import { followMints } from './follow-mints';
+import { readSignedMint, type Mint } from './mint';
 import { MintChain } from './mint-chain';
 import { MintStates } from './mint-states';
 import { Nonces } from './nonces';
-import { MintPreparation } from './prepare-mints';
+import { prepareMints } from './prepare-mints';
 import { pause, timingFor, type MintTiming, type QueueParts } from './queue-parts';
 import { MintRecorder, type MintJournal, type MintObserver } from './record-mints';
-import { BroadcastWidth, MintSending } from './send-mints';
+import { BroadcastWidth, sendMints } from './send-mints';
 import { TransactionTerms } from './transaction-terms';
 
 /** Mints the tokens of one wallet on one chain: it alone sends transactions of this wallet, as far as this service goes. */
@@ -64,12 +65,11 @@ export function createMintQueue(options: MintQueueOptions): MintQueue {
   const stop = new AbortController();
   const parts = createParts(options, stop.signal);
   const { states, recorder, logger } = parts;
-  const loops = [new MintPreparation(parts), new MintSending(parts), new MintFollowing(parts)];
   const recovered = recover(parts, options.checkChain);
 
   async function run(): Promise<void> {
     await recovered;
-    await Promise.all(loops.map((loop) => loop.run()));
+    await Promise.all([prepareMints(parts), sendMints(parts), followMints(parts)]);
     await recorder.finish();
   }
 
@@ -98,7 +98,7 @@ export function createMintQueue(options: MintQueueOptions): MintQueue {
         .unsettled()
         .filter((mint) => states.stateOf(mint) !== 'settled')
         .forEach(reject);
-      await endsWithin(running, LONGEST_STOP_MS);
+      await Promise.race([running, sleep(LONGEST_STOP_MS, undefined, { ref: false })]);
       states.unsettled().forEach(reject);
     },
   };
@@ -116,16 +116,25 @@ function createParts(options: MintQueueOptions, stopping: AbortSignal): QueuePar
     states,
     nonces,
     chain: new MintChain(client, registryAddress, confirmations),
-    recorder: new MintRecorder({ states, journal, logger, mask, observer, stopping }),
+    recorder: new MintRecorder({
+      states,
+      journal,
+      logger,
+      mask,
+      observer,
+      stopping,
+      isFinalAtOnce: confirmations === 0,
+    }),
     terms: new TransactionTerms({
       client,
       wallet,
       chainId: network.chainId,
+      registryAddress,
       registry: TradeTrustTokenStandard__factory.connect(registryAddress, wallet),
       readFees: options.readFees,
       keepFeesMs: Math.max(network.blockTimeMs, SHORTEST_FEE_AGE_MS),
     }),
-    width: new BroadcastWidth(!network.local),
+    width: new BroadcastWidth(network.local),
     timing: timingFor(client, network, options.timing),
     logger,
     stopping,
@@ -137,40 +146,31 @@ function createParts(options: MintQueueOptions, stopping: AbortSignal): QueuePar
  * is; what was never signed, or by another wallet, waits; what was mined is followed.
  */
 async function recover(parts: QueueParts, checkChain: () => Promise<void>): Promise<void> {
-  const { recorder, states, chain, wallet, logger } = parts;
+  const { recorder, states, wallet, logger } = parts;
   // At once: what is added from now on is of this run, and has a caller.
   const unfinished = (await recorder.persist((journal) => journal.unfinished())) ?? [];
   // A node of another chain knows nothing of the mints, which would be taken for failed.
-  await untilItSucceeds(parts, 'nothing is minted: the chain cannot be checked', checkChain);
-  await untilItSucceeds(parts, 'mints of an earlier run wait: the node cannot be asked', async () => {
-    await recorder.enterChain(await chain.genesisHash());
-  });
+  await untilChainIsRight(parts, checkChain);
   if (unfinished.length > 0)
     logger.info({ mints: unfinished.length }, 'mints of an earlier run are taken up');
   for (const { issuance, transactions, mined } of unfinished) {
     const mint = states.add(issuance, true);
     mint.transactions = transactions.map(readSignedMint);
-    const pending = lastPending(mint, wallet.address);
-    if (mined !== undefined) {
-      states.mined(mint, mined);
-      mint.outcome.resolve(mined.txHash);
-    } else if (pending !== undefined && states.holderOf(pending.nonce) === 'nobody') states.ready(pending);
-    else states.wait(mint);
+    if (mined === undefined) states.sendAgain(mint, wallet.address);
+    else states.mined(mint, mined);
+    if (mined !== undefined) mint.outcome.resolve(mined.txHash);
   }
 }
 
-async function untilItSucceeds(
-  { stopping, logger }: QueueParts,
-  warning: string,
-  work: () => Promise<void>,
-): Promise<void> {
-  let hasWarned = false;
-  while (!stopping.aborted) {
+async function untilChainIsRight(parts: QueueParts, checkChain: () => Promise<void>): Promise<void> {
+  const { stopping, logger, recorder, chain } = parts;
+  for (let tries = 0; !stopping.aborted; tries++) {
     try {
-      return await work();
+      await checkChain();
+      await recorder.enterChain(await chain.genesisHash());
+      return;
     } catch (error) {
-      if (!hasWarned) logger.warn({ error }, warning);
-      hasWarned = true;
+      if (tries === 0) logger.warn({ error }, 'nothing is minted: the chain cannot be checked');
       await pause(NODE_PAUSE_MS, stopping);
     }
   }
@@ -181,13 +181,4 @@ export function stoppedMinting(tokenId: string): ChainError {
   const message = `The service stops while token ${tokenId} is minted: that is finished at the next start.`;
   const remedy = 'Start the service again; the document is kept.';
   return new ChainError('MINT_NOT_CONFIRMED', message, { retryable: true, remedy });
-}
-
-async function endsWithin(work: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
 }

@@ -1,6 +1,6 @@
 import type { Issuance, MinedMint } from '../journal/issuance';
 import { createWakeableSleep } from '../wakeable-sleep';
-import { newMint, newOutcome, type Mint, type PendingTransaction } from './mint';
+import { lastPending, newMint, newOutcome, type Mint, type PendingTransaction } from './mint';
 import type { Nonces } from './nonces';
 
 /** Where a mint stands. */
@@ -34,7 +34,6 @@ export class MintStates {
     sending: createWakeableSleep(),
     following: createWakeableSleep(),
   };
-  readonly #nonces: Nonces;
   readonly #mints = new Map<string, Mint>();
   readonly #states = new WeakMap<Mint, MintState>();
   #order = 0;
@@ -42,8 +41,6 @@ export class MintStates {
   #waiting: Mint[] = [];
   /** Until when, by `performance.now()`. */
   readonly #deferred = new Map<Mint, number>();
-  /** In the order of nonces. */
-  #ready: PendingTransaction[] = [];
   /** What is ready, sending and pending, by nonce, and by mint. */
   readonly #held = new Map<number, PendingTransaction>();
   readonly #heldBy = new WeakMap<Mint, PendingTransaction>();
@@ -51,9 +48,7 @@ export class MintStates {
   /** Outcomes of the last ones that were settled: a caller may have read its row before. */
   readonly #outcomes = new Map<string, Promise<string>>();
 
-  constructor(nonces: Nonces) {
-    this.#nonces = nonces;
-  }
+  constructor(private readonly nonces: Nonces) {}
 
   stateOf(mint: Mint): MintState {
     return this.#states.get(mint) ?? 'settled';
@@ -106,26 +101,30 @@ export class MintStates {
     return nextMs;
   }
 
+  hasWaiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
   takeWaiting(most: number): Mint[] {
     const taken = this.#waiting.slice(0, most);
     for (const mint of taken) this.#leave(mint, 'preparing');
     return taken;
   }
 
-  hasWaiting(): boolean {
-    return this.#waiting.length > 0;
+  /** Sends what a mint was last signed with by this wallet, the same bytes; a mint without that waits. */
+  sendAgain(mint: Mint, wallet: string): void {
+    const pending = lastPending(mint, wallet);
+    if (pending === undefined || this.holderOf(pending.nonce) !== 'nobody') this.wait(mint);
+    else this.ready(pending);
   }
 
   /** A transaction is to be sent, for the first time or again. Another mint that holds its nonce gets a new one. */
   ready(pending: PendingTransaction): void {
-    if (!this.#hold(pending, 'ready')) return;
-    this.#ready.push(pending);
-    this.#ready.sort((left, right) => left.nonce - right.nonce);
-    this.sleeps.sending.wake();
+    if (this.#hold(pending, 'ready')) this.sleeps.sending.wake();
   }
 
   takeReady(): PendingTransaction | undefined {
-    const [next] = this.#ready;
+    const [next] = this.held('ready');
     if (next !== undefined) this.#hold(next, 'sending');
     return next;
   }
@@ -165,9 +164,8 @@ export class MintStates {
   forget({ issuance, outcome }: Mint): void {
     this.#mints.delete(issuance.tokenId);
     this.#outcomes.set(issuance.tokenId, outcome.promise);
-    for (const oldest of this.#outcomes.keys())
-      if (this.#outcomes.size > MOST_REMEMBERED) this.#outcomes.delete(oldest);
-      else break;
+    const [oldest = ''] = this.#outcomes.keys();
+    if (this.#outcomes.size > MOST_REMEMBERED) this.#outcomes.delete(oldest);
   }
 
   /** What is ready, sending or pending, in the order of nonces. */
@@ -181,10 +179,6 @@ export class MintStates {
     return this.#held.size === 0 ? undefined : Math.max(...this.#held.keys());
   }
 
-  countReady(): number {
-    return this.#ready.length;
-  }
-
   allMined(): Mint[] {
     return [...this.#mined];
   }
@@ -192,7 +186,7 @@ export class MintStates {
   /** Where the queue holds a nonce. */
   holderOf(nonce: number): 'nobody' | 'being sent' | 'pending' {
     const pending = this.#held.get(nonce);
-    if (pending === undefined) return this.#nonces.isGiven(nonce) ? 'being sent' : 'nobody';
+    if (pending === undefined) return this.nonces.isGiven(nonce) ? 'being sent' : 'nobody';
     return this.stateOf(pending.mint) === 'pending' ? 'pending' : 'being sent';
   }
 
@@ -207,27 +201,17 @@ export class MintStates {
     return true;
   }
 
-  /** Takes a mint out of wherever it is. A nonce that was never sent goes to another when the mint needs none any more. */
+  /** Takes a mint out of wherever it is. */
   #leave(mint: Mint, next: MintState): boolean {
     const state = this.stateOf(mint);
     if (state === 'settled') return false;
     this.#waiting = state === 'waiting' ? this.#waiting.filter((one) => one !== mint) : this.#waiting;
     this.#deferred.delete(mint);
     this.#mined.delete(mint);
-    if (state === 'ready' || state === 'sending' || state === 'pending') this.#release(mint, state, next);
+    const pending = this.#heldBy.get(mint);
+    if (pending !== undefined) this.#held.delete(pending.nonce);
+    this.#heldBy.delete(mint);
     this.#states.set(mint, next);
     return true;
-  }
-
-  #release(mint: Mint, state: MintState, next: MintState): void {
-    const pending = this.#heldBy.get(mint);
-    if (pending === undefined) return;
-    this.#held.delete(pending.nonce);
-    this.#heldBy.delete(mint);
-    if (state !== 'ready') return;
-    this.#ready = this.#ready.filter((one) => one !== pending);
-    if (next !== 'mined' && next !== 'settled') return;
-    this.#nonces.free(pending.nonce);
-    this.sleeps.preparing.wake();
   }
 }

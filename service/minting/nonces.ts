@@ -73,13 +73,13 @@ export class Nonces {
     if (nonce >= this.floor) this.#freed.add(nonce);
   }
 
-  lowestFreed(): number | undefined {
-    return this.#freed.size === 0 ? undefined : Math.min(...this.#freed);
+  /** Whether a nonce that was taken back is still free: it is not any more. */
+  take(nonce: number): boolean {
+    return this.#freed.delete(nonce);
   }
 
-  /** Nothing waits for what was taken back. */
-  dropFreed(): void {
-    this.#freed.clear();
+  lowestFreed(): number | undefined {
+    return this.#freed.size === 0 ? undefined : Math.min(...this.#freed);
   }
 
   /** The chain, or what waited for it, is gone: nonces from `count` on are free. */

@@ -2,9 +2,9 @@ import { classifyRefusal } from '../chain/classify-refusal';
 import { isReverted, nodeErrorOf } from '../chain/refusals';
 import { simulationFailed } from '../registry/simulate-mint';
 import { ChainError } from '../errors';
-import { giveUp, mayStillBeMade, recordMined } from './give-up';
-import { newestOf, newPending, type Mint, type PendingTransaction } from './mint';
+import { lastPending, newestOf, newPending, type Mint, type PendingTransaction } from './mint';
 import { pause, type QueueParts } from './queue-parts';
+import { giveUp, mayStillBeMade } from './record-mints';
 
 /** How many mints are signed and kept in the journal together. */
 const BATCH = 16;
@@ -19,50 +19,37 @@ const MISSING_PAUSE_MS = 500;
 const OTHERS_PAUSE_MS = 1_000;
 
 /** Gives nonces to the mints that wait, signs them and keeps them in the journal, while those before them are being sent. */
-export class MintPreparation {
-  readonly #parts: QueueParts;
-  /** Since when there is no registry on the chain. */
-  #registryMissingSince: number | undefined;
+export async function prepareMints(parts: QueueParts): Promise<void> {
+  const { chain, logger, nonces, recorder, states, stopping, terms, timing, wallet } = parts;
 
-  constructor(parts: QueueParts) {
-    this.#parts = parts;
-  }
-
-  async run(): Promise<void> {
-    const { states, nonces, stopping } = this.#parts;
+  async function run(): Promise<void> {
     const asleep = states.sleeps.preparing;
     while (!stopping.aborted) {
       asleep.reset();
       const sleepMs = Math.min(states.resume(), IDLE_MS);
-      this.#fillHoles();
-      const areNeeded = nonces.lowestFreed() !== undefined || states.countReady() < FEWEST_READY;
+      fillHoles();
+      const areNeeded = nonces.lowestFreed() !== undefined || states.held('ready').length < FEWEST_READY;
       const batch = states.takeWaiting(areNeeded ? BATCH : 0);
       if (batch.length === 0) await asleep.sleep(sleepMs);
-      else await this.#prepare(batch);
+      else await prepare(batch);
     }
   }
 
   /** With nobody waiting for a nonce that was taken back, the last of those that cannot be mined without it takes it. */
-  #fillHoles(): void {
-    const { states, nonces } = this.#parts;
+  function fillHoles(): void {
     const hole = nonces.lowestFreed();
     if (hole === undefined || states.hasWaiting()) return;
-    const held = states.held();
-    const last = held.filter(({ mint }) => states.stateOf(mint) !== 'sending').at(-1);
-    if (last === undefined || last.nonce < hole) {
-      if (last === held.at(-1)) nonces.dropFreed();
-      return;
-    }
+    const last = states.held().findLast(({ mint }) => states.stateOf(mint) !== 'sending');
+    if (last === undefined || last.nonce < hole) return;
     states.wait(last.mint);
     if (!newestOf(last).mayBeTaken) nonces.free(last.nonce);
   }
 
-  async #prepare(batch: readonly Mint[]): Promise<void> {
-    const { states, logger, stopping } = this.#parts;
+  async function prepare(batch: readonly Mint[]): Promise<void> {
     try {
-      await Promise.all(batch.map((mint) => this.#lookUp(mint)));
-      const limits = await this.#gasLimits(batch.filter((mint) => states.stateOf(mint) === 'preparing'));
-      if (limits.size > 0) await this.#sign(limits);
+      await Promise.all(batch.map((mint) => lookUp(mint)));
+      const limits = await gasLimits(batch.filter((mint) => states.stateOf(mint) === 'preparing'));
+      if (limits.size > 0) await sign(limits);
     } catch (error) {
       logger.warn({ error, mints: batch.length }, 'mints wait: the node cannot be asked');
       await pause(NODE_PAUSE_MS, stopping);
@@ -70,58 +57,47 @@ export class MintPreparation {
     for (const mint of batch) if (states.stateOf(mint) === 'preparing') states.wait(mint);
   }
 
-  /** What was sent once may be mined by now, whatever a node said then. What a node refused, and cannot be mined any more, has failed. */
-  async #lookUp(mint: Mint): Promise<void> {
+  /**
+   * What was sent once may be mined by now, whatever a node said then. What nodes refused, and cannot be mined any more, has failed; while nobody else uses
+   * its nonce, the same bytes are sent again.
+   */
+  async function lookUp(mint: Mint): Promise<void> {
     if (mint.transactions.length === 0) return;
-    const { chain } = this.#parts;
-    const hashes = mint.transactions.map(({ hash }) => hash);
-    const mined = await chain.findMint(mint.issuance.tokenId, hashes);
-    if (mined !== undefined) return recordMined(this.#parts, mint, mined);
-    if (mint.refusal !== undefined && !(await mayStillBeMade(this.#parts, mint)))
-      await giveUp(this.#parts, mint, mint.refusal);
+    const mined = await parts.chain.findMint(mint);
+    if (mined !== undefined) return recorder.mined(mint, mined);
+    if (mint.refusal === undefined) return;
+    await giveUp(parts, mint, mint.refusal);
+    const pending = lastPending(mint, wallet.address);
+    if (pending !== undefined && nonces.take(pending.nonce)) states.ready(pending);
   }
 
   /** The gas limits of those that can be minted; the others go elsewhere. */
-  async #gasLimits(mints: readonly Mint[]): Promise<Map<Mint, bigint>> {
-    const { terms } = this.#parts;
+  async function gasLimits(mints: readonly Mint[]): Promise<Map<Mint, bigint>> {
     const limits = new Map<Mint, bigint>();
     const estimates = await Promise.allSettled(mints.map(({ issuance }) => terms.gasLimit(issuance)));
     for (const [index, mint] of mints.entries()) {
       const estimate = estimates[index];
-      if (estimate?.status === 'fulfilled') {
-        limits.set(mint, estimate.value);
-        this.#registryMissingSince = undefined;
-      } else if (!(await this.#judgeEstimate(mint, estimate?.reason))) throw estimate?.reason;
+      if (estimate?.status === 'fulfilled') limits.set(mint, estimate.value);
+      else if (!(await judgeEstimate(mint, estimate?.reason))) throw estimate?.reason;
     }
     return limits;
   }
 
   /** Gives false when it says nothing about this mint: the node could not be asked. */
-  async #judgeEstimate(mint: Mint, cause: unknown): Promise<boolean> {
-    const { states } = this.#parts;
-    if (cause instanceof ChainError) await this.#waitForRegistry(mint, cause);
-    else if (isReverted(cause)) await giveUp(this.#parts, mint, simulationFailed(cause));
-    else if (classifyRefusal(cause) === 'no funds') await shortOfFunds(this.#parts, mint, cause);
+  async function judgeEstimate(mint: Mint, cause: unknown): Promise<boolean> {
+    // A local chain that was started anew gets its registry some seconds later.
+    const mayGetRegistry = ++mint.deferrals * MISSING_PAUSE_MS <= timing.registryMs;
+    if (cause instanceof ChainError && mayGetRegistry) states.defer(mint, MISSING_PAUSE_MS);
+    else if (cause instanceof ChainError) await giveUp(parts, mint, cause);
+    else if (isReverted(cause)) await giveUp(parts, mint, simulationFailed(cause));
+    else if (classifyRefusal(cause) === 'no funds') await shortOfFunds(parts, mint, cause);
     else if (nodeErrorOf(cause) === undefined) return false;
-    else if (++mint.deferrals < MOST_DEFERRALS) states.defer(mint, REFUSED_PAUSE_MS);
-    else await giveUp(this.#parts, mint, notSent(cause));
+    else if (mint.deferrals < MOST_DEFERRALS) states.defer(mint, REFUSED_PAUSE_MS);
+    else await giveUp(parts, mint, notSent(cause));
     return true;
   }
 
-  /**
-   * A local chain that was started anew gets its registry some seconds later. Another chain is not replaced: a node that knows no registry any more
-   * is being set up.
-   */
-  async #waitForRegistry(mint: Mint, error: ChainError): Promise<void> {
-    const { states, timing } = this.#parts;
-    this.#registryMissingSince ??= performance.now();
-    const isPatient = performance.now() - this.#registryMissingSince < timing.registryMs;
-    if (isPatient) states.defer(mint, MISSING_PAUSE_MS);
-    else await giveUp(this.#parts, mint, error);
-  }
-
-  async #sign(limits: ReadonlyMap<Mint, bigint>): Promise<void> {
-    const { terms, chain, wallet, nonces, states, recorder } = this.#parts;
+  async function sign(limits: ReadonlyMap<Mint, bigint>): Promise<void> {
     const { epoch } = nonces;
     const [fees, pending] = await Promise.all([terms.fees(), chain.count(wallet.address, 'pending')]);
     nonces.note(pending);
@@ -132,13 +108,14 @@ export class MintPreparation {
         const nonce = given[signed.length] ?? 0;
         signed.push(newPending(mint, [await terms.sign(mint, { nonce, gasLimit, fees })]));
       }
-      const isKept = await recorder.keep(signed.map(newestOf));
-      nonces.settle(given);
-      if (isKept && epoch === nonces.epoch) for (const one of signed) states.ready(one);
+      if ((await recorder.keep(signed.map(newestOf))) && epoch === nonces.epoch)
+        for (const one of signed) states.ready(one);
     } finally {
       nonces.settle(given);
     }
   }
+
+  await run();
 }
 
 /**
@@ -152,10 +129,7 @@ export async function shortOfFunds(parts: QueueParts, mint: Mint, cause: unknown
     return states.defer(mint, OTHERS_PAUSE_MS);
   const error = notFunded(cause);
   if (!mint.isRecovered && !(await mayStillBeMade(parts, mint))) return giveUp(parts, mint, error);
-  if (mint.deferrals++ === 0) {
-    const { tokenId } = mint.issuance;
-    logger.warn({ tokenId, error }, 'mint waits until the wallet is funded');
-  }
+  logger.warn({ tokenId: mint.issuance.tokenId, error }, 'mint waits until the wallet is funded');
   states.defer(mint, timing.deferMs);
 }
 

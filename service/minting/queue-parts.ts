@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Wallet } from 'ethers';
 import type { Network } from '../chain/networks';
 import type { RpcClient } from '../chain/rpc-client';
@@ -69,15 +70,6 @@ export function timingFor(
 }
 
 /** Sleeps, but not when the signal aborts. */
-export async function pause(ms: number, stopping: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      stopping.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    stopping.addEventListener('abort', end);
-    if (stopping.aborted) end();
-  });
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

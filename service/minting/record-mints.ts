@@ -1,10 +1,11 @@
 import { type ChainError, codeOf, messageOf } from '../errors';
+import { saysTokenExists } from '../registry/simulate-mint';
 import type { Journal } from '../journal/journal';
-import type { Failure, MinedMint } from '../journal/issuance';
+import type { BlockId, Failure, MinedMint } from '../journal/issuance';
 import type { Logger } from '../logger';
 import type { Mint, PendingTransaction, SignedMint } from './mint';
 import type { MintStates } from './mint-states';
-import { pause } from './queue-parts';
+import { pause, type QueueParts } from './queue-parts';
 
 /** What the queue needs of the journal. */
 export type MintJournal = Pick<
@@ -17,7 +18,7 @@ export type MintJournal = Pick<
   | 'unmined'
   | 'failed'
   | 'enterChain'
-  | 'finalBlocks'
+  | 'highestFinal'
   | 'finalSince'
 >;
 
@@ -36,39 +37,31 @@ const JOURNAL_PAUSE_MS = 1_000;
  * delays that and loses nothing.
  */
 export class MintRecorder {
-  readonly #states: MintStates;
-  readonly #journal: MintJournal;
-  readonly #logger: Logger;
-  readonly #mask: (text: string) => string;
-  readonly #observer: MintObserver;
-  readonly #stopping: AbortSignal;
   readonly #underWay = new Set<Promise<void>>();
 
-  constructor(options: {
-    states: MintStates;
-    journal: MintJournal;
-    logger: Logger;
-    mask: (text: string) => string;
-    observer: MintObserver;
-    stopping: AbortSignal;
-  }) {
-    this.#states = options.states;
-    this.#journal = options.journal;
-    this.#logger = options.logger;
-    this.#mask = options.mask;
-    this.#observer = options.observer;
-    this.#stopping = options.stopping;
-  }
+  constructor(
+    private readonly options: {
+      states: MintStates;
+      journal: MintJournal;
+      logger: Logger;
+      mask: (text: string) => string;
+      observer: MintObserver;
+      stopping: AbortSignal;
+      /** No confirmations are asked for. */
+      isFinalAtOnce: boolean;
+    },
+  ) {}
 
   /** Does something in the journal until it succeeds; undefined when the queue stops before. */
   async persist<T>(work: (journal: MintJournal) => Promise<T>): Promise<T | undefined> {
-    while (!this.#stopping.aborted) {
+    const { journal, logger, stopping } = this.options;
+    while (!stopping.aborted) {
       try {
-        return await work(this.#journal);
+        return await work(journal);
       } catch (error) {
         if (codeOf(error) === 'ISSUANCE_UNKNOWN') throw error;
-        this.#logger.error({ error }, 'the journal of mints cannot be used: it is tried again');
-        await pause(JOURNAL_PAUSE_MS, this.#stopping);
+        logger.error({ error }, 'the journal of mints cannot be used: it is tried again');
+        await pause(JOURNAL_PAUSE_MS, stopping);
       }
     }
     return undefined;
@@ -84,77 +77,67 @@ export class MintRecorder {
     return kept === true;
   }
 
-  /** Notes those that a node may have and that are not mined at once, together. */
+  /** Notes those that a node may have and that are not mined at once. */
   submitted(pending: readonly PendingTransaction[]): void {
+    const { states } = this.options;
     const mints = pending.map(({ mint }) => mint).filter(({ isNoted }) => !isNoted);
-    if (mints.length === 0) return;
     for (const mint of mints) mint.isNoted = true;
-    const before = Promise.all(mints.map(({ recorded }) => recorded));
-    const noted = before.then(async () => {
-      const open = mints.filter(
-        (mint) => this.#states.stateOf(mint) !== 'settled' && mint.mined === undefined,
-      );
-      const tokenIds = open.map(({ issuance }) => issuance.tokenId);
-      if (tokenIds.length > 0) await this.persist((journal) => journal.submitted(tokenIds));
+    this.#record(mints, async (journal) => {
+      const open = mints.filter((mint) => mint.mined === undefined && states.stateOf(mint) !== 'settled');
+      if (open.length > 0) await journal.submitted(open.map(tokenIdOf));
     });
-    for (const mint of mints) mint.recorded = noted;
-    this.#track(noted);
   }
 
   /** The token exists. */
-  mined(mint: Mint, mined: MinedMint, isFinal: boolean): void {
-    const state = this.#states.stateOf(mint);
-    if (state === 'settled' || (state === 'mined' && mint.mined?.block.hash === mined.block.hash)) return;
-    this.#states.mined(mint, mined);
-    if (isFinal) this.#states.settle(mint);
-    const { tokenId } = mint.issuance;
+  mined(mint: Mint, mined: MinedMint): void {
+    const { states, isFinalAtOnce: isFinal, logger } = this.options;
+    if (states.stateOf(mint) === 'settled' || mint.mined?.block.hash === mined.block.hash) return;
+    states.mined(mint, mined);
+    if (isFinal) states.settle(mint);
+    // Another one takes its place if the block goes away meanwhile.
     const { outcome } = mint;
-    this.#record(mint, async (journal) => {
-      await journal.mined(tokenId, mined, isFinal);
+    this.#record([mint], async (journal) => {
+      const tokenId = tokenIdOf(mint);
       const { txHash, block } = mined;
-      this.#logger.info({ tokenId, txHash, block: block.number, isFinal }, 'mint mined');
+      await journal.mined(tokenId, mined, isFinal);
+      logger.info({ tokenId, txHash, block: block.number, isFinal }, 'mint mined');
       outcome.resolve(txHash);
-      if (isFinal) this.#states.forget(mint);
+      if (isFinal) states.forget(mint);
     });
   }
 
   /** Their blocks are deep enough. */
   final(mints: readonly Mint[]): void {
-    if (mints.length === 0) return;
-    for (const mint of mints) this.#states.settle(mint);
-    const before = Promise.all(mints.map(({ recorded }) => recorded));
-    const noted = before.then(async () => {
-      const tokenIds = mints.map(({ issuance }) => issuance.tokenId);
-      await this.persist(async (journal) => {
-        await journal.final(tokenIds);
-        this.#logger.debug({ tokenIds }, 'mints final');
-        for (const mint of mints) this.#states.forget(mint);
-      });
+    const { states } = this.options;
+    for (const mint of mints) states.settle(mint);
+    this.#record(mints, async (journal) => {
+      await journal.final(mints.map(tokenIdOf));
+      for (const mint of mints) states.forget(mint);
     });
-    for (const mint of mints) mint.recorded = noted;
-    this.#track(noted);
   }
 
   /** The block that it was mined in is gone. */
   unmined(mint: Mint): void {
-    const { tokenId } = mint.issuance;
-    this.#logger.warn({ tokenId, ...mint.mined }, 'mint sent again: the block that it was mined in is gone');
-    this.#states.unmined(mint);
+    const { states, logger } = this.options;
+    const tokenId = tokenIdOf(mint);
+    logger.warn({ tokenId, ...mint.mined }, 'mint sent again: the block that it was mined in is gone');
+    states.unmined(mint);
     mint.isNoted = true;
-    this.#record(mint, (journal) => journal.unmined(tokenId));
+    this.#record([mint], (journal) => journal.unmined(tokenId));
   }
 
   /** The token does not exist, and nothing that was sent can make it. */
   failed(mint: Mint, error: ChainError): void {
-    if (this.#states.stateOf(mint) === 'settled') return;
-    const { tokenId } = mint.issuance;
-    this.#states.settle(mint);
-    this.#record(mint, async (journal) => {
+    const { states, logger, observer } = this.options;
+    if (states.stateOf(mint) === 'settled') return;
+    states.settle(mint);
+    this.#record([mint], async (journal) => {
+      const tokenId = tokenIdOf(mint);
       await journal.failed(tokenId, this.#failureOf(error));
-      this.#logger.error({ tokenId, error }, 'mint failed');
-      this.#observer.failed(error.code);
+      logger.error({ tokenId, error }, 'mint failed');
+      observer.failed(error.code);
       mint.outcome.reject(error);
-      this.#states.forget(mint);
+      states.forget(mint);
     });
   }
 
@@ -163,11 +146,17 @@ export class MintRecorder {
     return (await this.persist((journal) => journal.enterChain(genesisHash))) ?? true;
   }
 
-  /** How many mints a deep reorganisation took. */
-  reorganised(mints: number, ancestor: number | undefined): void {
-    this.#observer.reorganised(mints);
-    this.#logger.error(
-      { mints, ancestor },
+  /** The highest block of a final mint, or the highest below `below`. */
+  highestFinal(below?: number): Promise<BlockId | undefined> {
+    return this.persist((journal) => journal.highestFinal(below));
+  }
+
+  /** A deep reorganisation took the blocks of so many mints, from this block on. */
+  reorganised(mints: number, since: number): void {
+    const { logger, observer } = this.options;
+    observer.reorganised(mints);
+    logger.error(
+      { mints, since },
       'a reorganisation deeper than CONFIRMATIONS took the blocks of final mints',
     );
   }
@@ -177,21 +166,27 @@ export class MintRecorder {
     await Promise.all(this.#underWay);
   }
 
-  #record(mint: Mint, work: (journal: MintJournal) => Promise<void>): void {
-    mint.recorded = mint.recorded.then(() =>
-      this.persist(work).catch((error: unknown) => {
-        this.#logger.error({ error }, messageOf(error));
-        mint.outcome.reject(error as Error);
-        this.#states.settle(mint);
-        this.#states.forget(mint);
-      }),
-    );
-    this.#track(mint.recorded);
+  /** Each change of a mint waits for those before it. */
+  #record(mints: readonly Mint[], work: (journal: MintJournal) => Promise<void>): void {
+    if (mints.length === 0) return;
+    const before = Promise.all(mints.map(({ recorded }) => recorded));
+    const recorded = before
+      .then(() => this.persist(work))
+      .catch((error: unknown) => this.#drop(mints, error));
+    for (const mint of mints) mint.recorded = recorded;
+    this.#underWay.add(recorded);
+    void recorded.finally(() => this.#underWay.delete(recorded));
   }
 
-  #track(work: Promise<void>): void {
-    this.#underWay.add(work);
-    void work.finally(() => this.#underWay.delete(work));
+  /** The journal does not have them, or says that they failed. */
+  #drop(mints: readonly Mint[], error: unknown): void {
+    const { states, logger } = this.options;
+    logger.error({ error, tokenIds: mints.map(tokenIdOf) }, messageOf(error));
+    for (const mint of mints) {
+      mint.outcome.reject(error as Error);
+      states.settle(mint);
+      states.forget(mint);
+    }
   }
 
   /** With the remedy: whoever reads the journal sees nothing else. Libraries put URLs, with their keys, into messages. */
@@ -199,6 +194,39 @@ export class MintRecorder {
     const { code, remedy } = error;
     const message = messageOf(error);
     const whole = remedy === undefined || message.includes(remedy) ? message : `${message} ${remedy}`;
-    return { code, message: this.#mask(whole) };
+    return { code, message: this.options.mask(whole) };
   }
+}
+
+function tokenIdOf({ issuance }: Mint): string {
+  return issuance.tokenId;
+}
+
+/**
+ * Ends a mint that cannot be made, if that is certain: the token does not exist, and at a block that has CONFIRMATIONS blocks on top every nonce that
+ * could make it is used. Until then the mint is deferred and tried again. The registry refuses a token that it has, too: so it is looked for first.
+ *
+ * @throws whatever the node answers.
+ */
+export async function giveUp(parts: QueueParts, mint: Mint, error: ChainError): Promise<void> {
+  const { chain, recorder, states, timing, logger } = parts;
+  const { tokenId } = mint.issuance;
+  const mined = await chain.findMint(mint);
+  if (mined !== undefined) return recorder.mined(mint, mined);
+  if (!saysTokenExists(error) && !(await mayStillBeMade(parts, mint))) return recorder.failed(mint, error);
+  logger.warn({ tokenId, error }, 'mint deferred: it cannot be made now, and may have been made');
+  states.defer(mint, timing.patienceMs);
+}
+
+/** Whether the token exists, or may yet be made by what was sent, as far as is certain. */
+export async function mayStillBeMade({ chain }: QueueParts, mint: Mint): Promise<boolean> {
+  const possible = mint.transactions.filter(({ mayBeTaken }) => mayBeTaken);
+  if (possible.length === 0) return false;
+  const deep = await chain.deep();
+  if (deep < 0) return true;
+  for (const wallet of new Set(possible.map(({ from }) => from))) {
+    const used = await chain.count(wallet, deep);
+    if (possible.some(({ from, nonce }) => from === wallet && nonce >= used)) return true;
+  }
+  return chain.existsAt(mint.issuance.tokenId, deep);
 }

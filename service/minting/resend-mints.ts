@@ -8,62 +8,58 @@ import { raiseFees } from './transaction-terms';
 
 const FIRST_PAUSE_MS = 100;
 
-/** Sends pending transactions again: those that no node acknowledged, those that nodes lost, and those that are not mined in time. */
-export class MintResending {
-  readonly #parts: QueueParts;
-  /** When the node was last asked whether it still has what is to be mined next. */
-  #presenceAt = performance.now();
-
-  constructor(parts: QueueParts) {
-    this.#parts = parts;
-  }
-
+/** Looks after what waits to be mined. */
+export interface MintResending {
   /**
    * @param all pending transactions in the order of nonces.
    * @param used how many transactions of the wallet are mined.
    */
-  async look(all: readonly PendingTransaction[], used: number): Promise<void> {
-    const { states, timing } = this.#parts;
+  look(all: readonly PendingTransaction[], used: number): Promise<void>;
+}
+
+/** Sends pending transactions again: those that no node acknowledged, those that nodes lost, and those that are not mined in time. */
+export function createMintResending(parts: QueueParts): MintResending {
+  const { chain, client, logger, nonces, recorder, states, terms, timing, wallet } = parts;
+  /** When the node was last asked whether it still has what is to be mined next. */
+  let presenceAt = performance.now();
+
+  async function look(all: readonly PendingTransaction[], used: number): Promise<void> {
     const now = performance.now();
     const waiting = all.filter(({ nonce }) => nonce >= used);
     for (const pending of waiting) {
       const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** pending.attempts, timing.presenceMs);
       if (pending.attempts > 0 && now - pending.sentAt >= pauseMs) states.ready(pending);
     }
-    await this.#findLost(waiting, used);
-    await this.#replaceOverdue(waiting);
+    await findLost(waiting, used);
+    await replaceOverdue(waiting);
   }
 
   /**
    * Looks now and then whether the node still has what is to be mined next. What it does not have is sent again, the same bytes: nodes forget what
    * waits when they restart, when there is too much of it, and when they are told to.
    */
-  async #findLost(waiting: readonly PendingTransaction[], used: number): Promise<void> {
-    const { states, timing, logger } = this.#parts;
+  async function findLost(waiting: readonly PendingTransaction[], used: number): Promise<void> {
     const [next] = waiting;
     const now = performance.now();
-    if (next === undefined || now - Math.max(next.sentAt, this.#presenceAt) < timing.presenceMs) return;
-    this.#presenceAt = now;
-    if (await this.#isKnown(next)) return next.nonce > used ? this.#findHole(next) : undefined;
+    if (next === undefined || now - Math.max(next.sentAt, presenceAt) < timing.presenceMs) return;
+    presenceAt = now;
+    if (await isKnown(next)) return next.nonce > used ? findHole(next) : undefined;
     for (const pending of waiting) {
-      if (pending !== next && (await this.#isKnown(pending))) continue;
-      if (states.stateOf(pending.mint) !== 'pending') continue;
-      const { nonce, mint } = pending;
-      const { tokenId } = mint.issuance;
-      const txHash = newestOf(pending).hash;
+      const isLost = pending === next || !(await isKnown(pending));
+      if (!isLost || states.stateOf(pending.mint) !== 'pending') continue;
+      const { tokenId, nonce, hash: txHash } = newestOf(pending);
       logger.warn({ tokenId, nonce, txHash }, 'mint sent again: the node has lost it');
       states.ready(pending);
     }
   }
 
-  async #isKnown({ versions }: PendingTransaction): Promise<boolean> {
-    const known = await Promise.all(versions.map(({ hash }) => knows(this.#parts.client, hash)));
+  async function isKnown({ versions }: PendingTransaction): Promise<boolean> {
+    const known = await Promise.all(versions.map(({ hash }) => knows(client, hash)));
     return known.includes(true);
   }
 
   /** The node has it, and waits for one before it that the queue does not have: nobody may be about to send that. */
-  async #findHole({ nonce }: PendingTransaction): Promise<void> {
-    const { chain, wallet, nonces, states } = this.#parts;
+  async function findHole({ nonce }: PendingTransaction): Promise<void> {
     const pending = await chain.count(wallet.address, 'pending');
     nonces.note(pending);
     if (pending >= nonce || pending < nonces.floor || states.holderOf(pending) !== 'nobody') return;
@@ -75,8 +71,7 @@ export class MintResending {
    * Replaces what is not mined in time by the same mint with the same nonce and higher fees; either may be mined. What offers less than it takes now, as
    * often as that is so; and the one that is to be mined next, some times: those that wait for it have no part in the delay.
    */
-  async #replaceOverdue(waiting: readonly PendingTransaction[]): Promise<void> {
-    const { nonces, terms, timing, states } = this.#parts;
+  async function replaceOverdue(waiting: readonly PendingTransaction[]): Promise<void> {
     const now = performance.now();
     const overdue = waiting.filter(
       ({ sentAt, mint }) =>
@@ -88,12 +83,11 @@ export class MintResending {
     for (const [index, pending] of overdue.entries()) {
       const isCheap = highestGasPrice(newestOf(pending).fees) < needed;
       const mayRaise = index === 0 && pending.replacements < timing.mostReplacements;
-      if (isCheap || mayRaise) await this.#replace(pending);
+      if (isCheap || mayRaise) await replace(pending);
     }
   }
 
-  async #replace(pending: PendingTransaction): Promise<void> {
-    const { client, terms, recorder, logger } = this.#parts;
+  async function replace(pending: PendingTransaction): Promise<void> {
     const { nonce, gasLimit, fees: offered, hash: replaced } = newestOf(pending);
     const fees = raiseFees(offered, await terms.fees());
     if (fees === undefined) return;
@@ -107,10 +101,12 @@ export class MintResending {
     const outcome = await broadcast(client, signed.raw);
     if (outcome.state === 'refused' && isDefinite(outcome.cause)) signed.mayBeTaken = false;
     const refusal = outcome.state === 'taken' ? undefined : nodeErrorOf(outcome.cause);
-    const { tokenId } = pending.mint.issuance;
+    const { tokenId } = signed;
     logger.warn(
       { tokenId, nonce, replaced, txHash: signed.hash, outcome: outcome.state, refusal },
       'mint replaced with a higher fee: it was not mined in time',
     );
   }
+
+  return { look };
 }

@@ -11,15 +11,10 @@ const LONGEST_PAUSE_MS = 2_000;
  * Sends what is ready in the order of nonces, as many together as the node lets. Once one is not acknowledged, no more are sent until those under way
  * are answered; then the rejections are handled.
  */
-export class MintSending {
-  readonly #parts: QueueParts;
+export async function sendMints(parts: QueueParts): Promise<void> {
+  const { client, logger, network, states, stopping, width } = parts;
 
-  constructor(parts: QueueParts) {
-    this.#parts = parts;
-  }
-
-  async run(): Promise<void> {
-    const { states, width, stopping } = this.#parts;
+  async function run(): Promise<void> {
     const asleep = states.sleeps.sending;
     const underWay = new Set<Promise<void>>();
     const rejected: NotAcknowledged[] = [];
@@ -27,7 +22,7 @@ export class MintSending {
     while (!stopping.aborted) {
       asleep.reset();
       if (rejected.length > 0 && underWay.size === 0) {
-        const pauses = await handleRejections(this.#parts, rejected.splice(0));
+        const pauses = await handleRejections(parts, rejected.splice(0));
         if (pauses) await pause(Math.min(FIRST_PAUSE_MS * 2 ** disturbed++, LONGEST_PAUSE_MS), stopping);
         continue;
       }
@@ -38,7 +33,7 @@ export class MintSending {
         continue;
       }
       states.sleeps.preparing.wake();
-      const sending = this.#send(pending).then((notAcknowledged) => {
+      const sending = send(pending).then((notAcknowledged) => {
         underWay.delete(sending);
         if (notAcknowledged === undefined) disturbed = 0;
         else rejected.push(notAcknowledged);
@@ -50,8 +45,7 @@ export class MintSending {
   }
 
   /** Undefined: a node has it. */
-  async #send(pending: PendingTransaction): Promise<NotAcknowledged | undefined> {
-    const { client, states, width, logger } = this.#parts;
+  async function send(pending: PendingTransaction): Promise<NotAcknowledged | undefined> {
     const newest = newestOf(pending);
     const wasTaken = newest.mayBeTaken;
     newest.mayBeTaken = true;
@@ -59,14 +53,17 @@ export class MintSending {
     const outcome = await broadcast(client, newest.raw);
     if (outcome.state !== 'taken') return { pending, outcome, wasTaken };
     pending.attempts = 0;
+    pending.mint.refusal = undefined;
     if (states.stateOf(pending.mint) !== 'sending') return undefined;
     const { mint, nonce } = pending;
     logger.info({ tokenId: mint.issuance.tokenId, nonce, txHash: newest.hash }, 'mint submitted');
     states.pending(pending);
-    width.taken();
-    if (width.minesAtOnce) states.sleeps.following.wake();
+    // It may be mined already.
+    if (network.local) states.sleeps.following.wake();
     return undefined;
   }
+
+  await run();
 }
 
 /** More would gain nothing: a node works on a few requests at a time. */
@@ -75,45 +72,21 @@ const WIDEST = 16;
 const NARROW_FOR_MS = 60_000;
 
 /**
- * How many transactions may be under way to the node together, before it has acknowledged any of them: one after the other at first. A node that does
- * not mine at once lets transactions wait for those before them, in whatever order they come: then one more may be under way with each that
- * it takes. One that mines at once refuses what comes too early.
+ * How many transactions may be under way to the node together, before it has acknowledged any of them. Nodes let transactions wait for those before
+ * them, in whatever order they come. A local one, which mines at once, refuses what comes too early: there, and for a while wherever a node
+ * refuses so, it is one after the other.
  */
 export class BroadcastWidth {
-  /** Whether what a node takes is mined when it says so. */
-  minesAtOnce: boolean;
-  readonly #isKnownToWait: boolean;
-  #width = 1;
-  #mayGrow: boolean;
   #narrowUntil = -Infinity;
 
-  /** `isKnownToWait`: the chain's nodes are known to let transactions wait. */
-  constructor(isKnownToWait: boolean) {
-    this.#isKnownToWait = isKnownToWait;
-    this.#mayGrow = isKnownToWait;
-    this.minesAtOnce = !isKnownToWait;
-  }
+  constructor(private readonly isLocal: boolean) {}
 
   now(): number {
-    return this.#width;
-  }
-
-  /** A node took a transaction. */
-  taken(): void {
-    if (this.#mayGrow && performance.now() >= this.#narrowUntil)
-      this.#width = Math.min(this.#width + 1, WIDEST);
-  }
-
-  /** Whether the node had mined all that it had taken when it was asked afterwards. */
-  looked(isAllMined: boolean): void {
-    this.#mayGrow ||= !isAllMined;
-    this.minesAtOnce = !this.#isKnownToWait && isAllMined;
+    return this.isLocal || performance.now() < this.#narrowUntil ? 1 : WIDEST;
   }
 
   /** The node refused a transaction because the one before it had not come yet. */
   refused(): void {
-    this.#width = 1;
-    this.#mayGrow = this.#isKnownToWait;
     this.#narrowUntil = performance.now() + NARROW_FOR_MS;
   }
 }

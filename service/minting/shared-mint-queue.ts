@@ -1,5 +1,5 @@
 import type { Database, Leadership } from '../database/database';
-import { ChainError, ServiceError } from '../errors';
+import { ChainError, codeOf, ServiceError } from '../errors';
 import type { Logger } from '../logger';
 import type { Issuance } from '../journal/issuance';
 import type { Journal } from '../journal/journal';
@@ -40,21 +40,13 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
     const led = openQueue();
     const handedOver = new Set<string>();
     queue = led;
-    const ended = new AbortController();
-    const end = (): void => ended.abort();
-    for (const signal of [stopping.signal, leadership.lost]) signal.addEventListener('abort', end);
-    if (stopping.signal.aborted || leadership.lost.aborted) end();
-    try {
-      while (!ended.signal.aborted) {
-        if (database.engine === 'postgres') await mintForOthers(led, handedOver);
-        await pause(LOOK_EVERY_MS, ended.signal);
-      }
-    } finally {
-      for (const signal of [stopping.signal, leadership.lost]) signal.removeEventListener('abort', end);
-      queue = undefined;
-      await led.stop();
-      await leadership.release();
+    while (!stopping.signal.aborted && !leadership.lost.aborted) {
+      if (database.engine === 'postgres') await mintForOthers(led, handedOver);
+      await pause(LOOK_EVERY_MS, stopping.signal);
     }
+    queue = undefined;
+    await led.stop();
+    await leadership.release();
   }
 
   /** Each is handed over once: it may take hours to take up the first, when the node is away. */
@@ -91,7 +83,8 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
         if (led) {
           const hash = await led.mint(issuance).catch((error: unknown) => {
             // The right to send was lost meanwhile: another process goes on.
-            if (led === queue || stopping.signal.aborted || !isStopped(error)) throw error;
+            const isOurs = led === queue || codeOf(error) !== 'MINT_NOT_CONFIRMED';
+            if (isOurs || stopping.signal.aborted) throw error;
             return undefined;
           });
           if (hash !== undefined) return hash;
@@ -99,7 +92,11 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
         const last: Issuance = current;
         const found = await journal.find(issuance.tokenId).catch(() => last);
         // It ended, and was removed since.
-        if (found === undefined) throw removed(issuance.tokenId);
+        if (found === undefined)
+          throw new ServiceError(
+            'ISSUANCE_UNKNOWN',
+            `The issuance of ${issuance.tokenId} was removed meanwhile.`,
+          );
         current = found;
         const { state, txHash, failure } = current;
         if ((state === 'mined' || state === 'final') && txHash !== undefined) return txHash;
@@ -114,12 +111,4 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
       await running;
     },
   };
-}
-
-function isStopped(error: unknown): boolean {
-  return error instanceof ChainError && error.code === 'MINT_NOT_CONFIRMED';
-}
-
-function removed(tokenId: string): ServiceError {
-  return new ServiceError('ISSUANCE_UNKNOWN', `The issuance of token ${tokenId} was removed meanwhile.`);
 }

@@ -19,32 +19,26 @@ const MARGIN = 115n;
 
 /** What transactions are signed with: gas limits and fees, each asked for once for all mints of a while. */
 export class TransactionTerms {
-  readonly #client: RpcClient;
-  readonly #wallet: Wallet;
-  readonly #chainId: number;
-  readonly #registry: TradeTrustTokenStandard;
-  readonly #readFees: () => Promise<TransactionFees>;
-  readonly #keepFeesMs: number;
   /** By the length of the remark. */
   readonly #limits = new Map<number, Kept<bigint>>();
   #fees: Kept<TransactionFees> | undefined;
 
-  constructor(options: {
-    client: RpcClient;
-    wallet: Wallet;
-    chainId: number;
-    registry: TradeTrustTokenStandard;
-    /** Fees of the next transaction. */
-    readFees: () => Promise<TransactionFees>;
-    /** Milliseconds for which fees are right. */
-    keepFeesMs: number;
-  }) {
-    this.#client = options.client;
-    this.#wallet = options.wallet;
-    this.#chainId = options.chainId;
-    this.#registry = options.registry;
-    this.#readFees = options.readFees;
-    this.#keepFeesMs = options.keepFeesMs;
+  constructor(
+    private readonly options: {
+      client: RpcClient;
+      wallet: Wallet;
+      chainId: number;
+      registryAddress: string;
+      registry: TradeTrustTokenStandard;
+      /** Fees of the next transaction. */
+      readFees: () => Promise<TransactionFees>;
+      /** Milliseconds for which fees are right. */
+      keepFeesMs: number;
+    },
+  ) {}
+
+  get registryAddress(): string {
+    return this.options.registryAddress;
   }
 
   /**
@@ -61,9 +55,7 @@ export class TransactionTerms {
     if (isFresh(learned, KEEP_GAS_MS)) return learned.value.catch(() => this.#estimate(issuance));
     const learning = { value: this.#estimate(issuance), at: performance.now() };
     this.#limits.set(length, learning);
-    learning.value.catch(() => {
-      if (this.#limits.get(length) === learning) this.#limits.delete(length);
-    });
+    learning.value.catch(() => this.#limits.delete(length));
     return learning.value;
   }
 
@@ -74,13 +66,10 @@ export class TransactionTerms {
 
   /** The fees of the next transactions. A failure is not kept. */
   fees(): Promise<TransactionFees> {
-    if (isFresh(this.#fees, this.#keepFeesMs)) return this.#fees.value;
-    const reading = { value: this.#readFees(), at: performance.now() };
-    this.#fees = reading;
-    reading.value.catch(() => {
-      if (this.#fees === reading) this.#fees = undefined;
-    });
-    return reading.value;
+    if (isFresh(this.#fees, this.options.keepFeesMs)) return this.#fees.value;
+    this.#fees = { value: this.options.readFees(), at: performance.now() };
+    this.#fees.value.catch(() => this.forgetFees());
+    return this.#fees.value;
   }
 
   /** They were not enough: the next are read anew. */
@@ -92,30 +81,20 @@ export class TransactionTerms {
   async sign(mint: Mint, { nonce, gasLimit, fees }: MintTerms): Promise<SignedMint> {
     const { tokenId, beneficiary, holder, remark } = mint.issuance;
     const args = [beneficiary, holder, `0x${tokenId}`, remark] as const;
-    const data = this.#registry.interface.encodeFunctionData('mint', [...args]);
-    const to = await this.#registry.getAddress();
-    const transaction = { to, data, chainId: this.#chainId, nonce, gasLimit, ...fees };
-    const raw = await this.#wallet.signTransaction(transaction);
-    const from = this.#wallet.address;
+    const { wallet, registry, registryAddress: to, chainId } = this.options;
+    const data = registry.interface.encodeFunctionData('mint', [...args]);
+    const raw = await wallet.signTransaction({ to, data, chainId, nonce, gasLimit, ...fees });
+    const from = wallet.address;
     const signed = { tokenId, hash: keccak256(raw), nonce, raw, from, gasLimit, fees, mayBeTaken: false };
     mint.transactions.push(signed);
     return signed;
   }
 
-  /** Why the registry refuses a mint now; undefined when it does not. */
-  async refusalOf({ issuance }: Mint): Promise<unknown> {
-    const { beneficiary, holder, tokenId, remark } = issuance;
-    return this.#registry.mint.staticCall(beneficiary, holder, `0x${tokenId}`, remark).then(
-      () => undefined,
-      (cause: unknown) => cause,
-    );
-  }
-
   async #estimate({ beneficiary, holder, tokenId, remark }: Issuance): Promise<bigint> {
-    const address = await this.#registry.getAddress();
+    const { client, registry, registryAddress } = this.options;
     // Where nothing is, everything succeeds, and nothing is minted.
-    if ((await this.#client.getCode(address)) === '0x') throw registryMissing(address);
-    const gas = await this.#registry.mint.estimateGas(beneficiary, holder, `0x${tokenId}`, remark);
+    if ((await client.getCode(registryAddress)) === '0x') throw registryMissing(registryAddress);
+    const gas = await registry.mint.estimateGas(beneficiary, holder, `0x${tokenId}`, remark);
     return (gas * MARGIN) / 100n;
   }
 }

@@ -112,12 +112,11 @@ export function createMemoryJournal(): MemoryJournal {
       chain = genesisHash;
       return isSame;
     },
-    finalBlocks: async (limit, below = Infinity) =>
+    highestFinal: async (below = Infinity) =>
       rowsIn('final')
         .flatMap(({ mined }) => mined?.block ?? [])
         .filter(({ number }) => number < below)
-        .sort((left, right) => right.number - left.number)
-        .slice(0, limit),
+        .sort((left, right) => right.number - left.number)[0],
     finalSince: async (blockNumber) =>
       rowsIn('final').filter(({ mined }) => mined !== undefined && mined.block.number >= blockNumber),
   };

@@ -172,8 +172,9 @@ for (const engine of ENGINES) {
         const tokens = [];
         for (const number of [5, 9, 7, 9]) tokens.push(await minedIn(number, true));
         await minedIn(12);
-        expect((await journal.finalBlocks(10)).map(({ number }) => number)).to.deep.equal([9, 7, 5]);
-        expect((await journal.finalBlocks(1, 9)).map(({ number }) => number)).to.deep.equal([7]);
+        expect(await journal.highestFinal()).to.deep.equal(mintedBy('', 9).block);
+        expect(await journal.highestFinal(9)).to.deep.equal(mintedBy('', 7).block);
+        expect(await journal.highestFinal(5)).to.equal(undefined);
         const since = (await journal.finalSince(7)).map(({ issuance }) => issuance.tokenId);
         expect(since).to.deep.equal([tokens[2], tokens[1], tokens[3]]);
       });
@@ -182,9 +183,9 @@ for (const engine of ENGINES) {
         expect(await journal.enterChain('0xaa')).to.equal(true);
         const tokenId = await minedIn(9, true);
         expect(await journal.enterChain('0xaa')).to.equal(true);
-        expect(await journal.finalBlocks(10)).to.have.length(1);
+        expect(await journal.highestFinal()).not.to.equal(undefined);
         expect(await journal.enterChain('0xbb')).to.equal(false);
-        expect(await journal.finalBlocks(10)).to.deep.equal([]);
+        expect(await journal.highestFinal()).to.equal(undefined);
         expect(await journal.find(tokenId)).to.include({ state: 'final', txHash: '0x01' });
       });
     });

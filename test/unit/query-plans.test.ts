@@ -66,7 +66,7 @@ describe('what is asked of SQLite for each document and each range of blocks', (
     await journal.mined(tokenId, mintedBy('0x01'), false);
     await journal.final([tokenId]);
     await journal.signed();
-    await journal.finalBlocks(1);
+    await journal.highestFinal();
     await journal.finalSince(1);
     await journal.findByKey('once');
     const asked = [...statements].filter((text) => /\bwhere\b|\bselect\b/.test(text));
