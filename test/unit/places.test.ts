@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { createPlaces } from '../../service/http/places';
+import { createPlaces } from '../../service/places';
 
 const here = new AbortController().signal;
 type Place = () => void;
 
-describe('places for large bodies', () => {
+describe('places', () => {
   it('are given in the order of asking, as they get free', async () => {
     const places = createPlaces({ places: 2, waiting: 10, waitMs: 60_000 });
     const [first, second] = [await places.enter(here), await places.enter(here)] as [Place, Place];
@@ -35,8 +35,11 @@ describe('places for large bodies', () => {
     const first = (await places.enter(here)) as Place;
     const second = places.enter(here);
     expect(await places.enter(here)).to.equal('busy');
+    expect(places.figures()).to.deep.equal({ inside: 1, waiting: 1 });
     first();
-    expect(await second).to.be.a('function');
+    expect(places.figures()).to.deep.equal({ inside: 1, waiting: 0 });
+    ((await second) as Place)();
+    expect(places.figures()).to.deep.equal({ inside: 0, waiting: 0 });
   });
 
   it('are not waited for too long, and who gave up gets none', async () => {
@@ -53,6 +56,7 @@ describe('places for large bodies', () => {
     const leaving = new AbortController();
     const [gone, next] = [places.enter(leaving.signal), places.enter(here)];
     leaving.abort();
+    expect(places.figures()).to.deep.equal({ inside: 1, waiting: 1 });
     expect(await gone).to.equal('left');
     expect(await places.enter(leaving.signal)).to.equal('left');
     first();

@@ -1,5 +1,5 @@
 import type { Context, Middleware } from 'koa';
-import { createPlaces, type Places, type PlacesOptions } from '../places';
+import { createPlaces, type Places, type PlacesOptions } from '../../places';
 import { contentEncodingOf } from '../read-body';
 import { HttpError } from './errors';
 

@@ -15,6 +15,7 @@ export interface Places {
    * @returns what gives the place back (once; later calls do nothing), or why there is none.
    */
   enter(left: AbortSignal): Promise<(() => void) | 'busy' | 'left'>;
+  figures(): { inside: number; waiting: number };
 }
 
 type Outcome = (() => void) | 'busy' | 'left';
@@ -36,6 +37,7 @@ export function createPlaces({ places, waiting, waitMs }: PlacesOptions): Places
   };
 
   return {
+    figures: () => ({ inside: places - free, waiting: queue.size }),
     async enter(left) {
       if (left.aborted) return 'left';
       if (free > 0) {
