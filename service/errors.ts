@@ -32,6 +32,24 @@ export class SigningError extends ServiceError {}
 /** The chain refused, or could not be asked. */
 export class ChainError extends ServiceError {}
 
+/** More is asked for at once than may wait. */
+export class BusyError extends ServiceError {
+  /** Milliseconds after which to ask again. */
+  readonly retryAfterMs: number;
+
+  constructor(message: string, retryAfterMs: number) {
+    super('BUSY', message, { retryable: true });
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** Who asked has closed the connection: there is nobody to be told. */
+export class CallerLeftError extends ServiceError {
+  constructor() {
+    super('CALLER_LEFT', 'The caller closed the connection before the answer.');
+  }
+}
+
 /** The text of anything that was thrown, for a log line. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);

@@ -6,6 +6,7 @@ import { PUBLISHED_FILES, publishedPath } from '../published-files';
 import { admission, type AdmissionOptions, type AdmissionState } from './middleware/admission';
 import { announcedBody } from './middleware/announced-body';
 import { requireApiKey } from './middleware/api-key';
+import { callerLeft, type CallerState } from './middleware/caller-left';
 import { cors } from './middleware/cors';
 import { errors } from './middleware/errors';
 import { idempotencyKey, type IdempotencyKeyState } from './middleware/idempotency-key';
@@ -36,11 +37,13 @@ export interface HttpAppOptions {
   admission?: AdmissionOptions;
 }
 
+type CreateState = RequestState & CallerState & JsonBodyState & AdmissionState & IdempotencyKeyState;
+
 const GREETING = 'Transferable Document Creator Service\n';
 
 /** The creator service's HTTP API: the endpoints of the document, and what DESIGN section 5 adds. */
 export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
-  const router = new Router<RequestState & JsonBodyState & AdmissionState & IdempotencyKeyState>();
+  const router = new Router<CreateState>();
   router.get('/', (ctx) => {
     ctx.body = GREETING;
   });
@@ -52,6 +55,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   router.get('/metrics', metrics(options.metrics));
   router.post(
     '/create/:documentId',
+    callerLeft,
     requireApiKey(options.apiKey),
     idempotencyKey,
     announcedBody,

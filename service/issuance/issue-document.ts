@@ -17,6 +17,8 @@ export interface IssueRequest {
   request: IdempotentRequest | undefined;
   /** Called when the document is in the journal, and nothing large is held in memory for the request any more. */
   stored: () => void;
+  /** Aborts when the caller leaves: what is not in the journal by then is given up, unless others wait. */
+  left: AbortSignal;
 }
 
 /** A document whose token is mined. */

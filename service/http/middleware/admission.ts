@@ -1,6 +1,8 @@
 import type { Context, Middleware } from 'koa';
+import { BusyError } from '../../errors';
 import { createPlaces, type Places, type PlacesOptions } from '../../places';
 import { contentEncodingOf } from '../read-body';
+import type { CallerState } from './caller-left';
 import { HttpError } from './errors';
 
 /** Larger bodies take seconds, and hundreds of megabytes, to be worked on. */
@@ -33,7 +35,7 @@ export interface AdmissionOptions {
  * ones. The others wait before any of their body is read: the operating system lets their callers wait. Who waits for too long, or finds too many
  * waiting, is answered 503.
  */
-export function admission(options: AdmissionOptions = {}): Middleware<AdmissionState> {
+export function admission(options: AdmissionOptions = {}): Middleware<AdmissionState & CallerState> {
   const large = queueOf({ ...LARGE, ...options.large });
   const medium = queueOf({ ...MEDIUM, ...options.medium });
   return async (ctx, next) => {
@@ -43,7 +45,7 @@ export function admission(options: AdmissionOptions = {}): Middleware<AdmissionS
       await next();
       return;
     }
-    const place = await enter(ctx, bytes > LARGE_BYTES ? large : medium);
+    const place = await enter(bytes > LARGE_BYTES ? large : medium, ctx.state.left);
     ctx.state.leave = place;
     try {
       await next();
@@ -55,19 +57,18 @@ export function admission(options: AdmissionOptions = {}): Middleware<AdmissionS
 
 interface Queue {
   places: Places;
-  retryAfterS: number;
+  waitMs: number;
 }
 
 function queueOf(options: PlacesOptions): Queue {
-  return { places: createPlaces(options), retryAfterS: Math.max(1, Math.ceil(options.waitMs / 1000)) };
+  return { places: createPlaces(options), waitMs: options.waitMs };
 }
 
-async function enter(ctx: Context, { places, retryAfterS }: Queue): Promise<() => void> {
-  const place = await places.enter(leftSignal(ctx));
+async function enter({ places, waitMs }: Queue, left: AbortSignal): Promise<() => void> {
+  const place = await places.enter(left);
   if (place === 'left') throw new HttpError(400, 'BODY_ABORTED', 'The body ended before it was complete.');
   if (place !== 'busy') return place;
-  ctx.set('Retry-After', String(retryAfterS));
-  throw new HttpError(503, 'BUSY', 'Too many large documents at once: send it again later.');
+  throw new BusyError('Too many large documents at once: send it again later.', waitMs);
 }
 
 /** Of the body, as far as its headers tell. */
@@ -76,12 +77,4 @@ function mostBytes({ req }: Context): number {
   const { 'content-length': length } = req.headers;
   if (length === undefined) return req.headers['transfer-encoding'] === undefined ? 0 : Infinity;
   return Number(length);
-}
-
-/** Aborts when the connection ends. */
-function leftSignal({ req, res }: Context): AbortSignal {
-  const left = new AbortController();
-  if (req.destroyed || res.destroyed) left.abort();
-  res.once('close', () => left.abort());
-  return left.signal;
 }

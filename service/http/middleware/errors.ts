@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { RequestError, codeOf } from '../../errors';
+import { BusyError, CallerLeftError, RequestError, codeOf } from '../../errors';
 import type { RequestState } from './request-log';
 
 /** An answer other than 500 whose reason may be told: wrong use of HTTP (DESIGN section 5). */
@@ -22,6 +22,9 @@ const STATUS_OF_REQUEST_ERRORS: Readonly<Record<string, number>> = {
   IDEMPOTENCY_KEY_REUSED: 422,
 };
 
+/** nginx's own for it. Nobody receives it: it is in the log. */
+const CLIENT_CLOSED_REQUEST = 499;
+
 const INTERNAL_SERVER_ERROR = 'Internal server error';
 
 /**
@@ -41,7 +44,9 @@ export function errors(options: {
       const message = told === undefined ? INTERNAL_SERVER_ERROR : (thrown as Error).message;
       const code = codeOf(thrown) ?? 'INTERNAL';
       if (told === undefined) ctx.state.log.error({ error: thrown, code, status }, 'request failed');
+      else if (thrown instanceof CallerLeftError) ctx.state.log.info({ code, status }, message);
       else ctx.state.log.warn({ code, status }, message);
+      if (thrown instanceof BusyError) ctx.set('Retry-After', secondsOf(thrown.retryAfterMs));
       const stack = options.development && thrown instanceof Error && thrown.stack;
       ctx.status = status;
       ctx.body = { error: { message, ...(stack && { stack: options.mask(stack) }) } };
@@ -52,5 +57,12 @@ export function errors(options: {
 /** The status of what may be told; undefined: 500, and nothing of the reason. */
 function toldStatus(thrown: unknown): number | undefined {
   if (thrown instanceof HttpError) return thrown.status;
+  if (thrown instanceof BusyError) return 503;
+  if (thrown instanceof CallerLeftError) return CLIENT_CLOSED_REQUEST;
   return thrown instanceof RequestError ? STATUS_OF_REQUEST_ERRORS[thrown.code] : undefined;
+}
+
+/** Of 0 nobody would wait. */
+function secondsOf(ms: number): string {
+  return String(Math.max(1, Math.ceil(ms / 1000)));
 }

@@ -2,27 +2,31 @@ import type { Middleware } from 'koa';
 import { issuedAnswer } from '../../issuance/issued-answer';
 import type { IssueDocument } from '../../issuance/issue-document';
 import type { AdmissionState } from '../middleware/admission';
+import type { CallerState } from '../middleware/caller-left';
 import type { IdempotencyKeyState } from '../middleware/idempotency-key';
 import type { JsonBodyState } from '../middleware/json-body';
 import type { RequestState } from '../middleware/request-log';
 import { sendIssued } from '../send-issued';
 
-type State = RequestState & JsonBodyState & AdmissionState & IdempotencyKeyState;
+type State = RequestState & CallerState & JsonBodyState & AdmissionState & IdempotencyKeyState;
 
 /** POST /create/{documentId}. */
 export function createDocument(
   issueDocument: IssueDocument,
 ): Middleware<State, { params: Record<string, string> }> {
   return async (ctx) => {
-    const { log, body, requestHash, idempotencyKey: key, leave } = ctx.state;
+    const { log, body, requestHash, idempotencyKey: key, leave, left } = ctx.state;
     const issued = await issueDocument({
       documentId: ctx.params.documentId ?? '',
       body,
       request: key === undefined ? undefined : { key, requestHash },
       stored: leave,
+      left,
     });
     const { credentialId, tokenId, txHash, document } = issued;
     log.info({ id: credentialId, tokenId, txHash }, 'document issued');
+    // Nobody reads the answer then.
+    left.throwIfAborted();
     sendIssued(ctx, issuedAnswer(document.parts, document.length, txHash));
   };
 }
