@@ -4,9 +4,10 @@ import type { Issuance } from '../journal/issuance';
 import type { IdempotentRequest, Journal } from '../journal/journal';
 import type { MintQueue } from '../minting/mint-queue';
 import { awaitMint } from './await-mint';
+import { Callers } from './callers';
 import { findDocumentType, type DocumentType } from './document-types';
 import { keptDocument, partsKept, type DocumentBytes } from './kept-document';
-import type { PreparedDocument, PrepareDocument } from './preparation';
+import type { PreparedDocument, PrepareForCallers } from './preparation';
 
 /** What POST /create/{documentId} asks for. */
 export interface IssueRequest {
@@ -35,7 +36,7 @@ export type IssueDocument = (request: IssueRequest) => Promise<IssuedDocument>;
 
 /** What issuing needs: who signs, who mints, and where it is written down. */
 export interface Issuer {
-  prepare: PrepareDocument;
+  prepare: PrepareForCallers;
   /** Rejects when the registry would refuse the mint. */
   simulate(mint: Pick<PreparedDocument, 'tokenId' | 'beneficiary' | 'holder' | 'remark'>): Promise<void>;
   journal: Pick<Journal, 'add' | 'findByKey' | 'documentLength' | 'documentOf'>;
@@ -48,6 +49,7 @@ export interface Issuer {
 
 /** What is being issued for a key. */
 interface Running extends IdempotentRequest {
+  callers: Callers;
   issued: Promise<IssuedDocument>;
 }
 
@@ -64,23 +66,28 @@ export function createIssueDocument(
 ): IssueDocument {
   const running = new Map<string, Running>();
 
-  return async ({ documentId, body, request, stored }) => {
+  return async ({ documentId, body, request, stored, left }) => {
     // 1. The type of document.
     const documentType = documentTypeOf(documentId);
     // 2. and 3. What must be configured, and the network.
     if ('missing' in issuer) throw notConfigured(issuer.missing);
-    const preparation = { documentType, body, newUuid, clock, stored };
+    const callers = new Callers(left);
+    const preparation = { documentType, body, newUuid, clock, stored, callers };
     if (request === undefined) return issue(issuer, preparation, undefined);
     const { key } = request;
     const earlier = running.get(key);
-    if (earlier) {
+    // What all have left is being given up: whoever comes then begins anew.
+    if (earlier && !earlier.callers.allLeft.aborted) {
       requireSame(earlier, request);
       letGo(preparation);
+      earlier.callers.join(left);
       return earlier.issued;
     }
     // Noted before anything is waited for: of two requests that come together the second waits for the first.
-    const issued = issueOnce(issuer, preparation, request).finally(() => running.delete(key));
-    running.set(key, { ...request, issued });
+    const issued = issueOnce(issuer, preparation, request).finally(() => {
+      if (running.get(key)?.callers === callers) running.delete(key);
+    });
+    running.set(key, { ...request, callers, issued });
     return issued;
   };
 }
@@ -95,6 +102,7 @@ interface Asked {
   body: Uint8Array<ArrayBuffer>;
   newUuid: () => string;
   clock: Clock;
+  callers: Callers;
 }
 
 async function issueOnce(issuer: Issuer, asked: Asked, request: IdempotentRequest): Promise<IssuedDocument> {
@@ -127,15 +135,17 @@ interface Stored {
 /** A function of its own: nothing holds a large document in memory while its mint is waited for. */
 async function signAndStore(
   { prepare, journal, ...issuer }: Issuer,
-  { documentType, body, newUuid, clock }: Asked,
+  { documentType, body, newUuid, clock, callers }: Asked,
   request: IdempotentRequest | undefined,
 ): Promise<Stored> {
   const issuedAt = clock.now();
   // 4. and 5. The credential, signed.
-  const prepared = await prepare({ documentType, body, uuid: newUuid(), issuedAt });
+  const prepared = await prepare({ documentType, body, uuid: newUuid(), issuedAt }, callers.allLeft);
+  callers.allLeft.throwIfAborted();
   const { document, ...mint } = prepared;
   // 6. to 8. What the registry would refuse is not begun.
   await issuer.simulate(mint);
+  callers.keep();
   const earlier = await journal.add(prepared, request);
   const issuance: Issuance = earlier ?? {
     ...mint,

@@ -23,3 +23,11 @@ export interface PreparedDocument extends SignedDocument {
  * @throws RequestError (BODY_NOT_JSON for what is no JSON object) and SigningError for what the caller sent.
  */
 export type PrepareDocument = (preparation: Preparation) => Promise<PreparedDocument>;
+
+/**
+ * The same for callers who may leave.
+ *
+ * @param left aborts when nobody waits for the document any more.
+ * @throws the reason of `left` when the document is given up for that.
+ */
+export type PrepareForCallers = (preparation: Preparation, left?: AbortSignal) => Promise<PreparedDocument>;

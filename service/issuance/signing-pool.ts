@@ -3,21 +3,36 @@ import { extname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import Piscina from 'piscina';
-import { SigningError } from '../errors';
+import { BusyError, SigningError } from '../errors';
+import { createPlaces } from '../places';
 import { createIssuerSigner } from './issuer-signer';
 import type { PreparationSettings } from './prepare-document';
-import type { Preparation, PrepareDocument } from './preparation';
-import type { Loaded, PreparationOutcome } from './signing-worker';
+import type { Preparation, PrepareForCallers } from './preparation';
+import type { Loaded, PreparationOutcome, SigningTask } from './signing-worker';
 import { fromTransferredError } from './transferred-error';
 
-/** Threads that prepare documents, one at a time each. */
+/** How much is being signed. */
+export interface SigningFigures {
+  /** Documents that wait for a thread. */
+  waiting: number;
+  /** Documents that have one. */
+  busy: number;
+  threads: number;
+}
+
+/** Threads that prepare documents, one at a time each, in the order of asking. */
 export interface SigningPool {
   /**
    * Hands the body over to the next thread that is free: afterwards, here, it is empty.
    *
-   * @throws SigningError SIGNING_WORKER_LOST (retryable) when the thread ended before it answered; otherwise what preparing throws.
+   * When nobody waits any more, what has no thread yet is not begun. What has one is given up unless it is soon
+   * done.
+   *
+   * @throws BusyError when too many wait, or for too long; SigningError SIGNING_WORKER_LOST (retryable) when the
+   * thread ended before it answered; otherwise what preparing throws.
    */
-  prepare: PrepareDocument;
+  prepare: PrepareForCallers;
+  figures(): SigningFigures;
   /** Ends the threads, and with SIGNING_WORKER_LOST whatever they were at. */
   destroy(): Promise<void>;
 }
@@ -26,6 +41,9 @@ export interface SigningPool {
 export interface SigningPoolOptions {
   /** One for each processor unless given. */
   threads?: number;
+  /** How many documents may wait for a thread, and for how many milliseconds. */
+  waiting?: number;
+  waitMs?: number;
 }
 
 /**
@@ -43,6 +61,17 @@ const EXEC_ARGV = EXTENSION === '.ts' ? ['--require', 'ts-node/register/transpil
  */
 const HEAP_MEGABYTES = 1024;
 
+/** 64 MB of bodies that nothing else keeps waiting; larger ones wait before they are read, too. */
+const MOST_WAITING = 1_000;
+/** Few callers wait for longer. */
+const LONGEST_WAIT_MS = 60_000;
+
+/**
+ * How long a thread goes on for nobody. Its replacement takes a second of the processor to load: to end it earlier
+ * would mostly cost more than it saves.
+ */
+const ABANDONED_MS = 1_000;
+
 const LONGEST_LOADING_MS = 5_000;
 const LOADING_POLL_MS = 10;
 
@@ -54,10 +83,14 @@ const LOADING_POLL_MS = 10;
  */
 export async function createSigningPool(
   settings: PreparationSettings,
-  { threads = availableParallelism() }: SigningPoolOptions = {},
+  {
+    threads = availableParallelism(),
+    waiting = MOST_WAITING,
+    waitMs = LONGEST_WAIT_MS,
+  }: SigningPoolOptions = {},
 ): Promise<SigningPool> {
   await createIssuerSigner(settings.keyPair);
-  const pool = new Piscina<Preparation, PreparationOutcome>({
+  const pool = new Piscina<SigningTask, PreparationOutcome>({
     filename: WORKER,
     minThreads: threads,
     maxThreads: threads,
@@ -84,13 +117,28 @@ export async function createSigningPool(
   );
   const loaded = new Set<number>();
   pool.on('message', ({ loadedThread }: Loaded) => loaded.add(loadedThread));
+  // The pool's own queue has no bound in time.
+  const places = createPlaces({ places: threads, waiting, waitMs });
   let isDestroyed = false;
   return {
-    async prepare(preparation) {
-      if (isDestroyed) throw lost(new Error('The pool has ended.'));
-      const outcome = await answerOf(pool, preparation, underWay);
-      if ('error' in outcome) throw fromTransferredError(outcome.error);
-      return outcome.prepared;
+    async prepare(preparation, left = new AbortController().signal) {
+      const place = await places.enter(left);
+      if (place === 'left') throw left.reason as Error;
+      if (place === 'busy')
+        throw new BusyError('Too many documents are being signed: send it again later.', waitMs);
+      try {
+        if (isDestroyed) throw lost(new Error('The pool has ended.'));
+        left.throwIfAborted();
+        const outcome = await answerOf(pool, preparation, left, underWay);
+        if ('error' in outcome) throw fromTransferredError(outcome.error);
+        return outcome.prepared;
+      } finally {
+        place();
+      }
+    },
+    figures() {
+      const { inside: busy, waiting: count } = places.figures();
+      return { waiting: count, busy, threads: pool.threads.length };
     },
     async destroy() {
       isDestroyed = true;
@@ -109,21 +157,45 @@ async function allLoaded(pool: { threads: readonly Worker[] }, loaded: Set<numbe
 }
 
 async function answerOf(
-  pool: Piscina<Preparation, PreparationOutcome>,
+  pool: Piscina<SigningTask, PreparationOutcome>,
   preparation: Preparation,
+  left: AbortSignal,
   underWay: Set<(cause: unknown) => void>,
 ): Promise<PreparationOutcome> {
-  const task = { ...preparation, body: withBufferOfItsOwn(preparation.body) };
+  const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const task = { ...preparation, body: withBufferOfItsOwn(preparation.body), begun };
+  const { end, cancel } = endWhenAbandoned(left, begun);
   let giveUp: (cause: unknown) => void = () => undefined;
   const noThread = new Promise<never>((_, reject) => (giveUp = reject));
   underWay.add(giveUp);
   try {
-    return await Promise.race([pool.run(task, { transferList: [task.body.buffer] }), noThread]);
+    const options = { transferList: [task.body.buffer], signal: end };
+    return await Promise.race([pool.run(task, options), noThread]);
   } catch (cause) {
-    throw lost(cause);
+    throw end.aborted ? (left.reason as Error) : lost(cause);
   } finally {
+    cancel();
     underWay.delete(giveUp);
   }
+}
+
+/**
+ * Says when to end the thread of a task that nobody waits for. While the task has not begun the thread is left
+ * alone: it may be loading, and to end it then would end the process.
+ */
+function endWhenAbandoned(left: AbortSignal, begun: Int32Array): { end: AbortSignal; cancel: () => void } {
+  const controller = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const abandon = (): void => {
+    const hasBegun = Atomics.load(begun, 0) === 1;
+    timer = setTimeout(() => (hasBegun ? controller.abort() : abandon()), ABANDONED_MS);
+  };
+  left.addEventListener('abort', abandon, { once: true });
+  const cancel = (): void => {
+    left.removeEventListener('abort', abandon);
+    clearTimeout(timer);
+  };
+  return { end: controller.signal, cancel };
 }
 
 /** Small Buffers share memory with others, which must not be given away with them. */

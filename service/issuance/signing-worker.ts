@@ -7,6 +7,12 @@ import { toTransferredError, type TransferredError } from './transferred-error';
 /** What a thread of the signing pool answers: errors of the service would lose their class on the way. */
 export type PreparationOutcome = { prepared: PreparedDocument } | { error: TransferredError };
 
+/** What a thread of the signing pool is given. */
+export interface SigningTask extends Preparation {
+  /** The thread writes 1 into it when it begins: it has loaded by then. */
+  begun: Int32Array<SharedArrayBuffer>;
+}
+
 /** Runs what a thread does first, so that no caller waits for it: loading, compiling, processing the contexts. */
 const DRY_RUN = {
   credentialSubject: {
@@ -25,12 +31,13 @@ export interface Loaded {
   loadedThread: number;
 }
 
-async function start(settings: PreparationSettings): Promise<(task: Preparation) => Promise<unknown>> {
+async function start(settings: PreparationSettings): Promise<(task: SigningTask) => Promise<unknown>> {
   const preparer = createDocumentPreparer(settings);
   // What is wrong is said to whoever asks for a document: a thread that fails at its start would be started again and again.
   await preparer.then(runDry).catch(() => undefined);
   parentPort?.postMessage({ loadedThread: threadId } satisfies Loaded);
   return async (task) => {
+    Atomics.store(task.begun, 0, 1);
     try {
       return moved(await (await preparer)(task));
     } catch (error) {

@@ -3,7 +3,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
-import { ConfigurationError, RequestError, SigningError, type ServiceError } from '../../service/errors';
+import {
+  BusyError,
+  CallerLeftError,
+  ConfigurationError,
+  RequestError,
+  SigningError,
+  type ServiceError,
+} from '../../service/errors';
+import type { Preparation } from '../../service/issuance/preparation';
 import { createSigningPool, type SigningPool } from '../../service/issuance/signing-pool';
 import type { SignedCredential } from '../../service/issuance/sign';
 import { fromTransferredError, toTransferredError } from '../../service/issuance/transferred-error';
@@ -15,6 +23,10 @@ import { attachmentOf, bodyWith, preparationOf, settingsOf } from '../helpers/pr
 import { createTestIssuer, type TestIssuer } from '../helpers/test-issuer';
 
 const THREADS = 2;
+/** Take a thread some seconds, and many. */
+const SOME_NUMBERS = 3_000;
+const MANY_NUMBERS = 15_000;
+const SLOW_TO_LOAD = 6;
 
 describe('the signing pool', () => {
   let issuer: TestIssuer;
@@ -132,13 +144,118 @@ describe('the signing pool', () => {
     expect((await signed(bodyWith())).issuer).to.equal(issuer.did);
   });
 
-  it('refuses what comes after its end', async () => {
+  /** A document that takes long to sign for its size. */
+  const slow = (numbers: number): string =>
+    bodyWith({ voyageNo: Array.from({ length: numbers }, (_, number) => number) });
+
+  /** Begins a document that nobody waits for once a thread has it. */
+  async function abandon(by: SigningPool, preparation: Preparation): Promise<unknown> {
+    const leaving = new AbortController();
+    const outcome = by.prepare(preparation, leaving.signal).catch((error: unknown) => error);
+    await eventually('a thread has it', () => preparation.body.byteLength === 0, { everyMs: 1 });
+    leaving.abort(new CallerLeftError());
+    return outcome;
+  }
+
+  /** Runs `use` with a pool of one thread, which has loaded. */
+  async function withOneThread(
+    options: { waiting?: number; waitMs?: number },
+    use: (other: SigningPool) => Promise<void>,
+  ): Promise<void> {
+    const other = await createSigningPool(settingsOf(issuer), { threads: 1, ...options });
+    try {
+      await other.prepare(preparationOf(bodyWith()));
+      await use(other);
+    } finally {
+      await other.destroy();
+    }
+  }
+
+  it('tells how much it is at, and lets no more wait than may, nor for longer', async () => {
+    await withOneThread({ waiting: 2, waitMs: 500 }, async (other) => {
+      expect(other.figures()).to.deep.equal({ waiting: 0, busy: 0, threads: 1 });
+      const first = other.prepare(preparationOf(slow(SOME_NUMBERS)));
+      const waiting = [1, 2].map((number) => refusalOf(other.prepare(preparationOf(bodyWith(), number))));
+      expect(other.figures()).to.deep.equal({ waiting: 2, busy: 1, threads: 1 });
+      const tooMany = await refusalOf(other.prepare(preparationOf(bodyWith(), 3)));
+      expect(other.figures(), 'while the others wait').to.include({ waiting: 2 });
+      for (const refusal of [tooMany, ...(await Promise.all(waiting))]) {
+        expect(refusal).to.be.instanceOf(BusyError);
+        expect(refusal).to.include({ code: 'BUSY', retryable: true, retryAfterMs: 500 });
+        expect(refusal.message).to.equal('Too many documents are being signed: send it again later.');
+      }
+      await first;
+      expect(other.figures()).to.deep.equal({ waiting: 0, busy: 0, threads: 1 });
+    });
+  });
+
+  it('forgets at once whoever leaves while waiting, and hands no body over', async () => {
+    await withOneThread({}, async (other) => {
+      const first = other.prepare(preparationOf(slow(SOME_NUMBERS)));
+      const leaving = new AbortController();
+      const [abandoned, late] = [preparationOf(bodyWith(), 1), preparationOf(bodyWith(), 2)];
+      const gone = refusalOf(other.prepare(abandoned, leaving.signal));
+      const stays = other.prepare(preparationOf(bodyWith(), 3));
+      leaving.abort(new CallerLeftError());
+      expect(other.figures()).to.include({ waiting: 1, busy: 1 });
+      expect(await gone).to.be.instanceOf(CallerLeftError);
+      expect(await refusalOf(other.prepare(late, leaving.signal))).to.be.instanceOf(CallerLeftError);
+      expect(other.figures(), 'the first is still being signed').to.include({ busy: 1 });
+      for (const { body } of [abandoned, late]) expect(body.byteLength).to.be.greaterThan(0);
+      await Promise.all([first, stays]);
+    });
+  });
+
+  it('lets a thread finish what it soon has done, for nobody', async () => {
+    const before = [...threads];
+    expect(await abandon(pool, preparationOf(bodyWith()))).to.have.property('document');
+    expect(threads).to.deep.equal(before);
+  });
+
+  it('ends a thread that goes on for nobody, and nothing else, and replaces the thread', async () => {
+    const before = [...threads];
+    const gone = abandon(pool, preparationOf(slow(MANY_NUMBERS), 1));
+    const others = [slow(SOME_NUMBERS), bodyWith(), bodyWith()].map((body, number) =>
+      pool.prepare(preparationOf(body, number + 2)),
+    );
+    expect(pool.figures()).to.deep.equal({ waiting: 2, busy: 2, threads: THREADS });
+    expect(await gone).to.be.instanceOf(CallerLeftError);
+    expect(await Promise.all(others)).to.have.lengthOf(3);
+    await eventually('the thread is replaced', () => {
+      const [newest] = threads.filter((thread) => !before.includes(thread));
+      return newest !== undefined && loaded.has(newest) && threads.length === THREADS;
+    });
+    expect(before.filter((thread) => threads.includes(thread))).to.have.lengthOf(THREADS - 1);
+    expect(await Promise.all([6, 7, 8].map((number) => signed(bodyWith(), number)))).to.have.lengthOf(3);
+  });
+
+  it('ends no thread that is still loading, whoever leaves', async () => {
+    const before = new Set(threads);
+    // As many as take the processors longer to load than what nobody waits for may take.
+    const other = await createSigningPool(settingsOf(issuer), { threads: SLOW_TO_LOAD });
+    const abandoned = Array.from({ length: SLOW_TO_LOAD }, (_, number) =>
+      abandon(other, preparationOf(slow(MANY_NUMBERS), number)),
+    );
+    const started = await eventually('the threads start', () => {
+      const others = threads.filter((thread) => !before.has(thread));
+      return others.length === SLOW_TO_LOAD ? others : undefined;
+    });
+    const ends = started.map((thread) => once(thread, 'exit').then(() => loaded.has(thread)));
+    for (const outcome of await Promise.all(abandoned)) expect(outcome).to.be.instanceOf(CallerLeftError);
+    expect(await Promise.all(ends)).to.deep.equal(started.map(() => true));
+    expect((await other.prepare(preparationOf(bodyWith()))).document).not.to.be.empty;
+    await eventually('all are replaced', () => threads.every((thread) => loaded.has(thread)));
+    await other.destroy();
+  });
+
+  it('refuses what comes after its end, and what waits for a thread then', async () => {
     const other = await createSigningPool(settingsOf(issuer), { threads: 1 });
     // It takes longer than what is looked at meanwhile: whether the thread is loaded.
     const large = bodyWith({ attachments: [attachmentOf(10)] });
-    const late = refusalOf(other.prepare(preparationOf(large)));
+    const late = [1, 2].map((number) => refusalOf(other.prepare(preparationOf(large, number))));
     await other.destroy();
-    expect(await late).to.include({ code: 'SIGNING_WORKER_LOST' });
+    for (const refusal of await Promise.all(late))
+      expect(refusal).to.include({ code: 'SIGNING_WORKER_LOST' });
     expect(await refusalOf(other.prepare(preparationOf(bodyWith())))).to.include({
       code: 'SIGNING_WORKER_LOST',
     });

@@ -1,0 +1,176 @@
+import { expect } from 'chai';
+import { CallerLeftError } from '../../service/errors';
+import {
+  createIssueDocument,
+  type IssuedDocument,
+  type IssueDocument,
+} from '../../service/issuance/issue-document';
+import type { Issuance } from '../../service/journal/issuance';
+import type { PreparedDocument } from '../../service/issuance/preparation';
+import { eventually } from '../helpers/eventually';
+import { preparedDocument } from '../helpers/prepared-documents';
+
+const STEPS = ['check', 'sign', 'simulate', 'add', 'mint'] as const;
+type Step = (typeof STEPS)[number];
+const BEFORE_IT_IS_KEPT: Step[] = ['check', 'sign', 'simulate'];
+const KEY = { key: 'key', requestHash: 'hash' };
+
+describe('issuing a document whose callers leave', () => {
+  let issue: IssueDocument;
+  /** What was begun, in order. */
+  let begun: Step[];
+  /** Steps that wait to be let go on. */
+  let waiting: { step: Step; goOn: () => void }[];
+  /** Steps that are to wait. */
+  let held: Set<Step>;
+  let kept: Issuance[];
+  /** Whether signing was told that nobody waits. */
+  let isSigningAbandoned: boolean;
+
+  beforeEach(() => {
+    [begun, waiting, held, kept, isSigningAbandoned] = [[], [], new Set(), [], false];
+    const take = async (step: Step): Promise<void> => {
+      begun.push(step);
+      if (held.has(step)) await new Promise<void>((goOn) => waiting.push({ step, goOn }));
+    };
+    const issuanceOf = (prepared: PreparedDocument, requestHash?: string): Issuance => ({
+      ...prepared,
+      state: 'signed',
+      txHash: undefined,
+      failure: undefined,
+      requestHash,
+      createdAt: 0,
+    });
+    const issuer = {
+      waitMs: 60_000,
+      checkChain: () => take('check'),
+      async prepare(_: unknown, left?: AbortSignal) {
+        left?.addEventListener('abort', () => (isSigningAbandoned = true));
+        await take('sign');
+        return preparedDocument(10);
+      },
+      simulate: () => take('simulate'),
+      journal: {
+        async add(prepared: PreparedDocument, request?: { requestHash: string }) {
+          await take('add');
+          kept.push(issuanceOf(prepared, request?.requestHash));
+          return undefined;
+        },
+        findByKey: async () => kept.find(({ requestHash }) => requestHash !== undefined),
+        documentLength: async () => 10,
+        async *documentOf() {
+          yield new Uint8Array(10);
+        },
+      },
+      queue: {
+        async mint({ tokenId }: Issuance) {
+          await take('mint');
+          return `mint of ${tokenId}`;
+        },
+      },
+    };
+    issue = createIssueDocument(issuer, { now: () => 0 }, () => '01937b4a-0000-7000-8000-000000000000');
+  });
+
+  interface Asked {
+    leave: () => void;
+    outcome: Promise<IssuedDocument | Error>;
+  }
+
+  function ask(request?: { key: string; requestHash: string }): Asked {
+    const left = new AbortController();
+    const outcome = issue({
+      documentId: 'BILL_OF_LADING',
+      body: new Uint8Array(10),
+      request,
+      stored: () => undefined,
+      left: left.signal,
+    }).catch((error: unknown) => error as Error);
+    return { leave: () => left.abort(new CallerLeftError()), outcome };
+  }
+
+  const reached = (step: Step): Promise<() => void> =>
+    eventually(`it is at ${step}`, () => {
+      const index = waiting.findIndex((each) => each.step === step);
+      return index < 0 ? undefined : waiting.splice(index, 1)[0]?.goOn;
+    });
+  const expectIssued = async ({ outcome }: Asked): Promise<void> => {
+    expect(await outcome).to.have.property('txHash', `mint of ${kept[0]?.tokenId}`);
+  };
+
+  for (const step of STEPS) {
+    const [isKept, outcome] = BEFORE_IT_IS_KEPT.includes(step)
+      ? [false, 'nothing more is done']
+      : [true, 'it is minted all the same'];
+
+    for (const request of [undefined, KEY]) {
+      const whose = request ? 'with an Idempotency-Key' : 'without an Idempotency-Key';
+
+      it(`${outcome} when the caller ${whose} leaves at the step ${step}`, async () => {
+        held.add(step);
+        const caller = ask(request);
+        const goOn = await reached(step);
+        caller.leave();
+        goOn();
+        if (isKept) return expectIssued(caller);
+        expect(await caller.outcome).to.be.instanceOf(CallerLeftError);
+        expect(begun).not.to.include('add');
+        // A step that is not told in any other way is not begun.
+        expect(begun.filter((each) => each === 'simulate')).to.have.length(step === 'simulate' ? 1 : 0);
+      });
+    }
+
+    it(`a caller who comes with the same Idempotency-Key after that gets its document: ${step}`, async () => {
+      held.add(step);
+      const first = ask(KEY);
+      const goOn = await reached(step);
+      first.leave();
+      held.clear();
+      const second = ask(KEY);
+      // What is given up ends when the second has begun anew, or what is kept goes on for it.
+      if (!isKept) await expectIssued(second);
+      goOn();
+      await expectIssued(second);
+      expect((await first.outcome) instanceof CallerLeftError).to.equal(!isKept);
+      expect(kept).to.have.length(1);
+    });
+  }
+
+  it('goes on while one of several with the same Idempotency-Key waits', async () => {
+    held.add('sign');
+    const callers = [ask(KEY), ask(KEY), ask(KEY)];
+    const goOn = await reached('sign');
+    for (const { leave } of callers.slice(0, 2)) leave();
+    expect(isSigningAbandoned).to.equal(false);
+    goOn();
+    await expectIssued(callers[2]!);
+    expect(begun).to.deep.equal(STEPS);
+  });
+
+  it('is made once for those who come while the given-up one ends', async () => {
+    held.add('sign');
+    const first = ask(KEY);
+    const endFirst = await reached('sign');
+    first.leave();
+    const second = ask(KEY);
+    const goOn = await reached('sign');
+    endFirst();
+    expect(await first.outcome).to.be.instanceOf(CallerLeftError);
+    const third = ask(KEY);
+    held.clear();
+    goOn();
+    for (const caller of [second, third]) await expectIssued(caller);
+    expect(begun.filter((step) => step === 'sign')).to.have.length(2);
+  });
+
+  it('is given up when the last of several with the same Idempotency-Key leaves', async () => {
+    held.add('sign');
+    const callers = [ask(KEY), ask(KEY)];
+    const goOn = await reached('sign');
+    for (const { leave } of callers) leave();
+    expect(isSigningAbandoned).to.equal(true);
+    goOn();
+    for (const { outcome } of callers) expect(await outcome).to.be.instanceOf(CallerLeftError);
+    expect(kept).to.be.empty;
+  });
+});
