@@ -25,11 +25,11 @@ export interface SigningPool {
   /**
    * Hands the body over to the next thread that is free: afterwards, here, it is empty.
    *
-   * When nobody waits any more, what has no thread yet is not begun. What has one is given up unless it is soon
-   * done.
+   * When nobody waits any more, what has no thread yet is not begun. What has one is given up unless it is
+   * soon done.
    *
-   * @throws BusyError when too many wait, or for too long; SigningError SIGNING_WORKER_LOST (retryable) when the
-   * thread ended before it answered; otherwise what preparing throws.
+   * @throws BusyError when too many wait, or for too long; SigningError SIGNING_WORKER_LOST (retryable) when
+   * the thread ended before it answered; otherwise what preparing throws.
    */
   prepare: PrepareForCallers;
   figures(): SigningFigures;
@@ -67,8 +67,8 @@ const MOST_WAITING = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * How long a thread goes on for nobody. Its replacement takes a second of the processor to load: to end it earlier
- * would mostly cost more than it saves.
+ * How long a thread goes on for nobody. Its replacement takes a second of the processor to load: to end it
+ * earlier would mostly cost more than it saves.
  */
 const ABANDONED_MS = 1_000;
 
@@ -180,8 +180,8 @@ async function answerOf(
 }
 
 /**
- * Says when to end the thread of a task that nobody waits for. While the task has not begun the thread is left
- * alone: it may be loading, and to end it then would end the process.
+ * Says when to end the thread of a task that nobody waits for. While the task has not begun the thread is
+ * left alone: it may be loading, and to end it then would end the process.
  */
 function endWhenAbandoned(left: AbortSignal, begun: Int32Array): { end: AbortSignal; cancel: () => void } {
   const controller = new AbortController();

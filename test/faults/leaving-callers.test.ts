@@ -12,13 +12,13 @@ import { mintedTokens } from '../helpers/minted-tokens';
 import { startServiceProcess, type ServiceProcess } from '../helpers/service-process';
 import { createWorld, type World } from '../helpers/world';
 
-/** Of one body below 64 KB, which nothing keeps waiting: it takes a processor ten seconds and more to sign. */
+/** Of a body below 64 KB, which nothing keeps waiting: a processor takes ten seconds and more to sign it. */
 const NUMBERS = 11_000;
 const ABANDONED = 4;
 const PATIENCE_MS = 500;
 /** Far below what the abandoned documents take, one after the other. */
 const NEXT_WITHIN_MS = 20_000;
-/** Take one second or two, and some more: longer than who leaves waits, so that they are being signed then. */
+/** Take a second or two, and some more: longer than the one who leaves waits. */
 const SOME_NUMBERS = 3_000;
 const MORE_NUMBERS = 6_000;
 
@@ -101,7 +101,7 @@ describe('callers who leave', () => {
     }
   }
 
-  it(`keep nobody waiting, and nothing is minted for them: ${ABANDONED} who ask for ${NUMBERS} values`, async function () {
+  it(`keep nobody waiting and get no tokens: ${ABANDONED} who ask for ${NUMBERS} values`, async function () {
     this.timeout(120_000);
     await Promise.all(Array.from({ length: ABANDONED }, () => abandon(NUMBERS)));
     const late = sleep(NEXT_WITHIN_MS, undefined, { ref: false }).then(() =>

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { PROJECT_ROOT } from '../../service/project-root';
 
 const FOLDERS = ['service', 'deploy'];
-/** Classes of service/errors.ts and its heirs, some of which have one code only; what libraries throw is not ours to list. */
+/** Classes of service/errors.ts and its heirs, some with one code only. What libraries throw is not listed. */
 const MADE =
   /(?:new (?:(?:Service|Configuration|Request|Signing|Chain|Http)Error|Refusal)|super)\(\s*(?:\d+,\s*)?'([A-Z_]+)'/g;
 

@@ -14,7 +14,7 @@ export const callerLeft: Middleware<CallerState> = async (ctx, next) => {
   ctx.state.left = left.signal;
   const leave = (): void => left.abort(new CallerLeftError());
   if (socket.destroyed) leave();
-  // Not of the response: of several requests on one connection only the first one's response is told of its end.
+  // Not of the response: of several requests on one connection only the first one's response is told.
   socket.once('close', leave);
   // Any number of requests may come on one connection before the first is answered.
   socket.setMaxListeners(0);
