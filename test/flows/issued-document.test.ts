@@ -116,6 +116,22 @@ for (const engine of ENGINES) {
       expect(await stateNow()).to.deep.equal([410, { error: { message } }]);
     });
 
+    it('says whether a mint is mined or final, and asks to wait when its block is gone', async () => {
+      const prepared = jsonDocument(1_000);
+      await journal.add(prepared);
+      const stateNow = async (): Promise<unknown> => {
+        const { status, headers } = await call(prepared.tokenId);
+        return [status, headers.get('X-Document-State')];
+      };
+      await journal.mined(prepared.tokenId, mintedBy(TX_HASH), false);
+      expect(await stateNow()).to.deep.equal([200, 'mined']);
+      await journal.unmined(prepared.tokenId);
+      expect(await stateNow()).to.deep.equal([202, null]);
+      await journal.mined(prepared.tokenId, mintedBy(TX_HASH), false);
+      await journal.final([prepared.tokenId]);
+      expect(await stateNow()).to.deep.equal([200, 'final']);
+    });
+
     it('answers 404 for what was never issued', async () => {
       const answer = await call('0'.repeat(64));
       expect(answer.status).to.equal(404);

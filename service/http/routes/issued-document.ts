@@ -17,7 +17,10 @@ export interface IssuedDocuments {
 /** When to ask again for what is being issued. Seconds. */
 const ASK_AGAIN_S = '1';
 
-/** GET /documents/{tokenId}: the answer of the request that issued it, for a caller whose connection broke before it came. */
+/**
+ * GET /documents/{tokenId}: the answer of the request that issued it, for a caller whose connection broke before it came. The header
+ * X-Document-State says `mined` while a reorganisation may still take the mint away, and `final` from then on.
+ */
 export function issuedDocument(
   documents: IssuedDocuments,
 ): Middleware<object, { params: Record<string, string> }> {
@@ -35,12 +38,13 @@ export function issuedDocument(
       const { code, message } = failure ?? { code: 'INTERNAL', message: 'no reason is known' };
       throw new HttpError(410, code, `The token of this document was not made: ${message} [${code}]`);
     }
-    if (state !== 'mined' || txHash === undefined) {
+    if (txHash === undefined) {
       ctx.set('Retry-After', ASK_AGAIN_S);
       ctx.status = 202;
       ctx.body = { status: state };
       return;
     }
+    ctx.set('X-Document-State', state);
     sendIssued(ctx, issuedAnswer(documents.documentOf(tokenId), length, txHash));
   };
 }
