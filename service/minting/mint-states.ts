@@ -12,20 +12,30 @@ const MOST_REMEMBERED = 10_000;
 /**
  * Every mint of the queue, and the only owner of where each stands.
  *
- * | state     | it has                                               | goes on to                                                        |
- * | --------- | ---------------------------------------------------- | ----------------------------------------------------------------- |
- * | preparing | nothing yet: it is looked up, estimated and signed   | ready, waiting, deferred, mined, settled                          |
- * | waiting   | no nonce                                             | preparing                                                         |
- * | deferred  | no nonce, and a time before which it does not wait   | waiting                                                           |
- * | ready     | a transaction that is in the journal                 | sending; waiting: its nonce is another's                          |
- * | sending   | a transaction that is under way to a node            | pending; ready: refused, and that passes; waiting: signed anew    |
- * | pending   | a transaction that a node may have                   | mined; ready: the node lost it; waiting: its nonce is used at     |
- * |           |                                                      | depth, and there is no token; settled: it failed                  |
- * | mined     | a token in a block with less than CONFIRMATIONS      | settled: the block is deep enough; ready: the block is gone, the  |
- * |           |                                                      | same bytes are sent; waiting: it is gone, the bytes are another's |
- * | settled   | a token in a block with CONFIRMATIONS, or a failure  | mined: a reorganisation that was deeper took its block            |
+ * | from      | what happens                                              | to        |
+ * | --------- | --------------------------------------------------------- | --------- |
+ * | preparing | it was just added, or could not be prepared now           | waiting   |
+ * | preparing | it was signed, and its transaction is in the journal      | ready     |
+ * | preparing | it cannot be made now: no funds, no registry, a pause     | deferred  |
+ * | preparing | it turns out to be on the chain                           | mined     |
+ * | preparing | it cannot be made at all                                  | settled   |
+ * | waiting   | its turn has come                                         | preparing |
+ * | deferred  | its time has come                                         | waiting   |
+ * | deferred  | nothing that was sent can make it any more                | settled   |
+ * | ready     | its bytes are given to a node                             | sending   |
+ * | ready     | its nonce is another's                                    | waiting   |
+ * | ready     | nodes refuse it: its nonce goes to another mint           | deferred  |
+ * | ready     | it was mined while it waited to be sent again             | mined     |
+ * | sending   | a node has it, or may have it                             | pending   |
+ * | sending   | a node refused it, which may pass                         | ready     |
+ * | pending   | nodes lost it, or never acknowledged it                   | ready     |
+ * | pending   | its nonce is used at depth, and there is no token         | waiting   |
+ * | pending   | it was mined                                              | mined     |
+ * | pending   | it reverted, which is certain at depth                    | settled   |
+ * | mined     | CONFIRMATIONS blocks are on top of its block              | settled   |
+ * | mined     | its block is gone: it is placed anew                      | preparing |
  *
- * A token that turns up on the chain makes a mint mined from whichever state. Each nonce is held by one mint at most.
+ * A deeper reorganisation adds a settled mint anew. Each nonce is held by one mint at most: that of a mint which is ready, sending or pending.
  */
 export class MintStates {
   /** Each part of the queue sleeps until there is something for it to do. */

@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { newPending, type Mint, type PendingTransaction, type SignedMint } from '../../service/minting/mint';
+import { MintStates, type MintState } from '../../service/minting/mint-states';
+import { Nonces } from '../../service/minting/nonces';
+import { PROJECT_ROOT } from '../../service/project-root';
+import { mintedBy } from '../helpers/prepared-documents';
+import { newIssuance } from '../helpers/running-mint-queue';
+
+const WALLET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
+
+const signed = (mint: Mint, nonce: number): SignedMint => {
+  const { tokenId } = mint.issuance;
+  const fees = { type: 0, gasPrice: 1n } as const;
+  const one = { tokenId, hash: `0x${nonce}`, nonce, raw: '0x', from: WALLET, gasLimit: 1n, fees };
+  const transaction = { ...one, mayBeTaken: false };
+  mint.transactions.push(transaction);
+  return transaction;
+};
+
+/** A queue with one mint, brought to a state. */
+class Scene {
+  readonly states = new MintStates(new Nonces());
+  readonly mint = this.states.add(newIssuance(), false);
+  readonly pending: PendingTransaction = newPending(this.mint, [signed(this.mint, 5)]);
+
+  constructor(state: MintState) {
+    const { states, mint, pending } = this;
+    const ways: Record<MintState, () => void> = {
+      preparing: () => undefined,
+      waiting: () => states.wait(mint),
+      deferred: () => states.defer(mint, 0),
+      ready: () => states.ready(pending),
+      sending: () => (states.ready(pending), states.takeReady()),
+      pending: () => (states.ready(pending), states.takeReady(), states.pending(pending)),
+      mined: () => states.mined(mint, mintedBy('0x01')),
+      settled: () => states.settle(mint),
+    };
+    ways[state]();
+    expect(states.stateOf(mint)).to.equal(state);
+  }
+}
+
+/** What moves a mint from one state to another. */
+const MOVES: [MintState, MintState, (scene: Scene) => void][] = [
+  ['preparing', 'waiting', ({ states, mint }) => states.wait(mint)],
+  ['preparing', 'ready', ({ states, pending }) => states.ready(pending)],
+  ['preparing', 'deferred', ({ states, mint }) => states.defer(mint, 60_000)],
+  ['preparing', 'mined', ({ states, mint }) => states.mined(mint, mintedBy('0x01'))],
+  ['preparing', 'settled', ({ states, mint }) => states.settle(mint)],
+  ['waiting', 'preparing', ({ states, mint }) => expect(states.takeWaiting(1)).to.deep.equal([mint])],
+  ['deferred', 'waiting', ({ states }) => states.resume()],
+  ['deferred', 'settled', ({ states, mint }) => states.settle(mint)],
+  ['ready', 'sending', ({ states, pending }) => expect(states.takeReady()).to.equal(pending)],
+  ['ready', 'waiting', ({ states, mint }) => states.wait(mint)],
+  ['ready', 'deferred', ({ states, mint }) => states.defer(mint, 60_000)],
+  ['ready', 'mined', ({ states, mint }) => states.mined(mint, mintedBy('0x01'))],
+  ['sending', 'pending', ({ states, pending }) => states.pending(pending)],
+  ['sending', 'ready', ({ states, pending }) => states.ready(pending)],
+  ['pending', 'ready', ({ states, pending }) => states.ready(pending)],
+  ['pending', 'waiting', ({ states, mint }) => states.wait(mint)],
+  ['pending', 'mined', ({ states, mint }) => states.mined(mint, mintedBy('0x01'))],
+  ['pending', 'settled', ({ states, mint }) => states.settle(mint)],
+  ['mined', 'settled', ({ states, mint }) => states.settle(mint)],
+  ['mined', 'preparing', ({ states, mint }) => states.unmined(mint)],
+];
+
+describe('where a mint stands', () => {
+  it('is told by a table that has every move, and no other', () => {
+    const source = readFileSync(join(PROJECT_ROOT, 'service/minting/mint-states.ts'), 'utf8');
+    const rows = [...source.matchAll(/^ \* \| (\w+) +\|[^|]+\| (\w+) +\|$/gm)].slice(1);
+    expect(rows.map(([, from, to]) => `${from} → ${to}`)).to.deep.equal(
+      MOVES.map(([from, to]) => `${from} → ${to}`),
+    );
+  });
+
+  for (const [from, to, move] of MOVES)
+    it(`${from} → ${to}`, () => {
+      const scene = new Scene(from);
+      move(scene);
+      const { states, mint } = scene;
+      expect(states.stateOf(mint)).to.equal(to);
+      const holds = to === 'ready' || to === 'sending' || to === 'pending';
+      expect(states.held()).to.have.length(holds ? 1 : 0);
+      expect(states.allMined()).to.have.length(to === 'mined' ? 1 : 0);
+      expect(states.takeWaiting(9)).to.deep.equal(to === 'waiting' ? [mint] : []);
+    });
+
+  it('does not change any more once it is settled', () => {
+    const { states, mint, pending } = new Scene('settled');
+    states.wait(mint);
+    states.defer(mint, 0);
+    states.ready(pending);
+    states.pending(pending);
+    states.mined(mint, mintedBy('0x01'));
+    expect(states.stateOf(mint)).to.equal('settled');
+    expect(states.held()).to.deep.equal([]);
+    expect(states.allMined()).to.deep.equal([]);
+  });
+
+  it('stays mined when a node acknowledges or refuses one of its transactions late', () => {
+    const { states, mint, pending } = new Scene('mined');
+    states.pending(pending);
+    states.ready(pending);
+    expect(states.stateOf(mint)).to.equal('mined');
+    expect(states.held()).to.deep.equal([]);
+  });
+
+  it('has a nonce for itself: a mint that held it before waits for another', () => {
+    const { states, mint } = new Scene('pending');
+    const other = states.add(newIssuance(), false);
+    states.ready(newPending(other, [signed(other, 5)]));
+    expect(states.held().map((held) => held.mint)).to.deep.equal([other]);
+    expect(states.stateOf(mint)).to.equal('waiting');
+  });
+
+  it('is sent again with what this wallet signed last, unless another mint has the nonce', () => {
+    const { states, mint } = new Scene('preparing');
+    states.sendAgain(mint, WALLET);
+    expect(states.held().map(({ nonce }) => nonce)).to.deep.equal([5]);
+    const other = states.add(newIssuance(), false);
+    signed(other, 5);
+    states.sendAgain(other, WALLET);
+    expect(states.stateOf(other)).to.equal('waiting');
+    const third = states.add(newIssuance(), false);
+    signed(third, 6);
+    states.sendAgain(third, '0x70997970C51812dc3A010C7d01b50e0d17dc79C8');
+    expect(states.stateOf(third)).to.equal('waiting');
+  });
+
+  it('waits in the order of adding, and is sent in the order of nonces', () => {
+    const states = new MintStates(new Nonces());
+    const mints = Array.from({ length: 3 }, () => states.add(newIssuance(), false));
+    for (const mint of [...mints].reverse()) states.wait(mint);
+    expect(states.takeWaiting(9)).to.deep.equal(mints);
+    for (const [index, mint] of mints.entries()) states.ready(newPending(mint, [signed(mint, 9 - index)]));
+    expect([1, 2, 3].map(() => states.takeReady()?.nonce)).to.deep.equal([7, 8, 9]);
+  });
+
+  it('tells whoever asks the outcome, also after it is settled, and a new one after its block is gone', async () => {
+    const { states, mint } = new Scene('mined');
+    const { tokenId } = mint.issuance;
+    mint.outcome.resolve('0x01');
+    expect(await states.outcomeOf(tokenId)).to.equal('0x01');
+    states.unmined(mint);
+    expect(mint.mined).to.equal(undefined);
+    mint.outcome.resolve('0x02');
+    states.settle(mint);
+    states.forget(mint);
+    expect(states.find(tokenId)).to.equal(undefined);
+    expect(await states.outcomeOf(tokenId)).to.equal('0x02');
+  });
+});
