@@ -77,7 +77,6 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
   const running = run(await askToLead());
   return {
     async mint(issuance) {
-      let current = issuance;
       while (!stopping.signal.aborted) {
         const led = queue;
         if (led) {
@@ -89,16 +88,14 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
           });
           if (hash !== undefined) return hash;
         }
-        const last: Issuance = current;
-        const found = await journal.find(issuance.tokenId).catch(() => last);
+        const found: Issuance | undefined = await journal.find(issuance.tokenId).catch(() => issuance);
         // It ended, and was removed since.
         if (found === undefined)
           throw new ServiceError(
             'ISSUANCE_UNKNOWN',
             `The issuance of ${issuance.tokenId} was removed meanwhile.`,
           );
-        current = found;
-        const { state, txHash, failure } = current;
+        const { state, txHash, failure } = found;
         if ((state === 'mined' || state === 'final') && txHash !== undefined) return txHash;
         if (state === 'failed')
           throw new ChainError(failure?.code ?? 'MINT_NOT_CONFIRMED', failure?.message ?? '');
