@@ -69,7 +69,7 @@ for (const engine of ENGINES) {
       expect(await journal.find(old)).not.to.equal(undefined);
       const output = await command('--older-than', '30', '--yes');
       expect(output)
-        .to.match(/31337:0xaa.*:0xbb.*: 1 \(1\.0 MB\), for ever\./)
+        .to.match(/31337:0xaa.*:did:web:carrier\.example.* 1 \(1\.0 MB\), for ever\./)
         .and.match(/2 removed/);
       expect(await journal.find(old)).to.equal(undefined);
       expect(await ofAnotherIssuer.find(oldWallets)).to.equal(undefined);
