@@ -12,6 +12,7 @@ import { listen } from './http/server';
 import { createIssueDocument } from './issuance/issue-document';
 import type { Logger } from './logger';
 import { startRetention } from './journal/retention';
+import type { MintTiming } from './minting/queue-parts';
 import { secretMasker } from './secrets';
 import { startAnnouncing, type Announcing } from './start-announcing';
 import { startIssuing, type Issuing } from './start-issuing';
@@ -24,8 +25,10 @@ export interface App {
   stop(): Promise<void>;
 }
 
-/** What tests replace of the tunnel. */
-export type TunnelParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>>;
+/** What tests replace: of the tunnel, and the times of minting. */
+export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>> & {
+  mintTiming?: Partial<MintTiming>;
+};
 
 /**
  * The composition root: the only place that knows every part. Two lines start here, issuing and announcing, and meet only on the
@@ -33,7 +36,7 @@ export type TunnelParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>>;
  *
  * @throws ConfigurationError when what is configured cannot work: the node is of another chain, the port or the database is taken.
  */
-export async function startApp(config: Config, logger: Logger, tunnel: TunnelParts = {}): Promise<App> {
+export async function startApp(config: Config, logger: Logger, replaced: ReplacedParts = {}): Promise<App> {
   const client = createRpcClient(config.rpcUrl, config.network);
   const checkChain = createChainCheck(client, config.rpcUrl, config.network);
   await checkChain().catch((error: unknown) => {
@@ -49,7 +52,15 @@ export async function startApp(config: Config, logger: Logger, tunnel: TunnelPar
     const database = await openDatabase(config, logger);
     open.push(() => database.close());
     const observer = { failed: () => undefined, reorganised: () => undefined };
-    const issuing = await startIssuing(config, { client, checkChain, database, observer, logger });
+    const { mintTiming } = replaced;
+    const issuing = await startIssuing(config, {
+      client,
+      checkChain,
+      database,
+      observer,
+      logger,
+      mintTiming,
+    });
     open.push(() => issuing.stop());
     const announcing = startAnnouncing(config, database, logger);
     const { journal } = issuing;
@@ -57,7 +68,7 @@ export async function startApp(config: Config, logger: Logger, tunnel: TunnelPar
     const retention = journal && startRetention({ journal, days, clock: systemClock, logger });
     open.push(() => Promise.all([announcing.stop(), retention?.stop()]));
     const server = await listen(httpHandler(config, issuing, announcing, logger), config.host, config.port);
-    const publicEnd = tunnelTo(server.url, config, logger, tunnel);
+    const publicEnd = tunnelTo(server.url, config, logger, replaced);
     return {
       url: server.url,
       async stop() {
@@ -77,7 +88,7 @@ function tunnelTo(
   localUrl: string,
   { domain, tunnelAuthtoken: authtoken }: Config,
   logger: Logger,
-  { load, openWithinMs }: TunnelParts,
+  { load, openWithinMs }: ReplacedParts,
 ): Tunnel | undefined {
   if (authtoken === undefined) return undefined;
   return openTunnel({ localUrl, domain, authtoken, logger, load, openWithinMs });

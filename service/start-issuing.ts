@@ -12,6 +12,7 @@ import { createDatabaseJournal } from './journal/database-journal';
 import type { Journal } from './journal/journal';
 import type { Logger } from './logger';
 import { createMintQueue } from './minting/mint-queue';
+import type { MintTiming } from './minting/queue-parts';
 import type { MintObserver } from './minting/record-mints';
 import { startSharedMintQueue } from './minting/shared-mint-queue';
 import { createMintSimulation } from './registry/simulate-mint';
@@ -39,13 +40,15 @@ export async function startIssuing(
     database: Database;
     observer: MintObserver;
     logger: Logger;
+    /** What tests shorten of the times. */
+    mintTiming?: Partial<MintTiming> | undefined;
   },
 ): Promise<Issuing> {
   const { walletPrivateKey: privateKey, tokenRegistryAddress: registryAddress } = config;
   const preparation = preparationOf(config);
   if (!preparation || !privateKey || !registryAddress)
     return { issuer: { missing: missingOf(config) }, journal: undefined, stop: async () => undefined };
-  const { client, checkChain, database, observer, logger } = parts;
+  const { client, checkChain, database, observer, logger, mintTiming = {} } = parts;
   const { network } = config;
   const walletAddress = new Wallet(privateKey).address;
   const pool = await createSigningPool(preparation, { threads: config.signingThreads });
@@ -70,6 +73,7 @@ export async function startIssuing(
         logger,
         mask: secretMasker(config.secrets),
         observer,
+        timing: mintTiming,
       }),
   });
   return {

@@ -11,7 +11,7 @@ const DIGITS_OF_A_WORD = 64;
 
 /** The tokens of a registry, said by its logs alone: the hash of each one's mint, by its id in 64 hexadecimal digits. */
 export async function mintedTokens(
-  { client, registryAddress }: World,
+  { client, registryAddress }: Pick<World, 'client' | 'registryAddress'>,
   fromBlock = 0,
   registry = registryAddress,
 ): Promise<Map<string, string>> {

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { startApp, type TunnelParts } from '../../service/app';
+import { startApp, type ReplacedParts } from '../../service/app';
 import { loadConfig } from '../../service/config';
 import { createLogger } from '../../service/logger';
 import { secretMasker } from '../../service/secrets';
@@ -18,7 +18,7 @@ export interface RunningService {
 /** Starts the service with exactly these settings, on a free port. */
 export async function startService(
   settings: Record<string, string>,
-  tunnel?: TunnelParts,
+  replaced?: ReplacedParts,
 ): Promise<RunningService> {
   const config = loadConfig({ PORT: '0', ...settings });
   const log: LogLine[] = [];
@@ -29,7 +29,7 @@ export async function startService(
     },
   });
   const logger = createLogger({ level: 'debug', mask: secretMasker(config.secrets), destination });
-  const app = await startApp(config, logger, tunnel);
+  const app = await startApp(config, logger, replaced);
   const disown = own(`service on ${app.url}`);
   return {
     url: app.url,
