@@ -13,12 +13,13 @@ export interface CreateAnswer {
 export async function create(
   serviceUrl: string,
   body: unknown,
-  options: { documentId?: string; headers?: Record<string, string> } = {},
+  options: { documentId?: string; headers?: Record<string, string>; signal?: AbortSignal } = {},
 ): Promise<CreateAnswer> {
   const response = await fetch(`${serviceUrl}/create/${options.documentId ?? 'BILL_OF_LADING'}`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', ...options.headers },
     body: typeof body === 'string' ? body : JSON.stringify(body),
+    signal: options.signal ?? null,
   });
   const text = await response.text();
   return {
