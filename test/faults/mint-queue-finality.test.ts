@@ -1,0 +1,331 @@
+import { expect } from 'chai';
+import { toQuantity, Wallet } from 'ethers';
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { findNetwork, type Network } from '../../service/chain/networks';
+import type { IssuanceState } from '../../service/journal/issuance';
+import type { MintQueueOptions } from '../../service/minting/mint-queue';
+import { eventually } from '../helpers/eventually';
+import { createMemoryJournal, type MemoryJournal } from '../helpers/memory-journal';
+import {
+  mintsOf,
+  newIssuance,
+  startQueue,
+  untruths,
+  type QueuePlace,
+  type RunningQueue,
+} from '../helpers/running-mint-queue';
+import { THROUGH, type Answerer, type RpcAnswer } from '../helpers/rpc-proxy';
+import { createWorld, DEPLOYER, DEPLOYER_KEY, type World } from '../helpers/world';
+
+const CONFIRMATIONS = 3;
+const PUBLIC: Network = { ...(findNetwork('31337') as Network), local: false };
+/** What is forgotten is not sent again by itself. */
+const TIMING = { pollMs: 40, patienceMs: 300, presenceMs: 20_000, finalCheckMs: 200, deferMs: 200 };
+/** Longer than the queue is patient. */
+const LONG_MS = 3 * TIMING.patienceMs;
+const SEND = 'eth_sendRawTransaction';
+const INTERNAL_ERROR: RpcAnswer = { error: { code: -32603, message: 'internal error' } };
+const DEFERRED = 'mint deferred: it cannot be made now, and may have been made';
+const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
+const PAUSE = REGISTRY.encodeFunctionData('pause', ['0x']);
+const UNPAUSE = REGISTRY.encodeFunctionData('unpause', ['0x']);
+/** Of the node's account 2. */
+const SECOND_KEY = '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a';
+const GWEI = 1_000_000_000n;
+
+describe('a mint on a public network', () => {
+  let world: World;
+  let place: QueuePlace;
+  /** May pause the registry, and uses none of the nonces of the wallet that mints. */
+  let admin: string;
+  let branch = 0;
+
+  before(async () => {
+    world = await createWorld();
+    place = { nodeUrl: world.node.url, registryAddress: world.registryAddress };
+    admin = await world.account(1);
+    const signer = await world.client.getSigner(0);
+    const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, signer);
+    await (await registry.grantRole(await registry.DEFAULT_ADMIN_ROLE(), admin)).wait();
+    await (await registry.grantRole(await registry.MINTER_ROLE(), new Wallet(SECOND_KEY).address)).wait();
+    await world.client.send('evm_setAutomine', [false]);
+  });
+
+  after(() => world?.stop());
+
+  afterEach(async () => {
+    await callRegistry('unpause');
+    await mine();
+  });
+
+  async function mine(blocks = 1): Promise<void> {
+    for (let mined = 0; mined < blocks; mined++) {
+      const parent = await world.client.getBlock('latest');
+      await world.client.send('evm_mine', [Number(parent?.timestamp) + 1 + branch]);
+    }
+  }
+
+  /** Marks the end of the chain; what it gives takes the chain back to there. */
+  async function fork(): Promise<() => Promise<void>> {
+    const snapshot: unknown = await world.client.send('evm_snapshot', []);
+    return async () => {
+      await world.client.send('evm_revert', [snapshot]);
+      branch++;
+    };
+  }
+
+  /** Before all others in its block. */
+  async function callRegistry(name: 'pause' | 'unpause'): Promise<void> {
+    const data = name === 'pause' ? PAUSE : UNPAUSE;
+    const fees = { maxFeePerGas: toQuantity(900n * GWEI), maxPriorityFeePerGas: toQuantity(90n * GWEI) };
+    const call = { from: admin, to: world.registryAddress, data, gas: toQuantity(200_000), ...fees };
+    await world.client.send('eth_sendTransaction', [call]);
+  }
+
+  /** A queue with one mint. */
+  interface OneMint {
+    queue: RunningQueue;
+    tokenId: string;
+    outcome: Promise<string>;
+    state: () => IssuanceState | undefined;
+    /** It stays in this state for long. */
+    expectToStay: (state: IssuanceState) => Promise<void>;
+    untilLogged: (message: string) => Promise<void>;
+    untilState: (state: IssuanceState) => Promise<void>;
+  }
+
+  /** Its mint is the one in the journal, or a new one. What the journal says in the end is held against the chain. */
+  async function withMint(
+    options: Partial<MintQueueOptions> & { journal?: MemoryJournal; answerer?: Answerer },
+    work: (mint: OneMint) => Promise<void>,
+  ): Promise<void> {
+    const common = { network: PUBLIC, confirmations: CONFIRMATIONS, timing: TIMING };
+    const queue = await startQueue(place, { ...common, ...options });
+    const [known] = queue.journal.issuances.values();
+    const issuance = known ?? newIssuance();
+    const { tokenId } = issuance;
+    try {
+      const outcome = known === undefined ? queue.mint(issuance) : queue.mintAgain(issuance);
+      outcome.catch(() => undefined);
+      const state = (): IssuanceState | undefined => queue.journal.issuances.get(tokenId)?.state;
+      await work({
+        queue,
+        tokenId,
+        outcome,
+        state,
+        expectToStay: async (expected) => {
+          const end = performance.now() + LONG_MS;
+          await eventually('a while is over', () => {
+            expect(state()).to.equal(expected);
+            return performance.now() > end;
+          });
+        },
+        untilLogged: async (message) => {
+          await eventually(message, () => queue.log.some(({ msg }) => msg === message));
+        },
+        untilState: async (expected) => {
+          await eventually(`it is ${expected}`, () => state() === expected);
+        },
+      });
+      expect(await untruths(world.client, world.registryAddress, queue.journal)).to.deep.equal([]);
+    } finally {
+      await queue.stop();
+    }
+  }
+
+  const untilPending = async (count = 1): Promise<void> => {
+    await eventually('they wait to be mined', async () => {
+      return ((await world.client.send('eth_pendingTransactions', [])) as unknown[]).length === count;
+    });
+  };
+
+  it('fails at once when it is refused before anything is sent', async () => {
+    await callRegistry('pause');
+    await mine();
+    await withMint({}, async ({ queue, outcome, untilState }) => {
+      expect(await failureOf(outcome)).to.include({ code: 'MINT_SIMULATION_FAILED' });
+      await untilState('failed');
+      expect(queue.proxy.calls).not.to.include(SEND);
+    });
+  });
+
+  it('waits when it is refused after it may have been accepted, and is made when that is over', async () => {
+    const journal = createMemoryJournal();
+    const answerer: Answerer = (method) => (method === SEND ? INTERNAL_ERROR : 'none');
+    await withMint({ journal, answerer }, ({ untilState }) => untilState('submitted'));
+    await callRegistry('pause');
+    await mine(1 + CONFIRMATIONS);
+    // This one has learned no gas limit, and asks.
+    await withMint({ journal, answerer }, async (mint) => {
+      const { queue, tokenId, outcome, untilLogged, untilState, expectToStay } = mint;
+      await untilLogged(DEFERRED);
+      await expectToStay('submitted');
+      const deferred = queue.log.filter(({ msg }) => msg === DEFERRED);
+      expect(JSON.stringify(deferred)).to.include('MINT_SIMULATION_FAILED');
+      queue.answer(THROUGH);
+      await callRegistry('unpause');
+      await mine();
+      await untilLogged('mint submitted');
+      await mine();
+      const hash = await outcome;
+      expect(await mintsOf(world.client, world.registryAddress, tokenId)).to.deep.equal([hash]);
+      await mine(CONFIRMATIONS);
+      await untilState('final');
+    });
+  });
+
+  it('is signed again when somebody else used its nonce, and not before that is final', async () => {
+    await withMint({}, async ({ queue, outcome, untilState, untilLogged, expectToStay }) => {
+      await untilState('submitted');
+      const [first = { hash: '', nonce: -1 }] = queue.journal.transactions;
+      await world.client.send('hardhat_dropTransaction', [first.hash]);
+      await useNonce(first.nonce);
+      await mine(CONFIRMATIONS);
+      await expectToStay('submitted');
+      expect(queue.journal.transactions).to.have.length(1);
+      await mine();
+      await untilLogged('mint signed again: somebody else used its nonce');
+      await untilPending();
+      await mine();
+      expect(await outcome).to.equal(queue.journal.transactions[1]?.hash);
+    });
+  });
+
+  /** Sends with the wallet that mints from elsewhere. */
+  async function useNonce(nonce: number): Promise<void> {
+    const call = { type: 2, chainId: 31337, to: DEPLOYER, gasLimit: 21_000n, nonce };
+    const fees = { maxFeePerGas: 100n * GWEI, maxPriorityFeePerGas: GWEI };
+    const raw = await new Wallet(DEPLOYER_KEY).signTransaction({ ...call, ...fees });
+    await world.client.send(SEND, [raw]);
+  }
+
+  it('fails when it has reverted, and not before that is final', async () => {
+    await withMint({}, async ({ queue, outcome, untilState, expectToStay }) => {
+      await untilState('submitted');
+      await callRegistry('pause');
+      await mine();
+      const [{ hash } = { hash: '' }] = queue.journal.transactions;
+      expect(await world.client.getTransactionReceipt(hash)).to.include({ status: 0 });
+      await mine(CONFIRMATIONS - 1);
+      await expectToStay('submitted');
+      await mine();
+      expect(await failureOf(outcome)).to.include({ code: 'MINT_REVERTED' });
+      await untilState('failed');
+      expect(queue.journal.transactions).to.have.length(1);
+    });
+  });
+
+  it('is answered when it is mined, and final with enough blocks on top', async () => {
+    await withMint({}, async ({ queue, outcome, state, untilState, expectToStay }) => {
+      await untilPending();
+      await mine();
+      expect(await outcome).to.equal(queue.journal.transactions[0]?.hash);
+      expect(state()).to.equal('mined');
+      await mine(CONFIRMATIONS - 1);
+      await expectToStay('mined');
+      await mine();
+      await untilState('final');
+    });
+  });
+
+  it('is followed into another block, and not sent again', async () => {
+    const back = await fork();
+    // The other block comes before anybody has to believe that the first is gone.
+    const timing = { ...TIMING, patienceMs: 10_000 };
+    await withMint({ timing }, async ({ queue, outcome, untilState, expectToStay }) => {
+      await untilPending();
+      await mine();
+      await outcome;
+      await back();
+      for (const { raw } of queue.journal.transactions) await world.client.send(SEND, [raw]);
+      await mine();
+      await expectToStay('mined');
+      await mine(CONFIRMATIONS);
+      await untilState('final');
+      expect(queue.journal.calls).to.include({ mined: 2, unmined: 0 });
+      expect(queue.proxy.counts()[SEND]).to.equal(1);
+    });
+  });
+
+  it('is sent again with all whose blocks went away', async () => {
+    const back = await fork();
+    await withMint({}, async ({ queue, outcome }) => {
+      const others = queue.mintMany(4, 4);
+      await untilPending(5);
+      await mine();
+      await Promise.all([outcome, others]);
+      await back();
+      await mine(2);
+      await untilPending(5);
+      await mine(1 + CONFIRMATIONS);
+      await eventually('all are final', () =>
+        [...queue.journal.issuances.values()].every(({ state }) => state === 'final'),
+      );
+      expect(queue.journal.transactions).to.have.length(5);
+    });
+  });
+
+  it('is made by the next wallet when its block went away while the queue was stopped', async () => {
+    const journal = createMemoryJournal();
+    const back = await fork();
+    await withMint({ journal }, async ({ outcome }) => {
+      await untilPending();
+      await mine();
+      await outcome;
+    });
+    await back();
+    await mine(2);
+    await withMint({ journal, privateKey: SECOND_KEY }, async ({ untilState }) => {
+      await untilPending();
+      await mine(1 + CONFIRMATIONS);
+      await untilState('final');
+      expect(journal.transactions).to.have.length(2);
+    });
+  });
+
+  it('is sent again when its block went away while the queue was stopped', async () => {
+    const journal = createMemoryJournal();
+    const back = await fork();
+    await withMint({ journal }, async ({ outcome }) => {
+      await untilPending();
+      await mine();
+      await outcome;
+    });
+    await back();
+    await mine(2);
+    await withMint({ journal }, async ({ untilState, untilLogged }) => {
+      await untilLogged('mint sent again: the block that it was mined in is gone');
+      await untilPending();
+      await mine(1 + CONFIRMATIONS);
+      await untilState('final');
+      expect(journal.transactions).to.have.length(1);
+    });
+  });
+
+  it('is made again, and counted, when a deep reorganisation took it', async () => {
+    let reorganised = 0;
+    const observer = { failed: () => undefined, reorganised: (mints: number) => void (reorganised += mints) };
+    const back = await fork();
+    await withMint({ observer }, async ({ queue, outcome, untilState }) => {
+      await untilPending();
+      await mine(1 + CONFIRMATIONS);
+      const hash = await outcome;
+      await untilState('final');
+      await back();
+      await mine(2 * CONFIRMATIONS);
+      await untilState('submitted');
+      expect(reorganised).to.equal(1);
+      await untilPending();
+      await mine(1 + CONFIRMATIONS);
+      await untilState('final');
+      expect(queue.journal.transactions.map((transaction) => transaction.hash)).to.deep.equal([hash]);
+    });
+  });
+});
+
+async function failureOf(outcome: Promise<string>): Promise<unknown> {
+  return outcome.then(
+    () => 'it did not fail',
+    (error: unknown) => error,
+  );
+}
