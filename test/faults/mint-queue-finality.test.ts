@@ -155,13 +155,12 @@ describe('a mint on a public network', () => {
     await withMint({ journal, answerer }, ({ untilState }) => untilState('submitted'));
     await callRegistry('pause');
     await mine(1 + CONFIRMATIONS);
-    // This one has learned no gas limit, and asks.
     await withMint({ journal, answerer }, async (mint) => {
       const { queue, tokenId, outcome, untilLogged, untilState, expectToStay } = mint;
       await untilLogged(DEFERRED);
       await expectToStay('submitted');
       const deferred = queue.log.filter(({ msg }) => msg === DEFERRED);
-      expect(JSON.stringify(deferred)).to.include('MINT_SIMULATION_FAILED');
+      expect(JSON.stringify(deferred)).to.include('TRANSACTION_REJECTED');
       queue.answer(THROUGH);
       await callRegistry('unpause');
       await mine();
