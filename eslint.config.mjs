@@ -13,6 +13,8 @@ const READING = ['**/did/**', '**/token/**', '**/validation/**', '**/verificatio
 /** The contracts as code sees them, but for one leaf of that folder. */
 const registryBut = (leaf) => ['**/registry/**', `!**/registry/${leaf}`];
 const ROOT = ['**/app', '**/main'];
+/** What is above a folder of either line: who starts it, and who watches it. */
+const ABOVE = [...ROOT, '**/observability/**'];
 
 export default tseslint.config(
   {
@@ -71,12 +73,13 @@ export default tseslint.config(
       '../app',
       '../../app',
       '**/main',
+      '**/observability/**',
     ],
     'http → issuance → minting → chain: http knows issuance, and what the journal has.',
   ),
   direction(
     ['service/issuance/**'],
-    ['**/http/**', ...ANNOUNCING, ...READING, ...ROOT],
+    ['**/http/**', ...ANNOUNCING, ...READING, ...ABOVE],
     'http → issuance → minting → chain: issuance knows what comes after it.',
   ),
   direction(
@@ -89,28 +92,28 @@ export default tseslint.config(
       '**/registry/**',
       ...ANNOUNCING,
       ...READING,
-      ...ROOT,
+      ...ABOVE,
     ],
     'The journal knows the database only.',
   ),
   direction(
     ['service/minting/**'],
-    ['**/http/**', '**/issuance/**', ...ANNOUNCING, ...READING, ...ROOT],
+    ['**/http/**', '**/issuance/**', ...ANNOUNCING, ...READING, ...ABOVE],
     'http → issuance → minting → chain: minting knows the journal, the registry and the chain.',
   ),
   direction(
     ['service/chain/**', 'service/database/**'],
-    [...ISSUING, ...ANNOUNCING, ...READING, '**/registry/**', ...ROOT],
+    [...ISSUING, ...ANNOUNCING, ...READING, '**/registry/**', ...ABOVE],
     'Both lines use this; it knows neither.',
   ),
   direction(
     ['service/registry/**'],
-    [...ISSUING, ...ANNOUNCING, ...READING, '**/database/**', ...ROOT],
+    [...ISSUING, ...ANNOUNCING, ...READING, '**/database/**', ...ABOVE],
     'Both lines use this; it knows the chain only.',
   ),
   direction(
     ['service/watcher/**'],
-    [...ISSUING, ...READING, '**/delivery/**', ...ROOT],
+    [...ISSUING, ...READING, '**/delivery/**', ...ABOVE],
     'watcher → outbox → delivery: the watcher knows the outbox, the registry and the chain.',
   ),
   direction(
@@ -122,24 +125,29 @@ export default tseslint.config(
       '**/watcher/**',
       '**/delivery/**',
       '**/chain/**',
-      ...ROOT,
+      ...ABOVE,
     ],
     'watcher → outbox → delivery: the outbox knows neither end.',
   ),
   direction(
     ['service/delivery/**'],
-    [...ISSUING, ...READING, '**/registry/**', '**/watcher/**', '**/chain/**', ...ROOT],
+    [...ISSUING, ...READING, '**/registry/**', '**/watcher/**', '**/chain/**', ...ABOVE],
     'watcher → outbox → delivery: delivery reads the outbox and knows nothing of the chain.',
   ),
   direction(
     ['service/did/**', 'service/token/**'],
-    [...ISSUING, ...ANNOUNCING, '**/verification/**', '**/database/**', ...ROOT],
+    [...ISSUING, ...ANNOUNCING, '**/verification/**', '**/database/**', ...ABOVE],
     'Reading what others published: neither line is part of it.',
   ),
   direction(
     ['service/validation/**', 'service/verification/**'],
-    ['**/http/**', '**/minting/**', '**/journal/**', ...ANNOUNCING, '**/database/**', ...ROOT],
+    ['**/http/**', '**/minting/**', '**/journal/**', ...ANNOUNCING, '**/database/**', ...ABOVE],
     'Reading what others published: of the lines it knows issuance only, for what a credential is.',
+  ),
+  direction(
+    ['service/observability/**'],
+    ['**/issuance/**', '**/minting/**', '**/delivery/**', ...READING, ...ROOT],
+    'It looks at what both lines have written down, and does nothing of what they do.',
   ),
   {
     files: ['receiver/**/*.ts'],

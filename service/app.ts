@@ -7,12 +7,13 @@ import type { Config } from './config';
 import { openDatabase } from './database/open-database';
 import { ChainError } from './errors';
 import { createHttpApp } from './http/app';
-import { healthOf } from './health';
 import { listen } from './http/server';
 import { createIssueDocument } from './issuance/issue-document';
 import type { Logger } from './logger';
 import { startRetention } from './journal/retention';
 import type { MintTiming } from './minting/queue-parts';
+import { healthOf } from './observability/health';
+import { createMetrics, type Metrics } from './observability/metrics';
 import { secretMasker } from './secrets';
 import { startAnnouncing, type Announcing } from './start-announcing';
 import { startIssuing, type Issuing } from './start-issuing';
@@ -49,6 +50,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     for (const one of open.splice(0).reverse()) await one();
   };
   try {
+    const metrics = createMetrics();
     const database = await openDatabase(config, logger);
     open.push(() => database.close());
     const observer = { failed: () => undefined, reorganised: () => undefined };
@@ -62,12 +64,13 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
       mintTiming,
     });
     open.push(() => issuing.stop());
-    const announcing = startAnnouncing(config, database, logger);
+    const announcing = startAnnouncing(config, { database, observer: metrics, logger });
     const { journal } = issuing;
     const days = config.documentRetentionDays;
     const retention = journal && startRetention({ journal, days, clock: systemClock, logger });
     open.push(() => Promise.all([announcing.stop(), retention?.stop()]));
-    const server = await listen(httpHandler(config, issuing, announcing, logger), config.host, config.port);
+    const handler = httpHandler(config, { issuing, announcing, metrics, logger });
+    const server = await listen(handler, config.host, config.port);
     const publicEnd = tunnelTo(server.url, config, logger, replaced);
     return {
       url: server.url,
@@ -97,10 +100,10 @@ function tunnelTo(
 /** http → issuance → minting → chain. */
 function httpHandler(
   config: Config,
-  { issuer, journal }: Issuing,
-  announcing: Announcing,
-  logger: Logger,
+  parts: { issuing: Issuing; announcing: Announcing; metrics: Metrics; logger: Logger },
 ): RequestListener {
+  const { announcing, metrics, logger } = parts;
+  const { issuer, journal } = parts.issuing;
   if ('missing' in issuer) {
     logger.warn(
       { missing: issuer.missing },
@@ -116,7 +119,11 @@ function httpHandler(
     mask: secretMasker(config.secrets),
     newId: randomUUID,
     health: () => healthOf(announcing.feeds, systemClock.now()),
-    metrics: announcing.metrics,
+    metrics: {
+      contentType: metrics.contentType,
+      text: async () =>
+        metrics.text({ feeds: announcing.feeds, outboxes: await announcing.figures().catch(() => []) }),
+    },
     issuedDocuments: journal,
     admission: { large: { places: config.largeBodiesAtOnce } },
   });

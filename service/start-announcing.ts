@@ -4,9 +4,8 @@ import type { Config } from './config';
 import type { Database } from './database/database';
 import { createFeedDelivery } from './delivery/feed-delivery';
 import type { FollowedRegistry } from './followed-registries';
-import type { ReportedFeed } from './health';
 import type { Logger } from './logger';
-import { createMetrics, type Metrics } from './metrics';
+import type { ReportedFeed } from './observability/health';
 import { outboxFiguresOf, type OutboxFigures } from './outbox/outbox-figures';
 import { secretMasker } from './secrets';
 import { followRegistry } from './watcher/follow-registry';
@@ -16,32 +15,39 @@ interface AnnouncedFeed extends ReportedFeed {
   stop(): Promise<void>;
 }
 
+/** Told what the service counts. `registry`: chain id and address. */
+export interface AnnouncingObserver {
+  recorded(registry: string, events: number): void;
+  attempted(registry: string, outcome: 'delivered' | 'failed' | 'dead'): void;
+}
+
 /** The line from the chain to the subscribers. */
 export interface Announcing {
   feeds: readonly AnnouncedFeed[];
-  metrics: Metrics;
+  /** How the outboxes stand of those registries whose feeds are known by now. */
+  figures(): Promise<({ registry: string } & OutboxFigures)[]>;
   stop(): Promise<void>;
 }
 
 /** watcher → outbox → delivery, once for each registry: what one waits for, the others do not. */
-export function startAnnouncing(config: Config, database: Database, logger: Logger): Announcing {
+export function startAnnouncing(
+  config: Config,
+  parts: { database: Database; observer: AnnouncingObserver; logger: Logger },
+): Announcing {
+  const { database, logger } = parts;
   if (config.registries.length === 0)
     logger.warn('no events are read: TOKEN_REGISTRY_ADDRESS is not configured');
   const opened = new Map<string, string>();
-  const figures = async (): Promise<({ registry: string } & OutboxFigures)[]> =>
-    Promise.all(
-      [...opened].map(async ([registry, feed]) => ({
-        registry,
-        ...(await outboxFiguresOf(database.db, feed)),
-      })),
-    );
-  const metrics = createMetrics(() => feeds, figures);
-  const feeds = config.registries.map((registry) =>
-    startFeed(registry, { config, database, metrics, opened, logger }),
-  );
+  const feeds = config.registries.map((registry) => startFeed(registry, { config, ...parts, opened }));
   return {
     feeds,
-    metrics,
+    figures: async () =>
+      Promise.all(
+        [...opened].map(async ([registry, feed]) => ({
+          registry,
+          ...(await outboxFiguresOf(database.db, feed)),
+        })),
+      ),
     async stop() {
       await Promise.all(feeds.map((feed) => feed.stop()));
     },
@@ -52,13 +58,13 @@ export function startAnnouncing(config: Config, database: Database, logger: Logg
 interface FeedParts {
   config: Config;
   database: Database;
-  metrics: Metrics;
+  observer: AnnouncingObserver;
   opened: Map<string, string>;
   logger: Logger;
 }
 
 function startFeed(registry: FollowedRegistry, parts: FeedParts): AnnouncedFeed {
-  const { config, database, metrics, opened } = parts;
+  const { config, database, observer, opened } = parts;
   const { network, rpcUrl, address } = registry;
   const registryAddress = address.toLowerCase();
   const name = `${network.chainId}:${registryAddress}`;
@@ -66,7 +72,7 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): AnnouncedFeed 
   if (!registry.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
   const client = createRpcClient(rpcUrl, network, 'bulk');
   const delivery = createFeedDelivery(registry.webhook, database, logger, (outcome) =>
-    metrics.attempted(name, outcome),
+    observer.attempted(name, outcome),
   );
   const follower = followRegistry({
     client,
@@ -87,7 +93,7 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): AnnouncedFeed 
     },
     onHeld: () => delivery.hold(),
     onDue(events) {
-      if (events > 0) metrics.recorded(name, events);
+      if (events > 0) observer.recorded(name, events);
       delivery.wake();
     },
   });

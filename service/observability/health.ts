@@ -1,5 +1,5 @@
-import type { HealthReport } from './http/routes/health';
-import type { FeedStatus } from './watcher/feed-status';
+import type { HealthReport } from '../http/routes/health';
+import type { FeedStatus } from '../watcher/feed-status';
 
 /** A registry's feed, for health and metrics. */
 export interface ReportedFeed {

@@ -1,21 +1,25 @@
 import { Counter, Gauge, Registry } from 'prom-client';
-import type { OutboxFigures } from './outbox/outbox-figures';
+import type { OutboxFigures } from '../outbox/outbox-figures';
 import type { ReportedFeed } from './health';
 
-/** What is counted and measured, in Prometheus' text format. */
+/** What is counted and measured, in Prometheus' text format. It is made before anything starts that counts. */
 export interface Metrics {
   recorded(registry: string, events: number): void;
   attempted(registry: string, outcome: 'delivered' | 'failed' | 'dead'): void;
   contentType: string;
-  /** The text; what is measured is measured now. */
-  text(): Promise<string>;
+  /** The text, with what was measured for it. */
+  text(measured: Measured): Promise<string>;
+}
+
+/** What is measured when it is asked for. */
+export interface Measured {
+  feeds: readonly ReportedFeed[];
+  /** Empty while the database cannot be asked: figures are missing then, not old. */
+  outboxes: readonly ({ registry: string } & OutboxFigures)[];
 }
 
 /** Creates the metrics of one service. */
-export function createMetrics(
-  feeds: () => readonly ReportedFeed[],
-  figures: () => Promise<readonly ({ registry: string } & OutboxFigures)[]>,
-): Metrics {
+export function createMetrics(): Metrics {
   const registers = [new Registry()] as const;
   const [register] = registers;
   const labelNames = ['registry'] as const;
@@ -46,16 +50,15 @@ export function createMetrics(
     recorded: (registry, events) => recorded.inc({ registry }, events),
     attempted: (registry, outcome) => attempts.inc({ registry, outcome }),
     contentType: register.contentType,
-    async text() {
-      for (const { chainId, registry: address, status } of feeds()) {
+    async text({ feeds, outboxes }) {
+      for (const { chainId, registry: address, status } of feeds) {
         const registry = `${chainId}:${address}`;
         up.set({ registry }, status.state === 'following' || status.state === 'standby' ? 1 : 0);
         if (status.nextBlock !== undefined) nextBlock.set({ registry }, status.nextBlock);
         if (status.headBlock !== undefined) headBlock.set({ registry }, status.headBlock);
       }
-      // A database that cannot be asked must not hide how the feeds are: its figures are missing then, not old.
       for (const one of [waiting, dead, orphaned]) one.reset();
-      for (const { registry, ...figure } of await figures().catch(() => [])) {
+      for (const { registry, ...figure } of outboxes) {
         waiting.set({ registry }, figure.waiting);
         dead.set({ registry }, figure.deadLetters);
         orphaned.set({ registry }, figure.orphaned);
