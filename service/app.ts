@@ -9,14 +9,15 @@ import { ChainError } from './errors';
 import { createHttpApp } from './http/app';
 import { listen } from './http/server';
 import { createIssueDocument } from './issuance/issue-document';
-import type { Logger } from './logger';
 import { startRetention } from './journal/retention';
+import type { Logger } from './logger';
 import type { MintTiming } from './minting/queue-parts';
-import { healthOf } from './observability/health';
-import { createMetrics, type Metrics } from './observability/metrics';
+import { createMetrics } from './observability/metrics';
+import { createMintOutcomes } from './observability/mint-outcomes';
 import { secretMasker } from './secrets';
-import { startAnnouncing, type Announcing } from './start-announcing';
+import { startAnnouncing } from './start-announcing';
 import { startIssuing, type Issuing } from './start-issuing';
+import { startObserving, type Observing } from './start-observing';
 import { openTunnel, type Tunnel, type TunnelOptions } from './tunnel';
 
 /** The running service. */
@@ -53,23 +54,18 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     const metrics = createMetrics();
     const database = await openDatabase(config, logger);
     open.push(() => database.close());
-    const observer = { failed: () => undefined, reorganised: () => undefined };
+    const outcomes = createMintOutcomes(metrics, systemClock);
     const { mintTiming } = replaced;
-    const issuing = await startIssuing(config, {
-      client,
-      checkChain,
-      database,
-      observer,
-      logger,
-      mintTiming,
-    });
+    const parts = { client, checkChain, database, observer: outcomes, logger, mintTiming };
+    const issuing = await startIssuing(config, parts);
     open.push(() => issuing.stop());
     const announcing = startAnnouncing(config, { database, observer: metrics, logger });
     const { journal } = issuing;
     const days = config.documentRetentionDays;
     const retention = journal && startRetention({ journal, days, clock: systemClock, logger });
     open.push(() => Promise.all([announcing.stop(), retention?.stop()]));
-    const handler = httpHandler(config, { issuing, announcing, metrics, logger });
+    const observing = startObserving(config, { database, metrics, outcomes, issuing, announcing, logger });
+    const handler = httpHandler(config, issuing, observing, logger);
     const server = await listen(handler, config.host, config.port);
     const publicEnd = tunnelTo(server.url, config, logger, replaced);
     return {
@@ -100,10 +96,10 @@ function tunnelTo(
 /** http → issuance → minting → chain. */
 function httpHandler(
   config: Config,
-  parts: { issuing: Issuing; announcing: Announcing; metrics: Metrics; logger: Logger },
+  { issuer, journal }: Issuing,
+  { health, metrics }: Observing,
+  logger: Logger,
 ): RequestListener {
-  const { announcing, metrics, logger } = parts;
-  const { issuer, journal } = parts.issuing;
   if ('missing' in issuer) {
     logger.warn(
       { missing: issuer.missing },
@@ -118,12 +114,8 @@ function httpHandler(
     logger,
     mask: secretMasker(config.secrets),
     newId: randomUUID,
-    health: () => healthOf(announcing.feeds, systemClock.now()),
-    metrics: {
-      contentType: metrics.contentType,
-      text: async () =>
-        metrics.text({ feeds: announcing.feeds, outboxes: await announcing.figures().catch(() => []) }),
-    },
+    health,
+    metrics,
     issuedDocuments: journal,
     admission: { large: { places: config.largeBodiesAtOnce } },
   });

@@ -1,5 +1,5 @@
 import { Wallet } from 'ethers';
-import { readFees, type FeeReading } from './chain/fees';
+import { readFees, type FeeReading, type TransactionFees } from './chain/fees';
 import { createGasStation } from './chain/gas-station';
 import type { RpcClient } from './chain/rpc-client';
 import { systemClock } from './clock';
@@ -10,6 +10,7 @@ import type { PreparationSettings } from './issuance/prepare-document';
 import { createSigningPool } from './issuance/signing-pool';
 import { createDatabaseJournal } from './journal/database-journal';
 import type { Journal } from './journal/journal';
+import type { JournalScope } from './journal/journal-scope';
 import type { Logger } from './logger';
 import { createMintQueue } from './minting/mint-queue';
 import type { MintTiming } from './minting/queue-parts';
@@ -24,8 +25,21 @@ export interface Issuing {
   issuer: Issuer | { missing: string[] };
   /** Undefined while settings are missing. */
   journal: Journal | undefined;
+  /** What is watched of it; undefined while settings are missing. */
+  watched: WatchedIssuing | undefined;
   /** Ends the threads and the queue: what is in flight is finished at the next start. */
   stop(): Promise<void>;
+}
+
+/** Where it is seen how issuing stands. */
+export interface WatchedIssuing {
+  /** Of the journal's rows. */
+  scope: JournalScope;
+  signing: () => { waiting: number; busy: number; threads: number };
+  walletAddress: string;
+  readBalance: () => Promise<bigint>;
+  /** Fees of the next mint. */
+  readFees: () => Promise<TransactionFees>;
 }
 
 /** What a caller waits for a mint at the most: then it is most likely that nobody waits any more. */
@@ -47,7 +61,12 @@ export async function startIssuing(
   const { walletPrivateKey: privateKey, tokenRegistryAddress: registryAddress } = config;
   const preparation = preparationOf(config);
   if (!preparation || !privateKey || !registryAddress)
-    return { issuer: { missing: missingOf(config) }, journal: undefined, stop: async () => undefined };
+    return {
+      issuer: { missing: missingOf(config) },
+      journal: undefined,
+      watched: undefined,
+      stop: async () => undefined,
+    };
   const { client, checkChain, database, observer, logger, mintTiming = {} } = parts;
   const { network } = config;
   const walletAddress = new Wallet(privateKey).address;
@@ -86,6 +105,13 @@ export async function startIssuing(
       checkChain,
     },
     journal,
+    watched: {
+      scope,
+      signing: () => pool.figures(),
+      walletAddress,
+      readBalance: () => client.getBalance(walletAddress),
+      readFees: () => readFees(fees),
+    },
     async stop() {
       await Promise.all([queue.stop(), pool.destroy()]);
     },

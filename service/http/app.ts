@@ -29,7 +29,7 @@ export interface HttpAppOptions {
   logger: Logger;
   mask: (text: string) => string;
   newId: () => string;
-  health: () => HealthReport;
+  health: () => Promise<HealthReport>;
   metrics: MetricsText;
   /** What GET /documents/{tokenId} reads, which exists with an API key only. */
   issuedDocuments?: IssuedDocuments | undefined;

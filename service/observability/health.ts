@@ -1,4 +1,5 @@
 import type { HealthReport } from '../http/routes/health';
+import type { IssuingReport } from './issuing-report';
 import type { FeedStatus } from '../watcher/feed-status';
 
 /** A registry's feed, for health and metrics. */
@@ -13,8 +14,17 @@ export interface ReportedFeed {
 /** A feed that has not been read for longer is no longer healthy: nodes are restarted, but not for a minute. */
 const UNHEALTHY_AFTER_MS = 60_000;
 
-/** Healthy while every feed is read, by whichever process. */
-export function healthOf(feeds: readonly ReportedFeed[], now: number): HealthReport {
+/**
+ * Healthy while every feed is read, by whichever process. Issuing is told and does not decide: an empty wallet is
+ * not mended by a restart, which is what a 503 leads to.
+ *
+ * @param issuing undefined when settings are missing.
+ */
+export function healthOf(
+  feeds: readonly ReportedFeed[],
+  issuing: IssuingReport | undefined,
+  now: number,
+): HealthReport {
   return {
     isHealthy: feeds.every(({ status }) => isWell(status, now)),
     feeds: feeds.map(({ network, chainId, registry, status: { since, ...status } }) => ({
@@ -22,9 +32,29 @@ export function healthOf(feeds: readonly ReportedFeed[], now: number): HealthRep
       chainId,
       registry,
       ...status,
-      since: new Date(since).toISOString(),
+      since: timeOf(since),
     })),
+    issuing: issuing && shownIssuing(issuing),
   };
+}
+
+/** As JSON has it: amounts of wei are more than its numbers hold, and times are text. */
+function shownIssuing({ mints, signing, wallet }: IssuingReport): object {
+  const failure = mints?.lastFailure;
+  return {
+    mints: mints && { ...mints, lastFailure: failure && { ...failure, at: timeOf(failure.at) } },
+    signing,
+    wallet: wallet && {
+      address: wallet.address,
+      balanceWei: wallet.balanceWei.toString(),
+      mintsAffordable: wallet.mintsAffordable,
+      readAt: timeOf(wallet.readAt),
+    },
+  };
+}
+
+function timeOf(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
 }
 
 function isWell({ state, since }: FeedStatus, now: number): boolean {

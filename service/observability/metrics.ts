@@ -1,11 +1,14 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import type { OutboxFigures } from '../outbox/outbox-figures';
 import type { ReportedFeed } from './health';
+import type { IssuingReport } from './issuing-report';
 
 /** What is counted and measured, in Prometheus' text format. It is made before anything starts that counts. */
 export interface Metrics {
   recorded(registry: string, events: number): void;
   attempted(registry: string, outcome: 'delivered' | 'failed' | 'dead'): void;
+  mintFailed(code: string): void;
+  mintsReorganised(mints: number): void;
   contentType: string;
   /** The text, with what was measured for it. */
   text(measured: Measured): Promise<string>;
@@ -16,27 +19,52 @@ export interface Measured {
   feeds: readonly ReportedFeed[];
   /** Empty while the database cannot be asked: figures are missing then, not old. */
   outboxes: readonly ({ registry: string } & OutboxFigures)[];
+  /** Undefined while documents cannot be issued. */
+  issuing: IssuingReport | undefined;
 }
 
 /** Creates the metrics of one service. */
 export function createMetrics(): Metrics {
-  const registers = [new Registry()] as const;
-  const [register] = registers;
+  const register = new Registry();
+  const announcing = announcingMetrics(register);
+  const issuing = issuingMetrics(register);
+  return {
+    ...announcing.counters,
+    ...issuing.counters,
+    contentType: register.contentType,
+    async text(measured) {
+      announcing.measure(measured);
+      issuing.measure(measured.issuing);
+      return register.metrics();
+    },
+  };
+}
+
+/** A part of the metrics: what is counted, and what is set before the text is made. */
+interface MetricsPart<Counters extends keyof Metrics, What> {
+  counters: Pick<Metrics, Counters>;
+  measure(what: What): void;
+}
+
+function announcingMetrics(
+  register: Registry,
+): MetricsPart<'recorded' | 'attempted', Pick<Measured, 'feeds' | 'outboxes'>> {
+  const registers = [register];
   const labelNames = ['registry'] as const;
   const recorded = new Counter({
     name: 'etr_events_recorded_total',
     help: 'Registry events read from the chain and stored.',
     labelNames,
-    registers: [...registers],
+    registers,
   });
   const attempts = new Counter({
     name: 'etr_delivery_attempts_total',
     help: 'Attempts to deliver, by outcome: delivered, failed (is tried again), dead (given up).',
     labelNames: [...labelNames, 'outcome'] as const,
-    registers: [...registers],
+    registers,
   });
   const gauge = (name: string, help: string): Gauge<'registry'> =>
-    new Gauge({ name, help, labelNames, registers: [...registers] });
+    new Gauge({ name, help, labelNames, registers });
   const up = gauge('etr_feed_up', '1: the chain is read, here or by another process. 0: it is not.');
   const nextBlock = gauge('etr_feed_next_block', 'First block that has not been read.');
   const headBlock = gauge('etr_feed_head_block', 'Newest block of the chain when it was last asked.');
@@ -47,10 +75,11 @@ export function createMetrics(): Metrics {
     'Delivered events whose block was orphaned and whose transaction has not been mined again.',
   );
   return {
-    recorded: (registry, events) => recorded.inc({ registry }, events),
-    attempted: (registry, outcome) => attempts.inc({ registry, outcome }),
-    contentType: register.contentType,
-    async text({ feeds, outboxes }) {
+    counters: {
+      recorded: (registry, events) => recorded.inc({ registry }, events),
+      attempted: (registry, outcome) => attempts.inc({ registry, outcome }),
+    },
+    measure({ feeds, outboxes }) {
       for (const { chainId, registry: address, status } of feeds) {
         const registry = `${chainId}:${address}`;
         up.set({ registry }, status.state === 'following' || status.state === 'standby' ? 1 : 0);
@@ -63,7 +92,64 @@ export function createMetrics(): Metrics {
         dead.set({ registry }, figure.deadLetters);
         orphaned.set({ registry }, figure.orphaned);
       }
-      return register.metrics();
     },
   };
+}
+
+function issuingMetrics(
+  register: Registry,
+): MetricsPart<'mintFailed' | 'mintsReorganised', IssuingReport | undefined> {
+  const registers = [register];
+  const failed = new Counter({
+    name: 'etr_mints_failed_total',
+    help: 'Mints that failed in this process, by the code of their error.',
+    labelNames: ['code'] as const,
+    registers,
+  });
+  const reorganised = new Counter({
+    name: 'etr_mints_reorganised_total',
+    help: 'Final mints whose blocks a reorganisation deeper than CONFIRMATIONS took.',
+    registers,
+  });
+  const mints = new Gauge({
+    name: 'etr_mints',
+    help: 'Mints that are neither final nor failed: waiting, in flight (a node may have them), mined.',
+    labelNames: ['state'] as const,
+    registers,
+  });
+  const gauge = (name: string, help: string): Gauge => new Gauge({ name, help, registers });
+  const oldest = gauge(
+    'etr_mint_oldest_seconds',
+    'Age of the oldest mint that is neither mined nor failed; 0: there is none.',
+  );
+  const waiting = gauge('etr_signing_waiting', 'Documents that wait for a thread that signs.');
+  const busy = gauge('etr_signing_busy', 'Threads that are signing.');
+  const balance = gauge('etr_wallet_balance_wei', 'What the wallet that mints has.');
+  const affordable = gauge('etr_wallet_mints_affordable', 'Mints that the wallet pays for at present fees.');
+  return {
+    counters: {
+      mintFailed: (code) => failed.inc({ code }),
+      mintsReorganised: (count) => reorganised.inc(count),
+    },
+    measure(issuing) {
+      mints.reset();
+      const figures = issuing?.mints;
+      if (figures) {
+        mints.set({ state: 'waiting' }, figures.waiting);
+        mints.set({ state: 'in_flight' }, figures.inFlight);
+        mints.set({ state: 'mined' }, figures.mined);
+      }
+      setOrRemove(oldest, figures && (figures.oldestSeconds ?? 0));
+      setOrRemove(waiting, issuing?.signing.waiting);
+      setOrRemove(busy, issuing?.signing.busy);
+      setOrRemove(balance, issuing?.wallet && Number(issuing.wallet.balanceWei));
+      setOrRemove(affordable, issuing?.wallet?.mintsAffordable);
+    },
+  };
+}
+
+/** A gauge without labels is 0 unless it is removed, which would say something that nobody knows. */
+function setOrRemove(gauge: Gauge, value: number | undefined): void {
+  if (value === undefined) gauge.remove();
+  else gauge.set(value);
 }

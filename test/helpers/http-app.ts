@@ -30,7 +30,7 @@ export async function startHttpApp(options: Partial<HttpAppOptions>): Promise<Ru
     logger: createLogger({ level: 'debug', mask: (text) => text, destination }),
     mask: (text) => text,
     newId: randomUUID,
-    health: () => ({ isHealthy: true, feeds: [] }),
+    health: async () => ({ isHealthy: true, feeds: [], issuing: undefined }),
     metrics: { contentType: 'text/plain', text: async () => '' },
     ...options,
   });

@@ -8,11 +8,28 @@ export interface FeedHealth {
   reason?: string;
 }
 
+/** How issuing stands, in `GET /health`. */
+export interface IssuingHealth {
+  /** Not there while the database cannot be asked. */
+  mints?: {
+    waiting: number;
+    inFlight: number;
+    mined: number;
+    oldestSeconds?: number;
+    lastFailure?: { code: string; at: string };
+  };
+  signing: { waiting: number; busy: number; threads: number };
+  /** Not there until it was read. */
+  wallet?: { address: string; balanceWei: string; mintsAffordable?: number; readAt: string };
+}
+
 /** What a running service says of itself. */
 export interface Health {
   httpStatus: number;
   status: string;
   feeds: FeedHealth[];
+  /** Not there while settings are missing. */
+  issuing?: IssuingHealth;
 }
 
 /** Asks `GET /health`. */

@@ -4,6 +4,7 @@ import Sqlite from 'libsql';
 import type { Database } from '../../service/database/database';
 import { systemClock } from '../../service/clock';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
+import { mintFiguresOf } from '../../service/journal/mint-figures';
 import { newState, openState, type State } from '../helpers/engines';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/prepared-documents';
 import { eventIn, openSampleFeed, record } from '../helpers/sample-feed';
@@ -62,6 +63,7 @@ describe('what is asked of SQLite for each document and each range of blocks', (
     await journal.add(prepared, { key: 'once', requestHash: 'ab' });
     await journal.keepTransactions([{ tokenId, hash: '0x01', nonce: 1, raw: '0x02' }]);
     await journal.submitted([tokenId]);
+    await mintFiguresOf(database.db, SCOPE);
     await journal.unfinished();
     await journal.mined(tokenId, mintedBy('0x01'), false);
     await journal.final([tokenId]);

@@ -4,13 +4,15 @@ import type { Middleware } from 'koa';
 export interface HealthReport {
   isHealthy: boolean;
   feeds: readonly object[];
+  /** Undefined while documents cannot be issued: settings are missing. */
+  issuing: object | undefined;
 }
 
 /** GET /health: 200 while every registry's events are read, 503 when some are not. */
-export function health(report: () => HealthReport): Middleware {
-  return (ctx) => {
-    const { isHealthy, feeds } = report();
+export function health(report: () => Promise<HealthReport>): Middleware {
+  return async (ctx) => {
+    const { isHealthy, feeds, issuing } = await report();
     ctx.status = isHealthy ? 200 : 503;
-    ctx.body = { status: isHealthy ? 'ok' : 'failing', feeds };
+    ctx.body = { status: isHealthy ? 'ok' : 'failing', feeds, issuing };
   };
 }

@@ -1,0 +1,29 @@
+import type { Clock } from '../clock';
+import type { Metrics } from './metrics';
+
+/** The last mint that failed in this process. */
+export interface LastFailure {
+  code: string;
+  /** Epoch milliseconds. */
+  at: number;
+}
+
+/** What the queue of mints tells, counted; the last failure is kept in mind. */
+export interface MintOutcomes {
+  failed(code: string): void;
+  reorganised(mints: number): void;
+  lastFailure(): LastFailure | undefined;
+}
+
+/** Made before the queue, which tells it. */
+export function createMintOutcomes(metrics: Metrics, clock: Clock): MintOutcomes {
+  let last: LastFailure | undefined;
+  return {
+    failed(code) {
+      metrics.mintFailed(code);
+      last = { code, at: clock.now() };
+    },
+    reorganised: (mints) => metrics.mintsReorganised(mints),
+    lastFailure: () => last,
+  };
+}

@@ -1,0 +1,74 @@
+import { systemClock } from './clock';
+import type { Config } from './config';
+import type { Database } from './database/database';
+import type { HttpAppOptions } from './http/app';
+import { mintFiguresOf } from './journal/mint-figures';
+import type { Logger } from './logger';
+import { answerInTime } from './observability/answer-in-time';
+import { healthOf } from './observability/health';
+import { createIssuingReport, type IssuingReport } from './observability/issuing-report';
+import type { Metrics } from './observability/metrics';
+import type { MintOutcomes } from './observability/mint-outcomes';
+import { createWalletReading } from './observability/wallet-reading';
+import type { Announcing } from './start-announcing';
+import type { Issuing } from './start-issuing';
+
+/** What looks at both lines: it answers GET /health and GET /metrics. */
+export type Observing = Pick<HttpAppOptions, 'health' | 'metrics'>;
+
+/** What is looked at, and what was counted. */
+export interface ObservingParts {
+  database: Database;
+  /** Made before the lines, which tell them what they do. */
+  metrics: Metrics;
+  outcomes: MintOutcomes;
+  issuing: Issuing;
+  announcing: Announcing;
+  logger: Logger;
+}
+
+/** Whoever asks whether the service lives waits for no database: probes give up after a second. */
+const HEALTH_WITHIN_MS = 500;
+/** Prometheus gives up after ten seconds. */
+const METRICS_WITHIN_MS = 5_000;
+/** Milliseconds for which a balance is not read again. */
+const KEEP_BALANCE_MS = 60_000;
+const KEEP_LOCAL_BALANCE_MS = 10_000;
+
+/** Looks at both lines, and changes nothing. */
+export function startObserving(config: Config, parts: ObservingParts): Observing {
+  const { metrics, announcing } = parts;
+  const reportIssuing = issuingReportOf(config, parts);
+  const askForOutboxes = answerInTime(() => announcing.figures());
+  return {
+    health: async () => healthOf(announcing.feeds, await reportIssuing(HEALTH_WITHIN_MS), systemClock.now()),
+    metrics: {
+      contentType: metrics.contentType,
+      async text() {
+        const [issuing, outboxes = []] = await Promise.all([
+          reportIssuing(METRICS_WITHIN_MS),
+          askForOutboxes(METRICS_WITHIN_MS),
+        ]);
+        return metrics.text({ feeds: announcing.feeds, outboxes, issuing });
+      },
+    },
+  };
+}
+
+/** Gives undefined while documents cannot be issued: settings are missing. */
+function issuingReportOf(
+  { network }: Config,
+  { database, outcomes, issuing, logger }: ObservingParts,
+): (withinMs: number) => Promise<IssuingReport | undefined> {
+  if (issuing.watched === undefined) return async () => undefined;
+  const { scope, signing, walletAddress: address, readBalance, readFees } = issuing.watched;
+  const keepMs = network.local ? KEEP_LOCAL_BALANCE_MS : KEEP_BALANCE_MS;
+  const clock = systemClock;
+  return createIssuingReport({
+    mints: () => mintFiguresOf(database.db, scope),
+    lastFailure: () => outcomes.lastFailure(),
+    signing,
+    wallet: createWalletReading({ address, readBalance, readFees, keepMs, clock, logger }),
+    clock,
+  });
+}

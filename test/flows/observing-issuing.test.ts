@@ -1,0 +1,245 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { toQuantity, Wallet } from 'ethers';
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create, type CreateAnswer } from '../helpers/create-call';
+import { eventually } from '../helpers/eventually';
+import { healthOf, metricOf, type IssuingHealth } from '../helpers/observe';
+import { postgresDatabase } from '../helpers/postgres';
+import { startRpcProxy, type Answerer, type Fault } from '../helpers/rpc-proxy';
+import { startService, type RunningService } from '../helpers/running-service';
+import { startTcpProxy } from '../helpers/tcp-proxy';
+import { createWorld, type World } from '../helpers/world';
+
+const NO_MINTS = { waiting: 0, inFlight: 0, mined: 0 };
+const ETHER = 10n ** 18n;
+
+describe('how issuing stands, by GET /health and GET /metrics', () => {
+  let world: World;
+  let wallet: { address: string; privateKey: string };
+  let settings: Record<string, string>;
+  let folders = 0;
+
+  before(async () => {
+    world = await createWorld();
+    wallet = Wallet.createRandom();
+    const registry = await registryAsAdmin();
+    await (await registry.grantRole(await registry.MINTER_ROLE(), wallet.address)).wait();
+  });
+
+  after(() => world?.stop());
+
+  beforeEach(async () => {
+    await setBalance(ETHER);
+    const DATA_DIR = join(world.folder, `data-${++folders}`);
+    settings = { ...world.settings, WALLET_PRIVATE_KEY: wallet.privateKey, DATA_DIR };
+  });
+
+  const registryAsAdmin = async (): Promise<ReturnType<typeof TradeTrustTokenStandard__factory.connect>> =>
+    TradeTrustTokenStandard__factory.connect(world.registryAddress, await world.client.getSigner(0));
+  const setBalance = (wei: bigint): Promise<unknown> =>
+    world.client.send('hardhat_setBalance', [wallet.address, toQuantity(wei)]);
+  const issue = async ({ url }: RunningService): Promise<CreateAnswer> => {
+    const owner = await world.account(1);
+    return create(url, { ...minimal, owner, holder: owner });
+  };
+  const issuingOf = async ({ url }: RunningService): Promise<IssuingHealth> => {
+    const { issuing } = await healthOf(url);
+    if (issuing === undefined) throw new Error('nothing is said of issuing');
+    return issuing;
+  };
+
+  async function withService(
+    use: (service: RunningService) => Promise<void>,
+    changed: Record<string, string> = {},
+  ): Promise<void> {
+    const service = await startService({ ...settings, ...changed });
+    try {
+      await use(service);
+    } finally {
+      await service.stop();
+    }
+  }
+
+  async function withNode(
+    answerer: Answerer,
+    use: (service: RunningService) => Promise<void>,
+  ): Promise<void> {
+    const proxy = await startRpcProxy(world.node.url, answerer);
+    try {
+      await withService(use, { RPC_URL: proxy.url });
+    } finally {
+      await proxy.close();
+    }
+  }
+
+  /** What is sent meanwhile waits for a block, which comes afterwards. */
+  async function withoutBlocks(use: () => Promise<void>): Promise<void> {
+    await world.client.send('evm_setAutomine', [false]);
+    try {
+      await use();
+    } finally {
+      await world.client.send('evm_setAutomine', [true]);
+      await world.client.send('evm_mine', []);
+    }
+  }
+
+  it('has the wallet with its balance and the mints that it pays for, once they were read', async () => {
+    await withService(async (service) => {
+      const first = await issuingOf(service);
+      expect(first).to.have.keys('mints', 'signing');
+      expect(first.mints).to.deep.equal(NO_MINTS);
+      expect(first.signing).to.deep.equal({ waiting: 0, busy: 0, threads: 1 });
+      const read = await eventually('the balance is read', async () => (await issuingOf(service)).wallet);
+      expect(read).to.include({ address: wallet.address, balanceWei: ETHER.toString() });
+      expect(Date.now() - Date.parse(read.readAt)).to.be.within(0, 10_000);
+      const { maxFeePerGas } = await world.client.getFeeData();
+      expect(read.mintsAffordable).to.be.closeTo(Number(ETHER / ((maxFeePerGas ?? 0n) * 350_000n)), 5);
+      expect(await metricOf(service.url, 'etr_wallet_balance_wei')).to.equal(Number(ETHER));
+      expect(await metricOf(service.url, 'etr_wallet_mints_affordable')).to.equal(read.mintsAffordable);
+    });
+  });
+
+  it('has a wallet that pays for nothing, and is healthy all the same', async () => {
+    await setBalance(0n);
+    await withService(async (service) => {
+      const read = await eventually('the balance is read', async () => (await issuingOf(service)).wallet);
+      expect(read).to.include({ balanceWei: '0', mintsAffordable: 0 });
+      expect(await healthOf(service.url)).to.include({ httpStatus: 200, status: 'ok' });
+      expect(await metricOf(service.url, 'etr_wallet_mints_affordable')).to.equal(0);
+    });
+  });
+
+  it('is answered at once, without the wallet, while the node does not tell the balance', async () => {
+    const never: Answerer = (method) =>
+      method === 'eth_getBalance' ? new Promise<never>(() => undefined) : 'none';
+    await withNode(never, async (service) => {
+      const begun = performance.now();
+      for (let round = 0; round < 3; round++)
+        expect(await issuingOf(service)).to.have.keys('mints', 'signing');
+      expect(performance.now() - begun).to.be.lessThan(1_500);
+      expect(await metricOf(service.url, 'etr_wallet_balance_wei')).to.equal(undefined);
+      expect(await metricOf(service.url, 'etr_mint_oldest_seconds')).to.equal(0);
+    });
+  });
+
+  it('has a mint in flight until it is mined, and how old it is', async () => {
+    await withService(async (service) => {
+      let answer: Promise<CreateAnswer> | undefined;
+      await withoutBlocks(async () => {
+        answer = issue(service);
+        await eventually('it is sent', async () => (await issuingOf(service)).mints?.inFlight === 1);
+        expect(await metricOf(service.url, 'etr_mints')).to.equal(1);
+        await eventually('it is a second old', async () => {
+          return ((await issuingOf(service)).mints?.oldestSeconds ?? 0) >= 1;
+        });
+        expect(await metricOf(service.url, 'etr_mint_oldest_seconds')).to.be.at.least(1);
+      });
+      expect((await answer)?.status).to.equal(200);
+      expect((await issuingOf(service)).mints).to.deep.equal(NO_MINTS);
+      expect(await metricOf(service.url, 'etr_mints')).to.equal(0);
+    });
+  });
+
+  it('has a mint that is mined, and not final yet', async () => {
+    await withService(
+      async (service) => {
+        expect((await issue(service)).status).to.equal(200);
+        expect((await issuingOf(service)).mints).to.deep.equal({ ...NO_MINTS, mined: 1 });
+        await world.client.send('hardhat_mine', ['0x3']);
+        await eventually('it is final', async () => (await issuingOf(service)).mints?.mined === 0);
+      },
+      { CONFIRMATIONS: '3' },
+    );
+  });
+
+  it('has the code and the time of a mint that failed', async () => {
+    const registry = await registryAsAdmin();
+    let isPaused = false;
+    // Between the simulation and the transaction: nothing else makes a mint fail that was let in.
+    const pausing: Answerer = async (method): Promise<Fault> => {
+      if (method === 'eth_estimateGas' && !isPaused) {
+        isPaused = true;
+        await (await registry.pause('0x')).wait();
+      }
+      return 'none';
+    };
+    try {
+      await withNode(pausing, async (service) => {
+        expect((await issue(service)).status).to.equal(500);
+        const { mints } = await issuingOf(service);
+        expect(mints).to.deep.include(NO_MINTS);
+        expect(mints?.lastFailure?.code).to.equal('MINT_SIMULATION_FAILED');
+        expect(Date.now() - Date.parse(mints?.lastFailure?.at ?? '')).to.be.within(0, 10_000);
+        const text = await (await fetch(`${service.url}/metrics`)).text();
+        expect(text).to.match(/^etr_mints_failed_total\{code="MINT_SIMULATION_FAILED"\} 1$/m);
+        expect(await healthOf(service.url)).to.include({ httpStatus: 200, status: 'ok' });
+      });
+    } finally {
+      await (await registry.unpause('0x')).wait();
+    }
+  });
+
+  it('is not there while settings are missing', async () => {
+    await withService(
+      async (service) => {
+        expect(await healthOf(service.url))
+          .to.include({ status: 'ok' })
+          .and.not.to.have.property('issuing');
+        expect(await metricOf(service.url, 'etr_mints')).to.equal(undefined);
+        expect(await metricOf(service.url, 'etr_signing_busy')).to.equal(undefined);
+      },
+      { WALLET_PRIVATE_KEY: '' },
+    );
+  });
+
+  it('is the same in every process that shares a database, whichever of them mints', async function () {
+    const database = await postgresDatabase();
+    if (database === undefined) return this.skip();
+    const shared = { ...settings, DATABASE_URL: database.url };
+    const services = [await startService(shared), await startService(shared)] as const;
+    try {
+      let answers: Promise<CreateAnswer[]> | undefined;
+      await withoutBlocks(async () => {
+        answers = Promise.all(services.map(issue));
+        for (const service of services) {
+          await eventually('both are sent', async () => (await issuingOf(service)).mints?.inFlight === 2);
+          expect(await metricOf(service.url, 'etr_mints')).to.equal(2);
+        }
+      });
+      expect((await answers)?.map(({ status }) => status)).to.deep.equal([200, 200]);
+    } finally {
+      await Promise.all(services.map((service) => service.stop()));
+      await database.drop();
+    }
+  });
+
+  it('has nothing of the mints while the database is away, and the rest', async function () {
+    const database = await postgresDatabase();
+    if (database === undefined) return this.skip();
+    const url = new URL(database.url);
+    const proxy = await startTcpProxy(Number(url.port));
+    url.port = String(proxy.port);
+    try {
+      await withService(
+        async (service) => {
+          await eventually('the balance is read', async () => (await issuingOf(service)).wallet);
+          expect((await issuingOf(service)).mints).to.deep.equal(NO_MINTS);
+          proxy.refuse();
+          const away = await issuingOf(service);
+          expect(away).to.have.keys('signing', 'wallet');
+          expect((await healthOf(service.url)).status).to.equal('ok');
+          expect(await metricOf(service.url, 'etr_mints')).to.equal(undefined);
+          expect(await metricOf(service.url, 'etr_mint_oldest_seconds')).to.equal(undefined);
+          proxy.accept();
+          await eventually('it is back', async () => (await issuingOf(service)).mints !== undefined);
+        },
+        { DATABASE_URL: url.href },
+      );
+    } finally {
+      await proxy.close();
+      await database.drop();
+    }
+  });
+});

@@ -1,0 +1,37 @@
+import { expect } from 'chai';
+import { answerInTime } from '../../service/observability/answer-in-time';
+
+const never = (): Promise<never> => new Promise(() => undefined);
+
+describe('a question to what may hang', () => {
+  it('is answered, each time anew', async () => {
+    let count = 0;
+    const ask = answerInTime(async () => ++count);
+    expect([await ask(1_000), await ask(1_000)]).to.deep.equal([1, 2]);
+  });
+
+  it('is asked once at a time, and all get the answer', async () => {
+    let count = 0;
+    const ask = answerInTime(async () => ++count);
+    expect(await Promise.all([ask(1_000), ask(1_000), ask(1_000)])).to.deep.equal([1, 1, 1]);
+  });
+
+  it('is given up in time, and not asked again while it hangs', async () => {
+    let count = 0;
+    const ask = answerInTime(() => {
+      count++;
+      return never();
+    });
+    expect([await ask(5), await ask(5)]).to.deep.equal([undefined, undefined]);
+    expect(count).to.equal(1);
+  });
+
+  it('that fails has no answer, and is asked again', async () => {
+    let count = 0;
+    const ask = answerInTime(async () => {
+      if (++count === 1) throw new Error('the database is away');
+      return count;
+    });
+    expect([await ask(1_000), await ask(1_000)]).to.deep.equal([undefined, 2]);
+  });
+});

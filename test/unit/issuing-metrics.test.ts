@@ -1,0 +1,122 @@
+import { expect } from 'chai';
+import { healthOf } from '../../service/observability/health';
+import { createIssuingReport, type IssuingReport } from '../../service/observability/issuing-report';
+import { createMetrics, type Metrics } from '../../service/observability/metrics';
+import { createMintOutcomes } from '../../service/observability/mint-outcomes';
+
+const signing = { waiting: 4, busy: 2, threads: 2 };
+const wallet = {
+  address: `0x${'12'.repeat(20)}`,
+  balanceWei: 1_500_000_000_000_000_000n,
+  mintsAffordable: 42,
+  readAt: 5_000,
+};
+const mints = { waiting: 3, inFlight: 2, mined: 1, oldestSeconds: 90, lastFailure: undefined };
+
+/** The lines of a metric that have values. */
+async function valuesOf(
+  metrics: Metrics,
+  issuing: IssuingReport | undefined,
+  name: string,
+): Promise<string[]> {
+  const text = await metrics.text({ feeds: [], outboxes: [], issuing });
+  return text.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
+}
+
+describe('the metrics of issuing', () => {
+  it('say how mints, signing and the wallet stand', async () => {
+    const metrics = createMetrics();
+    const expected = {
+      etr_mints: ['{state="waiting"} 3', '{state="in_flight"} 2', '{state="mined"} 1'],
+      etr_mint_oldest_seconds: [' 90'],
+      etr_signing_waiting: [' 4'],
+      etr_signing_busy: [' 2'],
+      etr_wallet_balance_wei: [' 1500000000000000000'],
+      etr_wallet_mints_affordable: [' 42'],
+    };
+    for (const [name, values] of Object.entries(expected)) {
+      const lines = await valuesOf(metrics, { mints, signing, wallet }, name);
+      expect(lines).to.deep.equal(values.map((value) => `${name}${value}`));
+    }
+  });
+
+  it('have no value for what is not known any more, and 0 for what is not there', async () => {
+    const metrics = createMetrics();
+    await metrics.text({ feeds: [], outboxes: [], issuing: { mints, signing, wallet } });
+    const idle = { ...mints, oldestSeconds: undefined };
+    const free = { ...wallet, mintsAffordable: undefined };
+    const none: string[] = [];
+    const now = { mints: idle, signing, wallet: free };
+    expect(await valuesOf(metrics, now, 'etr_mint_oldest_seconds')).to.deep.equal([
+      'etr_mint_oldest_seconds 0',
+    ]);
+    expect(await valuesOf(metrics, now, 'etr_wallet_mints_affordable')).to.deep.equal(none);
+    const away = { mints: undefined, signing, wallet: undefined };
+    for (const name of ['etr_mints', 'etr_mint_oldest_seconds', 'etr_wallet_balance_wei'])
+      expect(await valuesOf(metrics, away, name)).to.deep.equal(none);
+    for (const name of ['etr_mints', 'etr_signing_waiting', 'etr_signing_busy'])
+      expect(await valuesOf(metrics, undefined, name)).to.deep.equal(none);
+  });
+
+  it('count the mints that failed by their codes, and those that a reorganisation took', async () => {
+    const metrics = createMetrics();
+    const outcomes = createMintOutcomes(metrics, { now: () => 7_000 });
+    expect(outcomes.lastFailure()).to.equal(undefined);
+    outcomes.failed('MINT_REVERTED');
+    outcomes.failed('MINT_REVERTED');
+    outcomes.failed('TRANSACTION_REJECTED');
+    outcomes.reorganised(3);
+    expect(await valuesOf(metrics, undefined, 'etr_mints_failed_total')).to.deep.equal([
+      'etr_mints_failed_total{code="MINT_REVERTED"} 2',
+      'etr_mints_failed_total{code="TRANSACTION_REJECTED"} 1',
+    ]);
+    expect(await valuesOf(metrics, undefined, 'etr_mints_reorganised_total')).to.deep.equal([
+      'etr_mints_reorganised_total 3',
+    ]);
+    expect(outcomes.lastFailure()).to.deep.equal({ code: 'TRANSACTION_REJECTED', at: 7_000 });
+  });
+});
+
+describe('the report of issuing', () => {
+  const sources = {
+    mints: async () => ({ waiting: 1, inFlight: 0, mined: 0, oldestAddedAt: 1_000 }),
+    lastFailure: () => ({ code: 'MINT_REVERTED', at: 3_000 }),
+    signing: () => signing,
+    wallet: () => wallet,
+    clock: { now: () => 4_500 },
+  };
+  const shown = async (report: IssuingReport): Promise<unknown> =>
+    JSON.parse(JSON.stringify(healthOf([], report, 0).issuing));
+
+  it('has seconds, times as text and wei as text', async () => {
+    expect(await shown(await createIssuingReport(sources)(1_000))).to.deep.equal({
+      mints: {
+        waiting: 1,
+        inFlight: 0,
+        mined: 0,
+        oldestSeconds: 3,
+        lastFailure: { code: 'MINT_REVERTED', at: '1970-01-01T00:00:03.000Z' },
+      },
+      signing,
+      wallet: {
+        ...wallet,
+        balanceWei: '1500000000000000000',
+        readAt: '1970-01-01T00:00:05.000Z',
+      },
+    });
+  });
+
+  it('has no age below 0 when another process, whose clock is ahead, added the oldest', async () => {
+    const { mints: counted } = await createIssuingReport({ ...sources, clock: { now: () => 0 } })(1_000);
+    expect(counted?.oldestSeconds).to.equal(0);
+  });
+
+  it('has nothing of the mints when the database fails or hangs, and comes in time', async () => {
+    const failing = { ...sources, mints: async () => Promise.reject(new Error('the database is away')) };
+    const hanging = { ...sources, mints: () => new Promise<never>(() => undefined) };
+    for (const one of [failing, hanging]) {
+      const report = await createIssuingReport({ ...one, wallet: () => undefined })(5);
+      expect(await shown(report)).to.deep.equal({ signing });
+    }
+  });
+});

@@ -1,0 +1,95 @@
+import { expect } from 'chai';
+import { parseEther } from 'ethers';
+import type { TransactionFees } from '../../service/chain/fees';
+import { createLogger } from '../../service/logger';
+import { createWalletReading } from '../../service/observability/wallet-reading';
+import { eventually } from '../helpers/eventually';
+
+const address = `0x${'12'.repeat(20)}`;
+const logger = createLogger({ level: 'silent', mask: (text) => text });
+const GWEI = 1_000_000_000n;
+
+describe("the wallet's balance", () => {
+  let now: number;
+  let asked: number;
+  let balance: () => Promise<bigint>;
+  let fees: TransactionFees;
+
+  beforeEach(() => {
+    now = 1_000;
+    asked = 0;
+    balance = async () => parseEther('1');
+    fees = { type: 2, maxFeePerGas: 100n * GWEI, maxPriorityFeePerGas: 30n * GWEI };
+  });
+
+  const start = (): ReturnType<typeof createWalletReading> =>
+    createWalletReading({
+      address,
+      readBalance() {
+        asked++;
+        return balance();
+      },
+      readFees: async () => fees,
+      keepMs: 60_000,
+      clock: { now: () => now },
+      logger,
+    });
+
+  it('is not known at first, and then what it was, with the mints that it pays for at the highest price', async () => {
+    const wallet = start();
+    expect(wallet()).to.equal(undefined);
+    // 350,000 units of gas at 100 gwei are 0.035.
+    expect(await eventually('it was read', wallet)).to.deep.equal({
+      address,
+      balanceWei: parseEther('1'),
+      mintsAffordable: 28,
+      readAt: 1_000,
+    });
+  });
+
+  it('is read again when it is asked for after a minute, and not before', async () => {
+    const wallet = start();
+    await eventually('it was read', wallet);
+    balance = async () => 0n;
+    now += 59_999;
+    expect(wallet()).to.include({ balanceWei: parseEther('1') });
+    expect(asked).to.equal(1);
+    now += 1;
+    expect(wallet()).to.include({ balanceWei: parseEther('1') });
+    await eventually('it was read again', () => wallet()?.balanceWei === 0n);
+    expect(wallet()).to.include({ mintsAffordable: 0, readAt: 61_000 });
+    expect(asked).to.equal(2);
+  });
+
+  it('holds nobody up while the node hangs, which is asked once', async () => {
+    const wallet = start();
+    await eventually('it was read', wallet);
+    balance = () => new Promise(() => undefined);
+    for (let round = 0; round < 3; round++) {
+      now += 60_000;
+      expect(wallet()).to.include({ readAt: 1_000 });
+    }
+    expect(asked).to.equal(2);
+  });
+
+  it('stays what it was when the node fails, which is asked again after ten seconds', async () => {
+    const wallet = start();
+    await eventually('it was read', wallet);
+    balance = async () => Promise.reject(new Error('the node is away'));
+    now += 60_000;
+    wallet();
+    await new Promise((resolve) => setImmediate(resolve));
+    now += 9_999;
+    expect(wallet()).to.include({ readAt: 1_000 });
+    expect(asked).to.equal(2);
+    balance = async () => 7n;
+    now += 1;
+    wallet();
+    await eventually('it was read again', () => wallet()?.balanceWei === 7n);
+  });
+
+  it('pays for no number of mints where gas is free', async () => {
+    fees = { type: 0, gasPrice: 0n };
+    expect(await eventually('it was read', start())).to.include({ mintsAffordable: undefined });
+  });
+});
