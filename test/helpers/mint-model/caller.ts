@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { getAddress } from 'ethers';
+import { messageOf } from '../../../service/errors';
+import type { Issuance, SignedDocument } from '../../../service/journal/issuance';
+import type { SeededRandom } from '../seeded-random';
+import type { ScenarioParts } from './scenario-parts';
+import type { ServiceLife } from './service-life';
+
+/** A caller whose request failed comes again within. */
+const LONGEST_PAUSE_MS = 4_000;
+
+/** Somebody who wants one document, with an Idempotency-Key, and insists. */
+export class Caller {
+  readonly key: string;
+  /** The token that it was told of. */
+  told: string | undefined;
+  readonly #name: string;
+  readonly #parts: ScenarioParts;
+  readonly #random: SeededRandom;
+  /** Of all documents that were signed for it: another when the one before it failed. */
+  readonly #tokenIds = new Set<string>();
+
+  constructor(name: string, parts: ScenarioParts, random: SeededRandom) {
+    this.key = `key ${name}`;
+    this.#name = name;
+    this.#parts = parts;
+    this.#random = random;
+  }
+
+  owns(tokenId: string): boolean {
+    return this.#tokenIds.has(tokenId);
+  }
+
+  /** Asks whichever process of the service there is, again and again. */
+  async insist(service: () => ServiceLife | undefined, isOver: () => boolean): Promise<void> {
+    const { time, history } = this.#parts;
+    while (!isOver()) {
+      const life = service();
+      try {
+        if (life !== undefined && this.told === undefined) await this.#ask(life);
+      } catch (error) {
+        history.note(`${this.key} is told: ${messageOf(error)}`);
+      }
+      await time.sleep(1 + this.#random.below(LONGEST_PAUSE_MS));
+    }
+  }
+
+  /** As issue-document.ts does: what has the key already goes on, and otherwise there is a new document. */
+  async #ask(life: ServiceLife): Promise<void> {
+    const earlier = await life.journal.findByKey(this.key);
+    const issuance = earlier ?? (await this.#store(life));
+    const hash = issuance.txHash ?? (await life.mint(issuance));
+    this.#parts.history.note(`${this.key} is told of ${issuance.tokenId} by ${hash}`);
+    this.told = issuance.tokenId;
+  }
+
+  async #store(life: ServiceLife): Promise<Issuance> {
+    const { document, ...mint } = this.#newDocument();
+    const requestHash = createHash('sha256').update(this.key).digest('hex');
+    const earlier = await life.journal.add({ document, ...mint }, { key: this.key, requestHash });
+    const createdAt = this.#parts.time.now();
+    return (
+      earlier ?? { ...mint, state: 'signed', txHash: undefined, failure: undefined, requestHash, createdAt }
+    );
+  }
+
+  #newDocument(): SignedDocument {
+    const tokenId = this.#random.hex(32).slice(2);
+    const someone = getAddress('0x70997970c51812dc3a010c7d01b50e0d17dc79c8');
+    this.#tokenIds.add(tokenId);
+    this.#parts.history.name(tokenId, `${this.#name}.${this.#tokenIds.size}`);
+    return {
+      tokenId,
+      credentialId: `urn:bnid:_:${tokenId.slice(0, 32)}`,
+      beneficiary: someone,
+      holder: someone,
+      // The gas of a mint depends on its length.
+      remark: this.#random.chance(0.8) ? '0x' : this.#random.hex(1 + this.#random.below(100)),
+      document: Buffer.from(tokenId),
+    };
+  }
+}

@@ -1,0 +1,118 @@
+import type { SeededRandom } from '../seeded-random';
+
+/**
+ * What may go wrong:
+ *
+ * - of a call: `lost request`, `lost answer`, `gateway` (answers for the node, without JSON-RPC), `slow`.
+ * - of eth_sendRawTransaction: `false refusal` of what was passed on or not; `swallowed`: taken, and passed on to nobody.
+ * - of what a backend knows: `unknown hash` of a transaction that waits or is mined; `stale`, by one block or two.
+ * - of the network: `forgotten` by the node, `heard again` from others; `other sender` with the wallet's key; `reorganisation`; `empty block`, `some
+ *   left out`; `dear block`: its base fee is more than mints offer; `pause` of the registry.
+ * - of the service: `journal away`, before a change or after it; `kill`.
+ */
+export const FAULTS = [
+  'lost request',
+  'lost answer',
+  'gateway',
+  'slow',
+  'false refusal',
+  'swallowed',
+  'unknown hash',
+  'stale',
+  'forgotten',
+  'heard again',
+  'other sender',
+  'reorganisation',
+  'empty block',
+  'some left out',
+  'dear block',
+  'pause',
+  'journal away',
+  'kill',
+] as const;
+export type Fault = (typeof FAULTS)[number];
+
+/** The highest chance in a scenario where there is this fault, and the highest in a spell of it. */
+const CHANCES: Record<Fault, [usual: number, spell: number]> = {
+  'lost request': [0.1, 0.8],
+  'lost answer': [0.1, 0.8],
+  gateway: [0.05, 0.6],
+  slow: [0.1, 0.6],
+  'false refusal': [0.6, 1],
+  swallowed: [0.2, 0.8],
+  'unknown hash': [0.5, 1],
+  stale: [0.4, 1],
+  forgotten: [0.2, 1],
+  'heard again': [0.3, 1],
+  'other sender': [0.1, 0.6],
+  reorganisation: [0.25, 0.8],
+  'empty block': [0.3, 1],
+  'some left out': [0.3, 1],
+  'dear block': [0.08, 0.5],
+  pause: [0.06, 0.3],
+  'journal away': [0.05, 0.7],
+  kill: [1, 1],
+};
+
+/** Of all scenarios, in how many there is a fault. */
+const SHARE = 0.5;
+const MOST_SPELLS = 3;
+const LONGEST_SPELL_MS = 14_000;
+
+interface Spell {
+  from: number;
+  until: number;
+  chance: number;
+}
+
+/** Which faults a scenario has, and when. Most scenarios have a few only, and those are more frequent then: together they hide each other. */
+export class FaultPlan {
+  /** How often each struck. */
+  readonly counts: Record<string, number> = {};
+  readonly #usual = new Map<Fault, number>();
+  readonly #spells = new Map<Fault, Spell[]>();
+  #isOver = false;
+
+  constructor(random: SeededRandom, lengthMs: number) {
+    for (const fault of FAULTS) {
+      const [usual, spell] = CHANCES[fault];
+      // All are drawn, so that each has its own numbers whatever the others are.
+      const isThere = random.chance(SHARE);
+      const chance = random.fraction() ** 2 * usual;
+      const spells = Array.from({ length: random.below(MOST_SPELLS + 1) }, () => {
+        const from = random.below(lengthMs);
+        const until = from + 1_000 + random.below(LONGEST_SPELL_MS);
+        return { from, until, chance: (0.5 + random.fraction() / 2) * spell };
+      });
+      if (!isThere) continue;
+      this.#usual.set(fault, chance);
+      this.#spells.set(fault, spells);
+    }
+  }
+
+  has(fault: Fault): boolean {
+    return !this.#isOver && this.#usual.has(fault);
+  }
+
+  chanceOf(fault: Fault, now: number): number {
+    if (!this.has(fault)) return 0;
+    const spells = this.#spells.get(fault)?.filter(({ from, until }) => now >= from && now < until) ?? [];
+    return Math.max(this.#usual.get(fault) ?? 0, ...spells.map(({ chance }) => chance));
+  }
+
+  /** Draws whether a fault strikes now, and counts it. */
+  strikes(fault: Fault, now: number, random: SeededRandom): boolean {
+    const strikes = random.chance(this.chanceOf(fault, now));
+    if (strikes) this.count(fault);
+    return strikes;
+  }
+
+  /** From now on nothing goes wrong any more. */
+  end(): void {
+    this.#isOver = true;
+  }
+
+  count(what: string, times = 1): void {
+    this.counts[what] = (this.counts[what] ?? 0) + times;
+  }
+}

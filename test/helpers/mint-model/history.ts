@@ -1,0 +1,34 @@
+import type { VirtualTime } from './virtual-time';
+
+/** What happened in a scenario, in order and in few words, and what of it was wrong. */
+export class History {
+  readonly lines: string[] = [];
+  readonly violations: string[] = [];
+  readonly #time: VirtualTime;
+  readonly #names = new Map<string, string>();
+
+  constructor(time: VirtualTime) {
+    this.#time = time;
+  }
+
+  /** Calls a token by a shorter name from now on. */
+  name(tokenId: string, name: string): void {
+    this.#names.set(tokenId, name);
+  }
+
+  nameOf(tokenId: string | undefined): string {
+    return this.#names.get(tokenId ?? '') ?? 'other';
+  }
+
+  note(event: string): void {
+    let text = event.replaceAll(/0x[0-9a-f]{64,}/g, (long) => long.slice(0, 8));
+    for (const [tokenId, name] of this.#names) text = text.replaceAll(tokenId, name);
+    this.lines.push(`${(this.#time.now() / 1_000).toFixed(3)} ${text}`);
+  }
+
+  /** Notes what must not be. */
+  violation(what: string): void {
+    this.violations.push(what);
+    this.note(`WRONG: ${what}`);
+  }
+}

@@ -1,0 +1,213 @@
+import type { Fault } from './faults';
+import type { Answerer, HttpAnswer, RpcAnswer, RpcCall } from '../rpc-proxy';
+import type { SeededRandom } from '../seeded-random';
+import type { Mortal, ScenarioParts } from './scenario-parts';
+import { hex } from './unsteady-chain';
+
+type Decision = 'drop request' | RpcAnswer | HttpAnswer;
+
+/** Whether the journal has a transaction. */
+type IsKept = (hash: string) => Promise<boolean>;
+
+interface Arrived {
+  key: string;
+  admit: () => void;
+}
+
+const USUAL_MS = 40;
+const SLOW_MS = 8_000;
+/** A backend is behind by so many blocks at most. */
+const MOST_BEHIND = 2;
+
+/** Refusals that may be given whether the transaction was passed on or not. */
+const LIES = [
+  { code: -32603, message: 'Internal error' },
+  { code: -32000, message: 'the transaction could not be processed' },
+  { code: -32005, message: 'rate limit exceeded' },
+  { code: -32000, message: 'server is busy, try again later' },
+  { code: -32000, message: 'txpool is full' },
+  { code: -32000, message: 'request timed out' },
+  { code: -32000, message: 'nonce too low' },
+  { code: -32000, message: 'nonce too high' },
+  { code: -32000, message: 'replacement transaction underpriced' },
+  { code: -32000, message: 'transaction underpriced' },
+  { code: -32000, message: 'already known' },
+];
+/** Refusals that are true of what was not passed on: no node has it. */
+const DENIALS = [
+  { code: -32000, message: 'insufficient funds for gas * price + value' },
+  { code: -32000, message: 'intrinsic gas too low' },
+];
+
+const GATEWAYS: HttpAnswer[] = [
+  { status: 502 },
+  { status: 503, body: 'try again' },
+  { status: 429, body: 'slow down' },
+];
+
+/** Answers as a provider does that has several nodes behind it, loses connections, and says things that are not so. */
+export class LyingProvider {
+  readonly #parts: ScenarioParts;
+  readonly #random: SeededRandom;
+  readonly #isKept: IsKept;
+  #arrived: Arrived[] = [];
+  /** Of a scenario: what its nodes say when they lie, how often they pass on what they refuse, and what they estimate at. */
+  readonly #lies: RpcAnswer[];
+  readonly #passedOn: number;
+  readonly #estimatesAt: 'latest' | 'pending';
+
+  constructor(parts: ScenarioParts, random: SeededRandom, isKept: IsKept) {
+    this.#parts = parts;
+    this.#random = random;
+    this.#isKept = isKept;
+    const all = [...LIES, ...DENIALS];
+    const few = Array.from({ length: 1 + random.below(3) }, () => random.pick(all));
+    this.#lies = (random.chance(0.5) ? all : few).map((error) => ({ error }));
+    this.#passedOn = random.fraction();
+    this.#estimatesAt = random.chance(0.5) ? 'latest' : 'pending';
+  }
+
+  /** What a proxy before one process of the service answers with. */
+  answererFor(mortal: Mortal): Answerer {
+    return async (method, params) => {
+      const { time } = this.#parts;
+      if (mortal.isDead()) return 'drop request';
+      // Time goes on while it waits for its turn.
+      time.end();
+      const decision = await new Promise<Decision>((resolve, reject) => {
+        const admit = (): void => void this.#serve({ method, params }, mortal).then(resolve, reject);
+        this.#arrived.push({ key: `${method} ${JSON.stringify(params)}`, admit });
+      });
+      time.begin();
+      return decision;
+    };
+  }
+
+  /** Lets in what has arrived together, in an order that sockets have no part in. */
+  admit(): void {
+    const arrived = this.#arrived.sort((left, right) => (left.key < right.key ? -1 : 1));
+    this.#arrived = [];
+    for (const { admit } of arrived) admit();
+  }
+
+  async #serve(call: RpcCall, mortal: Mortal): Promise<Decision> {
+    const { time } = this.#parts;
+    const random = this.#random;
+    const isLost = { request: this.#strikes('lost request'), answer: this.#strikes('lost answer') };
+    const isGateway = this.#strikes('gateway');
+    const isOnItsWay = random.chance(0.5);
+    await time.sleep(this.#latency());
+    if (call.method === 'eth_sendRawTransaction') {
+      mortal.step('before');
+      await this.#requireKept(String(call.params[0]));
+    }
+    if (mortal.isDead() && !isOnItsWay) return 'drop request';
+    if (isLost.request) return this.#lose(call, 'request');
+    if (isGateway && random.chance(0.5)) return random.pick(GATEWAYS);
+    const answer = await this.#answer(call);
+    if (call.method === 'eth_sendRawTransaction') mortal.step('after');
+    await time.sleep(this.#latency());
+    if (isLost.answer) return this.#lose(call, 'answer');
+    return isGateway ? random.pick(GATEWAYS) : answer;
+  }
+
+  #strikes(fault: Fault): boolean {
+    const { faults, time } = this.#parts;
+    return faults.strikes(fault, time.now(), this.#random);
+  }
+
+  #latency(): number {
+    return 1 + this.#random.below(this.#strikes('slow') ? SLOW_MS : USUAL_MS);
+  }
+
+  #lose({ method, params }: RpcCall, what: string): 'drop request' {
+    if (method === 'eth_sendRawTransaction')
+      this.#parts.history.note(`${what} lost: ${this.#mintIn(params[0])}`);
+    return 'drop request';
+  }
+
+  async #requireKept(raw: string): Promise<void> {
+    const { chain, history } = this.#parts;
+    if (!(await this.#isKept(chain.read(raw).hash)))
+      history.violation(`sent and not kept: ${this.#mintIn(raw)}`);
+  }
+
+  #mintIn(raw: unknown): string {
+    const { chain, history } = this.#parts;
+    const { tokenId, nonce, hash } = chain.read(String(raw));
+    return `${history.nameOf(tokenId)} nonce ${nonce} ${hash}`;
+  }
+
+  #answer({ method, params }: RpcCall): Promise<RpcAnswer> {
+    const { chain } = this.#parts;
+    if (method === 'eth_sendRawTransaction') return this.#take(String(params[0]));
+    if (method === 'eth_getTransactionByHash' && this.#strikes('unknown hash'))
+      return Promise.resolve({ result: null });
+    if (method === 'eth_estimateGas') return chain.ask(method, [params[0], this.#estimatesAt]);
+    return this.#strikes('stale') ? this.#answerStale({ method, params }) : chain.ask(method, params);
+  }
+
+  async #take(raw: string): Promise<RpcAnswer> {
+    const { chain, history } = this.#parts;
+    const random = this.#random;
+    const name = this.#mintIn(raw);
+    const lies = this.#strikes('false refusal');
+    const lie = random.pick(this.#lies);
+    const isDenial = 'error' in lie && DENIALS.includes(lie.error);
+    const isPassedOn = random.chance(this.#passedOn) && !isDenial;
+    if (this.#strikes('swallowed')) {
+      history.note(`swallowed: ${name}`);
+      return { result: chain.read(raw).hash };
+    }
+    const answer = lies && !isPassedOn ? undefined : await chain.send(raw);
+    const truth = answer && ('error' in answer ? `refused "${answer.error.message}"` : 'taken');
+    history.note(`sent ${name}: ${truth ?? 'not passed on'}${lies ? `, told ${JSON.stringify(lie)}` : ''}`);
+    return lies || answer === undefined ? lie : answer;
+  }
+
+  /** As a node answers that has not heard of the newest blocks: what it is asked of a block that it does not have is an error. */
+  async #answerStale({ method, params }: RpcCall): Promise<RpcAnswer> {
+    const { chain } = this.#parts;
+    const random = this.#random;
+    const last = Math.max(chain.head - 1 - random.below(MOST_BEHIND), chain.base);
+    const [first, second] = params;
+    switch (method) {
+      case 'eth_blockNumber':
+        return { result: hex(last) };
+      case 'eth_getTransactionCount':
+      case 'eth_call':
+      case 'eth_getCode':
+        if (isNumber(second) && Number(second) > last) return headerNotFound();
+        return chain.ask(method, [first, isNumber(second) ? second : hex(last)]);
+      case 'eth_getBlockByNumber':
+        if (isNumber(first)) return Number(first) > last ? { result: null } : chain.ask(method, params);
+        return chain.ask(method, [hex(last), second]);
+      case 'eth_getTransactionReceipt':
+        return upTo(last, await chain.ask(method, params));
+      case 'eth_getLogs': {
+        const { toBlock } = first as { toBlock?: string };
+        if (isNumber(toBlock) && Number(toBlock) > last && random.chance(0.5)) return headerNotFound();
+        return upTo(last, await chain.ask(method, params));
+      }
+      default:
+        return chain.ask(method, params);
+    }
+  }
+}
+
+function isNumber(block: unknown): boolean {
+  return typeof block === 'string' && block.startsWith('0x');
+}
+
+function headerNotFound(): RpcAnswer {
+  return { error: { code: -32000, message: 'header not found' } };
+}
+
+/** A receipt, or logs, without what is in later blocks. */
+function upTo(last: number, answer: RpcAnswer): RpcAnswer {
+  if ('error' in answer || answer.result === null) return answer;
+  const isThere = ({ blockNumber }: { blockNumber: string }): boolean => Number(blockNumber) <= last;
+  const { result } = answer as { result: { blockNumber: string } | { blockNumber: string }[] };
+  if (Array.isArray(result)) return { result: result.filter(isThere) };
+  return { result: isThere(result) ? result : null };
+}

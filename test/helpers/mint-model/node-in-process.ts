@@ -1,0 +1,49 @@
+import hre from 'hardhat';
+import { createProvider } from 'hardhat/internal/core/providers/construction';
+import type { RpcAnswer } from '../rpc-proxy';
+
+/** A Hardhat node in this process, which answers in a tenth of a millisecond: what `hardhat node` is, but for its server. */
+export interface NodeInProcess {
+  /** Asks one call, and gives what the node's server would answer. */
+  ask(method: string, params: readonly unknown[]): Promise<RpcAnswer>;
+  /** Asks one call. @throws Error when the node refuses. */
+  call(method: string, ...params: unknown[]): Promise<unknown>;
+}
+
+interface NodeError {
+  code?: number;
+  message?: string;
+  data?: unknown;
+}
+
+const INTERNAL_ERROR = -32603;
+
+/** Makes a node with a chain of its own. */
+export async function createNodeInProcess(): Promise<NodeInProcess> {
+  const provider = await createProvider(hre.config, 'hardhat', hre.artifacts);
+  const node: NodeInProcess = {
+    async ask(method, params) {
+      try {
+        return { result: await provider.request({ method, params: [...params] }) };
+      } catch (thrown) {
+        return { error: errorOf(thrown as NodeError) };
+      }
+    },
+    async call(method, ...params) {
+      const answer = await node.ask(method, params);
+      if ('result' in answer) return answer.result;
+      throw new Error(`${method}: ${answer.error.message}`);
+    },
+  };
+  return node;
+}
+
+/** As Hardhat's JsonRpcHandler has it. */
+function errorOf({ code = INTERNAL_ERROR, message = '', data }: NodeError): {
+  code: number;
+  message: string;
+  data: unknown;
+} {
+  const inner = (data as { data?: unknown } | undefined)?.data ?? data;
+  return { code, message, data: { message, ...(inner !== undefined && { data: inner }) } };
+}

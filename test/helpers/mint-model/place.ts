@@ -1,0 +1,77 @@
+import { AbiCoder, type ContractDeployTransaction } from 'ethers';
+import type { Database } from '../../../service/database/database';
+import { registryInterface } from '../../../service/registry/abi';
+import {
+  ERC1967Proxy__factory,
+  TitleEscrowFactory__factory,
+  TradeTrustTokenStandard__factory,
+} from '../../../typechain-types';
+import { newState, openState } from '../engines';
+import { createNodeInProcess, type NodeInProcess } from './node-in-process';
+import { DEPLOYER } from '../world';
+
+/** Where scenarios run, one after the other: a real node with a registry, and a real database. */
+export interface MintPlace {
+  node: NodeInProcess;
+  registryAddress: string;
+  database: Database;
+  /** Takes the chain back to where it began. */
+  reset(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Key of the second account of every Hardhat node, which may pause the registry: public knowledge. */
+export const ADMIN_KEY = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
+const ADMIN = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
+const ADMIN_ROLE = `0x${'00'.repeat(32)}`;
+
+/** More than any of the contracts needs, and less than what a transaction may. */
+const GAS = '0xf00000';
+
+/** Makes a node that mines when it is told to, deploys a registry, and opens a database. */
+export async function createMintPlace(): Promise<MintPlace> {
+  const state = await newState('SQLite');
+  if (state === undefined) throw new Error('there is no SQLite');
+  const database = await openState(state);
+  const node = await createNodeInProcess();
+  const registryAddress = await deployRegistry(node);
+  await node.call('evm_setAutomine', false);
+  let snapshot = await node.call('evm_snapshot');
+  return {
+    node,
+    registryAddress,
+    database,
+    async reset() {
+      if ((await node.call('evm_revert', snapshot)) !== true) throw new Error('could not go back');
+      snapshot = await node.call('evm_snapshot');
+    },
+    async stop() {
+      await database.close();
+      await state.remove();
+    },
+  };
+}
+
+/** By three transactions, without the deployer contract. The wallet of the service may mint; another account may pause, too. */
+async function deployRegistry(node: NodeInProcess): Promise<string> {
+  const factory = await deploy(node, await new TitleEscrowFactory__factory().getDeployTransaction());
+  const implementation = await new TradeTrustTokenStandard__factory().getDeployTransaction();
+  const coder = AbiCoder.defaultAbiCoder();
+  const names = coder.encode(['string', 'string', 'address'], ['Bills', 'BL', DEPLOYER]);
+  const parameters = coder.encode(['bytes', 'address'], [names, factory]);
+  const initialize = registryInterface.encodeFunctionData('initialize', [parameters]);
+  const proxy = new ERC1967Proxy__factory();
+  const registryAddress = await deploy(
+    node,
+    await proxy.getDeployTransaction(await deploy(node, implementation), initialize),
+  );
+  const data = registryInterface.encodeFunctionData('grantRole', [ADMIN_ROLE, ADMIN]);
+  await node.call('eth_sendTransaction', { from: DEPLOYER, to: registryAddress, data, gas: GAS });
+  return registryAddress;
+}
+
+async function deploy(node: NodeInProcess, { data }: ContractDeployTransaction): Promise<string> {
+  const hash = await node.call('eth_sendTransaction', { from: DEPLOYER, data, gas: GAS });
+  const receipt = await node.call('eth_getTransactionReceipt', hash);
+  return (receipt as { contractAddress: string }).contractAddress;
+}

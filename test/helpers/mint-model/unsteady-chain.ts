@@ -1,0 +1,237 @@
+import { Transaction, Wallet } from 'ethers';
+import { registryInterface } from '../../../service/registry/abi';
+import type { NodeInProcess } from './node-in-process';
+import type { RpcAnswer } from '../rpc-proxy';
+import type { VirtualTime } from './virtual-time';
+
+/** A transaction that some node of the network has had: it may be mined whenever its nonce is not used. */
+export interface HeardTransaction {
+  hash: string;
+  raw: string;
+  from: string;
+  nonce: number;
+  /** Of the token that it mints, if it mints one. */
+  tokenId: string | undefined;
+}
+
+/** A block, and how to go back to its parent. */
+interface Block {
+  number: number;
+  timestamp: number;
+  /** Taken before it was mined. */
+  snapshot: unknown;
+  transactions: string[];
+}
+
+interface NodeBlock {
+  number: string;
+  timestamp: string;
+  transactions: string[];
+}
+
+export interface UnsteadyChainOptions {
+  node: NodeInProcess;
+  registryAddress: string;
+  time: VirtualTime;
+  /** No block that ever had so many blocks on top is taken back. */
+  confirmations: number;
+}
+
+/** Somebody else with the wallet's key pays more than any mint does. */
+const OTHER_FEES = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 10n };
+const CHAIN_ID = 31337;
+
+/**
+ * The chain of a real node that mines when it is told to, and the network that this node is one of: what the network has heard of may come back after
+ * this node forgot it, and the newest blocks may be replaced by others.
+ */
+export class UnsteadyChain {
+  /** All that any node of the network has had, by hash. */
+  readonly heard = new Map<string, HeardTransaction>();
+  head = 0;
+  /** The highest that the head ever was. */
+  highest = 0;
+  /** The block that the scenario began at. */
+  base = 0;
+  readonly #options: UnsteadyChainOptions;
+  /** Finding out who signed takes as long as a scenario's whole database. */
+  readonly #read = new Map<string, HeardTransaction>();
+  #blocks: Block[] = [];
+  #timestamp = 0;
+  #branch = 0;
+
+  constructor(options: UnsteadyChainOptions) {
+    this.#options = options;
+  }
+
+  async begin(): Promise<void> {
+    const block = await this.#newest();
+    this.head = this.highest = this.base = Number(block.number);
+    this.#timestamp = Number(block.timestamp);
+  }
+
+  /** The newest block that no reorganisation takes back. */
+  get settledBlock(): number {
+    return Math.max(this.highest - this.#options.confirmations, this.base);
+  }
+
+  /** Asks the node itself. */
+  ask(method: string, params: readonly unknown[]): Promise<RpcAnswer> {
+    return this.#options.time.real(this.#options.node.ask(method, params));
+  }
+
+  call(method: string, ...params: unknown[]): Promise<unknown> {
+    return this.#options.time.real(this.#options.node.call(method, ...params));
+  }
+
+  /** Gives the node a transaction, and gives the node's answer. */
+  async send(raw: string): Promise<RpcAnswer> {
+    const answer = await this.ask('eth_sendRawTransaction', [raw]);
+    if ('result' in answer) {
+      const heard = this.read(raw);
+      this.heard.set(heard.hash, heard);
+    }
+    return answer;
+  }
+
+  /** What the bytes of a transaction say. */
+  read(raw: string): HeardTransaction {
+    const read = this.#read.get(raw) ?? readTransaction(raw);
+    this.#read.set(raw, read);
+    return read;
+  }
+
+  async count(wallet: string, at: 'latest' | 'pending' | number): Promise<number> {
+    const block = typeof at === 'number' ? hex(at) : at;
+    return Number(await this.call('eth_getTransactionCount', wallet, block));
+  }
+
+  /** What waits, in the order of nonces. */
+  async waiting(): Promise<HeardTransaction[]> {
+    const waiting = (await this.call('eth_pendingTransactions')) as { hash: string }[];
+    return waiting
+      .flatMap(({ hash }) => this.heard.get(hash) ?? [])
+      .sort((left, right) => left.nonce - right.nonce || (left.hash < right.hash ? -1 : 1));
+  }
+
+  /** Mines a block with what waits, but for so many of it, the last ones. */
+  async mine(leftOut = 0): Promise<string[]> {
+    const held = leftOut === 0 ? [] : (await this.waiting()).slice(-leftOut);
+    for (const { hash } of held) await this.forget(hash);
+    const snapshot = await this.call('evm_snapshot');
+    // Blocks of other branches have other times, and so other hashes.
+    this.#timestamp += 1 + this.#branch;
+    await this.call('evm_mine', this.#timestamp);
+    const { number, transactions } = await this.#newest();
+    this.head = Number(number);
+    this.highest = Math.max(this.highest, this.head);
+    this.#blocks.push({ number: this.head, timestamp: this.#timestamp, snapshot, transactions });
+    for (const { raw } of held) await this.send(raw);
+    return transactions;
+  }
+
+  /** How many blocks may be taken back now. */
+  get reversible(): number {
+    return Math.max(this.head - this.settledBlock, 0);
+  }
+
+  /**
+   * Takes the newest blocks back. Of their transactions those that `returns` picks wait again; what waited before waits still. Gives the transactions of
+   * the blocks.
+   */
+  async takeBack(depth: number, returns: (transaction: HeardTransaction) => boolean): Promise<string[]> {
+    const before = await this.waiting();
+    const gone = this.#blocks.splice(-depth);
+    const [first] = gone;
+    if (first === undefined || gone.length < depth)
+      throw new Error(`there are no ${depth} blocks to take back`);
+    if ((await this.call('evm_revert', first.snapshot)) !== true) throw new Error('could not go back');
+    this.#branch = (this.#branch + 1) % 1_000;
+    this.head = first.number - 1;
+    this.#timestamp = first.timestamp - 1;
+    const hashes = gone.flatMap(({ transactions }) => transactions);
+    const mined = hashes.flatMap((hash) => this.heard.get(hash) ?? []);
+    const wanted = [...before, ...mined.filter(returns)];
+    for (const { hash } of await this.waiting())
+      if (!wanted.some((one) => one.hash === hash)) await this.forget(hash);
+    for (const { raw } of wanted.sort((left, right) => left.nonce - right.nonce)) await this.send(raw);
+    return hashes;
+  }
+
+  /** The node forgets what waits; the network may remember. */
+  async forget(hash: string): Promise<void> {
+    await this.call('hardhat_dropTransaction', hash);
+  }
+
+  /** Signs and sends a transaction that does nothing, with a nonce of a wallet. */
+  async sendNothing(key: string, nonce: number): Promise<RpcAnswer> {
+    const wallet = new Wallet(key);
+    return this.send(
+      await wallet.signTransaction({
+        ...OTHER_FEES,
+        type: 2,
+        chainId: CHAIN_ID,
+        to: wallet.address,
+        nonce,
+        gasLimit: 21_000n,
+      }),
+    );
+  }
+
+  /** Pauses the registry, or ends its pause, from the account that this is the key of. */
+  async setPaused(key: string, isPaused: boolean): Promise<RpcAnswer> {
+    const wallet = new Wallet(key);
+    return this.send(
+      await wallet.signTransaction({
+        ...OTHER_FEES,
+        type: 2,
+        chainId: CHAIN_ID,
+        to: this.#options.registryAddress,
+        data: isPaused
+          ? registryInterface.encodeFunctionData('pause', ['0x'])
+          : registryInterface.encodeFunctionData('unpause', ['0x']),
+        nonce: await this.count(wallet.address, 'pending'),
+        gasLimit: 200_000n,
+      }),
+    );
+  }
+
+  async isPaused(): Promise<boolean> {
+    const data = registryInterface.encodeFunctionData('paused');
+    const answer = await this.call('eth_call', { to: this.#options.registryAddress, data }, 'latest');
+    return BigInt(String(answer)) === 1n;
+  }
+
+  /** The transactions that made each token since the scenario began, by token id. */
+  async mints(): Promise<Map<string, string[]>> {
+    const topics = [registryInterface.getEvent('Transfer').topicHash, `0x${'00'.repeat(32)}`];
+    const filter = { address: this.#options.registryAddress, topics, fromBlock: hex(this.base) };
+    const logs = (await this.call('eth_getLogs', filter)) as { topics: string[]; transactionHash: string }[];
+    const mints = new Map<string, string[]>();
+    for (const { topics, transactionHash } of logs) {
+      const tokenId = String(topics[3]).slice(2);
+      mints.set(tokenId, [...(mints.get(tokenId) ?? []), transactionHash]);
+    }
+    return mints;
+  }
+
+  async #newest(): Promise<NodeBlock> {
+    return (await this.call('eth_getBlockByNumber', 'latest', false)) as NodeBlock;
+  }
+}
+
+function readTransaction(raw: string): HeardTransaction {
+  const { hash, from, nonce, data } = Transaction.from(raw);
+  const call = registryInterface.parseTransaction({ data });
+  const tokenId =
+    call?.name === 'mint'
+      ? BigInt(call.args[2] as bigint)
+          .toString(16)
+          .padStart(64, '0')
+      : undefined;
+  return { hash: String(hash), raw, from: String(from), nonce, tokenId };
+}
+
+export function hex(number: number): string {
+  return `0x${number.toString(16)}`;
+}

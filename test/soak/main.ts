@@ -1,0 +1,104 @@
+import { fork } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { inheritedEnvironment } from '../../service/config';
+import type { ScenarioResult } from '../helpers/mint-model';
+import type { SeedRange } from './worker';
+
+/** A process has a node, which grows with every mint. */
+const SEEDS_OF_A_PROCESS = 100;
+/** The end of a history says most. */
+const LAST_LINES = 200;
+const HIGHEST_SEED = 1_000_000;
+/** Where the machine has it, a folder in memory: scenarios wait for the disk otherwise. */
+const MEMORY_FOLDER = '/dev/shm';
+
+/** What all scenarios came to. */
+class Tally {
+  scenarios = 0;
+  readonly failed: number[] = [];
+  readonly #counts: Record<string, number> = {};
+  readonly #startedAt = Date.now();
+
+  add({ seed, counts, violations }: ScenarioResult): void {
+    this.scenarios++;
+    if (violations.length > 0) this.failed.push(seed);
+    for (const [what, times] of Object.entries(counts))
+      this.#counts[what] = (this.#counts[what] ?? 0) + times;
+  }
+
+  toString(): string {
+    const seconds = (Date.now() - this.#startedAt) / 1_000;
+    const counts = Object.entries(this.#counts).sort(([one], [other]) => (one < other ? -1 : 1));
+    return [
+      `${this.scenarios} scenarios in ${seconds.toFixed(0)} s, ${this.failed.length} failed`,
+      ...counts.map(([what, times]) => `${String(times).padStart(9)}  ${what}`),
+    ].join('\n');
+  }
+}
+
+/** Runs scenarios in several processes, until all are through or `failures` have failed. */
+async function soak(
+  range: SeedRange,
+  workers: number,
+  onResult: (result: ScenarioResult) => void,
+): Promise<void> {
+  let next = range.first;
+  const end = range.first + range.count;
+  const size = Math.min(SEEDS_OF_A_PROCESS, Math.ceil(range.count / workers));
+  const work = async (): Promise<void> => {
+    while (next < end) {
+      const first = next;
+      next = Math.min(first + size, end);
+      await runInProcess({ first, count: next - first }, onResult);
+    }
+  };
+  await Promise.all(Array.from({ length: workers }, work));
+}
+
+async function runInProcess(range: SeedRange, onResult: (result: ScenarioResult) => void): Promise<void> {
+  const folder = existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir();
+  const child = fork(join(__dirname, 'worker.ts'), {
+    execArgv: ['--require', 'ts-node/register/transpile-only'],
+    env: { ...inheritedEnvironment(), TMPDIR: folder },
+  });
+  let left = range.count;
+  child.on('message', (result) => {
+    left--;
+    onResult(result as ScenarioResult);
+  });
+  child.send(range);
+  await new Promise<void>((resolve) => child.once('close', () => resolve()));
+  if (left > 0) throw new Error(`a process ended with ${left} scenarios left, from seed ${range.first} on`);
+}
+
+async function main(): Promise<void> {
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({ options: { seeds: text, seed: text, workers: text } });
+  const first = values.seed === undefined ? randomInt(HIGHEST_SEED) : Number(values.seed);
+  const isReplay = values.seed !== undefined && values.seeds === undefined;
+  const count = isReplay ? 1 : Number(values.seeds ?? SEEDS_OF_A_PROCESS);
+  console.log(`seeds ${first} to ${first + count - 1}`);
+  const tally = new Tally();
+  await soak({ first, count }, Math.min(Number(values.workers ?? 2), count), (result) => {
+    tally.add(result);
+    const { seed, violations, history } = result;
+    if (isReplay) console.log(history.join('\n'));
+    else if (violations.length > 0) console.log(history.slice(-LAST_LINES).join('\n'));
+    if (violations.length > 0) console.log(`seed ${seed} failed:\n  ${violations.join('\n  ')}`);
+  });
+  console.log(tally.toString());
+  if (tally.failed.length === 0) return;
+  console.log(
+    `failed: ${tally.failed.join(' ')}; npm run soak -- --seed ${tally.failed[0]} runs that one again`,
+  );
+  process.exitCode = 1;
+}
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exitCode = 1;
+});
