@@ -47,6 +47,7 @@ export async function handleRejections(
     }
     // A single node that had it would say so. Of another network's nodes, others may have it.
     if (isDefinite(outcome.cause)) newest.mayBeTaken = wasTaken && !network.local;
+    if (isDefinite(outcome.cause) && network.local) newest.wasSent = false;
     if (!PASSING.includes(classifyRefusal(outcome.cause))) pending.attempts++;
     pauses = (await handleOne(parts, pending, outcome.cause)) || pauses;
   }
@@ -165,7 +166,7 @@ export async function resetNonces(parts: QueueParts, count: number): Promise<voi
   terms.forgetFees();
   if (!isAnother) return;
   for (const { transactions } of states.unsettled())
-    for (const transaction of transactions) transaction.mayBeTaken = false;
+    for (const transaction of transactions) transaction.mayBeTaken = transaction.wasSent = false;
   for (const { mint } of states.held()) states.wait(mint);
 }
 

@@ -12,8 +12,10 @@ export interface SignedMint extends MintTransaction {
   from: string;
   gasLimit: bigint;
   fees: TransactionFees;
-  /** Whether some node may have it: then it can be mined as long as its nonce is not used. */
+  /** Whether some node may have it, going by what nodes said of it. */
   mayBeTaken: boolean;
+  /** Whether it was ever given to a node, whatever that said: then it can be mined as long as its nonce is not used. */
+  wasSent: boolean;
 }
 
 /** What becomes of a mint, for its callers: the hash of the transaction that made the token. */
@@ -117,7 +119,7 @@ export function readSignedMint({ tokenId, hash, nonce, raw }: MintTransaction): 
     maxFeePerGas !== null && maxPriorityFeePerGas !== null
       ? { type: 2, maxFeePerGas, maxPriorityFeePerGas }
       : { type: 0, gasPrice: gasPrice ?? 0n };
-  return { tokenId, hash, nonce, raw, from: from ?? '', gasLimit, fees, mayBeTaken: true };
+  return { tokenId, hash, nonce, raw, from: from ?? '', gasLimit, fees, mayBeTaken: true, wasSent: true };
 }
 
 /** The version of a pending transaction that counts. */

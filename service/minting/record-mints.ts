@@ -218,9 +218,9 @@ export async function giveUp(parts: QueueParts, mint: Mint, error: ChainError): 
   states.defer(mint, timing.patienceMs);
 }
 
-/** Whether the token exists, or may yet be made by what was sent, as far as is certain. */
+/** Whether the token exists, or may yet be made by what was sent: also when every node said that it did not take it. */
 export async function mayStillBeMade({ chain }: QueueParts, mint: Mint): Promise<boolean> {
-  const possible = mint.transactions.filter(({ mayBeTaken }) => mayBeTaken);
+  const possible = mint.transactions.filter(({ wasSent }) => wasSent);
   if (possible.length === 0) return false;
   const deep = await chain.deep();
   if (deep < 0) return true;

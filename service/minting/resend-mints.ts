@@ -43,7 +43,8 @@ export function createMintResending(parts: QueueParts): MintResending {
     const now = performance.now();
     if (next === undefined || now - Math.max(next.sentAt, presenceAt) < timing.presenceMs) return;
     presenceAt = now;
-    if (await isKnown(next)) return next.nonce > used ? findHole(next) : undefined;
+    if (next.nonce > used) await findHole(next);
+    if (await isKnown(next)) return;
     for (const pending of waiting) {
       const isLost = pending === next || !(await isKnown(pending));
       if (!isLost || states.stateOf(pending.mint) !== 'pending') continue;
@@ -58,7 +59,7 @@ export function createMintResending(parts: QueueParts): MintResending {
     return known.includes(true);
   }
 
-  /** The node has it, and waits for one before it that the queue does not have: nobody may be about to send that. */
+  /** It waits for one before it that the queue does not have: nobody may be about to send that. */
   async function findHole({ nonce }: PendingTransaction): Promise<void> {
     const pending = await chain.count(wallet.address, 'pending');
     nonces.note(pending);
@@ -98,6 +99,7 @@ export function createMintResending(parts: QueueParts): MintResending {
     pending.versions.push(signed);
     pending.sentAt = performance.now();
     signed.mayBeTaken = true;
+    signed.wasSent = true;
     const outcome = await broadcast(client, signed.raw);
     if (outcome.state === 'refused' && isDefinite(outcome.cause)) signed.mayBeTaken = false;
     const refusal = outcome.state === 'taken' ? undefined : nodeErrorOf(outcome.cause);

@@ -49,6 +49,7 @@ export async function sendMints(parts: QueueParts): Promise<void> {
     const newest = newestOf(pending);
     const wasTaken = newest.mayBeTaken;
     newest.mayBeTaken = true;
+    newest.wasSent = true;
     pending.sentAt = performance.now();
     const outcome = await broadcast(client, newest.raw);
     if (outcome.state !== 'taken') return { pending, outcome, wasTaken };

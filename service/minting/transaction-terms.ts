@@ -85,9 +85,10 @@ export class TransactionTerms {
     const data = registry.interface.encodeFunctionData('mint', [...args]);
     const raw = await wallet.signTransaction({ to, data, chainId, nonce, gasLimit, ...fees });
     const from = wallet.address;
-    const signed = { tokenId, hash: keccak256(raw), nonce, raw, from, gasLimit, fees, mayBeTaken: false };
-    mint.transactions.push(signed);
-    return signed;
+    const signed = { tokenId, hash: keccak256(raw), nonce, raw, from, gasLimit, fees };
+    const unsent: SignedMint = { ...signed, mayBeTaken: false, wasSent: false };
+    mint.transactions.push(unsent);
+    return unsent;
   }
 
   async #estimate({ beneficiary, holder, tokenId, remark }: Issuance): Promise<bigint> {

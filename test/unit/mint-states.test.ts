@@ -14,7 +14,7 @@ const signed = (mint: Mint, nonce: number): SignedMint => {
   const { tokenId } = mint.issuance;
   const fees = { type: 0, gasPrice: 1n } as const;
   const one = { tokenId, hash: `0x${nonce}`, nonce, raw: '0x', from: WALLET, gasLimit: 1n, fees };
-  const transaction = { ...one, mayBeTaken: false };
+  const transaction = { ...one, mayBeTaken: false, wasSent: false };
   mint.transactions.push(transaction);
   return transaction;
 };
