@@ -150,6 +150,14 @@ export default tseslint.config(
     'It looks at what both lines have written down, and does nothing of what they do.',
   ),
   {
+    ...direction(
+      ['service/*.ts'],
+      ['**/check-contradictions', '**/judge-statements', '**/read-statements'],
+      'What compares the two lines is known to nobody but to who starts it.',
+    ),
+    ignores: ['service/start-observing.ts'],
+  },
+  {
     files: ['receiver/**/*.ts'],
     rules: {
       'no-restricted-imports': [

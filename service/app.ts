@@ -17,7 +17,7 @@ import { createMintOutcomes } from './observability/mint-outcomes';
 import { secretMasker } from './secrets';
 import { startAnnouncing } from './start-announcing';
 import { startIssuing, type Issuing } from './start-issuing';
-import { startObserving, type Observing } from './start-observing';
+import { startObserving, type Observing, type ObservingParts } from './start-observing';
 import { openTunnel, type Tunnel, type TunnelOptions } from './tunnel';
 
 /** The running service. */
@@ -27,14 +27,15 @@ export interface App {
   stop(): Promise<void>;
 }
 
-/** What tests replace: of the tunnel, and the times of minting. */
+/** What tests replace: of the tunnel, and the times of minting and of the comparison of journal and watcher. */
 export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>> & {
   mintTiming?: Partial<MintTiming>;
+  checkTiming?: ObservingParts['timing'];
 };
 
 /**
- * The composition root: the only place that knows every part. Two lines start here, issuing and announcing, and meet only on the
- * chain.
+ * The composition root: two lines start here, issuing and announcing, which meet only on the chain, and what
+ * looks at both.
  *
  * @throws ConfigurationError when what is configured cannot work: the node is of another chain, the port or the database is taken.
  */
@@ -55,7 +56,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     const database = await openDatabase(config, logger);
     open.push(() => database.close());
     const outcomes = createMintOutcomes(metrics, systemClock);
-    const { mintTiming } = replaced;
+    const { mintTiming, checkTiming: timing = {} } = replaced;
     const parts = { client, checkChain, database, observer: outcomes, logger, mintTiming };
     const issuing = await startIssuing(config, parts);
     open.push(() => issuing.stop());
@@ -64,7 +65,9 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     const days = config.documentRetentionDays;
     const retention = journal && startRetention({ journal, days, clock: systemClock, logger });
     open.push(() => Promise.all([announcing.stop(), retention?.stop()]));
-    const observing = startObserving(config, { database, metrics, outcomes, issuing, announcing, logger });
+    const lines = { issuing, announcing };
+    const observing = startObserving(config, { ...lines, database, metrics, outcomes, logger, timing });
+    open.push(() => observing.stop());
     const handler = httpHandler(config, issuing, observing, logger);
     const server = await listen(handler, config.host, config.port);
     const publicEnd = tunnelTo(server.url, config, logger, replaced);

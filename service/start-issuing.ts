@@ -5,6 +5,7 @@ import type { RpcClient } from './chain/rpc-client';
 import { systemClock } from './clock';
 import type { Config } from './config';
 import type { Database } from './database/database';
+import type { FollowedRegistry } from './followed-registries';
 import type { Issuer } from './issuance/issue-document';
 import type { PreparationSettings } from './issuance/prepare-document';
 import { createSigningPool } from './issuance/signing-pool';
@@ -134,10 +135,15 @@ export function preparationOf(config: Config): PreparationSettings | undefined {
   };
 }
 
-/** Those of the registry that documents are issued in: its mints and its events become final together. */
-function confirmationsOf({ registries, network, tokenRegistryAddress }: Config): number {
-  const own = registries.find((one) => one.network === network && one.address === tokenRegistryAddress);
-  return own?.confirmations ?? network.confirmations;
+/** The registry that documents are issued in, as its events are read. */
+export function ownRegistryOf(config: Config): FollowedRegistry | undefined {
+  const { registries, network, tokenRegistryAddress } = config;
+  return registries.find((one) => one.network === network && one.address === tokenRegistryAddress);
+}
+
+/** Those of the registry's events: they and its mints become final together. */
+function confirmationsOf(config: Config): number {
+  return ownRegistryOf(config)?.confirmations ?? config.network.confirmations;
 }
 
 function missingOf(config: Config): string[] {

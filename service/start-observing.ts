@@ -5,16 +5,19 @@ import type { HttpAppOptions } from './http/app';
 import { mintFiguresOf } from './journal/mint-figures';
 import type { Logger } from './logger';
 import { answerInTime } from './observability/answer-in-time';
+import { startContradictionCheck, type CheckTiming } from './observability/check-contradictions';
 import { healthOf } from './observability/health';
 import { createIssuingReport, type IssuingReport } from './observability/issuing-report';
 import type { Metrics } from './observability/metrics';
 import type { MintOutcomes } from './observability/mint-outcomes';
 import { createWalletReading } from './observability/wallet-reading';
 import type { Announcing } from './start-announcing';
-import type { Issuing } from './start-issuing';
+import { ownRegistryOf, type Issuing } from './start-issuing';
 
-/** What looks at both lines: it answers GET /health and GET /metrics. */
-export type Observing = Pick<HttpAppOptions, 'health' | 'metrics'>;
+/** What looks at both lines: it answers GET /health and GET /metrics, and compares what the two say. */
+export interface Observing extends Pick<HttpAppOptions, 'health' | 'metrics'> {
+  stop(): Promise<void>;
+}
 
 /** What is looked at, and what was counted. */
 export interface ObservingParts {
@@ -25,6 +28,8 @@ export interface ObservingParts {
   issuing: Issuing;
   announcing: Announcing;
   logger: Logger;
+  /** What tests shorten. */
+  timing: Partial<CheckTiming>;
 }
 
 /** Whoever asks whether the service lives waits for no database: probes give up after a second. */
@@ -40,6 +45,7 @@ export function startObserving(config: Config, parts: ObservingParts): Observing
   const { metrics, announcing } = parts;
   const reportIssuing = issuingReportOf(config, parts);
   const askForOutboxes = answerInTime(() => announcing.figures());
+  const check = startCheck(config, parts);
   return {
     health: async () => healthOf(announcing.feeds, await reportIssuing(HEALTH_WITHIN_MS), systemClock.now()),
     metrics: {
@@ -52,7 +58,28 @@ export function startObserving(config: Config, parts: ObservingParts): Observing
         return metrics.text({ feeds: announcing.feeds, outboxes, issuing });
       },
     },
+    stop: async () => check?.stop(),
   };
+}
+
+/** Undefined unless both lines are about one registry. */
+function startCheck(
+  config: Config,
+  { database, metrics, issuing, logger, timing }: ObservingParts,
+): { stop(): Promise<void> } | undefined {
+  const registry = ownRegistryOf(config);
+  if (issuing.watched === undefined || registry === undefined) return undefined;
+  return startContradictionCheck({
+    db: database.db,
+    scope: issuing.watched.scope,
+    confirmations: registry.confirmations,
+    startBlock: registry.startBlock,
+    blockTimeMs: registry.network.blockTimeMs,
+    clock: systemClock,
+    logger,
+    contradicted: () => metrics.contradicted(),
+    timing,
+  });
 }
 
 /** Gives undefined while documents cannot be issued: settings are missing. */

@@ -1,6 +1,6 @@
 /**
- * Makes a question to what may hang. It is asked once at a time: who asks while it is under way waits for the same
- * answer, so that what hangs is not asked by ever more callers.
+ * Makes a question to what may hang. It is asked once at a time: who asks while it is under way waits for the
+ * same answer, so that what hangs is not asked by ever more callers.
  *
  * @returns gives the answer; undefined when it fails, or does not come within the milliseconds given.
  */

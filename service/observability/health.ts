@@ -11,12 +11,12 @@ export interface ReportedFeed {
   status: Readonly<FeedStatus>;
 }
 
-/** A feed that has not been read for longer is no longer healthy: nodes are restarted, but not for a minute. */
+/** A feed that was not read for longer is no longer healthy: nodes are restarted, but not for a minute. */
 const UNHEALTHY_AFTER_MS = 60_000;
 
 /**
- * Healthy while every feed is read, by whichever process. Issuing is told and does not decide: an empty wallet is
- * not mended by a restart, which is what a 503 leads to.
+ * Healthy while every feed is read, by whichever process. Issuing is told and does not decide: a 503 leads
+ * to a restart, which fills no wallet.
  *
  * @param issuing undefined when settings are missing.
  */

@@ -6,7 +6,7 @@ import type { WalletFigures } from './wallet-reading';
 
 /** How issuing stands. */
 export interface IssuingReport {
-  /** Of all processes that share the database, but for the last failure; undefined while it cannot be asked. */
+  /** Of all processes that share the database; undefined while it cannot be asked. */
   mints: MintsReport | undefined;
   signing: SigningFigures;
   /** Undefined until it was read for the first time. */

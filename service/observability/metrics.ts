@@ -3,12 +3,13 @@ import type { OutboxFigures } from '../outbox/outbox-figures';
 import type { ReportedFeed } from './health';
 import type { IssuingReport } from './issuing-report';
 
-/** What is counted and measured, in Prometheus' text format. It is made before anything starts that counts. */
+/** What is counted and measured, in Prometheus' text format. Made before anything starts that counts. */
 export interface Metrics {
   recorded(registry: string, events: number): void;
   attempted(registry: string, outcome: 'delivered' | 'failed' | 'dead'): void;
   mintFailed(code: string): void;
   mintsReorganised(mints: number): void;
+  contradicted(): void;
   contentType: string;
   /** The text, with what was measured for it. */
   text(measured: Measured): Promise<string>;
@@ -98,7 +99,7 @@ function announcingMetrics(
 
 function issuingMetrics(
   register: Registry,
-): MetricsPart<'mintFailed' | 'mintsReorganised', IssuingReport | undefined> {
+): MetricsPart<'mintFailed' | 'mintsReorganised' | 'contradicted', IssuingReport | undefined> {
   const registers = [register];
   const failed = new Counter({
     name: 'etr_mints_failed_total',
@@ -109,6 +110,11 @@ function issuingMetrics(
   const reorganised = new Counter({
     name: 'etr_mints_reorganised_total',
     help: 'Final mints whose blocks a reorganisation deeper than CONFIRMATIONS took.',
+    registers,
+  });
+  const contradictions = new Counter({
+    name: 'etr_contradictions_total',
+    help: 'Tokens of which the journal and the watcher said what cannot both be true.',
     registers,
   });
   const mints = new Gauge({
@@ -130,6 +136,7 @@ function issuingMetrics(
     counters: {
       mintFailed: (code) => failed.inc({ code }),
       mintsReorganised: (count) => reorganised.inc(count),
+      contradicted: () => contradictions.inc(),
     },
     measure(issuing) {
       mints.reset();

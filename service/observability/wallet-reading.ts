@@ -25,14 +25,14 @@ export interface WalletReading {
   logger: Logger;
 }
 
-/** Gas limit of a mint without a remark: 297,000, and the margin of 15 in a hundred (transaction-terms.ts). */
+/** Gas limit of a mint without a remark: 297,000 and the margin of 15 in a hundred (transaction-terms.ts). */
 const GAS_OF_A_MINT = 350_000n;
 /** After a reading that failed: a node that is away is not asked by each who looks. */
 const RETRY_AFTER_MS = 10_000;
 
 /**
- * Gives what was read last, at once, and reads anew in the background when that is old: a node that hangs holds
- * nobody up. Undefined until something was read. One reading is under way at a time.
+ * Gives what was read last, at once, and reads anew in the background when that is old: a node that hangs
+ * holds nobody up. Undefined until something was read. One reading is under way at a time.
  */
 export function createWalletReading(reading: WalletReading): () => WalletFigures | undefined {
   const { clock, keepMs } = reading;

@@ -40,7 +40,7 @@ for (const engine of ENGINES) {
       expect(await mintFiguresOf(database.db, SCOPE)).to.deep.equal(NOTHING);
     });
 
-    it('is told by state until they are final or failed, with the age of the oldest that is not mined', async () => {
+    it('is told by state until they are final or failed, with the oldest that is not mined', async () => {
       const journal = createDatabaseJournal(database, SCOPE, clock);
       const [first, second, third] = [await added(), await added(), await added()];
       expect(await mintFiguresOf(database.db, SCOPE)).to.deep.equal({

@@ -35,7 +35,7 @@ describe("the wallet's balance", () => {
       logger,
     });
 
-  it('is not known at first, and then what it was, with the mints that it pays for at the highest price', async () => {
+  it('is not known at first, and then what was read, with the mints that it pays for', async () => {
     const wallet = start();
     expect(wallet()).to.equal(undefined);
     // 350,000 units of gas at 100 gwei are 0.035.

@@ -1,0 +1,88 @@
+import { ServiceError } from '../errors';
+import type { IssuanceState } from '../journal/issuance';
+
+/** What the journal says of a token. */
+export interface JournalStatement {
+  /** 64 lower-case hexadecimal digits. */
+  tokenId: string;
+  state: IssuanceState;
+  /** The code of a mint that failed. */
+  failure: string | undefined;
+  /** Of the transaction that made the token, and its block. */
+  txHash: string | undefined;
+  block: number | undefined;
+}
+
+/** An event of a token's mint, with CONFIRMATIONS blocks on top of its block when it was read. */
+export interface MintedEvent {
+  txHash: string;
+  block: number;
+}
+
+/** What both say of a token. */
+export interface Statements {
+  journal: JournalStatement;
+  /** Those whose block is on the chain, as far as the watcher knows. */
+  minted: readonly MintedEvent[];
+}
+
+/** Blocks in which the watcher has seen all that happened, with CONFIRMATIONS more behind them. */
+export interface SeenBlocks {
+  first: number;
+  last: number;
+}
+
+/** In what the two contradict each other. */
+export type Contradiction = keyof typeof CONTRADICTIONS;
+
+const CONTRADICTIONS = {
+  FAILED_MINT_HAS_TOKEN: {
+    message: 'The journal says that the mint failed, the watcher that it made the token.',
+    remedy: 'If the token exists, nobody has its document: let it be returned, and burn it.',
+  },
+  OPEN_MINT_HAS_TOKEN: {
+    message: 'The journal says that the token is not minted yet, the watcher that it is.',
+    remedy: 'If the token exists, the queue of mints does not see it: start the service again.',
+  },
+  MINT_WITHOUT_EVENT: {
+    message: 'The journal says that the token was minted, the watcher has read that block and seen no mint.',
+    remedy: 'If the token exists, subscribers were not told of it; otherwise its document has none.',
+  },
+  MINTED_BY_ANOTHER_TRANSACTION: {
+    message: 'The journal says that one transaction made the token, the watcher that another did.',
+    remedy: 'If the token exists, the hash in the answer is wrong; otherwise its document has none.',
+  },
+} as const;
+
+/**
+ * In what the two contradict each other; undefined when both can be right. Mints are not compared in blocks
+ * that the watcher has not read, nor before the first that it read; nor in a block that is not known, as
+ * after a chain was started anew.
+ */
+export function contradictionIn(
+  { journal, minted }: Statements,
+  seen: SeenBlocks,
+): Contradiction | undefined {
+  const isMade = minted.length > 0;
+  switch (journal.state) {
+    case 'failed':
+      return isMade ? 'FAILED_MINT_HAS_TOKEN' : undefined;
+    case 'signed':
+    case 'submitted':
+      return isMade ? 'OPEN_MINT_HAS_TOKEN' : undefined;
+    case 'mined':
+    case 'final':
+      if (journal.block === undefined || journal.block < seen.first || journal.block > seen.last)
+        return undefined;
+      if (minted.some(({ txHash }) => txHash === journal.txHash)) return undefined;
+      return isMade ? 'MINTED_BY_ANOTHER_TRANSACTION' : 'MINT_WITHOUT_EVENT';
+  }
+}
+
+/** What is logged of it. */
+export function contradictionError(contradiction: Contradiction, tokenId: string): ServiceError {
+  const { message, remedy } = CONTRADICTIONS[contradiction];
+  const look = `Look at it with \`npx hardhat token ${tokenId}\`.`;
+  const whole = `${look} ${remedy} See docs/operations.md, "Contradictions".`;
+  return new ServiceError(contradiction, message, { remedy: whole });
+}

@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import type { Database } from '../../service/database/database';
+import { openSqliteBesideService } from '../../service/database/open-sqlite';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create } from '../helpers/create-call';
+import { eventually } from '../helpers/eventually';
+import { healthOf, metricOf } from '../helpers/observe';
+import { startService, type LogLine, type RunningService } from '../helpers/running-service';
+import { createWorld, type World } from '../helpers/world';
+
+const EVERY_MS = 50;
+const MINTED = 'com.service.etr.minted';
+
+describe('a service whose journal and events are about the same tokens', () => {
+  let world: World;
+  let service: RunningService;
+  let database: Database;
+  /** In the journal's form. */
+  const tokens: string[] = [];
+
+  before(async () => {
+    world = await createWorld();
+    service = await startService(world.settings, {
+      checkTiming: { everyMs: EVERY_MS, patienceMs: 4 * EVERY_MS },
+    });
+    database = await openSqliteBesideService(world.settings.DATA_DIR ?? '');
+    const owner = await world.account(1);
+    for (let count = 0; count < 3; count++) {
+      const { body } = await create(service.url, { ...minimal, owner, holder: owner });
+      tokens.push(body.signedW3CDocument.credentialStatus.tokenId);
+    }
+    await eventually('their mints are recorded', async () => (await mintedEvents()).length === tokens.length);
+  });
+
+  after(async () => {
+    await database?.close();
+    await service?.stop();
+    await world?.stop();
+  });
+
+  const mintedEvents = (): Promise<{ event_id: string; token_id: string }[]> =>
+    database.db
+      .selectFrom('events')
+      .select(['event_id', 'token_id'])
+      .where('type', '=', MINTED)
+      .orderBy('block_number')
+      .execute();
+  const told = (): LogLine[] => service.log.filter(({ msg }) => msg?.includes('contradict each other'));
+
+  it('tells of no contradiction while both say what is on the chain', async () => {
+    await sleep(20 * EVERY_MS);
+    expect(told()).to.deep.equal([]);
+    expect(await metricOf(service.url, 'etr_contradictions_total')).to.equal(0);
+  });
+
+  it('tells of each contradiction once, counts it, and stays healthy', async () => {
+    const [failed = '', unseen = ''] = tokens;
+    const { db } = database;
+    await db
+      .updateTable('issuances')
+      .set({ state: 'failed', failure_code: 'MINT_REVERTED', failure_message: 'It was paused.' })
+      .where('token_id', '=', failed)
+      .execute();
+    const event = (await mintedEvents()).find(({ token_id }) => BigInt(token_id) === BigInt(`0x${unseen}`));
+    await db
+      .deleteFrom('events')
+      .where('event_id', '=', event?.event_id ?? '')
+      .execute();
+    // The watcher has to read past what it has read: a service that was started later finds these at once.
+    await service.stop();
+    service = await startService(world.settings, {
+      checkTiming: { everyMs: EVERY_MS, patienceMs: 4 * EVERY_MS },
+    });
+    await eventually('both are told', () => told().length >= 2);
+    await sleep(20 * EVERY_MS);
+    expect(
+      told().map(({ tokenId, error }) => [tokenId, (error as { code: string }).code]),
+    ).to.have.deep.members([
+      [failed, 'FAILED_MINT_HAS_TOKEN'],
+      [unseen, 'MINT_WITHOUT_EVENT'],
+    ]);
+    expect(told().map(({ level }) => level)).to.deep.equal(['error', 'error']);
+    expect(await metricOf(service.url, 'etr_contradictions_total')).to.equal(2);
+    expect(await healthOf(service.url)).to.include({ httpStatus: 200, status: 'ok' });
+  });
+});
