@@ -73,9 +73,9 @@ export class Nonces {
     if (nonce >= this.floor) this.#freed.add(nonce);
   }
 
-  /** Whether a nonce that was taken back is still free: it is not any more. */
-  take(nonce: number): boolean {
-    return this.#freed.delete(nonce);
+  /** A nonce that was taken back is used after all. */
+  take(nonce: number): void {
+    this.#freed.delete(nonce);
   }
 
   lowestFreed(): number | undefined {

@@ -68,7 +68,10 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
     if (mint.refusal === undefined) return;
     await giveUp(parts, mint, mint.refusal);
     const pending = lastPending(mint, wallet.address);
-    if (pending !== undefined && nonces.take(pending.nonce)) states.ready(pending);
+    if (pending === undefined || states.holderOf(pending.nonce) !== 'nobody') return;
+    if ((await chain.count(wallet.address, 'latest')) > pending.nonce) return;
+    nonces.take(pending.nonce);
+    states.ready(pending);
   }
 
   /** The gas limits of those that can be minted; the others go elsewhere. */

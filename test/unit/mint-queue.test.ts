@@ -152,6 +152,23 @@ describe('the decisions of the queue of mints', () => {
       ],
       ['held, and the node counts it', { refusal: 'nonce held', pending: 11 }, 'sign anew'],
       ['held, and the node does not', { refusal: 'nonce held' }, 'send again later'],
+      ['held, and nobody has the nonce before', { refusal: 'nonce held', pending: 9, floor: 9 }, 'fill hole'],
+      [
+        'held, and the one before is about to be sent',
+        { refusal: 'nonce held', pending: 9, floor: 9, pendingHolder: 'being sent' },
+        'send again later',
+      ],
+      [
+        'held, and the one before was lost',
+        { refusal: 'nonce held', pending: 9, floor: 9, pendingHolder: 'pending' },
+        'send those before again',
+      ],
+      ['held, and the node is behind', { refusal: 'nonce held', pending: 3 }, 'send again later'],
+      [
+        'held, and the chain is shorter for too long',
+        { refusal: 'nonce held', pending: 3, isChainShorter: true },
+        'reset nonces',
+      ],
       ['too high by now no more', { refusal: 'nonce too high' }, 'send again'],
       ['too high, said twice', { refusal: 'nonce too high', attempts: 2 }, 'send again later'],
       [
