@@ -27,7 +27,9 @@ export interface App {
   stop(): Promise<void>;
 }
 
-/** What tests replace: of the tunnel, and the times of minting and of the comparison of journal and watcher. */
+/**
+ * What tests replace: of the tunnel, and the times of minting and of the comparison of journal and watcher.
+ */
 export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>> & {
   mintTiming?: Partial<MintTiming>;
   checkTiming?: ObservingParts['timing'];
@@ -37,7 +39,8 @@ export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>
  * The composition root: two lines start here, issuing and announcing, which meet only on the chain, and what
  * looks at both.
  *
- * @throws ConfigurationError when what is configured cannot work: the node is of another chain, the port or the database is taken.
+ * @throws ConfigurationError when what is configured cannot work: the node is of another chain, the port or
+ *   the database is taken.
  */
 export async function startApp(config: Config, logger: Logger, replaced: ReplacedParts = {}): Promise<App> {
   const client = createRpcClient(config.rpcUrl, config.network);
@@ -74,7 +77,8 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     return {
       url: server.url,
       async stop() {
-        // What is asked through the tunnel is answered before it closes; nothing is delivered any more meanwhile.
+        // What is asked through the tunnel is answered before it closes; nothing is delivered any more
+        // meanwhile.
         await Promise.all([server.close().finally(() => publicEnd?.close()), announcing.stop()]);
         await close();
       },

@@ -6,7 +6,8 @@ import { nodeErrorCodeOf, nodeErrorOf } from './refusals';
  *
  * - `nonce too low`: a transaction with this nonce was mined.
  * - `nonce too high`: one before it is missing, and the node lets none wait for it.
- * - `nonce held`: another one with this nonce waits, and this one does not offer enough more to take its place.
+ * - `nonce held`: another one with this nonce waits, and this one does not offer enough more to take its
+ *   place.
  * - `fee too low`: it would not be mined at this price.
  * - `no funds`: the wallet cannot pay for it.
  * - `gas`: its gas limit is too low for any transaction of its kind, or higher than a block's.
@@ -16,7 +17,10 @@ import { nodeErrorCodeOf, nodeErrorOf } from './refusals';
 export type Refusal =
   'nonce too low' | 'nonce too high' | 'nonce held' | 'fee too low' | 'no funds' | 'gas' | 'busy' | 'other';
 
-/** What nodes say, the more special first. There are no common codes: geth's words, Erigon's, Nethermind's, Besu's, Hardhat's. */
+/**
+ * What nodes say, the more special first. There are no common codes: geth's words, Erigon's, Nethermind's,
+ * Besu's, Hardhat's.
+ */
 const WORDS: readonly [RegExp, Refusal][] = [
   [/nonce (is )?too low|old ?nonce|nonce expired/i, 'nonce too low'],
   [/nonce (is )?too high|nonce ?gap|gapped[- ]nonce/i, 'nonce too high'],
@@ -45,8 +49,8 @@ export function classifyRefusal(thrown: unknown): Refusal {
 const INTERNAL_ERROR = -32603;
 
 /**
- * Whether a refusal says that the node does not have the transaction. An internal error, words that nobody knows, and what a load balancer says
- * for the nodes behind it ("busy", "try again") leave that open.
+ * Whether a refusal says that the node does not have the transaction. An internal error, words that nobody
+ * knows, and what a load balancer says for the nodes behind it ("busy", "try again") leave that open.
  */
 export function isDefinite(thrown: unknown): boolean {
   const refusal = classifyRefusal(thrown);

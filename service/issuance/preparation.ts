@@ -1,7 +1,9 @@
 import type { SignedDocument } from '../journal/issuance';
 import type { DocumentType } from './document-types';
 
-/** What a document is prepared from. The same preparation gives the same credential, but for its signature. */
+/**
+ * What a document is prepared from. The same preparation gives the same credential, but for its signature.
+ */
 export interface Preparation {
   documentType: DocumentType;
   /** The request's body as it came. It is given away: nobody else may use it afterwards. */
@@ -12,7 +14,10 @@ export interface Preparation {
   issuedAt: number;
 }
 
-/** What a preparation leads to: a signed credential, and what its mint needs. Its bytes are made once, stored and answered as they are. */
+/**
+ * What a preparation leads to: a signed credential, and what its mint needs. Its bytes are made once, stored
+ * and answered as they are.
+ */
 export interface PreparedDocument extends SignedDocument {
   document: Uint8Array<ArrayBuffer>;
 }

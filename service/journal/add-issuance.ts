@@ -17,8 +17,9 @@ interface Addition {
 }
 
 /**
- * Stores a document and its issuance. All parts but the last are stored before, one statement each; the last part and the issuance are one
- * transaction, so that a document of one part costs one commit, and an issuance never has less than the whole document.
+ * Stores a document and its issuance. All parts but the last are stored before, one statement each; the last
+ * part and the issuance are one transaction, so that a document of one part costs one commit, and an issuance
+ * never has less than the whole document.
  *
  * @returns the issuance that has the key already; undefined when the document was stored.
  */
@@ -41,7 +42,10 @@ export async function addIssuance(database: Database, addition: Addition): Promi
   }
 }
 
-/** Makes the issuance with the last part. When the key was somebody else's and is free again by then, it is tried again. */
+/**
+ * Makes the issuance with the last part. When the key was somebody else's and is free again by then, it is
+ * tried again.
+ */
 async function conclude(
   { db, transact }: Database,
   addition: Addition,
@@ -99,8 +103,8 @@ async function insertIssuance(
 }
 
 /**
- * After a failure: whether the issuance is there all the same, as when the answer to a commit was lost. If it is not, what was stored before it is
- * removed; if nobody can tell, that is left to the next purge.
+ * After a failure: whether the issuance is there all the same, as when the answer to a commit was lost. If it
+ * is not, what was stored before it is removed; if nobody can tell, that is left to the next purge.
  */
 async function wasStored(db: Kysely<Schema>, key: DocumentKey): Promise<boolean> {
   try {

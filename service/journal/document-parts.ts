@@ -10,8 +10,9 @@ export interface DocumentKey {
 }
 
 /**
- * Bytes of one part, and of one statement. SQLite works on the event loop: a part takes it about 1 ms, and 6 to 10 ms when the write-ahead log is
- * copied into the database. PostgreSQL's driver copies each part some times over.
+ * Bytes of one part, and of one statement. SQLite works on the event loop: a part takes it about 1 ms, and 6
+ * to 10 ms when the write-ahead log is copied into the database. PostgreSQL's driver copies each part some
+ * times over.
  */
 export const PART_BYTES = 256 * 1024;
 

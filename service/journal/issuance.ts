@@ -57,7 +57,10 @@ export interface MinedMint {
   block: BlockId;
 }
 
-/** A signed transaction that mints a token. There may be several for one token: with a higher fee, or another nonce. */
+/**
+ * A signed transaction that mints a token. There may be several for one token: with a higher fee, or another
+ * nonce.
+ */
 export interface MintTransaction {
   tokenId: string;
   /** 0x-prefixed. */

@@ -1,4 +1,7 @@
-/** Whose issuances a journal is about: other issuers and registries may share the database. Whichever wallet minted does not matter. */
+/**
+ * Whose issuances a journal is about: other issuers and registries may share the database. Whichever wallet
+ * minted does not matter.
+ */
 export interface JournalScope {
   chainId: number;
   /** Lower case. */

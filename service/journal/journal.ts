@@ -16,14 +16,15 @@ export interface IdempotentRequest {
 }
 
 /**
- * What was issued, and what is being issued: in the database before anything is sent, so that no crash loses a document whose token exists. Every
- * promise resolves when the change is durable.
+ * What was issued, and what is being issued: in the database before anything is sent, so that no crash loses
+ * a document whose token exists. Every promise resolves when the change is durable.
  */
 export interface Journal {
   /**
    * Stores a document with the state `signed`.
    *
-   * @returns undefined when it was stored; the issuance that has the key already, when there is one: then nothing was stored.
+   * @returns undefined when it was stored; the issuance that has the key already, when there is one: then
+   *   nothing was stored.
    */
   add(signed: SignedDocument, request?: IdempotentRequest): Promise<Issuance | undefined>;
   find(tokenId: string): Promise<Issuance | undefined>;
@@ -55,7 +56,10 @@ export interface Journal {
   highestFinal(below?: number): Promise<BlockId | undefined>;
   /** Final mints of this block and those above it. */
   finalSince(blockNumber: number): Promise<Unfinished[]>;
-  /** Removes what ended before a time (epoch milliseconds), and documents whose storing was interrupted. Gives how many issuances went. */
+  /**
+   * Removes what ended before a time (epoch milliseconds), and documents whose storing was interrupted. Gives
+   * how many issuances went.
+   */
   purge(endedBefore: number): Promise<number>;
   /** Removes one issuance that is final or failed, with its document. */
   remove(tokenId: string): Promise<Removal>;

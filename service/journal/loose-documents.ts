@@ -19,7 +19,8 @@ export async function beginStoring(
 }
 
 /**
- * In the transaction that makes the issuance: its document is not loose any more. This and the removal cannot both find the row as it was.
+ * In the transaction that makes the issuance: its document is not loose any more. This and the removal cannot
+ * both find the row as it was.
  *
  * @throws ServiceError STORING_INTERRUPTED when somebody took the document for one that a crash had left.
  */
@@ -36,8 +37,9 @@ export async function endStoring(db: Kysely<Schema>, { scope, tokenId }: Documen
 }
 
 /**
- * Nobody makes this document's issuance any more: its parts go at once, also those that were stored after somebody else had removed the earlier
- * ones. What has its issuance by now stays; the update waits for the transaction that makes it.
+ * Nobody makes this document's issuance any more: its parts go at once, also those that were stored after
+ * somebody else had removed the earlier ones. What has its issuance by now stays; the update waits for the
+ * transaction that makes it.
  */
 export async function giveUpStoring(db: Kysely<Schema>, key: DocumentKey): Promise<void> {
   await db
@@ -87,8 +89,8 @@ export async function removeLoose(db: Kysely<Schema>, scope: string, now: number
 }
 
 /**
- * The note goes last: what is interrupted here is gone on with at the next time. A document that was added twice is noted once more after it had its
- * issuance: its parts are not loose, unless the issuance failed.
+ * The note goes last: what is interrupted here is gone on with at the next time. A document that was added
+ * twice is noted once more after it had its issuance: its parts are not loose, unless the issuance failed.
  */
 async function removeDocument(db: Kysely<Schema>, key: DocumentKey): Promise<void> {
   const { scope, tokenId } = key;

@@ -16,7 +16,10 @@ export interface JournalRows {
   scope: string;
 }
 
-/** What is neither final nor failed, in the order in which it was added, each with its transactions, the oldest first. */
+/**
+ * What is neither final nor failed, in the order in which it was added, each with its transactions, the
+ * oldest first.
+ */
 export async function unfinishedIssuances({ database: { db }, scope }: JournalRows): Promise<Unfinished[]> {
   const rows = await db
     .selectFrom('issuances')

@@ -59,8 +59,9 @@ export async function removeIssuance(
 }
 
 /**
- * The rows first, with a note of the documents whose parts are to go: a crash leaves no issuance without its document. Documents of one part go at once:
- * a commit for each of them would take most of the time (3,000 took 20 s).
+ * The rows first, with a note of the documents whose parts are to go: a crash leaves no issuance without its
+ * document. Documents of one part go at once: a commit for each of them would take most of the time (3,000
+ * took 20 s).
  */
 async function removeRows(
   db: Kysely<Schema>,

@@ -18,14 +18,16 @@ export interface RetentionOptions {
   everyMs?: number;
 }
 
-/** The time (epoch milliseconds) before which documents must have ended to be removed; nothing ended before 0. */
+/**
+ * The time (epoch milliseconds) before which documents must have ended to be removed; nothing ended before 0.
+ */
 export function endedBefore(days: number | undefined, now: number): number {
   return days === undefined ? 0 : now - days * DAY_MS;
 }
 
 /**
- * Removes documents when their time has come, now and every hour, and always what a crash left of documents that never got an issuance. A look that
- * fails is made again an hour later.
+ * Removes documents when their time has come, now and every hour, and always what a crash left of documents
+ * that never got an issuance. A look that fails is made again an hour later.
  *
  * @returns what stops it; a look that is under way is waited for.
  */

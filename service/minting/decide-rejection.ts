@@ -23,7 +23,8 @@ export interface Rejection {
 /**
  * What is to be done about a rejected transaction:
  *
- * - `send again`: the same bytes, once those before them were sent; `later`: after a pause, when node and queue disagree, which passes.
+ * - `send again`: the same bytes, once those before them were sent; `later`: after a pause, when node and
+ *   queue disagree, which passes.
  * - `sign anew`: its nonce is another's, and no node has it. `watch`: its nonce may be its own.
  * - `send those before again`: the node has lost what it had taken.
  * - `fill hole`: nobody has the nonce that the node waits for; the queue gives it to another mint.

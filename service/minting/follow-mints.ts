@@ -10,7 +10,10 @@ import { createMintResending } from './resend-mints';
 
 const SHORTEST_POLL_MS = 40;
 const MOST_ESTIMATES = 2;
-/** Of the gas limit, in hundredths: what used more than that has run out of it. Each call inside keeps a 64th back. */
+/**
+ * Of the gas limit, in hundredths: what used more than that has run out of it. Each call inside keeps a 64th
+ * back.
+ */
 const NEARLY_ALL = 95n;
 /** For fewer, their receipts are as cheap as one question for logs. */
 const FEWEST_FOR_LOGS = 3;
@@ -18,8 +21,9 @@ const FEWEST_FOR_LOGS = 3;
 const MOST_BLOCKS = 100;
 
 /**
- * Follows all that is pending or mined together: each time one question, how many transactions of the wallet are mined, and then what became of those
- * that must be. What is mined is followed until its block is final; the blocks of final mints are looked at now and then.
+ * Follows all that is pending or mined together: each time one question, how many transactions of the wallet
+ * are mined, and then what became of those that must be. What is mined is followed until its block is final;
+ * the blocks of final mints are looked at now and then.
  */
 export async function followMints(parts: QueueParts): Promise<void> {
   const { chain, client, logger, nonces, recorder, states, stopping, terms, timing, wallet } = parts;
@@ -92,8 +96,8 @@ export async function followMints(parts: QueueParts): Promise<void> {
   }
 
   /**
-   * Decides about a transaction whose nonce is used. Whichever transaction made the token counts. When none did, that is certain only at a block that has
-   * CONFIRMATIONS blocks on top.
+   * Decides about a transaction whose nonce is used. Whichever transaction made the token counts. When none
+   * did, that is certain only at a block that has CONFIRMATIONS blocks on top.
    */
   async function judge(pending: PendingTransaction): Promise<void> {
     const { mint, nonce } = pending;

@@ -20,8 +20,8 @@ export interface NotAcknowledged {
 const PASSING: readonly Refusal[] = ['busy', 'nonce held'];
 
 /**
- * Does what is to be done about transactions that were not acknowledged, the lowest nonce first. A refusal that is no definite no leaves open whether a
- * node has the transaction; so does a connection that broke.
+ * Does what is to be done about transactions that were not acknowledged, the lowest nonce first. A refusal
+ * that is no definite no leaves open whether a node has the transaction; so does a connection that broke.
  *
  * @returns whether nothing should be sent for a moment.
  */
@@ -130,7 +130,10 @@ async function apply(
   }
 }
 
-/** Its nonce goes to another mint: once that is mined, this one can be said to have failed. Until then it is tried again and again. */
+/**
+ * Its nonce goes to another mint: once that is mined, this one can be said to have failed. Until then it is
+ * tried again and again.
+ */
 async function refuse(parts: QueueParts, pending: PendingTransaction, cause: unknown): Promise<void> {
   const { mint } = pending;
   const message = `The transaction was not accepted: ${nodeErrorOf(cause) ?? messageOf(cause)}`;
@@ -153,8 +156,8 @@ export function signAnew({ states, logger }: QueueParts, pending: PendingTransac
 }
 
 /**
- * The node counts fewer transactions than before. On a chain that was started anew, as a local one is with its node, all mints are signed anew;
- * otherwise nodes may still have what was sent.
+ * The node counts fewer transactions than before. On a chain that was started anew, as a local one is with
+ * its node, all mints are signed anew; otherwise nodes may still have what was sent.
  */
 export async function resetNonces(parts: QueueParts, count: number): Promise<void> {
   const { states, nonces, chain, terms, recorder, logger, network } = parts;

@@ -36,7 +36,9 @@ type Topics = readonly string[];
 const TRANSFER = registryInterface.getEvent('Transfer').topicHash;
 const FROM_NOBODY = zeroPadValue(ZeroAddress, 32);
 
-/** What the chain says of the mints of one registry, with what it says at a depth where it is not taken back. */
+/**
+ * What the chain says of the mints of one registry, with what it says at a depth where it is not taken back.
+ */
 export class MintChain {
   constructor(
     private readonly client: RpcClient,
@@ -63,7 +65,9 @@ export class MintChain {
     return (await this.blockHash(0)) ?? '';
   }
 
-  /** How many transactions of a wallet are mined; `pending`: with those that wait; a number: up to this block. */
+  /**
+   * How many transactions of a wallet are mined; `pending`: with those that wait; a number: up to this block.
+   */
   count(wallet: string, at: 'latest' | 'pending' | number): Promise<number> {
     return this.client.getTransactionCount(wallet, at);
   }
@@ -99,8 +103,8 @@ export class MintChain {
    * Looks on the chain whether a token was made, by whichever transaction; mostly it was one of its own.
    *
    * @returns undefined when there is no such token, or no registry.
-   * @throws ChainError MINT_NOT_CONFIRMED (retryable) when the token is there and its log is not, as with a node that is behind; whatever the node
-   *   answers.
+   * @throws ChainError MINT_NOT_CONFIRMED (retryable) when the token is there and its log is not, as with a
+   *   node that is behind; whatever the node answers.
    */
   async findMint(mint: Mint): Promise<MinedMint | undefined> {
     const { tokenId } = mint.issuance;
@@ -113,7 +117,9 @@ export class MintChain {
     throw new ChainError('MINT_NOT_CONFIRMED', message, { retryable: true });
   }
 
-  /** A node that does not have the block does not answer; one that answers for another block would be wrong. */
+  /**
+   * A node that does not have the block does not answer; one that answers for another block would be wrong.
+   */
   async existsAt(tokenId: string, block: number | 'latest'): Promise<boolean> {
     const data = registryInterface.encodeFunctionData('ownerOf', [`0x${tokenId}`]);
     try {

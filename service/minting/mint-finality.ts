@@ -11,8 +11,9 @@ export interface MintFinality {
 }
 
 /**
- * Makes mints final whose blocks have CONFIRMATIONS blocks on top, and sends those again whose blocks are gone. A reorganisation that was deeper is found
- * by the highest block of a final mint: the documents of the mints that it took are out in the world, so they are minted again.
+ * Makes mints final whose blocks have CONFIRMATIONS blocks on top, and sends those again whose blocks are
+ * gone. A reorganisation that was deeper is found by the highest block of a final mint: the documents of the
+ * mints that it took are out in the world, so they are minted again.
  */
 export function createMintFinality(parts: QueueParts): MintFinality {
   const { chain, network, recorder, states, timing, wallet } = parts;
@@ -33,7 +34,10 @@ export function createMintFinality(parts: QueueParts): MintFinality {
     else for (const mint of others) mint.goneSince = undefined;
   }
 
-  /** Its block may be gone: whether the token was made in another is asked until a node that is behind must have it. */
+  /**
+   * Its block may be gone: whether the token was made in another is asked until a node that is behind must
+   * have it.
+   */
   async function findAgain(mint: Mint): Promise<void> {
     const verdict = await chain.verdictOn(mint, mint.transactions);
     if (states.stateOf(mint) !== 'mined' || mint.mined === undefined) return;

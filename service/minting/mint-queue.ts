@@ -18,10 +18,14 @@ import { MintRecorder, type MintJournal, type MintObserver } from './record-mint
 import { BroadcastWidth, sendMints } from './send-mints';
 import { TransactionTerms } from './transaction-terms';
 
-/** Mints the tokens of one wallet on one chain: it alone sends transactions of this wallet, as far as this service goes. */
+/**
+ * Mints the tokens of one wallet on one chain: it alone sends transactions of this wallet, as far as this
+ * service goes.
+ */
 export interface MintQueue {
   /**
-   * Mints the token of an issuance that is in the journal. Goes on until it is final or failed, with or without callers.
+   * Mints the token of an issuance that is in the journal. Goes on until it is final or failed, with or
+   * without callers.
    *
    * @returns the hash of the mined transaction.
    * @throws ChainError with the code of the failure.
@@ -58,8 +62,9 @@ const NODE_PAUSE_MS = 1_000;
 const LONGEST_STOP_MS = 5_000;
 
 /**
- * Opens the queue of a wallet. What an earlier run left is taken up first. Everything that is sent is in the journal before. Three loops share the work:
- * what waits is prepared, what is ready is sent, what a node may have is followed until it is final.
+ * Opens the queue of a wallet. What an earlier run left is taken up first. Everything that is sent is in the
+ * journal before. Three loops share the work: what waits is prepared, what is ready is sent, what a node may
+ * have is followed until it is final.
  */
 export function createMintQueue(options: MintQueueOptions): MintQueue {
   const stop = new AbortController();
@@ -142,8 +147,9 @@ function createParts(options: MintQueueOptions, stopping: AbortSignal): QueuePar
 }
 
 /**
- * Takes up what an earlier run of the service left. What was sent, or may have been, is sent again, the same bytes, by which it is found out where it
- * is; what was never signed, or by another wallet, waits; what was mined is followed.
+ * Takes up what an earlier run of the service left. What was sent, or may have been, is sent again, the same
+ * bytes, by which it is found out where it is; what was never signed, or by another wallet, waits; what was
+ * mined is followed.
  */
 async function recover(parts: QueueParts, checkChain: () => Promise<void>): Promise<void> {
   const { recorder, states, wallet, logger } = parts;

@@ -22,20 +22,25 @@ const MOST_REMEMBERED = 10_000;
  * | waiting   | its turn has come                                         | preparing |
  * | deferred  | its time has come                                         | waiting   |
  * | deferred  | nothing that was sent can make it any more                | settled   |
+ * | deferred  | nodes refused it, and nobody has taken its nonce          | ready     |
  * | ready     | its bytes are given to a node                             | sending   |
  * | ready     | its nonce is another's                                    | waiting   |
  * | ready     | nodes refuse it: its nonce goes to another mint           | deferred  |
  * | ready     | it was mined while it waited to be sent again             | mined     |
  * | sending   | a node has it, or may have it                             | pending   |
  * | sending   | a node refused it, which may pass                         | ready     |
+ * | sending   | its nonce is used at depth, and there is no token         | waiting   |
+ * | sending   | it was mined before the node answered                     | mined     |
  * | pending   | nodes lost it, or never acknowledged it                   | ready     |
  * | pending   | its nonce is used at depth, and there is no token         | waiting   |
  * | pending   | it was mined                                              | mined     |
  * | pending   | it reverted, which is certain at depth                    | settled   |
+ * | pending   | it reverted, and another transaction may still make it    | deferred  |
  * | mined     | CONFIRMATIONS blocks are on top of its block              | settled   |
  * | mined     | its block is gone: it is placed anew                      | preparing |
  *
- * A deeper reorganisation adds a settled mint anew. Each nonce is held by one mint at most: that of a mint which is ready, sending or pending.
+ * A deeper reorganisation adds a settled mint anew. Each nonce is held by one mint at most: that of a mint
+ * which is ready, sending or pending.
  */
 export class MintStates {
   /** Each part of the queue sleeps until there is something for it to do. */
@@ -128,7 +133,10 @@ export class MintStates {
     else this.ready(pending);
   }
 
-  /** A transaction is to be sent, for the first time or again. Another mint that holds its nonce gets a new one. */
+  /**
+   * A transaction is to be sent, for the first time or again. Another mint that holds its nonce gets a new
+   * one.
+   */
   ready(pending: PendingTransaction): void {
     if (this.#hold(pending, 'ready')) this.sleeps.sending.wake();
   }

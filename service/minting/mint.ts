@@ -3,8 +3,9 @@ import type { TransactionFees } from '../chain/fees';
 import type { ChainError } from '../errors';
 import type { Issuance, MinedMint, MintTransaction } from '../journal/issuance';
 
-// A mint is one token that is to be made. A signed mint is a transaction that makes it. A pending transaction is the mint's way to the chain under
-// one nonce: one signed mint, and those that replace it with a higher fee.
+// A mint is one token that is to be made. A signed mint is a transaction that makes it. A pending transaction
+// is the mint's way to the chain under one nonce: one signed mint, and those that replace it with a higher
+// fee.
 
 /** A transaction that mints a token, and what it offers. */
 export interface SignedMint extends MintTransaction {
@@ -14,7 +15,10 @@ export interface SignedMint extends MintTransaction {
   fees: TransactionFees;
   /** Whether some node may have it, going by what nodes said of it. */
   mayBeTaken: boolean;
-  /** Whether it was ever given to a node, whatever that said: then it can be mined as long as its nonce is not used. */
+  /**
+   * Whether it was ever given to a node, whatever that said: then it can be mined as long as its nonce is not
+   * used.
+   */
   wasSent: boolean;
 }
 
@@ -30,7 +34,10 @@ export interface Mint {
   readonly issuance: Issuance;
   /** The queue's order: lower ones first. */
   readonly order: number;
-  /** Whether an earlier run of the service began it: nobody waits for an answer, and only the chain may end it. */
+  /**
+   * Whether an earlier run of the service began it: nobody waits for an answer, and only the chain may end
+   * it.
+   */
   readonly isRecovered: boolean;
   /** The oldest first. */
   transactions: SignedMint[];

@@ -1,6 +1,6 @@
 /**
- * What is known of the wallet's nonces. A node's count has what others sent with this wallet, and is behind when a provider answers from a node
- * that is; so what the queue knows counts as well.
+ * What is known of the wallet's nonces. A node's count has what others sent with this wallet, and is behind
+ * when a provider answers from a node that is; so what the queue knows counts as well.
  */
 export class Nonces {
   /** Nonces below are used, as far as any node ever said. */

@@ -8,7 +8,10 @@ import { giveUp, mayStillBeMade } from './record-mints';
 
 /** How many mints are signed and kept in the journal together. */
 const BATCH = 16;
-/** With fewer ready to be sent, the next are prepared: the last are sent while those are kept. Together they cost one commit and one question. */
+/**
+ * With fewer ready to be sent, the next are prepared: the last are sent while those are kept. Together they
+ * cost one commit and one question.
+ */
 const FEWEST_READY = 6;
 const IDLE_MS = 60_000;
 const NODE_PAUSE_MS = 500;
@@ -18,7 +21,10 @@ const REFUSED_PAUSE_MS = 1_000;
 const MISSING_PAUSE_MS = 500;
 const OTHERS_PAUSE_MS = 1_000;
 
-/** Gives nonces to the mints that wait, signs them and keeps them in the journal, while those before them are being sent. */
+/**
+ * Gives nonces to the mints that wait, signs them and keeps them in the journal, while those before them are
+ * being sent.
+ */
 export async function prepareMints(parts: QueueParts): Promise<void> {
   const { chain, logger, nonces, recorder, states, stopping, terms, timing, wallet } = parts;
 
@@ -35,7 +41,10 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
     }
   }
 
-  /** With nobody waiting for a nonce that was taken back, the last of those that cannot be mined without it takes it. */
+  /**
+   * With nobody waiting for a nonce that was taken back, the last of those that cannot be mined without it
+   * takes it.
+   */
   function fillHoles(): void {
     const hole = nonces.lowestFreed();
     if (hole === undefined || states.hasWaiting()) return;
@@ -58,8 +67,8 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
   }
 
   /**
-   * What was sent once may be mined by now, whatever a node said then. What nodes refused, and cannot be mined any more, has failed; while nobody else uses
-   * its nonce, the same bytes are sent again.
+   * What was sent once may be mined by now, whatever a node said then. What nodes refused, and cannot be
+   * mined any more, has failed; while nobody else uses its nonce, the same bytes are sent again.
    */
   async function lookUp(mint: Mint): Promise<void> {
     if (mint.transactions.length === 0) return;
@@ -122,9 +131,9 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
 }
 
 /**
- * The wallet cannot pay for a mint. Nodes count what waits with it: with others in flight, it may be able to when they are mined. A caller is told,
- * unless the mint may yet be mined. Then it waits until the wallet is funded, and so does one of an earlier run: its document may have been
- * handed out, and its caller is gone.
+ * The wallet cannot pay for a mint. Nodes count what waits with it: with others in flight, it may be able to
+ * when they are mined. A caller is told, unless the mint may yet be mined. Then it waits until the wallet is
+ * funded, and so does one of an earlier run: its document may have been handed out, and its caller is gone.
  */
 export async function shortOfFunds(parts: QueueParts, mint: Mint, cause: unknown): Promise<void> {
   const { states, logger, timing } = parts;

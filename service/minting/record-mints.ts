@@ -33,8 +33,8 @@ export interface MintObserver {
 const JOURNAL_PAUSE_MS = 1_000;
 
 /**
- * Moves mints to where what is known of them belongs, and writes it to the journal; callers are told when it is durable. A database that is away
- * delays that and loses nothing.
+ * Moves mints to where what is known of them belongs, and writes it to the journal; callers are told when it
+ * is durable. A database that is away delays that and loses nothing.
  */
 export class MintRecorder {
   readonly #underWay = new Set<Promise<void>>();
@@ -189,7 +189,10 @@ export class MintRecorder {
     }
   }
 
-  /** With the remedy: whoever reads the journal sees nothing else. Libraries put URLs, with their keys, into messages. */
+  /**
+   * With the remedy: whoever reads the journal sees nothing else. Libraries put URLs, with their keys, into
+   * messages.
+   */
   #failureOf(error: ChainError): Failure {
     const { code, remedy } = error;
     const message = messageOf(error);
@@ -203,8 +206,9 @@ function tokenIdOf({ issuance }: Mint): string {
 }
 
 /**
- * Ends a mint that cannot be made, if that is certain: the token does not exist, and at a block that has CONFIRMATIONS blocks on top every nonce that
- * could make it is used. Until then the mint is deferred and tried again. The registry refuses a token that it has, too: so it is looked for first.
+ * Ends a mint that cannot be made, if that is certain: the token does not exist, and at a block that has
+ * CONFIRMATIONS blocks on top every nonce that could make it is used. Until then the mint is deferred and
+ * tried again. The registry refuses a token that it has, too: so it is looked for first.
  *
  * @throws whatever the node answers.
  */
@@ -218,7 +222,10 @@ export async function giveUp(parts: QueueParts, mint: Mint, error: ChainError): 
   states.defer(mint, timing.patienceMs);
 }
 
-/** Whether the token exists, or may yet be made by what was sent: also when every node said that it did not take it. */
+/**
+ * Whether the token exists, or may yet be made by what was sent: also when every node said that it did not
+ * take it.
+ */
 export async function mayStillBeMade({ chain }: QueueParts, mint: Mint): Promise<boolean> {
   const possible = mint.transactions.filter(({ wasSent }) => wasSent);
   if (possible.length === 0) return false;

@@ -17,7 +17,10 @@ export interface MintResending {
   look(all: readonly PendingTransaction[], used: number): Promise<void>;
 }
 
-/** Sends pending transactions again: those that no node acknowledged, those that nodes lost, and those that are not mined in time. */
+/**
+ * Sends pending transactions again: those that no node acknowledged, those that nodes lost, and those that
+ * are not mined in time.
+ */
 export function createMintResending(parts: QueueParts): MintResending {
   const { chain, client, logger, nonces, recorder, states, terms, timing, wallet } = parts;
   /** When the node was last asked whether it still has what is to be mined next. */
@@ -35,8 +38,9 @@ export function createMintResending(parts: QueueParts): MintResending {
   }
 
   /**
-   * Looks now and then whether the node still has what is to be mined next. What it does not have is sent again, the same bytes: nodes forget what
-   * waits when they restart, when there is too much of it, and when they are told to.
+   * Looks now and then whether the node still has what is to be mined next. What it does not have is sent
+   * again, the same bytes: nodes forget what waits when they restart, when there is too much of it, and when
+   * they are told to.
    */
   async function findLost(waiting: readonly PendingTransaction[], used: number): Promise<void> {
     const [next] = waiting;
@@ -69,8 +73,9 @@ export function createMintResending(parts: QueueParts): MintResending {
   }
 
   /**
-   * Replaces what is not mined in time by the same mint with the same nonce and higher fees; either may be mined. What offers less than it takes now, as
-   * often as that is so; and the one that is to be mined next, some times: those that wait for it have no part in the delay.
+   * Replaces what is not mined in time by the same mint with the same nonce and higher fees; either may be
+   * mined. What offers less than it takes now, as often as that is so; and the one that is to be mined next,
+   * some times: those that wait for it have no part in the delay.
    */
   async function replaceOverdue(waiting: readonly PendingTransaction[]): Promise<void> {
     const now = performance.now();

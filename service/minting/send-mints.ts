@@ -8,8 +8,8 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 
 /**
- * Sends what is ready in the order of nonces, as many together as the node lets. Once one is not acknowledged, no more are sent until those under way
- * are answered; then the rejections are handled.
+ * Sends what is ready in the order of nonces, as many together as the node lets. Once one is not
+ * acknowledged, no more are sent until those under way are answered; then the rejections are handled.
  */
 export async function sendMints(parts: QueueParts): Promise<void> {
   const { client, logger, network, states, stopping, width } = parts;
@@ -73,9 +73,9 @@ const WIDEST = 16;
 const NARROW_FOR_MS = 60_000;
 
 /**
- * How many transactions may be under way to the node together, before it has acknowledged any of them. Nodes let transactions wait for those before
- * them, in whatever order they come. A local one, which mines at once, refuses what comes too early: there, and for a while wherever a node
- * refuses so, it is one after the other.
+ * How many transactions may be under way to the node together, before it has acknowledged any of them. Nodes
+ * let transactions wait for those before them, in whatever order they come. A local one, which mines at once,
+ * refuses what comes too early: there, and for a while wherever a node refuses so, it is one after the other.
  */
 export class BroadcastWidth {
   #narrowUntil = -Infinity;

@@ -16,13 +16,17 @@ export interface SharedMintQueueOptions {
   openQueue: () => MintQueue;
 }
 
-/** How often the right to send is asked for, what other processes added is looked for, and what another sends for this one. */
+/**
+ * How often the right to send is asked for, what other processes added is looked for, and what another sends
+ * for this one.
+ */
 const ASK_EVERY_MS = 2_000;
 const LOOK_EVERY_MS = 250;
 
 /**
- * One queue for a journal, however many processes share the database: the one that has the right to send opens it and mints what the others have put into
- * the journal, too; when it dies another takes over. Nonces are given by one process at a time.
+ * One queue for a journal, however many processes share the database: the one that has the right to send
+ * opens it and mints what the others have put into the journal, too; when it dies another takes over. Nonces
+ * are given by one process at a time.
  */
 export async function startSharedMintQueue(options: SharedMintQueueOptions): Promise<MintQueue> {
   const { database, journal, logger, openQueue } = options;

@@ -14,7 +14,10 @@ export interface MintTerms {
 }
 
 const KEEP_GAS_MS = 5 * 60_000;
-/** In hundredths of the estimate. Ids and addresses with more zero bytes cost up to 864 less than others: a fiftieth of this margin. */
+/**
+ * In hundredths of the estimate. Ids and addresses with more zero bytes cost up to 864 less than others: a
+ * fiftieth of this margin.
+ */
 const MARGIN = 115n;
 
 /** What transactions are signed with: gas limits and fees, each asked for once for all mints of a while. */
@@ -42,11 +45,13 @@ export class TransactionTerms {
   }
 
   /**
-   * The gas limit of a mint. A mint's gas depends on the length of its remark alone, but for what the zero bytes of its ids and addresses save: 297,000
-   * without one, 317,400 for 1 byte, and about 22,500 more for each further 32, which are stored. So one estimate serves all mints with a remark
-   * of that length for a while.
+   * The gas limit of a mint. A mint's gas depends on the length of its remark alone, but for what the zero
+   * bytes of its ids and addresses save: 297,000 without one, 317,400 for 1 byte, and about 22,500 more for
+   * each further 32, which are stored. So one estimate serves all mints with a remark of that length for a
+   * while.
    *
-   * @throws ChainError REGISTRY_MISSING; what the node answers to an estimate: the mint would revert, the wallet cannot pay.
+   * @throws ChainError REGISTRY_MISSING; what the node answers to an estimate: the mint would revert, the
+   *   wallet cannot pay.
    */
   async gasLimit(issuance: Issuance): Promise<bigint> {
     const { length } = issuance.remark;
@@ -116,8 +121,8 @@ function registryMissing(address: string): ChainError {
 }
 
 /**
- * The fees of a transaction that takes the place of one that is not mined: each at least an eighth higher, which is what nodes ask for, and at
- * least what it takes now.
+ * The fees of a transaction that takes the place of one that is not mined: each at least an eighth higher,
+ * which is what nodes ask for, and at least what it takes now.
  *
  * @returns undefined where gas is free: no fee would make a difference.
  */

@@ -7,7 +7,9 @@ import type {
 } from '../../service/journal/issuance';
 import type { MintJournal } from '../../service/minting/record-mints';
 
-/** A journal of mints in memory: what is in it survives a queue, as a database survives the service's process. */
+/**
+ * A journal of mints in memory: what is in it survives a queue, as a database survives the service's process.
+ */
 export interface MemoryJournal extends MintJournal {
   /** Puts an issuance into it, as `Journal.add` does. */
   add(issuance: Issuance): Issuance;
@@ -25,7 +27,9 @@ export interface MemoryJournal extends MintJournal {
 
 type Change = 'keepTransactions' | 'submitted' | 'mined' | 'final' | 'unmined' | 'failed';
 
-/** Longer than a call of the node: what does not wait for the journal is seen to be sent before it is kept. */
+/**
+ * Longer than a call of the node: what does not wait for the journal is seen to be sent before it is kept.
+ */
 const CHANGE_MS = 8;
 
 /** Creates an empty journal. Each change takes a moment, as in a database. */

@@ -5,8 +5,9 @@ const OVERLAP = 2_048;
 const ISSUER = /"issuer":"(did:web:[^"\\]+)"/g;
 
 /**
- * An issuance is found by its issuer's DID instead of the wallet that minted it, and it is known in which block its token was made. What was
- * mined by an earlier version counts as final. Failed issuances drop their documents.
+ * An issuance is found by its issuer's DID instead of the wallet that minted it, and it is known in which
+ * block its token was made. What was mined by an earlier version counts as final. Failed issuances drop their
+ * documents.
  */
 export const journalByIssuer: Migration = {
   async up(db: Kysely<unknown>) {
@@ -53,7 +54,10 @@ async function renameScopes(db: Kysely<unknown>): Promise<void> {
   }
 }
 
-/** The last "issuer" of the JSON, read from the end: what comes after it is the proof. Quotes inside of texts are escaped. */
+/**
+ * The last "issuer" of the JSON, read from the end: what comes after it is the proof. Quotes inside of texts
+ * are escaped.
+ */
 async function issuerOf(db: Kysely<unknown>, scope: string, tokenId: string): Promise<string | undefined> {
   const { rows } = await sql<{ part: number }>`select part from document_parts
     where scope = ${scope} and token_id = ${tokenId} order by part desc`.execute(db);

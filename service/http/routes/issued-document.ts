@@ -18,8 +18,9 @@ export interface IssuedDocuments {
 const ASK_AGAIN_S = '1';
 
 /**
- * GET /documents/{tokenId}: the answer of the request that issued it, for a caller whose connection broke before it came. The header
- * X-Document-State says `mined` while a reorganisation may still take the mint away, and `final` from then on.
+ * GET /documents/{tokenId}: the answer of the request that issued it, for a caller whose connection broke
+ * before it came. The header X-Document-State says `mined` while a reorganisation may still take the mint
+ * away, and `final` from then on.
  */
 export function issuedDocument(
   documents: IssuedDocuments,
