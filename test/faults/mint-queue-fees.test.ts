@@ -188,6 +188,35 @@ describe('what the queue of mints pays', () => {
     });
   });
 
+  for (const words of ['nonce too high', 'replacement transaction underpriced', 'transaction underpriced'])
+    it(`waits for funds with what another node took, whatever the one that answers says: "${words}"`, async () => {
+      await world.client.send('evm_setAutomine', [false]);
+      const network = { ...(findNetwork('31337') as Network), local: false };
+      const refusals = [words, 'insufficient funds for gas * price + value'];
+      const queue = await startQueue(place, {
+        network,
+        timing: { deferMs: 300, pollMs: 50 },
+        answerer: async (method, _, forward) => {
+          if (method === 'eth_getTransactionByHash') return { result: null };
+          const message = method === 'eth_sendRawTransaction' ? refusals.shift() : undefined;
+          if (message === undefined) return 'none';
+          if (message === words) await forward();
+          return { error: { code: -32000, message } };
+        },
+      });
+      try {
+        const mint = queue.mint();
+        await eventually('it waits', () =>
+          queue.log.some(({ msg }) => msg === 'mint waits until the wallet is funded'),
+        );
+        await world.client.send('evm_mine', []);
+        await mint;
+        expect(await untruths(world.client, world.registryAddress, queue.journal)).to.deep.equal([]);
+      } finally {
+        await queue.stop();
+      }
+    });
+
   it('waits for funds with what an earlier run began', async () => {
     await world.client.send('evm_setAutomine', [false]);
     const first = await startQueue(place);

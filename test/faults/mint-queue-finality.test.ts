@@ -15,6 +15,7 @@ import {
   type RunningQueue,
 } from '../helpers/running-mint-queue';
 import { THROUGH, type Answerer, type RpcAnswer } from '../helpers/rpc-proxy';
+import { sendTransaction } from '../helpers/transactions';
 import { createWorld, DEPLOYER, DEPLOYER_KEY, type World } from '../helpers/world';
 
 const CONFIRMATIONS = 3;
@@ -44,10 +45,10 @@ describe('a mint on a public network', () => {
     world = await createWorld();
     place = { nodeUrl: world.node.url, registryAddress: world.registryAddress };
     admin = await world.account(1);
-    const signer = await world.client.getSigner(0);
-    const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, signer);
-    await (await registry.grantRole(await registry.DEFAULT_ADMIN_ROLE(), admin)).wait();
-    await (await registry.grantRole(await registry.MINTER_ROLE(), new Wallet(SECOND_KEY).address)).wait();
+    const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
+    const [pauses, mints] = await Promise.all([registry.DEFAULT_ADMIN_ROLE(), registry.MINTER_ROLE()]);
+    await grantRole(pauses, admin);
+    await grantRole(mints, new Wallet(SECOND_KEY).address);
     await world.client.send('evm_setAutomine', [false]);
   });
 
@@ -57,6 +58,11 @@ describe('a mint on a public network', () => {
     await callRegistry('unpause');
     await mine();
   });
+
+  async function grantRole(role: string, account: string): Promise<void> {
+    const data = REGISTRY.encodeFunctionData('grantRole', [role, account]);
+    await sendTransaction(world.client, { from: DEPLOYER, to: world.registryAddress, data });
+  }
 
   async function mine(blocks = 1): Promise<void> {
     for (let mined = 0; mined < blocks; mined++) {
