@@ -56,8 +56,8 @@ export function decideRejection(rejection: Rejection): Remedy {
   switch (refusal) {
     case 'nonce too low':
     case 'nonce held':
-      // The one that holds it waits, too, for a nonce before: nobody but the queue may ever use that.
-      if (refusal === 'nonce held' && pending < nonce && rejection.pendingHolder !== 'being sent')
+      // The one that holds it waits, too, for a nonce that nobody has: only the queue may ever use that.
+      if (refusal === 'nonce held' && pending < nonce && rejection.pendingHolder === 'nobody')
         return decideGap(rejection);
       if (pending <= nonce && !isTried) return 'send again later';
       return mayBeTaken ? 'watch' : 'sign anew';

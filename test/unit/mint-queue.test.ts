@@ -159,9 +159,9 @@ describe('the decisions of the queue of mints', () => {
         'send again later',
       ],
       [
-        'held, and the one before was lost',
+        'held, and the one before waits for its fee to be enough',
         { refusal: 'nonce held', pending: 9, floor: 9, pendingHolder: 'pending' },
-        'send those before again',
+        'send again later',
       ],
       ['held, and the node is behind', { refusal: 'nonce held', pending: 3 }, 'send again later'],
       [

@@ -39,6 +39,10 @@ const DENIALS = [
   { code: -32000, message: 'intrinsic gas too low' },
 ];
 
+/** A transaction that is sent more often than this, within such a time, is sent for nothing. */
+const MOST_SENDS = 30;
+const SENDS_WITHIN_MS = 10_000;
+
 const GATEWAYS: HttpAnswer[] = [
   { status: 502 },
   { status: 503, body: 'try again' },
@@ -50,6 +54,8 @@ export class LyingProvider {
   readonly #parts: ScenarioParts;
   readonly #random: SeededRandom;
   readonly #isKept: IsKept;
+  /** When each transaction was sent, by its bytes. */
+  readonly #sent = new Map<string, number[]>();
   #arrived: Arrived[] = [];
   /** Of a scenario: what its nodes say when they lie, how often they pass on what they refuse, and what they estimate at. */
   readonly #lies: RpcAnswer[];
@@ -99,7 +105,7 @@ export class LyingProvider {
     await time.sleep(this.#latency());
     if (call.method === 'eth_sendRawTransaction') {
       mortal.step('before');
-      await this.#requireKept(String(call.params[0]));
+      await this.#judgeSending(String(call.params[0]));
     }
     if (mortal.isDead() && !isOnItsWay) return 'drop request';
     if (isLost.request) return this.#lose(call, 'request');
@@ -126,8 +132,12 @@ export class LyingProvider {
     return 'drop request';
   }
 
-  async #requireKept(raw: string): Promise<void> {
-    const { chain, history } = this.#parts;
+  async #judgeSending(raw: string): Promise<void> {
+    const { chain, history, time } = this.#parts;
+    const now = time.now();
+    const lately = (this.#sent.get(raw) ?? []).filter((at) => at > now - SENDS_WITHIN_MS);
+    this.#sent.set(raw, [...lately, now]);
+    if (lately.length === MOST_SENDS) history.violation(`sent again and again: ${this.#mintIn(raw)}`);
     if (!(await this.#isKept(chain.read(raw).hash)))
       history.violation(`sent and not kept: ${this.#mintIn(raw)}`);
   }
