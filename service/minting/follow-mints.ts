@@ -109,7 +109,7 @@ export async function followMints(parts: QueueParts): Promise<void> {
     // A node may tell a count before it has the receipts.
     if (own.state === 'none' && performance.now() - pending.missingSince < timing.patienceMs) return;
     const deep = await chain.deep();
-    
+    if (deep < 0 || (await chain.count(wallet.address, deep)) <= nonce) return;
     const mined = (await chain.existsAt(mint.issuance.tokenId, deep)) && (await chain.findMint(mint));
     if (mined) return recorder.mined(mint, mined);
     if (mined === undefined || !states.isHeld(pending)) return;
