@@ -170,7 +170,7 @@ async function outcomeOf(
   requireSame(issuance, request);
   letGo(asked);
   const { queue, journal, waitMs } = issuer;
-  const txHash = issuance.txHash ?? (await awaitMint(queue, issuance, waitMs));
+  const txHash = await awaitMint(queue, issuance, waitMs);
   const document = await keptDocument(journal, issuance.tokenId);
   return { ...namesOf(issuance), txHash, document };
 }

@@ -20,7 +20,7 @@ export interface Issuance {
   /** 0x-prefixed hex. */
   remark: string;
   state: IssuanceState;
-  /** Of the mined mint, 0x-prefixed. */
+  /** Of the transaction that made the token, 0x-prefixed; kept when a reorganisation takes its block. */
   txHash: string | undefined;
   /** Why it failed: a stable code, and a message without secrets. */
   failure: Failure | undefined;

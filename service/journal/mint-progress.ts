@@ -111,11 +111,11 @@ export async function noteFinal(
   );
 }
 
-/** The block of the mint is gone. */
+/** The block of the mint is gone. The hash stays: a caller was told of it. */
 export async function noteUnmined({ database, scope }: JournalRows, tokenId: string): Promise<void> {
   await database.db
     .updateTable('issuances')
-    .set({ state: 'submitted', tx_hash: null, block_number: null, block_hash: null, ended_at: null })
+    .set({ state: 'submitted', block_number: null, block_hash: null, ended_at: null })
     .where('scope', '=', scope)
     .where('token_id', '=', tokenId)
     .where('state', 'in', ['mined', 'final'])

@@ -161,6 +161,7 @@ export class MintStates {
   mined(mint: Mint, mined: MinedMint): void {
     if (!this.#leave(mint, 'mined')) return;
     mint.mined = mined;
+    mint.wasMined = true;
     mint.goneSince = undefined;
     this.#mined.add(mint);
   }

@@ -41,6 +41,8 @@ export interface Mint {
   readonly isRecovered: boolean;
   /** The oldest first. */
   transactions: SignedMint[];
+  /** Whether its token ever existed: its document is out in the world, and the mint never fails. */
+  wasMined: boolean;
   /** While it is mined. */
   mined: MinedMint | undefined;
   /** Since when the block that it was mined in is not on the chain, by `performance.now()`. */
@@ -81,6 +83,7 @@ export function newMint(issuance: Issuance, order: number, isRecovered: boolean)
     order,
     isRecovered,
     transactions: [],
+    wasMined: issuance.txHash !== undefined,
     mined: undefined,
     goneSince: undefined,
     deferrals: 0,

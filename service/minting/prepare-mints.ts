@@ -75,6 +75,11 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
     const mined = await parts.chain.findMint(mint);
     if (mined !== undefined) return recorder.mined(mint, mined);
     if (mint.refusal === undefined) return;
+    if (mint.wasMined && !(await mayStillBeMade(parts, mint))) {
+      // It never fails, so it gets a new nonce.
+      mint.refusal = undefined;
+      return;
+    }
     await giveUp(parts, mint, mint.refusal);
     const pending = lastPending(mint, wallet.address);
     if (pending === undefined || states.holderOf(pending.nonce) !== 'nobody') return;
@@ -86,7 +91,7 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
   /** The gas limits of those that can be minted; the others go elsewhere. */
   async function gasLimits(mints: readonly Mint[]): Promise<Map<Mint, bigint>> {
     const limits = new Map<Mint, bigint>();
-    const estimates = await Promise.allSettled(mints.map(({ issuance }) => terms.gasLimit(issuance)));
+    const estimates = await Promise.allSettled(mints.map((mint) => terms.gasLimit(mint)));
     for (const [index, mint] of mints.entries()) {
       const estimate = estimates[index];
       if (estimate?.status === 'fulfilled') limits.set(mint, estimate.value);

@@ -206,7 +206,7 @@ function tokenIdOf({ issuance }: Mint): string {
 }
 
 /**
- * Ends a mint that cannot be made, if that is certain: the token does not exist, and at a block that has
+ * Ends a mint that cannot be made, if that is certain: the token never existed, and at a block that has
  * CONFIRMATIONS blocks on top every nonce that could make it is used. Until then the mint is deferred and
  * tried again. The registry refuses a token that it has, too: so it is looked for first.
  *
@@ -217,7 +217,8 @@ export async function giveUp(parts: QueueParts, mint: Mint, error: ChainError): 
   const { tokenId } = mint.issuance;
   const mined = await chain.findMint(mint);
   if (mined !== undefined) return recorder.mined(mint, mined);
-  if (!saysTokenExists(error) && !(await mayStillBeMade(parts, mint))) return recorder.failed(mint, error);
+  const mayFail = !mint.wasMined && !saysTokenExists(error);
+  if (mayFail && !(await mayStillBeMade(parts, mint))) return recorder.failed(mint, error);
   logger.warn({ tokenId, error }, 'mint deferred: it cannot be made now, and may have been made');
   states.defer(mint, timing.patienceMs);
 }

@@ -48,12 +48,13 @@ export class TransactionTerms {
    * The gas limit of a mint. A mint's gas depends on the length of its remark alone, but for what the zero
    * bytes of its ids and addresses save: 297,000 without one, 317,400 for 1 byte, and about 22,500 more for
    * each further 32, which are stored. So one estimate serves all mints with a remark of that length for a
-   * while.
+   * while. A mint that was signed before is estimated by itself: it may revert where others do not.
    *
    * @throws ChainError REGISTRY_MISSING; what the node answers to an estimate: the mint would revert, the
    *   wallet cannot pay.
    */
-  async gasLimit(issuance: Issuance): Promise<bigint> {
+  async gasLimit({ issuance, transactions }: Mint): Promise<bigint> {
+    if (transactions.length > 0) return this.#estimate(issuance);
     const { length } = issuance.remark;
     const learned = this.#limits.get(length);
     // A mint may fail to learn it for a reason of its own.

@@ -307,6 +307,34 @@ describe('a mint on a public network', () => {
     });
   });
 
+  it('never fails once it was mined, and is made again when the registry lets it, also after a restart', async () => {
+    const journal = createMemoryJournal();
+    const back = await fork();
+    await withMint({ journal }, async ({ outcome, untilState, untilLogged, expectToStay }) => {
+      await untilPending();
+      await mine();
+      await outcome;
+      await back();
+      await mine(2);
+      await untilState('submitted');
+      await untilPending();
+      await callRegistry('pause');
+      await mine(1 + CONFIRMATIONS);
+      await untilLogged(DEFERRED);
+      await expectToStay('submitted');
+    });
+    await withMint({ journal }, async ({ untilState, untilLogged, expectToStay }) => {
+      await untilLogged(DEFERRED);
+      await expectToStay('submitted');
+      await callRegistry('unpause');
+      await mine();
+      await untilPending();
+      await mine(1 + CONFIRMATIONS);
+      await untilState('final');
+      expect(journal.transactions).to.have.length(2);
+    });
+  });
+
   it('is made again, and counted, when a deep reorganisation took it', async () => {
     let reorganised = 0;
     const observer = { failed: () => undefined, reorganised: (mints: number) => void (reorganised += mints) };

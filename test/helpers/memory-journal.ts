@@ -103,7 +103,7 @@ export function createMemoryJournal(): MemoryJournal {
     async unmined(tokenId) {
       await change('unmined');
       const issuance = issuanceIn(tokenId, 'unmined', ['mined', 'final']);
-      Object.assign(issuance, { state: 'submitted', txHash: undefined });
+      issuance.state = 'submitted';
       mints.delete(tokenId);
     },
     async failed(tokenId: string, failure: Failure) {

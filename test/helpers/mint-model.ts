@@ -218,19 +218,8 @@ class Scenario {
     for (const heard of chain.heard.values())
       if (heard.tokenId === tokenId && heard.nonce >= used)
         history.violation(`${name} failed, and its nonce ${heard.nonce} may yet be mined`);
-    const caller = this.#callers.find(({ told }) => told === tokenId);
-    if (caller !== undefined) this.#takeBack(caller);
-  }
-
-  /**
-   * A caller was told of a token, a reorganisation took its block, and then the mint failed. That is the truth when the registry was paused meanwhile, so
-   * that the same transaction reverts: the caller begins anew.
-   */
-  #takeBack(caller: Caller): void {
-    const { faults, history } = this.#parts;
-    faults.count('told, then failed');
-    if (!this.#world.hasPaused) history.violation(`${caller.key} was told of ${caller.told}, which failed`);
-    caller.told = undefined;
+    for (const { key, told } of this.#callers)
+      if (told === tokenId) history.violation(`${key} was told of ${name}, which failed`);
   }
 
   async #judge(): Promise<void> {

@@ -163,7 +163,7 @@ for (const engine of ENGINES) {
         for (const isFinal of [false, true]) {
           const tokenId = await minedIn(7, isFinal);
           await journal.unmined(tokenId);
-          expect(await journal.find(tokenId)).to.include({ state: 'submitted', txHash: undefined });
+          expect(await journal.find(tokenId)).to.include({ state: 'submitted', txHash: '0x01' });
         }
         expect((await journal.unfinished()).map(({ mined }) => mined)).to.deep.equal([undefined, undefined]);
       });

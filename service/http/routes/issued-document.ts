@@ -39,7 +39,7 @@ export function issuedDocument(
       const { code, message } = failure ?? { code: 'INTERNAL', message: 'no reason is known' };
       throw new HttpError(410, code, `The token of this document was not made: ${message} [${code}]`);
     }
-    if (txHash === undefined) {
+    if (txHash === undefined || (state !== 'mined' && state !== 'final')) {
       ctx.set('Retry-After', ASK_AGAIN_S);
       ctx.status = 202;
       ctx.body = { status: state };

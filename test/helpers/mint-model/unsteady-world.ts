@@ -12,8 +12,6 @@ export const BLOCK_MS = 2_000;
 export class UnsteadyWorld {
   readonly #parts: ScenarioParts;
   readonly #random: SeededRandom;
-  /** Whether mints may have reverted because the registry was paused. */
-  hasPaused = false;
 
   constructor(parts: ScenarioParts, random: SeededRandom) {
     this.#parts = parts;
@@ -73,7 +71,6 @@ export class UnsteadyWorld {
       const isPaused = await chain.isPaused();
       history.note(isPaused ? 'the pause ends' : 'the registry is paused');
       await chain.setPaused(ADMIN_KEY, !isPaused);
-      this.hasPaused = true;
     }
     if (!this.#strikes('dear block')) return;
     const block = (await chain.call('eth_getBlockByNumber', 'latest', false)) as { baseFeePerGas: string };
