@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { parse } from 'dotenv';
 import { readSettings } from '../service/config';
 import { ConfigurationError } from '../service/errors';
+import type { Settings } from '../service/settings';
 import { withFileLock } from './file-lock';
 import { SECRET_MODE, writeFileAtomically } from './write-file';
 
@@ -32,8 +33,8 @@ export async function setEnvValue(path: string, name: string, value: string): Pr
  * A line for the user when a variable of the real environment hides the value that was just written to ENV_FILE; undefined
  * when the value is what the service will read.
  */
-export function shadowWarning(name: string, value: string): string | undefined {
-  const { envFile, settings } = readSettings();
+export function shadowWarning(name: string, value: string, environment?: Settings): string | undefined {
+  const { envFile, settings } = readSettings(environment);
   if (settings[name] === value) return undefined;
   return `warning: the environment variable ${name} is set and wins over ${envFile}: unset it to use the new value.`;
 }

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { generate } from '@digitalbazaar/ecdsa-multikey';
 import { didDocumentPathOf, readSettings } from '../../service/config';
-import { domainOf } from '../../service/settings';
+import { domainOf, type Settings } from '../../service/settings';
 import { didWebOf, KEY_FRAGMENT, parseDidKeyPair, type DidKeyPair } from '../../service/did-key-pair';
 import { ConfigurationError } from '../../service/errors';
 import { setEnvValue, shadowWarning } from '../env-file';
@@ -15,10 +15,11 @@ const SETTING = 'DID_KEY_PAIRS';
  * Makes the issuer's key pair and its DID document, and returns what to tell the user. A key that is there is never replaced unless
  * `force` says so: credentials that it signed would no longer verify. A document that is missing is rebuilt from its key.
  *
+ * @param environment instead of the process's.
  * @throws ConfigurationError when DOMAIN is missing, or what is there does not belong together.
  */
-export async function makeDidKey({ force }: { force: boolean }): Promise<string[]> {
-  const { envFile, settings } = readSettings();
+export async function makeDidKey({ force }: { force: boolean }, environment?: Settings): Promise<string[]> {
+  const { envFile, settings } = readSettings(environment);
   const domain = domainOf(settings);
   if (domain === undefined) {
     const remedy = `Set DOMAIN in ${envFile} to the host that will serve /.well-known/did.json, for example trade.example.com.`;
@@ -31,7 +32,8 @@ export async function makeDidKey({ force }: { force: boolean }): Promise<string[
   if (!force && existsSync(documentPath)) {
     throw keyExists(`${documentPath} is there, but its secret key is not in ${SETTING}. Restore the key`);
   }
-  return [...(await writeNewKey(did, envFile, documentPath)), ...replacedNote(text !== undefined)];
+  const written = await writeNewKey(did, { envFile, documentPath, environment });
+  return [...written, ...replacedNote(text !== undefined)];
 }
 
 function existingKey(text: string, did: string): DidKeyPair {
@@ -58,7 +60,14 @@ function keepKey(keyPair: DidKeyPair, documentPath: string): string[] {
   return [`${kept} and published in ${documentPath}: nothing is written. --force makes another.`];
 }
 
-async function writeNewKey(did: string, envFile: string, documentPath: string): Promise<string[]> {
+async function writeNewKey(
+  did: string,
+  {
+    envFile,
+    documentPath,
+    environment,
+  }: { envFile: string; documentPath: string; environment: Settings | undefined },
+): Promise<string[]> {
   const pair = await generate({ id: `${did}#${KEY_FRAGMENT}`, controller: did, curve: 'P-256' });
   const value = JSON.stringify(await pair.export({ publicKey: true, secretKey: true, includeContext: true }));
   const parsed = parseDidKeyPair(value);
@@ -66,7 +75,7 @@ async function writeNewKey(did: string, envFile: string, documentPath: string): 
   // The key first: a document that is published without its key could never be signed for.
   await setEnvValue(envFile, SETTING, value);
   writeDocument(parsed.keyPair, documentPath);
-  const warning = shadowWarning(SETTING, value);
+  const warning = shadowWarning(SETTING, value, environment);
   return [
     `issuer         ${did}`,
     `key pair       ${SETTING} in ${envFile} (secret)`,

@@ -2,6 +2,7 @@ import { createPublicKey, randomBytes, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readSettings } from '../../service/config';
+import type { Settings } from '../../service/settings';
 import { parseSigningKey } from '../../service/signing-key';
 import { tenantFilesOf, tenantOf } from '../../service/tenant';
 import { setEnvValue, shadowWarning } from '../env-file';
@@ -15,13 +16,14 @@ const SEED_BYTES = 32;
  * Makes the Ed25519 key that signs webhooks, and the PEM file of its public half for subscribers, and returns what to tell the
  * user. The rule of `makeDidKey` holds: never replaced without `force`, a missing PEM file is rebuilt from its key.
  *
- * @param publicKeyFile where the PEM goes; relative to the working directory.
+ * @param options `publicKeyFile`: where the PEM goes; relative to the working directory.
+ * @param environment instead of the process's.
  */
-export async function makeSigningKey(options: {
-  force: boolean;
-  publicKeyFile?: string | undefined;
-}): Promise<string[]> {
-  const { envFile, settings } = readSettings();
+export async function makeSigningKey(
+  options: { force: boolean; publicKeyFile?: string | undefined },
+  environment?: Settings,
+): Promise<string[]> {
+  const { envFile, settings } = readSettings(environment);
   const { webhookPublicKey } = tenantFilesOf(tenantOf(envFile));
   const file = options.publicKeyFile ? resolve(options.publicKeyFile) : webhookPublicKey;
   const text = settings[SETTING];
@@ -29,7 +31,7 @@ export async function makeSigningKey(options: {
   if (!options.force && existsSync(file)) {
     throw keyExists(`${file} is there, but its private key is not in ${SETTING}. Restore the key`);
   }
-  return [...(await writeNewKey(envFile, file)), ...replacedNote(text !== undefined)];
+  return [...(await writeNewKey(envFile, file, environment)), ...replacedNote(text !== undefined)];
 }
 
 function keepKey(text: string, file: string): string[] {
@@ -48,14 +50,18 @@ function keepKey(text: string, file: string): string[] {
   return [`${kept}, its public key in ${file}: nothing is written. --force makes another.`];
 }
 
-async function writeNewKey(envFile: string, file: string): Promise<string[]> {
+async function writeNewKey(
+  envFile: string,
+  file: string,
+  environment: Settings | undefined,
+): Promise<string[]> {
   const seed = randomBytes(SEED_BYTES).toString('base64');
   const key = parseSigningKey(seed);
   if (key === undefined) throw new Error('the new seed is not accepted as a key');
   // The private key first: a subscriber must never hold a public key that nothing can be signed for.
   await setEnvValue(envFile, SETTING, seed);
   writePublicKey(key, file);
-  const warning = shadowWarning(SETTING, seed);
+  const warning = shadowWarning(SETTING, seed, environment);
   return [
     `private key    ${SETTING} in ${envFile} (secret)`,
     `public key     ${file} (give it to whoever receives the webhooks)`,

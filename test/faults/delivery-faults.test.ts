@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import Sqlite from 'libsql';
 import { freePort } from '../../deploy/devnet/free-port';
-import { startHardhatNode } from '../../deploy/devnet/hardhat-node';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/create-call';
 import { mintDirectly } from '../helpers/direct-mint';
 import { openState } from '../helpers/engines';
 import { eventually } from '../helpers/eventually';
 import { whileFollowing } from '../helpers/followed-registry';
-import { hardhat } from '../helpers/hardhat-command';
+import { installRegistry } from '../helpers/installed-registry';
+import { startNode } from '../helpers/node';
 import { startRecordingReceiver } from '../helpers/recording-receiver';
 import { startReceiver } from '../helpers/running-receiver';
 import { startService } from '../helpers/running-service';
@@ -138,15 +138,15 @@ describe('deliveries when things fail', () => {
       DATA_DIR: join(world.folder, 'anew'),
       WEBHOOK_URL: receiver.url,
     };
-    const first = await startHardhatNode({ port });
-    await hardhat(['deploy', '--network', 'localhost'], settings);
+    const first = await startNode(port);
+    await installRegistry(first.url);
     const service = await startService(settings);
     await post(service.url);
     await eventually('five events', () => receiver.events.length === 5);
     await first.stop();
 
-    const second = await startHardhatNode({ port });
-    await hardhat(['deploy', '--network', 'localhost'], settings);
+    const second = await startNode(port);
+    await installRegistry(second.url);
     const { body } = await post(service.url);
     await eventually('five events of the new chain', () => {
       return receiver.events.filter(({ data }) => data.transactionHash === body.txHash).length === 5;

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
-import { startHardhatNode, type HardhatNode } from '../../deploy/devnet/hardhat-node';
+import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
 import { mintTogether } from '../helpers/direct-mint';
 import { eventually } from '../helpers/eventually';
-import { hardhat } from '../helpers/hardhat-command';
+import { installRegistry } from '../helpers/installed-registry';
+import { startNode } from '../helpers/node';
 import { own } from '../helpers/owned';
 import { startQueue, untruths, type QueuePlace } from '../helpers/running-mint-queue';
 import { createWorld, DEPLOYER, type World } from '../helpers/world';
@@ -28,8 +29,8 @@ describe('the queue of mints when the node was started anew', () => {
   async function restart({ deploys }: { deploys: boolean }): Promise<void> {
     const port = Number(new URL(world.node.url).port);
     await world.node.stop();
-    restarted = { node: await startHardhatNode({ port }), disown: own('the restarted node') };
-    if (deploys) await hardhat(['deploy', '--network', 'localhost'], world.settings);
+    restarted = { node: await startNode(port), disown: own('the restarted node') };
+    if (deploys) await installRegistry(world.node.url);
   }
 
   /** Of the mints whose outcome is known only now: what was mined on the chain that is gone is gone. */
@@ -96,7 +97,7 @@ describe('the queue of mints when the node was started anew', () => {
         .to.have.property('remedy')
         .that.matches(/Deploy the registry/);
       // Somebody does so.
-      await hardhat(['deploy', '--network', 'localhost'], world.settings);
+      await installRegistry(world.node.url);
       await queue.mint();
     } finally {
       await queue.stop();

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { deployAnotherRegistry } from '../helpers/another-registry';
 import { mintDirectly } from '../helpers/direct-mint';
 import { eventually } from '../helpers/eventually';
 import { whileFollowing, type FollowedRegistry } from '../helpers/followed-registry';
@@ -22,7 +21,7 @@ describe('events of a registry, each announced once and in order', () => {
 
   after(() => world?.stop());
 
-  const another = (): Promise<string> => (anotherRegistry ??= deployAnotherRegistry(world));
+  const another = (): Promise<string> => (anotherRegistry ??= world.makeRegistry());
 
   const throughProxy = (
     name: string,

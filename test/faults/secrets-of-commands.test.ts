@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { JsonRpcProvider, Wallet } from 'ethers';
 import { freePort } from '../../deploy/devnet/free-port';
-import { startHardhatNode, type HardhatNode } from '../../deploy/devnet/hardhat-node';
+import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
 import { readSettings } from '../../service/config';
 import { parseDidKeyPair } from '../../service/did-key-pair';
 import { PROJECT_ROOT } from '../../service/project-root';
@@ -12,6 +12,7 @@ import { newTokenId } from '../helpers/direct-mint';
 import { askHardhat, type HardhatAnswer } from '../helpers/hardhat-answer';
 import { tracesInFiles, tracesOf } from '../helpers/marked-secrets';
 import { markedSettings } from '../helpers/marked-settings';
+import { startNode } from '../helpers/node';
 import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
 import { MODE_NAMES, startTelltaleServer, type TelltaleServer } from '../helpers/telltale-server';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -87,7 +88,7 @@ describe('commands keep secrets to themselves', () => {
   let telltale: TelltaleServer;
 
   before(async () => {
-    node = await startHardhatNode({ port: 0 });
+    node = await startNode();
     proxy = await startRpcProxy(node.url);
     telltale = await startTelltaleServer();
     const chain = new JsonRpcProvider(node.url, 31337, { staticNetwork: true });

@@ -3,13 +3,13 @@ import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseEther, parseUnits } from 'ethers';
-import { startHardhatNode } from '../../deploy/devnet/hardhat-node';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { eventually } from '../helpers/eventually';
 import { hardhat } from '../helpers/hardhat-command';
 import { hasOpenssl } from '../helpers/https-front';
 import { codeBlocks, readDocument } from '../helpers/markdown';
 import { startMeteredProvider, type MeteredProvider } from '../helpers/metered-provider';
+import { startNode } from '../helpers/node';
 import { DOMAIN, createStandIn, type StandIn } from '../helpers/stand-in';
 
 const AMOY = findNetwork('amoy') as Network;
@@ -49,7 +49,7 @@ function commandsOf(block: string): string[][] {
   let station: RequestListener = (_request, response) => response.end(JSON.stringify(STATION));
 
   before(async () => {
-    const node = await startHardhatNode({ port: 0, chainId: AMOY.chainId });
+    const node = await startNode(0, AMOY.chainId);
     provider = await startMeteredProvider(node.url, KEY);
     amoy = await createStandIn({
       network: AMOY,

@@ -2,10 +2,11 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { JsonRpcProvider, Wallet } from 'ethers';
-import { startHardhatNode, type HardhatNode } from '../../deploy/devnet/hardhat-node';
+import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
 import { readSettings } from '../../service/config';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { hardhat } from '../helpers/hardhat-command';
+import { startNode } from '../helpers/node';
 import { own } from '../helpers/owned';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import { DEPLOYER, DEPLOYER_KEY } from '../helpers/world';
@@ -24,7 +25,7 @@ describe('npx hardhat deploy', () => {
   let disown: () => unknown;
 
   async function start(port = 0): Promise<void> {
-    node = await startHardhatNode({ port });
+    node = await startNode(port);
     disown = own(`node on ${node.url}`);
     chain = new JsonRpcProvider(node.url, 31337, { cacheTimeout: -1, staticNetwork: true });
   }

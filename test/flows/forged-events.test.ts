@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { AbiCoder, hexlify, MaxUint256, randomBytes, toBeHex, type EventFragment } from 'ethers';
-import { readSettings } from '../../service/config';
 import {
   EventForger__factory,
   TitleEscrowFactory__factory,
@@ -13,7 +12,6 @@ import {
 import { expectedEvents, type ExpectedEvent } from '../helpers/chain-witness';
 import { escrowOf, mintDirectly, newTokenId, transferHolder } from '../helpers/direct-mint';
 import { eventually } from '../helpers/eventually';
-import { hardhat } from '../helpers/hardhat-command';
 import { startRecordingReceiver, type RecordingReceiver } from '../helpers/recording-receiver';
 import { startService, type RunningService } from '../helpers/running-service';
 import { createWorld, type World } from '../helpers/world';
@@ -90,9 +88,7 @@ describe('events that somebody else emits in the name of the registry', () => {
   });
 
   it('are not delivered when a second registry of the same factory emits them, of the same token ids', async () => {
-    const settings = { ...world.settings, ENV_FILE: join(world.folder, 'second.env') };
-    await hardhat(['deploy', '--network', 'localhost', '--new'], settings);
-    const registryAddress = readSettings(settings).settings.TOKEN_REGISTRY_ADDRESS ?? '';
+    const registryAddress = await world.makeRegistry();
     const second = TradeTrustTokenStandard__factory.connect(registryAddress, registry.runner);
     expect(await second.titleEscrowFactory()).to.equal(await registry.titleEscrowFactory());
     expect(registryAddress).not.to.equal(world.registryAddress);

@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { deployAnotherRegistry } from '../helpers/another-registry';
 import { create, type CreateAnswer } from '../helpers/create-call';
 import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/documents-call';
 import { eventually } from '../helpers/eventually';
@@ -294,7 +293,7 @@ describe('Idempotency-Key', () => {
 
   it('does not meet the same key of another registry in the same database', async function () {
     const [key, body] = [randomUUID(), bodyOf('REGISTRIES')];
-    const TOKEN_REGISTRY_ADDRESS = await deployAnotherRegistry(world);
+    const TOKEN_REGISTRY_ADDRESS = await world.makeRegistry();
     const here = await issue(key, body);
     await service.stop();
     service = await startService({ ...settings, TOKEN_REGISTRY_ADDRESS });

@@ -3,12 +3,13 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { JsonRpcProvider, Wallet, parseUnits } from 'ethers';
-import { startHardhatNode, type HardhatNode } from '../../deploy/devnet/hardhat-node';
+import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
 import { publishedContractsOf, type PublishedContracts } from '../../deploy/registry/published-contracts';
 import { readSettings } from '../../service/config';
 import type { HardhatAnswer } from '../helpers/hardhat-answer';
 import { hardhat } from '../helpers/hardhat-command';
 import { askHardhatHere } from '../helpers/hardhat-here';
+import { startNode } from '../helpers/node';
 import { own } from '../helpers/owned';
 import { publishContracts } from '../helpers/published-contracts';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -28,7 +29,7 @@ describe("what the registry's owner does on a network that costs money", () => {
   let settings: Record<string, string>;
 
   before(async () => {
-    node = await startHardhatNode({ port: 0, chainId: AMOY });
+    node = await startNode(0, AMOY);
     disown = own(`node on ${node.url}`);
     chain = new JsonRpcProvider(node.url, AMOY, { cacheTimeout: -1, staticNetwork: true });
     await publishContracts(chain, publishedContractsOf(AMOY) as PublishedContracts);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { eventually } from '../helpers/eventually';
 import { forwardTo, hasOpenssl } from '../helpers/https-front';
-import { startLegacyGasNode } from '../helpers/legacy-gas-node';
+import { startLegacyGasNode } from '../helpers/node';
 import { createStandIn, type StandIn } from '../helpers/stand-in';
 
 const STABILITY = findNetwork('stability') as Network;

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../../deploy/devnet/free-port';
-import { startHardhatNode } from '../../deploy/devnet/hardhat-node';
 import { readSettings } from '../../service/config';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/create-call';
 import { eventually } from '../helpers/eventually';
-import { hardhat } from '../helpers/hardhat-command';
+import { installRegistry } from '../helpers/installed-registry';
+import { startNode } from '../helpers/node';
 import { failToStart, startServiceProcess } from '../helpers/service-process';
 import { createWorld, DEPLOYER_KEY, type World } from '../helpers/world';
 
@@ -89,10 +89,9 @@ describe('starting and stopping the service', () => {
     const owner = await world.account(1);
     expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(500);
 
-    const node = await startHardhatNode({ port });
+    const node = await startNode(port);
     // The same wallet deploys to the same addresses on a fresh chain.
-    await hardhat(['deploy', '--network', 'localhost'], settings);
-    expect(readSettings(settings).settings.TOKEN_REGISTRY_ADDRESS).to.equal(world.registryAddress);
+    expect(await installRegistry(node.url)).to.equal(world.registryAddress);
     expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(200);
     await eventually('the events are read', () => service.output().includes('events recorded'));
     expect(await service.end('SIGTERM')).to.equal(0);
@@ -149,7 +148,7 @@ describe('starting and stopping the service', () => {
   });
 
   it('goes on with a registry on a chain that was started anew', async () => {
-    const anew = await startHardhatNode({ port: 0 });
+    const anew = await startNode();
     try {
       const service = await startServiceProcess({ ...world.settings, RPC_URL: anew.url });
       // The registry is not there yet: that is said, and the HTTP side stays up.

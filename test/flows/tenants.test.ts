@@ -2,7 +2,7 @@ import { existsSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../../deploy/devnet/free-port';
-import { startHardhatNode, type HardhatNode } from '../../deploy/devnet/hardhat-node';
+import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
 import { readSettings } from '../../service/config';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { PROJECT_ROOT } from '../../service/project-root';
@@ -10,6 +10,7 @@ import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/create-call';
 import { eventually } from '../helpers/eventually';
 import { codeBlocks, readDocument } from '../helpers/markdown';
+import { startNode } from '../helpers/node';
 import { own } from '../helpers/owned';
 import { runAsWritten, startAsWritten, type PageProgram } from '../helpers/page-commands';
 import { postgresDatabase } from '../helpers/postgres';
@@ -85,7 +86,7 @@ describe('docs/tenants.md', function () {
   before(async () => {
     untouched = stateOfNobody();
     for (const port of ['3001', '3002', '4001', '4002']) ports[port] = await freePort(0);
-    node = await startHardhatNode({ port: 0 });
+    node = await startNode();
     disown = own(`node on ${node.url}`);
     settings = { RPC_URL: node.url };
   });

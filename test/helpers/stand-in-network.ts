@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { JsonRpcProvider, toQuantity, Wallet } from 'ethers';
-import { startHardhatNode, type HardhatNode } from '../../deploy/devnet/hardhat-node';
+import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
 import { publishedContractsOf, type PublishedContracts } from '../../deploy/registry/published-contracts';
 import { findNetwork } from '../../service/chain/networks';
 import { readSettings } from '../../service/config';
 import { askHardhat, type HardhatAnswer } from './hardhat-answer';
-import { startLegacyGasNode } from './legacy-gas-node';
+import { startLegacyGasNode, startNode } from './node';
 import { own } from './owned';
 import { publishContracts } from './published-contracts';
 import { temporaryFolder } from './temporary-folder';
@@ -39,7 +39,7 @@ export async function startStandInNetwork(
   if (chainId === undefined || published === undefined) throw new Error(`nothing is published on ${name}`);
   const folder = temporaryFolder();
   const envFile = join(folder.path, `${name}.env`);
-  const node = await (legacyGas ? startLegacyGasNode(chainId) : startHardhatNode({ port: 0, chainId }));
+  const node = await (legacyGas ? startLegacyGasNode(chainId) : startNode(0, chainId));
   const disown = own(`node on ${node.url}`);
   const chain = new JsonRpcProvider(node.url, chainId, { cacheTimeout: -1, staticNetwork: true });
   if (isPublished) await publishContracts(chain, published);

@@ -1,13 +1,16 @@
 import { join } from 'node:path';
 import { JsonRpcProvider, Wallet } from 'ethers';
-import { startHardhatNode, type HardhatNode } from '../../deploy/devnet/hardhat-node';
-import { readSettings } from '../../service/config';
+import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
+import { setEnvValue } from '../../deploy/env-file';
+import { makeDidKey } from '../../deploy/keys/make-did-key';
+import { makeSigningKey } from '../../deploy/keys/make-signing-key';
 import { TitleEscrow__factory, type TitleEscrow } from '../../typechain-types';
-import { hardhat } from './hardhat-command';
+import { installRegistryMaker } from './installed-registry';
 import { own } from './owned';
+import { startNode } from './node';
 import { temporaryFolder } from './temporary-folder';
 
-/** A local chain with a registry on it and all keys made, by the commands that a user runs. */
+/** A local chain with a registry on it, and all keys made. */
 export interface World {
   folder: string;
   node: HardhatNode;
@@ -20,6 +23,8 @@ export interface World {
   account(index: number): Promise<string>;
   /** The title escrow at an address, called as the node's n-th account. */
   escrowAs(index: number, address: string): Promise<TitleEscrow>;
+  /** Makes one more registry of the same factory, and gives its address. */
+  makeRegistry(): Promise<string>;
   /** Ends the node, and with it its chain, and starts another on the same port with the registry at the same address. */
   restartNode(): Promise<void>;
   stop(): Promise<void>;
@@ -29,13 +34,13 @@ export interface World {
 export const DEPLOYER_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 
 /**
- * Starts a node and runs the three setup commands against it.
+ * Starts a node and does what the three setup commands do, within this process.
  *
  * @param domain with the port that the service will listen on, its DID can be resolved.
  */
 export async function createWorld({ domain = 'localhost:3000' } = {}): Promise<World> {
   const folder = temporaryFolder();
-  let node = await startHardhatNode({ port: 0 });
+  let node = await startNode();
   const disown = own(`node on ${node.url}`);
   const publicKeyFile = join(folder.path, 'webhook-public-key.pem');
   const settings = {
@@ -50,15 +55,15 @@ export async function createWorld({ domain = 'localhost:3000' } = {}): Promise<W
     // Each costs a second of the processor at every start.
     SIGNING_THREADS: '1',
   };
-  await hardhat(['deploy', '--network', 'localhost'], settings);
-  await hardhat(['did'], settings);
-  await hardhat(['signing-key', '--public-key-file', publicKeyFile], settings);
+  await makeDidKey({ force: false }, settings);
+  await makeSigningKey({ force: false, publicKeyFile }, settings);
   // Without batches nothing waits for others to go with.
   const options = { cacheTimeout: -1, batchMaxCount: 1, staticNetwork: true };
   const client = new JsonRpcProvider(node.url, 31337, options);
   const signer = async (index: number) => client.getSigner(index);
-  const addressOfRegistry = () => readSettings(settings).settings.TOKEN_REGISTRY_ADDRESS ?? '';
-  const registryAddress = addressOfRegistry();
+  let maker = await installRegistryMaker(client);
+  const registryAddress = await maker.make();
+  await setEnvValue(settings.ENV_FILE, 'TOKEN_REGISTRY_ADDRESS', registryAddress);
   return {
     folder: folder.path,
     node,
@@ -68,11 +73,12 @@ export async function createWorld({ domain = 'localhost:3000' } = {}): Promise<W
     registryAddress,
     account: async (index) => (await signer(index)).address,
     escrowAs: async (index, address) => TitleEscrow__factory.connect(address, await signer(index)),
+    makeRegistry: () => maker.make(),
     async restartNode() {
       await node.stop();
-      node = await startHardhatNode({ port: Number(new URL(node.url).port) });
-      await hardhat(['deploy', '--network', 'localhost'], settings);
-      if (addressOfRegistry() !== registryAddress) throw new Error('the registry is not where it was');
+      node = await startNode(Number(new URL(node.url).port));
+      maker = await installRegistryMaker(client);
+      if ((await maker.make()) !== registryAddress) throw new Error('the registry is not where it was');
     },
     async stop() {
       client.destroy();
