@@ -41,7 +41,7 @@ export async function startHardhatNode({
   // Without an env file of its own it would read the user's .env.
   const settings = { ENV_FILE: devNull, ...(chainId !== undefined && { LOCAL_CHAIN_ID: String(chainId) }) };
   const child = startChild('hardhat node', HARDHAT, args, settings, logFile);
-  const [, url = ''] = await child.lineMatching(/JSON-RPC server at (http:\/\/\S+?)\/?$/);
+  const [, url = ''] = await child.lineMatching(/JSON-RPC server at .*?(http:\/\/[\w.]+:\d+)/);
   return {
     url,
     ended: child.ended,
