@@ -38,7 +38,8 @@ const config: HardhatUserConfig = {
   paths: { tests: './test', ignition: './deploy' },
   typechain: { outDir: 'typechain-types', target: 'ethers-v6' },
   mocha: {
-    timeout: 60_000,
+    // Long enough for a busy machine: it ends what hangs, and measures nothing.
+    timeout: 300_000,
     // `npm test` runs files side by side: most of their time they wait for processes that they started.
     jobs: Math.min(MOST_JOBS, Math.max(3, availableParallelism() - 1)),
     require: ['hardhat/register', './test/helpers/root-hooks.ts'],

@@ -24,7 +24,7 @@ const ANSWERED_BEFORE_RESTART = 15;
 const SETTLED_MS = 1_000;
 
 /** No request is left waiting. */
-const ANSWERED_WITHIN_MS = 60_000;
+const ANSWERED_WITHIN_MS = 180_000;
 
 const SEND = 'eth_sendRawTransaction';
 
@@ -133,13 +133,11 @@ describe('issuing much at once', () => {
     for (const { body } of answers) expect(minted.get(tokenOf(body))).to.equal(body.txHash);
   }
 
-  it(`has ${REQUESTS} tokens of ${REQUESTS} requests, ${AT_ONCE} at once, where each is mined at once`, async function () {
-    this.timeout(90_000);
+  it(`has ${REQUESTS} tokens of ${REQUESTS} requests, ${AT_ONCE} at once, where each is mined at once`, async () => {
     await issueBesideAnotherSender();
   });
 
-  it(`has ${REQUESTS} tokens of ${REQUESTS} requests, ${AT_ONCE} at once, with a block every ${BLOCK_EVERY_MS} ms`, async function () {
-    this.timeout(90_000);
+  it(`has ${REQUESTS} tokens of ${REQUESTS} requests, ${AT_ONCE} at once, with a block every ${BLOCK_EVERY_MS} ms`, async () => {
     await world.client.send('evm_setAutomine', [false]);
     await world.client.send('evm_setIntervalMining', [BLOCK_EVERY_MS]);
     try {
@@ -172,8 +170,7 @@ describe('issuing much at once', () => {
     });
   }
 
-  it('answers everybody when the node ends in the middle, and issues on its next chain', async function () {
-    this.timeout(90_000);
+  it('answers everybody when the node ends in the middle, and issues on its next chain', async () => {
     // Cut off until the registry is back: otherwise the service would use nonces that make another address of it.
     const node = await startRpcProxy(world.node.url);
     try {

@@ -17,8 +17,7 @@ const TWO_HOURS_MS = 7_200_000;
 const WRITER = join(PROJECT_ROOT, 'test/helpers/journal-writer.cjs');
 
 describe('a journal whose process is killed again and again', () => {
-  it('has the whole document of every issuance, and every document that it said to have', async function () {
-    this.timeout(120_000);
+  it('has the whole document of every issuance, and every document that it said to have', async () => {
     const state = (await newState('SQLite'))!;
     try {
       const acknowledged = new Set<string>();

@@ -57,8 +57,7 @@ describe('many large bodies at once', () => {
     await world?.stop();
   });
 
-  it(`issues all, ${MOST_AT_ONCE} at once at most, and goes on answering meanwhile`, async function () {
-    this.timeout(120_000);
+  it(`issues all, ${MOST_AT_ONCE} at once at most, and goes on answering meanwhile`, async () => {
     const fromBlock = (await world.client.getBlockNumber()) + 1;
     const bodies = Array.from({ length: DOCUMENTS }, () => largeDocument(owner, MEGABYTES));
     const uploads: Upload[] = [];

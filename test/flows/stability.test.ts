@@ -46,7 +46,7 @@ const KEY = 'aB3-dE5_gH7';
 
   it('announces the events under its name', async () => {
     const { receiver } = stability;
-    await eventually('five webhooks', () => receiver.deliveries.length >= 5, { withinMs: 55_000 });
+    await eventually('five webhooks', () => receiver.deliveries.length >= 5, { withinMs: 150_000 });
     for (const { event, verified } of receiver.deliveries) {
       expect(verified).to.equal(true);
       expect(event.data).to.deep.include({ chainKey: 'stability', chainId: 101010 });

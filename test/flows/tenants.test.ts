@@ -26,8 +26,7 @@ const EVENTS_OF_A_MINT = 5;
 /** What a tenant-less installation has at the project's top: nothing here may touch it. */
 const OF_NOBODY = ['.env', '.data', 'did.json', 'service.config.json', 'webhook-public-key.pem', 'tenants'];
 
-describe('docs/tenants.md', function () {
-  this.timeout(120_000);
+describe('docs/tenants.md', () => {
   const { section } = readDocument('docs/tenants.md');
   const folder = temporaryFolder();
   const tenants = join(folder.path, 'tenants');

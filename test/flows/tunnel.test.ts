@@ -125,8 +125,7 @@ describe('the tunnel of TUNNEL_AUTHTOKEN', () => {
     }
   });
 
-  it('fails with a wrong token, or without a way to ngrok, and the service goes on', async function () {
-    this.timeout(60_000);
+  it('fails with a wrong token, or without a way to ngrok, and the service goes on', async () => {
     service = await startService(settings);
     const error = await warning(40_000);
     // The one where ngrok is reached, the other where it is not.
@@ -135,8 +134,7 @@ describe('the tunnel of TUNNEL_AUTHTOKEN', () => {
     expect(JSON.stringify(service.log)).not.to.contain(TOKEN);
   });
 
-  it('does so in the compiled service too, which prints nothing but its log, without the token', async function () {
-    this.timeout(60_000);
+  it('does so in the compiled service too, which prints nothing but its log, without the token', async () => {
     const child = await startServiceProcess(settings);
     try {
       const line = await eventually(

@@ -430,8 +430,7 @@ for (const engine of ENGINES) {
       });
     });
 
-    it('stores 40 MB byte for byte while others are served', async function () {
-      this.timeout(60_000);
+    it('stores 40 MB byte for byte while others are served', async () => {
       const prepared = preparedDocument(40 * MEGABYTE);
       let turns = 0;
       let isOver = false;

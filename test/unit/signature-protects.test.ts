@@ -62,8 +62,7 @@ describe('the signature of a derived credential', () => {
   }
 
   const seed = SEED ?? randomInt(2 ** 32);
-  it(`protects what is accepted of odd subjects from every change (seed ${seed})`, async function () {
-    this.timeout(SUBJECTS * 1_000);
+  it(`protects what is accepted of odd subjects from every change (seed ${seed})`, async () => {
     const random = seededRandom(seed);
     const counts = { refused: 0, undefined: 0, tried: 0 };
     for (let index = 0; index < SUBJECTS; index++) {
