@@ -43,6 +43,8 @@ export default tseslint.config(
         'error',
         { allowNumber: true, allowBoolean: true },
       ],
+      // Prettier wraps the code.
+      'max-len': ['error', { code: 1_000, comments: 110, ignoreUrls: true }],
       'no-restricted-properties': [
         'error',
         { object: 'process', property: 'env', message: 'Settings are read in config.ts alone.' },
@@ -182,7 +184,8 @@ export default tseslint.config(
       ],
     },
   },
-  // What a task does is loaded when it is run: every command loads every task, the one that makes the contracts' bindings too.
+  // What a task does is loaded when it is run: every command loads every task, the one that makes the
+  // contracts' bindings too.
   {
     files: ['deploy/tasks/**'],
     rules: {

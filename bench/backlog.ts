@@ -24,12 +24,18 @@ interface Outbox {
   times: number[];
 }
 
-/** What it costs to settle a batch of deliveries and claim the next, by how many more wait. It should not grow. */
+/**
+ * What it costs to settle a batch of deliveries and claim the next, by how many more wait. It should not
+ * grow.
+ */
 export async function run(): Promise<void> {
   for (const withDatabase of ENGINES) await compare(withDatabase, BACKLOGS, []);
 }
 
-/** Fills an outbox for each backlog; then they take turns, so that what else the machine does meets all of them. */
+/**
+ * Fills an outbox for each backlog; then they take turns, so that what else the machine does meets all of
+ * them.
+ */
 async function compare(
   withDatabase: WithDatabase,
   [backlog, ...others]: readonly number[],

@@ -31,7 +31,10 @@ async function catchUp(receiver: CountingReceiver, mintsPerBlock: 1 | 20): Promi
   }
 }
 
-/** In milliseconds from the start of the process on: loading the program and opening the database are part of catching up. */
+/**
+ * In milliseconds from the start of the process on: loading the program and opening the database are part of
+ * catching up.
+ */
 async function measure(
   world: World,
   receiver: CountingReceiver,

@@ -12,8 +12,8 @@ const ROUNDS = 40;
 const WARM_UP = 5;
 
 /**
- * Median time of one POST /create, over that of one bare mint of the same registry on the same node, taken in turns. What is
- * above 1 is what the document costs: HTTP, signature, simulation, gas estimate.
+ * Median time of one POST /create, over that of one bare mint of the same registry on the same node, taken in
+ * turns. What is above 1 is what the document costs: HTTP, signature, simulation, gas estimate.
  */
 async function compare(stack: Stack): Promise<void> {
   const client = new JsonRpcProvider(stack.nodeUrl, 31337, { staticNetwork: true, cacheTimeout: -1 });

@@ -19,9 +19,9 @@ const EVENTS = TOKENS * EVENTS_PER_TOKEN;
 const CONCURRENCY = 16;
 
 /**
- * Events a second from the outbox to a receiver on this machine, over what a loop reaches that does nothing but post the same
- * bodies through the same HTTP client, once without and once with signing them, which no sender can do without. They take turns,
- * so that what else the machine does meets all of them.
+ * Events a second from the outbox to a receiver on this machine, over what a loop reaches that does nothing
+ * but post the same bodies through the same HTTP client, once without and once with signing them, which no
+ * sender can do without. They take turns, so that what else the machine does meets all of them.
  */
 export async function run(): Promise<void> {
   const receiver = await startCountingReceiver();

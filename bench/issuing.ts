@@ -15,16 +15,18 @@ const EACH_ROUND = 100;
 const ROUNDS = 5;
 /** Short, so that the node is the limit and not its patience: a block has room for some sixty mints. */
 const INTERVAL_MS = 50;
-/** The service announces every mint, those of the comparison too: it is done with that before the next turn. */
+/**
+ * The service announces every mint, those of the comparison too: it is done with that before the next turn.
+ */
 const REST_MS = 1_000;
 const AIM = 0.8;
 
 type Rates = Record<'creates' | 'mints' | 'signatures', number[]>;
 
 /**
- * Documents a second over HTTP, twenty requests at once, over what the same node reaches that only has to take mints which were signed
- * before, and beside what signing alone reaches. They take turns. Each kind of mining has a node of its own: a Hardhat node grows with
- * every mint, and slows down.
+ * Documents a second over HTTP, twenty requests at once, over what the same node reaches that only has to
+ * take mints which were signed before, and beside what signing alone reaches. They take turns. Each kind of
+ * mining has a node of its own: a Hardhat node grows with every mint, and slows down.
  */
 export async function run(): Promise<void> {
   await onNode('automine, mints sent one after the other', 1, async () => undefined);
@@ -132,7 +134,10 @@ function report(name: string, { creates, mints, signatures }: Rates): void {
   );
 }
 
-/** A node takes mints on one processor, signing takes all of them: what these processors can do of both, if nothing else cost anything. */
+/**
+ * A node takes mints on one processor, signing takes all of them: what these processors can do of both, if
+ * nothing else cost anything.
+ */
 function rateOfBoth(mints: number, signatures: number): number {
   const processors = availableParallelism();
   return processors / (1 / mints + processors / signatures);

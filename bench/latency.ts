@@ -17,14 +17,20 @@ const WARM_UP = 5;
 const PAUSE_MS = 200;
 const EVENTS_OF_A_MINT = 5;
 
-/** When anything was first seen of each block, when a bare subscriber saw its first log, when its webhooks came. */
+/**
+ * When anything was first seen of each block, when a bare subscriber saw its first log, when its webhooks
+ * came.
+ */
 interface Sightings {
   mined: Map<number, number>;
   logs: Map<number, number>;
   webhooks: Map<number, number[]>;
 }
 
-/** Time from a mined block to its webhooks, at five mints a second, beside the time in which a bare subscriber sees the logs. */
+/**
+ * Time from a mined block to its webhooks, at five mints a second, beside the time in which a bare subscriber
+ * sees the logs.
+ */
 export async function run(): Promise<void> {
   const world = await createWorld();
   const seen: Sightings = { mined: new Map(), logs: new Map(), webhooks: new Map() };
@@ -70,7 +76,10 @@ async function startReceiver(seen: Sightings): Promise<{ url: string; close(): v
   };
 }
 
-/** A subscriber with nothing between it and the node: to the heads, for when a block is mined, and to the registry's logs. */
+/**
+ * A subscriber with nothing between it and the node: to the heads, for when a block is mined, and to the
+ * registry's logs.
+ */
 async function subscribe(world: World, seen: Sightings): Promise<WebSocket> {
   const socket = new WebSocket(world.node.url.replace('http', 'ws'));
   await new Promise((resolve) => socket.once('open', resolve));

@@ -23,7 +23,8 @@ export async function presign({ wallet, registry, chainId }: BareMinter, count: 
 /**
  * Sends mints of a minter as fast as the node takes them, and waits until all are mined.
  *
- * @param atOnce how many may be sent before an answer. A node that mines at once refuses nonces that come out of order: 1.
+ * @param atOnce how many may be sent before an answer. A node that mines at once refuses nonces that come out
+ *   of order: 1.
  */
 export async function sendMints(
   nodeUrl: string,

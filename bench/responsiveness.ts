@@ -16,7 +16,10 @@ const IDLE_MS = 3_000;
 const AIM_P99_MS = 100;
 const AIM_RSS_MB = 2_048;
 
-/** How long `GET /` takes while four documents of 40 MB are signed and minted, and how much memory the service comes to have. */
+/**
+ * How long `GET /` takes while four documents of 40 MB are signed and minted, and how much memory the service
+ * comes to have.
+ */
 export async function run(): Promise<void> {
   const world = await createWorld();
   try {

@@ -24,8 +24,8 @@ const AT_ONCE = 4 * availableParallelism();
 const GROWTH_ROUNDS = 5;
 
 /**
- * What signing costs over the plain loop of the libraries' READMEs, on one thread and on all, and how it grows with the document. What is compared
- * takes turns, so that what else the machine does meets both.
+ * What signing costs over the plain loop of the libraries' READMEs, on one thread and on all, and how it
+ * grows with the document. What is compared takes turns, so that what else the machine does meets both.
  */
 export async function run(): Promise<void> {
   const issuer = await createTestIssuer();
@@ -128,7 +128,10 @@ async function measureGrowth(pool: SigningPool): Promise<void> {
   }
 }
 
-/** How long it took, how long this thread could do nothing else meanwhile, and the most memory that the process had. */
+/**
+ * How long it took, how long this thread could do nothing else meanwhile, and the most memory that the
+ * process had.
+ */
 async function observe(
   work: () => Promise<unknown>,
 ): Promise<{ milliseconds: number; block: number; megabytes: number }> {

@@ -7,8 +7,8 @@ import { PROJECT_ROOT } from '../service/project-root';
 import { withFileLock } from './file-lock';
 
 /**
- * Makes the contracts' bindings, which a fresh checkout does not have. A task that reads contracts loads its work after this: Hardhat loads every task
- * for every command, the one that makes the bindings too.
+ * Makes the contracts' bindings, which a fresh checkout does not have. A task that reads contracts loads its
+ * work after this: Hardhat loads every task for every command, the one that makes the bindings too.
  */
 export async function makeBindings(hre: HardhatRuntimeEnvironment): Promise<void> {
   if (!existsSync(join(PROJECT_ROOT, 'typechain-types')))
@@ -18,7 +18,10 @@ export async function makeBindings(hre: HardhatRuntimeEnvironment): Promise<void
 /** A compilation takes half a minute on a slow machine. */
 const COMPILATION_PATIENCE_MS = 120_000;
 
-/** Commands that compile may run side by side: Hardhat would throw its cache away when it finds it half written by another. */
+/**
+ * Commands that compile may run side by side: Hardhat would throw its cache away when it finds it half
+ * written by another.
+ */
 task(TASK_COMPILE, async (args: object, hre, runSuper) =>
   withFileLock(
     join(hre.config.paths.cache, 'compile'),

@@ -7,8 +7,8 @@ import { withFileLock } from './file-lock';
 import { SECRET_MODE, writeFileAtomically } from './write-file';
 
 /**
- * One assignment, as dotenv reads it: what comes before the name, the name, the separator, the value with its quotes. A quoted
- * value may span lines; an unquoted one ends at a `#`.
+ * One assignment, as dotenv reads it: what comes before the name, the name, the separator, the value with its
+ * quotes. A quoted value may span lines; an unquoted one ends at a `#`.
  */
 const ASSIGNMENT =
   /^([^\S\n]*(?:export\s+)?)([\w.-]+)(\s*=[^\S\n]*|:[^\S\n]+)('(?:\\'|[^'])*'|"(?:\\"|[^"])*"|`(?:\\`|[^`])*`|[^#\n]+)?[^\S\n]*(?:#.*)?$/gm;
@@ -17,10 +17,11 @@ const ASSIGNMENT =
 const PLAIN = /^[\w./:@%+=,-]+$/;
 
 /**
- * Sets one variable of an env file and keeps every other line. The file is created if it is missing, replaced atomically, and is
- * readable by its owner only.
+ * Sets one variable of an env file and keeps every other line. The file is created if it is missing, replaced
+ * atomically, and is readable by its owner only.
  *
- * @throws ConfigurationError ENV_VALUE_UNWRITABLE when the value cannot be written so that it reads back the same.
+ * @throws ConfigurationError ENV_VALUE_UNWRITABLE when the value cannot be written so that it reads back the
+ *   same.
  */
 export async function setEnvValue(path: string, name: string, value: string): Promise<void> {
   await withFileLock(path, () => {
@@ -30,8 +31,8 @@ export async function setEnvValue(path: string, name: string, value: string): Pr
 }
 
 /**
- * A line for the user when a variable of the real environment hides the value that was just written to ENV_FILE; undefined
- * when the value is what the service will read.
+ * A line for the user when a variable of the real environment hides the value that was just written to
+ * ENV_FILE; undefined when the value is what the service will read.
  */
 export function shadowWarning(name: string, value: string, environment?: Settings): string | undefined {
   const { envFile, settings } = readSettings(environment);
@@ -65,7 +66,8 @@ function replaced(text: string, name: string, written: string): string {
   const start = last.index + indent.length + key.length + separator.length;
   const gap = /\s+$/.exec(old)?.[0] ?? '';
   const changed = text.slice(0, start) + written + text.slice(start + old.length - gap.length);
-  // dotenv takes the last of several: earlier ones are dead, and may hold a secret that was meant to be replaced.
+  // dotenv takes the last of several: earlier ones are dead, and may hold a secret that was meant to be
+  // replaced.
   return assignments.reduceRight(withoutLine, changed);
 }
 

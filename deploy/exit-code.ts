@@ -6,8 +6,9 @@ const NO = 1;
 const CANNOT_TELL = 2;
 
 /**
- * Runs a task that answers a question: exit code 0 for yes (true), 1 for no, 2 when it could not be answered (undefined, or an error, whose
- * reason goes to standard error). Hardhat's own exit code for an error is 1, which would say no.
+ * Runs a task that answers a question: exit code 0 for yes (true), 1 for no, 2 when it could not be answered
+ * (undefined, or an error, whose reason goes to standard error). Hardhat's own exit code for an error is 1,
+ * which would say no.
  */
 export async function withExitCode(
   { showStackTraces }: { showStackTraces: boolean },

@@ -12,8 +12,8 @@ const RENEW_MS = 500;
 const ABANDONED_MS = 5_000;
 
 /**
- * Runs `action` while no other process does the same for `path`. Setup commands may run side by side, and each reads the env file,
- * changes one line and writes it back.
+ * Runs `action` while no other process does the same for `path`. Setup commands may run side by side, and
+ * each reads the env file, changes one line and writes it back.
  *
  * @param patienceMs how long to wait for another process.
  * @throws ServiceError FILE_LOCKED when somebody else holds the lock for longer.

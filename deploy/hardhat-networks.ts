@@ -15,8 +15,8 @@ const DEFAULT_LOCAL_CHAIN_ID = 31337;
 const UNREACHABLE_URL = 'http://provider-key-missing.invalid';
 
 /**
- * Every network of the service as a Hardhat network of the same name. RPC_URL replaces the URL, WALLET_PRIVATE_KEY is the only
- * account; without it a local node's own accounts are used.
+ * Every network of the service as a Hardhat network of the same name. RPC_URL replaces the URL,
+ * WALLET_PRIVATE_KEY is the only account; without it a local node's own accounts are used.
  */
 export function hardhatNetworks(): Networks {
   const { settings } = readSettings();

@@ -1,8 +1,8 @@
 import { messageOf, ServiceError } from '../service/errors';
 
 /**
- * An error without any secret, in its causes neither: Hardhat prints those too when it is asked for stacks, and those of libraries hold
- * requests, with the URL and its key.
+ * An error without any secret, in its causes neither: Hardhat prints those too when it is asked for stacks,
+ * and those of libraries hold requests, with the URL and its key.
  *
  * @param code of what is no error of ours.
  */

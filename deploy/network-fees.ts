@@ -7,7 +7,8 @@ import { secretMasker } from '../service/secrets';
 import { gasStationUrlOf, type Settings } from '../service/settings';
 
 /**
- * The fees of a command's transactions: those of the network's gas station, or the node's with a warning on standard error.
+ * The fees of a command's transactions: those of the network's gas station, or the node's with a warning on
+ * standard error.
  *
  * @throws what readFees throws.
  */

@@ -6,8 +6,9 @@ import type { SolcBuild } from 'hardhat/types';
 export const SOLIDITY_VERSION = '0.8.22';
 
 /**
- * Compiles with the `solc` npm package, which the lock file pins and `npm ci` installs, instead of a binary that Hardhat
- * would download: the bytecode then depends on the lock file alone and compiling needs no network.
+ * Compiles with the `solc` npm package, which the lock file pins and `npm ci` installs, instead of a binary
+ * that Hardhat would download: the bytecode then depends on the lock file alone and compiling needs no
+ * network.
  */
 subtask(
   TASK_COMPILE_SOLIDITY_GET_SOLC_BUILD,

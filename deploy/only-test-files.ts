@@ -1,7 +1,10 @@
 import { TASK_TEST_GET_TEST_FILES } from 'hardhat/builtin-tasks/task-names';
 import { subtask } from 'hardhat/config';
 
-/** `npx hardhat test` runs `*.test.ts` only: Hardhat by itself takes every file under test/, helpers included, for a test. */
+/**
+ * `npx hardhat test` runs `*.test.ts` only: Hardhat by itself takes every file under test/, helpers included,
+ * for a test.
+ */
 subtask(
   TASK_TEST_GET_TEST_FILES,
   async (args: { testFiles: string[] }, _hre, runSuper): Promise<string[]> => {

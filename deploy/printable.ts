@@ -4,8 +4,8 @@ const LONGEST = 2_000;
 const UNWANTED = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
 /**
- * Text of strangers as a line for a terminal: control characters would be commands to it, and marks of direction can make a line
- * read as another.
+ * Text of strangers as a line for a terminal: control characters would be commands to it, and marks of
+ * direction can make a line read as another.
  */
 export function printable(text: string, longest = LONGEST): string {
   const line = escaped(text);

@@ -2,7 +2,10 @@ import { HDNodeWallet, Mnemonic } from 'ethers';
 import type { Network } from '../service/chain/networks';
 import { ConfigurationError } from '../service/errors';
 
-/** The mnemonic of every Hardhat node: its keys are public, and whatever they hold on a public chain is taken within seconds. */
+/**
+ * The mnemonic of every Hardhat node: its keys are public, and whatever they hold on a public chain is taken
+ * within seconds.
+ */
 const PUBLISHED_MNEMONIC = 'test test test test test test test test test test test junk';
 const PUBLISHED_ACCOUNTS = 20;
 const ACCOUNTS_PATH = "m/44'/60'/0'/0";
@@ -10,7 +13,8 @@ const ACCOUNTS_PATH = "m/44'/60'/0'/0";
 /**
  * Makes sure that the wallet is nobody else's.
  *
- * @throws ConfigurationError WALLET_KEY_PUBLISHED when it is one of Hardhat's development accounts and the network is not local.
+ * @throws ConfigurationError WALLET_KEY_PUBLISHED when it is one of Hardhat's development accounts and the
+ *   network is not local.
  */
 export function refusePublishedKey(network: Network, address: string): void {
   if (network.local || !isPublished(address)) return;

@@ -8,10 +8,11 @@ export interface RepeatedName {
 }
 
 /**
- * Finds a member that an object has twice. JSON leaves open which of them counts (RFC 8259, section 4): a person sees both, and a signature
- * covers the one that the program takes.
+ * Finds a member that an object has twice. JSON leaves open which of them counts (RFC 8259, section 4): a
+ * person sees both, and a signature covers the one that the program takes.
  *
- * @param text JSON that was parsed already. Undefined also when it is nested deeper than the stack: such a text is of no use anyhow.
+ * @param text JSON that was parsed already. Undefined also when it is nested deeper than the stack: such a
+ *   text is of no use anyhow.
  */
 export function findRepeatedName(text: string): RepeatedName | undefined {
   const open: Set<string>[] = [];

@@ -37,7 +37,8 @@ const FEE_FIELDS = ['gasPrice', 'maxFeePerGas', 'maxPriorityFeePerGas', 'type'];
 const sendings = new WeakMap<HardhatNetwork, Sending>();
 
 /**
- * The fees that every transaction of this command offers. They are read once, so that what was announced is what is offered.
+ * The fees that every transaction of this command offers. They are read once, so that what was announced is
+ * what is offered.
  *
  * @throws what readFees throws.
  */
@@ -56,8 +57,9 @@ function sendingOf({ network }: HardhatRuntimeEnvironment): Sending {
   return sending;
 }
 
-// Hardhat Ignition has fees of its own: 32 gwei on Amoy, never EIP-1559 on Polygon, always where blocks have a base fee. It sends through
-// this provider as everything else does. `extendProvider` would come too late: behind the wallet, which has signed by then.
+// Hardhat Ignition has fees of its own: 32 gwei on Amoy, never EIP-1559 on Polygon, always where blocks have
+// a base fee. It sends through this provider as everything else does. `extendProvider` would come too late:
+// behind the wallet, which has signed by then.
 extendEnvironment((hre) => {
   const network = findNetwork(hre.network.name);
   if (network === undefined || network.local) return;

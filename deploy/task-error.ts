@@ -8,8 +8,8 @@ import { withCommandsFor } from '../service/tenant';
 const ORIGIN = 'transferable-document-service';
 
 /**
- * Runs a task's action so that an error of ours ends as its message, its code and its remedy, without a stack, unless the user
- * asked for stacks (`--show-stack-traces`).
+ * Runs a task's action so that an error of ours ends as its message, its code and its remedy, without a
+ * stack, unless the user asked for stacks (`--show-stack-traces`).
  */
 export async function withReadableErrors<T>(
   { showStackTraces }: { showStackTraces: boolean },
@@ -23,8 +23,9 @@ export async function withReadableErrors<T>(
 }
 
 /**
- * The same error in the form that Hardhat prints without calling it unexpected; anything that is not ours stays as it is. Hardhat
- * also prints the stack of every error when it believes to be on a CI server: that part is left empty.
+ * The same error in the form that Hardhat prints without calling it unexpected; anything that is not ours
+ * stays as it is. Hardhat also prints the stack of every error when it believes to be on a CI server: that
+ * part is left empty.
  */
 export function readable(thrown: unknown, showStackTraces = false): unknown {
   if (!(thrown instanceof ServiceError)) return thrown;
@@ -33,7 +34,10 @@ export function readable(thrown: unknown, showStackTraces = false): unknown {
   return error;
 }
 
-/** An error of ours for a user: its message, its code, and its remedy unless the message has it already, with commands for their ENV_FILE. */
+/**
+ * An error of ours for a user: its message, its code, and its remedy unless the message has it already, with
+ * commands for their ENV_FILE.
+ */
 export function textOf({ message, code, remedy }: ServiceError): string {
   const text = `${message} [${code}]`;
   return withCommandsFor(envFileOf(), remedy && !message.includes(remedy) ? `${text}\n${remedy}` : text);

@@ -11,7 +11,10 @@ export interface TransactionCost {
   fees: TransactionFees;
 }
 
-/** What a node's estimate may be short of: the state that it was made at may change until the transaction is mined. */
+/**
+ * What a node's estimate may be short of: the state that it was made at may change until the transaction is
+ * mined.
+ */
 const GAS_MARGIN_PERCENT = 20n;
 
 /** The gas limit to send a transaction with, given the node's estimate. What is not used is not paid. */
@@ -19,7 +22,9 @@ export function gasLimitFor(gas: bigint): bigint {
   return gas + (gas * GAS_MARGIN_PERCENT) / 100n;
 }
 
-/** The most that it may cost, in wei: what a node wants to see in the wallet before it takes the transaction. */
+/**
+ * The most that it may cost, in wei: what a node wants to see in the wallet before it takes the transaction.
+ */
 export function highestCost({ gas, fees }: TransactionCost): bigint {
   return gasLimitFor(gas) * highestGasPrice(fees);
 }

@@ -10,10 +10,11 @@ import { findRepeatedName } from './repeated-name';
 const STANDARD_INPUT = '-';
 
 /**
- * The JSON that a user names: a file, or `-` for standard input. A relative path is relative to where the user is, which Hardhat leaves
- * alone: a command works from any folder of the project.
+ * The JSON that a user names: a file, or `-` for standard input. A relative path is relative to where the
+ * user is, which Hardhat leaves alone: a command works from any folder of the project.
  *
- * @throws ConfigurationError FILE_NOT_FOUND, FILE_UNREADABLE, FILE_NOT_JSON or FILE_AMBIGUOUS with line and column.
+ * @throws ConfigurationError FILE_NOT_FOUND, FILE_UNREADABLE, FILE_NOT_JSON or FILE_AMBIGUOUS with line and
+ *   column.
  */
 export async function readJsonInput(path: string): Promise<unknown> {
   const name = path === STANDARD_INPUT ? 'standard input' : path;

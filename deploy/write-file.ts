@@ -17,8 +17,8 @@ export const SECRET_MODE = 0o600;
 export const PUBLIC_MODE = 0o644;
 
 /**
- * Writes a whole file or nothing: into a temporary file beside it, flushed to the disk, then renamed over it. The folder is
- * created, a symbolic link is followed, and the mode is set before the content is there.
+ * Writes a whole file or nothing: into a temporary file beside it, flushed to the disk, then renamed over it.
+ * The folder is created, a symbolic link is followed, and the mode is set before the content is there.
  */
 export function writeFileAtomically(path: string, content: string, mode: number): void {
   const target = realPathOf(path);

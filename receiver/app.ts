@@ -7,7 +7,9 @@ import { readRawBody } from './raw-body';
 import { parseEvent, type ReceivedEvent } from './received-event';
 import { SIGNATURE_HEADER, verifySignature } from './verify-signature';
 
-/** Time a sender has to get its request through, and a request under way when the receiver closes to finish. */
+/**
+ * Time a sender has to get its request through, and a request under way when the receiver closes to finish.
+ */
 const REQUEST_TIMEOUT_MS = 30_000;
 const CLOSE_TIMEOUT_MS = 5_000;
 

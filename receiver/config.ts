@@ -39,7 +39,8 @@ function readPort(text: string): number {
 
 function readPublicKey(path: string): KeyObject {
   const pem = readKeyFile(path);
-  // Node.js would take the public half out of it. But a subscriber that holds the private key can forge events.
+  // Node.js would take the public half out of it. But a subscriber that holds the private key can forge
+  // events.
   if (pem.includes('PRIVATE KEY'))
     throw keyError(path, 'holds a private key, which must stay with the service');
   const key = parsePublicKey(pem);

@@ -11,8 +11,8 @@ interface WaitingLine {
 }
 
 /**
- * Every event received so far: a file with one JSON line for each, only ever appended to, and the index by which
- * duplicates are found. One process at a time may have the file open.
+ * Every event received so far: a file with one JSON line for each, only ever appended to, and the index by
+ * which duplicates are found. One process at a time may have the file open.
  */
 export class EventStore {
   readonly #file: FileHandle;
@@ -31,8 +31,9 @@ export class EventStore {
   }
 
   /**
-   * Opens the file, creating it and its folder if need be, and reads back which events it holds. A last line without its
-   * newline was being written when the process was killed and was never acknowledged: it is cut off.
+   * Opens the file, creating it and its folder if need be, and reads back which events it holds. A last line
+   * without its newline was being written when the process was killed and was never acknowledged: it is cut
+   * off.
    */
   static async open(path: string): Promise<EventStore> {
     await mkdir(dirname(path), { recursive: true });
@@ -50,8 +51,8 @@ export class EventStore {
   }
 
   /**
-   * Stores an event, unless it is there already. When this resolves, the event is on disk and survives a power cut; when it
-   * rejects, the event is not stored and may be added again.
+   * Stores an event, unless it is there already. When this resolves, the event is on disk and survives a
+   * power cut; when it rejects, the event is not stored and may be added again.
    */
   async add(event: ReceivedEvent): Promise<'stored' | 'duplicate'> {
     const key = dedupeKeyOf(event);
@@ -85,7 +86,10 @@ export class EventStore {
     });
   }
 
-  /** One write at a time. Lines that came in during the last one share the next, for a sync costs the same for many as for one. */
+  /**
+   * One write at a time. Lines that came in during the last one share the next, for a sync costs the same for
+   * many as for one.
+   */
   async #writeWaiting(): Promise<void> {
     while (this.#waiting.length > 0) {
       const lines = this.#waiting;
@@ -114,7 +118,10 @@ export class EventStore {
   }
 }
 
-/** A new file's name is safe only once its folder is on disk too. Windows cannot open folders, and needs no such thing. */
+/**
+ * A new file's name is safe only once its folder is on disk too. Windows cannot open folders, and needs no
+ * such thing.
+ */
 async function syncFolder(path: string): Promise<void> {
   if (process.platform === 'win32') return;
   const folder = await open(path, 'r');

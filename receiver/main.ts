@@ -2,7 +2,10 @@ import { startReceiver } from './app';
 import { readReceiverConfig } from './config';
 import type { ReceivedEvent } from './received-event';
 
-/** Starts the receiver and runs it until SIGTERM or SIGINT. Events go to standard output, problems to standard error. */
+/**
+ * Starts the receiver and runs it until SIGTERM or SIGINT. Events go to standard output, problems to standard
+ * error.
+ */
 async function main(): Promise<void> {
   const receiver = await startReceiver({
     ...readReceiverConfig(),

@@ -4,8 +4,9 @@ import type { IncomingMessage } from 'node:http';
 export const MAX_BODY_BYTES = 1024 * 1024;
 
 /**
- * Reads a request's body as the bytes that arrived, undecoded, for the signature is over those. Undefined if there are more
- * than `limit`: the excess is read and dropped, so that the sender, still writing, gets to see the answer.
+ * Reads a request's body as the bytes that arrived, undecoded, for the signature is over those. Undefined if
+ * there are more than `limit`: the excess is read and dropped, so that the sender, still writing, gets to see
+ * the answer.
  */
 export async function readRawBody(
   request: IncomingMessage,

@@ -5,8 +5,9 @@ import { createHash } from 'node:crypto';
  *
  * - delivery: one POST of the service. The same event may be delivered several times.
  * - event: what a delivery carries, a CloudEvent about one log of the token registry's contracts.
- * - dedupe key: `data.transactionHash` and `data.logIndex`, which name an event on the chain, and what it says: after the chain was
- *   reorganised another event of the same transaction may stand where one stood that was delivered.
+ * - dedupe key: `data.transactionHash` and `data.logIndex`, which name an event on the chain, and what it
+ *   says: after the chain was reorganised another event of the same transaction may stand where one stood
+ *   that was delivered.
  */
 
 /** The fields of an event that the receiver relies on. All others are kept as they came. */
@@ -22,7 +23,10 @@ export interface ReceivedEvent {
 
 const TRANSACTION_HASH = /^0x[0-9a-f]{64}$/i;
 
-/** Reads the bytes of a verified delivery. Undefined if they are not JSON, or not an event that can be told from others. */
+/**
+ * Reads the bytes of a verified delivery. Undefined if they are not JSON, or not an event that can be told
+ * from others.
+ */
 export function parseEvent(body: Buffer): ReceivedEvent | undefined {
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));

@@ -4,9 +4,11 @@ import { dedupeKeyOf, parseEvent } from './received-event';
 const NEWLINE = 0x0a;
 
 /**
- * Reads a file of events, one JSON line each, and gives the dedupe keys and the number of bytes that whole lines take.
+ * Reads a file of events, one JSON line each, and gives the dedupe keys and the number of bytes that whole
+ * lines take.
  *
- * @throws Error that names the line if one is not an event. Skipping it would let an event be processed twice.
+ * @throws Error that names the line if one is not an event. Skipping it would let an event be processed
+ *   twice.
  */
 export async function readStoredEvents(
   file: FileHandle,

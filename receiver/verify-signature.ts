@@ -7,10 +7,11 @@ const PREFIX = 'ed25519=';
 const SIGNATURE_BYTES = 64;
 
 /**
- * Whether `header` (`ed25519=<base64url>`) is the sender's signature over exactly these bytes. False, never an exception, for
- * a header that is missing, repeated or malformed.
+ * Whether `header` (`ed25519=<base64url>`) is the sender's signature over exactly these bytes. False, never
+ * an exception, for a header that is missing, repeated or malformed.
  *
- * `rawBody` must be the bytes as they arrived. JSON that was parsed and written again is another text, and does not verify.
+ * `rawBody` must be the bytes as they arrived. JSON that was parsed and written again is another text, and
+ * does not verify.
  */
 export function verifySignature(
   header: string | string[] | undefined,
@@ -20,7 +21,8 @@ export function verifySignature(
   if (typeof header !== 'string' || !header.startsWith(PREFIX)) return false;
   const encoded = header.slice(PREFIX.length);
   const signature = Buffer.from(encoded, 'base64url');
-  // Node.js needs no padding and skips what is not base64url. Encoding again shows whether it skipped anything.
+  // Node.js needs no padding and skips what is not base64url. Encoding again shows whether it skipped
+  // anything.
   const isExact = signature.toString('base64url') === encoded.replace(/={0,2}$/, '');
   return isExact && signature.length === SIGNATURE_BYTES && verify(null, rawBody, publicKey, signature);
 }

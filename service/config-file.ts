@@ -89,7 +89,8 @@ export type ConfigFile = z.infer<typeof configFileSchema>;
 /**
  * Reads service.config.json; an absent file is an empty one.
  *
- * @throws ConfigurationError that names the path inside the file. Unknown keys are errors: a misspelt one must not be ignored.
+ * @throws ConfigurationError that names the path inside the file. Unknown keys are errors: a misspelt one
+ *   must not be ignored.
  */
 export function readConfigFile(path: string): ConfigFile {
   if (!existsSync(path)) return {};
@@ -109,7 +110,10 @@ function textOf(path: string): string {
   }
 }
 
-/** The error of `JSON.parse` is kept out of sight: it quotes what stands around the mistake, which may be a key. */
+/**
+ * The error of `JSON.parse` is kept out of sight: it quotes what stands around the mistake, which may be a
+ * key.
+ */
 function parse(text: string, path: string): unknown {
   try {
     return JSON.parse(text);

@@ -31,8 +31,9 @@ import { tenantFilesOf, tenantOf } from './tenant';
 import { signingKeyOf } from './webhook-settings';
 
 /**
- * Every setting, validated. The document's configuration table and DESIGN section 2 define them; this is the only file that
- * reads the process's environment. Optional fields are undefined when the setting is absent or empty.
+ * Every setting, validated. The document's configuration table and DESIGN section 2 define them; this is the
+ * only file that reads the process's environment. Optional fields are undefined when the setting is absent or
+ * empty.
  */
 export interface Config {
   readonly envFile: string;
@@ -148,8 +149,8 @@ export function didDocumentPathOf(envFile: string, settings: Settings): string {
 }
 
 /**
- * The environment that a child process needs of ours (PATH, HOME, NODE_V8_COVERAGE, …), without any setting of the service: what
- * starts a child decides its settings alone.
+ * The environment that a child process needs of ours (PATH, HOME, NODE_V8_COVERAGE, …), without any setting
+ * of the service: what starts a child decides its settings alone.
  */
 export function inheritedEnvironment(environment: Settings = process.env): Record<string, string> {
   const inherited = Object.entries(environment).filter(([name]) => !SETTING_NAMES.includes(name));
@@ -157,10 +158,11 @@ export function inheritedEnvironment(environment: Settings = process.env): Recor
 }
 
 /**
- * Reads and validates everything. Absent settings that only a request needs stay undefined; settings that are there but
- * wrong are an error now.
+ * Reads and validates everything. Absent settings that only a request needs stay undefined; settings that are
+ * there but wrong are an error now.
  *
- * @throws ConfigurationError naming the setting, what is wrong with it and what would be right; never its value if secret.
+ * @throws ConfigurationError naming the setting, what is wrong with it and what would be right; never its
+ *   value if secret.
  */
 export function loadConfig(environment?: Settings): Config {
   const { envFile, settings } = readSettings(environment);

@@ -2,7 +2,8 @@ import { z } from 'zod';
 
 /**
  * The did:web key pair as DID_KEY_PAIRS stores it: an exported Multikey with its secret part
- * (https://www.w3.org/TR/controller-document/#Multikey). `id` is the verification method, `controller` the issuer's DID.
+ * (https://www.w3.org/TR/controller-document/#Multikey). `id` is the verification method, `controller` the
+ * issuer's DID.
  */
 export interface DidKeyPair {
   id: string;
@@ -36,8 +37,9 @@ export function didWebOf(domain: string): string {
 }
 
 /**
- * Reads DID_KEY_PAIRS. Quotes that a shell or a container platform left escaped (`{\"id\":…}`) are stripped of their backslashes
- * first, as the document's configuration table asks. Never throws the value itself: the reason names only fields.
+ * Reads DID_KEY_PAIRS. Quotes that a shell or a container platform left escaped (`{\"id\":…}`) are stripped
+ * of their backslashes first, as the document's configuration table asks. Never throws the value itself: the
+ * reason names only fields.
  */
 export function parseDidKeyPair(text: string): { keyPair: DidKeyPair } | { problem: string } {
   let value: unknown;

@@ -1,6 +1,7 @@
 /**
- * Every error this project raises on purpose. `code` is stable (docs/error-codes.md lists all of them), `retryable` says
- * whether the same call may succeed later without anybody changing anything, `remedy` what a person can do about it.
+ * Every error this project raises on purpose. `code` is stable (docs/error-codes.md lists all of them),
+ * `retryable` says whether the same call may succeed later without anybody changing anything, `remedy` what a
+ * person can do about it.
  */
 export class ServiceError extends Error {
   readonly code: string;
@@ -23,7 +24,9 @@ export class ServiceError extends Error {
 /** A setting is missing or wrong. Found at start wherever possible; the message names the setting. */
 export class ConfigurationError extends ServiceError {}
 
-/** What the caller sent cannot be issued. The message names the field as a JSON pointer into the request body. */
+/**
+ * What the caller sent cannot be issued. The message names the field as a JSON pointer into the request body.
+ */
 export class RequestError extends ServiceError {}
 
 /** The credential could not be built or signed. Nothing has been sent to the chain. */

@@ -36,8 +36,8 @@ export interface OwnRegistry {
 }
 
 /**
- * The registries of service.config.json, and the one that documents are issued in: nobody issues a document whose events are not
- * told. Without `registries` it is the only one.
+ * The registries of service.config.json, and the one that documents are issued in: nobody issues a document
+ * whose events are not told. Without `registries` it is the only one.
  *
  * @throws ConfigurationError when one is listed twice, or a setting is wrong.
  */
@@ -91,11 +91,17 @@ export function followedRegistriesOf(
   });
 }
 
-/** In milliseconds. A provider's free plan (Infura's 3,000,000 credits a day) lasts through a day of such pauses. */
+/**
+ * In milliseconds. A provider's free plan (Infura's 3,000,000 credits a day) lasts through a day of such
+ * pauses.
+ */
 const POLL_INTERVAL_MS = 60_000;
 const LOCAL_POLL_INTERVAL_MS = 200;
 
-/** The pauses between two looks at a chain, unless POLL_INTERVAL_MS says otherwise. Nothing new is there before the next block. */
+/**
+ * The pauses between two looks at a chain, unless POLL_INTERVAL_MS says otherwise. Nothing new is there
+ * before the next block.
+ */
 export function pausesOf(network: Network, pollIntervalMs: number | undefined): Pauses {
   const longest = pollIntervalMs ?? (network.local ? LOCAL_POLL_INTERVAL_MS : POLL_INTERVAL_MS);
   return {

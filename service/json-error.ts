@@ -1,6 +1,9 @@
 import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
 
-/** Where a text stops being JSON, both counted from 1 (columns in UTF-16 code units, as editors count), and what is wrong there. */
+/**
+ * Where a text stops being JSON, both counted from 1 (columns in UTF-16 code units, as editors count), and
+ * what is wrong there.
+ */
 export interface JsonError {
   line: number;
   column: number;
@@ -26,8 +29,9 @@ const PROBLEMS: Record<string, string> = {
 };
 
 /**
- * Finds the first place at which a text breaks the grammar of JSON (RFC 8259), for a text that `JSON.parse` refused: Node.js 20 names no
- * place for most errors. Undefined when it is not found, as in a text that is nested deeper than the stack.
+ * Finds the first place at which a text breaks the grammar of JSON (RFC 8259), for a text that `JSON.parse`
+ * refused: Node.js 20 names no place for most errors. Undefined when it is not found, as in a text that is
+ * nested deeper than the stack.
  */
 export function findJsonError(text: string): JsonError | undefined {
   const error = firstErrorOf(text);

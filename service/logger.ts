@@ -21,8 +21,8 @@ const LONGEST_TEXT = 4_000;
 const MAX_CAUSES = 8;
 
 /**
- * The service's logger. Every string of every line goes through `mask`, so that no secret is logged whichever library
- * put it into its message.
+ * The service's logger. Every string of every line goes through `mask`, so that no secret is logged whichever
+ * library put it into its message.
  *
  * @param options.edit rewrites what is for people: messages, errors and their remedies, and no other field.
  */

@@ -37,7 +37,10 @@ async function main(): Promise<void> {
   );
 }
 
-/** A mistake of ours that nothing caught: Node.js would print it past the logger, and so past the masking of secrets. */
+/**
+ * A mistake of ours that nothing caught: Node.js would print it past the logger, and so past the masking of
+ * secrets.
+ */
 function endOnUnexpected(logger: Logger): void {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => {

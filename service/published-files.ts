@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { PROJECT_ROOT } from './project-root';
 
 /**
- * What stands under `/contexts/` for everybody, by file name, with its media type. A file that was ever listed here stays, byte for byte: what
- * was signed under it must keep its meaning (the document, "Hosting the custom context"). docs/contexts.md tells how a new version is added.
+ * What stands under `/contexts/` for everybody, by file name, with its media type. A file that was ever
+ * listed here stays, byte for byte: what was signed under it must keep its meaning (the document, "Hosting
+ * the custom context"). docs/contexts.md tells how a new version is added.
  */
 export const PUBLISHED_FILES: Readonly<Record<string, string>> = {
   'bill-of-lading-v1.json': 'application/ld+json',

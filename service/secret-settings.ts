@@ -18,8 +18,8 @@ const SECRET_SETTINGS = [
 const URL_SETTINGS = ['RPC_URL', 'GAS_STATION_URL', 'WEBHOOK_URL'];
 
 /**
- * Values that must never be printed, of settings that may be wrong in any way: what is said of a wrong setting must not hold
- * them either.
+ * Values that must never be printed, of settings that may be wrong in any way: what is said of a wrong
+ * setting must not hold them either.
  *
  * @param file service.config.json; empty while it cannot be read.
  */

@@ -2,8 +2,9 @@
 const MASK = '[secret]';
 
 /**
- * A function that masks every given secret wherever it appears in a text. Libraries put request URLs, with the provider's
- * key in them, into their error messages: everything that leaves the process as text goes through this.
+ * A function that masks every given secret wherever it appears in a text. Libraries put request URLs, with
+ * the provider's key in them, into their error messages: everything that leaves the process as text goes
+ * through this.
  */
 export function secretMasker(secrets: readonly (string | undefined)[]): (text: string) => string {
   const known = [...new Set(secrets)].filter((secret) => secret !== undefined);
@@ -24,7 +25,10 @@ function spellings(secret: string): string[] {
   return all.filter((spelling) => spelling.length >= SHORTEST_MASKED);
 }
 
-/** What is escaped in JSON, in what `inspect` shows, and in either inside of the other: each time there are more backslashes. */
+/**
+ * What is escaped in JSON, in what `inspect` shows, and in either inside of the other: each time there are
+ * more backslashes.
+ */
 function escapedPattern(secret: string): RegExp[] {
   if (secret.length < SHORTEST_MASKED || !/["'`\\\n]/.test(secret)) return [];
   const source = secret.replace(/\W/gu, (character) => {
@@ -42,15 +46,18 @@ function hexSpellings(secret: string): string[] {
   return digits === undefined ? [] : [digits, digits.toLowerCase(), digits.toUpperCase()];
 }
 
-/** A URL fit for a log: no user, password, path or query, all of which carry keys at one provider or another. */
+/**
+ * A URL fit for a log: no user, password, path or query, all of which carry keys at one provider or another.
+ */
 export function printableUrl(url: string): string {
   const { protocol, host, pathname, search } = new URL(url);
   return `${protocol}//${host}${pathname.length > 1 || search ? '/…' : ''}`;
 }
 
 /**
- * What must not be printed of a URL: all that it has beyond its host, as a whole and in the parts that are long enough to be told apart, as
- * written and as they are sent. A text that is no URL is a secret as a whole: it may be one with a slip of the pen.
+ * What must not be printed of a URL: all that it has beyond its host, as a whole and in the parts that are
+ * long enough to be told apart, as written and as they are sent. A text that is no URL is a secret as a
+ * whole: it may be one with a slip of the pen.
  */
 export function secretPartsOf(url: string): string[] {
   if (!URL.canParse(url)) return [url, ...url.split(/[/?&=@:#\s]+/).filter(looksLikeKey)];

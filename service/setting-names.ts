@@ -1,4 +1,6 @@
-/** Every variable that the service, its setup commands and the reference receiver read from the environment. */
+/**
+ * Every variable that the service, its setup commands and the reference receiver read from the environment.
+ */
 export const SETTING_NAMES: readonly string[] = [
   'API_KEY',
   'BILL_OF_LADING_CONTEXT_URL',

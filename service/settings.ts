@@ -4,8 +4,9 @@ import { didWebOf, parseDidKeyPair, type DidKeyPair } from './did-key-pair';
 import { ConfigurationError } from './errors';
 import { BILL_OF_LADING_CONTEXT, publishedPath } from './published-files';
 
-// One function for each setting that has rules of its own. Each gives undefined when the setting is absent, and throws a
-// ConfigurationError that names it when it is wrong; the message never holds a value that may be secret.
+// One function for each setting that has rules of its own. Each gives undefined when the setting is absent,
+// and throws a ConfigurationError that names it when it is wrong; the message never holds a value that may be
+// secret.
 
 /** The settings as text, by name. */
 export type Settings = Readonly<Record<string, string | undefined>>;
@@ -40,7 +41,9 @@ export function isNoGasStation(url: string): boolean {
   return url.toLowerCase() === 'none';
 }
 
-/** GAS_STATION_URL, or the network's own; undefined where there is none, or it is not to be asked ("none"). */
+/**
+ * GAS_STATION_URL, or the network's own; undefined where there is none, or it is not to be asked ("none").
+ */
 export function gasStationUrlOf(network: Network, settings: Settings): string | undefined {
   if (settings.GAS_STATION_URL === undefined) return network.gasStationUrl;
   if (isNoGasStation(settings.GAS_STATION_URL)) return undefined;

@@ -5,8 +5,9 @@ const PKCS8_ED25519_PREFIX = Buffer.from('302e020100300506032b657004220420', 'he
 const SEED_BYTES = 32;
 
 /**
- * SIGNING_PRIVATE_KEY as a key: either the base64 of a 32-byte raw seed, wrapped in PKCS#8 here, or a PKCS#8 PEM (the document,
- * "Key preparation"). A PEM on one line with `\n` written out is accepted too. Returns undefined for anything else.
+ * SIGNING_PRIVATE_KEY as a key: either the base64 of a 32-byte raw seed, wrapped in PKCS#8 here, or a PKCS#8
+ * PEM (the document, "Key preparation"). A PEM on one line with `\n` written out is accepted too. Returns
+ * undefined for anything else.
  */
 export function parseSigningKey(text: string): KeyObject | undefined {
   try {

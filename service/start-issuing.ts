@@ -46,7 +46,10 @@ export interface WatchedIssuing {
 /** What a caller waits for a mint at the most: then it is most likely that nobody waits any more. */
 const LONGEST_WAIT_MS = 10 * 60_000;
 
-/** Starts the threads that sign and the queue that mints, if everything is configured; and finishes what an earlier run left in flight. */
+/**
+ * Starts the threads that sign and the queue that mints, if everything is configured; and finishes what an
+ * earlier run left in flight.
+ */
 export async function startIssuing(
   config: Config,
   parts: {

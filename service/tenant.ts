@@ -37,7 +37,10 @@ export function tenantOf(envFile: string): Tenant {
   return { name, key: `${plain(name)}-${hash}`, envFile, isDefault: false };
 }
 
-/** Those of `.env` at the project's top, those of any other env file beside it with its name in front: no two tenants share one. */
+/**
+ * Those of `.env` at the project's top, those of any other env file beside it with its name in front: no two
+ * tenants share one.
+ */
 export function tenantFilesOf({ isDefault, envFile, name }: Tenant): TenantFiles {
   // Who names no file at all has all settings in the environment, and is one tenant.
   const isOnly = isDefault || envFile === devNull;
@@ -52,8 +55,8 @@ export function tenantFilesOf({ isDefault, envFile, name }: Tenant): TenantFiles
 }
 
 /**
- * A text for people in which every command is one for this env file (an absolute path): run as it stands in a remedy, `npx hardhat did
- * --force` would replace the key of `.env`.
+ * A text for people in which every command is one for this env file (an absolute path): run as it stands in a
+ * remedy, `npx hardhat did --force` would replace the key of `.env`.
  */
 export function withCommandsFor(envFile: string, text: string): string {
   if (tenantOf(envFile).isDefault || envFile === devNull) return text;

@@ -46,8 +46,8 @@ const OPEN_WITHIN_MS = 30_000;
 const CLOSE_WITHIN_MS = 3_000;
 
 /**
- * Opens a public tunnel to the service in the background: whatever becomes of it is logged, and the service goes on. It is for tests:
- * a service that others rely on has a host of its own.
+ * Opens a public tunnel to the service in the background: whatever becomes of it is logged, and the service
+ * goes on. It is for tests: a service that others rely on has a host of its own.
  */
 export function openTunnel(options: TunnelOptions): Tunnel {
   const closing = new AbortController();
@@ -102,7 +102,10 @@ async function forward(
   return library.forward({ addr: reachable(localUrl), authtoken, domain, onStatusChange });
 }
 
-/** Loaded for those who want a tunnel alone. Its name is no literal, for the package may not be there when this is compiled. */
+/**
+ * Loaded for those who want a tunnel alone. Its name is no literal, for the package may not be there when
+ * this is compiled.
+ */
 async function loadLibrary(): Promise<TunnelLibrary> {
   return (await import(LIBRARY)) as TunnelLibrary;
 }
@@ -129,7 +132,10 @@ function notOpened(cause: unknown, openWithinMs: number): ServiceError {
   return new ServiceError('TUNNEL_REFUSED', `ngrok refused the tunnel: ${reason}.`, { cause, remedy });
 }
 
-/** Logs when an open tunnel loses its connection and when it is back; the library tries again by itself, and tells of every attempt. */
+/**
+ * Logs when an open tunnel loses its connection and when it is back; the library tries again by itself, and
+ * tells of every attempt.
+ */
 function statusLog(
   logger: Logger,
   closing: AbortSignal,

@@ -1,6 +1,6 @@
 /**
- * Waits for a promise, but not beyond the end: a node that hangs must not keep the service from stopping. What the promise
- * becomes afterwards is of no interest.
+ * Waits for a promise, but not beyond the end: a node that hangs must not keep the service from stopping.
+ * What the promise becomes afterwards is of no interest.
  *
  * @throws the signal's reason when it aborts first.
  */

@@ -18,7 +18,10 @@ export interface Webhook {
 const DEFAULT_TIMEOUT_MS = 15_000;
 const DEFAULT_CONCURRENT_DELIVERIES = 16;
 
-/** The common options, each replaced by the registry's own where it has one; WEBHOOK_URL wins over the common URL. */
+/**
+ * The common options, each replaced by the registry's own where it has one; WEBHOOK_URL wins over the common
+ * URL.
+ */
 export function webhookOptionsOf(
   settings: Settings,
   common: WebhookOptions = {},

@@ -9,8 +9,9 @@ import { ITradeTrustToken } from "@tradetrust-tt/token-registry/contracts/interf
 
 /**
  * @title EventForger
- * @dev A stranger that emits every event of a registry, its factory and its escrows, naming contracts and tokens that are not its
- * own. For tests alone. The events are those of the published interfaces, so that their signatures are right by construction.
+ * @dev A stranger that emits every event of a registry, its factory and its escrows, naming contracts and
+ *   tokens that are not its own. For tests alone. The events are those of the published interfaces, so that
+ *   their signatures are right by construction.
  */
 contract EventForger {
   address private constant BURN_ADDRESS = 0x000000000000000000000000000000000000dEaD;
@@ -42,7 +43,8 @@ contract EventForger {
     }
   }
 
-  /// Mints at a registry where it is a minter: genuine events and forged ones about the same tokens, in one transaction.
+  // / Mints at a registry where it is a minter: genuine events and forged ones about the same tokens, in one
+  // transaction.
   function mintAmongForgeries(ITradeTrustToken registry, uint256[] calldata tokenIds, address[] calldata owners) external {
     for (uint256 i = 0; i < tokenIds.length; i++) {
       forge(address(registry), address(this), tokenIds[i]);

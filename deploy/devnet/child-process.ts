@@ -9,7 +9,10 @@ import { PROJECT_ROOT } from '../../service/project-root';
 /** A Node.js program that was started and is owned by whoever started it. */
 export interface Child {
   name: string;
-  /** Resolves with the first line of output, past or future, that matches; rejects when the program ends before. */
+  /**
+   * Resolves with the first line of output, past or future, that matches; rejects when the program ends
+   * before.
+   */
   lineMatching(pattern: RegExp): Promise<RegExpExecArray>;
   /** Calls the listener with every line of output from now on. */
   onLine(listener: (line: string) => void): void;
@@ -29,7 +32,8 @@ const KILL_AFTER_MS = 12_000;
 /**
  * Starts a script with Node.js in the project's folder.
  *
- * @param settings environment variables on top of the inherited environment, in which no setting of this project is left.
+ * @param settings environment variables on top of the inherited environment, in which no setting of this
+ *   project is left.
  * @param logFile receives everything it prints.
  */
 export function startChild(

@@ -19,8 +19,8 @@ export interface HardhatNode {
 }
 
 /**
- * Starts a real `hardhat node`, reachable from this machine only. Port 0 takes a free one. Its chain ends with it, so the
- * journals of what was deployed there go too.
+ * Starts a real `hardhat node`, reachable from this machine only. Port 0 takes a free one. Its chain ends
+ * with it, so the journals of what was deployed there go too.
  *
  * @param chainId to stand in for another network than 31337.
  * @param configFile to use instead of hardhat.config.ts.

@@ -19,7 +19,8 @@ async function main(): Promise<number> {
   const once = process.argv.includes('--once');
   const cleanup: Cleanup = [];
   const interrupted = new Promise<'interrupted'>((resolve) => {
-    // `on`, not `once`: npm passes the terminal's Ctrl-C on, and the second of the two must not end this process half-way.
+    // `on`, not `once`: npm passes the terminal's Ctrl-C on, and the second of the two must not end this
+    // process half-way.
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve('interrupted'));
   });
   try {
@@ -51,7 +52,9 @@ async function orLogs(stack: Stack, work: Promise<void>): Promise<void> {
   });
 }
 
-/** Issues a Bill of Lading, walks its token, and checks that every event was announced and verified, in order. */
+/**
+ * Issues a Bill of Lading, walks its token, and checks that every event was announced and verified, in order.
+ */
 async function issueAndWalk(stack: Stack, cleanup: Cleanup): Promise<void> {
   const node = new JsonRpcProvider(stack.nodeUrl, 31337, { staticNetwork: true, cacheTimeout: -1 });
   cleanup.push(async () => node.destroy());

@@ -12,7 +12,10 @@ const PREFIX = 'com.service.etr.';
 
 /** What the receiver has verified. */
 export interface VerifiedWebhooks {
-  /** Resolves when this many webhooks have come and they are these, in order; rejects with what is missing after the time given. */
+  /**
+   * Resolves when this many webhooks have come and they are these, in order; rejects with what is missing
+   * after the time given.
+   */
   expect(types: readonly string[], withinMs: number): Promise<void>;
 }
 

@@ -24,10 +24,11 @@ export interface PurgeOptions {
 type Selection = { registry: string } & ({ tokenId: string } | { before: number });
 
 /**
- * Removes issued documents from the database of a service, which may be running: one, or all that were mined or failed so many days ago. What is
- * being issued stays.
+ * Removes issued documents from the database of a service, which may be running: one, or all that were mined
+ * or failed so many days ago. What is being issued stays.
  *
- * @throws ConfigurationError ARGUMENT_INVALID, NOT_CONFIGURED, DOCUMENT_UNKNOWN; Refusal CONFIRMATION_MISSING; RequestError TOKEN_ID_INVALID.
+ * @throws ConfigurationError ARGUMENT_INVALID, NOT_CONFIGURED, DOCUMENT_UNKNOWN; Refusal
+ *   CONFIRMATION_MISSING; RequestError TOKEN_ID_INVALID.
  */
 export async function purgeDocuments(options: PurgeOptions, say: Say): Promise<void> {
   const config = loadConfig();

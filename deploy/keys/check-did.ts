@@ -11,7 +11,10 @@ import { compareDidDocuments, findSecretKeys } from './compare-did-documents';
 import { didDocumentOf } from './did-document';
 import { publicKeyOf } from './public-key-of';
 
-/** What a check found, for the user. `areEqual`: undefined when nothing differs as far as could be seen, but not all could be. */
+/**
+ * What a check found, for the user. `areEqual`: undefined when nothing differs as far as could be seen, but
+ * not all could be.
+ */
 export interface DidCheck {
   areEqual: boolean | undefined;
   lines: string[];
@@ -28,7 +31,8 @@ interface Part {
 const JSON_TYPE = /^application\/([\w.-]+\+)?json\s*(;|$)/i;
 
 /**
- * Compares DID_KEY_PAIRS, did.json and what DOMAIN serves, as a verifier elsewhere sees it, and says item by item what differs. Changes nothing.
+ * Compares DID_KEY_PAIRS, did.json and what DOMAIN serves, as a verifier elsewhere sees it, and says item by
+ * item what differs. Changes nothing.
  *
  * @param environment passed in by tests.
  * @throws ConfigurationError when DOMAIN is missing.

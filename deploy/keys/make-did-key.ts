@@ -12,8 +12,9 @@ import { keyExists } from './key-exists';
 const SETTING = 'DID_KEY_PAIRS';
 
 /**
- * Makes the issuer's key pair and its DID document, and returns what to tell the user. A key that is there is never replaced unless
- * `force` says so: credentials that it signed would no longer verify. A document that is missing is rebuilt from its key.
+ * Makes the issuer's key pair and its DID document, and returns what to tell the user. A key that is there is
+ * never replaced unless `force` says so: credentials that it signed would no longer verify. A document that
+ * is missing is rebuilt from its key.
  *
  * @param environment instead of the process's.
  * @throws ConfigurationError when DOMAIN is missing, or what is there does not belong together.

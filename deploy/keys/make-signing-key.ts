@@ -13,8 +13,9 @@ const SETTING = 'SIGNING_PRIVATE_KEY';
 const SEED_BYTES = 32;
 
 /**
- * Makes the Ed25519 key that signs webhooks, and the PEM file of its public half for subscribers, and returns what to tell the
- * user. The rule of `makeDidKey` holds: never replaced without `force`, a missing PEM file is rebuilt from its key.
+ * Makes the Ed25519 key that signs webhooks, and the PEM file of its public half for subscribers, and returns
+ * what to tell the user. The rule of `makeDidKey` holds: never replaced without `force`, a missing PEM file
+ * is rebuilt from its key.
  *
  * @param options `publicKeyFile`: where the PEM goes; relative to the working directory.
  * @param environment instead of the process's.

@@ -1,9 +1,9 @@
 import { buildModule } from '@nomicfoundation/hardhat-ignition/modules';
 
 /**
- * What registries are made with, once per chain: the title escrow factory, the registry's implementation, and the deployer, which
- * is upgradeable (UUPS) and therefore stands behind a proxy. `addImplementation` tells the deployer which factory belongs
- * to the implementation. Only for chains that have no published deployer.
+ * What registries are made with, once per chain: the title escrow factory, the registry's implementation, and
+ * the deployer, which is upgradeable (UUPS) and therefore stands behind a proxy. `addImplementation` tells
+ * the deployer which factory belongs to the implementation. Only for chains that have no published deployer.
  */
 export const infrastructureModule = buildModule('Infrastructure', (m) => {
   const titleEscrowFactory = m.contract('TitleEscrowFactory');

@@ -1,8 +1,9 @@
 import { buildModule } from '@nomicfoundation/hardhat-ignition/modules';
 
 /**
- * One token registry, made by the chain's deployer. Its address is read from the deployer's `Deployment` event. `initParams` is
- * the ABI encoding of name, symbol and admin (`encodeInitParams` of the registry's package).
+ * One token registry, made by the chain's deployer. Its address is read from the deployer's `Deployment`
+ * event. `initParams` is the ABI encoding of name, symbol and admin (`encodeInitParams` of the registry's
+ * package).
  */
 export const registryModule = buildModule('Registry', (m) => {
   const deployer = m.contractAt('TDocDeployer', m.getParameter<string>('deployer'), { id: 'Deployer' });

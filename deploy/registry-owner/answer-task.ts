@@ -10,8 +10,9 @@ import type { OwnerAnswer, Say } from './carry-out';
 import { Refusal } from './refusal';
 
 /**
- * Runs a command of the registry's owner. Exit code 0: done, or nothing to do; 1: refused, nothing was sent; 2: it failed, or it could not be told
- * what became of it. With `--json` standard output has one object, unless the exit code is 2.
+ * Runs a command of the registry's owner. Exit code 0: done, or nothing to do; 1: refused, nothing was sent;
+ * 2: it failed, or it could not be told what became of it. With `--json` standard output has one object,
+ * unless the exit code is 2.
  *
  * @param work loads what needs the contracts' bindings, which are there by then.
  */

@@ -16,8 +16,8 @@ export interface BurnOrRestoreOptions extends TokenReference {
 }
 
 /**
- * Ends what a return to the issuer began: `burn` takes the token out of circulation for good, `restore` gives it back to its
- * title escrow, where beneficiary and holder are who they were.
+ * Ends what a return to the issuer began: `burn` takes the token out of circulation for good, `restore` gives
+ * it back to its title escrow, where beneficiary and holder are who they were.
  */
 export async function burnOrRestore(
   command: 'burn' | 'restore',
@@ -65,7 +65,10 @@ function partiesOf(state: TokenState): string[] {
   return [`beneficiary ${state.beneficiary}`, `holder      ${state.holder ?? 'nobody'}`];
 }
 
-/** Told apart here: of such a token the registry reverts without a reason, which a provider may not tell from a failure of its own. */
+/**
+ * Told apart here: of such a token the registry reverts without a reason, which a provider may not tell from
+ * a failure of its own.
+ */
 function notMinted({ address, network }: Owner, tokenId: bigint): Refusal {
   const remedy = 'Check the id, the registry and the network.';
   const message = `Token ${tokenIdHexOf(tokenId)} was never minted in ${address} on ${network.name}. ${remedy} Nothing was sent.`;

@@ -38,7 +38,8 @@ export type Say = (line: string) => void;
 /**
  * Sends the transaction of an action, waits until it is mined, and reads at its block what it led to.
  *
- * @throws what sending throws; ChainError EFFECT_UNCONFIRMED when the transaction was mined, but the state could not be read then, or is another.
+ * @throws what sending throws; ChainError EFFECT_UNCONFIRMED when the transaction was mined, but the state
+ *   could not be read then, or is another.
  */
 export async function carryOut<State>(
   owner: Owner,

@@ -21,7 +21,10 @@ interface RoleState {
   hasRole: boolean;
 }
 
-/** Grants a role of the registry or takes it away; nothing is sent when the account has it, or does not have it, already. */
+/**
+ * Grants a role of the registry or takes it away; nothing is sent when the account has it, or does not have
+ * it, already.
+ */
 export async function changeRole(
   command: 'grant' | 'revoke',
   { role, account: text, registry, network, isForced }: ChangeRoleOptions,

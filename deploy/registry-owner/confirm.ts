@@ -10,7 +10,8 @@ export interface Terminal {
 }
 
 /**
- * Lets a person agree to what cannot be undone, by typing a word. Without a person at the terminal nobody is asked: scripts say `--yes`.
+ * Lets a person agree to what cannot be undone, by typing a word. Without a person at the terminal nobody is
+ * asked: scripts say `--yes`.
  *
  * @param unchanged what is said first when nobody agrees.
  * @throws Refusal CONFIRMATION_MISSING.

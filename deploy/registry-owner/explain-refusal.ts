@@ -9,8 +9,8 @@ const LONGEST_REMARK = 120;
 const SELECTOR_BYTES = 4;
 
 /**
- * What is known of a call that the registry refuses. `flags`: those of a command about that registry; `adminOf`: the role whose members
- * may grant a role; both by hash.
+ * What is known of a call that the registry refuses. `flags`: those of a command about that registry;
+ * `adminOf`: the role whose members may grant a role; both by hash.
  */
 export interface RefusedCall {
   flags: string;
@@ -25,7 +25,9 @@ export function parseRevert(data: string): ErrorDescription | undefined {
   return registryInterface.parseError(data) ?? escrowInterface.parseError(data) ?? undefined;
 }
 
-/** Why the registry refuses, and what to do about it, for each error that its owner can meet (docs/states.md). */
+/**
+ * Why the registry refuses, and what to do about it, for each error that its owner can meet (docs/states.md).
+ */
 export function explainRefusal(error: ErrorDescription | undefined, call: RefusedCall): string {
   switch (error?.name) {
     case 'AccessControlUnauthorizedAccount':

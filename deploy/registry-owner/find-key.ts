@@ -10,9 +10,11 @@ export interface TokenAndKey {
 }
 
 /**
- * The token that a user means, and the key of the remark: the credential that names the token, or that of `--credential`.
+ * The token that a user means, and the key of the remark: the credential that names the token, or that of
+ * `--credential`.
  *
- * @throws ConfigurationError ARGUMENT_INVALID when `--credential` is of another token; what finding the token throws.
+ * @throws ConfigurationError ARGUMENT_INVALID when `--credential` is of another token; what finding the token
+ *   throws.
  */
 export async function findTokenAndKey(
   reference: TokenReference,

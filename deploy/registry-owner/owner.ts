@@ -14,14 +14,18 @@ export interface Owner extends ReachedRegistry {
   contract: TradeTrustTokenStandard;
   /** Of the registry, with its checksum. */
   address: string;
-  /** What a command needs to be about this registry, each with a space in front; nothing for the registry of the settings. */
+  /**
+   * What a command needs to be about this registry, each with a space in front; nothing for the registry of
+   * the settings.
+   */
   flags: string;
 }
 
 /**
  * Connects the wallet of WALLET_PRIVATE_KEY to a registry, and closes the connection afterwards.
  *
- * @throws ConfigurationError NOT_CONFIGURED, WALLET_KEY_PUBLISHED; what reaching the registry throws, and `act`.
+ * @throws ConfigurationError NOT_CONFIGURED, WALLET_KEY_PUBLISHED; what reaching the registry throws, and
+ *   `act`.
  */
 export async function asOwner<T>(
   place: { chainId: number; registry: string },

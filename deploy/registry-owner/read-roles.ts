@@ -8,7 +8,10 @@ import { createReadingProgress } from '../token/reading-progress';
 import { historyIncomplete, replayRoles, ROLE_TOPICS, type RoleHolder } from './role-history';
 import { ADMIN_ROLE, ROLES } from './role-names';
 
-/** Who has which role of a registry, at one block. `adminOf`: whose members grant a role, where that is not the admin; by hash. */
+/**
+ * Who has which role of a registry, at one block. `adminOf`: whose members grant a role, where that is not
+ * the admin; by hash.
+ */
 export interface RegistryRoles {
   block: number;
   holders: RoleHolder[];
@@ -23,10 +26,11 @@ export interface RolesSource extends Pick<ReachedRegistry, 'client' | 'bulkClien
 const CONCURRENT_CALLS = 8;
 
 /**
- * Finds out who has which role: the registry does not list them, its logs tell, and it confirms each. An account whose every log
- * the node leaves out stays unknown, unless it is one of `also`.
+ * Finds out who has which role: the registry does not list them, its logs tell, and it confirms each. An
+ * account whose every log the node leaves out stays unknown, unless it is one of `also`.
  *
- * @throws ChainError ROLE_HISTORY_INCOMPLETE when the logs contradict the registry; BLOCK_CHANGED; whatever the node answers.
+ * @throws ChainError ROLE_HISTORY_INCOMPLETE when the logs contradict the registry; BLOCK_CHANGED; whatever
+ *   the node answers.
  */
 export async function readRoles(source: RolesSource, also: readonly string[]): Promise<RegistryRoles> {
   return readAgainWhileItMayPass(async () => {
@@ -50,8 +54,8 @@ export async function readRoles(source: RolesSource, also: readonly string[]): P
 }
 
 /**
- * Whether somebody besides this account has the admin role. Who ever had it is asked for, so that a missing log can only make it say
- * no.
+ * Whether somebody besides this account has the admin role. Who ever had it is asked for, so that a missing
+ * log can only make it say no.
  */
 export async function hasOtherAdmin(source: RolesSource, account: string): Promise<boolean> {
   return readAgainWhileItMayPass(async () => {

@@ -12,7 +12,8 @@ export interface Remark {
 /**
  * The remark that a user gives, encrypted under the credential's id if there is a credential.
  *
- * @throws ConfigurationError ARGUMENT_INVALID for `--credential` without a remark; RequestError CREDENTIAL_INVALID for a credential without id.
+ * @throws ConfigurationError ARGUMENT_INVALID for `--credential` without a remark; RequestError
+ *   CREDENTIAL_INVALID for a credential without id.
  */
 export function remarkOf(
   text: string | undefined,

@@ -30,7 +30,8 @@ export const ROLE_TOPICS = [
 /**
  * Replays the logs, which are in chain order.
  *
- * @throws ChainError ROLE_HISTORY_INCOMPLETE when one must be missing: a role is granted only to who does not have it (AccessControl).
+ * @throws ChainError ROLE_HISTORY_INCOMPLETE when one must be missing: a role is granted only to who does not
+ *   have it (AccessControl).
  */
 export function replayRoles(logs: readonly ChainLog[]): RoleHistory {
   const holders = new Map<string, RoleHolder>();

@@ -18,8 +18,8 @@ export async function estimateGas(
 }
 
 /**
- * Makes sure that the account can pay, before anything is sent. Where it is real money, it is said first: wallet, balance and the most that
- * it may cost.
+ * Makes sure that the account can pay, before anything is sent. Where it is real money, it is said first:
+ * wallet, balance and the most that it may cost.
  *
  * @param estimate the gas of what is about to be sent; not asked for on local chains.
  * @param remark something to say about the estimate.

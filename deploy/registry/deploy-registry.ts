@@ -28,7 +28,10 @@ export interface RegistryDeployment {
   readonly isNew: boolean;
 }
 
-/** What the user asks for. `withInfrastructure`: contracts that are missing on a public network may be installed. */
+/**
+ * What the user asks for. `withInfrastructure`: contracts that are missing on a public network may be
+ * installed.
+ */
 export interface DeploymentRequest extends RegistryRequest {
   readonly withInfrastructure: boolean;
 }
@@ -36,8 +39,8 @@ export interface DeploymentRequest extends RegistryRequest {
 const SETTING = 'TOKEN_REGISTRY_ADDRESS';
 
 /**
- * Makes sure that the tenant has a token registry on the network of `--network`, writes its address into ENV_FILE, and says
- * what was done. Running it again changes nothing.
+ * Makes sure that the tenant has a token registry on the network of `--network`, writes its address into
+ * ENV_FILE, and says what was done. Running it again changes nothing.
  */
 export async function deployRegistry(
   hre: HardhatRuntimeEnvironment,

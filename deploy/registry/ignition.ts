@@ -8,14 +8,16 @@ import { dropJournal, readNote, writeNote, type Journal, type JournalNote } from
 const LOCAL_PACE = { requiredConfirmations: 1, blockPollingInterval: 100 };
 
 /**
- * Never offers more for a transaction that was sent: our fees are what the network's gas station asks for, and what was announced. Ignition
- * would give a deployment up for good that took longer than it cares to wait.
+ * Never offers more for a transaction that was sent: our fees are what the network's gas station asks for,
+ * and what was announced. Ignition would give a deployment up for good that took longer than it cares to
+ * wait.
  */
 const PATIENCE = { disableFeeBumping: true, timeBeforeBumpingFees: Number.MAX_SAFE_INTEGER };
 
 /**
- * Runs a module of Hardhat Ignition, which sends what its journal does not have yet. On a local chain a journal that Ignition
- * refuses (an interrupted run, another wallet) is dropped and the module run anew: nothing there is worth keeping.
+ * Runs a module of Hardhat Ignition, which sends what its journal does not have yet. On a local chain a
+ * journal that Ignition refuses (an interrupted run, another wallet) is dropped and the module run anew:
+ * nothing there is worth keeping.
  *
  * @throws ServiceError DEPLOYMENT_FAILED with Ignition's reason.
  */

@@ -21,10 +21,12 @@ export interface Infrastructure {
 }
 
 /**
- * The chain's infrastructure: the published one where there is one, else our own, deployed if it is not there.
+ * The chain's infrastructure: the published one where there is one, else our own, deployed if it is not
+ * there.
  *
  * @param isWanted whether it may be deployed on a public network.
- * @throws ConfigurationError INFRASTRUCTURE_MISSING, WALLET_NOT_FUNDED; ServiceError DEPLOYMENT_INCONSISTENT, DEPLOYMENT_FAILED.
+ * @throws ConfigurationError INFRASTRUCTURE_MISSING, WALLET_NOT_FUNDED; ServiceError DEPLOYMENT_INCONSISTENT,
+ *   DEPLOYMENT_FAILED.
  */
 export async function provideInfrastructure(
   context: DeployContext,

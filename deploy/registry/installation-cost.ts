@@ -16,8 +16,8 @@ const INDEPENDENT = ['TitleEscrowFactory', 'TradeTrustTokenStandard', 'DeployerI
 type Gas = Record<string, bigint>;
 
 /**
- * The gas of everything that makes the infrastructure and a registry on a chain that has neither, without what an interrupted run has done
- * (`deployed`: addresses by future).
+ * The gas of everything that makes the infrastructure and a registry on a chain that has neither, without
+ * what an interrupted run has done (`deployed`: addresses by future).
  */
 export async function estimateInstallation(
   context: DeployContext,

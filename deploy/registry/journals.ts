@@ -4,8 +4,8 @@ import type { Tenant } from '../../service/tenant';
 import type { ChainIdentity } from './chain-identity';
 
 /**
- * Where Hardhat Ignition keeps what it has sent: a folder for each deployment. Its name holds the chain's fingerprint, so that two
- * local nodes, or one before and after a restart, never share one.
+ * Where Hardhat Ignition keeps what it has sent: a folder for each deployment. Its name holds the chain's
+ * fingerprint, so that two local nodes, or one before and after a restart, never share one.
  */
 export interface Journal {
   readonly id: string;
@@ -87,7 +87,8 @@ export function dropJournal({ folder }: Journal): void {
 }
 
 /**
- * Drops the journals of chains that the local node at this URL ran before: it lives in memory, they are gone for good.
+ * Drops the journals of chains that the local node at this URL ran before: it lives in memory, they are gone
+ * for good.
  *
  * @param chain the chain that it runs now; undefined when the node has ended.
  */

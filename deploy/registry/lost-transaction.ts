@@ -6,8 +6,9 @@ import { plannedTransactions, readNote, writeNote, type Journal } from './journa
 import { sentTransactions } from './stale-journal';
 
 /**
- * Notes every transaction that is signed from now on, before it is sent: Ignition knows one only by the node's answer, and a run that ends
- * before that leaves it with a transaction that may or may not be on its way.
+ * Notes every transaction that is signed from now on, before it is sent: Ignition knows one only by the
+ * node's answer, and a run that ends before that leaves it with a transaction that may or may not be on its
+ * way.
  */
 export function noteSigned({ hre }: DeployContext, journal: Journal): void {
   keepSigned(hre, (raw) => {
@@ -22,12 +23,15 @@ export async function hasBegun({ hre }: DeployContext, journal: Journal): Promis
   return signed.length > 0 || ((await sentTransactions(hre, journal)) ?? []).length > 0;
 }
 
-/** What nodes say of a transaction that offers too little for its gas; not of one that would replace another. */
+/**
+ * What nodes say of a transaction that offers too little for its gas; not of one that would replace another.
+ */
 const OFFERS_TOO_LITTLE = /^(?!.*replacement).*(underpriced|(fee|tip|price).*(too ?low|less than|below))/is;
 
 /**
- * Makes the journal know what was signed and not answered. Sent again, the same bytes are the same transaction: nothing is paid twice. One that
- * offers less than the chain asks for by now is forgotten: the next one has its nonce, so that one of them at most is ever mined.
+ * Makes the journal know what was signed and not answered. Sent again, the same bytes are the same
+ * transaction: nothing is paid twice. One that offers less than the chain asks for by now is forgotten: the
+ * next one has its nonce, so that one of them at most is ever mined.
  *
  * @throws ServiceError DEPLOYMENT_FAILED when the node has not got it and does not take it.
  */
@@ -71,7 +75,10 @@ function forget(journal: Journal, raw: string): void {
   if (note !== undefined) writeNote(journal, { ...note, signed });
 }
 
-/** Ignition gives a deployment up for good whose transaction may be on its way. What is not signed is not: it is to be made anew. */
+/**
+ * Ignition gives a deployment up for good whose transaction may be on its way. What is not signed is not: it
+ * is to be made anew.
+ */
 async function forgetUnsigned({ hre }: DeployContext, journal: Journal): Promise<void> {
   const signed = (readNote(journal)?.signed ?? []).map((raw) => Transaction.from(raw).nonce);
   const { wipe } = await import('@nomicfoundation/ignition-core');

@@ -14,7 +14,8 @@ export function requestOf(hre: HardhatRuntimeEnvironment): RpcRequest {
 }
 
 /**
- * Which chain the node is of. Hardhat's own way to ask says nothing of a key that is refused: the service's client asks first.
+ * Which chain the node is of. Hardhat's own way to ask says nothing of a key that is refused: the service's
+ * client asks first.
  *
  * @throws ChainError RPC_UNREACHABLE, RPC_KEY_REFUSED, ConfigurationError CHAIN_ID_MISMATCH.
  */
@@ -49,7 +50,8 @@ function unreachable(cause: ChainError, { isLocal, name }: Target): ChainError {
 }
 
 /**
- * The account that deploys and becomes the registry's admin and minter: that of WALLET_PRIVATE_KEY, or a local node's first.
+ * The account that deploys and becomes the registry's admin and minter: that of WALLET_PRIVATE_KEY, or a
+ * local node's first.
  *
  * @throws ConfigurationError when there is none.
  */

@@ -23,7 +23,10 @@ export interface RegistryRequest {
   readonly isNew: boolean;
 }
 
-/** A token registry on the chain. `transaction`: the hash of the one that made it, when it was sent by this command or one before that was interrupted. */
+/**
+ * A token registry on the chain. `transaction`: the hash of the one that made it, when it was sent by this
+ * command or one before that was interrupted.
+ */
 export interface Registry {
   readonly address: string;
   readonly name: string;
@@ -38,7 +41,8 @@ const DEFAULT_SYMBOL = 'TDOC';
 /**
  * The tenant's registry: the newest one that is there, unless `isNew` asks for another or there is none.
  *
- * @param knownAddress TOKEN_REGISTRY_ADDRESS, for public chains whose journal was lost (another machine, a fresh clone).
+ * @param knownAddress TOKEN_REGISTRY_ADDRESS, for public chains whose journal was lost (another machine, a
+ *   fresh clone).
  */
 export async function provideRegistry(
   context: DeployContext,
@@ -60,7 +64,10 @@ export async function provideRegistry(
   return read(context, infrastructure, address, 'already there', wanted);
 }
 
-/** Number of the newest registry whose journal is true, 0 if there is none. On local chains false ones are dropped. */
+/**
+ * Number of the newest registry whose journal is true, 0 if there is none. On local chains false ones are
+ * dropped.
+ */
 async function newestUsable(context: DeployContext, infrastructure: Infrastructure): Promise<number> {
   const { hre, request, target, journalsRoot, chain, tenant } = context;
   for (
@@ -133,7 +140,10 @@ async function estimateDeployment(
   return estimateGas(context, { to: deployer, data });
 }
 
-/** Reads the registry from the chain; what is not there, or not a registry of this infrastructure, is never reported. */
+/**
+ * Reads the registry from the chain; what is not there, or not a registry of this infrastructure, is never
+ * reported.
+ */
 async function read(
   context: DeployContext,
   infrastructure: Infrastructure,
@@ -155,7 +165,10 @@ async function read(
   throw new ConfigurationError('REGISTRY_DIFFERS', message, { remedy: 'Make another registry with --new.' });
 }
 
-/** Only where the factory is published: on a local chain any address may mean another contract after a restart. */
+/**
+ * Only where the factory is published: on a local chain any address may mean another contract after a
+ * restart.
+ */
 async function adopted(
   context: DeployContext,
   infrastructure: Infrastructure,

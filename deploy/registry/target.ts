@@ -25,7 +25,8 @@ export interface Target {
 /**
  * What `--network` names, checked before anything is sent.
  *
- * @throws ConfigurationError when a setting is wrong, or one is missing that this network needs, or the wallet must not be used on it.
+ * @throws ConfigurationError when a setting is wrong, or one is missing that this network needs, or the
+ *   wallet must not be used on it.
  */
 export function targetOf(hre: HardhatRuntimeEnvironment, settings: Settings): Target {
   // What else is read of them only when all is paid for: it is told now that it is wrong.

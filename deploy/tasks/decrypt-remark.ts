@@ -8,7 +8,10 @@ interface Arguments {
   json: boolean;
 }
 
-/** `npx hardhat decrypt-remark`: the remarks of a token in clear. Exit code 1: nothing to decrypt with this credential, 2: could not tell. */
+/**
+ * `npx hardhat decrypt-remark`: the remarks of a token in clear. Exit code 1: nothing to decrypt with this
+ * credential, 2: could not tell.
+ */
 task('decrypt-remark', "Shows the remarks of a credential's token in clear")
   .addPositionalParam('file', 'The credential, or the answer of POST /create; - for standard input')
   .addOptionalParam(

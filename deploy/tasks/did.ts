@@ -9,7 +9,10 @@ interface Arguments {
   check: boolean;
 }
 
-/** `npx hardhat did`: the issuer's did:web key pair and did.json, for DOMAIN; with `--check`, whether all that belongs together does. */
+/**
+ * `npx hardhat did`: the issuer's did:web key pair and did.json, for DOMAIN; with `--check`, whether all that
+ * belongs together does.
+ */
 task('did', "Makes the issuer's did:web key pair (DID_KEY_PAIRS) and DID document (did.json) for DOMAIN")
   .addFlag('force', 'Replace a key that is there: credentials that it signed will no longer verify')
   .addFlag('check', 'Make nothing; compare did.json, DID_KEY_PAIRS and what DOMAIN serves')

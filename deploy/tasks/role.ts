@@ -12,7 +12,10 @@ interface Arguments {
 
 const ROLE = 'minter, accepter, restorer or admin';
 
-/** `npx hardhat role …`: the roles of the registry. Exit code 1: refused (list: nobody has it), 2: failed, or could not tell. */
+/**
+ * `npx hardhat role …`: the roles of the registry. Exit code 1: refused (list: nobody has it), 2: failed, or
+ * could not tell.
+ */
 const role = scope(
   'role',
   "The roles of the registry: who may mint, burn, restore, and be the registry's admin",

@@ -10,7 +10,9 @@ interface Arguments {
   json: boolean;
 }
 
-/** `npx hardhat token`: a token's endorsement chain and its state. Exit code 1: not minted, 2: could not tell. */
+/**
+ * `npx hardhat token`: a token's endorsement chain and its state. Exit code 1: not minted, 2: could not tell.
+ */
 task('token', "Shows a token's endorsement chain (who had it, when, with which remark) and its state now")
   .addPositionalParam('token', TOKEN)
   .addOptionalParam('registry', REGISTRY)

@@ -20,10 +20,11 @@ export interface FoundToken {
 }
 
 /**
- * The token that is meant: an id in the registry of the settings, or the one that the credential in a file names.
+ * The token that is meant: an id in the registry of the settings, or the one that the credential in a file
+ * names.
  *
- * @throws ConfigurationError ARGUMENT_INVALID, NETWORK_UNKNOWN, NOT_CONFIGURED; RequestError TOKEN_ID_INVALID, CREDENTIAL_INVALID,
- *   CREDENTIAL_STATUS_INVALID; what reading the file throws.
+ * @throws ConfigurationError ARGUMENT_INVALID, NETWORK_UNKNOWN, NOT_CONFIGURED; RequestError
+ *   TOKEN_ID_INVALID, CREDENTIAL_INVALID, CREDENTIAL_STATUS_INVALID; what reading the file throws.
  */
 export async function findToken({ token, registry, network }: TokenReference): Promise<FoundToken> {
   const tokenId = parseTokenId(token);

@@ -1,7 +1,10 @@
 import { decryptRemark, type DecryptedRemark } from '../../service/issuance/remarks';
 import { printable } from '../printable';
 
-/** A remark for people: its text when the credential's id is known and is its key, otherwise its bytes in hex. Empty: none. */
+/**
+ * A remark for people: its text when the credential's id is known and is its key, otherwise its bytes in hex.
+ * Empty: none.
+ */
 export function printRemark(remark: string, credentialId: string | undefined): string {
   if (credentialId === undefined) return remark === '0x' ? '' : remark;
   const decrypted = decryptRemark(remark, credentialId);

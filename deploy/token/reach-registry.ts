@@ -19,12 +19,12 @@ export interface ReachedRegistry {
 }
 
 /**
- * Connects to a registry, on whichever chain it is, and closes the connection afterwards. The node is that of RPC_URL for the chain of NET, or
- * for any chain while NET is not set; otherwise the network's own.
+ * Connects to a registry, on whichever chain it is, and closes the connection afterwards. The node is that of
+ * RPC_URL for the chain of NET, or for any chain while NET is not set; otherwise the network's own.
  *
- * @throws ConfigurationError NETWORK_UNKNOWN, CHAIN_ID_MISMATCH or a missing provider key; ChainError RPC_UNREACHABLE,
- *   REGISTRY_MISSING, REGISTRY_INVALID; NODE_FAILED for what a library says of a failure, which may hold the URL with its key: it is
- *   masked; what else `read` throws.
+ * @throws ConfigurationError NETWORK_UNKNOWN, CHAIN_ID_MISMATCH or a missing provider key; ChainError
+ *   RPC_UNREACHABLE, REGISTRY_MISSING, REGISTRY_INVALID; NODE_FAILED for what a library says of a failure,
+ *   which may hold the URL with its key: it is masked; what else `read` throws.
  */
 export async function withRegistry<T>(
   { chainId, registry: address }: { chainId: number; registry: string },

@@ -2,7 +2,10 @@ import { systemClock, type Clock } from '../../service/clock';
 
 const QUIET_MS = 2_000;
 
-/** Tells how far a long reading is, with a hint where it ends: nothing in its first two seconds, then a line every two seconds. */
+/**
+ * Tells how far a long reading is, with a hint where it ends: nothing in its first two seconds, then a line
+ * every two seconds.
+ */
 export function createReadingProgress(
   tell: (line: string) => void,
   hint: string,

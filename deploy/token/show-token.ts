@@ -30,7 +30,10 @@ export async function showToken({ fromBlock, json, ...reference }: ShowTokenOpti
 
 const HINT = 'it ends at the mint; --from-block N shortens it';
 
-/** The history of a token, from the node of its chain; tells on standard error how far it is when that takes long. */
+/**
+ * The history of a token, from the node of its chain; tells on standard error how far it is when that takes
+ * long.
+ */
 export async function readHistory(
   { location }: FoundToken,
   fromBlock?: number,

@@ -9,8 +9,8 @@ export interface FoundSubject {
 }
 
 /**
- * Finds the credentialSubject in what an author may have at hand: the subject alone, the body of a POST /create, its answer, or a whole
- * credential. What has nothing of the others is the subject alone.
+ * Finds the credentialSubject in what an author may have at hand: the subject alone, the body of a POST
+ * /create, its answer, or a whole credential. What has nothing of the others is the subject alone.
  */
 export function findSubject(value: unknown): FoundSubject {
   const fields =

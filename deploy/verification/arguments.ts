@@ -1,8 +1,9 @@
 import { ConfigurationError } from '../../service/errors';
 
 /**
- * The pointers to disclose: `FILE --reveal POINTER…`. Each is an argument of its own, so that it may hold commas and spaces as the names in
- * a document do. To Hardhat `--reveal` is a flag, and the pointers are what follows FILE.
+ * The pointers to disclose: `FILE --reveal POINTER…`. Each is an argument of its own, so that it may hold
+ * commas and spaces as the names in a document do. To Hardhat `--reveal` is a flag, and the pointers are what
+ * follows FILE.
  *
  * @returns undefined without `--reveal`.
  * @throws ConfigurationError ARGUMENT_INVALID.

@@ -1,11 +1,16 @@
 /** How many blocks to read together: as many as the provider answers for. */
 export interface BlockSpan {
   blocks(): number;
-  /** The provider refused, or there was more in them than is good to hold at once: read half as many. False: it is one already. */
+  /**
+   * The provider refused, or there was more in them than is good to hold at once: read half as many. False:
+   * it is one already.
+   */
   shrink(): boolean;
   /** That many were read: try more the next time. */
   grow(): void;
-  /** A block could not be read by itself. Gives whether it is the one that could not be read the last time. */
+  /**
+   * A block could not be read by itself. Gives whether it is the one that could not be read the last time.
+   */
   failedAgain(block: number): boolean;
 }
 

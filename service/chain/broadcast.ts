@@ -18,8 +18,9 @@ const ANSWERS = ['NONCE_EXPIRED', 'REPLACEMENT_UNDERPRICED', 'INSUFFICIENT_FUNDS
 const TIME_OVER = /timed? ?out|deadline exceeded/i;
 
 /**
- * Gives a node one signed transaction, once. The very same bytes may be given again whatever came of it: that cannot send them twice. A node that
- * mines at once answers with an error for a transaction that was mined and reverted: what it knows it has taken.
+ * Gives a node one signed transaction, once. The very same bytes may be given again whatever came of it: that
+ * cannot send them twice. A node that mines at once answers with an error for a transaction that was mined
+ * and reverted: what it knows it has taken.
  */
 export async function broadcast(client: RpcClient, raw: string): Promise<Broadcast> {
   try {

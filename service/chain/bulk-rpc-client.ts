@@ -19,9 +19,10 @@ const ATTEMPTS = 5;
 const CONNECTIONS = 16;
 
 /**
- * A provider over HTTP for answers of many megabytes, as ranges of logs are. ethers' own transport copies what has come for each piece that
- * comes and turns bytes into text one by one: a range with 12,000 logs took it 15 times as long. What a provider refuses
- * as too often is asked for again, slower; a range only once, so that less can be asked for.
+ * A provider over HTTP for answers of many megabytes, as ranges of logs are. ethers' own transport copies
+ * what has come for each piece that comes and turns bytes into text one by one: a range with 12,000 logs took
+ * it 15 times as long. What a provider refuses as too often is asked for again, slower; a range only once, so
+ * that less can be asked for.
  */
 export class BulkRpcClient extends JsonRpcProvider {
   readonly #url: string;
@@ -67,7 +68,8 @@ export class BulkRpcClient extends JsonRpcProvider {
         return answer;
       } catch (cause) {
         if (!isThrottled(cause)) throw cause;
-        // It is the pace, or the quota of the day: what was taken for a refusal of the width may have been one of those.
+        // It is the pace, or the quota of the day: what was taken for a refusal of the width may have been
+        // one of those.
         if (!isRange(payload)) this.#refusesWidth = false;
         if (isRange(payload) && (attempt > 1 || this.#refusesWidth)) {
           // Refused at a slow pace too: it asks for too much, and less is to be asked for.
@@ -123,7 +125,10 @@ function withoutCredentials(url: string): string {
   return bare.href;
 }
 
-/** In the form that ethers gives to it; without the URL, which holds a key. `responseBody` is cut: what is secret in it is masked before. */
+/**
+ * In the form that ethers gives to it; without the URL, which holds a key. `responseBody` is cut: what is
+ * secret in it is masked before.
+ */
 function serverError(status: number, responseBody: string): Error {
   const response = new FetchResponse(status, '', {}, Buffer.from(responseBody));
   const info = { responseBody: responseBody.slice(0, 1_000) };

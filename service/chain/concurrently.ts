@@ -1,6 +1,6 @@
 /**
- * Does something for each item, a few at the same time; gives the results in the items' order. Rejects with the first failure, and begins
- * nothing more then.
+ * Does something for each item, a few at the same time; gives the results in the items' order. Rejects with
+ * the first failure, and begins nothing more then.
  */
 export async function concurrently<T, R>(
   items: readonly T[],

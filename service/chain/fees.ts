@@ -3,7 +3,10 @@ import { ChainError } from '../errors';
 import type { FeeSource } from './gas-station';
 import type { GasPricing } from './networks';
 
-/** What a transaction offers for its gas, in wei, as the fields that ethers and JSON-RPC name so. `type`: of EIP-2718. */
+/**
+ * What a transaction offers for its gas, in wei, as the fields that ethers and JSON-RPC name so. `type`: of
+ * EIP-2718.
+ */
 export type TransactionFees =
   { type: 2; maxFeePerGas: bigint; maxPriorityFeePerGas: bigint } | { type: 0; gasPrice: bigint };
 
@@ -19,10 +22,11 @@ export interface FeeReading {
 }
 
 /**
- * The fees of the next transaction. The gas station's come first (the document, POST /create, step 9): it knows what gets a
- * transaction mined on its network, where nodes often do not.
+ * The fees of the next transaction. The gas station's come first (the document, POST /create, step 9): it
+ * knows what gets a transaction mined on its network, where nodes often do not.
  *
- * @throws ChainError FEES_UNKNOWN (retryable) when the node has no gas price to tell; whatever else the node answers.
+ * @throws ChainError FEES_UNKNOWN (retryable) when the node has no gas price to tell; whatever else the node
+ *   answers.
  */
 export async function readFees({
   gasPricing,

@@ -18,10 +18,14 @@ const GWEI_DECIMALS = 9;
 const gwei = z.union([z.number().nonnegative(), z.string().regex(/^\d+(\.\d+)?$/)]).nullish();
 const answerSchema = z.object({ standard: z.object({ maxFee: gwei, maxPriorityFee: gwei }).optional() });
 
-/** Reads the fees of a Polygon gas station (https://docs.polygon.technology/tools/gas/polygon-gas-station/): gwei, as numbers or as text. */
+/**
+ * Reads the fees of a Polygon gas station (https://docs.polygon.technology/tools/gas/polygon-gas-station/):
+ * gwei, as numbers or as text.
+ */
 export function createGasStation(url: string, timeoutMs = REQUEST_TIMEOUT_MS): FeeSource {
   return async () => {
-    // Of all of it: a host that takes the connection, or half of the answer, and nothing more keeps a mint waiting, too.
+    // Of all of it: a host that takes the connection, or half of the answer, and nothing more keeps a mint
+    // waiting, too.
     const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(timeoutMs) });
     const text = await body.text();
     if (statusCode !== 200) throw new Error(`the gas station answered ${statusCode}`);
@@ -31,7 +35,10 @@ export function createGasStation(url: string, timeoutMs = REQUEST_TIMEOUT_MS): F
   };
 }
 
-/** Fees of a gas station's answer in exact wei; 0 where the answer has none (the document, POST /create, step 9). */
+/**
+ * Fees of a gas station's answer in exact wei; 0 where the answer has none (the document, POST /create, step
+ * 9).
+ */
 export function feesOf(answer: unknown): GasFees {
   const { standard } = answerSchema.parse(answer);
   return { maxFeePerGas: weiOf(standard?.maxFee), maxPriorityFeePerGas: weiOf(standard?.maxPriorityFee) };

@@ -9,7 +9,8 @@
  * - `gasStationUrl`: publishes the fees that get a transaction mined (gas-station.ts).
  * - `gasPricing`: what a transaction offers (fees.ts).
  * - `blockTimeMs`: usual time between two blocks. 0: the chain mines when it has something to mine.
- * - `confirmations`: blocks that must be mined on top of an event's block before it is delivered, unless CONFIRMATIONS says otherwise.
+ * - `confirmations`: blocks that must be mined on top of an event's block before it is delivered, unless
+ *   CONFIRMATIONS says otherwise.
  */
 export interface Network {
   readonly chainId: number;
@@ -29,7 +30,8 @@ export interface Network {
 /**
  * How a network prices gas:
  *
- * - `eip-1559`: `maxFeePerGas` and `maxPriorityFeePerGas`; a gas price where the node turns out to have no base fee.
+ * - `eip-1559`: `maxFeePerGas` and `maxPriorityFeePerGas`; a gas price where the node turns out to have no
+ *   base fee.
  * - `legacy`: one gas price, which the node tells. Every network takes such transactions.
  * - `free`: a gas price of 0.
  */
@@ -41,8 +43,8 @@ export type RpcKeySetting = 'PROVIDER_API_KEY' | 'NETWORK_A_API_KEY' | 'NETWORK_
 const LOCAL_RPC_URL = 'http://127.0.0.1:8545';
 
 /**
- * Every network of the registry's v5 contracts (DESIGN section 2). Adding a row is all that a new network needs. docs/networks.md says
- * where the figures are from.
+ * Every network of the registry's v5 contracts (DESIGN section 2). Adding a row is all that a new network
+ * needs. docs/networks.md says where the figures are from.
  */
 export const NETWORKS: readonly Network[] = [
   local(31337, 'localhost', 'hardhat'),

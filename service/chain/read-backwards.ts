@@ -10,7 +10,10 @@ export interface LogRange {
   onProgress?: (block: number) => void;
 }
 
-/** A query that got no answer in all of its time is asked for an eighth the next time: each such try costs half a minute. */
+/**
+ * A query that got no answer in all of its time is asked for an eighth the next time: each such try costs
+ * half a minute.
+ */
 const HALVINGS_AFTER_TIMEOUT = 3;
 
 /**
@@ -50,7 +53,10 @@ async function readOrShrink<T>(span: BlockSpan, read: () => Promise<T>): Promise
   }
 }
 
-/** Providers refuse in words of their own, or cut the connection: any answer that is an error counts, but not that nobody is there. */
+/**
+ * Providers refuse in words of their own, or cut the connection: any answer that is an error counts, but not
+ * that nobody is there.
+ */
 function mayBeForTheRange(error: unknown): boolean {
   return (
     isRangeRefused(error) ||

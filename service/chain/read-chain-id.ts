@@ -8,8 +8,8 @@ import type { RpcClient } from './rpc-client';
 /**
  * Asks a node which chain it is of.
  *
- * @throws ChainError RPC_UNREACHABLE (retryable) when nobody answers, or not as a node does; RPC_KEY_REFUSED (retryable), naming the setting
- *   that holds the key.
+ * @throws ChainError RPC_UNREACHABLE (retryable) when nobody answers, or not as a node does; RPC_KEY_REFUSED
+ *   (retryable), naming the setting that holds the key.
  */
 export async function readChainId(client: RpcClient, url: string, network: Network): Promise<number> {
   const node = printableUrl(url);
@@ -49,7 +49,9 @@ function unreachable(message: string, cause?: unknown): ChainError {
   return new ChainError('RPC_UNREACHABLE', message, { cause, retryable: true });
 }
 
-/** A provider does not know the key, or does not let it read this chain. Somebody may be about to allow it. */
+/**
+ * A provider does not know the key, or does not let it read this chain. Somebody may be about to allow it.
+ */
 function keyRefused(status: number, url: string, network: Network, cause: unknown): ChainError {
   const remedy = remedyFor(url, network);
   const message = `The node at ${printableUrl(url)} refuses the key (status ${status}). ${remedy}`;

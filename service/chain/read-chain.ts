@@ -23,14 +23,15 @@ export interface ChainLog {
 }
 
 /**
- * Which logs: of a range of blocks, or of the one block with this hash (EIP-234). `topics`: any of these as the first topic;
- * `fourthTopic`: only those with this one as the fourth.
+ * Which logs: of a range of blocks, or of the one block with this hash (EIP-234). `topics`: any of these as
+ * the first topic; `fourthTopic`: only those with this one as the fourth.
  */
 export type LogFilter = { address?: string[]; topics: string[]; fourthTopic?: string } & (
   { fromBlock: number; toBlock: number } | { blockHash: string }
 );
 
-// The answers are read as they come: ethers' own blocks and logs check and copy fields that nobody here needs.
+// The answers are read as they come: ethers' own blocks and logs check and copy fields that nobody here
+// needs.
 
 /** The number of the newest block. */
 export async function headNumberOf(client: RpcClient): Promise<number> {
@@ -72,8 +73,9 @@ export async function logsOf(client: RpcClient, filter: LogFilter): Promise<Chai
 }
 
 /**
- * Who sent a transaction, which must be in the block. In lower case. Nodes know by their hashes the transactions of the last year or so only (geth's
- * `--history.transactions`): older ones are found by their place in the block.
+ * Who sent a transaction, which must be in the block. In lower case. Nodes know by their hashes the
+ * transactions of the last year or so only (geth's `--history.transactions`): older ones are found by their
+ * place in the block.
  */
 export async function senderOf(
   client: RpcClient,

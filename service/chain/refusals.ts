@@ -1,7 +1,10 @@
 import { inspect } from 'node:util';
 import { isError, type CallExceptionError } from 'ethers';
 
-/** What providers say when a range of blocks is too wide for them, or holds too much. There is no common code for it. */
+/**
+ * What providers say when a range of blocks is too wide for them, or holds too much. There is no common code
+ * for it.
+ */
 const REFUSALS = [
   /block range|range (is )?too|too (wide|large|many|big)|wide range/i,
   /more than [\d,]+ (results|logs|blocks)|query returned more|max(imum)? (results|blocks|logs|range|allowed)/i,
@@ -23,7 +26,10 @@ export function isThrottled(error: unknown): boolean {
   return status === 429 || THROTTLING.test(textOf(error));
 }
 
-/** Whether the contract itself refused. ethers calls whatever a node answers to a call an exception of the call, "too many requests" too. */
+/**
+ * Whether the contract itself refused. ethers calls whatever a node answers to a call an exception of the
+ * call, "too many requests" too.
+ */
 export function isReverted(error: unknown): error is CallExceptionError & { data: string } {
   return isError(error, 'CALL_EXCEPTION') && error.data !== null;
 }

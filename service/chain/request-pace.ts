@@ -20,9 +20,9 @@ const RECOVERY = 0.8;
 const SHORTEST_INTERVAL_MS = 50;
 
 /**
- * Providers count requests per second, each its own way (credits, compute units, requests), and tell nobody beforehand: a
- * plan without cost may allow two queries for logs a second. So the pace is found: a refusal makes it slow, answers make it
- * faster again.
+ * Providers count requests per second, each its own way (credits, compute units, requests), and tell nobody
+ * beforehand: a plan without cost may allow two queries for logs a second. So the pace is found: a refusal
+ * makes it slow, answers make it faster again.
  */
 export function createRequestPace(): RequestPace {
   let intervalMs = 0;

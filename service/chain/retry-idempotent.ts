@@ -9,9 +9,10 @@ const FIRST_PAUSE_MS = 50;
 const NOT_IDEMPOTENT = new Set(['eth_sendRawTransaction']);
 
 /**
- * Sends a request again when the connection failed or a gateway answered for the node: sockets that are kept open are reset now and
- * then, and whatever only asks may be asked again. The node's own answer, also one that says no, is never asked for again, and
- * neither is a request that took all of its time, or that asks for too much or too often.
+ * Sends a request again when the connection failed or a gateway answered for the node: sockets that are kept
+ * open are reset now and then, and whatever only asks may be asked again. The node's own answer, also one
+ * that says no, is never asked for again, and neither is a request that took all of its time, or that asks
+ * for too much or too often.
  */
 export async function retryIdempotent<T>(
   payload: JsonRpcPayload | JsonRpcPayload[],

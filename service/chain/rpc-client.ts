@@ -9,7 +9,9 @@ import { SocketRpcClient } from './socket-rpc-client';
 
 /** An ethers provider for one chain, over HTTP or WebSocket. */
 export type RpcClient = JsonRpcProvider & {
-  /** On a WebSocket only: calls the listener when the node tells of a new block, until the result is called. */
+  /**
+   * On a WebSocket only: calls the listener when the node tells of a new block, until the result is called.
+   */
   onNewHead?(listener: () => void): () => void;
 };
 
@@ -19,14 +21,15 @@ const SHORTEST_POLLING_INTERVAL_MS = 200;
 const LONGEST_POLLING_INTERVAL_MS = 4_000;
 
 /**
- * Connects to a chain. ethers caches equal calls for 250 ms, which makes nonces and heads stale: the cache is off. Requests are not
- * batched: one slow or refused call must not take others with it.
+ * Connects to a chain. ethers caches equal calls for 250 ms, which makes nonces and heads stale: the cache is
+ * off. Requests are not batched: one slow or refused call must not take others with it.
  *
- * @param use `bulk` for reading logs: answers may be large, and a refusal, "too many requests" too, is reported at once, so
- *   that less can be asked for. `single` repeats a request that came too soon.
+ * @param use `bulk` for reading logs: answers may be large, and a refusal, "too many requests" too, is
+ *   reported at once, so that less can be asked for. `single` repeats a request that came too soon.
  */
 export function createRpcClient(url: string, network: Network, use: 'single' | 'bulk' = 'single'): RpcClient {
-  // Not ethers' own entry for the chain: for Polygon's it asks a gas station of ethers' choice when the node is to be asked for the fees.
+  // Not ethers' own entry for the chain: for Polygon's it asks a gas station of ethers' choice when the node
+  // is to be asked for the fees.
   const chain = new EthersNetwork(network.name, network.chainId);
   const pollingInterval = Math.min(
     Math.max(network.blockTimeMs, SHORTEST_POLLING_INTERVAL_MS),
@@ -43,8 +46,8 @@ export function createRpcClient(url: string, network: Network, use: 'single' | '
 /**
  * Asks the node for its chain id, once it can be reached, and remembers a right answer.
  *
- * @throws ConfigurationError CHAIN_ID_MISMATCH when the node is of another chain than NET says: signing or reading there would
- *   put documents on the wrong chain. What readChainId throws.
+ * @throws ConfigurationError CHAIN_ID_MISMATCH when the node is of another chain than NET says: signing or
+ *   reading there would put documents on the wrong chain. What readChainId throws.
  */
 export function createChainCheck(client: RpcClient, url: string, network: Network): () => Promise<void> {
   let checked = false;

@@ -9,8 +9,9 @@ import { retryIdempotent } from './retry-idempotent';
 import { openSocket, type SocketConnection } from './socket-connection';
 
 /**
- * A provider over WebSocket that survives its connection: it connects when something is asked, and again after the connection was
- * lost. ethers' own WebSocketProvider does neither; a refused connection ends the process.
+ * A provider over WebSocket that survives its connection: it connects when something is asked, and again
+ * after the connection was lost. ethers' own WebSocketProvider does neither; a refused connection ends the
+ * process.
  */
 export class SocketRpcClient extends JsonRpcProvider {
   readonly #url: string;
@@ -78,7 +79,10 @@ export class SocketRpcClient extends JsonRpcProvider {
 
 const subscribed = new WeakSet<SocketConnection>();
 
-/** Once for each connection. A node without subscriptions refuses; then new blocks are found by asking. Ids of requests are positive. */
+/**
+ * Once for each connection. A node without subscriptions refuses; then new blocks are found by asking. Ids of
+ * requests are positive.
+ */
 function subscribe(connection: SocketConnection): void {
   if (subscribed.has(connection)) return;
   subscribed.add(connection);

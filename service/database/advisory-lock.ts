@@ -8,15 +8,18 @@ const END_WITHIN_MS = 5_000;
 const BEAT_EVERY_MS = 5_000;
 const BEAT_WITHIN_MS = 5_000;
 
-/** So that the server, too, soon finds out that nobody is there any more, and gives the lock to somebody else. Seconds. */
+/**
+ * So that the server, too, soon finds out that nobody is there any more, and gives the lock to somebody else.
+ * Seconds.
+ */
 const KEEP_ALIVE = `
   set tcp_keepalives_idle = 5;
   set tcp_keepalives_interval = 5;
   set tcp_keepalives_count = 3`;
 
 /**
- * Takes the advisory lock of a feed on a connection of its own. PostgreSQL gives the lock back when that connection ends, however
- * it ends, so that another process can take over.
+ * Takes the advisory lock of a feed on a connection of its own. PostgreSQL gives the lock back when that
+ * connection ends, however it ends, so that another process can take over.
  */
 export async function takeLeadership(
   connection: ClientConfig,

@@ -2,15 +2,18 @@ import type { Kysely, Transaction } from 'kysely';
 import type { Schema } from './schema';
 
 /**
- * Runs work in a transaction, and resolves with its result when that is committed. The work may be run again, after nothing of it was committed,
- * and has no effect but in the database.
+ * Runs work in a transaction, and resolves with its result when that is committed. The work may be run again,
+ * after nothing of it was committed, and has no effect but in the database.
  */
 export type Transact = <T>(work: (transaction: Transaction<Schema>) => Promise<T>) => Promise<T>;
 
 /** An open database: one query layer over two engines. */
 export interface Database {
   db: Kysely<Schema>;
-  /** Nearly every statement is the same on both; row locks exist on PostgreSQL only, where there are other writers. */
+  /**
+   * Nearly every statement is the same on both; row locks exist on PostgreSQL only, where there are other
+   * writers.
+   */
   engine: 'sqlite' | 'postgres';
   /** For small work of which there is much at once. */
   transact: Transact;

@@ -2,9 +2,9 @@ import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kyse
 import type { Pool } from 'pg';
 
 /**
- * A pool that never lends a connection again on which a statement failed to be answered. pg gives up waiting (`query_timeout`) without telling the
- * server: the statement, and the transaction around it, may still be under way there, and whoever got the connection next would
- * work inside of that transaction.
+ * A pool that never lends a connection again on which a statement failed to be answered. pg gives up waiting
+ * (`query_timeout`) without telling the server: the statement, and the transaction around it, may still be
+ * under way there, and whoever got the connection next would work inside of that transaction.
  */
 export function guarded(pool: Pool): PostgresPool {
   return {

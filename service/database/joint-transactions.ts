@@ -13,8 +13,9 @@ interface Joined {
 }
 
 /**
- * Makes a `transact` that runs what is asked for at about the same time in one transaction: a commit waits for the disk, and all of them wait once. When
- * one of them fails, nothing of it is committed, and each runs again alone.
+ * Makes a `transact` that runs what is asked for at about the same time in one transaction: a commit waits
+ * for the disk, and all of them wait once. When one of them fails, nothing of it is committed, and each runs
+ * again alone.
  */
 export function createJointTransactions(db: Kysely<Schema>): Transact {
   const waiting: Joined[] = [];

@@ -8,7 +8,8 @@ function migratorOf(db: Kysely<Schema>): Migrator {
 }
 
 /**
- * Brings the tables up to date. Processes that start together on PostgreSQL wait for each other (Kysely takes a lock).
+ * Brings the tables up to date. Processes that start together on PostgreSQL wait for each other (Kysely takes
+ * a lock).
  *
  * @throws ServiceError MIGRATION_FAILED
  */

@@ -17,14 +17,18 @@ const STATEMENT_WITHIN_MS = 30_000;
 /** An answer that takes longer will not come: the connection hangs, and is replaced. */
 const ANSWER_WITHIN_MS = 40_000;
 
-/** Positions, block numbers and times are `bigint` columns whose values JavaScript's numbers hold exactly; pg gives text for them. */
+/**
+ * Positions, block numbers and times are `bigint` columns whose values JavaScript's numbers hold exactly; pg
+ * gives text for them.
+ */
 const NUMBERS: CustomTypesConfig = {
   getTypeParser: (oid, format) =>
     oid === types.builtins.INT8 ? Number : (types.getTypeParser(oid, format) as (text: string) => unknown),
 };
 
 /**
- * Connects to PostgreSQL. Several services may share it: deliveries are shared among them, each feed's chain is read by one.
+ * Connects to PostgreSQL. Several services may share it: deliveries are shared among them, each feed's chain
+ * is read by one.
  *
  * @throws ConfigurationError DATABASE_UNREACHABLE at start; later failures are the statements' own.
  */
@@ -56,7 +60,8 @@ async function open(
     types: NUMBERS,
   };
   const pool = new Pool({ ...connection, max: MOST_CONNECTIONS });
-  // A connection that breaks is replaced, whether it was in use (then its statement fails) or idle; without listeners it would end the process.
+  // A connection that breaks is replaced, whether it was in use (then its statement fails) or idle; without
+  // listeners it would end the process.
   pool.on('error', onLost);
   pool.on('connect', (client) => client.on('error', () => undefined));
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: guarded(pool) }) });

@@ -8,14 +8,17 @@ import { createJointTransactions } from './joint-transactions';
 import { expectMigrated, migrate } from './migrate';
 import type { Schema } from './schema';
 
-/** How long a statement waits for somebody else's transaction: an operator may look into the file while the service runs. */
+/**
+ * How long a statement waits for somebody else's transaction: an operator may look into the file while the
+ * service runs.
+ */
 const BUSY_TIMEOUT_MS = 5_000;
 
 const STATE_FILE = 'state.sqlite';
 
 /**
- * Opens the embedded database in `folder`, making it if there is none. Write-ahead log with `synchronous=FULL`: what is committed
- * survives a crash of the process and of the machine.
+ * Opens the embedded database in `folder`, making it if there is none. Write-ahead log with
+ * `synchronous=FULL`: what is committed survives a crash of the process and of the machine.
  *
  * @throws ConfigurationError DATA_DIR_IN_USE when another process has it open.
  */
@@ -26,7 +29,8 @@ export async function openSqlite(folder: string): Promise<Database> {
 }
 
 /**
- * Opens the database of a service that may be running, for a command. Its statements wait for the service's, and the other way.
+ * Opens the database of a service that may be running, for a command. Its statements wait for the service's,
+ * and the other way.
  *
  * @throws ConfigurationError DATABASE_MISSING, DATABASE_NOT_MIGRATED.
  */
@@ -81,8 +85,9 @@ function makeFolder(folder: string): void {
 }
 
 /**
- * Two services on one database would both deliver. The lock is SQLite's own, on a file of its own: the operating system
- * takes it back when the process dies, however it dies, and readers of the state are not kept out.
+ * Two services on one database would both deliver. The lock is SQLite's own, on a file of its own: the
+ * operating system takes it back when the process dies, however it dies, and readers of the state are not
+ * kept out.
  */
 function lock(folder: string): () => void {
   const file = new Sqlite(join(folder, 'service.lock'));

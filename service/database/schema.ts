@@ -1,8 +1,8 @@
 import type { ColumnType } from 'kysely';
 
 /**
- * Tables. Times are epoch milliseconds from the injected clock; ids and bodies are text, so that the same statements run on
- * every engine.
+ * Tables. Times are epoch milliseconds from the injected clock; ids and bodies are text, so that the same
+ * statements run on every engine.
  */
 export interface Schema {
   feeds: FeedsTable;
@@ -37,7 +37,10 @@ export interface FeedsTable {
   opened_at: Defaulted<number>;
 }
 
-/** Hashes of blocks that were read, down to the finality depth: what a reorganisation is recognised and measured by. */
+/**
+ * Hashes of blocks that were read, down to the finality depth: what a reorganisation is recognised and
+ * measured by.
+ */
 export interface BlocksTable {
   feed: string;
   number: number;
@@ -63,7 +66,8 @@ export interface EventsTable {
 }
 
 /**
- * The outbox's queues: one per token, so that order within a token is structural. Positions are dense and begin at 1.
+ * The outbox's queues: one per token, so that order within a token is structural. Positions are dense and
+ * begin at 1.
  */
 export interface StreamsTable {
   stream: string;
@@ -127,7 +131,9 @@ export interface OrphansTable {
   mined_again_in: number | null;
 }
 
-/** Every document from its signature on. Its scope says who issued it, on which chain and in which registry. */
+/**
+ * Every document from its signature on. Its scope says who issued it, on which chain and in which registry.
+ */
 export interface IssuancesTable {
   /** Chain, registry and the issuer's DID. */
   scope: string;
@@ -151,7 +157,9 @@ export interface IssuancesTable {
   created_at: number;
   /** When it became final or failed; null before. */
   ended_at: number | null;
-  /** The block of the mint; null before it is mined, and when that was on a chain that was started anew since. */
+  /**
+   * The block of the mint; null before it is mined, and when that was on a chain that was started anew since.
+   */
   block_number: Defaulted<number | null>;
   block_hash: Defaulted<string | null>;
 }

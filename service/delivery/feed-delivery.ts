@@ -51,7 +51,8 @@ export function createFeedDelivery(
       if (feed === delivered || isStopped) return;
       await worker?.stop();
       delivered = undefined;
-      // A database in a folder is this process's alone: whoever held a lease is gone. On PostgreSQL others may be at work.
+      // A database in a folder is this process's alone: whoever held a lease is gone. On PostgreSQL others
+      // may be at work.
       if (database.engine === 'sqlite') await releaseLeases(database.db, feed, systemClock.now());
       if (isStopped) return;
       worker = startDeliveryWorker({

@@ -6,8 +6,9 @@ export interface Pace {
 }
 
 /**
- * Follows the pace: as many ahead as ended in the last `windowMs`, at least `least`, at most `most`. A receiver that is slow, or slow to
- * fail, gets little claimed ahead, so that little is held when this process dies.
+ * Follows the pace: as many ahead as ended in the last `windowMs`, at least `least`, at most `most`. A
+ * receiver that is slow, or slow to fail, gets little claimed ahead, so that little is held when this process
+ * dies.
  */
 export function createPace(least: number, most: number, windowMs: number): Pace {
   let windowStart = performance.now();

@@ -28,11 +28,17 @@ export interface WebhookTarget {
 /** A connection that is being made cannot be given up: it must not outlast the service's stop. */
 const CONNECT_WITHIN_MS = 5_000;
 const USER_AGENT = 'transferable-document-service';
-/** Of an answer only its status counts. Its body is read so far that the connection can be used again, if it is short and comes soon. */
+/**
+ * Of an answer only its status counts. Its body is read so far that the connection can be used again, if it
+ * is short and comes soon.
+ */
 const MOST_ANSWER_BYTES = 64 * 1024;
 const ANSWER_BODY_WITHIN_MS = 1_000;
 
-/** A client that keeps its connections open between deliveries and gives up after `timeoutMs`. Redirects are not followed. */
+/**
+ * A client that keeps its connections open between deliveries and gives up after `timeoutMs`. Redirects are
+ * not followed.
+ */
 export function createWebhookClient(target: WebhookTarget): WebhookClient {
   const { url, timeoutMs, signingKey } = target;
   const connect = { timeout: Math.min(timeoutMs, CONNECT_WITHIN_MS) };

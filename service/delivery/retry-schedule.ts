@@ -26,9 +26,9 @@ export interface FailedAttempt {
 }
 
 /**
- * When to try again: the pause doubles with each attempt up to the maximum, then up to half of it is taken off at random, so that
- * streams that failed together do not come back together. A receiver that asks for more time gets it, up to the maximum. The last
- * attempt is made when the time is up; undefined after it.
+ * When to try again: the pause doubles with each attempt up to the maximum, then up to half of it is taken
+ * off at random, so that streams that failed together do not come back together. A receiver that asks for
+ * more time gets it, up to the maximum. The last attempt is made when the time is up; undefined after it.
  *
  * @param random from 0 to below 1.
  */

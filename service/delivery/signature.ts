@@ -7,8 +7,8 @@ const signAside = promisify<null, Buffer, KeyObject, Buffer>(sign);
 export const SIGNATURE_HEADER = 'X-Service-Signature';
 
 /**
- * The header's value: an Ed25519 signature over exactly these bytes. Ed25519 is deterministic: every attempt carries the same. Made on
- * another thread: it takes as long as sending.
+ * The header's value: an Ed25519 signature over exactly these bytes. Ed25519 is deterministic: every attempt
+ * carries the same. Made on another thread: it takes as long as sending.
  */
 export async function signatureOf(body: Buffer, signingKey: KeyObject): Promise<string> {
   return `ed25519=${(await signAside(null, body, signingKey)).toString('base64url')}`;

@@ -33,22 +33,32 @@ export interface DeliveryWorkerOptions extends AttemptOptions {
 
 /** Time past the requests' timeouts in which an attempt is settled before its claim would fall due again. */
 const LEASE_MARGIN_MS = 10_000;
-/** How far ahead deliveries are claimed: what can be sent in this time, so that there is always something to send. */
+/**
+ * How far ahead deliveries are claimed: what can be sent in this time, so that there is always something to
+ * send.
+ */
 const CLAIM_AHEAD_MS = 100;
 /** Most deliveries claimed ahead, in multiples of those that are sent at the same time. */
 const CLAIM_AHEAD_MOST = 32;
 /** Longest sleep: bounds how long events wait that another process enqueued. */
 const LONGEST_SLEEP_MS = 1_000;
-/** What is due and cannot be claimed is held, or being claimed by another process: it is asked for again, but not without a pause. */
+/**
+ * What is due and cannot be claimed is held, or being claimed by another process: it is asked for again, but
+ * not without a pause.
+ */
 const SHORTEST_SLEEP_MS = 100;
 const PAUSE_AFTER_DATABASE_ERROR_MS = 1_000;
 const CHECK_CLOCK_EVERY_MS = 60_000;
-/** What is under way when the service stops is given up after this, so that it is settled before the process ends. */
+/**
+ * What is under way when the service stops is given up after this, so that it is settled before the process
+ * ends.
+ */
 const STOP_WITHIN_MS = 8_000;
 
 /**
- * Starts the worker. It claims ahead what it will send within a moment, and settles what has ended in the meantime together with
- * the next claim: a commit costs as much as many deliveries. When there is nothing left to send it settles at once.
+ * Starts the worker. It claims ahead what it will send within a moment, and settles what has ended in the
+ * meantime together with the next claim: a commit costs as much as many deliveries. When there is nothing
+ * left to send it settles at once.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
   const { database, feed, concurrency, clock, client, logger } = options;
@@ -172,7 +182,10 @@ function released(delivery: ClaimedDelivery): Settlement {
   return { delivery, outcome: 'released' };
 }
 
-/** An attempt that was given up because the service stops is made again after its next start, not after a pause. */
+/**
+ * An attempt that was given up because the service stops is made again after its next start, not after a
+ * pause.
+ */
 function dueAtOnce(settlement: Settlement, now: number): Settlement {
   return settlement.outcome === 'failed' ? { ...settlement, nextAttemptAt: now } : settlement;
 }

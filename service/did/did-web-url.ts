@@ -1,4 +1,7 @@
-/** Where the DID document of a did:web is, always over HTTPS; undefined when the text is no did:web identifier. */
+/**
+ * Where the DID document of a did:web is, always over HTTPS; undefined when the text is no did:web
+ * identifier.
+ */
 export function didWebUrl(did: string): URL | undefined {
   if (!did.startsWith(PREFIX) || !DID.test(did)) return undefined;
   const segments = did.slice(PREFIX.length).split(':').map(decoded);
@@ -12,16 +15,20 @@ export function didWebUrl(did: string): URL | undefined {
   return URL.canParse(url) ? new URL(url) : undefined;
 }
 
-/** https://w3c-ccg.github.io/did-method-web/#read-resolve: a colon is a slash, `%3A` the colon before a port. */
+/**
+ * https://w3c-ccg.github.io/did-method-web/#read-resolve: a colon is a slash, `%3A` the colon before a port.
+ */
 const PREFIX = 'did:web:';
 
 /**
- * The characters of a DID (https://www.w3.org/TR/did-core/#did-syntax). Letters of other scripts, which look like Latin ones, would name
- * another domain than the one that a person reads.
+ * The characters of a DID (https://www.w3.org/TR/did-core/#did-syntax). Letters of other scripts, which look
+ * like Latin ones, would name another domain than the one that a person reads.
  */
 const DID = /^[A-Za-z0-9._:%-]+$/;
 
-/** A part of the identifier that would be something else in a URL: nothing, another folder, a query, a user. */
+/**
+ * A part of the identifier that would be something else in a URL: nothing, another folder, a query, a user.
+ */
 const UNFIT = /^\.{0,2}$|[/?#\\@]/;
 
 function decoded(segment: string): string | undefined {

@@ -18,8 +18,8 @@ const MOST_REDIRECTS = 3;
 const ACCEPT = 'application/did+json, application/ld+json, application/json;q=0.9, */*;q=0.1';
 
 /**
- * Fetches a JSON document that strangers publish: over HTTPS, redirects included. A host of this machine (`localhost`) is asked over
- * plain HTTP when it does not speak HTTPS: nobody else can answer for it.
+ * Fetches a JSON document that strangers publish: over HTTPS, redirects included. A host of this machine
+ * (`localhost`) is asked over plain HTTP when it does not speak HTTPS: nobody else can answer for it.
  *
  * @param timeoutMs longest wait for each answer, in milliseconds.
  */

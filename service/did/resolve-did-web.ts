@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { didWebUrl } from './did-web-url';
 import { fetchJson } from './fetch-json';
 
-/** A DID document as it is published (https://www.w3.org/TR/did-core/#core-properties): what a verifier needs of it is checked, the rest kept. */
+/**
+ * A DID document as it is published (https://www.w3.org/TR/did-core/#core-properties): what a verifier needs
+ * of it is checked, the rest kept.
+ */
 export type PublishedDidDocument = z.infer<typeof didDocumentSchema>;
 
 const verificationMethodSchema = z.looseObject({
@@ -19,7 +22,10 @@ const didDocumentSchema = z.looseObject({
   deactivated: z.unknown().optional(),
 });
 
-/** The well-formed entries, also of one that stands alone: a method that nobody could use is no reason to do without the others. */
+/**
+ * The well-formed entries, also of one that stands alone: a method that nobody could use is no reason to do
+ * without the others.
+ */
 function listOf<Entry>(schema: z.ZodType<Entry>): z.ZodType<Entry[] | undefined> {
   const wellFormed = (entry: unknown): Entry[] => {
     const parsed = schema.safeParse(entry);
@@ -45,8 +51,8 @@ export type DidResolution =
   | { kind: 'refused' | 'unavailable'; url: string; problem: string };
 
 /**
- * Resolves a did:web identifier (https://w3c-ccg.github.io/did-method-web/#read-resolve): over HTTPS, over plain HTTP only for a
- * host of this machine.
+ * Resolves a did:web identifier (https://w3c-ccg.github.io/did-method-web/#read-resolve): over HTTPS, over
+ * plain HTTP only for a host of this machine.
  */
 export async function resolveDidWeb(did: string): Promise<DidResolution> {
   const url = didWebUrl(did);
@@ -60,7 +66,8 @@ export async function resolveDidWeb(did: string): Promise<DidResolution> {
     return refused(`is not a DID document: /${issue?.path.join('/') ?? ''} ${issue?.message ?? ''}`.trim());
   }
   if (parsed.data.id !== did) return refused(`is the DID document of ${parsed.data.id}, not of ${did}`);
-  // Meant for a resolver's metadata (https://www.w3.org/TR/did-core/#did-document-metadata); whoever writes it here means it.
+  // Meant for a resolver's metadata (https://www.w3.org/TR/did-core/#did-document-metadata); whoever writes
+  // it here means it.
   if (parsed.data.deactivated === true) return refused('says that the DID is deactivated');
   return { kind: 'resolved', url: fetched.url, contentType: fetched.contentType, document: parsed.data };
 }

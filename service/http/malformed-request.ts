@@ -11,9 +11,10 @@ const ANSWERS: Readonly<Record<string, { status: number; message: string }>> = {
 const NOT_HTTP = { status: 400, message: 'The request is not valid HTTP.' };
 
 /**
- * Answers what Node.js could not parse as a request, or did not get in time, in the same form as every other error: no application has seen it as a
- * whole, so there is nothing to route and nothing to log but this. Then the connection ends in both directions: what goes on to arrive
- * must not become a request after all, whose caller was told that it failed.
+ * Answers what Node.js could not parse as a request, or did not get in time, in the same form as every other
+ * error: no application has seen it as a whole, so there is nothing to route and nothing to log but this.
+ * Then the connection ends in both directions: what goes on to arrive must not become a request after all,
+ * whose caller was told that it failed.
  */
 export function answerMalformedRequest(newId: () => string): (error: Error, socket: Socket) => void {
   return (error, socket) => {

@@ -14,7 +14,8 @@ export class BodyProblem extends Error {
 }
 
 /**
- * Reads a request's body, decoded from its Content-Encoding (gzip, deflate, br), into bytes that share their memory with nothing.
+ * Reads a request's body, decoded from its Content-Encoding (gzip, deflate, br), into bytes that share their
+ * memory with nothing.
  *
  * @param limit most bytes, of what is decoded.
  * @param onChunk is given the decoded bytes as they come.
@@ -70,7 +71,10 @@ function decoded(request: IncomingMessage): Readable {
   throw new BodyProblem('unknown encoding');
 }
 
-/** Copied 40 MB at once, with memory that the system first has to find, a body kept everybody else waiting for up to 190 ms. */
+/**
+ * Copied 40 MB at once, with memory that the system first has to find, a body kept everybody else waiting for
+ * up to 190 ms.
+ */
 const COPIED_AT_ONCE = 1024 * 1024;
 
 /** Lets the event loop do something else between the pieces. */

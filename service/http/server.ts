@@ -35,7 +35,8 @@ export async function listen(
     url: `http://${host.includes(':') ? `[${host}]` : host}:${actualPort}`,
     close: () =>
       new Promise((resolve, reject) => {
-        // A connection whose last request is answered meanwhile is kept open by its client: it must not delay the end.
+        // A connection whose last request is answered meanwhile is kept open by its client: it must not delay
+        // the end.
         const closeIdle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         server.close((error) => {
           clearInterval(closeIdle);

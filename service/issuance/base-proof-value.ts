@@ -1,7 +1,10 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
-/** How ecdsa-sd-2023 writes a base proof (https://www.w3.org/TR/vc-di-ecdsa/#base-proof-serialization-functions). */
+/**
+ * How ecdsa-sd-2023 writes a base proof
+ * (https://www.w3.org/TR/vc-di-ecdsa/#base-proof-serialization-functions).
+ */
 interface BaseProofValue {
   /** What the issuer's key signs. */
   serializeBaseVerifyData: (parts: {

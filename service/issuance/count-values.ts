@@ -4,8 +4,8 @@ const BACKSLASH = 0x5c;
 const OPENERS = new Set(Buffer.from('[{,'));
 
 /**
- * How many values a JSON text has at the most, without parsing it: what parsing it costs in memory depends on their number, and not
- * on the length of the text alone. Strings are passed over, whatever is in them.
+ * How many values a JSON text has at the most, without parsing it: what parsing it costs in memory depends on
+ * their number, and not on the length of the text alone. Strings are passed over, whatever is in them.
  */
 export function countValues(json: Uint8Array): number {
   const text = Buffer.from(json.buffer, json.byteOffset, json.byteLength);
@@ -18,7 +18,9 @@ export function countValues(json: Uint8Array): number {
   return values;
 }
 
-/** The quote that ends the string which begins at `start`: one with an even number of backslashes before it. */
+/**
+ * The quote that ends the string which begins at `start`: one with an even number of backslashes before it.
+ */
 function endOfString(text: Buffer, start: number): number {
   for (let end = text.indexOf(QUOTE, start + 1); end !== -1; end = text.indexOf(QUOTE, end + 1)) {
     let before = end - 1;

@@ -3,8 +3,8 @@ import { RequestError } from '../errors';
 import type { JsonObject } from './credential';
 
 /**
- * The contract refuses a remark of more than 120 bytes, and the simulation says so. Megabytes are refused here: a node takes half a
- * minute to look at them.
+ * The contract refuses a remark of more than 120 bytes, and the simulation says so. Megabytes are refused
+ * here: a node takes half a minute to look at them.
  */
 const LONGEST_SIMULATED_REMARK = 1_000;
 
@@ -17,8 +17,8 @@ export interface CreateRequest {
 }
 
 /**
- * Checks the shape of a request body. None of the strict rules for a Bill of Lading are applied: the document leaves those to the
- * author of the credential.
+ * Checks the shape of a request body. None of the strict rules for a Bill of Lading are applied: the document
+ * leaves those to the author of the credential.
  *
  * @throws RequestError naming the field and what it should be.
  */

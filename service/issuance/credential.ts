@@ -5,7 +5,10 @@ import { validUntilOf } from './validity';
 /** A JSON object as a caller sent it. */
 export type JsonObject = Record<string, unknown>;
 
-/** A credential before it is signed. The order of the fields is the order of the document's table, and of the answer. */
+/**
+ * A credential before it is signed. The order of the fields is the order of the document's table, and of the
+ * answer.
+ */
 export interface UnsignedCredential {
   '@context': string[];
   type: ['VerifiableCredential'];
@@ -23,7 +26,10 @@ export interface UnsignedCredential {
   id: string;
 }
 
-/** What a credential is made of. `id` and `issuedAt` are chosen by the caller, so that the same input gives the same credential. */
+/**
+ * What a credential is made of. `id` and `issuedAt` are chosen by the caller, so that the same input gives
+ * the same credential.
+ */
 export interface CredentialInput {
   id: string;
   issuedAt: Date;

@@ -13,7 +13,9 @@ import {
   TRANSFERABLE_RECORDS_CONTEXT_URL,
 } from './credential';
 
-/** What jsonld wants of a document loader. `tag: 'static'` lets it share processed contexts between documents. */
+/**
+ * What jsonld wants of a document loader. `tag: 'static'` lets it share processed contexts between documents.
+ */
 export interface LoadedDocument {
   contextUrl: null;
   document: unknown;
@@ -24,12 +26,16 @@ export interface LoadedDocument {
 /** Answers the URL of a context with the context; never touches the network. */
 export type DocumentLoader = (url: string) => Promise<LoadedDocument>;
 
-/** The Bill of Lading context that TrustVC publishes: the same terms, for issuers who point BILL_OF_LADING_CONTEXT_URL at it. */
+/**
+ * The Bill of Lading context that TrustVC publishes: the same terms, for issuers who point
+ * BILL_OF_LADING_CONTEXT_URL at it.
+ */
 export const TRUSTVC_BILL_OF_LADING_CONTEXT_URL = 'https://trustvc.io/context/bill-of-lading.json';
 
 /**
- * A loader that knows the base contexts from their packages, the TradeTrust contexts, and the Bill of Lading context under
- * `billOfLadingContextUrl`. Any other URL is an error (DESIGN section 3): what a signature means must not depend on who answers for a host today.
+ * A loader that knows the base contexts from their packages, the TradeTrust contexts, and the Bill of Lading
+ * context under `billOfLadingContextUrl`. Any other URL is an error (DESIGN section 3): what a signature
+ * means must not depend on who answers for a host today.
  */
 export function createDocumentLoader(billOfLadingContextUrl: string): DocumentLoader {
   const known = new Map<string, LoadedDocument>();
@@ -60,7 +66,10 @@ function readContext(fileName: string): unknown {
   return JSON.parse(readContextFile(fileName).toString('utf8'));
 }
 
-/** The published file that a URL names, whatever its host: an issuer may stay with an earlier version. The current one for any other URL. */
+/**
+ * The published file that a URL names, whatever its host: an issuer may stay with an earlier version. The
+ * current one for any other URL.
+ */
 function publishedFileAt(url: string): string {
   const fileName = URL.canParse(url) ? basename(new URL(url).pathname) : '';
   return Object.hasOwn(PUBLISHED_FILES, fileName) ? fileName : BILL_OF_LADING_CONTEXT;

@@ -1,7 +1,10 @@
 /** A kind of transferable document: its identifier in the path and in `renderMethod.templateName`. */
 export type DocumentType = 'BILL_OF_LADING';
 
-/** The supported document type that a path parameter names, whatever its case, or undefined (the document, POST /create, step 1). */
+/**
+ * The supported document type that a path parameter names, whatever its case, or undefined (the document,
+ * POST /create, step 1).
+ */
 export function findDocumentType(documentId: string): DocumentType | undefined {
   return documentId.toUpperCase() === 'BILL_OF_LADING' ? 'BILL_OF_LADING' : undefined;
 }

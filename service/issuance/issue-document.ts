@@ -16,7 +16,9 @@ export interface IssueRequest {
   body: Uint8Array<ArrayBuffer>;
   /** Undefined without an Idempotency-Key. */
   request: IdempotentRequest | undefined;
-  /** Called when the document is in the journal, and nothing large is held in memory for the request any more. */
+  /**
+   * Called when the document is in the journal, and nothing large is held in memory for the request any more.
+   */
   stored: () => void;
   /** Aborts when the caller leaves: what is not in the journal by then is given up, unless others wait. */
   left: AbortSignal;
@@ -56,7 +58,8 @@ interface Running extends IdempotentRequest {
 /**
  * Makes the use case. Its steps are the numbered ones of the document's POST /create.
  *
- * @param issuer what is needed, or the names of the settings that are missing: then every request fails, as the document says.
+ * @param issuer what is needed, or the names of the settings that are missing: then every request fails, as
+ *   the document says.
  * @param newUuid a UUID version 7.
  */
 export function createIssueDocument(
@@ -92,7 +95,10 @@ export function createIssueDocument(
   };
 }
 
-/** Larger documents are read from the journal again when they are answered: a chain that stands still lets many wait for their mints. */
+/**
+ * Larger documents are read from the journal again when they are answered: a chain that stands still lets
+ * many wait for their mints.
+ */
 const HELD_BYTES = 64 * 1024;
 
 /** What every request needs. */
@@ -176,8 +182,8 @@ async function outcomeOf(
 }
 
 /**
- * Who waits for what another request began needs no body: whatever holds the array, its memory is free from here on, and so is its place among the
- * large ones.
+ * Who waits for what another request began needs no body: whatever holds the array, its memory is free from
+ * here on, and so is its place among the large ones.
  */
 function letGo({ body, stored }: Asked): void {
   if (body.byteLength > 0) structuredClone(body.buffer, { transfer: [body.buffer] });

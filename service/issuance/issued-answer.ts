@@ -1,4 +1,7 @@
-/** The answer to a request whose token is mined, `{"signedW3CDocument": …, "txHash": "0x…"}`, around a document that is JSON already. */
+/**
+ * The answer to a request whose token is mined, `{"signedW3CDocument": …, "txHash": "0x…"}`, around a
+ * document that is JSON already.
+ */
 export interface IssuedAnswer {
   /** Bytes. */
   length: number;

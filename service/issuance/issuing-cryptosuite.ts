@@ -11,9 +11,10 @@ import { PreparedContexts } from './prepared-contexts';
 import { newStatementKey, type StatementKey } from './statement-key';
 
 /**
- * The ecdsa-sd-2023 cryptosuite for an issuer of many documents. It takes the place of the library's two functions that know neither contexts
- * that are prepared nor another key than one of WebCrypto, and calls for each of their steps what they call. What it signs, and the proof
- * that it makes, are the library's to the byte (test/unit/cheaper-signing.test.ts).
+ * The ecdsa-sd-2023 cryptosuite for an issuer of many documents. It takes the place of the library's two
+ * functions that know neither contexts that are prepared nor another key than one of WebCrypto, and calls for
+ * each of their steps what they call. What it signs, and the proof that it makes, are the library's to the
+ * byte (test/unit/cheaper-signing.test.ts).
  *
  * @param makeStatementKey a new key for each credential; tests give one that is not random.
  */

@@ -4,16 +4,17 @@ import { countValues } from './count-values';
 import type { JsonObject } from './credential';
 
 /**
- * Five times what a Bill of Lading with a thousand packages has. Whoever signs or verifies compares each statement with each other: a list of 20,000
- * takes a processor half a minute, one of 250,000 would take it an hour.
+ * Five times what a Bill of Lading with a thousand packages has. Whoever signs or verifies compares each
+ * statement with each other: a list of 20,000 takes a processor half a minute, one of 250,000 would take it
+ * an hour.
  */
 const MOST_VALUES = 20_000;
 
 /**
  * The JSON object that a request's body is.
  *
- * @throws RequestError BODY_NOT_JSON for anything else: no UTF-8, no JSON, nothing at all, a list, a text, and for a key `__proto__`, wherever it is;
- * BODY_TOO_COMPLEX for more values than any document has.
+ * @throws RequestError BODY_NOT_JSON for anything else: no UTF-8, no JSON, nothing at all, a list, a text,
+ *   and for a key `__proto__`, wherever it is; BODY_TOO_COMPLEX for more values than any document has.
  */
 export function parseBody(body: Uint8Array): JsonObject {
   if (countValues(body) > MOST_VALUES) {

@@ -59,7 +59,10 @@ export async function createDocumentPreparer(settings: PreparationSettings): Pro
   };
 }
 
-/** The parts that are not the caller's hold nothing of the kind, so that the pointer is one into the request body. */
+/**
+ * The parts that are not the caller's hold nothing of the kind, so that the pointer is one into the request
+ * body.
+ */
 function refuseUnprotected(credential: UnsignedCredential): void {
   const found = findUnprotectedContent(credential);
   if (found) throw new RequestError(found.code, `${found.pointer} ${found.problem}.`);

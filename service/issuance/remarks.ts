@@ -3,9 +3,10 @@ import { getBytes, hexlify } from 'ethers';
 import { RequestError } from '../errors';
 
 /**
- * A remark as the mint carries it: `0x` alone when there is none, otherwise `0x` and the hex of its encryption under the
- * credential's id. ChaCha20 (RFC 8439, counter 0), with a key and a nonce derived as the TradeTrust portal derives them, so that
- * it can show the remark (DESIGN section 3). Whoever has the credential can read the remark: it hides it from onlookers of the chain.
+ * A remark as the mint carries it: `0x` alone when there is none, otherwise `0x` and the hex of its
+ * encryption under the credential's id. ChaCha20 (RFC 8439, counter 0), with a key and a nonce derived as the
+ * TradeTrust portal derives them, so that it can show the remark (DESIGN section 3). Whoever has the
+ * credential can read the remark: it hides it from onlookers of the chain.
  */
 export function encryptRemark(remark: string | undefined, credentialId: string): string {
   if (!remark) return '0x';
@@ -17,8 +18,8 @@ export function encryptRemark(remark: string | undefined, credentialId: string):
  *
  * - `none`: nothing was attached.
  * - `text`: the remark. Anybody may have written it: print it through deploy/printable.ts.
- * - `undecipherable`: it is not UTF-8 when decrypted: written in plain text, or under another key. A short remark under another key may
- *   be taken for text: the cipher has no checksum.
+ * - `undecipherable`: it is not UTF-8 when decrypted: written in plain text, or under another key. A short
+ *   remark under another key may be taken for text: the cipher has no checksum.
  */
 export type DecryptedRemark = { kind: 'none' | 'undecipherable' } | { kind: 'text'; text: string };
 
@@ -39,7 +40,10 @@ export function decryptRemark(remark: string, credentialId: string): DecryptedRe
   }
 }
 
-/** The ASCII characters "0x": the contract's own remark when a transfer ends a nomination (TitleEscrow._setBeneficiary). */
+/**
+ * The ASCII characters "0x": the contract's own remark when a transfer ends a nomination
+ * (TitleEscrow._setBeneficiary).
+ */
 const ENDED_NOMINATION = '0x3078';
 
 function remarkBytes(remark: string): Uint8Array {
@@ -59,7 +63,10 @@ function keyOf(credentialId: string): Buffer {
   return Buffer.from(shake256(credentialId, 16), 'ascii');
 }
 
-/** OpenSSL's initial state for ChaCha20: a 32-bit counter of 0, then the 12 ASCII characters of hex(SHAKE256("", 48 bits)). */
+/**
+ * OpenSSL's initial state for ChaCha20: a 32-bit counter of 0, then the 12 ASCII characters of
+ * hex(SHAKE256("", 48 bits)).
+ */
 function counterAndNonce(): Buffer {
   return Buffer.concat([Buffer.alloc(4), Buffer.from(shake256('', 6), 'ascii')]);
 }

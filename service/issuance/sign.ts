@@ -27,8 +27,8 @@ export type SignCredential = (credential: UnsignedCredential, created: Date) => 
 export const MANDATORY_POINTERS = ['/issuer', '/validFrom', '/validUntil', '/credentialStatus'];
 
 /**
- * Makes the signer: ecdsa-sd-2023 data integrity proofs (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023), verification
- * method `<did>#keys-1`.
+ * Makes the signer: ecdsa-sd-2023 data integrity proofs (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023),
+ * verification method `<did>#keys-1`.
  *
  * @throws ConfigurationError when the key pair cannot be used.
  */
@@ -49,7 +49,10 @@ export async function createCredentialSigner(
   };
 }
 
-/** Puts into words what JSON-LD's safe mode found: a term no context defines would silently stay out of the signature. */
+/**
+ * Puts into words what JSON-LD's safe mode found: a term no context defines would silently stay out of the
+ * signature.
+ */
 function signingFailed(cause: unknown): SigningError {
   const unknownContext = contextErrorIn(cause);
   if (unknownContext) return unknownContext;

@@ -47,17 +47,19 @@ export interface SigningPoolOptions {
 }
 
 /**
- * Beside this file, and like it compiled or not: production runs `dist/` alone, and tests run the sources they test, not what was built from them
- * some time ago. Only then does a thread need ts-node, which the process has set up for itself but not for its threads.
+ * Beside this file, and like it compiled or not: production runs `dist/` alone, and tests run the sources
+ * they test, not what was built from them some time ago. Only then does a thread need ts-node, which the
+ * process has set up for itself but not for its threads.
  */
 const EXTENSION = extname(__filename);
 const WORKER = join(__dirname, `signing-worker${EXTENSION}`);
 const EXEC_ARGV = EXTENSION === '.ts' ? ['--require', 'ts-node/register/transpile-only'] : [];
 
 /**
- * Megabytes of heap for each thread. Without it garbage gathers: 2.0 GB for the process while four documents of 40 MB are signed by two threads, and 1.5 GB with it. A
- * body of 50 MB with letters beyond Latin 1 needs between 512 and 768. Not lower: where the string that does not fit is a large one, V8 ends
- * not the thread but the process.
+ * Megabytes of heap for each thread. Without it garbage gathers: 2.0 GB for the process while four documents
+ * of 40 MB are signed by two threads, and 1.5 GB with it. A body of 50 MB with letters beyond Latin 1 needs
+ * between 512 and 768. Not lower: where the string that does not fit is a large one, V8 ends not the thread
+ * but the process.
  */
 const HEAP_MEGABYTES = 1024;
 
@@ -76,8 +78,8 @@ const LONGEST_LOADING_MS = 5_000;
 const LOADING_POLL_MS = 10;
 
 /**
- * Starts the threads. They warm up while the service starts to listen: a document that comes earlier waits for them. A thread that ends
- * is replaced. None keeps the process from ending.
+ * Starts the threads. They warm up while the service starts to listen: a document that comes earlier waits
+ * for them. A thread that ends is replaced. None keeps the process from ending.
  *
  * @throws ConfigurationError when the key pair cannot be used.
  */
@@ -95,7 +97,8 @@ export async function createSigningPool(
     minThreads: threads,
     maxThreads: threads,
     idleTimeout: Infinity,
-    // A thread that sleeps in Atomics.wait does nothing else; waking one the usual way costs less than a tenth of a millisecond.
+    // A thread that sleeps in Atomics.wait does nothing else; waking one the usual way costs less than a
+    // tenth of a millisecond.
     atomics: 'disabled',
     recordTiming: false,
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MEGABYTES },
@@ -148,7 +151,10 @@ export async function createSigningPool(
   };
 }
 
-/** Node.js 20 ends the whole process when a thread is ended while it requires an ES module: "IsGraphAsync must be used on an instantiated module". */
+/**
+ * Node.js 20 ends the whole process when a thread is ended while it requires an ES module: "IsGraphAsync must
+ * be used on an instantiated module".
+ */
 async function allLoaded(pool: { threads: readonly Worker[] }, loaded: Set<number>): Promise<void> {
   const deadline = performance.now() + LONGEST_LOADING_MS;
   // The id of a thread that has ended is -1.

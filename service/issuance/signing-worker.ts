@@ -13,7 +13,9 @@ export interface SigningTask extends Preparation {
   begun: Int32Array<SharedArrayBuffer>;
 }
 
-/** Runs what a thread does first, so that no caller waits for it: loading, compiling, processing the contexts. */
+/**
+ * Runs what a thread does first, so that no caller waits for it: loading, compiling, processing the contexts.
+ */
 const DRY_RUN = {
   credentialSubject: {
     type: ['BillOfLading'],
@@ -33,7 +35,8 @@ export interface Loaded {
 
 async function start(settings: PreparationSettings): Promise<(task: SigningTask) => Promise<unknown>> {
   const preparer = createDocumentPreparer(settings);
-  // What is wrong is said to whoever asks for a document: a thread that fails at its start would be started again and again.
+  // What is wrong is said to whoever asks for a document: a thread that fails at its start would be started
+  // again and again.
   await preparer.then(runDry).catch(() => undefined);
   parentPort?.postMessage({ loadedThread: threadId } satisfies Loaded);
   return async (task) => {

@@ -1,6 +1,9 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 
-/** The key of one credential, which signs each of its statements and is thrown away (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023). */
+/**
+ * The key of one credential, which signs each of its statements and is thrown away
+ * (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023).
+ */
 export interface StatementKey {
   /** As a Multikey has it: two bytes that say P-256, and the compressed point. */
   publicKey: Uint8Array;
@@ -11,11 +14,12 @@ export interface StatementKey {
 const P256_PUBLIC_KEY = [0x80, 0x24];
 
 /**
- * A new key in node:crypto. The suite's own is a WebCrypto key: each of the signatures, 40 for a small document, is then a task for the
- * thread pool and two promises, which cost more than the P-256 of it.
+ * A new key in node:crypto. The suite's own is a WebCrypto key: each of the signatures, 40 for a small
+ * document, is then a task for the thread pool and two promises, which cost more than the P-256 of it.
  *
- * Measured (medians of 200 interleaved rounds): a document of 3 packages takes 0.59 of the library's time with this alone. One of 300 packages, which
- * WebCrypto spreads over the processors, takes 0.94 (24 rounds) where nobody else wants them; the signing pool does.
+ * Measured (medians of 200 interleaved rounds): a document of 3 packages takes 0.59 of the library's time
+ * with this alone. One of 300 packages, which WebCrypto spreads over the processors, takes 0.94 (24 rounds)
+ * where nobody else wants them; the signing pool does.
  */
 export function newStatementKey(): StatementKey {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });

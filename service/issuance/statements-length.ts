@@ -1,6 +1,7 @@
 /**
- * About how many characters the statements (N-Quads) about a subject have, the vocabulary's own left out. Signing holds them several times
- * over, and they can be far longer than the JSON: each statement names its subject, and DEL, one character here, has six there.
+ * About how many characters the statements (N-Quads) about a subject have, the vocabulary's own left out.
+ * Signing holds them several times over, and they can be far longer than the JSON: each statement names its
+ * subject, and DEL, one character here, has six there.
  *
  * @param value a subject that findUnprotectedContent has seen, which is not too deep.
  * @param named the length of the id of what the value is said of.

@@ -31,21 +31,27 @@ interface Place {
 }
 
 /**
- * The first content, in the order of the document, that an ecdsa-sd-2023 signature does not protect from being changed, or undefined.
+ * The first content, in the order of the document, that an ecdsa-sd-2023 signature does not protect from
+ * being changed, or undefined.
  *
- * Takes a whole credential, to be signed or derived, or its subject alone. Only a whole credential may have `@context` (a list of URLs)
- * and `proof` at its root, and only there the ids of the subject can be compared with those of the issuer and of the credential.
+ * Takes a whole credential, to be signed or derived, or its subject alone. Only a whole credential may have
+ * `@context` (a list of URLs) and `proof` at its root, and only there the ids of the subject can be compared
+ * with those of the issuer and of the credential.
  *
- * What is allowed is what is known to be protected (docs/signature-coverage.md): objects whose keys are plain terms, with ids of
- * their own; lists of different literals or of objects; well-formed strings; booleans; numbers that JSON-LD writes exactly; and null,
- * which JSON-LD defines as absent. Walks without recursion: the depth of the input is the caller's choice.
+ * What is allowed is what is known to be protected (docs/signature-coverage.md): objects whose keys are plain
+ * terms, with ids of their own; lists of different literals or of objects; well-formed strings; booleans;
+ * numbers that JSON-LD writes exactly; and null, which JSON-LD defines as absent. Walks without recursion:
+ * the depth of the input is the caller's choice.
  */
 export function findUnprotectedContent(root: unknown): UnprotectedContent | undefined {
   for (const found of unprotectedContentIn(root)) return found;
   return undefined;
 }
 
-/** All of it, for whoever mends a document; of a list or an object, what is inside of a part that is refused is not looked at. */
+/**
+ * All of it, for whoever mends a document; of a list or an object, what is inside of a part that is refused
+ * is not looked at.
+ */
 export function* unprotectedContentIn(root: unknown): Generator<UnprotectedContent, void, undefined> {
   const ids = new Set(isCredential(root) ? [root.issuer, root.id] : []);
   const pending: Place[] = [{ value: root, pointer: '', depth: 0 }];

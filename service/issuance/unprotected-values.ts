@@ -47,8 +47,8 @@ export function problemOfValue(value: unknown): Problem | undefined {
 }
 
 /**
- * jsonld 9 takes a number for a double when its text has a point, and for an integer otherwise: 1e-7 would be signed as 0. Doubles get
- * 16 digits: 0.30000000000000004 would be signed as 0.3.
+ * jsonld 9 takes a number for a double when its text has a point, and for an integer otherwise: 1e-7 would be
+ * signed as 0. Doubles get 16 digits: 0.30000000000000004 would be signed as 0.3.
  */
 function isExact(value: number): boolean {
   if (Number.isSafeInteger(value)) return !Object.is(value, -0);
@@ -61,7 +61,10 @@ function problemOfText(text: string): Problem | undefined {
   return /\p{Surrogate}/u.test(text) ? LONE_SURROGATE : undefined;
 }
 
-/** A key that is not a term (a plain word that a context defines) has no place in a document that JSON readers understand. */
+/**
+ * A key that is not a term (a plain word that a context defines) has no place in a document that JSON readers
+ * understand.
+ */
 export function problemOfKey(key: string): Problem | undefined {
   if (key.startsWith('@')) return KEYWORD;
   if (key === '__proto__') return PROTOTYPE;
@@ -69,13 +72,16 @@ export function problemOfKey(key: string): Problem | undefined {
   return problemOfText(key) ?? (key.includes(':') ? IRI_KEY : undefined);
 }
 
-/** The characters that no IRI has (RFC 3987): older libraries write them into the signed statements as they are. */
+/**
+ * The characters that no IRI has (RFC 3987): older libraries write them into the signed statements as they
+ * are.
+ */
 // eslint-disable-next-line no-control-regex
 const NOT_IN_IRIS = /[\u0000-\u0020<>"{}|^`\\]/;
 
 /**
- * The values of `id` and `type`. The render-method context defines the prefix `xsd:`, so that one IRI could have two
- * spellings.
+ * The values of `id` and `type`. The render-method context defines the prefix `xsd:`, so that one IRI could
+ * have two spellings.
  */
 export function problemOfName(key: string, value: unknown): Problem | undefined {
   if (key !== 'id' && key !== 'type') return undefined;
@@ -84,7 +90,10 @@ export function problemOfName(key: string, value: unknown): Problem | undefined 
   return [value].flat().some(isWrong) ? NO_IRI : undefined;
 }
 
-/** A list is a set to JSON-LD: lists in it dissolve, and equal literals become one. `index` is that of the item in the list. */
+/**
+ * A list is a set to JSON-LD: lists in it dissolve, and equal literals become one. `index` is that of the
+ * item in the list.
+ */
 export function problemOfList(list: unknown[]): { index: number; problem: Problem } | undefined {
   const seen = new Set<string>();
   for (const [index, item] of list.entries()) {

@@ -30,9 +30,9 @@ export interface Claim {
 }
 
 /**
- * Claims the due heads of up to `limit` streams. One statement, on an index of the streams that have something to do: its cost
- * does not grow with the backlog behind the heads. A claim that is never settled falls due again when the lease ends. Processes
- * that claim at the same time pass over each other's rows.
+ * Claims the due heads of up to `limit` streams. One statement, on an index of the streams that have
+ * something to do: its cost does not grow with the backlog behind the heads. A claim that is never settled
+ * falls due again when the lease ends. Processes that claim at the same time pass over each other's rows.
  */
 export async function claimDeliveries(
   { engine }: Pick<Database, 'engine'>,
@@ -89,7 +89,10 @@ export async function claimDeliveries(
   }));
 }
 
-/** The event at the head of each stream in which something waits. What is selected of it, and of which streams, is the caller's. */
+/**
+ * The event at the head of each stream in which something waits. What is selected of it, and of which
+ * streams, is the caller's.
+ */
 export function selectHeads(db: Kysely<Schema>) {
   return db
     .selectFrom('streams')
@@ -150,8 +153,8 @@ export async function releaseLease(
 }
 
 /**
- * Makes due what is to wait for longer than anything waits: it was put off by a clock that has been set back since. Without this
- * it would stand still until the clock is there again.
+ * Makes due what is to wait for longer than anything waits: it was put off by a clock that has been set back
+ * since. Without this it would stand still until the clock is there again.
  */
 export async function makeDue(
   db: Kysely<Schema>,

@@ -57,7 +57,10 @@ export function typeOf({ type }: RegistryEvent): CloudEvent['type'] {
   return `${TYPE_PREFIX}${type}`;
 }
 
-/** The queue of a feed that events of this subject wait in: one for each token, and one for the registry itself. */
+/**
+ * The queue of a feed that events of this subject wait in: one for each token, and one for the registry
+ * itself.
+ */
 export function streamOf(feed: string, subject: string): string {
   return `${feed}/${subject}`;
 }

@@ -12,7 +12,10 @@ export interface KeptBlock {
 export interface FeedCursor {
   /** The first block that has not been read. */
   nextBlock: number;
-  /** The last block read and earlier ones down to the finality depth, ascending. Between them no block has events. */
+  /**
+   * The last block read and earlier ones down to the finality depth, ascending. Between them no block has
+   * events.
+   */
   kept: KeptBlock[];
 }
 
@@ -25,8 +28,8 @@ export interface OpenFeed {
 }
 
 /**
- * Begins reading a feed where it was left; a feed seen for the first time begins at `startBlock`. Its deliveries are held until
- * `releaseFeed` or the first range says that what was read is still on the chain.
+ * Begins reading a feed where it was left; a feed seen for the first time begins at `startBlock`. Its
+ * deliveries are held until `releaseFeed` or the first range says that what was read is still on the chain.
  */
 export async function openFeed(
   db: Kysely<Schema>,
@@ -59,7 +62,10 @@ async function keptBlocks(db: Kysely<Schema>, feed: string): Promise<KeptBlock[]
   return rows.map(({ number, hash }) => ({ number, hash: hash ?? undefined }));
 }
 
-/** A feed that has kept nothing yet knows the block that it read last, if it has read any; else where it began. */
+/**
+ * A feed that has kept nothing yet knows the block that it read last, if it has read any; else where it
+ * began.
+ */
 async function keepFirst(
   db: Kysely<Schema>,
   { feed, next_block, last_block_hash: hash }: Selectable<FeedsTable>,

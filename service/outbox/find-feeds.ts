@@ -2,8 +2,8 @@ import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 
 /**
- * The feeds of a registry, or of all, the latest of each registry only: a local chain that was started anew leaves the feed of its
- * predecessor behind, which nothing is delivered from any more.
+ * The feeds of a registry, or of all, the latest of each registry only: a local chain that was started anew
+ * leaves the feed of its predecessor behind, which nothing is delivered from any more.
  *
  * @param registry address, or chain id and address (`80002:0x…`), in any case.
  */

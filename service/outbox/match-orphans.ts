@@ -16,12 +16,14 @@ interface Orphan {
 }
 
 /**
- * Finds the events that were delivered already, before a reorganisation took their block away and their transaction was mined
- * again. Its logs may stand at other indexes of the new block, so an event is recognised by what it says. Such an event keeps its
- * id, is on the chain again, and is not announced a second time.
+ * Finds the events that were delivered already, before a reorganisation took their block away and their
+ * transaction was mined again. Its logs may stand at other indexes of the new block, so an event is
+ * recognised by what it says. Such an event keeps its id, is on the chain again, and is not announced a
+ * second time.
  *
- * @returns the others. Should one of them have come to stand where an orphan of another content stood that was sent, then the id by chain,
- *   transaction and log is taken, and subscribers would take the event for known: its id is made with the block's hash as well.
+ * @returns the others. Should one of them have come to stand where an orphan of another content stood that
+ *   was sent, then the id by chain, transaction and log is taken, and subscribers would take the event for
+ *   known: its id is made with the block's hash as well.
  */
 export async function matchOrphans(
   db: Transaction<Schema>,
@@ -68,7 +70,10 @@ async function orphansOf(db: Transaction<Schema>, feed: string): Promise<Orphan[
   }));
 }
 
-/** What events said that may have reached the subscriber without the service knowing, and that were withdrawn: by id. */
+/**
+ * What events said that may have reached the subscriber without the service knowing, and that were withdrawn:
+ * by id.
+ */
 async function attemptedOf(db: Transaction<Schema>, feed: string): Promise<ReadonlyMap<string, string>> {
   const rows = await db
     .selectFrom('orphans')

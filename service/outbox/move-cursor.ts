@@ -4,8 +4,8 @@ import { ServiceError } from '../errors';
 import type { KeptBlock, OpenFeed } from './feed-cursor';
 
 /**
- * Moves a feed's cursor and lets its deliveries go on. The first statement of everything that writes what was read: it locks
- * the feed's row, so that such transactions run one after the other.
+ * Moves a feed's cursor and lets its deliveries go on. The first statement of everything that writes what was
+ * read: it locks the feed's row, so that such transactions run one after the other.
  *
  * @throws ServiceError CURSOR_MOVED (retryable: the feed is opened again) when another reader took over.
  */

@@ -26,9 +26,9 @@ interface NewEvent {
 const BATCH = 200;
 
 /**
- * Stores the events of a range, queues each for delivery, and moves the cursor: in one transaction, so that an event is either
- * stored and queued and behind the cursor, or none of the three. An event that is already stored is left as it is; one that was
- * delivered before a reorganisation is known again and not queued.
+ * Stores the events of a range, queues each for delivery, and moves the cursor: in one transaction, so that
+ * an event is either stored and queued and behind the cursor, or none of the three. An event that is already
+ * stored is left as it is; one that was delivered before a reorganisation is known again and not queued.
  *
  * @returns how many events were new.
  */
@@ -87,8 +87,8 @@ async function insertEvents(
 }
 
 /**
- * Appends events to their streams. A stream that was idle is due at once; one that backs off keeps its time. Streams are written
- * in the order of their names: whoever locks several does (see settle-deliveries.ts).
+ * Appends events to their streams. A stream that was idle is due at once; one that backs off keeps its time.
+ * Streams are written in the order of their names: whoever locks several does (see settle-deliveries.ts).
  */
 export async function enqueue(
   db: Transaction<Schema>,

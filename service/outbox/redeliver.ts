@@ -23,8 +23,8 @@ interface Place {
 const BATCH = 200;
 
 /**
- * Puts events into their tokens' queues once more, behind what waits there, in chain order. The bodies and ids are those that were
- * sent before. Events whose blocks were orphaned are not sent again.
+ * Puts events into their tokens' queues once more, behind what waits there, in chain order. The bodies and
+ * ids are those that were sent before. Events whose blocks were orphaned are not sent again.
  */
 export async function redeliver(
   { db }: Database,

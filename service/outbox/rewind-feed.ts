@@ -18,7 +18,10 @@ export interface OrphanedEvent {
 
 /** What a rewind did. */
 export interface Rewound {
-  /** Events that were still undelivered and are not delivered any more, unless their transactions are mined again. */
+  /**
+   * Events that were still undelivered and are not delivered any more, unless their transactions are mined
+   * again.
+   */
   withdrawn: number;
   orphaned: OrphanedEvent[];
 }
@@ -32,11 +35,11 @@ type OrphanedRow = Pick<
 >;
 
 /**
- * Takes a feed back to a block that is still on the chain, in one transaction: undelivered events of later blocks are withdrawn,
- * delivered ones are noted as orphans.
+ * Takes a feed back to a block that is still on the chain, in one transaction: undelivered events of later
+ * blocks are withdrawn, delivered ones are noted as orphans.
  *
- * @returns `in flight` and nothing changed while a delivery of an affected token is under way: whether it succeeds decides what its
- *   event is. Hold the feed, so that no other begins, and ask again.
+ * @returns `in flight` and nothing changed while a delivery of an affected token is under way: whether it
+ *   succeeds decides what its event is. Hold the feed, so that no other begins, and ask again.
  */
 export async function rewindFeed(
   database: Database,

@@ -22,8 +22,9 @@ export type Settlement =
 type Over = Extract<Settlement, { outcome: 'delivered' | 'dead' }>;
 
 /**
- * Records attempts and moves their streams on, many in one transaction: a commit is a disk write, and one for each delivery
- * would be most of a delivery's cost. Everything is fenced by the lease: what was claimed by somebody else meanwhile stays theirs.
+ * Records attempts and moves their streams on, many in one transaction: a commit is a disk write, and one for
+ * each delivery would be most of a delivery's cost. Everything is fenced by the lease: what was claimed by
+ * somebody else meanwhile stays theirs.
  *
  * @returns the settlements that were somebody else's.
  */
@@ -35,7 +36,8 @@ export async function settleDeliveries(
   now: number,
 ): Promise<Settlement[]> {
   await recordAttempts(db, feed, settlements);
-  // Streams are locked in the order of their names here and in record-range.ts: in any other order the two would deadlock.
+  // Streams are locked in the order of their names here and in record-range.ts: in any other order the two
+  // would deadlock.
   if (engine === 'postgres') await lockInOrder(db, settlements);
   const lost: Settlement[] = [];
   for (const round of oneOfEachStream(settlements)) {
@@ -51,7 +53,10 @@ export async function settleDeliveries(
   return lost;
 }
 
-/** Nearly always all in one round. A delivery that outlived its lease may be settled together with the one that followed it. */
+/**
+ * Nearly always all in one round. A delivery that outlived its lease may be settled together with the one
+ * that followed it.
+ */
 function oneOfEachStream(settlements: readonly Settlement[]): Settlement[][] {
   const rounds: Settlement[][] = [];
   const seen = new Map<string, number>();
@@ -101,7 +106,10 @@ async function lockInOrder(db: Transaction<Schema>, settlements: readonly Settle
     .execute();
 }
 
-/** The heads of these streams are done with: the next event of each is due at once. Gives the streams that were still ours. */
+/**
+ * The heads of these streams are done with: the next event of each is due at once. Gives the streams that
+ * were still ours.
+ */
 async function moveOn(
   db: Transaction<Schema>,
   settlements: readonly Over[],

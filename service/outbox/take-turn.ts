@@ -10,8 +10,8 @@ export interface Turn {
 }
 
 /**
- * Records what was delivered and claims what is next, in one transaction: one disk write for both, and a token's next event is
- * claimed in the very transaction that settles the one before it.
+ * Records what was delivered and claims what is next, in one transaction: one disk write for both, and a
+ * token's next event is claimed in the very transaction that settles the one before it.
  */
 export async function takeTurn(
   database: Database,

@@ -28,7 +28,10 @@ export async function affectedStreams(
   return rows.map(({ stream }) => stream).sort();
 }
 
-/** Reads streams, one after the other in the order given; on PostgreSQL nobody else writes them until the transaction ends. */
+/**
+ * Reads streams, one after the other in the order given; on PostgreSQL nobody else writes them until the
+ * transaction ends.
+ */
 export async function lockStreams(
   { engine }: Database,
   db: Transaction<Schema>,
@@ -50,7 +53,8 @@ export async function lockStreams(
 /**
  * Takes events out of a stream that nobody is delivering from; those that stay move together, in their order.
  *
- * @returns the event taken out that an attempt had begun for; if the process died then, nothing else tells of it.
+ * @returns the event taken out that an attempt had begun for; if the process died then, nothing else tells of
+ *   it.
  */
 export async function removeFromStream(
   db: Transaction<Schema>,

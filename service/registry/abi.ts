@@ -9,7 +9,10 @@ export const registryInterface = TradeTrustTokenStandard__factory.createInterfac
 export const factoryInterface = TitleEscrowFactory__factory.createInterface();
 export const escrowInterface = TitleEscrow__factory.createInterface();
 
-/** First topics of the logs that the registry and its factory emit. `Transfer` has ERC-20's topic: always with an address. */
+/**
+ * First topics of the logs that the registry and its factory emit. `Transfer` has ERC-20's topic: always with
+ * an address.
+ */
 export const REGISTRY_AND_FACTORY_TOPICS = [
   registryInterface.getEvent('Transfer').topicHash,
   registryInterface.getEvent('PauseWithRemark').topicHash,

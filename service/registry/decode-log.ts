@@ -15,7 +15,10 @@ export interface DecodedLog {
 
 type Payload = DecodedLog['payload'];
 
-/** The events of a contract by first topic: ethers' `parseLog` hashes their signatures until one fits, for each log. */
+/**
+ * The events of a contract by first topic: ethers' `parseLog` hashes their signatures until one fits, for
+ * each log.
+ */
 interface EventDecoder {
   contract: Interface;
   events: ReadonlyMap<string, EventFragment>;
@@ -35,8 +38,8 @@ const ESCROW = decoderOf(escrowInterface);
 export const BURN_ADDRESS = '0x000000000000000000000000000000000000dead';
 
 /**
- * Decodes one log of the registry, its factory or one of its title escrows. Undefined for everything that is not an event of the
- * document's table, or whose emitter is not genuine.
+ * Decodes one log of the registry, its factory or one of its title escrows. Undefined for everything that is
+ * not an event of the document's table, or whose emitter is not genuine.
  */
 export function decodeLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
   const emitter = log.address.toLowerCase();
@@ -69,7 +72,10 @@ function decodeRegistryLog(log: ChainLog, contracts: RegistryContracts): Decoded
   }
 }
 
-/** The four meanings of the registry's `Transfer`. The owner, holder and remark of a mint are in another log: see `completeMints`. */
+/**
+ * The four meanings of the registry's `Transfer`. The owner, holder and remark of a mint are in another log:
+ * see `completeMints`.
+ */
 function decodeTransfer(
   log: ChainLog,
   parsed: ParsedLog,
@@ -135,8 +141,8 @@ function decodeEscrowLog(
 }
 
 /**
- * Adds owner, holder and remark to each mint: the registry's `Transfer` has none of them, the `TokenReceived` of the same token
- * later in the same transaction has all three.
+ * Adds owner, holder and remark to each mint: the registry's `Transfer` has none of them, the `TokenReceived`
+ * of the same token later in the same transaction has all three.
  */
 export function completeMints(decoded: readonly DecodedLog[]): DecodedLog[] {
   const received = new Map<string, Payload>();
@@ -163,7 +169,10 @@ interface ParsedLog {
   args: Result;
 }
 
-/** A forged log may not decode at all: it is not ours then. ethers keeps the error of an argument until it is asked for. */
+/**
+ * A forged log may not decode at all: it is not ours then. ethers keeps the error of an argument until it is
+ * asked for.
+ */
 function parse({ contract, events }: EventDecoder, { topics, data }: ChainLog): ParsedLog | undefined {
   const fragment = events.get(topics[0]?.toLowerCase() ?? '');
   if (fragment === undefined) return undefined;

@@ -8,11 +8,12 @@ import type { RegistryContracts } from './registry-contracts';
 import { titleEscrowAddress } from './title-escrow-address';
 
 /**
- * A token as its registry and its title escrow have it. Addresses have their checksum; undefined where the contract has the zero address. `isPaused`: while
- * the registry is paused nobody can act, nor mint.
+ * A token as its registry and its title escrow have it. Addresses have their checksum; undefined where the
+ * contract has the zero address. `isPaused`: while the registry is paused nobody can act, nor mint.
  *
  * - `in escrow`: its title escrow owns it: the beneficiary and the holder can act.
- * - `returned to issuer`: the registry owns it: the issuer restores or shreds it. Beneficiary and holder are who they were.
+ * - `returned to issuer`: the registry owns it: the issuer restores or shreds it. Beneficiary and holder are
+ *   who they were.
  * - `shredded`: taken out of circulation for good.
  */
 export type TokenState = { block: number; isPaused: boolean } & (
@@ -35,7 +36,8 @@ export interface EscrowState {
 /**
  * Reads a token's state, all of it at one block: the newest, unless one is named.
  *
- * @throws ChainError TOKEN_OWNER_UNEXPECTED when somebody owns it whom the contracts never give it to; whatever the node answers.
+ * @throws ChainError TOKEN_OWNER_UNEXPECTED when somebody owns it whom the contracts never give it to;
+ *   whatever the node answers.
  */
 export async function readTokenState(
   client: RpcClient,

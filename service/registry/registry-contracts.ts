@@ -22,8 +22,9 @@ export interface RegistryOnChain {
 }
 
 /**
- * Finds the registry, once for each chain: what it is made of does not change. Asked again, as after a failure, it only looks whether the chain is
- * the same, so that a node that is unwell cannot make a registry look like something else.
+ * Finds the registry, once for each chain: what it is made of does not change. Asked again, as after a
+ * failure, it only looks whether the chain is the same, so that a node that is unwell cannot make a registry
+ * look like something else.
  */
 export function createRegistryFinder(client: RpcClient, address: string): () => Promise<RegistryOnChain> {
   let found: RegistryOnChain | undefined;
@@ -44,7 +45,8 @@ async function genesisHashOf(client: RpcClient): Promise<string> {
 /**
  * Asks the registry for its factory, the factory for the contract its escrows are clones of.
  *
- * @throws ChainError REGISTRY_INVALID when the contract there is another; REGISTRY_MISSING when there is no contract at the address (retryable: it may be deployed yet).
+ * @throws ChainError REGISTRY_INVALID when the contract there is another; REGISTRY_MISSING when there is no
+ *   contract at the address (retryable: it may be deployed yet).
  */
 async function findRegistry(
   client: RpcClient,

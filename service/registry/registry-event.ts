@@ -1,10 +1,12 @@
 /**
  * Terms, as the registry's v5 contracts use them:
  *
- * - registry: the token contract; title escrow: the contract that owns one token and knows its beneficiary and its holder;
- *   factory: the contract that makes title escrows.
- * - beneficiary: who owns the goods (`owner` of a mint); holder: who holds the document; nominee: the beneficiary proposed next.
- * - surrendered: the token went back to the registry; restored: the registry gave it back; shredded: the escrow is ended for good.
+ * - registry: the token contract; title escrow: the contract that owns one token and knows its beneficiary
+ *   and its holder; factory: the contract that makes title escrows.
+ * - beneficiary: who owns the goods (`owner` of a mint); holder: who holds the document; nominee: the
+ *   beneficiary proposed next.
+ * - surrendered: the token went back to the registry; restored: the registry gave it back; shredded: the
+ *   escrow is ended for good.
  * - feed: the events of one registry on one chain, in chain order, and how far they have been read.
  */
 

@@ -42,7 +42,10 @@ export function createMintSimulation(
   };
 }
 
-/** The document, POST /create, step 8: the message is "Failed to mint token"; the contract's reason follows as cause and remedy. */
+/**
+ * The document, POST /create, step 8: the message is "Failed to mint token"; the contract's reason follows as
+ * cause and remedy.
+ */
 export function simulationFailed(cause: unknown): ChainError {
   const revert = revertNameOf(cause);
   const remedy = (revert && REMEDIES[revert]) ?? explain(cause);
@@ -62,7 +65,10 @@ export function saysTokenExists(error: unknown): boolean {
   return error instanceof Error && error.cause !== undefined && saysTokenExists(error.cause);
 }
 
-/** The contract's own error. ethers reads it from what a call was answered with, and not from what an estimate was. */
+/**
+ * The contract's own error. ethers reads it from what a call was answered with, and not from what an estimate
+ * was.
+ */
 function revertNameOf(cause: unknown): string | undefined {
   if (!isError(cause, 'CALL_EXCEPTION')) return undefined;
   if (cause.revert) return cause.revert.name;

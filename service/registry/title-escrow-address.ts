@@ -1,12 +1,16 @@
 import { getCreate2Address, keccak256, solidityPackedKeccak256 } from 'ethers';
 import type { RegistryContracts } from './registry-contracts';
 
-/** OpenZeppelin's Clones.cloneDeterministic deploys this, with the implementation's address between the two halves (EIP-1167). */
+/**
+ * OpenZeppelin's Clones.cloneDeterministic deploys this, with the implementation's address between the two
+ * halves (EIP-1167).
+ */
 const CLONE_INIT_CODE = ['0x3d602d80600a3d3981f3363d3d373d3d3d363d73', '5af43d82803e903d91602b57fd5bf3'];
 
 /**
- * The address of a token's title escrow, computed: CREATE2 of (registry, tokenId) by the factory (TitleEscrowFactory.create).
- * A contract at any other address may emit the same events naming our registry; they mean nothing.
+ * The address of a token's title escrow, computed: CREATE2 of (registry, tokenId) by the factory
+ * (TitleEscrowFactory.create). A contract at any other address may emit the same events naming our registry;
+ * they mean nothing.
  */
 export function titleEscrowAddress(contracts: RegistryContracts, tokenId: bigint): string {
   const known = addressesOf(contracts);
@@ -16,7 +20,9 @@ export function titleEscrowAddress(contracts: RegistryContracts, tokenId: bigint
   return address;
 }
 
-/** Three hashes in JavaScript are most of what decoding a log costs, and the logs of a token come together. */
+/**
+ * Three hashes in JavaScript are most of what decoding a log costs, and the logs of a token come together.
+ */
 const KNOWN = new WeakMap<RegistryContracts, Map<bigint, string>>();
 const MOST_KNOWN = 1_000;
 

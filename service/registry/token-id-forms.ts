@@ -2,11 +2,13 @@ import { MaxUint256 } from 'ethers';
 import { RequestError } from '../errors';
 
 /**
- * A token's id as people have it: 64 hexadecimal digits (`credentialStatus.tokenId`, `data.tokenIdHex`), `0x` and hexadecimal digits, or decimal digits
- * (`data.tokenId`). Undefined when the text is none of these. 64 digits without `0x` are hexadecimal even if all of them are
- * decimal: that is how documents have it, and no decimal id of a document is so short.
+ * A token's id as people have it: 64 hexadecimal digits (`credentialStatus.tokenId`, `data.tokenIdHex`), `0x`
+ * and hexadecimal digits, or decimal digits (`data.tokenId`). Undefined when the text is none of these. 64
+ * digits without `0x` are hexadecimal even if all of them are decimal: that is how documents have it, and no
+ * decimal id of a document is so short.
  *
- * @throws RequestError TOKEN_ID_INVALID when it is a number that no token can have, or an id that lost some of its digits.
+ * @throws RequestError TOKEN_ID_INVALID when it is a number that no token can have, or an id that lost some
+ *   of its digits.
  */
 export function parseTokenId(text: string): bigint | undefined {
   if (/^[0-9a-f]{64}$/i.test(text)) return BigInt(`0x${text}`);
@@ -19,7 +21,10 @@ export function parseTokenId(text: string): bigint | undefined {
   throw invalid(`${text} is more than 256 bits.`);
 }
 
-/** More than a commit or a UUID has: no file is called so, but an id of which something was lost when it was copied. */
+/**
+ * More than a commit or a UUID has: no file is called so, but an id of which something was lost when it was
+ * copied.
+ */
 const CUT_OFF = /^[0-9a-f]{41,}$/i;
 
 function invalid(problem: string): RequestError {

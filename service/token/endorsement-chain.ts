@@ -29,8 +29,9 @@ interface Situation extends Roles {
 /**
  * What a token's logs say of its life, one entry for each operation, in chain order.
  *
- * The logs are unwound from the state that they led to: each says what was before it, and what it made of it must be what is there. So a log that
- * is missing anywhere is noticed, although the logs may begin in the middle of the token's life.
+ * The logs are unwound from the state that they led to: each says what was before it, and what it made of it
+ * must be what is there. So a log that is missing anywhere is noticed, although the logs may begin in the
+ * middle of the token's life.
  *
  * @param state the token's state in the block of the last log or later.
  * @throws ChainError TOKEN_HISTORY_INCOMPLETE (retryable) when the logs do not lead to the state.

@@ -1,7 +1,9 @@
 import type { EscrowState, TokenState } from '../registry/read-token-state';
 import type { TokenOperation } from './token-operations';
 
-/** Who may do something next. `whom`: to or for whom, in words; undefined where the operation names nobody. */
+/**
+ * Who may do something next. `whom`: to or for whom, in words; undefined where the operation names nobody.
+ */
 export interface PossibleOperation {
   operation: TokenOperation | 'unpause';
   /** An address, or the registry's role: restorer, accepter, minter or admin. */
@@ -43,7 +45,9 @@ function inEscrow(state: EscrowState): PossibleOperation[] {
   ];
 }
 
-/** Whoever is both beneficiary and holder can only reject both roles together, and only if both were given. */
+/**
+ * Whoever is both beneficiary and holder can only reject both roles together, and only if both were given.
+ */
 function rejections(
   { beneficiary = '', holder = '', previousBeneficiary, previousHolder }: EscrowState,
   isOneOwner: boolean,

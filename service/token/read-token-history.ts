@@ -29,8 +29,9 @@ export interface TokenHistory {
 }
 
 /**
- * `fromBlock`: nothing earlier is read. Undefined: the registry's first block. `bulkClient` reads the logs: one that reports refusals at once, where
- * another waits them out for half a minute each. Undefined: the same client.
+ * `fromBlock`: nothing earlier is read. Undefined: the registry's first block. `bulkClient` reads the logs:
+ * one that reports refusals at once, where another waits them out for half a minute each. Undefined: the same
+ * client.
  */
 export interface HistoryOptions {
   fromBlock?: number;
@@ -43,7 +44,8 @@ const CONCURRENT_CALLS = 8;
 /**
  * Reads a token's state and its endorsement chain, both up to the same block of the same branch.
  *
- * @throws ChainError BLOCK_CHANGED or TOKEN_HISTORY_INCOMPLETE when that failed again and again; whatever the node answers.
+ * @throws ChainError BLOCK_CHANGED or TOKEN_HISTORY_INCOMPLETE when that failed again and again; whatever the
+ *   node answers.
  */
 export async function readTokenHistory(
   client: RpcClient,

@@ -15,8 +15,9 @@ export interface TokenLogs {
 }
 
 /**
- * Reads all logs of one token. Nodes have an index by address and topic, so that the whole range is asked for at once, and less only when that
- * is refused. From the newest block backwards: the mint ends the search, and most tokens that somebody asks about are young.
+ * Reads all logs of one token. Nodes have an index by address and topic, so that the whole range is asked for
+ * at once, and less only when that is refused. From the newest block backwards: the mint ends the search, and
+ * most tokens that somebody asks about are young.
  *
  * @throws whatever the node answers for a single block, and when it cannot be reached.
  */
@@ -38,7 +39,10 @@ export async function readTokenLogs(
   return { logs, isWhole };
 }
 
-/** By the escrow's address, and by the token's id, which is the last of the topics in the registry's and the factory's events. */
+/**
+ * By the escrow's address, and by the token's id, which is the last of the topics in the registry's and the
+ * factory's events.
+ */
 async function logsOfRange(
   client: RpcClient,
   contracts: RegistryContracts,

@@ -24,7 +24,8 @@ export function isPlainAddress(text: string): boolean {
 }
 
 /**
- * The token that a credential's `credentialStatus` names (the document, "Credential returned by the create endpoint").
+ * The token that a credential's `credentialStatus` names (the document, "Credential returned by the create
+ * endpoint").
  *
  * @throws RequestError CREDENTIAL_STATUS_INVALID naming the field.
  */

@@ -26,7 +26,10 @@ export interface FoundOperation {
 
 type Step = DecodedLog['type'] | 'nomination that ended';
 
-/** The logs of each operation, in order. The first that fits is meant: the long ones come before their own beginnings. */
+/**
+ * The logs of each operation, in order. The first that fits is meant: the long ones come before their own
+ * beginnings.
+ */
 const PATTERNS: readonly (readonly [TokenOperation, ...Step[]])[] = [
   ['mint', 'escrow_created', 'minted', 'beneficiary_transfer', 'holder_transfer', 'token_received'],
   ['burn', 'beneficiary_transfer', 'holder_transfer', 'shred', 'burned'],
@@ -44,10 +47,12 @@ const PATTERNS: readonly (readonly [TokenOperation, ...Step[]])[] = [
 ];
 
 /**
- * The operations that a token's logs are of, in order. Several may be in one transaction, when a contract sent them.
- * `transferBeneficiary` and `transferHolder` in a row with the same remark are what `transferOwners` is.
+ * The operations that a token's logs are of, in order. Several may be in one transaction, when a contract
+ * sent them. `transferBeneficiary` and `transferHolder` in a row with the same remark are what
+ * `transferOwners` is.
  *
- * @throws ChainError TOKEN_HISTORY_INCOMPLETE (retryable) when a log is of no operation: another one is missing.
+ * @throws ChainError TOKEN_HISTORY_INCOMPLETE (retryable) when a log is of no operation: another one is
+ *   missing.
  */
 export function operationsOf(logs: readonly DecodedLog[]): FoundOperation[] {
   const found: FoundOperation[] = [];
@@ -84,7 +89,10 @@ function isStep(step: Step, log: DecodedLog | undefined): boolean {
   return nominee === ZeroAddress && prevNominee !== ZeroAddress;
 }
 
-/** The last event of an operation has it; the contract's own remark, of a nomination that a transfer ends, is not the sender's. */
+/**
+ * The last event of an operation has it; the contract's own remark, of a nomination that a transfer ends, is
+ * not the sender's.
+ */
 function remarkOf(logs: FoundOperation['logs']): string {
   const said = logs.filter(({ type }, index) => type !== 'nomination' || index === 0);
   const remarks = said.flatMap(({ payload }) => (typeof payload.remark === 'string' ? [payload.remark] : []));

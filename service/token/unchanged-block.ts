@@ -21,7 +21,10 @@ export async function readAgainWhileItMayPass<T>(read: () => Promise<T>): Promis
   }
 }
 
-/** A node that does not have the block yet answers to calls with an error of its own; a contract would give a reason. */
+/**
+ * A node that does not have the block yet answers to calls with an error of its own; a contract would give a
+ * reason.
+ */
 function mayPass(error: unknown): boolean {
   if (error instanceof ChainError) return error.retryable;
   return isError(error, 'CALL_EXCEPTION') && error.data === null;

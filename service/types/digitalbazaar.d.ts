@@ -49,7 +49,10 @@ declare module '@digitalbazaar/ecdsa-multikey' {
 
 declare module '@digitalbazaar/ecdsa-sd-2023-cryptosuite' {
   export type Cryptosuite = object;
-  /** What is signed: the hashes of the proof's options and of the mandatory statements, and the other statements. */
+  /**
+   * What is signed: the hashes of the proof's options and of the mandatory statements, and the other
+   * statements.
+   */
   export interface SignData {
     proofHash: Uint8Array;
     mandatoryHash: Uint8Array;
@@ -75,7 +78,10 @@ declare module '@digitalbazaar/ecdsa-sd-2023-cryptosuite' {
   }
   export function createSignCryptosuite(options?: { mandatoryPointers?: string[] }): SignCryptosuite;
   export function createDiscloseCryptosuite(options?: { selectivePointers?: string[] }): Cryptosuite;
-  /** `nonMandatory` holds the statements as they are verified, with the labels that the proof gives their blank nodes. */
+  /**
+   * `nonMandatory` holds the statements as they are verified, with the labels that the proof gives their
+   * blank nodes.
+   */
   export interface VerifyCryptosuite {
     createVerifyData(options: object): Promise<{ nonMandatory: string[] }>;
   }

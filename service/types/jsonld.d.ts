@@ -1,7 +1,9 @@
 // The package comes without types: these are the parts that the project uses.
 
 declare module 'jsonld' {
-  /** What safe mode refuses, and other modes only tell (https://github.com/digitalbazaar/jsonld.js#events). */
+  /**
+   * What safe mode refuses, and other modes only tell (https://github.com/digitalbazaar/jsonld.js#events).
+   */
   export interface JsonLdEvent {
     code: string;
     level: string;

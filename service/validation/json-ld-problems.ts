@@ -22,7 +22,10 @@ const CREDENTIAL = {
 
 const documentLoader = createDocumentLoader(CONTEXT_URL);
 
-/** What JSON-LD's safe mode would refuse when a credential with this subject is signed; all of it, where signing names the first only. */
+/**
+ * What JSON-LD's safe mode would refuse when a credential with this subject is signed; all of it, where
+ * signing names the first only.
+ */
 export async function jsonLdProblems(credentialSubject: JsonObject): Promise<SubjectProblem[]> {
   const events: jsonld.JsonLdEvent[] = [];
   try {

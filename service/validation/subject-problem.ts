@@ -6,7 +6,10 @@ export interface SubjectProblem {
   message: string;
 }
 
-/** docs/contexts.md lists them. The last three are those with which the create endpoint refuses such a subject. */
+/**
+ * docs/contexts.md lists them. The last three are those with which the create endpoint refuses such a
+ * subject.
+ */
 export type SubjectProblemCode =
   | 'SUBJECT_MISSING'
   | 'TYPE_NOT_BILL_OF_LADING'

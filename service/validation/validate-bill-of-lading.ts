@@ -7,9 +7,9 @@ import { pointerStep, type SubjectProblem } from './subject-problem';
 const REQUIRED_FIELDS = ['blNumber', 'scac'];
 
 /**
- * Strict validation of a Bill of Lading's credentialSubject (the document, "Strict validation"): the JSON Schema, the three code checks, and
- * what signing would refuse. Gives every problem; none means that the subject can be signed and is complete. For authors: the create
- * endpoint applies only what signing needs.
+ * Strict validation of a Bill of Lading's credentialSubject (the document, "Strict validation"): the JSON
+ * Schema, the three code checks, and what signing would refuse. Gives every problem; none means that the
+ * subject can be signed and is complete. For authors: the create endpoint applies only what signing needs.
  */
 export async function validateBillOfLading(credentialSubject: unknown): Promise<SubjectProblem[]> {
   if (credentialSubject === undefined || credentialSubject === null)
@@ -57,8 +57,9 @@ function problemOf({
 }
 
 /**
- * The subject without the properties in which the schema found something, and with the type that defines the terms: what is left has nothing
- * unknown and a known depth, so that JSON-LD repeats no problem and cannot run out of stack.
+ * The subject without the properties in which the schema found something, and with the type that defines the
+ * terms: what is left has nothing unknown and a known depth, so that JSON-LD repeats no problem and cannot
+ * run out of stack.
  */
 function wellFormedPart(subject: JsonObject, problems: readonly SubjectProblem[]): JsonObject {
   const faulty = new Set(problems.map(({ pointer }) => pointer.split('/')[1] ?? ''));

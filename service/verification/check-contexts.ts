@@ -2,7 +2,10 @@ import { didWebUrl } from '../did/did-web-url';
 import type { Check } from './answer';
 import type { NamedContext } from './inspect-content';
 
-/** Where the vocabularies are that verifiers of such documents share. Not all of w3.org: its services repeat what anybody passes in. */
+/**
+ * Where the vocabularies are that verifiers of such documents share. Not all of w3.org: its services repeat
+ * what anybody passes in.
+ */
 const VOCABULARIES = [
   'https://www.w3.org/ns/',
   'https://www.w3.org/2018/credentials/',
@@ -21,10 +24,11 @@ interface ContextTrust {
 }
 
 /**
- * Whether the words of a credential can be relied on. The signature covers what the terms stand for, not the terms: whoever may choose the
- * contexts of a signed credential can swap its labels, "shipper" for "consignee" (https://www.w3.org/TR/vc-data-integrity/#context-injection).
- * So every context must be one that is known here, that the issuer publishes, or that the user trusts. Where a redirect leads counts too:
- * a page that sends visitors wherever its URL says is common, and makes nobody the publisher.
+ * Whether the words of a credential can be relied on. The signature covers what the terms stand for, not the
+ * terms: whoever may choose the contexts of a signed credential can swap its labels, "shipper" for
+ * "consignee" (https://www.w3.org/TR/vc-data-integrity/#context-injection). So every context must be one that
+ * is known here, that the issuer publishes, or that the user trusts. Where a redirect leads counts too: a
+ * page that sends visitors wherever its URL says is common, and makes nobody the publisher.
  */
 export function checkContexts(
   contexts: readonly NamedContext[],
@@ -56,7 +60,10 @@ function publisherOf(issuer: string | undefined): string[] {
   return url ? [url.href.replace(/(\.well-known\/)?did\.json$/, '')] : [];
 }
 
-/** Compared without `..` and other spellings; over plain HTTP only this machine is asked (fetch-json.ts). What answers to a query may say what the query says: nobody publishes that. */
+/**
+ * Compared without `..` and other spellings; over plain HTTP only this machine is asked (fetch-json.ts). What
+ * answers to a query may say what the query says: nobody publishes that.
+ */
 function isBelow(prefixes: readonly string[], place: string): boolean {
   if (!URL.canParse(place)) return false;
   const { href, search } = new URL(place);

@@ -32,9 +32,11 @@ export interface FoundIntegrity {
 }
 
 /**
- * Whether the document is as it was signed: the proof, what the terms mean, what no signature covers, and the signature itself.
+ * Whether the document is as it was signed: the proof, what the terms mean, what no signature covers, and the
+ * signature itself.
  *
- * @throws RequestError what deriveCredential throws about pointers; CREDENTIAL_INVALID when it cannot be processed.
+ * @throws RequestError what deriveCredential throws about pointers; CREDENTIAL_INVALID when it cannot be
+ *   processed.
  */
 export async function checkIntegrity(question: IntegrityQuestion): Promise<FoundIntegrity> {
   const { credential, contexts } = question;
@@ -62,7 +64,10 @@ const KINDS = {
   derived: 'a derived proof: the version that a holder chose to show',
 };
 
-/** https://www.w3.org/TR/vc-data-integrity/#proofs: `expires` is signed with the proof, and the library does not look at it. */
+/**
+ * https://www.w3.org/TR/vc-data-integrity/#proofs: `expires` is signed with the proof, and the library does
+ * not look at it.
+ */
 function checkProof(kind: 'base' | 'derived', { expires }: JsonObject, now: number): Check {
   if (!hasEnded(expires, now)) return valid('proof', `ecdsa-sd-2023, ${KINDS[kind]}`);
   return { check: 'proof', outcome: 'invalid', found: `it expired: ${JSON.stringify(expires)}` };
@@ -99,7 +104,10 @@ async function checkSignature(shown: JsonObject, { key, contexts }: IntegrityQue
   return failedSignature(problem, contexts);
 }
 
-/** A context may itself name another, which is asked for only then; the libraries do not say what became of it. */
+/**
+ * A context may itself name another, which is asked for only then; the libraries do not say what became of
+ * it.
+ */
 function failedSignature(problem: string, contexts: ContextSource): Check {
   if (contexts.problems().length > 0) return notChecked(contexts.problems().join('; '));
   return { check: 'signature', outcome: 'invalid', found: problem };
@@ -116,7 +124,10 @@ function checkProtection(shown: JsonObject, proof: JsonObject, { passedOver }: C
   return valid(check, 'all that the document says; only the order in lists may have been changed');
 }
 
-/** What decides is read by its name: an `expires` that is spelled as its IRI would be signed the same, and not be seen. */
+/**
+ * What decides is read by its name: an `expires` that is spelled as its IRI would be signed the same, and not
+ * be seen.
+ */
 function unprotectedInProof(proof: JsonObject): UnprotectedContent | undefined {
   const members = Object.entries(proof).filter(([name]) => name !== '@context');
   const found = findUnprotectedContent(Object.fromEntries(members));

@@ -8,21 +8,27 @@ import type { IssuerKey } from './verify-signature';
 
 type PublishedMethod = NonNullable<PublishedDidDocument['verificationMethod']>[number];
 
-/** What was found of an issuer; `key`: the one that the proof names, if it is theirs and of a kind that can be used. */
+/**
+ * What was found of an issuer; `key`: the one that the proof names, if it is theirs and of a kind that can be
+ * used.
+ */
 export interface FoundIssuer {
   checks: Check[];
   key: IssuerKey | undefined;
 }
 
-/** The issuer's identifier: the value of `issuer`, or its `id` (https://www.w3.org/TR/vc-data-model-2.0/#issuer). */
+/**
+ * The issuer's identifier: the value of `issuer`, or its `id`
+ * (https://www.w3.org/TR/vc-data-model-2.0/#issuer).
+ */
 export function issuerOf({ issuer }: JsonObject): string | undefined {
   const id = isObject(issuer) ? issuer.id : issuer;
   return typeof id === 'string' ? id : undefined;
 }
 
 /**
- * Who issued: the key of the proof must be one that the DID document of the credential's issuer publishes for this purpose
- * (https://www.w3.org/TR/vc-data-integrity/#retrieve-verification-method).
+ * Who issued: the key of the proof must be one that the DID document of the credential's issuer publishes for
+ * this purpose (https://www.w3.org/TR/vc-data-integrity/#retrieve-verification-method).
  *
  * @param now epoch milliseconds.
  */
@@ -84,8 +90,9 @@ function checkMethod(
 }
 
 /**
- * 35 bytes that begin with 0x8024, in base58 (https://www.w3.org/TR/cid-1.0/#Multikey). Anything longer the libraries would decode in
- * a time that grows with the square of its length: minutes for what a DID document may hold.
+ * 35 bytes that begin with 0x8024, in base58 (https://www.w3.org/TR/cid-1.0/#Multikey). Anything longer the
+ * libraries would decode in a time that grows with the square of its length: minutes for what a DID document
+ * may hold.
  */
 const P256_KEY = /^zDna[1-9A-HJ-NP-Za-km-z]{45}$/;
 
@@ -106,8 +113,8 @@ function noKey(outcome: Outcome, found: string): FoundIssuer {
 }
 
 /**
- * After either moment nothing that the key signed may be verified, however old: who has a stolen key writes any date
- * (https://www.w3.org/TR/cid-1.0/#verification-methods).
+ * After either moment nothing that the key signed may be verified, however old: who has a stolen key writes
+ * any date (https://www.w3.org/TR/cid-1.0/#verification-methods).
  */
 function endOf(
   { revoked, expires }: { revoked?: unknown; expires?: unknown },
@@ -117,7 +124,10 @@ function endOf(
   return hasEnded(expires, now) ? `it expired (${JSON.stringify(expires)})` : undefined;
 }
 
-/** A DID document may write its own identifiers relative to itself: `#keys-1` (https://www.w3.org/TR/did-core/#relative-did-urls). */
+/**
+ * A DID document may write its own identifiers relative to itself: `#keys-1`
+ * (https://www.w3.org/TR/did-core/#relative-did-urls).
+ */
 function absolute(did: string, id: string): string {
   return id.startsWith('#') ? did + id : id;
 }

@@ -4,14 +4,19 @@ import type { Check, Outcome } from './answer';
 /** How far the issuer's clock and ours may differ: what other verifiers allow too. */
 const CLOCK_SKEW_MS = 5 * 60_000;
 
-/** XML Schema dateTimeStamp, which always has a time zone (https://www.w3.org/TR/vc-data-model-2.0/#representing-time). */
+/**
+ * XML Schema dateTimeStamp, which always has a time zone
+ * (https://www.w3.org/TR/vc-data-model-2.0/#representing-time).
+ */
 const DATE_TIME_STAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 
 /**
- * The valid period (https://www.w3.org/TR/vc-data-model-2.0/#validity-period), also as version 1.1 of the data model named it.
+ * The valid period (https://www.w3.org/TR/vc-data-model-2.0/#validity-period), also as version 1.1 of the
+ * data model named it.
  *
- * A date that is missing may have been left out by whoever shows the credential, from a base proof too: its list of signatures is
- * not itself signed. What an issuer makes mandatory, as this project does, cannot be left out.
+ * A date that is missing may have been left out by whoever shows the credential, from a base proof too: its
+ * list of signatures is not itself signed. What an issuer makes mandatory, as this project does, cannot be
+ * left out.
  *
  * @param now epoch milliseconds.
  */

@@ -74,7 +74,9 @@ function registryFound({ registry }: TokenLocation): Check {
   return { check: 'registry', outcome: 'valid', found: `token registry found at ${registry}` };
 }
 
-/** Only what this project says of an error is shown: a library's text may hold the node's URL with its key. */
+/**
+ * Only what this project says of an error is shown: a library's text may hold the node's URL with its key.
+ */
 function registryNotRead({ registry, chainId }: TokenLocation, thrown: unknown): Check {
   const code = codeOf(thrown) ?? 'unexpected error';
   const shown = SHOWN_BY_ERROR.get(code);

@@ -7,22 +7,26 @@ import { isObject } from './presented-credential';
 /** More than any credential needs. Contexts name further ones, and whoever wrote one decides how many. */
 const MOST_FETCHED = 30;
 
-/** Where the contexts of a credential come from during one verification, and what became of asking for them. */
+/**
+ * Where the contexts of a credential come from during one verification, and what became of asking for them.
+ */
 export interface ContextSource {
   load: ContextLoader;
   /** Whether a URL's context is known without asking. */
   isKnown(url: string): Promise<boolean>;
   /** The URLs that were fetched, in order. */
   fetched(): string[];
-  /** Where the context of a URL was found in the end, after redirects; the URL itself unless it was fetched. */
+  /**
+   * Where the context of a URL was found in the end, after redirects; the URL itself unless it was fetched.
+   */
   foundAt: (url: string) => string;
   /** Why a context could not be had, each with its URL. */
   problems(): string[];
 }
 
 /**
- * Contexts that are known, and any other over HTTPS, each asked for once. What is known is never asked for: nobody who answers for
- * its host can give it another meaning.
+ * Contexts that are known, and any other over HTTPS, each asked for once. What is known is never asked for:
+ * nobody who answers for its host can give it another meaning.
  */
 export function createContextSource(
   known: DocumentLoader,

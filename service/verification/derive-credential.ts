@@ -15,11 +15,12 @@ export type ContextLoader = (url: string) => Promise<unknown>;
 export const EVERYTHING = '';
 
 /**
- * Derives the version of a credential that a holder shows (https://www.w3.org/TR/vc-di-ecdsa/#add-derived-proof-ecdsa-sd-2023): what the
- * pointers name, what the issuer made mandatory, and of every object that is on the way its `id` and its `type`.
+ * Derives the version of a credential that a holder shows
+ * (https://www.w3.org/TR/vc-di-ecdsa/#add-derived-proof-ecdsa-sd-2023): what the pointers name, what the
+ * issuer made mandatory, and of every object that is on the way its `id` and its `type`.
  *
- * @throws RequestError CREDENTIAL_ALREADY_DERIVED, PROOF_UNSUPPORTED, POINTER_INVALID, POINTER_MATCHES_NOTHING, or DERIVATION_FAILED
- *   when the proof does not belong to the content.
+ * @throws RequestError CREDENTIAL_ALREADY_DERIVED, PROOF_UNSUPPORTED, POINTER_INVALID,
+ *   POINTER_MATCHES_NOTHING, or DERIVATION_FAILED when the proof does not belong to the content.
  */
 export async function deriveCredential(
   credential: JsonObject,

@@ -1,6 +1,7 @@
 /**
- * Whether the end that an issuer set to something has come. What cannot be read as a date counts as an end too: the issuer meant it to
- * stop, and nobody knows when. No difference between clocks is allowed for: an end may be set because a key was stolen.
+ * Whether the end that an issuer set to something has come. What cannot be read as a date counts as an end
+ * too: the issuer meant it to stop, and nobody knows when. No difference between clocks is allowed for: an
+ * end may be set because a key was stolen.
  *
  * @param now epoch milliseconds.
  */

@@ -23,7 +23,8 @@ const MOST_CONTEXTS = 30;
 /**
  * Walks through a credential without recursion: its depth is the choice of whoever wrote it.
  *
- * @throws RequestError CREDENTIAL_INVALID when it is nested too deeply, or names too many contexts, to be processed.
+ * @throws RequestError CREDENTIAL_INVALID when it is nested too deeply, or names too many contexts, to be
+ *   processed.
  */
 export function inspectContent(root: unknown): Content {
   const content: Content = { contexts: [], passedOver: [] };

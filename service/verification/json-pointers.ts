@@ -4,10 +4,11 @@ import { escapedToken } from './inspect-content';
 const MOST_SHOWN = 12;
 
 /**
- * Checks pointers (RFC 6901) of what a holder wants to disclose: each must name something of the credential that can be disclosed.
+ * Checks pointers (RFC 6901) of what a holder wants to disclose: each must name something of the credential
+ * that can be disclosed.
  *
- * The cryptosuite itself is not careful: it finds inherited members (`/constructor`), takes "20ft" for the index 20, and
- * fails without a word about the pointer at null.
+ * The cryptosuite itself is not careful: it finds inherited members (`/constructor`), takes "20ft" for the
+ * index 20, and fails without a word about the pointer at null.
  *
  * @throws RequestError POINTER_INVALID, or POINTER_MATCHES_NOTHING with those that are near.
  */

@@ -30,7 +30,10 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Reads the proof of a credential as far as that needs no cryptography (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023). */
+/**
+ * Reads the proof of a credential as far as that needs no cryptography
+ * (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023).
+ */
 export function presentedProof({ proof }: JsonObject): PresentedProof {
   const proofs: unknown[] = [proof].flat();
   const [only] = proofs;
@@ -57,7 +60,10 @@ export function presentedProof({ proof }: JsonObject): PresentedProof {
     : wrong('has a proofValue that is neither a base nor a derived proof', verificationMethod);
 }
 
-/** The three bytes that both kinds of proof value begin with: a CBOR tag (vc-di-ecdsa, sections 3.5.2 and 3.5.7). */
+/**
+ * The three bytes that both kinds of proof value begin with: a CBOR tag (vc-di-ecdsa, sections 3.5.2 and
+ * 3.5.7).
+ */
 const PROOF_KINDS = new Map<string, 'base' | 'derived'>([
   ['d95d00', 'base'],
   ['d95d01', 'derived'],

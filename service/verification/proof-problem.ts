@@ -1,6 +1,9 @@
 import { messageOf } from '../errors';
 
-/** Says what the libraries found wrong with a proof. jsonld-signatures collects errors; jsonld's own carry an event. */
+/**
+ * Says what the libraries found wrong with a proof. jsonld-signatures collects errors; jsonld's own carry an
+ * event.
+ */
 export function proofProblemOf(thrown: unknown): string {
   const [first] = (thrown as { errors?: unknown[] } | undefined)?.errors ?? [thrown];
   const { details } = (first ?? {}) as { details?: { event?: SafeModeEvent; cause?: unknown } };
@@ -10,7 +13,10 @@ export function proofProblemOf(thrown: unknown): string {
   return COUNTS_DIFFER.test(text) ? 'something was added to it or left out of it after signing' : text;
 }
 
-/** https://www.w3.org/TR/json-ld11-api/ has no safe mode: it is jsonld's, which refuses what would silently not be signed. */
+/**
+ * https://www.w3.org/TR/json-ld11-api/ has no safe mode: it is jsonld's, which refuses what would silently
+ * not be signed.
+ */
 interface SafeModeEvent {
   code?: string;
   message?: string;

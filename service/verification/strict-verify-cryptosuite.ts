@@ -3,10 +3,10 @@ import { createVerifyCryptosuite, type VerifyCryptosuite } from '@digitalbazaar/
 /**
  * The cryptosuite that verifies derived ecdsa-sd-2023 proofs, and refuses one that uses a statement twice.
  *
- * Version 3.4.1 takes the labels of blank nodes from the proof, which nobody signs, without asking that they differ: two objects can be
- * given the label of one that was signed, so that a package without an id stands in the credential twice
- * (docs/reports/ecdsa-sd-2023-duplicated-objects.md). Whatever refers to that object then makes the same statement twice, which a set
- * of RDF statements never does.
+ * Version 3.4.1 takes the labels of blank nodes from the proof, which nobody signs, without asking that they
+ * differ: two objects can be given the label of one that was signed, so that a package without an id stands
+ * in the credential twice (docs/reports/ecdsa-sd-2023-duplicated-objects.md). Whatever refers to that object
+ * then makes the same statement twice, which a set of RDF statements never does.
  */
 export function createStrictVerifyCryptosuite(): VerifyCryptosuite {
   const suite = createVerifyCryptosuite();

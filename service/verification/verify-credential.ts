@@ -43,11 +43,11 @@ export interface Verification {
 }
 
 /**
- * Verifies a credential: is the document as it was signed, who signed it, and what has become of its token. Whatever is wrong with
- * the credential is in the answers; what is wrong with the question is thrown.
+ * Verifies a credential: is the document as it was signed, who signed it, and what has become of its token.
+ * Whatever is wrong with the credential is in the answers; what is wrong with the question is thrown.
  *
- * @throws RequestError CREDENTIAL_INVALID when it cannot be processed at all; CREDENTIAL_ALREADY_DERIVED, POINTER_INVALID,
- *   POINTER_MATCHES_NOTHING about `reveal`.
+ * @throws RequestError CREDENTIAL_INVALID when it cannot be processed at all; CREDENTIAL_ALREADY_DERIVED,
+ *   POINTER_INVALID, POINTER_MATCHES_NOTHING about `reveal`.
  */
 export async function verifyCredential(
   credential: JsonObject,

@@ -14,8 +14,8 @@ export interface IssuerKey {
 }
 
 /**
- * Verifies the signatures of a derived credential with a key that is already known to be the issuer's: who may use the key is another
- * question, so the library is not asked for it.
+ * Verifies the signatures of a derived credential with a key that is already known to be the issuer's: who
+ * may use the key is another question, so the library is not asked for it.
  *
  * @returns what is wrong, as a clause, or undefined when it verifies.
  */

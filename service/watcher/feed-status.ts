@@ -1,7 +1,8 @@
 /**
  * What a feed is doing:
  *
- * - starting: the registry has not been found on the chain yet; following: events are read; standby: another process reads them;
+ * - starting: the registry has not been found on the chain yet; following: events are read; standby: another
+ *   process reads them;
  * - failing: the node cannot be read, and is asked again; stopped: nobody but a person can make it go on.
  */
 export type FeedState = 'starting' | 'following' | 'standby' | 'failing' | 'stopped';

@@ -4,7 +4,8 @@ import { ChainError } from '../errors';
 import type { KeptBlock } from '../outbox/feed-cursor';
 
 /**
- * The newest kept block that is still on the chain, found by halving: if a block is on the chain, all before it are.
+ * The newest kept block that is still on the chain, found by halving: if a block is on the chain, all before
+ * it are.
  *
  * @param head number of the chain's newest block; kept blocks above it are gone.
  * @throws ChainError CHAIN_REORGANISED when none is: the reorganisation is deeper than what was kept.

@@ -16,8 +16,9 @@ const LONGEST_PAUSE_MS = 15_000;
 const STANDBY_MS = 2_000;
 
 /**
- * Reads the registry's events from the stored cursor on and stores them, for ever. A node that fails is asked again, after a
- * growing pause, from the same cursor. An error that nobody but a person can mend ends the following and is logged as such.
+ * Reads the registry's events from the stored cursor on and stores them, for ever. A node that fails is asked
+ * again, after a growing pause, from the same cursor. An error that nobody but a person can mend ends the
+ * following and is logged as such.
  */
 export function followRegistry(options: FeedReading): Follower {
   const abort = new AbortController();

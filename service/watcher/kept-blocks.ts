@@ -1,8 +1,8 @@
 import type { KeptBlock } from '../outbox/feed-cursor';
 
 /**
- * The kept blocks after more were read. Those older than the finality depth go, but for the newest of them: below it nothing is
- * expected to change, so it is the ground that a reorganisation is measured from.
+ * The kept blocks after more were read. Those older than the finality depth go, but for the newest of them:
+ * below it nothing is expected to change, so it is the ground that a reorganisation is measured from.
  *
  * @param kept ascending, as are `read`.
  * @param depth blocks.

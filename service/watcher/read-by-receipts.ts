@@ -10,8 +10,9 @@ import { eventsOf, type RangeRead } from './read-range';
 const CONCURRENT_RECEIPTS = 8;
 
 /**
- * Reads a block from the receipts of all its transactions. For a block of which the provider gives no logs because there are too
- * many that match: anybody can fill a block with logs that look like those of title escrows.
+ * Reads a block from the receipts of all its transactions. For a block of which the provider gives no logs
+ * because there are too many that match: anybody can fill a block with logs that look like those of title
+ * escrows.
  */
 export async function readByReceipts(
   client: RpcClient,

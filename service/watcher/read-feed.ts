@@ -32,7 +32,9 @@ export interface FeedReading {
   checkChain(): Promise<void>;
   /** Called with the feed's name before it is read, and again whenever reading begins anew. */
   onOpened(feed: string): Promise<void>;
-  /** Called when deliveries may have become due: after events were stored (how many), or a feed was released. */
+  /**
+   * Called when deliveries may have become due: after events were stored (how many), or a feed was released.
+   */
   onDue(events: number): void;
   /** Called when nothing may be sent any more until `onDue` is called. */
   onHeld(): void;
@@ -143,7 +145,8 @@ async function take(
       return false;
     }
     case 'mismatch':
-      // Until the common ancestor is known nobody can say which of the events that wait are still on the chain.
+      // Until the common ancestor is known nobody can say which of the events that wait are still on the
+      // chain.
       await holdFeed(options.database.db, open);
       options.onHeld();
       return true;
@@ -166,7 +169,10 @@ async function store(options: FeedReading, open: OpenFeed, range: BlockRange): P
   return added;
 }
 
-/** Waits for deliveries under way: whether they succeed decides what their events are. Gives whether it was done. */
+/**
+ * Waits for deliveries under way: whether they succeed decides what their events are. Gives whether it was
+ * done.
+ */
 async function rewind(
   options: FeedReading,
   open: OpenFeed,
@@ -194,7 +200,9 @@ function tell(logger: Logger, ancestor: KeptBlock, { withdrawn, orphaned }: Rewo
   }
 }
 
-/** A chain that was started anew gives the same addresses to other contracts: its block 0 is part of the name. */
+/**
+ * A chain that was started anew gives the same addresses to other contracts: its block 0 is part of the name.
+ */
 function feedName(
   { chainId, registryAddress }: RegistryIdentity,
   { chainGenesisHash }: RegistryOnChain,

@@ -20,12 +20,13 @@ export interface RangeRead {
 }
 
 /**
- * All genuine events of the blocks `first` to `last`, in chain order. Two `eth_getLogs` queries however many tokens there are
- * (escrow events carry their registry unindexed, so they are selected by topic and checked here), and one call for each block
- * that has events, for its time.
+ * All genuine events of the blocks `first` to `last`, in chain order. Two `eth_getLogs` queries however many
+ * tokens there are (escrow events carry their registry unindexed, so they are selected by topic and checked
+ * here), and one call for each block that has events, for its time.
  *
- * Each query is asked twice and the answers must agree: providers behind a load balancer now and then leave logs out, and what is
- * left out here would be lost. A single block is asked for by its hash, which a node that does not have it cannot answer.
+ * Each query is asked twice and the answers must agree: providers behind a load balancer now and then leave
+ * logs out, and what is left out here would be lost. A single block is asked for by its hash, which a node
+ * that does not have it cannot answer.
  */
 export async function readRange(
   client: RpcClient,
@@ -81,7 +82,10 @@ function fingerprintOf(logs: readonly ChainLog[]): string {
   return logs.map(({ blockHash, index }) => `${blockHash}:${index}`).join();
 }
 
-/** The first and the last block, which must be what they were before the logs were read, and those of the logs. Ascending. */
+/**
+ * The first and the last block, which must be what they were before the logs were read, and those of the
+ * logs. Ascending.
+ */
 async function blocksOf(
   client: RpcClient,
   decoded: readonly DecodedLog[],
@@ -99,7 +103,9 @@ async function blocksOf(
   return blocks;
 }
 
-/** The logs and the block were read by separate calls: if they are not of one branch, all of it is read again. */
+/**
+ * The logs and the block were read by separate calls: if they are not of one branch, all of it is read again.
+ */
 function timestampOf(blocks: ReadonlyMap<number, ChainBlock>, { blockNumber, blockHash }: ChainLog): number {
   const block = blocks.get(blockNumber);
   if (block?.hash === blockHash) return block.timestamp;

@@ -18,7 +18,8 @@ import { readRange, type RangeRead } from './read-range';
  * What the watcher saw:
  *
  * - `range`: blocks that were read, with all genuine events in them.
- * - `unchanged`: nothing is new, and what was read is still there; `isAllThere` unless the node has fewer blocks than were read.
+ * - `unchanged`: nothing is new, and what was read is still there; `isAllThere` unless the node has fewer
+ *   blocks than were read.
  * - `mismatch`: something that was read is no longer there. What follows is `reorganised`, or an error.
  * - `reorganised`: the chain no longer has what was read after the ancestor; the next range begins behind it.
  */
@@ -45,7 +46,9 @@ export interface WatchOptions {
   client: RpcClient;
   contracts: RegistryContracts;
   cursor: FeedCursor;
-  /** Hash of block 0 when the feed began: tells a chain that was started anew from a node that lags behind. */
+  /**
+   * Hash of block 0 when the feed began: tells a chain that was started anew from a node that lags behind.
+   */
   genesisHash: string;
   confirmations: number;
   /** How many blocks back a reorganisation is followed. */
@@ -57,19 +60,21 @@ export interface WatchOptions {
 }
 
 /**
- * So near to the head blocks are read one by one: a range is asked for by numbers, and a node that has only some of its blocks yet
- * answers with the logs of those.
+ * So near to the head blocks are read one by one: a range is asked for by numbers, and a node that has only
+ * some of its blocks yet answers with the logs of those.
  */
 const NEAR_HEAD = 8;
 /** More events than this in one range are not good to hold, and to store, at once. */
 const MANY_EVENTS = 2_000;
 
 /**
- * The blocks from the cursor on, range after range, for ever; each range is yielded once it has its confirmations. The first
- * sighting is whether what was read before is still there. Ends when the signal aborts.
+ * The blocks from the cursor on, range after range, for ever; each range is yielded once it has its
+ * confirmations. The first sighting is whether what was read before is still there. Ends when the signal
+ * aborts.
  *
- * @throws ChainError CHAIN_REORGANISED (not retryable) when a reorganisation is deeper than what is kept; CHAIN_REPLACED when it is
- *   another chain; whatever the node answers otherwise: start again from the last cursor that was stored.
+ * @throws ChainError CHAIN_REORGANISED (not retryable) when a reorganisation is deeper than what is kept;
+ *   CHAIN_REPLACED when it is another chain; whatever the node answers otherwise: start again from the last
+ *   cursor that was stored.
  */
 export async function* watch(options: WatchOptions): AsyncGenerator<Sighting, void, undefined> {
   const { client, finalityDepth, alarm, signal } = options;
@@ -132,7 +137,8 @@ async function readOrShrink(
     return await readRange(client, contracts, first, last);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    // Whatever the reason is (many providers answer nothing at all for what takes them too long), less is asked for the next time.
+    // Whatever the reason is (many providers answer nothing at all for what takes them too long), less is
+    // asked for the next time.
     const isShorter = span.shrink();
     const isRefused = isRangeRefused(error);
     if (isThrottled(error)) {
@@ -156,7 +162,8 @@ async function isContinuation(
   first: ChainBlock,
 ): Promise<boolean> {
   if (lastRead?.hash === undefined || first.parentHash === lastRead.hash) return true;
-  // Hardhat mines thousands of blocks at once by not making them up until they are asked for: their children know no parent.
+  // Hardhat mines thousands of blocks at once by not making them up until they are asked for: their children
+  // know no parent.
   return first.parentHash === ZeroHash && (await isOnChain(client, lastRead));
 }
 
@@ -202,7 +209,10 @@ async function isSameChain({ client, genesisHash }: WatchOptions): Promise<boole
   return genesis === undefined || genesis.hash === genesisHash;
 }
 
-/** A block that the node has just told of but does not have (a provider behind a load balancer) is worth asking for again. */
+/**
+ * A block that the node has just told of but does not have (a provider behind a load balancer) is worth
+ * asking for again.
+ */
 async function existingBlock(client: RpcClient, number: number): Promise<ChainBlock> {
   const block = await blockAt(client, number);
   if (block) return block;

@@ -173,7 +173,10 @@ describe('issuing by a service that is killed', () => {
     return tokenId ?? '';
   }
 
-  /** The next service makes the token without being asked, and gives its document to who asks for it, as often as it is asked. */
+  /**
+   * The next service makes the token without being asked, and gives its document to who asks for it, as often
+   * as it is asked.
+   */
   async function expectFinished(
     tokenId: string,
     request: Request,
@@ -340,7 +343,9 @@ describe('issuing by a service that is killed', () => {
   }
 });
 
-/** Waits for a moment: at any time while the service starts, or is up, or one of the next mints is at a step. */
+/**
+ * Waits for a moment: at any time while the service starts, or is up, or one of the next mints is at a step.
+ */
 async function momentToKill(random: SeededRandom, node: RpcProxy, service: LaunchedService): Promise<void> {
   const moment = random.fraction();
   if (moment < 0.15) return sleep(random.below(2 * START_MS));

@@ -95,7 +95,10 @@ describe('issuing much at once', () => {
     }
   }
 
-  /** Runs `work` while another process sends transactions of the service's wallet, every one of which is mined in the end. */
+  /**
+   * Runs `work` while another process sends transactions of the service's wallet, every one of which is mined
+   * in the end.
+   */
   async function besideAnotherSender(work: () => Promise<void>): Promise<void> {
     const script = join(PROJECT_ROOT, 'test/helpers/other-sender.cjs');
     const sender = startChild('other sender', script, [world.node.url, DEPLOYER], {});
@@ -171,7 +174,8 @@ describe('issuing much at once', () => {
   }
 
   it('answers everybody when the node ends in the middle, and issues on its next chain', async () => {
-    // Cut off until the registry is back: otherwise the service would use nonces that make another address of it.
+    // Cut off until the registry is back: otherwise the service would use nonces that make another address of
+    // it.
     const node = await startRpcProxy(world.node.url);
     try {
       await withService(node.url, async (url) => {

@@ -26,7 +26,10 @@ const START_MS = 800;
 const CALLS_OF_A_READING = 4;
 const LONGEST_ANSWER_MS = 20;
 const TIMEOUT_MS = 500;
-/** On PostgreSQL, what a killed process had claimed falls due again when its lease ends: after two timeouts and ten seconds. */
+/**
+ * On PostgreSQL, what a killed process had claimed falls due again when its lease ends: after two timeouts
+ * and ten seconds.
+ */
 const LEASE_MS = 2 * TIMEOUT_MS + 10_000;
 
 type Randoms = [SeededRandom, SeededRandom, SeededRandom];
@@ -107,7 +110,10 @@ describe('a service that is killed again and again', () => {
     expect(await service.end('SIGTERM'), service.output()).to.equal(0);
   }
 
-  /** Mints and transfers, one after the other, until it is stopped: chain events go on while services come and go. */
+  /**
+   * Mints and transfers, one after the other, until it is stopped: chain events go on while services come and
+   * go.
+   */
   function startBurst(random: SeededRandom): { stop(): Promise<void> } {
     let isOver = false;
     async function run(): Promise<void> {
@@ -131,7 +137,10 @@ describe('a service that is killed again and again', () => {
   }
 });
 
-/** Waits for a moment: at any time while the service starts or after it, while it reads the chain, or while it delivers. */
+/**
+ * Waits for a moment: at any time while the service starts or after it, while it reads the chain, or while it
+ * delivers.
+ */
 async function momentToKill(
   random: SeededRandom,
   service: LaunchedService,
@@ -145,7 +154,10 @@ async function momentToKill(
   return delivering(random, receiver);
 }
 
-/** When all that can be asked of a range of blocks is known: just before what is in it is stored, meanwhile, or after it. */
+/**
+ * When all that can be asked of a range of blocks is known: just before what is in it is stored, meanwhile,
+ * or after it.
+ */
 async function reading(random: SeededRandom, node: RpcProxy): Promise<void> {
   const readings = (): number => node.calls.filter((method) => method === 'eth_getLogs').length;
   const awaited = readings() + CALLS_OF_A_READING * (1 + random.below(3));

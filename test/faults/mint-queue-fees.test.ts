@@ -148,7 +148,10 @@ describe('what the queue of mints pays', () => {
     }
   });
 
-  /** The first connection breaks before the node hears of the transaction, and there are no funds until `use` gives the mints that still wait. */
+  /**
+   * The first connection breaks before the node hears of the transaction, and there are no funds until `use`
+   * gives the mints that still wait.
+   */
   async function sendUnfunded(
     options: Parameters<typeof startQueue>[1],
     use: (queue: RunningQueue) => Promise<Promise<string>[]>,

@@ -100,7 +100,10 @@ describe('a mint on a public network', () => {
     untilState: (state: IssuanceState) => Promise<void>;
   }
 
-  /** Its mint is the one in the journal, or a new one. What the journal says in the end is held against the chain. */
+  /**
+   * Its mint is the one in the journal, or a new one. What the journal says in the end is held against the
+   * chain.
+   */
   async function withMint(
     options: Partial<MintQueueOptions> & { journal?: MemoryJournal; answerer?: Answerer },
     work: (mint: OneMint) => Promise<void>,

@@ -35,7 +35,8 @@ describe('the queue of mints after a crash', () => {
   /**
    * Mints several tokens in a queue that ends as a killed process does.
    *
-   * @param at told of every step (a change of the journal, or a call of the node); what it gives decides whether that is the last.
+   * @param at told of every step (a change of the journal, or a call of the node); what it gives decides
+   *   whether that is the last.
    */
   async function crash(
     at: { change?: string; sent?: 'before' | 'after' },

@@ -40,7 +40,9 @@ describe('the queue of mints heals itself', () => {
 
   type QueueOptions = Parameters<typeof startQueue>[1];
 
-  /** Runs with a queue; afterwards its journal must say what is on the chain, and no nonce may be left out. */
+  /**
+   * Runs with a queue; afterwards its journal must say what is on the chain, and no nonce may be left out.
+   */
   async function withQueue(
     options: QueueOptions,
     use: (queue: RunningQueue) => Promise<void>,
@@ -254,7 +256,8 @@ describe('the queue of mints heals itself', () => {
     let asked = 0;
     const seen = new Set<unknown>();
     const answerer: Answerer = async (method, [hash], forward) => {
-      // A count that is a little old, every third time; a receipt that is not there yet when it is first asked for.
+      // A count that is a little old, every third time; a receipt that is not there yet when it is first
+      // asked for.
       if (method === 'eth_getTransactionCount' && asked++ % 3 === 0) {
         const answer = await forward();
         return 'result' in answer

@@ -192,7 +192,10 @@ describe('a receiver', () => {
     await mintTogether(world, await world.account(1), count);
   }
 
-  /** Waits until every event is delivered, ends the service, and gives all deliveries: they keep what subscribers are promised. */
+  /**
+   * Waits until every event is delivered, ends the service, and gives all deliveries: they keep what
+   * subscribers are promised.
+   */
   async function everything(): Promise<Delivery[]> {
     const expected = await expectedEvents(world.client, world.registryAddress, fromBlock);
     const delivered = (): LogLine[] => log.filter(({ msg }) => msg === 'delivered');

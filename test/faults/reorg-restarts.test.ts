@@ -32,7 +32,9 @@ for (const engine of ENGINES) {
       for (let left = count; left > 0; left--) await forked.mine(await forked.mint({ minter }));
     }
 
-    /** Lets events of blocks wait, and replaces these by `replacements` others while the service is stopped. */
+    /**
+     * Lets events of blocks wait, and replaces these by `replacements` others while the service is stopped.
+     */
     const replaced = (
       replacements: number,
       atRestart: Answerer,

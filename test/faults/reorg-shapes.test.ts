@@ -166,7 +166,8 @@ describe('a reorganisation', () => {
       expect(await metricOf(followed.service.url, ORPHANED)).to.equal(5);
     }));
 
-  // It asks for the head, the first and the last block, four times for logs, and for the blocks that have some.
+  // It asks for the head, the first and the last block, four times for logs, and for the blocks that have
+  // some.
   for (const question of [2, 3, 4, 6, 8, 9]) {
     it(`between two questions about a range mixes no branches (before question ${question})`, async () => {
       const proxy = await startRpcProxy(forked.world.node.url);

@@ -183,7 +183,8 @@ describe('when blocks are replaced by others', () => {
       followed.answer(200);
       await followed.settled();
       expect(typesOf(again, followed.announced)).to.deep.equal(MINT_TYPES);
-      // The third stands where the second was delivered from: chain, transaction and log index alone would make the same id.
+      // The third stands where the second was delivered from: chain, transaction and log index alone would
+      // make the same id.
       expect(new Set(followed.announced.map(({ id }) => id)).size).to.equal(5);
     }));
 });

@@ -32,7 +32,10 @@ const TASKS = [
   ['decrypt-remark', { file: 'CREDENTIAL' }],
 ];
 
-/** Runs commands in one process, all at once in each mode of the telltale server, and prints what Hardhat prints of an error. */
+/**
+ * Runs commands in one process, all at once in each mode of the telltale server, and prints what Hardhat
+ * prints of an error.
+ */
 const RUN_ALL = `
 const hre = require(${JSON.stringify(join(PROJECT_ROOT, 'node_modules/hardhat'))});
 const { TELLTALE, CREDENTIAL, MODES, TASKS } = JSON.parse(process.env.TEST_PLAN);

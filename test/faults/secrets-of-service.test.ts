@@ -63,7 +63,10 @@ describe('the service keeps secrets to itself', () => {
     await world?.stop();
   });
 
-  /** Followed through a node that fails in the telltale's way, over WebSocket, TLS to a plain port, a closed port and an unknown name. */
+  /**
+   * Followed through a node that fails in the telltale's way, over WebSocket, TLS to a plain port, a closed
+   * port and an unknown name.
+   */
   async function writeRegistries(): Promise<void> {
     const rpcUrls = [
       nodeUrl(telltale.port),
@@ -114,7 +117,8 @@ describe('the service keeps secrets to itself', () => {
     await registry.grantRole(await registry.MINTER_ROLE(), wallet.address);
     const statuses: number[] = [];
     for (const mode of MODE_NAMES) {
-      // So fail the gas station, the webhook and a followed registry's node; then the node that documents are issued through.
+      // So fail the gas station, the webhook and a followed registry's node; then the node that documents are
+      // issued through.
       telltale.fail(mode);
       statuses.push(await issue(secret('API_KEY')));
       proxy.answer(async (method) => {

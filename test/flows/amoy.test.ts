@@ -41,8 +41,9 @@ function commandsOf(block: string): string[][] {
   return [...commands].map(([, words = '']) => words.trim().split(/\s+/));
 }
 
-// Everything of Amoy but its wires: chain id, the contracts where they are published, blocks at intervals, a provider that knows its key and counts credits,
-// the gas station, and HTTPS under their names. Settings and commands are those of docs/networks.md.
+// Everything of Amoy but its wires: chain id, the contracts where they are published, blocks at intervals, a
+// provider that knows its key and counts credits, the gas station, and HTTPS under their names. Settings and
+// commands are those of docs/networks.md.
 (hasOpenssl ? describe : describe.skip)('NET=80002, with a wallet, test tokens and an API key', () => {
   let amoy: StandIn;
   let provider: MeteredProvider;

@@ -11,7 +11,9 @@ import { startStandInNetwork, type StandInNetwork } from '../helpers/stand-in-ne
 const AMOY = 80002;
 const JOURNALS = join(PROJECT_ROOT, 'deploy/deployments');
 
-/** As on another machine, or in a fresh clone. Of this tenant alone: others of the same name may be deploying. */
+/**
+ * As on another machine, or in a fresh clone. Of this tenant alone: others of the same name may be deploying.
+ */
 function dropRegistryJournals(envFile: string): void {
   const { key } = tenantOf(envFile);
   for (const name of readdirSync(JOURNALS).filter((journal) => journal.startsWith(`chain-${AMOY}-`))) {

@@ -118,7 +118,9 @@ describe('events that somebody else emits in the name of the registry', () => {
     expect(ids(later)).to.deep.equal(ids(receiver));
   });
 
-  /** What is delivered because of `action`, up to the events of a token that is minted after it as a marker. */
+  /**
+   * What is delivered because of `action`, up to the events of a token that is minted after it as a marker.
+   */
   async function deliveredBecauseOf(action: () => Promise<unknown>): Promise<ExpectedEvent[]> {
     const before = await world.client.getBlockNumber();
     await action();
@@ -134,7 +136,10 @@ describe('events that somebody else emits in the name of the registry', () => {
     await forger.forge(registry, await escrowOf(world, tokenId), tokenId);
   }
 
-  /** Logs with the right signatures and everything else wrong: topics too few, too many or too large, data too short or pointing nowhere. */
+  /**
+   * Logs with the right signatures and everything else wrong: topics too few, too many or too large, data too
+   * short or pointing nowhere.
+   */
   async function forgeMalformedLogs(): Promise<void> {
     const pointingNowhere = hexlify(new Uint8Array(6 * 32).fill(0xff));
     const longRemark = AbiCoder.defaultAbiCoder().encode(
@@ -150,7 +155,10 @@ describe('events that somebody else emits in the name of the registry', () => {
     }
   }
 
-  /** Logs of the right form with words of 0xff…ff, which are no addresses: ethers decodes them, and throws when the argument is asked for. */
+  /**
+   * Logs of the right form with words of 0xff…ff, which are no addresses: ethers decodes them, and throws
+   * when the argument is asked for.
+   */
   async function forgeUnreadableArguments(): Promise<void> {
     for (const { inputs, topicHash } of allEvents()) {
       const indexed = inputs.filter((input) => input.indexed).map(() => toBeHex(MaxUint256));

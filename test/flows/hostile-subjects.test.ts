@@ -10,7 +10,9 @@ import { createWorld, type World } from '../helpers/world';
 /** Nearly as deep as a body may be that is parsed. */
 const DEPTH = 19_000;
 
-/** A subject of a Bill of Lading with these members, as text: what JavaScript cannot hold can be sent, too. */
+/**
+ * A subject of a Bill of Lading with these members, as text: what JavaScript cannot hold can be sent, too.
+ */
 const billWith = (members: string): string => `{"type":["BillOfLading"],${members}}`;
 
 const packages = Array.from({ length: 300 }, (_, index) => ({

@@ -157,7 +157,10 @@ describe('many large bodies at once', () => {
   }
 });
 
-/** Rejects when the connection breaks before there is an answer; what happens to it afterwards is of no interest. */
+/**
+ * Rejects when the connection breaks before there is an answer; what happens to it afterwards is of no
+ * interest.
+ */
 function answerOf(request: ClientRequest): Promise<Answer> {
   return new Promise((resolve, reject) => {
     request.on('error', reject).on('response', (response: IncomingMessage) => {

@@ -50,7 +50,10 @@ describe("what the registry's owner does, when things fail", () => {
 
   afterEach(() => proxy.answer(THROUGH));
 
-  /** Runs a command at the proxy. What all of them print without a secret is in test/faults/secrets-of-commands.test.ts. */
+  /**
+   * Runs a command at the proxy. What all of them print without a secret is in
+   * test/faults/secrets-of-commands.test.ts.
+   */
   const run = (args: string[], settings: Record<string, string> = {}): Promise<HardhatAnswer> =>
     askHardhatHere(args, { ...world.settings, RPC_URL: url, ...settings });
 

@@ -29,7 +29,10 @@ describe("what the registry's owner does", () => {
 
   after(() => world?.stop());
 
-  /** Starts a command as a user does. Each command is started once or twice; everything else is run in this process. */
+  /**
+   * Starts a command as a user does. Each command is started once or twice; everything else is run in this
+   * process.
+   */
   const start = (args: string[]): Promise<HardhatAnswer> => askHardhat(args, world.settings);
   const run = (args: string[], settings: Record<string, string> = {}): Promise<HardhatAnswer> =>
     askHardhatHere(args, { ...world.settings, ...settings });

@@ -8,7 +8,8 @@ import { createStandIn, type StandIn } from '../helpers/stand-in';
 const STABILITY = findNetwork('stability') as Network;
 const KEY = 'aB3-dE5_gH7';
 
-// A chain whose blocks have no base fee and whose nodes refuse transactions of EIP-1559; the wallet owns nothing.
+// A chain whose blocks have no base fee and whose nodes refuse transactions of EIP-1559; the wallet owns
+// nothing.
 (hasOpenssl ? describe : describe.skip)('NET=101010, where gas has no price', () => {
   let stability: StandIn;
 

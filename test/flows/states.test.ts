@@ -317,7 +317,10 @@ describe('docs/states.md', function () {
     }
   }
 
-  /** Our types of a receipt's logs are those of the page's table, and each log is of the contract that it says. */
+  /**
+   * Our types of a receipt's logs are those of the page's table, and each log is of the contract that it
+   * says.
+   */
   function expectAnnounced({ logs }: TransactionReceipt, operation: string): void {
     for (const log of logs) {
       const name = nameOfLog(log);

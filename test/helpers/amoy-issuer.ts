@@ -7,7 +7,10 @@ import { startRpcProxy, THROUGH, type Answerer, type RpcCall } from './rpc-proxy
 import { startStandInNetwork } from './stand-in-network';
 import { temporaryFolder } from './temporary-folder';
 
-/** An issuer on a stand-in of Amoy, which is no local network: blocks come when the test mines them, and a proxy stands for the provider. */
+/**
+ * An issuer on a stand-in of Amoy, which is no local network: blocks come when the test mines them, and a
+ * proxy stands for the provider.
+ */
 export interface AmoyIssuer {
   chain: JsonRpcProvider;
   registry: string;
@@ -20,8 +23,8 @@ export interface AmoyIssuer {
   newSettings(): Record<string, string> & { DATA_DIR: string };
   mine(blocks?: number): Promise<void>;
   /**
-   * Marks the present end of the chain, and gives what takes the chain back to it, once. The blocks that are mined then have other hashes than those
-   * before, and what had been sent since is forgotten.
+   * Marks the present end of the chain, and gives what takes the chain back to it, once. The blocks that are
+   * mined then have other hashes than those before, and what had been sent since is forgotten.
    */
   fork(): Promise<() => Promise<void>>;
   /** Hashes of what waits to be mined. */

@@ -41,8 +41,9 @@ const ESCROW_EVENTS: Record<string, [type: string, ...payload: string[]]> = {
 };
 
 /**
- * What a subscriber must get of a registry, said by the chain alone: all logs from `fromBlock` on, unfiltered, decoded with the
- * contracts' interfaces. Which escrow is whose is asked of the factory on chain. In chain order. It shares no code with the service.
+ * What a subscriber must get of a registry, said by the chain alone: all logs from `fromBlock` on,
+ * unfiltered, decoded with the contracts' interfaces. Which escrow is whose is asked of the factory on chain.
+ * In chain order. It shares no code with the service.
  */
 export async function expectedEvents(
   client: JsonRpcProvider,

@@ -4,8 +4,8 @@ import type { ExpectedEvent } from './chain-witness';
 import type { Delivery } from './recording-receiver';
 
 /**
- * What every subscriber is promised, whatever failed: each event that the chain has and no other, signed, at least once; the same
- * bytes when it is repeated; and for each token in the order of the chain.
+ * What every subscriber is promised, whatever failed: each event that the chain has and no other, signed, at
+ * least once; the same bytes when it is repeated; and for each token in the order of the chain.
  */
 export function expectPromisesKept(
   deliveries: readonly Delivery[],

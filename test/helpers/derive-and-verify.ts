@@ -31,7 +31,10 @@ export async function derive(
   });
 }
 
-/** Verifies a derived credential as a verifier does who has resolved the issuer's DID, by default with the untouched cryptosuite. */
+/**
+ * Verifies a derived credential as a verifier does who has resolved the issuer's DID, by default with the
+ * untouched cryptosuite.
+ */
 export async function verify(
   derived: object,
   didDocument: DidDocument,

@@ -7,7 +7,10 @@ import {
 import { mineTogether, sendTransaction } from './transactions';
 import { DEPLOYER, type World } from './world';
 
-/** A token that was minted at the registry itself, without the service: that is cheaper than to issue a document. */
+/**
+ * A token that was minted at the registry itself, without the service: that is cheaper than to issue a
+ * document.
+ */
 export interface MintedToken {
   tokenId: bigint;
   escrow: string;
@@ -28,7 +31,10 @@ export async function mintTogether(world: World, owner: string, count: number): 
   await mineTogether(world.client, calls);
 }
 
-/** Mints a token of one account, which is beneficiary and holder; at this world's registry unless another is named. */
+/**
+ * Mints a token of one account, which is beneficiary and holder; at this world's registry unless another is
+ * named.
+ */
 export async function mintDirectly(
   world: World,
   owner: string,

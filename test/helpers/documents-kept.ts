@@ -22,8 +22,8 @@ export interface Issued {
 }
 
 /**
- * What issuing promises, whatever was killed: every token on chain has its document, no document claims a token that is not there, and
- * nothing is under way for ever.
+ * What issuing promises, whatever was killed: every token on chain has its document, no document claims a
+ * token that is not there, and nothing is under way for ever.
  *
  * @returns the answers of the documents, by token id.
  */

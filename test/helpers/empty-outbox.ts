@@ -20,7 +20,10 @@ export interface EmptyOutbox {
 
 export const LEASE_MS = 60_000;
 
-/** Registers the hooks that make and remove it; call it in a `describe`. Skips the suite where the engine is not installed. */
+/**
+ * Registers the hooks that make and remove it; call it in a `describe`. Skips the suite where the engine is
+ * not installed.
+ */
 export function emptyOutbox(engine: (typeof ENGINES)[number]): EmptyOutbox {
   let state: State | undefined;
   let open: { database: Database; feed: OpenFeed } | undefined;

@@ -2,7 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const DEADLINE_MS = 60_000;
 
-/** Waits until `probe` gives something other than undefined or false, and returns it; fails with `what` when it never does. */
+/**
+ * Waits until `probe` gives something other than undefined or false, and returns it; fails with `what` when
+ * it never does.
+ */
 export async function eventually<T>(
   what: string,
   probe: () => T | Promise<T>,

@@ -25,7 +25,10 @@ export const IN_ESCROW: TokenState = {
   isPaused: false,
 };
 
-/** Sources in which an issuer's DID resolves, its token is in escrow, and it is February 2026; with these differences. */
+/**
+ * Sources in which an issuer's DID resolves, its token is in escrow, and it is February 2026; with these
+ * differences.
+ */
 export function fakeSources(issuer: TestIssuer, changes: Partial<VerificationSources> = {}): FakeSources {
   const asked: string[] = [];
   const { fetchJson = notThere } = changes;

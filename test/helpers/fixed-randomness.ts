@@ -8,8 +8,8 @@ export interface FixedRandomness {
 }
 
 /**
- * Takes chance out of signing, for the libraries and for what calls them: the HMAC key is all sevens, the statements' key always the same,
- * and the same data has always the same signature, which ECDSA's have not.
+ * Takes chance out of signing, for the libraries and for what calls them: the HMAC key is all sevens, the
+ * statements' key always the same, and the same data has always the same signature, which ECDSA's have not.
  */
 export async function fixRandomness(): Promise<FixedRandomness> {
   const { subtle } = webcrypto;

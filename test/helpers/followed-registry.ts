@@ -15,7 +15,10 @@ export type WebhookStatus = number | ((event: CloudEvent) => number | Promise<nu
 /** A service that follows the world's registry from the next block on, and a receiver of its events. */
 export interface FollowedRegistry {
   service: RunningService;
-  /** Every verified event that arrived, in order, repetitions and those that were answered with a failure included. */
+  /**
+   * Every verified event that arrived, in order, repetitions and those that were answered with a failure
+   * included.
+   */
   attempted: CloudEvent[];
   /** Those that were answered with 2xx. */
   announced: CloudEvent[];
@@ -28,8 +31,8 @@ export interface FollowedRegistry {
   /** Waits until the chain is read to its end and nothing waits for delivery. */
   settled(this: void): Promise<void>;
   /**
-   * Waits until everything is read and delivered. Fails when an event that the chain has is missing, or came twice, or came out of the
-   * order of its token, or when something came that the chain does not have.
+   * Waits until everything is read and delivered. Fails when an event that the chain has is missing, or came
+   * twice, or came out of the order of its token, or when something came that the chain does not have.
    *
    * @param registries that are followed, if not the world's alone.
    */

@@ -2,7 +2,10 @@ import { whileFollowing, type FollowedRegistry, type Following } from './followe
 import { startRpcProxy, type Answerer, type RpcProxy } from './rpc-proxy';
 import type { World } from './world';
 
-/** Follows the registry as `whileFollowing` does, of a node behind a proxy that answers as `answerer` says from the beginning. */
+/**
+ * Follows the registry as `whileFollowing` does, of a node behind a proxy that answers as `answerer` says
+ * from the beginning.
+ */
 export async function whileFollowingThroughProxy(
   world: World,
   { answerer, ...following }: Following & { answerer?: Answerer },

@@ -8,9 +8,10 @@ import { withoutProof, type CredentialJson } from './statements';
 const asSigned = (statement: string): string => Buffer.from(statement).toString();
 
 /**
- * What an attacker does who has a derived credential and wants another to verify: whatever of the proof nobody signs, the labels of
- * blank nodes and which signature is for which statement, is chosen so that every statement is one that was signed. Undefined when
- * there is no such choice. With `mayRepeat`, two blank nodes may have the same label.
+ * What an attacker does who has a derived credential and wants another to verify: whatever of the proof
+ * nobody signs, the labels of blank nodes and which signature is for which statement, is chosen so that every
+ * statement is one that was signed. Undefined when there is no such choice. With `mayRepeat`, two blank nodes
+ * may have the same label.
  */
 export async function forgeProof(
   derived: SignedCredential,
@@ -94,7 +95,10 @@ function findLabels(
   return search(0) ? labelMap : undefined;
 }
 
-/** Which statements are the mandatory ones, each of which must be there once, and the signatures of the others. */
+/**
+ * Which statements are the mandatory ones, each of which must be there once, and the signatures of the
+ * others.
+ */
 function choose(
   statements: string[],
   signed: ReadonlyMap<string, Uint8Array | 'mandatory'>,

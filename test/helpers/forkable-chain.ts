@@ -1,6 +1,8 @@
 import { HDNodeWallet, Transaction, type JsonRpcProvider, type TransactionRequest } from 'ethers';
 
-/** A transaction that was signed here: the same bytes, and so the same hash, can be mined on several branches. */
+/**
+ * A transaction that was signed here: the same bytes, and so the same hash, can be mined on several branches.
+ */
 export interface SignedCall {
   hash: string;
   bytes: string;
@@ -9,7 +11,8 @@ export interface SignedCall {
 /** A local chain whose blocks a test mines itself, and can replace. */
 export interface ForkableChain {
   /**
-   * Signs a call as the node's n-th account, with the nonce that it has on the present branch after what is mined or waits.
+   * Signs a call as the node's n-th account, with the nonce that it has on the present branch after what is
+   * mined or waits.
    *
    * @param first to be mined before all others in its block.
    */
@@ -30,8 +33,9 @@ export interface ForkableChain {
 /** A block that branches grow from. */
 export interface Fork {
   /**
-   * Takes the chain back to the block. What is mined from now on belongs to the branch of this number: the same transactions in the
-   * same blocks of a branch of the same number have the same block hashes, of another number have others. The first branch is 0.
+   * Takes the chain back to the block. What is mined from now on belongs to the branch of this number: the
+   * same transactions in the same blocks of a branch of the same number have the same block hashes, of
+   * another number have others. The first branch is 0.
    */
   back(this: void, branch: number): Promise<void>;
 }

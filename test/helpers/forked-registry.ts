@@ -8,9 +8,15 @@ import { createWorld, type World } from './world';
 /** A world whose chain can be forked, and calls of its registry to mine on this branch and that. */
 export interface ForkedRegistry extends ForkableChain {
   world: World;
-  /** A mint of a new token, five events. The minters (`MINTERS`) have nonces of their own: each can be mined without the other. */
+  /**
+   * A mint of a new token, five events. The minters (`MINTERS`) have nonces of their own: each can be mined
+   * without the other.
+   */
   mint(this: void, options?: { minter?: number; first?: boolean }): Promise<SignedCall>;
-  /** A transaction with a single log that is an event of a token minted before all forks, by somebody who does not mint. */
+  /**
+   * A transaction with a single log that is an event of a token minted before all forks, by somebody who does
+   * not mint.
+   */
   nominate(this: void, options?: { first: boolean }): Promise<SignedCall>;
   stop(this: void): Promise<void>;
 }

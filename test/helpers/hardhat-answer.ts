@@ -13,7 +13,10 @@ export interface HardhatAnswer {
 
 const HARDHAT = require.resolve('hardhat/internal/cli/cli.js');
 
-/** Runs a task that answers with its exit code, as a user would: `npx hardhat …` in `cwd`, with `input` as standard input. */
+/**
+ * Runs a task that answers with its exit code, as a user would: `npx hardhat …` in `cwd`, with `input` as
+ * standard input.
+ */
 export async function askHardhat(
   args: string[],
   settings: Record<string, string>,

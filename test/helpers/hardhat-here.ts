@@ -6,9 +6,10 @@ import { inheritedEnvironment } from '../../service/config';
 import type { HardhatAnswer } from './hardhat-answer';
 
 /**
- * Runs `npx hardhat …` in this process, which takes a tenth of the time of a start: the arguments are parsed and the task is run as Hardhat
- * does it. What only a process has is left out: its standard input, the masking of its standard error, what Hardhat prints of an error that
- * a task throws. One at a time: the settings are those of the process meanwhile.
+ * Runs `npx hardhat …` in this process, which takes a tenth of the time of a start: the arguments are parsed
+ * and the task is run as Hardhat does it. What only a process has is left out: its standard input, the
+ * masking of its standard error, what Hardhat prints of an error that a task throws. One at a time: the
+ * settings are those of the process meanwhile.
  */
 export async function askHardhatHere(
   args: string[],

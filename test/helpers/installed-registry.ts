@@ -15,8 +15,8 @@ export interface RegistryMaker {
 }
 
 /**
- * Puts the contracts of deploy/modules/infrastructure.ts on a local chain that mines at once, within this process: the command
- * takes seconds. On a new chain the addresses are always the same.
+ * Puts the contracts of deploy/modules/infrastructure.ts on a local chain that mines at once, within this
+ * process: the command takes seconds. On a new chain the addresses are always the same.
  */
 export async function installRegistryMaker(chain: JsonRpcProvider): Promise<RegistryMaker> {
   const signer = await chain.getSigner(0);
@@ -36,7 +36,10 @@ export async function installRegistryMaker(chain: JsonRpcProvider): Promise<Regi
   };
 }
 
-/** Puts one registry on the chain of a local node, where the same wallet gets the same address as on every new chain. */
+/**
+ * Puts one registry on the chain of a local node, where the same wallet gets the same address as on every new
+ * chain.
+ */
 export async function installRegistry(nodeUrl: string): Promise<string> {
   const chain = new JsonRpcProvider(nodeUrl, undefined, { cacheTimeout: -1 });
   try {

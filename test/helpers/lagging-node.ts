@@ -12,8 +12,9 @@ export interface Lag {
 }
 
 /**
- * Answers as a provider behind a load balancer does: each call may come to a node that is behind the one that told of the head. What
- * it does not have yet it does not report as an error, where real nodes do not: blocks are null, logs are silently missing.
+ * Answers as a provider behind a load balancer does: each call may come to a node that is behind the one that
+ * told of the head. What it does not have yet it does not report as an error, where real nodes do not: blocks
+ * are null, logs are silently missing.
  */
 export function laggingNode(client: JsonRpcProvider, { toldHead, lastBlock, lastLogs }: Lag): Answerer {
   return async (method, params, forward) => {

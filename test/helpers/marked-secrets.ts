@@ -6,17 +6,24 @@ import { percentDecoded } from '../../service/secrets';
 /** Secrets by a name for messages. */
 export type Secrets = Readonly<Record<string, string>>;
 
-/** Characters of a secret that are a leak by themselves: text that was cut in the middle of one tells too much of it. */
+/**
+ * Characters of a secret that are a leak by themselves: text that was cut in the middle of one tells too much
+ * of it.
+ */
 const TELLING = 12;
 
-/** A secret that stands nowhere else. `before`: how it begins, such as with characters that have to be escaped. */
+/**
+ * A secret that stands nowhere else. `before`: how it begins, such as with characters that have to be
+ * escaped.
+ */
 export function mark(before = ''): string {
   return `${before}${randomBytes(16).toString('hex')}`;
 }
 
 /**
- * The names of the secrets of which there is a trace in an output: as they are or in another case, percent-encoded or decoded, escaped for
- * JSON, in hex or base64, also in the middle of something else, and twelve characters of them.
+ * The names of the secrets of which there is a trace in an output: as they are or in another case,
+ * percent-encoded or decoded, escaped for JSON, in hex or base64, also in the middle of something else, and
+ * twelve characters of them.
  */
 export function tracesOf(secrets: Secrets, output: string | Buffer): string[] {
   const text = (typeof output === 'string' ? output : output.toString('latin1')).toLowerCase();
@@ -32,7 +39,10 @@ export function tracesOf(secrets: Secrets, output: string | Buffer): string[] {
   return [...found];
 }
 
-/** The files below the folders that were written since `since` (milliseconds) and hold a trace, with the names of the secrets. */
+/**
+ * The files below the folders that were written since `since` (milliseconds) and hold a trace, with the names
+ * of the secrets.
+ */
 export function tracesInFiles(secrets: Secrets, folders: readonly string[], since = 0): string[] {
   return folders.flatMap(filesBelow).flatMap((path) => {
     // What another command takes away meanwhile, such as its lock, is gone.
@@ -62,7 +72,10 @@ function escapes(text: string): string[] {
   return [once, JSON.stringify(once).slice(1, -1)];
 }
 
-/** Base64 depends on what stands before, as a user does before a password: three ways, without the characters that the neighbours share. */
+/**
+ * Base64 depends on what stands before, as a user does before a password: three ways, without the characters
+ * that the neighbours share.
+ */
 function encodings(bytes: Buffer): string[] {
   const base64 = [0, 1, 2].flatMap((shift) => {
     const shifted = Buffer.concat([Buffer.alloc(shift), bytes]);

@@ -2,7 +2,10 @@ import type { RequestListener } from 'node:http';
 import { forwardTo } from './https-front';
 import { startRpcProxy, type Answerer, type RpcProxy } from './rpc-proxy';
 
-/** What Infura charges for a call, in credits (docs.metamask.io, "Credit costs"); 80 for those that are not listed. */
+/**
+ * What Infura charges for a call, in credits (docs.metamask.io, "Credit costs"); 80 for those that are not
+ * listed.
+ */
 const CREDITS: Record<string, number> = {
   eth_chainId: 5,
   net_version: 5,

@@ -17,10 +17,11 @@ import { VirtualTime } from './mint-model/virtual-time';
 import { seededRandom, type SeededRandom } from './seeded-random';
 import { DEPLOYER } from './world';
 
-// A model test of the mint queue. A seed is a scenario: some callers want a document each, the real queue mints them with the real journal and a real
-// node, and what a seed chooses goes wrong: a provider that lies, a network that forgets and reorganises, a service that is killed. Then all goes well,
-// and within some time every caller must have one token, told by the journal as it is on the chain. Time is virtual: nobody waits, and a seed
-// repeats the scenario exactly.
+// A model test of the mint queue. A seed is a scenario: some callers want a document each, the real queue
+// mints them with the real journal and a real node, and what a seed chooses goes wrong: a provider that lies,
+// a network that forgets and reorganises, a service that is killed. Then all goes well, and within some time
+// every caller must have one token, told by the journal as it is on the chain. Time is virtual: nobody waits,
+// and a seed repeats the scenario exactly.
 
 /** What became of one scenario. */
 export interface ScenarioResult {
@@ -208,7 +209,10 @@ class Scenario {
     return { ...journal, failed };
   }
 
-  /** A failure must be certain: whatever the network has heard of, no reorganisation and no node that remembers makes the token. */
+  /**
+   * A failure must be certain: whatever the network has heard of, no reorganisation and no node that
+   * remembers makes the token.
+   */
   async #judgeFailure(tokenId: string): Promise<void> {
     const { chain, faults, history } = this.#parts;
     faults.count('failed');

@@ -9,7 +9,10 @@ const SELECTOR_OF_MINT = REGISTRY.getFunction('mint').selector.slice(2);
 const WORDS_BEFORE_TOKEN_ID = 2;
 const DIGITS_OF_A_WORD = 64;
 
-/** The tokens of a registry, said by its logs alone: the hash of each one's mint, by its id in 64 hexadecimal digits. */
+/**
+ * The tokens of a registry, said by its logs alone: the hash of each one's mint, by its id in 64 hexadecimal
+ * digits.
+ */
 export async function mintedTokens(
   { client, registryAddress }: Pick<World, 'client' | 'registryAddress'>,
   fromBlock = 0,
@@ -21,7 +24,10 @@ export async function mintedTokens(
   return new Map(mints.map(({ args, transactionHash }) => [hexOf(args.tokenId), transactionHash]));
 }
 
-/** The ids of all tokens that a service tried to mint or asked about: in simulations, estimates and signed transactions. */
+/**
+ * The ids of all tokens that a service tried to mint or asked about: in simulations, estimates and signed
+ * transactions.
+ */
 export function triedTokens(requests: readonly RpcCall[]): Set<string> {
   return new Set(requests.flatMap(({ params }) => tokensIn(JSON.stringify(params))));
 }

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { startHardhatNode, type HardhatNode } from '../../deploy/devnet/hardhat-node';
 
-/** A `hardhat node` that starts in half the time, as it does not load the commands. Port 0 takes a free one. */
+/**
+ * A `hardhat node` that starts in half the time, as it does not load the commands. Port 0 takes a free one.
+ */
 export function startNode(port = 0, chainId = 31337): Promise<HardhatNode> {
   return startHardhatNode({ port, chainId, configFile: join(__dirname, 'node.config.cjs') });
 }

@@ -1,5 +1,5 @@
-// Somebody else who uses the service's wallet all the time, in a process of its own. The node signs for it, so it always has the
-// nonce that is next. Prints the hashes of its transactions when it is told to end.
+// Somebody else who uses the service's wallet all the time, in a process of its own. The node signs for it,
+// so it always has the nonce that is next. Prints the hashes of its transactions when it is told to end.
 /* global console, fetch, process, setTimeout */
 'use strict';
 

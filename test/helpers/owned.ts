@@ -1,5 +1,6 @@
 /**
- * Everything a test starts (processes, servers, folders) is owned here until it is stopped. What a suite forgets to stop fails the run.
+ * Everything a test starts (processes, servers, folders) is owned here until it is stopped. What a suite
+ * forgets to stop fails the run.
  */
 const owned = new Map<symbol, string>();
 

@@ -16,7 +16,10 @@ export interface PageProgram {
   stop(): Promise<number | null>;
 }
 
-/** Runs what a page says in a shell in the project's folder, with none of the developer's settings. Rejects unless it exits with 0. */
+/**
+ * Runs what a page says in a shell in the project's folder, with none of the developer's settings. Rejects
+ * unless it exits with 0.
+ */
 export async function runAsWritten(commands: string, settings: Record<string, string> = {}): Promise<string> {
   const env = { ...inheritedEnvironment(), ...settings };
   const { stdout } = await run('sh', ['-euc', commands], { cwd: PROJECT_ROOT, env });

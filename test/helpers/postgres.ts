@@ -39,8 +39,9 @@ let cluster: Promise<Cluster> | undefined;
 let databases = 0;
 
 /**
- * A new database in a real PostgreSQL server, which is started for the first caller, syncs to disk as it does in production, and
- * is removed after the last test. Undefined, with a printed word, where PostgreSQL is not installed.
+ * A new database in a real PostgreSQL server, which is started for the first caller, syncs to disk as it does
+ * in production, and is removed after the last test. Undefined, with a printed word, where PostgreSQL is not
+ * installed.
  */
 export async function postgresDatabase(): Promise<PostgresDatabase | undefined> {
   const binaries = findBinaries();
@@ -62,7 +63,9 @@ export async function postgresDatabase(): Promise<PostgresDatabase | undefined> 
   };
 }
 
-/** The folder that has the server's programs: one of PATH, else the newest that Debian's packages installed. */
+/**
+ * The folder that has the server's programs: one of PATH, else the newest that Debian's packages installed.
+ */
 function findBinaries(): string | undefined {
   const versions = existsSync(DEBIAN_BINARIES) ? readdirSync(DEBIAN_BINARIES) : [];
   const newestFirst = versions.sort((a, b) => Number(b) - Number(a));

@@ -10,7 +10,9 @@ export const SCOPE: JournalScope = {
   issuer: 'did:web:carrier.example',
 };
 
-/** A document as signing gives it, with this many random bytes for its JSON: the journal never looks into it. */
+/**
+ * A document as signing gives it, with this many random bytes for its JSON: the journal never looks into it.
+ */
 export function preparedDocument(bytes = 3_000): PreparedDocument {
   const credentialId = `urn:bnid:_:${randomUUID()}`;
   const document = new Uint8Array(bytes);

@@ -16,8 +16,8 @@ interface Deployed {
 }
 
 /**
- * Makes a local node a stand-in of a public network: the v5 contracts are deployed somewhere, and their code, with its immutable values,
- * is put at the addresses where TradeTrust publishes them.
+ * Makes a local node a stand-in of a public network: the v5 contracts are deployed somewhere, and their code,
+ * with its immutable values, is put at the addresses where TradeTrust publishes them.
  */
 export async function publishContracts(chain: JsonRpcProvider, published: PublishedContracts): Promise<void> {
   const signer = await chain.getSigner(0);

@@ -26,7 +26,9 @@ export interface RandomLifecycles {
   tokens: readonly TokenModel[];
   /** How often each operation was sent. */
   counts: Record<Operation, number>;
-  /** Sends so many operations, each of them legal: some in blocks of their own, some together in one block. */
+  /**
+   * Sends so many operations, each of them legal: some in blocks of their own, some together in one block.
+   */
   run(this: void, operations: number): Promise<void>;
 }
 
@@ -54,7 +56,10 @@ export async function randomLifecycles(
   >;
   let isPaused = await registry.paused();
 
-  /** Decides what comes next, and takes it as done: whatever is sent together is mined in the order in which it is sent. */
+  /**
+   * Decides what comes next, and takes it as done: whatever is sent together is mined in the order in which
+   * it is sent.
+   */
   function next(): Call {
     const operation = isPaused || random.chance(0.03) ? nextOfRegistry() : undefined;
     if (operation === undefined) return nextOfToken();

@@ -27,7 +27,9 @@ const LONGEST_PATH = 6;
 const INSTANCES = 3;
 const REGISTRY_ROLES = ['admin', 'minter', 'restorer', 'accepter'];
 
-/** Every situation that the operations of the page lead to, by the model of the contracts in token-model.ts. */
+/**
+ * Every situation that the operations of the page lead to, by the model of the contracts in token-model.ts.
+ */
 export function exploreStates(persons: readonly string[]): Reached[] {
   const start: Reached = { token: unmintedToken(0n, ''), path: [] };
   const found = new Map([[keyOf(start.token), start]]);
@@ -79,7 +81,10 @@ export function oneOfEach(situations: readonly Reached[]): Reached[] {
   return [...kinds.values()].sort((left, right) => memory(right) - memory(left));
 }
 
-/** Whom a row's words mean for this token. `x` and `y`: the first accounts without a role, or another one as `x`. */
+/**
+ * Whom a row's words mean for this token. `x` and `y`: the first accounts without a role, or another one as
+ * `x`.
+ */
 export function callOf(
   { operation, named }: WrittenCall,
   token: TokenModel,

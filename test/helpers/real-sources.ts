@@ -9,7 +9,10 @@ import type { VerificationSources } from '../../service/verification/verify-cred
 import { createRegistryFinder } from '../../service/registry/registry-contracts';
 import type { World } from './world';
 
-/** What the command verifies with, for this world's node instead of that of the settings. The contexts of its issuer are fetched. */
+/**
+ * What the command verifies with, for this world's node instead of that of the settings. The contexts of its
+ * issuer are fetched.
+ */
 export function realSources(world: World, nodeUrl = world.node.url): VerificationSources {
   return {
     knownContexts: createDocumentLoader('https://verifier.example/contexts/bill-of-lading-v1.json'),

@@ -59,7 +59,9 @@ export function startReceiverProcess(
   };
 }
 
-/** The command that starts it where no file may grow beyond 512 bytes, which is how a full disk looks to it. */
+/**
+ * The command that starts it where no file may grow beyond 512 bytes, which is how a full disk looks to it.
+ */
 export function onSmallDisk(): string[] {
   return ['sh', '-c', 'ulimit -f 1; exec "$0" "$@"', process.execPath, ENTRY];
 }

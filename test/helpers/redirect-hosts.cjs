@@ -1,5 +1,6 @@
-// Loaded with `node --require`: connections to the hosts of REDIRECT_HOSTS ({"host": port}) go to that port of this machine. Names, certificates and
-// everything that is sent stay as they are: only the wire leads elsewhere.
+// Loaded with `node --require`: connections to the hosts of REDIRECT_HOSTS ({"host": port}) go to that port
+// of this machine. Names, certificates and everything that is sent stay as they are: only the wire leads
+// elsewhere.
 const { Socket } = require('node:net');
 const { env } = require('node:process');
 

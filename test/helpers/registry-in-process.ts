@@ -20,7 +20,10 @@ export interface InProcessRegistry {
   persons: Signer[];
 }
 
-/** Deploys the real contracts without the deployer contract, and gives each role of the registry to an account of its own. */
+/**
+ * Deploys the real contracts without the deployer contract, and gives each role of the registry to an account
+ * of its own.
+ */
 export async function createRegistryInProcess(): Promise<InProcessRegistry> {
   const [admin, minter, restorer, accepter, ...persons] = await ethers.getSigners();
   if (!admin || !minter || !restorer || !accepter) throw new Error('the node has too few accounts');

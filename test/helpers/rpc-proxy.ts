@@ -50,7 +50,10 @@ export interface RpcProxy {
   counts(since?: number): Record<string, number>;
   /** How many requests wait for their answers. */
   waiting(): number;
-  /** Breaks all connections and refuses new ones until `accept` is called, as when the node's process has ended. */
+  /**
+   * Breaks all connections and refuses new ones until `accept` is called, as when the node's process has
+   * ended.
+   */
   refuse(): Promise<void>;
   accept(): Promise<void>;
   close(): Promise<void>;
@@ -106,7 +109,10 @@ export async function startRpcProxy(nodeUrl: string, answerer: Answerer = THROUG
   };
 }
 
-/** Answers a call, or each of a batch; one that breaks the connection or is answered without JSON-RPC decides for all of its batch. */
+/**
+ * Answers a call, or each of a batch; one that breaks the connection or is answered without JSON-RPC decides
+ * for all of its batch.
+ */
 async function serve(
   request: IncomingMessage,
   response: ServerResponse,
@@ -139,7 +145,10 @@ async function answerCall(nodeUrl: string, call: object, decide: Answerer): Prom
   return 'status' in answer ? answer : { ...answer, jsonrpc: '2.0', id };
 }
 
-/** Each on a connection of its own: the node resets those that are kept open now and then, which would be a fault nobody asked for. */
+/**
+ * Each on a connection of its own: the node resets those that are kept open now and then, which would be a
+ * fault nobody asked for.
+ */
 async function ask(nodeUrl: string, call: object): Promise<RpcAnswer> {
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     const headers = { 'Content-Type': 'application/json' };

@@ -145,7 +145,9 @@ export async function untruths(
   return found;
 }
 
-/** Sends transactions of the queue's wallet from elsewhere, one after the other; gives how many were mined. */
+/**
+ * Sends transactions of the queue's wallet from elsewhere, one after the other; gives how many were mined.
+ */
 export function startOtherSender(nodeUrl: string): { stop(): Promise<number> } {
   const client = createRpcClient(nodeUrl, LOCAL);
   const wallet = new Wallet(DEPLOYER_KEY, client);

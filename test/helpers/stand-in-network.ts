@@ -27,8 +27,8 @@ export interface StandInNetwork {
 }
 
 /**
- * Starts it. `legacyGas`: blocks have no base fee (legacy-gas-node.ts). `isPublished`: the v5 contracts are at the addresses where TradeTrust
- * publishes them.
+ * Starts it. `legacyGas`: blocks have no base fee (legacy-gas-node.ts). `isPublished`: the v5 contracts are
+ * at the addresses where TradeTrust publishes them.
  */
 export async function startStandInNetwork(
   name: string,

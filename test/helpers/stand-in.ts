@@ -20,7 +20,9 @@ import { temporaryFolder } from './temporary-folder';
 /** Where verifiers look for the issuer's DID document. */
 export const DOMAIN = 'carrier.example';
 
-/** A public network as far as one can be had on this machine, and an issuer on it who has run the commands. */
+/**
+ * A public network as far as one can be had on this machine, and an issuer on it who has run the commands.
+ */
 export interface StandIn {
   folder: string;
   chain: JsonRpcProvider;
@@ -52,7 +54,10 @@ export interface StandInOptions {
   prepare?(chain: JsonRpcProvider): Promise<void>;
 }
 
-/** Puts the published contracts on the node, and runs the setup commands and the compiled service as a user does. */
+/**
+ * Puts the published contracts on the node, and runs the setup commands and the compiled service as a user
+ * does.
+ */
 export async function createStandIn(options: StandInOptions): Promise<StandIn> {
   const { network, node, balance } = options;
   const folder = temporaryFolder();

@@ -11,8 +11,9 @@ export function withoutProof(credential: CredentialJson | SignedCredential): Cre
 }
 
 /**
- * The statements that a credential makes, by the JSON-LD library alone: canonical N-Quads, or undefined for what is no JSON-LD, or
- * JSON-LD that says something no statement has. `contextUrl` is that of the Bill of Lading context.
+ * The statements that a credential makes, by the JSON-LD library alone: canonical N-Quads, or undefined for
+ * what is no JSON-LD, or JSON-LD that says something no statement has. `contextUrl` is that of the Bill of
+ * Lading context.
  */
 export async function statementsOf(
   credential: CredentialJson,
@@ -33,7 +34,10 @@ export async function statementsOf(
   }
 }
 
-/** Whether all that one credential says, the other says too. Blank nodes are one to this: `_:` is never followed by one in text. */
+/**
+ * Whether all that one credential says, the other says too. Blank nodes are one to this: `_:` is never
+ * followed by one in text.
+ */
 export function isPartOf(part: string[], whole: string[]): boolean {
   const masked = (statement: string): string =>
     statement.replace(/^_:c14n\d+/, '_:').replace(/^(\S+ \S+ )_:c14n\d+ /, '$1_: ');
@@ -42,8 +46,9 @@ export function isPartOf(part: string[], whole: string[]): boolean {
 }
 
 /**
- * JSON brought to one form, as far as JSON-LD by definition does not distinguish forms (docs/signature-coverage.md): two documents
- * are the same here exactly if they differ in nothing but what is listed there and may be signed.
+ * JSON brought to one form, as far as JSON-LD by definition does not distinguish forms
+ * (docs/signature-coverage.md): two documents are the same here exactly if they differ in nothing but what is
+ * listed there and may be signed.
  */
 export function inOneForm(value: unknown): unknown {
   if (Array.isArray(value)) {

@@ -18,7 +18,10 @@ export interface Tampering {
   changed: CredentialJson;
 }
 
-/** Changes one thing in a copy of a credential, its proof value excepted; undefined when the chosen way does not apply. */
+/**
+ * Changes one thing in a copy of a credential, its proof value excepted; undefined when the chosen way does
+ * not apply.
+ */
 export function tamper(credential: object, random: SeededRandom): Tampering | undefined {
   const changed = structuredClone(credential) as Members;
   const everywhere = slotsOf(changed).filter(({ key }) => key !== 'proofValue' && key !== 'proof');

@@ -4,7 +4,9 @@ import { text } from 'node:stream/consumers';
 import { percentDecoded } from '../../service/secrets';
 import { own } from './owned';
 
-/** A server that fails in a way of its own, and repeats all that it was told: URL, headers, credentials, body. */
+/**
+ * A server that fails in a way of its own, and repeats all that it was told: URL, headers, credentials, body.
+ */
 export interface TelltaleServer {
   port: number;
   /** How many requests came, by the mode in which they were answered. */

@@ -11,7 +11,9 @@ export interface TokenCalls {
   signers: ReadonlyMap<string, Signer>;
   transactionOf(this: void, token: TokenModel, call: Call, remark?: string): Promise<ContractTransaction>;
   send(this: void, transaction: ContractTransaction, by: string): Promise<TransactionReceipt>;
-  /** The name of the error that it would revert with; '' without a reason, undefined when it would not revert. */
+  /**
+   * The name of the error that it would revert with; '' without a reason, undefined when it would not revert.
+   */
   errorOf(this: void, transaction: ContractTransaction, by: string): Promise<string | undefined>;
 }
 

@@ -2,7 +2,9 @@ import type { ContractTransactionResponse } from 'ethers';
 import { TradeTrustTokenStandard__factory, type TitleEscrow } from '../../typechain-types';
 import type { World } from './world';
 
-/** An operation of the contracts, by the name it has in docs/webhooks.md, and the transaction that was one. */
+/**
+ * An operation of the contracts, by the name it has in docs/webhooks.md, and the transaction that was one.
+ */
 export interface Operation {
   name: string;
   transactionHash: string;
@@ -17,8 +19,8 @@ export interface FreshToken {
 type Send = (escrow: TitleEscrow) => Promise<ContractTransactionResponse>;
 
 /**
- * Takes a fresh token through every operation there is, each sent by whoever may do it, until it is burned; then the registry
- * through its two. With these every type of event has come at least once.
+ * Takes a fresh token through every operation there is, each sent by whoever may do it, until it is burned;
+ * then the registry through its two. With these every type of event has come at least once.
  */
 export async function liveThrough(world: World, token: FreshToken): Promise<Operation[]> {
   const registry = TradeTrustTokenStandard__factory.connect(

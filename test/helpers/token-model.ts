@@ -1,6 +1,9 @@
 import { ZeroAddress } from 'ethers';
 
-/** What the contracts know of a token (TitleEscrow.sol, TradeTrustTokenStandard.sol). Addresses; undefined: nobody. */
+/**
+ * What the contracts know of a token (TitleEscrow.sol, TradeTrustTokenStandard.sol). Addresses; undefined:
+ * nobody.
+ */
 export interface TokenModel {
   readonly tokenId: bigint;
   readonly escrow: string;

@@ -10,8 +10,8 @@ export interface Traffic {
 }
 
 /**
- * Mints tokens and hands each on a few times, in turns, without the service having a part in it: a block for each, and 5 + `rounds`
- * events of each token.
+ * Mints tokens and hands each on a few times, in turns, without the service having a part in it: a block for
+ * each, and 5 + `rounds` events of each token.
  */
 export async function makeTraffic(world: World, { tokens, rounds, ...registry }: Traffic): Promise<void> {
   const [first, second] = [await world.account(1), await world.account(2)];

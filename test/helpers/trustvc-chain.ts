@@ -1,7 +1,10 @@
 import { createRequire } from 'node:module';
 import type { JsonRpcProvider } from 'ethers';
 
-/** An entry of TrustVC's endorsement chain. Addresses with their checksum, the time in milliseconds, the remark decrypted. */
+/**
+ * An entry of TrustVC's endorsement chain. Addresses with their checksum, the time in milliseconds, the
+ * remark decrypted.
+ */
 export interface TrustVcEndorsement {
   type: string;
   transactionHash: string;
@@ -26,5 +29,8 @@ export interface TrustVcChain {
   ): Promise<TrustVcEndorsement[]>;
 }
 
-/** The package itself. Its own types name sources of contracts of version 4 that do not compile beside ethers 6. */
+/**
+ * The package itself. Its own types name sources of contracts of version 4 that do not compile beside ethers
+ * 6.
+ */
 export const trustVcChain = createRequire(__filename)('@trustvc/trustvc') as TrustVcChain;

@@ -21,5 +21,8 @@ export interface Fragment {
   reason?: { message?: string };
 }
 
-/** The package itself. Its own types name sources of contracts of version 4 that do not compile beside ethers 6. */
+/**
+ * The package itself. Its own types name sources of contracts of version 4 that do not compile beside ethers
+ * 6.
+ */
 export const portal = createRequire(__filename)('@trustvc/trustvc') as TrustVcPortal;

@@ -13,7 +13,9 @@ export const ISSUER = 'did:web:issuer.example';
 /** An issuer who signs what it is given, unprotected or not. */
 export interface UncheckedIssuer {
   sign: SignCredential;
-  /** Whether a verifier who knows the issuer's key accepts it: with the untouched cryptosuite, or strictly. */
+  /**
+   * Whether a verifier who knows the issuer's key accepts it: with the untouched cryptosuite, or strictly.
+   */
   verifies(credential: object, strictly?: boolean): Promise<boolean>;
 }
 

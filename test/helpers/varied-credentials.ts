@@ -27,8 +27,9 @@ const TEXTS = ['', 'Köln', '上海港', 'a"b\\c\n', '12', 'https://carrier.exam
 const TYPES = ['TransferableRecords', 'EMBEDDED_RENDERER', 'https://other.example/Type'];
 
 /**
- * Credentials of every shape that the vocabulary allows, from a seed: terms that are missing, in arrays, nested where a string would be,
- * under further types. With `undefinedTerms`, each also has a term somewhere that may not be defined there.
+ * Credentials of every shape that the vocabulary allows, from a seed: terms that are missing, in arrays,
+ * nested where a string would be, under further types. With `undefinedTerms`, each also has a term somewhere
+ * that may not be defined there.
  */
 export function variedCredentials(seed: number, count: number, undefinedTerms = false): JsonObject[] {
   const random = seededRandom(seed);

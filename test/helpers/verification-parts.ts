@@ -18,7 +18,10 @@ export type Verify = (
   options?: VerificationOptions,
 ) => Promise<Verification>;
 
-/** An issuer, a credential of theirs as they gave it out and as its holder shows all of it, and what derives and verifies such. */
+/**
+ * An issuer, a credential of theirs as they gave it out and as its holder shows all of it, and what derives
+ * and verifies such.
+ */
 export interface VerificationParts {
   issuer: TestIssuer;
   base: JsonObject;

@@ -25,7 +25,10 @@ export interface World {
   escrowAs(index: number, address: string): Promise<TitleEscrow>;
   /** Makes one more registry of the same factory, and gives its address. */
   makeRegistry(): Promise<string>;
-  /** Ends the node, and with it its chain, and starts another on the same port with the registry at the same address. */
+  /**
+   * Ends the node, and with it its chain, and starts another on the same port with the registry at the same
+   * address.
+   */
   restartNode(): Promise<void>;
   stop(): Promise<void>;
 }

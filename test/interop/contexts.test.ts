@@ -29,8 +29,8 @@ const theirs: Contexts = {
   ...trustvc.templateContexts,
 };
 /**
- * The same document with these contexts written into it. A loader would not do: jsonld keeps what it processed by URL for all loaders,
- * and would take the first context for both.
+ * The same document with these contexts written into it. A loader would not do: jsonld keeps what it
+ * processed by URL for all loaders, and would take the first context for both.
  */
 function inlined(document: JsonObject, contexts: Contexts): JsonObject {
   const urls = document['@context'] as string[];
@@ -125,7 +125,10 @@ async function isNoticed(credentials: JsonObject[], ours: Contexts, changed: Con
   return false;
 }
 
-/** The context with one IRI changed, for each that it has. Prefixes that nothing uses are left: they change no meaning by themselves. */
+/**
+ * The context with one IRI changed, for each that it has. Prefixes that nothing uses are left: they change no
+ * meaning by themselves.
+ */
 function mutantsOf(context: JsonObject): { path: string; mutant: JsonObject }[] {
   return Object.entries(context).flatMap(([key, value]) => {
     if (typeof value === 'string' && value.startsWith('http') && key !== 'xsd')

@@ -48,7 +48,10 @@ describe("other people's software", () => {
     await world?.stop();
   });
 
-  /** The context and the DID are asked for over HTTPS: here they come from the service, over HTTP. Nothing else is replaced. */
+  /**
+   * The context and the DID are asked for over HTTPS: here they come from the service, over HTTP. Nothing
+   * else is replaced.
+   */
   async function whatTheyWouldFetch(): Promise<Record<string, never>> {
     const contextUrl = credential['@context'].at(-1) ?? '';
     const context: unknown = await (await fetch(`${service.url}${new URL(contextUrl).pathname}`)).json();

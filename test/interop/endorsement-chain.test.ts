@@ -90,8 +90,9 @@ describe('the endorsement chain that TrustVC reads', () => {
 });
 
 /**
- * The roles of each entry as TrustVC has them. What an operation does not change it takes from the last transfer before it, and it does not count a rejection
- * as one: after a rejected transfer it shows the role with who had rejected it, until it is transferred again.
+ * The roles of each entry as TrustVC has them. What an operation does not change it takes from the last
+ * transfer before it, and it does not count a rejection as one: after a rejected transfer it shows the role
+ * with who had rejected it, until it is transferred again.
  */
 function asTheyCarryOn(endorsements: readonly Endorsement[]): { beneficiary: string; holder: string }[] {
   let carried = { beneficiary: '', holder: '' };

@@ -6,7 +6,10 @@ import { PROJECT_ROOT } from '../../service/project-root';
 const PACKAGE = 'node_modules/@tradetrust-tt/token-registry/dist/artifacts';
 const OURS = 'artifacts/@tradetrust-tt/token-registry/contracts';
 
-/** Contracts that the package publishes, and how many pieces of metadata lie in their creation code: the factory holds a whole TitleEscrow. */
+/**
+ * Contracts that the package publishes, and how many pieces of metadata lie in their creation code: the
+ * factory holds a whole TitleEscrow.
+ */
 const CONTRACTS = [
   { artifact: 'TitleEscrow.sol/TitleEscrow', metadata: 1 },
   { artifact: 'TitleEscrowFactory.sol/TitleEscrowFactory', metadata: 2 },
@@ -34,8 +37,9 @@ function byteString(code: Buffer, offset: number): { start: number; end: number 
 }
 
 /**
- * Zeroes the IPFS hash of every piece of metadata that solc has put into the code; the compiler's version stays. Each must be followed
- * by its own length in two bytes, as solc writes it: what only looks like metadata is an error.
+ * Zeroes the IPFS hash of every piece of metadata that solc has put into the code; the compiler's version
+ * stays. Each must be followed by its own length in two bytes, as solc writes it: what only looks like
+ * metadata is an error.
  */
 function mask(code: Buffer): { masked: Buffer; pieces: number } {
   const masked = Buffer.from(code);

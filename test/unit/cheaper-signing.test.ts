@@ -173,9 +173,9 @@ describe('the key of the statements', () => {
 });
 
 /**
- * prepared-contexts.ts and issuing-cryptosuite.ts were written by reading these. Before another version goes in here: read what changed in
- * jsonld's lib/context.js, lib/ContextResolver.js and lib/ResolvedContext.js, and in the cryptosuite's lib/sign.js and lib/proofValue.js, and
- * measure again (npm run bench -- signing).
+ * prepared-contexts.ts and issuing-cryptosuite.ts were written by reading these. Before another version goes
+ * in here: read what changed in jsonld's lib/context.js, lib/ContextResolver.js and lib/ResolvedContext.js,
+ * and in the cryptosuite's lib/sign.js and lib/proofValue.js, and measure again (npm run bench -- signing).
  */
 const READ = {
   jsonld: '9.0.0',

@@ -4,7 +4,9 @@ import { expect } from 'chai';
 import { PROJECT_ROOT } from '../../service/project-root';
 
 const FOLDERS = ['service', 'deploy'];
-/** Classes of service/errors.ts and its heirs, some with one code only. What libraries throw is not listed. */
+/**
+ * Classes of service/errors.ts and its heirs, some with one code only. What libraries throw is not listed.
+ */
 const MADE =
   /(?:new (?:(?:Service|Configuration|Request|Signing|Chain|Http)Error|Refusal)|super)\(\s*(?:\d+,\s*)?'([A-Z_]+)'/g;
 

@@ -24,7 +24,8 @@ describe('a pool whose only connection gave no answer', () => {
     await sql`create table written (word text)`.execute(db);
   });
 
-  // Not `truncate`, which would wait for the connection that was given up: the server finds out late that nobody is there.
+  // Not `truncate`, which would wait for the connection that was given up: the server finds out late that
+  // nobody is there.
   beforeEach(() => db.deleteFrom('written').execute());
 
   after(async () => {

@@ -5,7 +5,10 @@ import { expect } from 'chai';
 import { PROJECT_ROOT } from '../../service/project-root';
 import { BILL_OF_LADING_CONTEXT, PUBLISHED_FILES, readContextFile } from '../../service/published-files';
 
-/** A change belongs into a new file with a new version: what was signed under one of these must keep its meaning. */
+/**
+ * A change belongs into a new file with a new version: what was signed under one of these must keep its
+ * meaning.
+ */
 const NEVER_CHANGED: Record<string, string> = {
   'attachments-context.json': '346302247e4c7c22bba974fa2aba1ef633a855fec4c36d96d59c00df46d658aa',
   'bill-of-lading-v1.json': '037b6f04e4581ca6ccfa008c261278e7a7d7ebaae6413ce038ac62ea522d0477',

@@ -11,7 +11,9 @@ import { newState, openState, type State } from '../helpers/engines';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/prepared-documents';
 import { eventIn, openSampleFeed, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/sample-feed';
 
-/** What SQLite says of a statement's way to its rows: `SEARCH events USING INDEX events_by_block (feed=?)`. */
+/**
+ * What SQLite says of a statement's way to its rows: `SEARCH events USING INDEX events_by_block (feed=?)`.
+ */
 interface Plan {
   detail: string;
 }
@@ -22,7 +24,10 @@ const FEW_ROWS = [
   /INDEX sqlite_autoindex_(blocks|deliveries|journal_chains)_1 \((feed|stream|scope)=\?\)/,
 ];
 
-/** Whether a way does not get longer with what was ever stored: by a key, by a partial index of few rows, or to the last of an index. */
+/**
+ * Whether a way does not get longer with what was ever stored: by a key, by a partial index of few rows, or
+ * to the last of an index.
+ */
 function isShort({ detail }: Plan, text: string): boolean {
   if (/INDEX (issuances|mint_transactions)_position \(/.test(detail))
     return text.includes('order by "position" desc limit ?');

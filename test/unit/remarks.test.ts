@@ -73,7 +73,9 @@ describe('a remark read from the chain', () => {
   });
 });
 
-/** 1 to 30 characters of all planes, none of them half a surrogate pair. "0x" in two bytes is the contract's. */
+/**
+ * 1 to 30 characters of all planes, none of them half a surrogate pair. "0x" in two bytes is the contract's.
+ */
 function someText(random: SeededRandom): string {
   const planes = [0x7f, 0x7ff, 0xd7ff, 0x10ffff];
   const character = (): string => {

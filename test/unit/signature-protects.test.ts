@@ -37,7 +37,10 @@ describe('the signature of a derived credential', () => {
     return derived;
   }
 
-  /** Whatever verifies although it was changed says the same, and is found to hold what must not be there or is the same JSON. */
+  /**
+   * Whatever verifies although it was changed says the same, and is found to hold what must not be there or
+   * is the same JSON.
+   */
   async function protects(derived: SignedCredential, changed: CredentialJson): Promise<void> {
     const [before, after] = [
       await statementsOf(derived as never, CONTEXT_URL),

@@ -1,6 +1,9 @@
 import type { Kysely, Migration } from 'kysely';
 
-/** What was issued and is being issued: the documents in parts, their mints, and what of it is not whole or goes. */
+/**
+ * What was issued and is being issued: the documents in parts, their mints, and what of it is not whole or
+ * goes.
+ */
 export const issuances: Migration = {
   async up(db: Kysely<unknown>) {
     const { schema } = db;

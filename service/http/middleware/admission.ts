@@ -13,12 +13,17 @@ const SMALL_BYTES = 64 * 1024;
 
 const LARGE: PlacesOptions = { places: 2, waiting: 100, waitMs: 30_000 };
 
-/** Enough for the threads never to wait for bodies. Six hundred of 1 MB at once took 1.7 GB without a bound. */
+/**
+ * Enough for the threads never to wait for bodies. Six hundred of 1 MB at once took 1.7 GB without a bound.
+ */
 const MEDIUM: PlacesOptions = { places: 32, waiting: 1_000, waitMs: 30_000 };
 
 /** What the middleware leaves for the route. */
 export interface AdmissionState {
-  /** Lets the next body in before this one is answered: for when nothing large is held any more. May be called more than once. */
+  /**
+   * Lets the next body in before this one is answered: for when nothing large is held any more. May be called
+   * more than once.
+   */
   leave: () => void;
 }
 
@@ -31,9 +36,10 @@ export interface AdmissionOptions {
 }
 
 /**
- * Lets a bounded number of bodies in at once, so that memory stays bounded: few large ones, some more of those in between, which do not wait for the large
- * ones. The others wait before any of their body is read: the operating system lets their callers wait. Who waits for too long, or finds too many
- * waiting, is answered 503.
+ * Lets a bounded number of bodies in at once, so that memory stays bounded: few large ones, some more of
+ * those in between, which do not wait for the large ones. The others wait before any of their body is read:
+ * the operating system lets their callers wait. Who waits for too long, or finds too many waiting, is
+ * answered 503.
  */
 export function admission(options: AdmissionOptions = {}): Middleware<AdmissionState & CallerState> {
   const large = queueOf({ ...LARGE, ...options.large });

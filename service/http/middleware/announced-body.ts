@@ -4,7 +4,10 @@ import { LIMIT_BYTES, tooLarge } from '../body-limit';
 
 const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
 
-/** Refuses what is no JSON (415) or too long (413) by its headers: before it waits, and before any of it is read. */
+/**
+ * Refuses what is no JSON (415) or too long (413) by its headers: before it waits, and before any of it is
+ * read.
+ */
 export const announcedBody: Middleware = async (ctx, next) => {
   if (!JSON_TYPE.test(ctx.request.type)) {
     throw new HttpError(

@@ -8,11 +8,17 @@ import { HttpError } from './errors';
 export interface JsonBodyState {
   /** The body as it came, decoded: it has its memory for itself, and can be given to another thread. */
   body: Uint8Array<ArrayBuffer>;
-  /** SHA-256 in hex of the document type in capitals, a line feed and the body: what one request has in common with the same once more. */
+  /**
+   * SHA-256 in hex of the document type in capitals, a line feed and the body: what one request has in common
+   * with the same once more.
+   */
   requestHash: string;
 }
 
-/** Reads a body without looking into it: whoever has the time parses it. 413 over the limit, 400 for what does not arrive whole. */
+/**
+ * Reads a body without looking into it: whoever has the time parses it. 413 over the limit, 400 for what does
+ * not arrive whole.
+ */
 export const jsonBody: Middleware<JsonBodyState, { params: Record<string, string> }> = async (ctx, next) => {
   const hash = createHash('sha256').update(`${ctx.params.documentId?.toUpperCase()}\n`);
   try {

@@ -11,7 +11,10 @@ export interface RequestState {
   log: Logger;
 }
 
-/** Gives every request an id, in `X-Request-Id` and in each of its log lines, and logs one line when it is answered. */
+/**
+ * Gives every request an id, in `X-Request-Id` and in each of its log lines, and logs one line when it is
+ * answered.
+ */
 export function requestLog(logger: Logger, newId: () => string): Middleware<RequestState> {
   return async (ctx, next) => {
     const sent = ctx.get('X-Request-Id');

@@ -2,7 +2,10 @@ import { readFile } from 'node:fs/promises';
 import type { Middleware } from 'koa';
 import { ConfigurationError, messageOf } from '../../errors';
 
-/** GET /.well-known/did.json: the file that `npx hardhat did` wrote, read anew each time, so that a rotated key needs no restart. */
+/**
+ * GET /.well-known/did.json: the file that `npx hardhat did` wrote, read anew each time, so that a rotated
+ * key needs no restart.
+ */
 export function didDocument(path: string): Middleware {
   return async (ctx) => {
     ctx.body = await readDidDocument(path);

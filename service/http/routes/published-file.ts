@@ -2,10 +2,16 @@ import { createHash } from 'node:crypto';
 import type { Middleware } from 'koa';
 import { readContextFile } from '../../published-files';
 
-/** A published file never changes: a new revision gets a new file name (the document, "Hosting the custom context"). */
+/**
+ * A published file never changes: a new revision gets a new file name (the document, "Hosting the custom
+ * context").
+ */
 const ONE_YEAR_IMMUTABLE = 'public, max-age=31536000, immutable';
 
-/** Serves a context or a schema of ours, byte for byte. Whoever has it already is told that it is the same (RFC 9110, section 13.1.2). */
+/**
+ * Serves a context or a schema of ours, byte for byte. Whoever has it already is told that it is the same
+ * (RFC 9110, section 13.1.2).
+ */
 export function publishedFile(fileName: string, mediaType: string): Middleware {
   const bytes = readContextFile(fileName);
   const etag = createHash('sha256').update(bytes).digest('base64url');

@@ -4,10 +4,13 @@ import type { SeededRandom } from '../seeded-random';
  * What may go wrong:
  *
  * - of a call: `lost request`, `lost answer`, `gateway` (answers for the node, without JSON-RPC), `slow`.
- * - of eth_sendRawTransaction: `false refusal` of what was passed on or not; `swallowed`: taken, and passed on to nobody.
- * - of what a backend knows: `unknown hash` of a transaction that waits or is mined; `stale`, by one block or two.
- * - of the network: `forgotten` by the node, `heard again` from others; `other sender` with the wallet's key; `reorganisation`; `empty block`, `some
- *   left out`; `dear block`: its base fee is more than mints offer; `pause` of the registry.
+ * - of eth_sendRawTransaction: `false refusal` of what was passed on or not; `swallowed`: taken, and passed
+ *   on to nobody.
+ * - of what a backend knows: `unknown hash` of a transaction that waits or is mined; `stale`, by one block or
+ *   two.
+ * - of the network: `forgotten` by the node, `heard again` from others; `other sender` with the wallet's key;
+ *   `reorganisation`; `empty block`, `some left out`; `dear block`: its base fee is more than mints offer;
+ *   `pause` of the registry.
  * - of the service: `journal away`, before a change or after it; `kill`.
  */
 export const FAULTS = [
@@ -65,7 +68,10 @@ interface Spell {
   chance: number;
 }
 
-/** Which faults a scenario has, and when. Most scenarios have a few only, and those are more frequent then: together they hide each other. */
+/**
+ * Which faults a scenario has, and when. Most scenarios have a few only, and those are more frequent then:
+ * together they hide each other.
+ */
 export class FaultPlan {
   /** How often each struck. */
   readonly counts: Record<string, number> = {};

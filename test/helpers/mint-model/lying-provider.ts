@@ -49,7 +49,10 @@ const GATEWAYS: HttpAnswer[] = [
   { status: 429, body: 'slow down' },
 ];
 
-/** Answers as a provider does that has several nodes behind it, loses connections, and says things that are not so. */
+/**
+ * Answers as a provider does that has several nodes behind it, loses connections, and says things that are
+ * not so.
+ */
 export class LyingProvider {
   readonly #parts: ScenarioParts;
   readonly #random: SeededRandom;
@@ -57,7 +60,10 @@ export class LyingProvider {
   /** When each transaction was sent, by its bytes. */
   readonly #sent = new Map<string, number[]>();
   #arrived: Arrived[] = [];
-  /** Of a scenario: what its nodes say when they lie, how often they pass on what they refuse, and what they estimate at. */
+  /**
+   * Of a scenario: what its nodes say when they lie, how often they pass on what they refuse, and what they
+   * estimate at.
+   */
   readonly #lies: RpcAnswer[];
   readonly #passedOn: number;
   readonly #estimatesAt: 'latest' | 'pending';
@@ -175,7 +181,10 @@ export class LyingProvider {
     return lies || answer === undefined ? lie : answer;
   }
 
-  /** As a node answers that has not heard of the newest blocks: what it is asked of a block that it does not have is an error. */
+  /**
+   * As a node answers that has not heard of the newest blocks: what it is asked of a block that it does not
+   * have is an error.
+   */
   async #answerStale({ method, params }: RpcCall): Promise<RpcAnswer> {
     const { chain } = this.#parts;
     const random = this.#random;

@@ -6,7 +6,10 @@ type Statement = (...given: unknown[]) => Promise<unknown>;
 
 const LONGEST_STATEMENT_MS = 20;
 
-/** The journal as a process has it that may be killed before or after every statement, and whose database may be away. */
+/**
+ * The journal as a process has it that may be killed before or after every statement, and whose database may
+ * be away.
+ */
 export function mortalJournal(
   journal: Journal,
   { time, faults, history }: ScenarioParts,

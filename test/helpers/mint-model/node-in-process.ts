@@ -2,7 +2,10 @@ import hre from 'hardhat';
 import { createProvider } from 'hardhat/internal/core/providers/construction';
 import type { RpcAnswer } from '../rpc-proxy';
 
-/** A Hardhat node in this process, which answers in a tenth of a millisecond: what `hardhat node` is, but for its server. */
+/**
+ * A Hardhat node in this process, which answers in a tenth of a millisecond: what `hardhat node` is, but for
+ * its server.
+ */
 export interface NodeInProcess {
   /** Asks one call, and gives what the node's server would answer. */
   ask(method: string, params: readonly unknown[]): Promise<RpcAnswer>;

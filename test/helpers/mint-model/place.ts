@@ -52,7 +52,10 @@ export async function createMintPlace(): Promise<MintPlace> {
   };
 }
 
-/** By three transactions, without the deployer contract. The wallet of the service may mint; another account may pause, too. */
+/**
+ * By three transactions, without the deployer contract. The wallet of the service may mint; another account
+ * may pause, too.
+ */
 async function deployRegistry(node: NodeInProcess): Promise<string> {
   const factory = await deploy(node, await new TitleEscrowFactory__factory().getDeployTransaction());
   const implementation = await new TradeTrustTokenStandard__factory().getDeployTransaction();

@@ -11,7 +11,10 @@ export interface ScenarioParts {
   history: History;
 }
 
-/** A process of the service, which may be killed before and after each of its steps: statements of the journal, and transactions that are sent. */
+/**
+ * A process of the service, which may be killed before and after each of its steps: statements of the
+ * journal, and transactions that are sent.
+ */
 export interface Mortal {
   isDead(): boolean;
   step(moment: 'before' | 'after'): void;

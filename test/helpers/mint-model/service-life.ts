@@ -31,7 +31,10 @@ export interface ServiceSurroundings {
 /** The proxy is told every answer. */
 const NOWHERE = 'http://nowhere.invalid';
 
-/** One process of the service: its queue of mints, until it is killed or stopped. From then on it reaches neither the journal nor the node. */
+/**
+ * One process of the service: its queue of mints, until it is killed or stopped. From then on it reaches
+ * neither the journal nor the node.
+ */
 export class ServiceLife {
   readonly journal: Journal;
   readonly #parts: ScenarioParts;

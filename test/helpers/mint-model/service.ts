@@ -9,7 +9,10 @@ const MOST_STEPS = 60;
 const STOPPED_IN_ORDER = 0.3;
 const LOOK_EVERY_MS = 100;
 
-/** The service: one process after the other on the same journal, each killed or stopped, until nothing goes wrong any more. */
+/**
+ * The service: one process after the other on the same journal, each killed or stopped, until nothing goes
+ * wrong any more.
+ */
 export class Service {
   readonly #surroundings: ServiceSurroundings;
   readonly #random: SeededRandom;

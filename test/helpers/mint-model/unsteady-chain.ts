@@ -42,8 +42,9 @@ const OTHER_FEES = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 10n 
 const CHAIN_ID = 31337;
 
 /**
- * The chain of a real node that mines when it is told to, and the network that this node is one of: what the network has heard of may come back after
- * this node forgot it, and the newest blocks may be replaced by others.
+ * The chain of a real node that mines when it is told to, and the network that this node is one of: what the
+ * network has heard of may come back after this node forgot it, and the newest blocks may be replaced by
+ * others.
  */
 export class UnsteadyChain {
   /** All that any node of the network has had, by hash. */
@@ -136,8 +137,8 @@ export class UnsteadyChain {
   }
 
   /**
-   * Takes the newest blocks back. Of their transactions those that `returns` picks wait again; what waited before waits still. Gives the transactions of
-   * the blocks.
+   * Takes the newest blocks back. Of their transactions those that `returns` picks wait again; what waited
+   * before waits still. Gives the transactions of the blocks.
    */
   async takeBack(depth: number, returns: (transaction: HeardTransaction) => boolean): Promise<string[]> {
     const before = await this.waiting();

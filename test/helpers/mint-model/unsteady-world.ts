@@ -8,7 +8,10 @@ import { hex } from './unsteady-chain';
 /** Between two blocks, on the average. */
 export const BLOCK_MS = 2_000;
 
-/** What happens to the chain by itself: blocks, reorganisations, what the network forgets and remembers, and what others send. */
+/**
+ * What happens to the chain by itself: blocks, reorganisations, what the network forgets and remembers, and
+ * what others send.
+ */
 export class UnsteadyWorld {
   readonly #parts: ScenarioParts;
   readonly #random: SeededRandom;

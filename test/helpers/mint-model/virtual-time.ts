@@ -13,11 +13,13 @@ interface Due {
 const HANGS_AFTER_MS = 60_000;
 
 /**
- * Time that stands still while anything real is under way, and then jumps to what is due next. Seconds of pauses pass in milliseconds, and the
- * same things happen in the same order whatever else the machine does. All of the process has this time while it runs: timers, `performance.now()`,
- * and random numbers, which a seed repeats.
+ * Time that stands still while anything real is under way, and then jumps to what is due next. Seconds of
+ * pauses pass in milliseconds, and the same things happen in the same order whatever else the machine does.
+ * All of the process has this time while it runs: timers, `performance.now()`, and random numbers, which a
+ * seed repeats.
  *
- * What is real (requests over sockets, statements of a database) must be told by `real`, or by `begin` and `end`.
+ * What is real (requests over sockets, statements of a database) must be told by `real`, or by `begin` and
+ * `end`.
  */
 export class VirtualTime {
   /** Called whenever nothing real is under way, before time goes on. */
