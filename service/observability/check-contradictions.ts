@@ -116,16 +116,19 @@ export class ContradictionCheck {
       mined: seen.last,
       minted: feed.nextBlock - 1,
     };
+    const places = { ...this.#places };
     for (const order of ORDERS) {
-      for (let slices = 0; slices < MOST_SLICES && this.#places[order] <= last[order]; slices++) {
+      for (let slices = 0; slices < MOST_SLICES && places[order] <= last[order]; slices++) {
         if (signal?.aborted) return;
-        const slice = await nextSlice(sides, order, { from: this.#places[order], to: last[order] });
+        const slice = await nextSlice(sides, order, { from: places[order], to: last[order] });
         await this.#compare(sides, seen, slice.tokenIds, found);
-        this.#places[order] = slice.next;
+        places[order] = slice.next;
       }
     }
     // What is unfinished is gone through again and again.
-    if (this.#places.unfinished > last.unfinished) this.#places.unfinished = 0;
+    if (places.unfinished > last.unfinished) places.unfinished = 0;
+    // Together with what was found: a check that fails is made again from where it began.
+    this.#places = places;
     this.#goBack('ended', now - OVERLAP_MS);
     this.#note(found, feed, now);
   }

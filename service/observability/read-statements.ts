@@ -62,8 +62,9 @@ interface Placed {
 }
 
 /**
- * The feed of the registry and the chain that the journal's blocks are of. Undefined while there is none: a
- * local chain was started anew, and the queue of mints or the watcher has not seen it yet.
+ * The feed of the registry on the chain that the journal's blocks are of. Undefined while there is none: a
+ * local chain was started anew, and the mint queue or the watcher has not seen it yet. The journal of a
+ * public network names no chain: there is only one.
  */
 export async function readFeed(db: Kysely<Schema>, scope: JournalScope): Promise<FeedPosition | undefined> {
   const { chainId, registryAddress } = scope;
@@ -75,7 +76,7 @@ export async function readFeed(db: Kysely<Schema>, scope: JournalScope): Promise
     .where('scope', '=', scopeName(scope))
     .executeTakeFirst();
   // A feed's name ends with the first digits of the hash of block 0.
-  if (!chain?.genesis_hash.startsWith(`0x${feed.split(':')[2]}`)) return undefined;
+  if (chain !== undefined && !chain.genesis_hash.startsWith(`0x${feed.split(':')[2]}`)) return undefined;
   const row = await db
     .selectFrom('feeds')
     .select(['next_block', 'last_block_hash'])

@@ -29,10 +29,12 @@ export interface WalletReading {
 const GAS_OF_A_MINT = 350_000n;
 /** After a reading that failed: a node that is away is not asked by each who looks. */
 const RETRY_AFTER_MS = 10_000;
+/** What is older says nothing any more. */
+const LONGEST_KEPT_MS = 300_000;
 
 /**
  * Gives what was read last, at once, and reads anew in the background when that is old: a node that hangs
- * holds nobody up. Undefined until something was read. One reading is under way at a time.
+ * holds nobody up. Undefined when nothing was read within five minutes. One reading is under way at a time.
  */
 export function createWalletReading(reading: WalletReading): () => WalletFigures | undefined {
   const { clock, keepMs } = reading;
@@ -55,7 +57,7 @@ export function createWalletReading(reading: WalletReading): () => WalletFigures
 
   return () => {
     if (!isUnderWay && clock.now() >= nextAt) void read();
-    return last;
+    return last !== undefined && clock.now() - last.readAt <= LONGEST_KEPT_MS ? last : undefined;
   };
 }
 

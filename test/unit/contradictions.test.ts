@@ -340,6 +340,42 @@ for (const engine of ENGINES) {
       ]);
     });
 
+    it('is told on a public network, of whose chain the journal has no name', async () => {
+      await database.db.deleteFrom('journal_chains').execute();
+      const tokenId = await final(7);
+      await read(9);
+      await look(3);
+      expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', tokenId));
+    });
+
+    it('is found after a look that failed, at whichever of its statements', async () => {
+      let statements = 0;
+      let failsAt = 0;
+      const db = new Proxy(database.db, {
+        get(target, name, receiver) {
+          if (name === 'selectFrom' && ++statements === failsAt) throw new Error('the database is away');
+          const value: unknown = Reflect.get(target, name, receiver);
+          return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+        },
+      });
+      check = new ContradictionCheck(options({ db }));
+      for (let isOver = false, block = 10; !isOver; block += 10) {
+        // The watcher is behind: when it has read the block, the row has been passed in the order of ends.
+        const tokenId = await final(block);
+        await look(3);
+        await read(block + 5);
+        [statements, failsAt] = [0, block / 10];
+        now += MINUTE_MS;
+        await check.look().catch(() => undefined);
+        isOver = statements < failsAt;
+        [log.length, failsAt] = [0, 0];
+        await look(3);
+        expect(told(), `after statement ${block / 10} failed`).to.deep.equal(
+          once('MINT_WITHOUT_EVENT', tokenId),
+        );
+      }
+    });
+
     it('is looked for again and again until it is stopped, also after a look that failed', async () => {
       const tokenId = await final(7);
       await read(9);

@@ -61,7 +61,7 @@ describe("the wallet's balance", () => {
     expect(asked).to.equal(2);
   });
 
-  it('holds nobody up while the node hangs, which is asked once', async () => {
+  it('holds nobody up while the node hangs, which is asked once, and is unknown after five minutes', async () => {
     const wallet = start();
     await eventually('it was read', wallet);
     balance = () => new Promise(() => undefined);
@@ -69,6 +69,8 @@ describe("the wallet's balance", () => {
       now += 60_000;
       expect(wallet()).to.include({ readAt: 1_000 });
     }
+    now += 120_001;
+    expect(wallet()).to.equal(undefined);
     expect(asked).to.equal(2);
   });
 
