@@ -122,7 +122,10 @@ export async function noteUnmined({ database, scope }: JournalRows, tokenId: str
     .execute();
 }
 
-/** The token will never exist: the key is free, and the document goes, which nobody was given. */
+/**
+ * The token will never exist: the key is free, and the document goes, which nobody was given. A mint that was
+ * mined once stays.
+ */
 export async function noteFailed(
   { database, scope }: JournalRows,
   tokenId: string,
@@ -136,6 +139,8 @@ export async function noteFailed(
       .where('scope', '=', scope)
       .where('token_id', '=', tokenId)
       .where('ended_at', 'is', null)
+      // Another process may have had the right to mint meanwhile.
+      .where('tx_hash', 'is', null)
       .executeTakeFirst();
     if (row === undefined) return;
     await transaction

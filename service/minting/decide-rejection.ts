@@ -56,7 +56,7 @@ export function decideRejection(rejection: Rejection): Remedy {
   switch (refusal) {
     case 'nonce too low':
     case 'nonce held':
-      // The one that holds it waits, too, for a nonce that nobody has: only the queue may ever use that.
+      // Another transaction has this nonce, and both wait for a lower one. Only this queue will use that.
       if (refusal === 'nonce held' && pending < nonce && rejection.pendingHolder === 'nobody')
         return decideGap(rejection);
       if (pending <= nonce && !isTried) return 'send again later';

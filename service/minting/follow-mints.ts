@@ -61,9 +61,15 @@ export async function followMints(parts: QueueParts): Promise<void> {
 
   async function look(): Promise<void> {
     const held = states.held().filter(({ versions }) => versions.some(({ mayBeTaken }) => mayBeTaken));
-    if (held.length > 0) await lookAtPending(held);
-    if (states.allMined().length > 0) await finality.lookAtMined(states.allMined());
-    await finality.lookAtFinal();
+    // What the node does not tell of one mint must not hold up the others.
+    const looks = [
+      () => (held.length > 0 ? lookAtPending(held) : Promise.resolve()),
+      () => (states.allMined().length > 0 ? finality.lookAtMined(states.allMined()) : Promise.resolve()),
+      () => finality.lookAtFinal(),
+    ];
+    const failures: unknown[] = [];
+    for (const one of looks) await one().catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw failures[0];
   }
 
   async function lookAtPending(held: readonly PendingTransaction[]): Promise<void> {
@@ -76,11 +82,13 @@ export async function followMints(parts: QueueParts): Promise<void> {
     }
     const landed = held.filter(({ nonce }) => nonce < used);
     await findByLogs(landed);
-    await Promise.all(landed.map((pending) => judge(pending)));
+    const judged = await Promise.allSettled(landed.map((pending) => judge(pending)));
     await resending.look(states.held('pending'), used);
+    const failed = judged.find((one) => one.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
   }
 
-  /** What it does not tell is open: for that, there are receipts. */
+  /** Finds mints by one question for logs. Those that it misses are looked up by their receipts. */
   async function findByLogs(landed: readonly PendingTransaction[]): Promise<void> {
     if (landed.length < FEWEST_FOR_LOGS) return;
     const from = logsRead;

@@ -32,10 +32,11 @@ export async function handleRejections(
   const { states, network } = parts;
   const inOrder = [...rejected].sort((left, right) => left.pending.nonce - right.pending.nonce);
   // Held by the queue while one after the other is decided.
-  for (const { pending } of inOrder) if (states.stateOf(pending.mint) === 'sending') states.ready(pending);
+  const held = inOrder.filter(({ pending }) => states.isHeld(pending));
+  for (const { pending } of held) if (states.stateOf(pending.mint) === 'sending') states.ready(pending);
   let pauses = false;
-  for (const { pending, outcome, wasTaken } of inOrder) {
-    if (states.stateOf(pending.mint) !== 'ready') continue;
+  for (const { pending, outcome, wasTaken } of held) {
+    if (states.stateOf(pending.mint) !== 'ready' || !states.isHeld(pending)) continue;
     const newest = newestOf(pending);
     if (outcome.state === 'open') {
       // Watched, as a node may have it; sent again by then if it is not mined.
@@ -65,7 +66,7 @@ async function handleOne(parts: QueueParts, pending: PendingTransaction, cause: 
     const remedy = decideRejection({
       refusal,
       nonce: pending.nonce,
-      mayBeTaken: newestOf(pending).mayBeTaken,
+      mayBeTaken: pending.versions.some(({ mayBeTaken }) => mayBeTaken),
       attempts: pending.attempts,
       estimates: pending.mint.estimates,
       pending: count,

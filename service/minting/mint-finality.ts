@@ -79,12 +79,14 @@ export function createMintFinality(parts: QueueParts): MintFinality {
       block = await recorder.highestFinal(since);
     }
     const reopened = (await recorder.persist((journal) => journal.finalSince(since))) ?? [];
+    if (reopened.length === 0) return;
     recorder.reorganised(reopened.length, since);
     for (const { issuance, transactions, mined } of reopened) {
       if (mined === undefined || states.find(issuance.tokenId) !== undefined) continue;
       const mint = states.add(issuance, true);
       mint.transactions = transactions.map(readSignedMint);
       states.mined(mint, mined);
+      mint.outcome.resolve(mined.txHash);
     }
   }
 

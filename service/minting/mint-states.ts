@@ -23,8 +23,9 @@ const MOST_REMEMBERED = 10_000;
  * | deferred  | its time has come                                         | waiting   |
  * | deferred  | nothing that was sent can make it any more                | settled   |
  * | deferred  | nodes refused it, and nobody has taken its nonce          | ready     |
+ * | deferred  | it turns out to be on the chain                           | mined     |
  * | ready     | its bytes are given to a node                             | sending   |
- * | ready     | its nonce is another's                                    | waiting   |
+ * | ready     | its nonce is another's, or a lower one is free            | waiting   |
  * | ready     | nodes refuse it: its nonce goes to another mint           | deferred  |
  * | ready     | it was mined while it waited to be sent again             | mined     |
  * | sending   | a node has it, or may have it                             | pending   |
@@ -32,7 +33,7 @@ const MOST_REMEMBERED = 10_000;
  * | sending   | its nonce is used at depth, and there is no token         | waiting   |
  * | sending   | it was mined before the node answered                     | mined     |
  * | pending   | nodes lost it, or never acknowledged it                   | ready     |
- * | pending   | its nonce is used at depth, and there is no token         | waiting   |
+ * | pending   | its nonce is used at depth, or a lower one is free        | waiting   |
  * | pending   | it was mined                                              | mined     |
  * | pending   | it reverted, which is certain at depth                    | settled   |
  * | pending   | it reverted, and another transaction may still make it    | deferred  |

@@ -35,8 +35,7 @@ export interface Mint {
   /** The queue's order: lower ones first. */
   readonly order: number;
   /**
-   * Whether an earlier run of the service began it: nobody waits for an answer, and only the chain may end
-   * it.
+   * Whether an earlier run of the service began it: nobody waits for it, so without funds it does not fail.
    */
   readonly isRecovered: boolean;
   /** The oldest first. */
@@ -53,6 +52,8 @@ export interface Mint {
   estimates: number;
   /** Why nodes would not take it again and again: its failure once nothing that was sent can make it. */
   refusal: ChainError | undefined;
+  /** Whether the wallet could not pay for it when it was last sent or estimated. */
+  isUnfunded: boolean;
   /** Whether the journal says that a node may have it. */
   isNoted: boolean;
   outcome: Outcome;
@@ -89,6 +90,7 @@ export function newMint(issuance: Issuance, order: number, isRecovered: boolean)
     deferrals: 0,
     estimates: 0,
     refusal: undefined,
+    isUnfunded: false,
     isNoted: issuance.state === 'submitted',
     outcome: newOutcome(),
     recorded: Promise.resolve(),
@@ -122,7 +124,7 @@ export function lastPending(mint: Mint, wallet: string): PendingTransaction | un
   return first && newPending(mint, [first, ...others]);
 }
 
-/** A transaction of the journal. Whether it was ever sent is not known. */
+/** A transaction of the journal. Whether it was ever sent is not known, so it counts as sent. */
 export function readSignedMint({ tokenId, hash, nonce, raw }: MintTransaction): SignedMint {
   const { from, gasLimit, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = Transaction.from(raw);
   const fees: TransactionFees =

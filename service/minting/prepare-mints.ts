@@ -42,8 +42,8 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
   }
 
   /**
-   * With nobody waiting for a nonce that was taken back, the last of those that cannot be mined without it
-   * takes it.
+   * With nobody waiting for a nonce that was taken back, the mint with the highest nonce is signed again with
+   * it.
    */
   function fillHoles(): void {
     const hole = nonces.lowestFreed();
@@ -56,7 +56,7 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
 
   async function prepare(batch: readonly Mint[]): Promise<void> {
     try {
-      await Promise.all(batch.map((mint) => lookUp(mint)));
+      await Promise.all(batch.map((mint) => orDefer(mint, lookUp(mint))));
       const limits = await gasLimits(batch.filter((mint) => states.stateOf(mint) === 'preparing'));
       if (limits.size > 0) await sign(limits);
     } catch (error) {
@@ -66,26 +66,48 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
     for (const mint of batch) if (states.stateOf(mint) === 'preparing') states.wait(mint);
   }
 
+  /** A mint of which the node answers nothing waits; the others go on. */
+  async function orDefer<T>(mint: Mint, work: Promise<T>): Promise<T | undefined> {
+    try {
+      return await work;
+    } catch (error) {
+      const { tokenId } = mint.issuance;
+      logger.warn({ tokenId, error }, 'mint deferred: the node cannot be asked about it');
+      states.defer(mint, NODE_PAUSE_MS);
+      return undefined;
+    }
+  }
+
   /**
    * What was sent once may be mined by now, whatever a node said then. What nodes refused, and cannot be
-   * mined any more, has failed; while nobody else uses its nonce, the same bytes are sent again.
+   * mined any more, has failed.
    */
   async function lookUp(mint: Mint): Promise<void> {
     if (mint.transactions.length === 0) return;
     const mined = await parts.chain.findMint(mint);
     if (mined !== undefined) return recorder.mined(mint, mined);
-    if (mint.refusal === undefined) return;
-    if (mint.wasMined && !(await mayStillBeMade(parts, mint))) {
-      // It never fails, so it gets a new nonce.
-      mint.refusal = undefined;
-      return;
-    }
-    await giveUp(parts, mint, mint.refusal);
+    if (mint.refusal !== undefined) await giveUp(parts, mint, mint.refusal);
+    if (mint.refusal !== undefined || mint.isUnfunded) await sendRefusedAgain(mint);
+  }
+
+  /**
+   * The same bytes while nobody uses their nonce: a mint that is refused for days must not be signed as often
+   * as it is tried. Once the nonce is used at depth, the mint is signed under a new one.
+   */
+  async function sendRefusedAgain(mint: Mint): Promise<void> {
     const pending = lastPending(mint, wallet.address);
-    if (pending === undefined || states.holderOf(pending.nonce) !== 'nobody') return;
-    if ((await chain.count(wallet.address, 'latest')) > pending.nonce) return;
-    nonces.take(pending.nonce);
-    states.ready(pending);
+    if (pending === undefined) return;
+    states.defer(mint, timing.patienceMs);
+    const { nonce } = pending;
+    if ((await chain.count(wallet.address, 'latest')) > nonce) {
+      const deep = await chain.deep();
+      if (deep < 0 || (await chain.count(wallet.address, deep)) <= nonce) return;
+      mint.refusal = undefined;
+      mint.isUnfunded = false;
+    } else if (states.holderOf(nonce) === 'nobody') {
+      nonces.take(nonce);
+      states.ready(pending);
+    }
   }
 
   /** The gas limits of those that can be minted; the others go elsewhere. */
@@ -95,7 +117,7 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
     for (const [index, mint] of mints.entries()) {
       const estimate = estimates[index];
       if (estimate?.status === 'fulfilled') limits.set(mint, estimate.value);
-      else if (!(await judgeEstimate(mint, estimate?.reason))) throw estimate?.reason;
+      else if ((await orDefer(mint, judgeEstimate(mint, estimate?.reason))) === false) throw estimate?.reason;
     }
     return limits;
   }
@@ -142,6 +164,7 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
  */
 export async function shortOfFunds(parts: QueueParts, mint: Mint, cause: unknown): Promise<void> {
   const { states, logger, timing } = parts;
+  mint.isUnfunded = true;
   if (states.held().some((held) => held.mint !== mint && states.stateOf(held.mint) !== 'ready'))
     return states.defer(mint, OTHERS_PAUSE_MS);
   const error = notFunded(cause);

@@ -55,7 +55,8 @@ export async function sendMints(parts: QueueParts): Promise<void> {
     if (outcome.state !== 'taken') return { pending, outcome, wasTaken };
     pending.attempts = 0;
     pending.mint.refusal = undefined;
-    if (states.stateOf(pending.mint) !== 'sending') return undefined;
+    pending.mint.isUnfunded = false;
+    if (states.stateOf(pending.mint) !== 'sending' || !states.isHeld(pending)) return undefined;
     const { mint, nonce } = pending;
     logger.info({ tokenId: mint.issuance.tokenId, nonce, txHash: newest.hash }, 'mint submitted');
     states.pending(pending);

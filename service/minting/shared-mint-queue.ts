@@ -25,8 +25,8 @@ const LOOK_EVERY_MS = 250;
 
 /**
  * One queue for a journal, however many processes share the database: the one that has the right to send
- * opens it and mints what the others have put into the journal, too; when it dies another takes over. Nonces
- * are given by one process at a time.
+ * opens it and mints what the others have put into the journal, too; when it dies another takes over. Only
+ * the process with the right gives nonces; while the right passes on, two may for a moment.
  */
 export async function startSharedMintQueue(options: SharedMintQueueOptions): Promise<MintQueue> {
   const { database, journal, logger, openQueue } = options;
@@ -44,6 +44,8 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
     const led = openQueue();
     const handedOver = new Set<string>();
     queue = led;
+    // At once, also while the database hangs: another process may have the right already.
+    leadership.lost.addEventListener('abort', () => void led.stop(), { once: true });
     while (!stopping.signal.aborted && !leadership.lost.aborted) {
       if (database.engine === 'postgres') await mintForOthers(led, handedOver);
       await pause(LOOK_EVERY_MS, stopping.signal);
@@ -78,34 +80,54 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
     await leadership?.release();
   }
 
+  /** The row is read after the queue was taken: only the process that leads says that a mint failed. */
+  async function outcomeOf(issuance: Issuance): Promise<string> {
+    for (let known: Issuance | undefined = issuance; !stopping.signal.aborted; known = undefined) {
+      const led = queue;
+      known ??= await readAgain(issuance);
+      const { state, txHash, failure } = known ?? issuance;
+      if ((state === 'mined' || state === 'final') && txHash !== undefined) return txHash;
+      if (state === 'failed')
+        throw new ChainError(failure?.code ?? 'MINT_NOT_CONFIRMED', failure?.message ?? '');
+      const hash = led && known && (await mintWith(led, known));
+      if (hash !== undefined) return hash;
+      await pause(LOOK_EVERY_MS, stopping.signal);
+    }
+    throw stoppedMinting(issuance.tokenId);
+  }
+
+  /** Undefined while the journal cannot be read. */
+  async function readAgain({ tokenId }: Issuance): Promise<Issuance | undefined> {
+    let found: Issuance | undefined;
+    try {
+      found = await journal.find(tokenId);
+    } catch {
+      return undefined;
+    }
+    if (found !== undefined) return found;
+    const message = `The issuance of ${tokenId} ended, and was removed meanwhile.`;
+    throw new ServiceError('ISSUANCE_UNKNOWN', message);
+  }
+
+  /** Undefined: the right to send was lost meanwhile, and another process goes on. */
+  async function mintWith(led: MintQueue, issuance: Issuance): Promise<string | undefined> {
+    try {
+      return await led.mint(issuance);
+    } catch (error) {
+      if (led === queue || codeOf(error) !== 'MINT_NOT_CONFIRMED' || stopping.signal.aborted) throw error;
+      return undefined;
+    }
+  }
+
   const running = run(await askToLead());
+  /** One for all that wait for a token. */
+  const outcomes = new Map<string, Promise<string>>();
   return {
-    async mint(issuance) {
-      while (!stopping.signal.aborted) {
-        const led = queue;
-        if (led) {
-          const hash = await led.mint(issuance).catch((error: unknown) => {
-            // The right to send was lost meanwhile: another process goes on.
-            const isOurs = led === queue || codeOf(error) !== 'MINT_NOT_CONFIRMED';
-            if (isOurs || stopping.signal.aborted) throw error;
-            return undefined;
-          });
-          if (hash !== undefined) return hash;
-        }
-        const found: Issuance | undefined = await journal.find(issuance.tokenId).catch(() => issuance);
-        // It ended, and was removed since.
-        if (found === undefined)
-          throw new ServiceError(
-            'ISSUANCE_UNKNOWN',
-            `The issuance of ${issuance.tokenId} was removed meanwhile.`,
-          );
-        const { state, txHash, failure } = found;
-        if ((state === 'mined' || state === 'final') && txHash !== undefined) return txHash;
-        if (state === 'failed')
-          throw new ChainError(failure?.code ?? 'MINT_NOT_CONFIRMED', failure?.message ?? '');
-        await pause(LOOK_EVERY_MS, stopping.signal);
-      }
-      throw stoppedMinting(issuance.tokenId);
+    mint(issuance) {
+      const { tokenId } = issuance;
+      const outcome = outcomes.get(tokenId) ?? outcomeOf(issuance).finally(() => outcomes.delete(tokenId));
+      outcomes.set(tokenId, outcome);
+      return outcome;
     },
     async stop() {
       stopping.abort();

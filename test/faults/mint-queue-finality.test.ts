@@ -236,6 +236,27 @@ describe('a mint on a public network', () => {
     });
   });
 
+  it('is final while the node answers nothing about another', async () => {
+    let refused = '';
+    const answerer: Answerer = (method, params) =>
+      method === 'eth_getTransactionReceipt' && params[0] === refused ? INTERNAL_ERROR : 'none';
+    await withMint({ answerer }, async ({ queue, state, outcome, untilState }) => {
+      await untilPending();
+      refused = queue.journal.transactions[0]?.hash ?? '';
+      const other = queue.mintMany(1, 1);
+      await untilPending(2);
+      await mine(1 + CONFIRMATIONS);
+      await other;
+      await eventually('the other is final', () =>
+        [...queue.journal.issuances.values()].some((one) => one.state === 'final'),
+      );
+      expect(state()).to.equal('submitted');
+      refused = '';
+      await outcome;
+      await untilState('final');
+    });
+  });
+
   it('is followed into another block, and not sent again', async () => {
     const back = await fork();
     // The other block comes before anybody has to believe that the first is gone.

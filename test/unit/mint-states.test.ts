@@ -53,6 +53,7 @@ const MOVES: [MintState, MintState, (scene: Scene) => void][] = [
   ['deferred', 'waiting', ({ states }) => states.resume()],
   ['deferred', 'settled', ({ states, mint }) => states.settle(mint)],
   ['deferred', 'ready', ({ states, pending }) => states.ready(pending)],
+  ['deferred', 'mined', ({ states, mint }) => states.mined(mint, mintedBy('0x01'))],
   ['ready', 'sending', ({ states, pending }) => expect(states.takeReady()).to.equal(pending)],
   ['ready', 'waiting', ({ states, mint }) => states.wait(mint)],
   ['ready', 'deferred', ({ states, mint }) => states.defer(mint, 60_000)],

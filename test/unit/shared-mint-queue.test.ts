@@ -45,6 +45,48 @@ describe('a queue that several processes share', () => {
     }
   });
 
+  it('mints nothing that may have failed meanwhile, when it gets the right to send', async () => {
+    const issuance = newIssuance();
+    let isAway = true;
+    let looks = 0;
+    const given: string[] = [];
+    const lead = async (): Promise<unknown> => {
+      // Not at the first time: another process has the right then.
+      if (++looks > 1) return { lost: new AbortController().signal, release: async () => undefined };
+      return undefined;
+    };
+    let afterwards = 0;
+    const queue = await startSharedMintQueue({
+      database: { engine: 'sqlite', lead } as unknown as Database,
+      journal: {
+        find: async () => {
+          if (looks > 1) afterwards++;
+          if (isAway) throw new Error('the database is away');
+          return { ...issuance, state: 'failed', failure: { code: 'MINT_REVERTED', message: 'no' } };
+        },
+        signed: async () => [],
+      },
+      scope: SCOPE,
+      logger: pino({ level: 'silent' }),
+      openQueue: () => ({
+        mint: async ({ tokenId }) => {
+          given.push(tokenId);
+          return '0x';
+        },
+        stop: async () => undefined,
+      }),
+    });
+    try {
+      const outcome = queue.mint(issuance).catch((error: unknown) => error);
+      await eventually('it leads, and looked some times', () => afterwards >= 3);
+      isAway = false;
+      expect(await outcome).to.include({ code: 'MINT_REVERTED' });
+      expect(given).to.deep.equal([]);
+    } finally {
+      await queue.stop();
+    }
+  });
+
   it('ends the waiting for a mint of another process when its issuance is removed', async () => {
     const issuance = newIssuance();
     let found: Issuance | undefined = issuance;
