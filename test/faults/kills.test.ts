@@ -100,8 +100,8 @@ describe('a service that is killed again and again', () => {
     receiver: RecordingReceiver,
     fromBlock: number,
   ): Promise<void> {
-    const service = await startServiceProcess(settings);
     const { length } = await expectedEvents(world.client, world.registryAddress, fromBlock);
+    const service = await startServiceProcess(settings);
     const received = (): number => new Set(receiver.deliveries.map(({ event }) => event.id)).size;
     // What is missing then is said by the comparison.
     await eventually('all', () => received() >= length, { withinMs: LEASE_MS + 60_000 }).catch(

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { JsonRpcProvider, Wallet } from 'ethers';
+import { Wallet } from 'ethers';
 import { freePort } from '../../deploy/devnet/free-port';
 import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
 import { readSettings } from '../../service/config';
@@ -13,6 +13,7 @@ import { askHardhat, type HardhatAnswer } from '../helpers/hardhat-answer';
 import { tracesInFiles, tracesOf } from '../helpers/marked-secrets';
 import { markedSettings } from '../helpers/marked-settings';
 import { startNode } from '../helpers/node';
+import { nodeClient } from '../helpers/node-client';
 import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
 import { MODE_NAMES, startTelltaleServer, type TelltaleServer } from '../helpers/telltale-server';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -94,7 +95,7 @@ describe('commands keep secrets to themselves', () => {
     node = await startNode();
     proxy = await startRpcProxy(node.url);
     telltale = await startTelltaleServer();
-    const chain = new JsonRpcProvider(node.url, 31337, { staticNetwork: true });
+    const chain = nodeClient(node.url);
     await chain.send('hardhat_setBalance', [wallet.address, '0xde0b6b3a7640000']);
     chain.destroy();
     settings.RPC_URL = nodeUrl(Number(new URL(proxy.url).port));
@@ -213,7 +214,7 @@ describe('commands keep secrets to themselves', () => {
 
   /** A token of the registry that `deploy` made, and the account that returned it. */
   async function returnedToken(): Promise<{ tokenId: bigint; account: string }> {
-    const chain = new JsonRpcProvider(node.url, 31337, { staticNetwork: true, cacheTimeout: -1 });
+    const chain = nodeClient(node.url);
     const holder = await chain.getSigner(1);
     const minter = new Wallet(wallet.privateKey, chain);
     const address = readSettings(settings).settings.TOKEN_REGISTRY_ADDRESS ?? '';

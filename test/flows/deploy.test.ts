@@ -1,12 +1,13 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { JsonRpcProvider, Wallet } from 'ethers';
+import { type JsonRpcProvider, Wallet } from 'ethers';
 import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
 import { readSettings } from '../../service/config';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { hardhat } from '../helpers/hardhat-command';
 import { startNode } from '../helpers/node';
+import { nodeClient } from '../helpers/node-client';
 import { own } from '../helpers/owned';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import { DEPLOYER, DEPLOYER_KEY } from '../helpers/world';
@@ -27,7 +28,7 @@ describe('npx hardhat deploy', () => {
   async function start(port = 0): Promise<void> {
     node = await startNode(port);
     disown = own(`node on ${node.url}`);
-    chain = new JsonRpcProvider(node.url, 31337, { cacheTimeout: -1, staticNetwork: true });
+    chain = nodeClient(node.url);
   }
 
   async function stop(): Promise<void> {

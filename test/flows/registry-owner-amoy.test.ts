@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { JsonRpcProvider, Wallet, parseUnits } from 'ethers';
+import { type JsonRpcProvider, Wallet, parseUnits } from 'ethers';
 import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
 import { publishedContractsOf, type PublishedContracts } from '../../deploy/registry/published-contracts';
 import { readSettings } from '../../service/config';
@@ -10,6 +10,7 @@ import type { HardhatAnswer } from '../helpers/hardhat-answer';
 import { hardhat } from '../helpers/hardhat-command';
 import { askHardhatHere } from '../helpers/hardhat-here';
 import { startNode } from '../helpers/node';
+import { nodeClient } from '../helpers/node-client';
 import { own } from '../helpers/owned';
 import { publishContracts } from '../helpers/published-contracts';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -31,7 +32,7 @@ describe("what the registry's owner does on a network that costs money", () => {
   before(async () => {
     node = await startNode(0, AMOY);
     disown = own(`node on ${node.url}`);
-    chain = new JsonRpcProvider(node.url, AMOY, { cacheTimeout: -1, staticNetwork: true });
+    chain = nodeClient(node.url, AMOY);
     await publishContracts(chain, publishedContractsOf(AMOY) as PublishedContracts);
     station = createServer((_request, response) => {
       const standard = { maxFee: 41.5, maxPriorityFee: 30.25 };

@@ -1,5 +1,5 @@
 import { utils } from '@tradetrust-tt/token-registry';
-import { JsonRpcProvider } from 'ethers';
+import type { JsonRpcProvider } from 'ethers';
 import {
   ERC1967Proxy__factory,
   TDocDeployer__factory,
@@ -7,6 +7,7 @@ import {
   TradeTrustTokenStandard__factory,
   type TDocDeployer,
 } from '../../typechain-types';
+import { nodeClient } from './node-client';
 
 /** What makes registries that share a title escrow factory. */
 export interface RegistryMaker {
@@ -41,7 +42,7 @@ export async function installRegistryMaker(chain: JsonRpcProvider): Promise<Regi
  * chain.
  */
 export async function installRegistry(nodeUrl: string): Promise<string> {
-  const chain = new JsonRpcProvider(nodeUrl, undefined, { cacheTimeout: -1 });
+  const chain = nodeClient(nodeUrl);
   try {
     return await (await installRegistryMaker(chain)).make();
   } finally {

@@ -1,11 +1,12 @@
 import { join } from 'node:path';
-import { JsonRpcProvider, toQuantity, Wallet } from 'ethers';
+import { type JsonRpcProvider, toQuantity, Wallet } from 'ethers';
 import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
 import { publishedContractsOf, type PublishedContracts } from '../../deploy/registry/published-contracts';
 import { findNetwork } from '../../service/chain/networks';
 import { readSettings } from '../../service/config';
 import { askHardhat, type HardhatAnswer } from './hardhat-answer';
 import { startLegacyGasNode, startNode } from './node';
+import { nodeClient } from './node-client';
 import { own } from './owned';
 import { publishContracts } from './published-contracts';
 import { temporaryFolder } from './temporary-folder';
@@ -41,7 +42,7 @@ export async function startStandInNetwork(
   const envFile = join(folder.path, `${name}.env`);
   const node = await (legacyGas ? startLegacyGasNode(chainId) : startNode(0, chainId));
   const disown = own(`node on ${node.url}`);
-  const chain = new JsonRpcProvider(node.url, chainId, { cacheTimeout: -1, staticNetwork: true });
+  const chain = nodeClient(node.url, chainId);
   if (isPublished) await publishContracts(chain, published);
   const wallet = new Wallet(Wallet.createRandom().privateKey);
   const base = { ENV_FILE: envFile, WALLET_PRIVATE_KEY: wallet.privateKey, RPC_URL: node.url };

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
-import { JsonRpcProvider, Wallet, toQuantity } from 'ethers';
+import { type JsonRpcProvider, Wallet, toQuantity } from 'ethers';
 import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
 import { tenantFilesOf, tenantOf } from '../../service/tenant';
 import { publishedContractsOf, type PublishedContracts } from '../../deploy/registry/published-contracts';
@@ -11,6 +11,7 @@ import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create, type CreateAnswer } from './create-call';
 import { hardhat } from './hardhat-command';
 import { forwardTo, startHttpsFront } from './https-front';
+import { nodeClient } from './node-client';
 import { own } from './owned';
 import { publishContracts } from './published-contracts';
 import { startRecordingReceiver, type RecordingReceiver } from './recording-receiver';
@@ -62,7 +63,7 @@ export async function createStandIn(options: StandInOptions): Promise<StandIn> {
   const { network, node, balance } = options;
   const folder = temporaryFolder();
   const disown = own(`node on ${node.url}`);
-  const chain = new JsonRpcProvider(node.url, network.chainId, { cacheTimeout: -1, staticNetwork: true });
+  const chain = nodeClient(node.url, network.chainId);
   const wallet = new Wallet(Wallet.createRandom().privateKey);
   await publishContracts(chain, publishedContractsOf(network.chainId) as PublishedContracts);
   await chain.send('hardhat_setBalance', [wallet.address, toQuantity(balance)]);

@@ -1,11 +1,12 @@
 import { join } from 'node:path';
-import { JsonRpcProvider, Wallet } from 'ethers';
+import { type JsonRpcProvider, Wallet } from 'ethers';
 import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
 import { setEnvValue } from '../../deploy/env-file';
 import { makeDidKey } from '../../deploy/keys/make-did-key';
 import { makeSigningKey } from '../../deploy/keys/make-signing-key';
 import { TitleEscrow__factory, type TitleEscrow } from '../../typechain-types';
 import { installRegistryMaker } from './installed-registry';
+import { nodeClient } from './node-client';
 import { own } from './owned';
 import { startNode } from './node';
 import { temporaryFolder } from './temporary-folder';
@@ -61,8 +62,7 @@ export async function createWorld({ domain = 'localhost:3000' } = {}): Promise<W
   await makeDidKey({ force: false }, settings);
   await makeSigningKey({ force: false, publicKeyFile }, settings);
   // Without batches nothing waits for others to go with.
-  const options = { cacheTimeout: -1, batchMaxCount: 1, staticNetwork: true };
-  const client = new JsonRpcProvider(node.url, 31337, options);
+  const client = nodeClient(node.url, 31337, { batchMaxCount: 1 });
   const signer = async (index: number) => client.getSigner(index);
   let maker = await installRegistryMaker(client);
   const registryAddress = await maker.make();

@@ -1,0 +1,16 @@
+import { Agent } from 'node:http';
+import { FetchRequest, JsonRpcProvider, type JsonRpcApiProviderOptions } from 'ethers';
+
+/**
+ * A client of a local node that asks anew each time, with a connection for each request. The node ends idle
+ * connections after five seconds: a request that is sent at that moment would fail.
+ */
+export function nodeClient(
+  url: string,
+  chainId = 31337,
+  options: JsonRpcApiProviderOptions = {},
+): JsonRpcProvider {
+  const request = new FetchRequest(url);
+  request.getUrlFunc = FetchRequest.createGetUrlFunc({ agent: new Agent({ keepAlive: false }) });
+  return new JsonRpcProvider(request, chainId, { cacheTimeout: -1, staticNetwork: true, ...options });
+}
