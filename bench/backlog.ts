@@ -25,7 +25,7 @@ interface Outbox {
 }
 
 /**
- * What it costs to settle a batch of deliveries and claim the next, by how many more wait. It should not
+ * The cost of settling a batch of deliveries and claiming the next, by how many more wait. It should not
  * grow.
  */
 export async function run(): Promise<void> {

@@ -24,8 +24,8 @@ const AT_ONCE = 4 * availableParallelism();
 const GROWTH_ROUNDS = 5;
 
 /**
- * What signing costs over the plain loop of the libraries' READMEs, on one thread and on all, and how it
- * grows with the document. What is compared takes turns, so that what else the machine does meets both.
+ * The cost of signing over the plain loop of the libraries' READMEs, on one thread and on all, and how it
+ * grows with the document. The two take turns, so that other work of the machine meets both.
  */
 export async function run(): Promise<void> {
   const issuer = await createTestIssuer();

@@ -12,8 +12,8 @@ import { didDocumentOf } from './did-document';
 import { publicKeyOf } from './public-key-of';
 
 /**
- * What a check found, for the user. `areEqual`: undefined when nothing differs as far as could be seen, but
- * not all could be.
+ * The result of a check, for the user. `areEqual` is undefined when nothing seen differs, but not everything
+ * could be seen.
  */
 export interface DidCheck {
   areEqual: boolean | undefined;

@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../../service/errors';
 
 /**
- * What is there stands in the way, and only the user can decide. `problem` ends with the way back, without
+ * An existing key stands in the way, and only the user can decide. `problem` ends with the way back, without
  * its full stop; the way forward is the same for every key.
  */
 export function keyExists(problem: string): ConfigurationError {

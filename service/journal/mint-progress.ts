@@ -16,10 +16,7 @@ export interface JournalRows {
   scope: string;
 }
 
-/**
- * What is neither final nor failed, in the order in which it was added, each with its transactions, the
- * oldest first.
- */
+/** Issuances neither final nor failed, in the order of adding, with their transactions, the oldest first. */
 export async function unfinishedIssuances({ database: { db }, scope }: JournalRows): Promise<Unfinished[]> {
   const rows = await db
     .selectFrom('issuances')
@@ -122,10 +119,7 @@ export async function noteUnmined({ database, scope }: JournalRows, tokenId: str
     .execute();
 }
 
-/**
- * The token will never exist: the key is free, and the document goes, which nobody was given. A mint that was
- * mined once stays.
- */
+/** The token will never exist: key and document go. A mint that was mined once stays. */
 export async function noteFailed(
   { database, scope }: JournalRows,
   tokenId: string,

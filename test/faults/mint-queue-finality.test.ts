@@ -331,7 +331,7 @@ describe('a mint on a public network', () => {
     });
   });
 
-  it('never fails once it was mined, and is made again when the registry lets it, also after a restart', async () => {
+  it('never fails once it was mined, and is made when the registry lets it, also after a restart', async () => {
     const journal = createMemoryJournal();
     const back = await fork();
     await withMint({ journal }, async ({ outcome, untilState, untilLogged, expectToStay }) => {

@@ -61,7 +61,7 @@ describe("the wallet's balance", () => {
     expect(asked).to.equal(2);
   });
 
-  it('holds nobody up while the node hangs, which is asked once, and is unknown after five minutes', async () => {
+  it('holds nobody up while the node hangs, and is unknown after five minutes', async () => {
     const wallet = start();
     await eventually('it was read', wallet);
     balance = () => new Promise(() => undefined);
