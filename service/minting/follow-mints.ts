@@ -34,29 +34,27 @@ export async function followMints(parts: QueueParts): Promise<void> {
   /** The newest block when logs were last read. */
   let logsRead: number | undefined;
 
-  async function run(): Promise<void> {
-    const asleep = states.sleeps.following;
-    let isAway = false;
-    while (!stopping.aborted) {
+  const asleep = states.sleeps.following;
+  let isAway = false;
+  while (!stopping.aborted) {
+    asleep.reset();
+    const lookedAt = performance.now();
+    try {
+      await look();
+      isAway = false;
+    } catch (error) {
+      if (!isAway) logger.warn({ error }, 'mints cannot be followed: the node cannot be asked');
+      isAway = true;
       asleep.reset();
-      const lookedAt = performance.now();
-      try {
-        await look();
-        isAway = false;
-      } catch (error) {
-        if (!isAway) logger.warn({ error }, 'mints cannot be followed: the node cannot be asked');
-        isAway = true;
-        asleep.reset();
-      }
-      recorder.submitted(states.held('pending'));
-      // What is mined changes seldom, and what is final hardly ever.
-      const isIdle = states.held().length === 0;
-      const idleMs = states.allMined().length > 0 ? 4 * timing.pollMs : timing.finalCheckMs;
-      await asleep.sleep(isIdle ? idleMs : timing.pollMs);
-      // With many at once, each that is taken wakes: several are looked for together.
-      const restMs = SHORTEST_POLL_MS - (performance.now() - lookedAt);
-      if (restMs > 0) await pause(restMs, stopping);
     }
+    recorder.submitted(states.held('pending'));
+    // What is mined changes seldom, and what is final hardly ever.
+    const isIdle = states.held().length === 0;
+    const idleMs = states.allMined().length > 0 ? 4 * timing.pollMs : timing.finalCheckMs;
+    await asleep.sleep(isIdle ? idleMs : timing.pollMs);
+    // With many at once, each that is taken wakes: several are looked for together.
+    const restMs = SHORTEST_POLL_MS - (performance.now() - lookedAt);
+    if (restMs > 0) await pause(restMs, stopping);
   }
 
   async function look(): Promise<void> {
@@ -139,6 +137,4 @@ export async function followMints(parts: QueueParts): Promise<void> {
     const remedy = cause?.remedy ?? 'Send the request again.';
     await giveUp(parts, mint, new ChainError('MINT_REVERTED', message, { cause, remedy }));
   }
-
-  await run();
 }

@@ -3,7 +3,7 @@ import { classifyRefusal, isDefinite, type Refusal } from '../chain/classify-ref
 import { nodeErrorOf } from '../chain/refusals';
 import { ChainError, messageOf } from '../errors';
 import { decideRejection, type Remedy } from './decide-rejection';
-import { newestOf, type PendingTransaction } from './mint';
+import { newestOf, type PendingTransaction, type SignedMint } from './mint';
 import { shortOfFunds } from './prepare-mints';
 import type { QueueParts } from './queue-parts';
 import { giveUp } from './record-mints';
@@ -89,7 +89,7 @@ async function apply(
   pending: PendingTransaction,
   { remedy, cause, count }: { remedy: Remedy; cause: unknown; count: number },
 ): Promise<void> {
-  const { states, nonces, terms } = parts;
+  const { states, nonces, terms, stopping } = parts;
   const { mint, nonce } = pending;
   switch (remedy) {
     case 'send again':
@@ -117,7 +117,9 @@ async function apply(
     case 'reset nonces':
       return resetNonces(parts, count);
     case 'offer more':
-      return offerMore(parts, pending, cause);
+      terms.forgetFees();
+      if ((await offerMore(parts, pending)) || stopping.aborted) return;
+      return refuse(parts, pending, cause);
     case 'estimate again':
       mint.estimates++;
       terms.forgetGas();
@@ -174,15 +176,21 @@ export async function resetNonces(parts: QueueParts, count: number): Promise<voi
   for (const { mint } of states.held()) states.wait(mint);
 }
 
-/** The same nonce, with what it takes now. */
-async function offerMore(parts: QueueParts, pending: PendingTransaction, cause: unknown): Promise<void> {
-  const { terms, recorder } = parts;
-  terms.forgetFees();
+/**
+ * Signs a mint with the same nonce and higher fees. Its newest version is the result.
+ *
+ * @returns undefined where gas is free, and when the queue stops.
+ */
+export async function offerMore(
+  { terms, recorder }: QueueParts,
+  pending: PendingTransaction,
+): Promise<SignedMint | undefined> {
   const { nonce, gasLimit, fees: offered } = newestOf(pending);
   const fees = raiseFees(offered, await terms.fees());
-  if (fees === undefined) return refuse(parts, pending, cause);
-  const signed = await terms.sign(pending.mint, { nonce, gasLimit, fees });
-  if (await recorder.keep([signed])) pending.versions.push(signed);
+  const signed = fees && (await terms.sign(pending.mint, { nonce, gasLimit, fees }));
+  if (signed === undefined || !(await recorder.keep([signed]))) return undefined;
+  pending.versions.push(signed);
+  return signed;
 }
 
 function logRejection(

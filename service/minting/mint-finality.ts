@@ -1,5 +1,5 @@
-import type { BlockId } from '../journal/issuance';
-import { readSignedMint, type Mint } from './mint';
+import type { BlockId, Unfinished } from '../journal/issuance';
+import type { Mint } from './mint';
 import type { QueueParts } from './queue-parts';
 
 /** Looks after what is mined. */
@@ -53,7 +53,7 @@ export function createMintFinality(parts: QueueParts): MintFinality {
   async function lookAtFinal(): Promise<void> {
     const now = performance.now();
     if (now - checkedAt < timing.finalCheckMs) return;
-    const anchor = await recorder.highestFinal();
+    const anchor = await highestFinal();
     checkedAt = now;
     if (anchor === undefined || (await isThere(anchor))) {
       goneSince = undefined;
@@ -67,6 +67,11 @@ export function createMintFinality(parts: QueueParts): MintFinality {
     await reopen(anchor);
   }
 
+  /** The highest block of a final mint, or the highest below another. */
+  async function highestFinal(below?: number): Promise<BlockId | undefined> {
+    return recorder.persist((journal) => journal.highestFinal(below));
+  }
+
   async function isThere(block: BlockId | undefined): Promise<boolean> {
     return block === undefined || (await chain.blockHash(block.number)) === block.hash;
   }
@@ -76,18 +81,13 @@ export function createMintFinality(parts: QueueParts): MintFinality {
     let since = anchor.number;
     for (let block: BlockId | undefined = anchor; !(await isThere(block));) {
       since = block?.number ?? since;
-      block = await recorder.highestFinal(since);
+      block = await highestFinal(since);
     }
     const reopened = (await recorder.persist((journal) => journal.finalSince(since))) ?? [];
     if (reopened.length === 0) return;
     recorder.reorganised(reopened.length, since);
-    for (const { issuance, transactions, mined } of reopened) {
-      if (mined === undefined || states.find(issuance.tokenId) !== undefined) continue;
-      const mint = states.add(issuance, true);
-      mint.transactions = transactions.map(readSignedMint);
-      states.mined(mint, mined);
-      mint.outcome.resolve(mined.txHash);
-    }
+    const isNew = ({ issuance }: Unfinished): boolean => states.find(issuance.tokenId) === undefined;
+    for (const one of reopened.filter(isNew)) states.takeUp(one, wallet.address);
   }
 
   return { lookAtMined, lookAtFinal };

@@ -8,7 +8,7 @@ import { ChainError } from '../errors';
 import type { Issuance } from '../journal/issuance';
 import type { Logger } from '../logger';
 import { followMints } from './follow-mints';
-import { readSignedMint, type Mint } from './mint';
+import type { Mint } from './mint';
 import { MintChain } from './mint-chain';
 import { MintStates } from './mint-states';
 import { Nonces } from './nonces';
@@ -146,11 +146,7 @@ function createParts(options: MintQueueOptions, stopping: AbortSignal): QueuePar
   };
 }
 
-/**
- * Takes up what an earlier run of the service left. What was sent, or may have been, is sent again, the same
- * bytes, by which it is found out where it is; what was never signed, or by another wallet, waits; what was
- * mined is followed.
- */
+/** Takes up what an earlier run of the service left. */
 async function recover(parts: QueueParts, checkChain: () => Promise<void>): Promise<void> {
   const { recorder, states, wallet, logger } = parts;
   // At once: what is added from now on is of this run, and has a caller.
@@ -159,13 +155,7 @@ async function recover(parts: QueueParts, checkChain: () => Promise<void>): Prom
   await untilChainIsRight(parts, checkChain);
   if (unfinished.length > 0)
     logger.info({ mints: unfinished.length }, 'mints of an earlier run are taken up');
-  for (const { issuance, transactions, mined } of unfinished) {
-    const mint = states.add(issuance, true);
-    mint.transactions = transactions.map(readSignedMint);
-    if (mined === undefined) states.sendAgain(mint, wallet.address);
-    else states.mined(mint, mined);
-    if (mined !== undefined) mint.outcome.resolve(mined.txHash);
-  }
+  for (const one of unfinished) states.takeUp(one, wallet.address);
 }
 
 async function untilChainIsRight(parts: QueueParts, checkChain: () => Promise<void>): Promise<void> {

@@ -1,6 +1,6 @@
-import type { Issuance, MinedMint } from '../journal/issuance';
+import type { Issuance, MinedMint, Unfinished } from '../journal/issuance';
 import { createWakeableSleep } from '../wakeable-sleep';
-import { lastPending, newMint, newOutcome, type Mint, type PendingTransaction } from './mint';
+import { lastPending, newMint, newOutcome, readSignedMint, type Mint, type PendingTransaction } from './mint';
 import type { Nonces } from './nonces';
 
 /** Where a mint stands. */
@@ -90,6 +90,19 @@ export class MintStates {
     this.#outcomes.delete(issuance.tokenId);
     this.#states.set(mint, 'preparing');
     return mint;
+  }
+
+  /**
+   * A mint that an earlier run of the service began, or that was final. What was sent, or may have been, is
+   * sent again, the same bytes, by which it is found out where it is; what was never signed, or by another
+   * wallet, waits; what was mined is followed.
+   */
+  takeUp({ issuance, transactions, mined }: Unfinished, wallet: string): void {
+    const mint = this.add(issuance, true);
+    mint.transactions = transactions.map(readSignedMint);
+    if (mined === undefined) return this.sendAgain(mint, wallet);
+    this.mined(mint, mined);
+    mint.outcome.resolve(mined.txHash);
   }
 
   wait(mint: Mint): void {

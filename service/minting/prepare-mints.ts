@@ -28,17 +28,15 @@ const OTHERS_PAUSE_MS = 1_000;
 export async function prepareMints(parts: QueueParts): Promise<void> {
   const { chain, logger, nonces, recorder, states, stopping, terms, timing, wallet } = parts;
 
-  async function run(): Promise<void> {
-    const asleep = states.sleeps.preparing;
-    while (!stopping.aborted) {
-      asleep.reset();
-      const sleepMs = Math.min(states.resume(), IDLE_MS);
-      fillHoles();
-      const areNeeded = nonces.lowestFreed() !== undefined || states.held('ready').length < FEWEST_READY;
-      const batch = states.takeWaiting(areNeeded ? BATCH : 0);
-      if (batch.length === 0) await asleep.sleep(sleepMs);
-      else await prepare(batch);
-    }
+  const asleep = states.sleeps.preparing;
+  while (!stopping.aborted) {
+    asleep.reset();
+    const sleepMs = Math.min(states.resume(), IDLE_MS);
+    fillHoles();
+    const areNeeded = nonces.lowestFreed() !== undefined || states.held('ready').length < FEWEST_READY;
+    const batch = states.takeWaiting(areNeeded ? BATCH : 0);
+    if (batch.length === 0) await asleep.sleep(sleepMs);
+    else await prepare(batch);
   }
 
   /**
@@ -153,8 +151,6 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
       nonces.settle(given);
     }
   }
-
-  await run();
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type ChainError, codeOf, messageOf } from '../errors';
 import { saysTokenExists } from '../registry/simulate-mint';
 import type { Journal } from '../journal/journal';
-import type { BlockId, Failure, MinedMint } from '../journal/issuance';
+import type { Failure, MinedMint } from '../journal/issuance';
 import type { Logger } from '../logger';
 import type { Mint, PendingTransaction, SignedMint } from './mint';
 import type { MintStates } from './mint-states';
@@ -70,10 +70,7 @@ export class MintRecorder {
   /** Keeps transactions, which comes before sending them. False when the queue stops. */
   async keep(signed: readonly SignedMint[]): Promise<boolean> {
     const transactions = signed.map(({ tokenId, hash, nonce, raw }) => ({ tokenId, hash, nonce, raw }));
-    const kept = await this.persist(async (journal) => {
-      await journal.keepTransactions(transactions);
-      return true;
-    });
+    const kept = await this.persist((journal) => journal.keepTransactions(transactions).then(() => true));
     return kept === true;
   }
 
@@ -144,11 +141,6 @@ export class MintRecorder {
   /** False when the blocks in the journal were those of another chain. */
   async enterChain(genesisHash: string): Promise<boolean> {
     return (await this.persist((journal) => journal.enterChain(genesisHash))) ?? true;
-  }
-
-  /** The highest block of a final mint, or the highest below `below`. */
-  highestFinal(below?: number): Promise<BlockId | undefined> {
-    return this.persist((journal) => journal.highestFinal(below));
   }
 
   /** A deep reorganisation took the blocks of so many mints, from this block on. */

@@ -2,9 +2,9 @@ import { broadcast, knows } from '../chain/broadcast';
 import { isDefinite } from '../chain/classify-refusal';
 import { highestGasPrice } from '../chain/fees';
 import { nodeErrorOf } from '../chain/refusals';
+import { offerMore } from './handle-rejections';
 import { newestOf, type PendingTransaction } from './mint';
 import type { QueueParts } from './queue-parts';
-import { raiseFees } from './transaction-terms';
 
 const FIRST_PAUSE_MS = 100;
 
@@ -22,7 +22,7 @@ export interface MintResending {
  * are not mined in time.
  */
 export function createMintResending(parts: QueueParts): MintResending {
-  const { chain, client, logger, nonces, recorder, states, terms, timing, wallet } = parts;
+  const { chain, client, logger, nonces, states, terms, timing, wallet } = parts;
   /** When the node was last asked whether it still has what is to be mined next. */
   let presenceAt = performance.now();
 
@@ -94,17 +94,13 @@ export function createMintResending(parts: QueueParts): MintResending {
   }
 
   async function replace(pending: PendingTransaction): Promise<void> {
-    const { nonce, gasLimit, fees: offered, hash: replaced } = newestOf(pending);
-    const fees = raiseFees(offered, await terms.fees());
-    if (fees === undefined) return;
-    pending.replacements++;
-    const signed = await terms.sign(pending.mint, { nonce, gasLimit, fees });
-    if (!(await recorder.keep([signed]))) return;
+    const { nonce, hash: replaced } = newestOf(pending);
     // The next offers more than this, also when this is refused.
-    pending.versions.push(signed);
+    const signed = await offerMore(parts, pending);
+    if (signed === undefined) return;
+    pending.replacements++;
     pending.sentAt = performance.now();
-    signed.mayBeTaken = true;
-    signed.wasSent = true;
+    signed.mayBeTaken = signed.wasSent = true;
     const outcome = await broadcast(client, signed.raw);
     if (outcome.state === 'refused' && isDefinite(outcome.cause)) signed.mayBeTaken = false;
     const refusal = outcome.state === 'taken' ? undefined : nodeErrorOf(outcome.cause);

@@ -14,35 +14,33 @@ const LONGEST_PAUSE_MS = 2_000;
 export async function sendMints(parts: QueueParts): Promise<void> {
   const { client, logger, network, states, stopping, width } = parts;
 
-  async function run(): Promise<void> {
-    const asleep = states.sleeps.sending;
-    const underWay = new Set<Promise<void>>();
-    const rejected: NotAcknowledged[] = [];
-    let disturbed = 0;
-    while (!stopping.aborted) {
-      asleep.reset();
-      if (rejected.length > 0 && underWay.size === 0) {
-        const pauses = await handleRejections(parts, rejected.splice(0));
-        if (pauses) await pause(Math.min(FIRST_PAUSE_MS * 2 ** disturbed++, LONGEST_PAUSE_MS), stopping);
-        continue;
-      }
-      const isFree = rejected.length === 0 && underWay.size < width.now();
-      const pending = isFree ? states.takeReady() : undefined;
-      if (pending === undefined) {
-        await asleep.sleep(IDLE_MS);
-        continue;
-      }
-      states.sleeps.preparing.wake();
-      const sending = send(pending).then((notAcknowledged) => {
-        underWay.delete(sending);
-        if (notAcknowledged === undefined) disturbed = 0;
-        else rejected.push(notAcknowledged);
-        asleep.wake();
-      });
-      underWay.add(sending);
+  const asleep = states.sleeps.sending;
+  const underWay = new Set<Promise<void>>();
+  const rejected: NotAcknowledged[] = [];
+  let disturbed = 0;
+  while (!stopping.aborted) {
+    asleep.reset();
+    if (rejected.length > 0 && underWay.size === 0) {
+      const pauses = await handleRejections(parts, rejected.splice(0));
+      if (pauses) await pause(Math.min(FIRST_PAUSE_MS * 2 ** disturbed++, LONGEST_PAUSE_MS), stopping);
+      continue;
     }
-    await Promise.all(underWay);
+    const isFree = rejected.length === 0 && underWay.size < width.now();
+    const pending = isFree ? states.takeReady() : undefined;
+    if (pending === undefined) {
+      await asleep.sleep(IDLE_MS);
+      continue;
+    }
+    states.sleeps.preparing.wake();
+    const sending = send(pending).then((notAcknowledged) => {
+      underWay.delete(sending);
+      if (notAcknowledged === undefined) disturbed = 0;
+      else rejected.push(notAcknowledged);
+      asleep.wake();
+    });
+    underWay.add(sending);
   }
+  await Promise.all(underWay);
 
   /** Undefined: a node has it. */
   async function send(pending: PendingTransaction): Promise<NotAcknowledged | undefined> {
@@ -64,8 +62,6 @@ export async function sendMints(parts: QueueParts): Promise<void> {
     if (network.local) states.sleeps.following.wake();
     return undefined;
   }
-
-  await run();
 }
 
 /** More would gain nothing: a node works on a few requests at a time. */
