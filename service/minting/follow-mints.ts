@@ -26,7 +26,7 @@ const MOST_BLOCKS = 100;
  * the blocks of final mints are looked at now and then.
  */
 export async function followMints(parts: QueueParts): Promise<void> {
-  const { chain, client, logger, nonces, recorder, states, stopping, terms, timing, wallet } = parts;
+  const { chain, client, logger, nonces, recorder, states, stopping, terms, timing, wallet, width } = parts;
   const { registryAddress } = terms;
   const simulate = createMintSimulation(client, { registryAddress, walletAddress: wallet.address });
   const resending = createMintResending(parts);
@@ -71,7 +71,9 @@ export async function followMints(parts: QueueParts): Promise<void> {
   }
 
   async function lookAtPending(held: readonly PendingTransaction[]): Promise<void> {
+    const newest = states.held('pending').at(-1);
     const used = await chain.count(wallet.address, 'latest');
+    if (newest !== undefined && newest.nonce >= used) width.minesAtOnce = false;
     nonces.note(used, true);
     if (used < nonces.floor) {
       // Not when a node is behind, and not while a reorganisation has put back what waits to be mined again.

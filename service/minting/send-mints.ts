@@ -12,7 +12,7 @@ const LONGEST_PAUSE_MS = 2_000;
  * acknowledged, no more are sent until those under way are answered; then the rejections are handled.
  */
 export async function sendMints(parts: QueueParts): Promise<void> {
-  const { client, logger, network, states, stopping, width } = parts;
+  const { client, logger, states, stopping, width } = parts;
 
   const asleep = states.sleeps.sending;
   const underWay = new Set<Promise<void>>();
@@ -58,8 +58,7 @@ export async function sendMints(parts: QueueParts): Promise<void> {
     const { mint, nonce } = pending;
     logger.info({ tokenId: mint.issuance.tokenId, nonce, txHash: newest.hash }, 'mint submitted');
     states.pending(pending);
-    // It may be mined already.
-    if (network.local) states.sleeps.following.wake();
+    if (width.minesAtOnce) states.sleeps.following.wake();
     return undefined;
   }
 }
@@ -71,16 +70,17 @@ const NARROW_FOR_MS = 60_000;
 
 /**
  * How many transactions may be under way to the node together, before it has acknowledged any of them. Nodes
- * let transactions wait for those before them, in whatever order they come. A local one, which mines at once,
+ * let transactions wait for those before them, in whatever order they come. A local one that mines at once
  * refuses what comes too early: there, and for a while wherever a node refuses so, it is one after the other.
  */
 export class BroadcastWidth {
   #narrowUntil = -Infinity;
 
-  constructor(private readonly isLocal: boolean) {}
+  /** @param minesAtOnce whether the node mines each transaction when it comes, as far as is known. */
+  constructor(public minesAtOnce: boolean) {}
 
   now(): number {
-    return this.isLocal || performance.now() < this.#narrowUntil ? 1 : WIDEST;
+    return this.minesAtOnce || performance.now() < this.#narrowUntil ? 1 : WIDEST;
   }
 
   /** The node refused a transaction because the one before it had not come yet. */

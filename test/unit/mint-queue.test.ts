@@ -289,9 +289,10 @@ describe('the decisions of the queue of mints', () => {
     });
   });
 
-  it('sends several together, but one after the other on a local node and where a node refuses', () => {
-    expect(new BroadcastWidth(true).now()).to.equal(1);
-    const width = new BroadcastWidth(false);
+  it('sends several together, but one after the other where a node mines at once, or refuses', () => {
+    const width = new BroadcastWidth(true);
+    expect(width.now()).to.equal(1);
+    width.minesAtOnce = false;
     expect(width.now()).to.equal(16);
     width.refused();
     expect(width.now()).to.equal(1);
