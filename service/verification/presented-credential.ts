@@ -1,5 +1,6 @@
 import { RequestError } from '../errors';
 import type { JsonObject } from '../issuance/credential';
+import { readProofValue } from './proof-value';
 
 /** What there is to say about the proof of a credential that was presented. */
 export type PresentedProof =
@@ -38,14 +39,15 @@ export function presentedProof({ proof }: JsonObject): PresentedProof {
   const proofs: unknown[] = [proof].flat();
   const [only] = proofs;
   if (proof === undefined || proofs.length === 0) return wrong('has no proof: nothing in it is signed');
+  const verificationMethod = proofs.length === 1 ? methodOf(only) : undefined;
+  if (lacksPreviousProof(proofs))
+    return wrong('has a proof whose previousProof names no other of its proofs', verificationMethod);
   if (proofs.length > 1) {
     const problem = `has ${proofs.length} proofs; this verifies one`;
-    return { kind: 'unsupported', verificationMethod: undefined, problem };
+    return { kind: 'unsupported', verificationMethod, problem };
   }
   if (!isObject(only)) return wrong('has a proof that is no object');
   const { type, cryptosuite, proofPurpose, proofValue } = only;
-  const verificationMethod =
-    typeof only.verificationMethod === 'string' ? only.verificationMethod : undefined;
   if (type !== 'DataIntegrityProof' || cryptosuite !== 'ecdsa-sd-2023') {
     const named = [type, cryptosuite].filter((name) => typeof name === 'string').join(', ');
     const problem = `has a proof of another kind (${named || 'unnamed'}); this verifies DataIntegrityProof, ecdsa-sd-2023`;
@@ -54,25 +56,34 @@ export function presentedProof({ proof }: JsonObject): PresentedProof {
   if (verificationMethod === undefined) return wrong('has a proof that names no verification method');
   if (proofPurpose !== 'assertionMethod')
     return wrong('has a proof that was made for another purpose than assertionMethod', verificationMethod);
-  const kind = PROOF_KINDS.get(headerOf(proofValue));
-  return kind
-    ? { kind, verificationMethod, members: only }
-    : wrong('has a proofValue that is neither a base nor a derived proof', verificationMethod);
+  const value = readProofValue(proofValue);
+  if (value === undefined)
+    return wrong('has a proofValue that is neither a base nor a derived proof', verificationMethod);
+  if (value.problem !== undefined) return wrong(`has a proofValue that ${value.problem}`, verificationMethod);
+  return { kind: value.kind, verificationMethod, members: only };
+}
+
+function methodOf(proof: unknown): string | undefined {
+  return isObject(proof) && typeof proof.verificationMethod === 'string'
+    ? proof.verificationMethod
+    : undefined;
 }
 
 /**
- * The three bytes that both kinds of proof value begin with: a CBOR tag (vc-di-ecdsa, sections 3.5.2 and
- * 3.5.7).
+ * Whether a proof names as its previous one what is no proof of this credential
+ * (https://www.w3.org/TR/vc-data-integrity/#verify-proof-sets-and-chains). Itself does not count: a proof
+ * covers its previous one, and none can cover itself.
  */
-const PROOF_KINDS = new Map<string, 'base' | 'derived'>([
-  ['d95d00', 'base'],
-  ['d95d01', 'derived'],
-]);
+function lacksPreviousProof(proofs: readonly unknown[]): boolean {
+  const objects = proofs.filter(isObject);
+  const byId = new Map(objects.map((proof) => [proof.id, proof]));
+  return objects.some((proof) =>
+    [proof.previousProof ?? []].flat().some((id) => typeof id !== 'string' || !isOther(byId.get(id), proof)),
+  );
+}
 
-/** The header of a multibase base64url value, in hex. */
-function headerOf(proofValue: unknown): string {
-  if (typeof proofValue !== 'string' || !proofValue.startsWith('u')) return '';
-  return Buffer.from(proofValue.slice(1, 5), 'base64url').toString('hex');
+function isOther(found: JsonObject | undefined, proof: JsonObject): boolean {
+  return found !== undefined && found !== proof;
 }
 
 function wrong(problem: string, verificationMethod?: string): PresentedProof {

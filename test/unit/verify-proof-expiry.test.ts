@@ -1,14 +1,10 @@
-import { from } from '@digitalbazaar/ecdsa-multikey';
-import { createSignCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
-import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import { expect } from 'chai';
-import * as jsigs from 'jsonld-signatures';
 import type { JsonObject } from '../../service/issuance/credential';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
 import { deriveCredential } from '../../service/verification/derive-credential';
 import { verifyCredential } from '../../service/verification/verify-credential';
 import { fakeSources } from '../helpers/fake-sources';
-import { withoutProof } from '../helpers/statements';
+import { signWithMembers } from '../helpers/signed-proof';
 import { createTestIssuer, type TestIssuer } from '../helpers/test-issuer';
 
 describe('a proof that expires', () => {
@@ -18,22 +14,9 @@ describe('a proof that expires', () => {
 
   before(async () => {
     issuer = await createTestIssuer();
-    const base = await signedUntil(EXPIRES);
+    const base = { ...(await signWithMembers(issuer, { expires: EXPIRES })) };
     forms = [base, await deriveCredential(base, [''], createDocumentLoader(issuer.contextUrl))];
   });
-
-  async function signedUntil(expires: string): Promise<JsonObject> {
-    const credential = withoutProof(await issuer.sign());
-    const key = await from({ '@context': 'https://w3id.org/security/multikey/v1', ...issuer.keyPair });
-    const mandatoryPointers = ['/issuer', '/validFrom', '/validUntil', '/credentialStatus'];
-    const cryptosuite = createSignCryptosuite({ mandatoryPointers });
-    const suite = new DataIntegrityProof({ signer: key.signer(), cryptosuite });
-    return jsigs.sign<JsonObject>(credential, {
-      suite: Object.assign(suite, { proof: { expires } }),
-      purpose: new jsigs.purposes.AssertionProofPurpose(),
-      documentLoader: createDocumentLoader(issuer.contextUrl),
-    });
-  }
 
   const integrity = async (credential: JsonObject, time: string) => {
     const clock = { now: () => Date.parse(time) };
