@@ -2,26 +2,35 @@ import { decryptRemark, type DecryptedRemark } from '../../service/issuance/rema
 import { printable } from '../printable';
 
 /**
- * A remark for people: its text when the credential's id is known and is its key, otherwise its bytes in hex.
- * Empty: none.
+ * A remark for people: its text, with a note unless it was encrypted under the credential's id; its bytes in
+ * hex when it cannot be read. Empty: none.
  */
 export function printRemark(remark: string, credentialId: string | undefined): string {
-  if (credentialId === undefined) return remark === '0x' ? '' : remark;
   const decrypted = decryptRemark(remark, credentialId);
   switch (decrypted.kind) {
     case 'none':
       return '';
     case 'text':
-      return `"${printable(decrypted.text)}"`;
+      return quoted(decrypted.text);
+    case 'plain text':
+      return `${quoted(decrypted.text)} (plain text)`;
+    case 'default key':
+      return `${quoted(decrypted.text)} (under the default key of TrustVC)`;
     case 'undecipherable':
-      return `${remark} (not decipherable with this credential)`;
+      return credentialId === undefined ? remark : `${remark} (not decipherable with this credential)`;
   }
 }
 
-/** A remark for programs: its bytes, and what they say when the credential's id is known. */
+/** A remark for programs: its bytes, and what they say unless that takes a credential's id. */
 export function remarkJson(
   remark: string,
   credentialId: string | undefined,
 ): { remark: string; decrypted?: DecryptedRemark } {
-  return credentialId === undefined ? { remark } : { remark, decrypted: decryptRemark(remark, credentialId) };
+  const decrypted = decryptRemark(remark, credentialId);
+  const needsCredential = credentialId === undefined && decrypted.kind === 'undecipherable';
+  return needsCredential ? { remark } : { remark, decrypted };
+}
+
+function quoted(text: string): string {
+  return `"${printable(text)}"`;
 }

@@ -17,26 +17,49 @@ export function encryptRemark(remark: string | undefined, credentialId: string):
  * What a remark on chain says to whoever has the credential:
  *
  * - `none`: nothing was attached.
- * - `text`: the remark. Anybody may have written it: print it through deploy/printable.ts.
- * - `undecipherable`: it is not UTF-8 when decrypted: written in plain text, or under another key. A short
- *   remark under another key may be taken for text: the cipher has no checksum.
+ * - `text`: the remark, encrypted under the credential's id.
+ * - `plain text`: it was not encrypted.
+ * - `default key`: it was encrypted under the key that TrustVC's library, and with it TradeTrust's CLI, takes
+ *   when it is given none. Anybody can read it.
+ * - `undecipherable`: it is none of these.
+ *
+ * Anybody may have written a text: print it through deploy/printable.ts. A remark of a few bytes may be taken
+ * for another kind: the cipher has no checksum.
  */
-export type DecryptedRemark = { kind: 'none' | 'undecipherable' } | { kind: 'text'; text: string };
+export type DecryptedRemark =
+  { kind: 'none' | 'undecipherable' } | { kind: 'text' | 'plain text' | 'default key'; text: string };
 
 /**
- * Decrypts what `encryptRemark`, or the TradeTrust portal, wrote.
+ * Reads what `encryptRemark`, the TradeTrust portal or others wrote.
  *
  * @param remark `0x` and the hex of its bytes, as a log has it.
- * @throws RequestError REMARK_INVALID when it is not that.
+ * @param credentialId undefined when it is not known.
+ * @throws RequestError REMARK_INVALID when the remark is not hex.
  */
-export function decryptRemark(remark: string, credentialId: string): DecryptedRemark {
+export function decryptRemark(remark: string, credentialId: string | undefined): DecryptedRemark {
   const bytes = remarkBytes(remark);
   if (bytes.length === 0 || hexlify(bytes) === ENDED_NOMINATION) return { kind: 'none' };
+  const own = credentialId === undefined ? undefined : textOf(applyCipher(bytes, credentialId));
+  if (own !== undefined) return { kind: 'text', text: own };
+  const plain = textOf(bytes);
+  if (plain !== undefined && PRINTABLE.test(plain)) return { kind: 'plain text', text: plain };
+  const byDefault = textOf(applyCipher(bytes, DEFAULT_KEY));
+  if (byDefault !== undefined && PRINTABLE.test(byDefault)) return { kind: 'default key', text: byDefault };
+  return { kind: 'undecipherable' };
+}
+
+/** Published by @trustvc/trustvc (dist/cjs/constants.js), which takes it for an empty key. */
+const DEFAULT_KEY = '4d5a4e3f2f6d2b0a1f2e9b8f8a3c7a0b8d4f5c2e7b1a1c3f2e7b8c2d5a4f7e3e';
+
+/** Text of people: bytes under another key soon have a control character, or one that does not exist. */
+const PRINTABLE = /^[\t\n\r\p{Cf}\P{C}]+$/u;
+
+/** Undefined when the bytes are not UTF-8. */
+function textOf(bytes: Uint8Array): string | undefined {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-    return { kind: 'text', text: text.decode(applyCipher(bytes, credentialId)) };
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    return { kind: 'undecipherable' };
+    return undefined;
   }
 }
 

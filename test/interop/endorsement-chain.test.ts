@@ -116,6 +116,11 @@ describe('remarks that TrustVC writes and reads', () => {
       expect(decryptRemark(`0x${encrypt(text, ID)}`, ID)).to.deep.equal({ kind: 'text', text });
   });
 
+  it('without a key of their own are read, and marked', () => {
+    for (const text of TEXTS.filter((it) => it.length > 1))
+      expect(decryptRemark(`0x${encrypt(text, '')}`, ID)).to.deep.equal({ kind: 'default key', text });
+  });
+
   it('are what we write', () => {
     for (const text of TEXTS) {
       expect(encryptRemark(text, ID)).to.equal(`0x${encrypt(text, ID)}`);

@@ -112,6 +112,7 @@ describe("the remark of the registry's owner", () => {
     const plain = remarkOf('Größe', { found: undefined, flag: undefined });
     expect(plain).to.deep.equal({ hex: `0x${Buffer.from('Größe').toString('hex')}`, isEncrypted: false });
     expect(remarkLength(plain)).to.equal(7);
+    expect(decryptRemark(plain.hex, found.credentialId)).to.have.property('kind', 'plain text');
     expect(remarkWarning(plain)).to.have.length(1);
   });
 

@@ -1,11 +1,18 @@
 import { createDecipheriv, createHash, randomBytes, randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { hexlify } from 'ethers';
+import { printRemark, remarkJson } from '../../deploy/token/print-remark';
 import { codeOf } from '../../service/errors';
 import { decryptRemark, encryptRemark } from '../../service/issuance/remarks';
 import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
 
 const ID = 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001';
+
+const COMMANDS = '\u001b[2J\u001b[2J';
+
+/** What @trustvc/trustvc 2.11.0 writes of "shipped on board" and of the commands, given an empty key. */
+const UNDER_DEFAULT_KEY = '0xbf714a9eb294dcc44daba65791b5f590';
+const COMMANDS_UNDER_DEFAULT_KEY = '0xd74211a4d9aa8aae';
 
 function decrypt(hex: string, id: string): string {
   const shake = (text: string, bytes: number): string =>
@@ -51,11 +58,30 @@ describe('a remark read from the chain', () => {
     expect(decryptRemark(hexlify(Buffer.from('0x')), ID)).to.deep.equal({ kind: 'none' });
   });
 
-  it('is told to be undecipherable when it is in plain text, under another key or no text at all', () => {
+  it('is plain text where somebody wrote it so, as the commands of a registry do without a credential', () => {
+    for (const text of ['shipped on board', 'Güter an Bord ✓ 提单', 'two\nlines', '👨‍👩‍👧 aboard']) {
+      const plain = { kind: 'plain text', text };
+      expect(decryptRemark(hexlify(Buffer.from(text)), ID)).to.deep.equal(plain);
+      expect(decryptRemark(hexlify(Buffer.from(text)), undefined)).to.deep.equal(plain);
+    }
+  });
+
+  it('is read under the default key, which the tools of TradeTrust use when they are given none', () => {
+    const readable = { kind: 'default key', text: 'shipped on board' };
+    expect(decryptRemark(UNDER_DEFAULT_KEY, ID)).to.deep.equal(readable);
+    expect(decryptRemark(UNDER_DEFAULT_KEY, undefined)).to.deep.equal(readable);
+  });
+
+  it('is told to be undecipherable when it is under another key, or no text at all', () => {
     const undecipherable = { kind: 'undecipherable' };
-    expect(decryptRemark(hexlify(Buffer.from('shipped on board')), ID)).to.deep.equal(undecipherable);
-    expect(decryptRemark(encryptRemark('shipped on board', `${ID}0`), ID)).to.deep.equal(undecipherable);
-    expect(decryptRemark(hexlify(randomBytes(120)), ID)).to.deep.equal(undecipherable);
+    for (const remark of [
+      encryptRemark('shipped on board', `${ID}0`),
+      hexlify(randomBytes(120)),
+      hexlify(Buffer.from(COMMANDS)),
+      COMMANDS_UNDER_DEFAULT_KEY,
+    ])
+      for (const id of [ID, undefined]) expect(decryptRemark(remark, id)).to.deep.equal(undecipherable);
+    expect(decryptRemark(encryptRemark('shipped on board', ID), undefined)).to.deep.equal(undecipherable);
   });
 
   it('is refused when it is no hex: an odd number of digits, none of them, no 0x', () => {
@@ -70,6 +96,33 @@ describe('a remark read from the chain', () => {
     const encrypted = encryptRemark('shipped', ID);
     const upper = `0x${encrypted.slice(2).toUpperCase()}`;
     expect(decryptRemark(upper, ID)).to.deep.equal({ kind: 'text', text: 'shipped' });
+  });
+});
+
+describe('a remark that is shown', () => {
+  const plain = hexlify(Buffer.from('restored'));
+  const underOwnKey = encryptRemark('shipped on board', ID);
+
+  it('says how it was written, unless that is under the credential', () => {
+    expect(printRemark(underOwnKey, ID)).to.equal('"shipped on board"');
+    for (const id of [ID, undefined]) {
+      expect(printRemark(plain, id)).to.equal('"restored" (plain text)');
+      expect(printRemark(UNDER_DEFAULT_KEY, id)).to.equal(
+        '"shipped on board" (under the default key of TrustVC)',
+      );
+    }
+    expect(remarkJson(plain, ID)).to.deep.equal({
+      remark: plain,
+      decrypted: { kind: 'plain text', text: 'restored' },
+    });
+  });
+
+  it('is its bytes when it cannot be read; without a credential nothing is said of them', () => {
+    const foreign = encryptRemark('shipped on board', `${ID}0`);
+    expect(printRemark(foreign, ID)).to.equal(`${foreign} (not decipherable with this credential)`);
+    expect(printRemark(underOwnKey, undefined)).to.equal(underOwnKey);
+    expect(remarkJson(underOwnKey, undefined)).to.deep.equal({ remark: underOwnKey });
+    expect(printRemark('0x', undefined)).to.equal('');
   });
 });
 
