@@ -15,7 +15,7 @@ interface Joined {
 /**
  * Makes a `transact` that runs what is asked for at about the same time in one transaction: a commit waits
  * for the disk, and all of them wait once. When one of them fails, nothing of it is committed, and each runs
- * again alone.
+ * again alone; when the transaction cannot even begin, all fail.
  */
 export function createJointTransactions(db: Kysely<Schema>): Transact {
   const waiting: Joined[] = [];
@@ -41,16 +41,17 @@ export function createJointTransactions(db: Kysely<Schema>): Transact {
 }
 
 async function commitTogether(db: Kysely<Schema>, joined: readonly Joined[]): Promise<void> {
+  let hasBegun = false;
   try {
     const tell = await db.transaction().execute(async (transaction) => {
+      hasBegun = true;
       const results: (() => void)[] = [];
       for (const { work } of joined) results.push(await work(transaction));
       return results;
     });
     for (const one of tell) one();
   } catch (cause) {
-    const [alone, ...others] = joined;
-    if (others.length === 0) alone?.fail(cause);
-    else for (const one of joined) await commitTogether(db, [one]);
+    if (hasBegun && joined.length > 1) for (const one of joined) await commitTogether(db, [one]);
+    else for (const one of joined) one.fail(cause);
   }
 }

@@ -1,18 +1,21 @@
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { Kysely, SqliteDialect } from 'kysely';
+import { Kysely } from 'kysely';
 import Sqlite from 'libsql';
 import { ConfigurationError, codeOf, messageOf } from '../errors';
 import type { Database } from './database';
 import { createJointTransactions } from './joint-transactions';
 import { expectMigrated, migrate } from './migrate';
 import type { Schema } from './schema';
+import { sqliteDialect } from './sqlite-driver';
 
+/** How long the file is waited for while it is opened, with nothing else to do meanwhile. */
+const OPEN_WITHIN_MS = 5_000;
 /**
- * How long a statement waits for somebody else's transaction: an operator may look into the file while the
- * service runs.
+ * How long a transaction waits for somebody else's: an operator may look into the file while the service
+ * runs.
  */
-const BUSY_TIMEOUT_MS = 5_000;
+const PATIENCE_MS = 30_000;
 
 const STATE_FILE = 'state.sqlite';
 
@@ -20,12 +23,13 @@ const STATE_FILE = 'state.sqlite';
  * Opens the embedded database in `folder`, making it if there is none. Write-ahead log with
  * `synchronous=FULL`: what is committed survives a crash of the process and of the machine.
  *
+ * @param options tests have less patience with who keeps the file locked.
  * @throws ConfigurationError DATA_DIR_IN_USE when another process has it open.
  */
-export async function openSqlite(folder: string): Promise<Database> {
+export async function openSqlite(folder: string, { patienceMs = PATIENCE_MS } = {}): Promise<Database> {
   makeFolder(folder);
   const release = lock(folder);
-  return open(folder, migrate, release);
+  return open(folder, { prepare: migrate, release, patienceMs });
 }
 
 /**
@@ -40,20 +44,24 @@ export async function openSqliteBesideService(folder: string): Promise<Database>
     const message = `There is no database in ${folder}. ${remedy}`;
     throw new ConfigurationError('DATABASE_MISSING', message, { remedy });
   }
-  return open(folder, expectMigrated, () => undefined);
+  return open(folder, { prepare: expectMigrated, release: () => undefined, patienceMs: PATIENCE_MS });
 }
 
 async function open(
   folder: string,
-  prepare: (db: Kysely<Schema>) => Promise<void>,
-  release: () => void,
+  {
+    prepare,
+    release,
+    patienceMs,
+  }: { prepare: (db: Kysely<Schema>) => Promise<void>; release: () => void; patienceMs: number },
 ): Promise<Database> {
   const file = new Sqlite(join(folder, STATE_FILE));
   try {
-    file.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    file.pragma(`busy_timeout = ${OPEN_WITHIN_MS}`);
     file.pragma('journal_mode = WAL');
     file.pragma('synchronous = FULL');
-    const db = new Kysely<Schema>({ dialect: new SqliteDialect({ database: file }) });
+    file.pragma('busy_timeout = 0');
+    const db = new Kysely<Schema>({ dialect: sqliteDialect(file, patienceMs) });
     await prepare(db);
     return {
       db,

@@ -1,0 +1,207 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+} from 'kysely';
+import type Sqlite from 'libsql';
+import { ServiceError, codeOf } from '../errors';
+
+/** Milliseconds between two tries while somebody else has the lock; the last one again and again. */
+const PAUSES_MS = [1, 2, 5, 10, 25];
+const LONGEST_PAUSE_MS = 50;
+
+/**
+ * Kysely on one libsql connection. Kysely's own driver lets SQLite wait for somebody else's lock, on the
+ * event loop: nothing else is done meanwhile. This one tries again after pauses, for `patienceMs`; `file`
+ * itself must not wait.
+ *
+ * Everything that writes takes SQLite's lock with `begin immediate` before its first statement, so that only
+ * this is tried again, and nothing has been done by then. Another statement that finds the file locked stays
+ * under way in libsql until it is collected, and no transaction can be committed before that.
+ */
+export function sqliteDialect(file: Sqlite.Database, patienceMs: number): Dialect {
+  return {
+    createDriver: () => new SqliteDriver(file, patienceMs),
+    createAdapter: () => new SqliteAdapter(),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+  };
+}
+
+class SqliteDriver implements Driver {
+  readonly #file: Sqlite.Database;
+  readonly #patienceMs: number;
+  /** Resolves when everybody who wants to write by now has done so. */
+  #lastWriter: Promise<void> = Promise.resolve();
+  /** Resolves when the open transaction has ended; undefined while there is none. */
+  #open: Promise<void> | undefined;
+  #endTransaction: () => void = () => undefined;
+
+  constructor(file: Sqlite.Database, patienceMs: number) {
+    this.#file = file;
+    this.#patienceMs = patienceMs;
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<SqliteConnection> {
+    return new SqliteConnection(this);
+  }
+
+  async releaseConnection(): Promise<void> {}
+
+  async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    const leave = await this.#lockForWriting();
+    let end: () => void = () => undefined;
+    this.#open = new Promise((resolve) => (end = resolve));
+    this.#endTransaction = () => {
+      this.#open = undefined;
+      (connection as SqliteConnection).isInTransaction = false;
+      // Who reads goes first: those who write would follow one another for ever.
+      end();
+      leave();
+    };
+    (connection as SqliteConnection).isInTransaction = true;
+  }
+
+  async commitTransaction(): Promise<void> {
+    this.#commit();
+    this.#endTransaction();
+  }
+
+  async rollbackTransaction(): Promise<void> {
+    try {
+      this.#rollback();
+    } finally {
+      this.#endTransaction();
+    }
+  }
+
+  async destroy(): Promise<void> {
+    this.#file.close();
+  }
+
+  /** Of the transaction that is open. */
+  run<R>(query: CompiledQuery): QueryResult<R> {
+    return told(() => resultOf<R>(this.#file.prepare(query.sql), query.parameters));
+  }
+
+  /** Waits for the open transaction, of which nobody else may see anything, and not for those after it. */
+  async read<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    let statement: Sqlite.Statement | undefined;
+    return this.#patiently(async () => {
+      while (this.#open !== undefined) await this.#open;
+      // The same statement again: one that found the file locked ends when it is run to its end.
+      statement ??= this.#file.prepare(query.sql);
+      return resultOf<R>(statement, query.parameters);
+    });
+  }
+
+  /** A transaction of its own. */
+  async write<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    const leave = await this.#lockForWriting();
+    try {
+      const result = this.run<R>(query);
+      this.#commit();
+      return result;
+    } catch (error) {
+      this.#rollback();
+      throw error;
+    } finally {
+      leave();
+    }
+  }
+
+  /** Takes SQLite's lock, one after the other; gives what lets the next one try. */
+  async #lockForWriting(): Promise<() => void> {
+    const before = this.#lastWriter;
+    let leave: () => void = () => undefined;
+    this.#lastWriter = new Promise((resolve) => (leave = resolve));
+    await before;
+    try {
+      await this.#patiently(() => this.#file.exec('begin immediate'));
+    } catch (error) {
+      leave();
+      throw error;
+    }
+    return leave;
+  }
+
+  #commit(): void {
+    told(() => this.#file.exec('commit'));
+  }
+
+  /**
+   * SQLite rolls back by itself when the disk is full, for example: then there is nothing left to do. Asked
+   * whether a closed file is in a transaction, libsql ends the process.
+   */
+  #rollback(): void {
+    if (this.#file.open && this.#file.inTransaction) this.#file.exec('rollback');
+  }
+
+  async #patiently<T>(work: () => T | Promise<T>): Promise<T> {
+    const start = performance.now();
+    for (let tries = 0; ; tries++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!isLocked(error)) throw error;
+        if (performance.now() - start >= this.#patienceMs) throw lockedError(this.#patienceMs, error);
+      }
+      await sleep(PAUSES_MS[tries] ?? LONGEST_PAUSE_MS);
+    }
+  }
+}
+
+class SqliteConnection implements DatabaseConnection {
+  isInTransaction = false;
+  readonly #driver: SqliteDriver;
+
+  constructor(driver: SqliteDriver) {
+    this.#driver = driver;
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    if (this.isInTransaction) return this.#driver.run(query);
+    return query.query.kind === 'SelectQueryNode' ? this.#driver.read(query) : this.#driver.write(query);
+  }
+
+  /** All rows at once: between two of them others would write. */
+  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+    yield await this.executeQuery<R>(query);
+  }
+}
+
+function resultOf<R>(statement: Sqlite.Statement, parameters: readonly unknown[]): QueryResult<R> {
+  if (statement.reader) return { rows: statement.all(parameters) as R[] };
+  const { changes, lastInsertRowid } = statement.run(parameters);
+  return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
+}
+
+function isLocked(error: unknown): boolean {
+  return codeOf(error)?.startsWith('SQLITE_BUSY') === true;
+}
+
+function lockedError(patienceMs: number, cause: unknown): ServiceError {
+  const remedy = 'End what writes to state.sqlite beside the service, or keeps a transaction open in it.';
+  const message = `Another program has kept the database locked for ${patienceMs / 1000} s. ${remedy}`;
+  return new ServiceError('DATABASE_LOCKED', message, { cause, retryable: true, remedy });
+}
+
+/** Says in the service's words what an operator has to mend. */
+function told<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    if (codeOf(cause) !== 'SQLITE_FULL') throw cause;
+    const remedy = 'Make room on the disk of DATA_DIR.';
+    const message = `Nothing can be stored: the disk of the database is full. ${remedy}`;
+    throw new ServiceError('DATABASE_FULL', message, { cause, retryable: true, remedy });
+  }
+}
