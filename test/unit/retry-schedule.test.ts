@@ -35,4 +35,25 @@ describe('retry schedule', () => {
     expect(delayAfter(300, { agoMs: DAYS_3 - 5_000, retryAfterMs: 60_000 })).to.equal(5_000);
     expect(delayAfter(301, { agoMs: DAYS_3 })).to.equal(undefined);
   });
+
+  it('goes on until it has tried often when the clock was set forward, or the service stood still', () => {
+    const agoMs = 30 * DAYS_3;
+    expect([1, 2, 4, 49].map((attempt) => delayAfter(attempt, { agoMs }))).to.deep.equal([
+      1_000, 2_000, 8_000, 900_000,
+    ]);
+    expect(delayAfter(4, { agoMs, retryAfterMs: 60_000 })).to.equal(60_000);
+    expect([50, 51].map((attempt) => delayAfter(attempt, { agoMs }))).to.deep.equal([undefined, undefined]);
+  });
+
+  it('asks for no more attempts than a shorter schedule has room for', () => {
+    const isTriedAgain = (attempt: number, giveUpAfterMs: number): boolean => {
+      const failed = { attempt, firstAttemptedAt: NOW - DAYS_3, now: NOW, retryAfterMs: undefined };
+      const schedule = { initialDelayMs: 100, maxDelayMs: 400, giveUpAfterMs };
+      return nextAttemptAt(failed, schedule, 0) !== undefined;
+    };
+    expect(isTriedAgain(1, 0)).to.equal(false);
+    // The attempts of the longest pauses: at once, after 100, 300, 700 and 1,100 ms.
+    expect([4, 5].map((attempt) => isTriedAgain(attempt, 1_100))).to.deep.equal([true, false]);
+    expect([3, 4].map((attempt) => isTriedAgain(attempt, 1_099))).to.deep.equal([true, false]);
+  });
 });
