@@ -3,8 +3,10 @@ import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { parse as parseEnvFile } from 'dotenv';
 import type { Network } from './chain/networks';
+import type { DatabaseLocation } from './database/open-database';
 import type { DidKeyPair } from './did-key-pair';
 import { messageOf } from './errors';
+import { exposedFiles } from './exposed-files';
 import { PROJECT_ROOT } from './project-root';
 import { secretsOf, unmaskedSettings } from './secret-settings';
 import { SHORTEST_MASKED } from './secrets';
@@ -35,7 +37,7 @@ import { signingKeyOf } from './webhook-settings';
  * only file that reads the process's environment. Optional fields are undefined when the setting is absent or
  * empty.
  */
-export interface Config {
+export interface Config extends DatabaseLocation {
   readonly envFile: string;
   readonly network: Network;
   readonly rpcUrl: string;
@@ -54,9 +56,6 @@ export interface Config {
   readonly didDocumentPath: string;
   readonly billOfLadingContextUrl: string | undefined;
   readonly rendererUrl: string;
-  readonly dataDir: string;
-  /** PostgreSQL; undefined: SQLite in `dataDir`. */
-  readonly databaseUrl: string | undefined;
   /** The registries whose events are read and delivered. */
   readonly registries: readonly FollowedRegistry[];
   /** How many blocks back a reorganisation is followed. */
@@ -143,6 +142,12 @@ export function serviceConfigPathOf(envFile: string, settings: Settings): string
   return resolve(PROJECT_ROOT, settings.SERVICE_CONFIG ?? tenantFilesOf(tenantOf(envFile)).serviceConfig);
 }
 
+/** Where the state of this env file's service is. */
+export function databaseLocationOf(envFile: string, settings: Settings): DatabaseLocation {
+  const dataDir = resolve(PROJECT_ROOT, settings.DATA_DIR ?? tenantFilesOf(tenantOf(envFile)).dataDir);
+  return { dataDir, databaseUrl: databaseUrlOf(settings) };
+}
+
 /** DID_DOCUMENT_PATH, or where the DID document of this env file's tenant is. */
 export function didDocumentPathOf(envFile: string, settings: Settings): string {
   return resolve(PROJECT_ROOT, settings.DID_DOCUMENT_PATH ?? tenantFilesOf(tenantOf(envFile)).didDocument);
@@ -166,12 +171,12 @@ export function inheritedEnvironment(environment: Settings = process.env): Recor
  */
 export function loadConfig(environment?: Settings): Config {
   const { envFile, settings } = readSettings(environment);
-  const files = tenantFilesOf(tenantOf(envFile));
   const file = readConfigFile(serviceConfigPathOf(envFile, settings));
   const network = networkOf(settings);
   const domain = domainOf(settings);
   const rpcUrl = rpcUrlOf(network, settings);
   const address = tokenRegistryAddressOf(settings);
+  const location = databaseLocationOf(envFile, settings);
   return {
     envFile,
     network,
@@ -189,8 +194,7 @@ export function loadConfig(environment?: Settings): Config {
     didDocumentPath: didDocumentPathOf(envFile, settings),
     billOfLadingContextUrl: contextUrlOf(settings, domain),
     rendererUrl: urlOf(settings, 'RENDERER_URL', ['http:', 'https:']) ?? DEFAULT_RENDERER_URL,
-    dataDir: resolve(PROJECT_ROOT, settings.DATA_DIR ?? files.dataDir),
-    databaseUrl: databaseUrlOf(settings),
+    ...location,
     registries: followedRegistriesOf(settings, file, { network, rpcUrl, address }, signingKeyOf(settings)),
     finalityDepth: integerOf(settings, 'FINALITY_DEPTH', 1, 100_000) ?? DEFAULT_FINALITY_DEPTH,
     documentRetentionDays: integerOf(settings, 'DOCUMENT_RETENTION_DAYS', 1, LONGEST_RETENTION_DAYS),
@@ -199,11 +203,11 @@ export function loadConfig(environment?: Settings): Config {
       integerOf(settings, 'LARGE_BODIES_AT_ONCE', 1, MOST_LARGE_BODIES) ?? LARGE_BODIES_AT_ONCE,
     logLevel: logLevelOf(settings),
     secrets: secretsOf(settings, file),
-    warnings: warningsOf(settings),
+    warnings: warningsOf(settings, envFile, location),
   };
 }
 
-function warningsOf(settings: Settings): string[] {
+function warningsOf(settings: Settings, envFile: string, location: DatabaseLocation): string[] {
   const named = ['ENV_FILE', 'SERVICE_CONFIG', 'DID_DOCUMENT_PATH'].flatMap((name) => {
     const path = settings[name];
     return path !== undefined && !existsSync(resolve(PROJECT_ROOT, path))
@@ -213,7 +217,9 @@ function warningsOf(settings: Settings): string[] {
   const short = unmaskedSettings(settings).map(
     (name) => `${name}: a secret of less than ${SHORTEST_MASKED} characters is not masked in outputs`,
   );
+  const { databaseUrl, dataDir } = location;
+  const exposed = exposedFiles(envFile, databaseUrl === undefined ? dataDir : undefined);
   const isOpen = settings.TUNNEL_AUTHTOKEN !== undefined && settings.API_KEY === undefined;
   const open = 'TUNNEL_AUTHTOKEN is set without API_KEY: whoever reaches DOMAIN can issue documents';
-  return [...named, ...short, ...(isOpen ? [open] : [])];
+  return [...named, ...short, ...exposed, ...(isOpen ? [open] : [])];
 }

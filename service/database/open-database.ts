@@ -6,8 +6,8 @@ import { openSqlite, openSqliteBesideService } from './open-sqlite';
 /** Where the state is kept. */
 export interface DatabaseLocation {
   /** PostgreSQL; undefined: SQLite in `dataDir`. */
-  databaseUrl: string | undefined;
-  dataDir: string;
+  readonly databaseUrl: string | undefined;
+  readonly dataDir: string;
 }
 
 /** Opens the service's database and brings its tables up to date. */

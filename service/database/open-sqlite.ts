@@ -6,6 +6,7 @@ import { ConfigurationError, codeOf, messageOf } from '../errors';
 import type { Database } from './database';
 import { createJointTransactions } from './joint-transactions';
 import { expectMigrated, migrate } from './migrate';
+import { makePrivate } from './private-files';
 import type { Schema } from './schema';
 import { sqliteDialect } from './sqlite-driver';
 
@@ -18,6 +19,7 @@ const OPEN_WITHIN_MS = 5_000;
 const PATIENCE_MS = 30_000;
 
 const STATE_FILE = 'state.sqlite';
+const LOCK_FILE = 'service.lock';
 
 /**
  * Opens the embedded database in `folder`, making it if there is none. Write-ahead log with
@@ -27,7 +29,7 @@ const STATE_FILE = 'state.sqlite';
  * @throws ConfigurationError DATA_DIR_IN_USE when another process has it open.
  */
 export async function openSqlite(folder: string, { patienceMs = PATIENCE_MS } = {}): Promise<Database> {
-  makeFolder(folder);
+  prepareFolder(folder);
   const release = lock(folder);
   return open(folder, { prepare: migrate, release, patienceMs });
 }
@@ -81,12 +83,14 @@ async function open(
   }
 }
 
-function makeFolder(folder: string): void {
+function prepareFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     accessSync(folder, constants.W_OK);
+    for (const name of [STATE_FILE, LOCK_FILE]) makePrivate(join(folder, name));
   } catch (cause) {
-    const remedy = 'Set DATA_DIR to a folder that can be written to.';
+    const remedy =
+      'Set DATA_DIR to a folder that can be written to, and whose files belong to the same user.';
     const message = `DATA_DIR ${folder} cannot be used: ${messageOf(cause)}. ${remedy}`;
     throw new ConfigurationError('DATA_DIR_UNUSABLE', message, { cause, remedy });
   }
@@ -98,7 +102,7 @@ function makeFolder(folder: string): void {
  * kept out.
  */
 function lock(folder: string): () => void {
-  const file = new Sqlite(join(folder, 'service.lock'));
+  const file = new Sqlite(join(folder, LOCK_FILE));
   try {
     file.exec('BEGIN EXCLUSIVE');
   } catch (cause) {

@@ -1,0 +1,41 @@
+import { statSync, type Stats } from 'node:fs';
+
+/**
+ * Warnings for those that others than their owner may read or change. What is not there yet is made with the
+ * right mode.
+ *
+ * @param dataDir undefined: the state is elsewhere.
+ */
+export function exposedFiles(envFile: string, dataDir: string | undefined): string[] {
+  // There, modes say nothing of who may read.
+  if (process.platform === 'win32') return [];
+  const file = statsOf(envFile);
+  const folder = dataDir === undefined ? undefined : statsOf(dataDir);
+  const warnings: string[] = [];
+  if (file?.isFile() && isExposed(file)) {
+    const which = `${envFile} (mode ${modeOf(file)}), which holds secrets`;
+    warnings.push(`ENV_FILE: others can read ${which}: run \`chmod 600 ${envFile}\``);
+  }
+  if (folder?.isDirectory() && isExposed(folder))
+    warnings.push(
+      `DATA_DIR: others can look into ${dataDir} (mode ${modeOf(folder)}): run \`chmod 700 ${dataDir}\``,
+    );
+  return warnings;
+}
+
+/** Who needs what cannot be looked at says so. */
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function isExposed({ mode }: Stats): boolean {
+  return (mode & 0o077) !== 0;
+}
+
+function modeOf({ mode }: Stats): string {
+  return (mode & 0o777).toString(8);
+}

@@ -1,0 +1,95 @@
+import { chmodSync, cpSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { loadConfig } from '../../service/config';
+import { openSqlite } from '../../service/database/open-sqlite';
+import { openFeed } from '../../service/outbox/feed-cursor';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+describe('what only its owner may read', () => {
+  let folder: ReturnType<typeof temporaryFolder>;
+  let umask: number;
+
+  before(function () {
+    if (process.platform === 'win32') this.skip();
+  });
+  beforeEach(() => {
+    folder = temporaryFolder();
+    umask = process.umask(0);
+  });
+  afterEach(() => {
+    process.umask(umask);
+    folder.remove();
+  });
+
+  /** The modes of all files of a database that is open and was written to. */
+  async function modesWhileOpen(path: string): Promise<Record<string, string>> {
+    const database = await openSqlite(path);
+    try {
+      await openFeed(database.db, '31337:0x5b:00', 1, 1);
+      return Object.fromEntries(readdirSync(path).map((name) => [name, modeOf(join(path, name))]));
+    } finally {
+      await database.close();
+    }
+  }
+
+  const PRIVATE = {
+    'service.lock': '600',
+    'service.lock-journal': '600',
+    'state.sqlite': '600',
+    'state.sqlite-shm': '600',
+    'state.sqlite-wal': '600',
+  };
+
+  it('is every file of the database, in a folder that everybody can look into', async () => {
+    chmodSync(folder.path, 0o755);
+    expect(await modesWhileOpen(folder.path)).to.deep.equal(PRIVATE);
+  });
+
+  it('is a database that was readable before, with what a killed service left beside it', async () => {
+    const [running, copy] = [join(folder.path, 'running'), join(folder.path, 'copy')];
+    const database = await openSqlite(running);
+    await openFeed(database.db, '31337:0x5b:00', 1, 1);
+    cpSync(running, copy, { recursive: true });
+    await database.close();
+    for (const name of Object.keys(PRIVATE)) chmodSync(join(copy, name), 0o644);
+    expect(await modesWhileOpen(copy)).to.deep.equal(PRIVATE);
+  });
+
+  describe('is warned about at start when others may read it', () => {
+    const warningsOf = (settings: Record<string, string> = {}): readonly string[] => {
+      const ENV_FILE = join(folder.path, 'service.env');
+      return loadConfig({ ENV_FILE, DATA_DIR: join(folder.path, 'data'), NET: '31337', ...settings })
+        .warnings;
+    };
+    const makeBoth = (modeOfFile: number, modeOfFolder: number): void => {
+      writeFileSync(join(folder.path, 'service.env'), '');
+      chmodSync(join(folder.path, 'service.env'), modeOfFile);
+      mkdirSync(join(folder.path, 'data'), { mode: modeOfFolder });
+    };
+
+    it('the env file and the folder of the database, each with its remedy', () => {
+      makeBoth(0o640, 0o755);
+      const [file = '', data = '', ...others] = warningsOf();
+      expect(file).to.equal(
+        `ENV_FILE: others can read ${folder.path}/service.env (mode 640), which holds secrets: ` +
+          `run \`chmod 600 ${folder.path}/service.env\``,
+      );
+      expect(data).to.match(/^DATA_DIR: others can look into .*data \(mode 755\).*`chmod 700 .*data`$/);
+      expect(others).to.deep.equal([]);
+    });
+
+    it('but nothing when its owner alone may, and nothing that is not there yet', () => {
+      expect(warningsOf({ ENV_FILE: '/dev/null' })).to.deep.equal([]);
+      makeBoth(0o600, 0o700);
+      expect(warningsOf()).to.deep.equal([]);
+    });
+
+    it('nor the folder when the state is in PostgreSQL', () => {
+      makeBoth(0o600, 0o755);
+      expect(warningsOf({ DATABASE_URL: 'postgres://db.example/state' })).to.deep.equal([]);
+    });
+  });
+});
