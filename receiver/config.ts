@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
 
 /** A setting is missing or wrong. The message names it and says what to do. */
 export class SettingError extends Error {}
@@ -16,19 +17,36 @@ const KEY_SETTING = 'WEBHOOK_PUBLIC_KEY_FILE';
 const KEY_REMEDY =
   'Run `npx hardhat signing-key` where the service runs, and copy the webhook-public-key.pem that it writes.';
 
+const DEFAULT_ENV_FILE = '.env';
+
 /**
- * Reads the environment; nothing else in this folder does. Paths are relative to the working directory.
+ * Reads the environment, and the env file for what is not in it; nothing else in this folder does. Paths are
+ * relative to the working directory.
  *
  * @throws SettingError
  */
 export function readReceiverConfig(environment: NodeJS.ProcessEnv = process.env): ReceiverConfig {
-  const setting = (name: string, fallback: string): string => environment[name]?.trim() || fallback;
+  const settings = { ...readEnvFile(environment.ENV_FILE?.trim()), ...environment };
+  const setting = (name: string, fallback: string): string => settings[name]?.trim() || fallback;
   return {
     host: setting('RECEIVER_HOST', '127.0.0.1'),
     port: readPort(setting('RECEIVER_PORT', '4000')),
     publicKey: readPublicKey(setting(KEY_SETTING, 'webhook-public-key.pem')),
-    eventsFile: setting('RECEIVER_EVENTS_FILE', '.data/received-events.jsonl'),
+    eventsFile: setting('RECEIVER_EVENTS_FILE', '.receiver/received-events.jsonl'),
   };
+}
+
+/** ENV_FILE, or `.env` if there is one. What else is in it, as the service's secrets, is not kept. */
+function readEnvFile(named: string | undefined): NodeJS.Dict<string> {
+  const path = named || DEFAULT_ENV_FILE;
+  try {
+    return parseEnv(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    const isAbsent = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
+    if (isAbsent && !named) return {};
+    const remedy = 'Set ENV_FILE to a file that can be read, or to /dev/null for none.';
+    throw new SettingError(`ENV_FILE: the file ${path} cannot be read. ${remedy}`, { cause });
+  }
 }
 
 function readPort(text: string): number {

@@ -31,13 +31,13 @@ export class EventStore {
   }
 
   /**
-   * Opens the file, creating it and its folder if need be, and reads back which events it holds. A last line
-   * without its newline was being written when the process was killed and was never acknowledged: it is cut
-   * off.
+   * Opens the file, creating it and its folder for their owner alone if need be, and reads back which events
+   * it holds. A last line without its newline was being written when the process was killed and was never
+   * acknowledged: it is cut off.
    */
   static async open(path: string): Promise<EventStore> {
-    await mkdir(dirname(path), { recursive: true });
-    const file = await open(path, constants.O_RDWR | constants.O_CREAT);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     try {
       const stored = await readStoredEvents(file, path);
       await file.truncate(stored.size);

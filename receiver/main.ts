@@ -1,5 +1,6 @@
 import { startReceiver } from './app';
-import { readReceiverConfig } from './config';
+import { readReceiverConfig, SettingError } from './config';
+import { HELP } from './help';
 import type { ReceivedEvent } from './received-event';
 
 /**
@@ -7,6 +8,10 @@ import type { ReceivedEvent } from './received-event';
  * error.
  */
 async function main(): Promise<void> {
+  const argument = process.argv[2];
+  if (argument === '--help' || argument === '-h') return void process.stdout.write(HELP);
+  if (argument !== undefined)
+    throw new SettingError(`There is no argument ${argument}: see --help for the settings.`);
   const receiver = await startReceiver({
     ...readReceiverConfig(),
     onEvent: (event) => print(summaryOf(event)),

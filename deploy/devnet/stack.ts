@@ -97,6 +97,7 @@ async function choosePorts(say: (line: string) => void): Promise<typeof PREFERRE
 
 function receiverSettings(folder: string, port: number, publicKeyFile: string): Record<string, string> {
   return {
+    ENV_FILE: join(folder, 'service.env'),
     RECEIVER_PORT: String(port),
     WEBHOOK_PUBLIC_KEY_FILE: publicKeyFile,
     RECEIVER_EVENTS_FILE: join(folder, 'received-events.jsonl'),

@@ -1,11 +1,17 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { onSmallDisk, startReceiverProcess, type ReceiverProcess } from '../helpers/receiver-process';
+import { SETTING_NAMES } from '../../service/setting-names';
+import {
+  onSmallDisk,
+  RECEIVER_ENTRY,
+  startReceiverProcess,
+  type ReceiverProcess,
+} from '../helpers/receiver-process';
 import { newSender, post, sampleEvent } from '../helpers/signed-delivery';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
-const EVENTS_FILE = '.data/received-events.jsonl';
+const EVENTS_FILE = '.receiver/received-events.jsonl';
 
 describe('receiver as a process', () => {
   const sender = newSender();
@@ -39,6 +45,40 @@ describe('receiver as a process', () => {
       { listening: url },
       { verified: true, type, id, subject, transactionHash, logIndex },
     ]);
+  });
+
+  it('stores in a folder of its own, which nobody else can look into', async function () {
+    if (process.platform === 'win32') this.skip();
+    await start().listening();
+    const file = join(folder.path, EVENTS_FILE);
+    expect([file, dirname(file)].map((path) => (statSync(path).mode & 0o777).toString(8))).to.deep.equal([
+      '600',
+      '700',
+    ]);
+    expect(existsSync(join(folder.path, '.data'))).to.equal(false);
+  });
+
+  it('takes settings from .env where it is started, and the real environment wins', async () => {
+    const lines = [
+      'RECEIVER_HOST=::1',
+      'RECEIVER_PORT=4000x',
+      "RECEIVER_EVENTS_FILE='mine/events.jsonl' # …",
+    ];
+    writeFileSync(join(folder.path, '.env'), `WALLET_PRIVATE_KEY=0x12\n${lines.join('\n')}\n`);
+    expect(await start().listening()).to.match(/^http:\/\/\[::1\]:\d+$/);
+    expect(existsSync(join(folder.path, 'mine/events.jsonl'))).to.equal(true);
+  });
+
+  it('takes them from the file that ENV_FILE names instead, which must be there', async () => {
+    writeFileSync(join(folder.path, '.env'), 'RECEIVER_HOST=nowhere.invalid\n');
+    writeFileSync(join(folder.path, 'tenant.env'), 'RECEIVER_EVENTS_FILE=tenant.jsonl\n');
+    await start({ ENV_FILE: 'tenant.env' }).listening();
+    expect(existsSync(join(folder.path, 'tenant.jsonl'))).to.equal(true);
+    running?.kill('SIGKILL');
+    await running?.ended;
+    const without = start({ ENV_FILE: 'absent.env' });
+    expect(await without.ended).to.equal(1);
+    expect(without.errors()).to.match(/ENV_FILE: the file absent\.env cannot be read/);
   });
 
   it('says on standard error what it refused', async () => {
@@ -101,6 +141,31 @@ describe('receiver as a process', () => {
       expect(receiver.lines()).to.deep.equal([]);
     });
   }
+});
+
+describe('arguments of the receiver', () => {
+  const folder = temporaryFolder();
+  after(() => folder.remove());
+  const run = async (argument: string): Promise<{ code: number | null; output: string; errors: string }> => {
+    const command = [process.execPath, RECEIVER_ENTRY, argument];
+    const receiver = startReceiverProcess(folder.path, { WEBHOOK_PUBLIC_KEY_FILE: 'absent.pem' }, command);
+    const code = await receiver.ended;
+    return { code, output: receiver.output(), errors: receiver.errors() };
+  };
+
+  it('--help and -h print what it is and its settings, and start nothing', async () => {
+    const [long, short] = await Promise.all([run('--help'), run('-h')]);
+    expect(long).to.include({ code: 0, errors: '' });
+    for (const name of SETTING_NAMES.filter((one) => /^RECEIVER_|_FILE$/.test(one)))
+      expect(long.output).to.contain(name);
+    expect(short).to.deep.equal(long);
+  });
+
+  it('that do not exist are refused, with the place of the settings', async () => {
+    const { code, output, errors } = await run('--port=4000');
+    expect({ code, output }).to.deep.equal({ code: 1, output: '' });
+    expect(errors).to.match(/no argument --port=4000.*--help/);
+  });
 });
 
 function pick({ transactionHash, logIndex }: { transactionHash: string; logIndex: number }): object {

@@ -6,7 +6,8 @@ import { PROJECT_ROOT } from '../../service/project-root';
 import { eventually } from './eventually';
 import { own } from './owned';
 
-const ENTRY = join(PROJECT_ROOT, 'dist/receiver/main.js');
+/** The compiled program. */
+export const RECEIVER_ENTRY = join(PROJECT_ROOT, 'dist/receiver/main.js');
 
 /** The compiled receiver in a process of its own. */
 export interface ReceiverProcess {
@@ -14,6 +15,8 @@ export interface ReceiverProcess {
   listening(): Promise<string>;
   /** The lines of its standard output, parsed. */
   lines(): Record<string, unknown>[];
+  /** Its standard output, and its standard error. */
+  output(): string;
   errors(): string;
   /** Resolves with the exit code; null when a signal ended it. */
   ended: Promise<number | null>;
@@ -24,7 +27,7 @@ export interface ReceiverProcess {
 export function startReceiverProcess(
   folder: string,
   settings: Record<string, string>,
-  command: string[] = [process.execPath, ENTRY],
+  command: string[] = [process.execPath, RECEIVER_ENTRY],
 ): ReceiverProcess {
   const child = spawn(command[0] ?? '', command.slice(1), {
     cwd: folder,
@@ -53,6 +56,7 @@ export function startReceiverProcess(
         return lines().find((line) => 'listening' in line)?.listening as string | undefined;
       }),
     lines,
+    output: () => output,
     errors: () => errors,
     ended,
     kill: (signal) => void child.kill(signal),
@@ -63,5 +67,5 @@ export function startReceiverProcess(
  * The command that starts it where no file may grow beyond 512 bytes, which is how a full disk looks to it.
  */
 export function onSmallDisk(): string[] {
-  return ['sh', '-c', 'ulimit -f 1; exec "$0" "$@"', process.execPath, ENTRY];
+  return ['sh', '-c', 'ulimit -f 1; exec "$0" "$@"', process.execPath, RECEIVER_ENTRY];
 }

@@ -1,0 +1,16 @@
+/** What `--help` prints. */
+export const HELP = `The webhook receiver: checks the signature of each delivery, stores the event, and answers.
+
+Usage: npm run receiver
+       npx tsx main.ts                        in a copy of the folder receiver/
+
+Settings, in the environment or in the file .env; the environment wins:
+
+  WEBHOOK_PUBLIC_KEY_FILE   the service's public key, PEM       webhook-public-key.pem
+  RECEIVER_PORT             listening port; 0 is any free one   4000
+  RECEIVER_HOST             listening address                   127.0.0.1
+  RECEIVER_EVENTS_FILE      where every event is stored         .receiver/received-events.jsonl
+  ENV_FILE                  another file than .env
+
+receiver/README.md says more. Ctrl-C stops it.
+`;
