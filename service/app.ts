@@ -14,10 +14,12 @@ import type { Logger } from './logger';
 import type { MintTiming } from './minting/queue-parts';
 import { createMetrics } from './observability/metrics';
 import { createMintOutcomes } from './observability/mint-outcomes';
-import { secretMasker } from './secrets';
+import { openIssuingWarning } from './open-issuing';
+import { printableUrl, secretMasker } from './secrets';
 import { startAnnouncing } from './start-announcing';
 import { startIssuing, type Issuing } from './start-issuing';
 import { startObserving, type Observing, type ObservingParts } from './start-observing';
+import { toldIfSlow } from './told-if-slow';
 import { openTunnel, type Tunnel, type TunnelOptions } from './tunnel';
 
 /** The running service. */
@@ -45,7 +47,10 @@ export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>
 export async function startApp(config: Config, logger: Logger, replaced: ReplacedParts = {}): Promise<App> {
   const client = createRpcClient(config.rpcUrl, config.network);
   const checkChain = createChainCheck(client, config.rpcUrl, config.network);
-  await checkChain().catch((error: unknown) => {
+  const waitFor = <T>(what: string, work: Promise<T>): Promise<T> =>
+    toldIfSlow(work, () => logger.warn(`still starting: waiting for ${what}`));
+  const node = `the node at ${printableUrl(config.rpcUrl)} to say which chain it is of`;
+  await waitFor(node, checkChain()).catch((error: unknown) => {
     if (!(error instanceof ChainError)) throw error;
     logger.warn({ error }, error.message);
   });
@@ -56,12 +61,12 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
   };
   try {
     const metrics = createMetrics();
-    const database = await openDatabase(config, logger);
+    const database = await waitFor('the database', openDatabase(config, logger));
     open.push(() => database.close());
     const outcomes = createMintOutcomes(metrics, systemClock);
     const { mintTiming, checkTiming: timing = {} } = replaced;
     const parts = { client, checkChain, database, observer: outcomes, logger, mintTiming };
-    const issuing = await startIssuing(config, parts);
+    const issuing = await waitFor('the threads that sign', startIssuing(config, parts));
     open.push(() => issuing.stop());
     const announcing = startAnnouncing(config, { database, observer: metrics, logger });
     const { journal } = issuing;
@@ -73,6 +78,9 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     open.push(() => observing.stop());
     const handler = httpHandler(config, issuing, observing, logger);
     const server = await listen(handler, config.host, config.port);
+    const isIssuing = !('missing' in issuing.issuer);
+    const warning = isIssuing ? openIssuingWarning(config, server.url) : undefined;
+    if (warning) logger[warning.level](warning.message);
     const publicEnd = tunnelTo(server.url, config, logger, replaced);
     return {
       url: server.url,

@@ -218,8 +218,5 @@ function warningsOf(settings: Settings, envFile: string, location: DatabaseLocat
     (name) => `${name}: a secret of less than ${SHORTEST_MASKED} characters is not masked in outputs`,
   );
   const { databaseUrl, dataDir } = location;
-  const exposed = exposedFiles(envFile, databaseUrl === undefined ? dataDir : undefined);
-  const isOpen = settings.TUNNEL_AUTHTOKEN !== undefined && settings.API_KEY === undefined;
-  const open = 'TUNNEL_AUTHTOKEN is set without API_KEY: whoever reaches DOMAIN can issue documents';
-  return [...named, ...short, ...exposed, ...(isOpen ? [open] : [])];
+  return [...named, ...short, ...exposedFiles(envFile, databaseUrl === undefined ? dataDir : undefined)];
 }

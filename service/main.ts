@@ -1,6 +1,7 @@
 import { startApp } from './app';
 import { envFileOf, knownSecrets, loadConfig, type Config } from './config';
 import { ServiceError, messageOf } from './errors';
+import { HELP } from './help';
 import { createLogger, type Logger } from './logger';
 import { secretMasker } from './secrets';
 import { withCommandsFor } from './tenant';
@@ -9,6 +10,9 @@ import { withCommandsFor } from './tenant';
 const STOP_WITHIN_MS = 10_000;
 
 async function main(): Promise<void> {
+  const argument = process.argv[2];
+  if (argument === '--help' || argument === '-h') return void process.stdout.write(HELP);
+  if (argument !== undefined) fail(`There is no argument ${argument}: see --help for the settings.`);
   const config = readConfig();
   const mask = secretMasker(config.secrets);
   const edit = (text: string): string => withCommandsFor(config.envFile, text);

@@ -2,13 +2,16 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../../deploy/devnet/free-port';
 import { readSettings } from '../../service/config';
+import { untilAborted } from '../../service/until-aborted';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/create-call';
 import { eventually } from '../helpers/eventually';
 import { installRegistry } from '../helpers/installed-registry';
 import { startNode } from '../helpers/node';
-import { failToStart, startServiceProcess } from '../helpers/service-process';
+import { startRpcProxy, type Fault } from '../helpers/rpc-proxy';
+import { startService, type LogLine } from '../helpers/running-service';
+import { failToStart, launchServiceProcess, startServiceProcess } from '../helpers/service-process';
 import { createWorld, DEPLOYER_KEY, type World } from '../helpers/world';
 
 describe('starting and stopping the service', () => {
@@ -96,6 +99,70 @@ describe('starting and stopping the service', () => {
     await eventually('the events are read', () => service.output().includes('events recorded'));
     expect(await service.end('SIGTERM')).to.equal(0);
     await node.stop();
+  });
+
+  it('says after three seconds that it waits for the node, and starts when that answers', async () => {
+    const silent = new AbortController();
+    const node = await startRpcProxy(world.node.url, async (): Promise<Fault> => {
+      await untilAborted(silent.signal, new Promise<never>(() => undefined)).catch(() => undefined);
+      return 'none';
+    });
+    const begun = performance.now();
+    const service = launchServiceProcess({ ...world.settings, RPC_URL: node.url });
+    try {
+      await eventually('it is said', () => service.output().includes('waiting for the node'));
+      expect(performance.now() - begun).to.be.at.least(3_000);
+      expect(service.output()).to.contain(`still starting: waiting for the node at ${node.url} to say`);
+      expect(service.output()).not.to.contain('"msg":"listening"');
+      silent.abort();
+      await service.listening();
+    } finally {
+      expect(await service.end('SIGTERM')).to.equal(0);
+      await node.close();
+    }
+  });
+
+  it('prints what it is and how it is set up with --help, and starts nothing, whatever the settings', async () => {
+    const broken = { ENV_FILE: world.folder };
+    const [long, short] = await Promise.all([failToStart(broken, ['--help']), failToStart(broken, ['-h'])]);
+    expect(long.code).to.equal(0);
+    for (const name of ['DOMAIN', 'WALLET_PRIVATE_KEY', 'TOKEN_REGISTRY_ADDRESS', 'ENV_FILE', 'README.md'])
+      expect(long.output).to.contain(name);
+    expect(short).to.deep.equal(long);
+  });
+
+  it('refuses an argument, for settings are no arguments', async () => {
+    const { code, output } = await failToStart(world.settings, ['--port', '4000']);
+    expect(code).to.equal(1);
+    expect(output).to.match(/^The service cannot start\.\nThere is no argument --port: .*--help/);
+  });
+
+  describe('without API_KEY', () => {
+    const linesAbout = async (changes: Record<string, string>): Promise<LogLine[]> => {
+      const service = await startService({ ...world.settings, ...changes });
+      await service.stop();
+      return service.log.filter(({ msg = '' }) => msg.includes('API_KEY'));
+    };
+
+    it('says in one line who can issue documents: all on this machine, web pages too', async () => {
+      const [line, ...others] = await linesAbout({});
+      expect(others).to.deep.equal([]);
+      expect(line).to.include({ level: 'warn' });
+      expect(line?.msg).to.match(/API_KEY is not set: whoever reaches http:\/\/127\.0\.0\.1:\d+ can issue/);
+      expect(line?.msg).to.contain('any web page in a browser on this machine');
+    });
+
+    it('says it louder where others reach it', async () => {
+      const [line, ...others] = await linesAbout({ HOST: '0.0.0.0' });
+      expect(others).to.deep.equal([]);
+      expect(line).to.include({ level: 'error' });
+      expect(line?.msg).to.match(/API_KEY is not set, and HOST is 0\.0\.0\.0: .*Set API_KEY, or HOST=127/);
+    });
+
+    it('says nothing with a key, nor where no documents are issued', async () => {
+      expect(await linesAbout({ API_KEY: 'key-of-this-test' })).to.deep.equal([]);
+      expect(await linesAbout({ WALLET_PRIVATE_KEY: '' })).to.deep.equal([]);
+    });
   });
 
   it('says that the port is taken, and that another service has the same data', async () => {

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as ngrok from '@ngrok/ngrok';
 import { expect } from 'chai';
-import { loadConfig } from '../../service/config';
 import type { TunnelLibrary } from '../../service/tunnel';
 import { eventually } from '../helpers/eventually';
 import { startService, type LogLine, type RunningService } from '../helpers/running-service';
@@ -194,9 +193,4 @@ describe('the tunnel of TUNNEL_AUTHTOKEN', () => {
       expect(() => standIn.asked()).to.throw();
     });
   }
-
-  it('comes with a warning where whoever reaches it could issue documents', () => {
-    expect(loadConfig(settings).warnings.join()).to.contain('API_KEY');
-    expect(loadConfig({ ...settings, API_KEY: 'of-this-test' }).warnings.join()).not.to.contain('API_KEY');
-  });
 });

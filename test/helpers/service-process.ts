@@ -55,17 +55,21 @@ export function launchServiceProcess(settings: Record<string, string>): Launched
 /** Starts a service that is expected not to: gives its exit code and what it printed. */
 export async function failToStart(
   settings: Record<string, string>,
+  args: readonly string[] = [],
 ): Promise<{ code: number | null; output: string }> {
-  const { output, ended } = spawnService(settings);
+  const { output, ended } = spawnService(settings, args);
   return { code: await ended, output: output() };
 }
 
-function spawnService(settings: Record<string, string>): {
+function spawnService(
+  settings: Record<string, string>,
+  args: readonly string[] = [],
+): {
   child: ChildProcess;
   output: () => string;
   ended: Promise<number | null>;
 } {
-  const child = spawn(process.execPath, [join(PROJECT_ROOT, 'dist/service/main.js')], {
+  const child = spawn(process.execPath, [join(PROJECT_ROOT, 'dist/service/main.js'), ...args], {
     cwd: PROJECT_ROOT,
     env: { ...inheritedEnvironment(), PORT: '0', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],

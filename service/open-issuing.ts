@@ -1,0 +1,49 @@
+import { BlockList, isIP } from 'node:net';
+import type { Config } from './config';
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+/** What is to be said at start, and how loud. */
+export interface OpenIssuingWarning {
+  level: 'warn' | 'error';
+  message: string;
+}
+
+/**
+ * Says who can issue documents while nobody is asked for a key: without one the API is open to whoever
+ * reaches it, and to every web page, for it answers every origin. Undefined: a key is asked for.
+ *
+ * @param url where the service listens.
+ */
+export function openIssuingWarning(
+  { apiKey, host, tunnelAuthtoken }: Pick<Config, 'apiKey' | 'host' | 'tunnelAuthtoken'>,
+  url: string,
+): OpenIssuingWarning | undefined {
+  if (apiKey !== undefined) return undefined;
+  if (tunnelAuthtoken !== undefined) {
+    const message =
+      'API_KEY is not set, and TUNNEL_AUTHTOKEN is: whoever reaches DOMAIN can issue documents at the ' +
+      "wallet's expense. Set API_KEY.";
+    return { level: 'error', message };
+  }
+  if (!isLoopback(host)) {
+    const message =
+      `API_KEY is not set, and HOST is ${host}: whoever reaches this machine can issue documents at the ` +
+      "wallet's expense, and so can any web page in a browser that does. Set API_KEY, or HOST=127.0.0.1.";
+    return { level: 'error', message };
+  }
+  const message =
+    `API_KEY is not set: whoever reaches ${url} can issue documents at the wallet's expense, and so can ` +
+    'any web page in a browser on this machine. Set API_KEY.';
+  return { level: 'warn', message };
+}
+
+function isLoopback(host: string): boolean {
+  // What follows a percent sign names the network card.
+  const [address = ''] = host.split('%');
+  const version = isIP(address);
+  if (version === 0) return host.toLowerCase() === 'localhost';
+  return LOOPBACK.check(address, version === 6 ? 'ipv6' : 'ipv4');
+}
