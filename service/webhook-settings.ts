@@ -3,9 +3,11 @@ import type { WebhookOptions } from './config-file';
 import { DEFAULT_RETRY_SCHEDULE, type RetrySchedule } from './delivery/retry-schedule';
 import { urlOf, wrong, type Settings } from './settings';
 import { parseSigningKey } from './signing-key';
+import { splitCredentials } from './url-credentials';
 
 /** Where and how the events of a registry are delivered. */
 export interface Webhook {
+  /** A user and a password in it are sent as Basic authorization. */
   readonly url: string;
   /** Sent with every delivery. */
   readonly headers: Readonly<Record<string, string>>;
@@ -49,6 +51,11 @@ export function webhookOf(options: WebhookOptions, signingKey: KeyObject | undef
   if (signingKey === undefined) {
     const remedy = 'Make a key with `npx hardhat signing-key`.';
     throw wrong('SIGNING_PRIVATE_KEY', 'is needed to sign what is sent to the webhook', remedy);
+  }
+  if (headers.authorization !== undefined && splitCredentials(url).authorization !== undefined) {
+    const problem = "is set, and so are a user or a password in the webhook's URL";
+    const remedy = 'Both would be the header Authorization: leave one of them out.';
+    throw wrong('webhook.headers.authorization', problem, remedy);
   }
   return {
     url,

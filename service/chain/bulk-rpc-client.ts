@@ -8,7 +8,8 @@ import {
   type Networkish,
 } from 'ethers';
 import { Agent, request, type Dispatcher } from 'undici';
-import { percentDecoded, secretMasker, secretPartsOf } from '../secrets';
+import { secretMasker, secretPartsOf } from '../secrets';
+import { splitCredentials } from '../url-credentials';
 import { isThrottled } from './refusals';
 import { createRequestPace } from './request-pace';
 import { retryIdempotent } from './retry-idempotent';
@@ -37,15 +38,9 @@ export class BulkRpcClient extends JsonRpcProvider {
   constructor(url: string, chain: Networkish, options: JsonRpcApiProviderOptions, timeoutMs: number) {
     // The parent never uses its own URL: all of its requests go through `_send`.
     super(undefined, chain, options);
-    const { username, password } = new URL(url);
-    const credentials = `${percentDecoded(username)}:${percentDecoded(password)}`;
-    this.#url = withoutCredentials(url);
-    this.#headers = {
-      'content-type': 'application/json',
-      ...((username || password) && {
-        authorization: `Basic ${Buffer.from(credentials).toString('base64')}`,
-      }),
-    };
+    const { url: bare, authorization } = splitCredentials(url);
+    this.#url = bare;
+    this.#headers = { 'content-type': 'application/json', ...(authorization && { authorization }) };
     this.#timeoutMs = timeoutMs;
     this.#mask = secretMasker(secretPartsOf(url));
   }
@@ -116,13 +111,6 @@ function isRange(payload: JsonRpcPayload | JsonRpcPayload[]): boolean {
     const [filter] = params as [{ fromBlock?: string; toBlock?: string }?];
     return method === 'eth_getLogs' && filter?.fromBlock !== filter?.toBlock;
   });
-}
-
-function withoutCredentials(url: string): string {
-  const bare = new URL(url);
-  bare.username = '';
-  bare.password = '';
-  return bare.href;
 }
 
 /**

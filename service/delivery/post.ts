@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { Agent, request, type Dispatcher } from 'undici';
 import { messageOf } from '../errors';
+import { splitCredentials } from '../url-credentials';
 import { SIGNATURE_HEADER, signatureOf } from './signature';
 
 /** What the receiver answered, or why there was no answer. */
@@ -17,6 +18,7 @@ export interface WebhookClient {
 
 /** Where to send to. */
 export interface WebhookTarget {
+  /** A user and a password in it are sent as Basic authorization. */
   url: string;
   /** Sent with every delivery; the names that deliveries have by themselves are not among them. */
   headers: Readonly<Record<string, string>>;
@@ -40,7 +42,8 @@ const ANSWER_BODY_WITHIN_MS = 1_000;
  * not followed.
  */
 export function createWebhookClient(target: WebhookTarget): WebhookClient {
-  const { url, timeoutMs, signingKey } = target;
+  const { timeoutMs, signingKey } = target;
+  const { url, authorization } = splitCredentials(target.url);
   const connect = { timeout: Math.min(timeoutMs, CONNECT_WITHIN_MS) };
   const agent = new Agent({ connections: target.connections, connect });
   const underWay = new Set<AbortController>();
@@ -56,6 +59,7 @@ export function createWebhookClient(target: WebhookTarget): WebhookClient {
           method: 'POST',
           headers: {
             ...target.headers,
+            ...(authorization && { authorization }),
             'content-type': 'application/json',
             'user-agent': USER_AGENT,
             [SIGNATURE_HEADER]: await signatureOf(body, signingKey),

@@ -33,6 +33,8 @@ export function markedSettings(): MarkedSettings {
     'key in the query': mark(),
     'key of the webhook': mark(),
     'header of the webhook': mark(),
+    'user of the webhook': mark(),
+    'password of the webhook': mark('p@"\\'),
     'key of the gas station': mark(),
   };
   const secret = (name: string): string => secrets[name] ?? '';
@@ -41,6 +43,10 @@ export function markedSettings(): MarkedSettings {
     name,
     secret(name),
   ]);
+  const webhookUrl = (port: number): string => {
+    const credentials = `${secret('user of the webhook')}:${encodeURIComponent(secret('password of the webhook'))}`;
+    return `http://${credentials}@127.0.0.1:${port}/hooks/${secret('key of the webhook')}`;
+  };
   return {
     wallet,
     secrets,
@@ -52,8 +58,8 @@ export function markedSettings(): MarkedSettings {
       // Libraries print it in lower case.
       WALLET_PRIVATE_KEY: wallet.privateKey.slice(2).toUpperCase(),
       GAS_STATION_URL: `http://127.0.0.1:${port}/?token=${secret('key of the gas station')}`,
-      WEBHOOK_URL: `http://127.0.0.1:${port}/hooks/${secret('key of the webhook')}`,
+      WEBHOOK_URL: webhookUrl(port),
     }),
-    webhookHeaders: { Authorization: `Bearer ${secret('header of the webhook')}` },
+    webhookHeaders: { 'X-Authorization': `Bearer ${secret('header of the webhook')}` },
   };
 }

@@ -1,0 +1,90 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { loadConfig } from '../../service/config';
+import { createWebhookClient } from '../../service/delivery/post';
+import { listen } from '../../service/http/server';
+import { secretMasker } from '../../service/secrets';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+const { privateKey: signingKey } = generateKeyPairSync('ed25519');
+const basic = (credentials: string): string => `Basic ${Buffer.from(credentials).toString('base64')}`;
+
+describe('user and password in the URL of a webhook', () => {
+  /** The requests of two deliveries to a server whose URL has these credentials. */
+  async function postedWith(
+    credentials: string,
+    headers: Record<string, string> = {},
+  ): Promise<Pick<IncomingMessage, 'url' | 'headers'>[]> {
+    const requests: Pick<IncomingMessage, 'url' | 'headers'>[] = [];
+    const server = await listen(
+      (request, response) => {
+        requests.push(request);
+        response.writeHead(204).end();
+      },
+      '127.0.0.1',
+      0,
+    );
+    const url = `${server.url.replace('//', `//${credentials}`)}/in?a=1`;
+    const client = createWebhookClient({ url, headers, signingKey, timeoutMs: 5_000, connections: 1 });
+    try {
+      for (const body of ['{}', '{"second": true}'])
+        expect(await client.post(body)).to.deep.equal({ status: 204, retryAfter: undefined });
+    } finally {
+      await client.close();
+      await server.close();
+    }
+    return requests;
+  }
+
+  it('are sent as Basic authorization with every delivery, decoded', async () => {
+    const requests = await postedWith('acme:p%40ss%20w%C3%B6rd@', { 'x-tenant': 'acme' });
+    for (const { url, headers } of requests) {
+      expect(url).to.equal('/in?a=1');
+      expect(headers).to.include({ authorization: basic('acme:p@ss wörd'), 'x-tenant': 'acme' });
+    }
+    expect(requests).to.have.length(2);
+  });
+
+  it('are sent when there is a user only, and nothing is sent when there is neither', async () => {
+    expect((await postedWith('token-of-acme@'))[0]?.headers.authorization).to.equal(basic('token-of-acme:'));
+    expect((await postedWith(''))[0]?.headers).not.to.have.property('authorization');
+  });
+
+  describe('in the settings', () => {
+    const folder = temporaryFolder();
+    after(() => folder.remove());
+    const SERVICE_CONFIG = join(folder.path, 'service.config.json');
+    const SIGNING_PRIVATE_KEY = Buffer.alloc(32, 7).toString('base64');
+    const load = (file: object, settings: Record<string, string> = {}): ReturnType<typeof loadConfig> => {
+      writeFileSync(SERVICE_CONFIG, JSON.stringify(file));
+      const ENV_FILE = join(folder.path, 'none.env');
+      return loadConfig({ ENV_FILE, SERVICE_CONFIG, SIGNING_PRIVATE_KEY, NET: '31337', ...settings });
+    };
+
+    it('are never printed, in no spelling, wherever the URL stands', () => {
+      const url = (name: string): string => `https://${name}-user:${name}%40pass@subscriber.example/in`;
+      const address = `0x${'5b'.repeat(20)}`;
+      const registries = [{ network: 'localhost', address, webhook: { url: url('registry') } }];
+      const { secrets } = load(
+        { webhook: { url: url('common') }, registries },
+        { WEBHOOK_URL: url('environment') },
+      );
+      const mask = secretMasker(secrets);
+      for (const name of ['registry', 'common', 'environment']) {
+        const spellings = [url(name), `${name}-user`, `${name}@pass`, basic(`${name}-user:${name}@pass`)];
+        expect(mask(spellings.join(' '))).to.equal('[secret] [secret] [secret] Basic [secret]');
+      }
+    });
+
+    it('are refused beside a header of their own, for a request has one Authorization', () => {
+      const headers = { Authorization: 'Bearer of-good-news' };
+      expect(() => load({ webhook: { headers } }, { WEBHOOK_URL: 'https://acme:pass@a.example/' })).to.throw(
+        /^webhook\.headers\.authorization is set, and so are a user or a password in the webhook's URL.*leave one/,
+      );
+      expect(() => load({ webhook: { headers } }, { WEBHOOK_URL: 'https://a.example/' })).not.to.throw();
+    });
+  });
+});
