@@ -5,12 +5,20 @@ import { createBrotliDecompress, createUnzip } from 'node:zlib';
 
 /** Why a body could not be read. */
 export class BodyProblem extends Error {
-  readonly problem: 'aborted' | 'too large' | 'wrongly encoded' | 'unknown encoding';
+  readonly problem: 'aborted' | 'too slow' | 'too large' | 'wrongly encoded' | 'unknown encoding';
 
   constructor(problem: BodyProblem['problem'], cause?: unknown) {
     super(`the body is ${problem}`, { cause });
     this.problem = problem;
   }
+}
+
+/** What has to come of a body in each so much time, until all of it is there. */
+export interface LeastRate {
+  /** As they come, not as they decode. */
+  bytes: number;
+  /** Milliseconds. */
+  withinMs: number;
 }
 
 /**
@@ -19,16 +27,19 @@ export class BodyProblem extends Error {
  *
  * @param limit most bytes, of what is decoded.
  * @param onChunk is given the decoded bytes as they come.
+ * @param least undefined: it may take as long as the server lets a request take.
  * @throws BodyProblem. The request goes on then; whoever answers decides what becomes of the rest.
  */
 export async function readBody(
   request: IncomingMessage,
   limit: number,
   onChunk: (chunk: Uint8Array) => void,
+  least?: LeastRate,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const source = decoded(request);
   const chunks: Uint8Array[] = [];
   let length = 0;
+  let stopWatching: () => void = () => undefined;
   try {
     await new Promise<void>((resolve, reject) => {
       source.on('data', (chunk: Uint8Array) => {
@@ -46,8 +57,10 @@ export async function readBody(
       request.on('close', () => {
         if (!request.complete) abort();
       });
+      if (least) stopWatching = watchRate(request, least, () => reject(new BodyProblem('too slow')));
     });
   } finally {
+    stopWatching();
     if (source !== request) {
       request.unpipe();
       source.destroy();
@@ -55,6 +68,23 @@ export async function readBody(
     source.removeAllListeners('data');
   }
   return joined(chunks, length);
+}
+
+/** Gives what ends the watching. */
+function watchRate(
+  request: IncomingMessage,
+  { bytes, withinMs }: LeastRate,
+  onTooSlow: () => void,
+): () => void {
+  const { socket } = request;
+  let before = socket.bytesRead;
+  const look = (): void => {
+    if (!request.complete && socket.bytesRead - before < bytes) onTooSlow();
+    before = socket.bytesRead;
+  };
+  // Only when what came while this process was busy has been read.
+  const timer = setInterval(() => setImmediate(look), withinMs);
+  return () => clearInterval(timer);
 }
 
 /** Small or capital letters are the same (RFC 9110, section 8.4.1). */

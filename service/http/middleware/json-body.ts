@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Context, Middleware } from 'koa';
 import { LIMIT_BYTES, tooLarge } from '../body-limit';
 import { BodyProblem, readBody } from '../read-body';
+import type { AdmissionState } from './admission';
 import { HttpError } from './errors';
 
 /** What the middleware leaves for the route. */
@@ -17,12 +18,16 @@ export interface JsonBodyState {
 
 /**
  * Reads a body without looking into it: whoever has the time parses it. 413 over the limit, 400 for what does
- * not arrive whole.
+ * not arrive whole, 408 for what holds a place and hardly arrives.
  */
-export const jsonBody: Middleware<JsonBodyState, { params: Record<string, string> }> = async (ctx, next) => {
+export const jsonBody: Middleware<
+  JsonBodyState & AdmissionState,
+  { params: Record<string, string> }
+> = async (ctx, next) => {
   const hash = createHash('sha256').update(`${ctx.params.documentId?.toUpperCase()}\n`);
   try {
-    ctx.state.body = await readBody(ctx.req, LIMIT_BYTES, (chunk) => hash.update(chunk));
+    const { least } = ctx.state;
+    ctx.state.body = await readBody(ctx.req, LIMIT_BYTES, (chunk) => hash.update(chunk), least);
   } catch (error) {
     throw error instanceof BodyProblem ? answerTo(ctx, error) : error;
   }
@@ -32,9 +37,16 @@ export const jsonBody: Middleware<JsonBodyState, { params: Record<string, string
 
 function answerTo(ctx: Context, { problem }: BodyProblem): HttpError {
   if (problem === 'too large') return tooLarge(ctx);
+  if (problem === 'too slow') return tooSlow(ctx);
   if (problem === 'unknown encoding')
     return new HttpError(415, 'CONTENT_ENCODING_UNSUPPORTED', 'Unsupported Content-Encoding.');
   if (problem === 'aborted')
     return new HttpError(400, 'BODY_ABORTED', 'The body ended before it was complete.');
   return new HttpError(400, 'BODY_NOT_JSON', 'The body does not decode as its Content-Encoding says.');
+}
+
+/** Nothing of the rest is waited for: the connection ends with the answer. */
+function tooSlow(ctx: Context): HttpError {
+  ctx.set('Connection', 'close');
+  return new HttpError(408, 'BODY_TOO_SLOW', 'The body arrives too slowly.');
 }
