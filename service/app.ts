@@ -4,6 +4,7 @@ import { v7 as uuidV7 } from 'uuid';
 import { createChainCheck, createRpcClient } from './chain/rpc-client';
 import { systemClock } from './clock';
 import type { Config } from './config';
+import { connectionsFor, readOpenFilesLimit } from './connection-limit';
 import { openDatabase } from './database/open-database';
 import { ChainError } from './errors';
 import { createHttpApp } from './http/app';
@@ -77,7 +78,8 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     const observing = startObserving(config, { ...lines, database, metrics, outcomes, logger, timing });
     open.push(() => observing.stop());
     const handler = httpHandler(config, issuing, observing, logger);
-    const server = await listen(handler, config.host, config.port);
+    const connections = { most: connectionsFor(config, readOpenFilesLimit()), logger };
+    const server = await listen(handler, config.host, config.port, { connections });
     const isIssuing = !('missing' in issuing.issuer);
     const warning = isIssuing ? openIssuingWarning(config, server.url) : undefined;
     if (warning) logger[warning.level](warning.message);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener, type ServerOptions } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ConfigurationError, codeOf, messageOf } from '../errors';
+import { boundConnections, type ConnectionBound } from './bounded-connections';
 import { answerMalformedRequest } from './malformed-request';
 
 /** A listening HTTP server. */
@@ -15,16 +16,22 @@ export interface HttpServer {
 const CLOSE_IDLE_EVERY_MS = 50;
 
 /** How long a request may take to arrive: Node.js's own five minutes. Tests have less patience. */
-export type Patience = Pick<ServerOptions, 'requestTimeout' | 'connectionsCheckingInterval'>;
+type Patience = Pick<ServerOptions, 'requestTimeout' | 'connectionsCheckingInterval'>;
+
+/** Without a bound, as many may be connected as the process may have descriptors. */
+export interface ListenOptions extends Patience {
+  connections?: ConnectionBound;
+}
 
 /** Starts a server on `host`; port 0 takes a free one. */
 export async function listen(
   handler: RequestListener,
   host: string,
   port: number,
-  patience: Patience = {},
+  { connections, ...patience }: ListenOptions = {},
 ): Promise<HttpServer> {
   const server = createServer(patience, handler);
+  if (connections) boundConnections(server, connections);
   server.on('clientError', answerMalformedRequest(randomUUID));
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) => reject(cannotListen(cause, host, port)));

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../../deploy/devnet/free-port';
@@ -6,9 +8,11 @@ import { untilAborted } from '../../service/until-aborted';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/create-call';
+import { EVENTS_OF_A_MINT } from '../helpers/direct-mint';
 import { eventually } from '../helpers/eventually';
 import { installRegistry } from '../helpers/installed-registry';
 import { startNode } from '../helpers/node';
+import { startRecordingReceiver } from '../helpers/recording-receiver';
 import { startRpcProxy, type Fault } from '../helpers/rpc-proxy';
 import { startService, type LogLine } from '../helpers/running-service';
 import { failToStart, launchServiceProcess, startServiceProcess } from '../helpers/service-process';
@@ -181,6 +185,26 @@ describe('starting and stopping the service', () => {
       expect(port.output).to.match(/Port \d+ of 127\.0\.0\.1 is taken.*set PORT/);
     } finally {
       expect(await service.end('SIGTERM')).to.equal(0);
+    }
+  });
+
+  it('answers and delivers while more callers are connected than it may have descriptors', async () => {
+    const receiver = await startRecordingReceiver(world.publicKeyFile);
+    const [WEBHOOK_URL, DATA_DIR] = [receiver.url, join(world.folder, 'few-descriptors')];
+    const START_BLOCK = String((await world.client.getBlockNumber()) + 1);
+    const settings = { ...world.settings, WEBHOOK_URL, DATA_DIR, START_BLOCK };
+    const service = await startServiceProcess(settings, { openFiles: 200 });
+    const idle = Array.from({ length: 250 }, () => connect(Number(new URL(service.url).port), '127.0.0.1'));
+    for (const socket of idle) socket.on('error', () => undefined);
+    try {
+      await Promise.all(idle.map((socket) => once(socket, 'connect')));
+      const owner = await world.account(1);
+      expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(200);
+      await eventually('its events', () => receiver.deliveries.length >= EVENTS_OF_A_MINT);
+    } finally {
+      for (const socket of idle) socket.destroy();
+      expect(await service.end('SIGTERM')).to.equal(0);
+      await receiver.close();
     }
   });
 

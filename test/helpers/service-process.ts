@@ -22,9 +22,18 @@ export interface LaunchedService extends Omit<ServiceProcess, 'url'> {
   listening(): Promise<string>;
 }
 
+/** `openFiles`: how many descriptors it may have, if not as many as the tests. */
+interface ProcessOptions {
+  args?: readonly string[];
+  openFiles?: number;
+}
+
 /** Starts the service; rejects with what it printed when it ends instead of listening. */
-export async function startServiceProcess(settings: Record<string, string>): Promise<ServiceProcess> {
-  const launched = launchServiceProcess(settings);
+export async function startServiceProcess(
+  settings: Record<string, string>,
+  options?: ProcessOptions,
+): Promise<ServiceProcess> {
+  const launched = launchServiceProcess(settings, options);
   const url = await launched.listening().catch(async (error: unknown) => {
     await launched.end('SIGKILL');
     throw error;
@@ -33,8 +42,11 @@ export async function startServiceProcess(settings: Record<string, string>): Pro
 }
 
 /** Starts the service and does not wait for it. */
-export function launchServiceProcess(settings: Record<string, string>): LaunchedService {
-  const { child, output, ended } = spawnService(settings);
+export function launchServiceProcess(
+  settings: Record<string, string>,
+  options?: ProcessOptions,
+): LaunchedService {
+  const { child, output, ended } = spawnService(settings, options);
   const disown = own(`service process ${child.pid}`);
   void ended.then(disown);
   return {
@@ -57,19 +69,22 @@ export async function failToStart(
   settings: Record<string, string>,
   args: readonly string[] = [],
 ): Promise<{ code: number | null; output: string }> {
-  const { output, ended } = spawnService(settings, args);
+  const { output, ended } = spawnService(settings, { args });
   return { code: await ended, output: output() };
 }
 
 function spawnService(
   settings: Record<string, string>,
-  args: readonly string[] = [],
+  { args = [], openFiles }: ProcessOptions = {},
 ): {
   child: ChildProcess;
   output: () => string;
   ended: Promise<number | null>;
 } {
-  const child = spawn(process.execPath, [join(PROJECT_ROOT, 'dist/service/main.js'), ...args], {
+  const node = [process.execPath, join(PROJECT_ROOT, 'dist/service/main.js'), ...args];
+  const limited = ['sh', '-c', `ulimit -n ${openFiles} && exec "$@"`, 'sh', ...node];
+  const [command = '', ...rest] = openFiles === undefined ? node : limited;
+  const child = spawn(command, rest, {
     cwd: PROJECT_ROOT,
     env: { ...inheritedEnvironment(), PORT: '0', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { request as httpRequest, type ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { expect } from 'chai';
+import { connectionsFor } from '../../service/connection-limit';
+import { listen, type HttpServer } from '../../service/http/server';
+import { createLogger } from '../../service/logger';
+import { eventually } from '../helpers/eventually';
+
+const MOST = 5;
+const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+
+describe('the connections of the HTTP server', () => {
+  let server: HttpServer;
+  let sockets: Socket[];
+  let underWay: ServerResponse[];
+  let warnings: number;
+  /** Whether requests are answered at once. */
+  let isQuick: boolean;
+  const destination = { write: () => void warnings++ };
+
+  beforeEach(async () => {
+    sockets = [];
+    underWay = [];
+    warnings = 0;
+    isQuick = true;
+    const logger = createLogger({ level: 'warn', mask: (text) => text, destination });
+    server = await listen(
+      (_, response) => void (isQuick ? response.end('ok') : underWay.push(response)),
+      '127.0.0.1',
+      0,
+      { connections: { most: MOST, logger } },
+    );
+  });
+
+  afterEach(async () => {
+    for (const socket of sockets) socket.destroy();
+    for (const response of underWay) response.end();
+    await server.close();
+  });
+
+  async function open(): Promise<Socket> {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+    sockets.push(socket);
+    socket.on('error', () => undefined).resume();
+    await once(socket, 'connect');
+    return socket;
+  }
+  const isOpen = (socket: Socket): boolean => !socket.closed;
+  async function get(): Promise<number | undefined> {
+    const request = httpRequest(server.url, { agent: false }).end();
+    const [response] = (await once(request, 'response')) as [{ statusCode?: number; resume(): void }];
+    response.resume();
+    return response.statusCode;
+  }
+
+  it('answers whoever comes while many are connected that ask for nothing, the oldest of which it closes', async () => {
+    for (let count = 0; count < 3 * MOST; count++) await open();
+    for (let count = 0; count < MOST; count++) expect(await get()).to.equal(200);
+    await eventually('the oldest are closed', () => sockets.filter(isOpen).length < MOST);
+    expect(isOpen(sockets[0] as Socket)).to.equal(false);
+    expect(warnings).to.equal(0);
+  });
+
+  it('closes none that waits for an answer, whatever it has asked for before', async () => {
+    const socket = await open();
+    socket.write(REQUEST);
+    await once(socket, 'data');
+    isQuick = false;
+    socket.write(REQUEST.repeat(2));
+    await eventually('both are under way', () => underWay.length === 2);
+    underWay[0]?.end('first');
+    isQuick = true;
+    for (let count = 0; count < 3 * MOST; count++) await open();
+    expect(await get()).to.equal(200);
+    expect(isOpen(socket)).to.equal(true);
+    const answered = once(socket, 'data');
+    underWay[1]?.end('second');
+    expect(String(await answered)).to.contain('second');
+  });
+
+  it('turns away who comes when all wait for answers, says so once, and goes on when some have theirs', async () => {
+    isQuick = false;
+    for (let count = 0; count < MOST; count++) (await open()).write(REQUEST);
+    await eventually('all are under way', () => underWay.length === MOST);
+    const late = [await open(), await open()];
+    await eventually('they are turned away', () => late.every((socket) => !isOpen(socket)));
+    expect(sockets.filter(isOpen)).to.have.length(MOST);
+    expect(warnings).to.equal(1);
+    isQuick = true;
+    underWay[0]?.end();
+    await eventually('there is room again', () => get().catch(() => undefined));
+  });
+});
+
+describe('how many connections the service lets in', () => {
+  const webhook = { maxConcurrentDeliveries: 16 };
+  const of = (openFiles: number, parts = {}) =>
+    connectionsFor({ signingThreads: 2, registries: [{ webhook }], ...parts }, openFiles);
+
+  it('leaves descriptors for deliveries, the node, the database and the threads', () => {
+    expect(of(200)).to.be.within(50, 70);
+    expect(of(1_024)).to.be.within(400, 512);
+    const most = { maxConcurrentDeliveries: 500 };
+    expect(of(1_024, { registries: [{ webhook: most }] })).to.be.below(of(1_024) - 200);
+    expect(of(1_024, { registries: [{ webhook }, { webhook: undefined }] })).to.be.below(of(1_024));
+  });
+
+  it('is never none, and never more than memory is good for', () => {
+    expect(of(64)).to.equal(16);
+    expect(of(Infinity)).to.equal(10_000);
+  });
+});
