@@ -13,6 +13,7 @@ import { idempotencyKey, type IdempotencyKeyState } from './middleware/idempoten
 import { jsonBody, type JsonBodyState } from './middleware/json-body';
 import { requestLog, type RequestState } from './middleware/request-log';
 import { unanswered } from './middleware/unanswered';
+import { wellFormed } from './middleware/well-formed';
 import { createDocument } from './routes/create-document';
 import { didDocument } from './routes/did-document';
 import { health, type HealthReport } from './routes/health';
@@ -72,6 +73,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   app.use(requestLog(options.logger, options.newId));
   app.use(cors);
   app.use(errors(options));
+  app.use(wellFormed);
   app.use(unanswered);
   app.use(router.routes());
   app.use(router.allowedMethods());

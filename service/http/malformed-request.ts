@@ -2,13 +2,14 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { codeOf } from '../errors';
 import { CORS_HEADERS } from './middleware/cors';
+import { ERROR_CODE_HEADER, HttpError } from './middleware/errors';
 
 /** What is said of each kind; of any other: 400. */
-const ANSWERS: Readonly<Record<string, { status: number; message: string }>> = {
-  HPE_HEADER_OVERFLOW: { status: 431, message: 'The headers are too large.' },
-  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
+const ANSWERS: Readonly<Record<string, HttpError>> = {
+  HPE_HEADER_OVERFLOW: new HttpError(431, 'HEADERS_TOO_LARGE', 'The headers are too large.'),
+  ERR_HTTP_REQUEST_TIMEOUT: new HttpError(408, 'REQUEST_TIMEOUT', 'The request did not arrive in time.'),
 };
-const NOT_HTTP = { status: 400, message: 'The request is not valid HTTP.' };
+const NOT_HTTP = new HttpError(400, 'REQUEST_MALFORMED', 'The request is not valid HTTP.');
 
 /**
  * Answers what Node.js could not parse as a request, or did not get in time, in the same form as every other
@@ -19,11 +20,12 @@ const NOT_HTTP = { status: 400, message: 'The request is not valid HTTP.' };
 export function answerMalformedRequest(newId: () => string): (error: Error, socket: Socket) => void {
   return (error, socket) => {
     if (!socket.writable || codeOf(error) === 'ECONNRESET') return void socket.destroy();
-    const { status, message } = ANSWERS[codeOf(error) ?? ''] ?? NOT_HTTP;
+    const { status, code, message } = ANSWERS[codeOf(error) ?? ''] ?? NOT_HTTP;
     const body = JSON.stringify({ error: { message } });
     const headers = {
       ...CORS_HEADERS,
       'X-Request-Id': newId(),
+      [ERROR_CODE_HEADER]: code,
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': String(Buffer.byteLength(body)),
       Connection: 'close',

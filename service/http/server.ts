@@ -30,7 +30,9 @@ export async function listen(
   port: number,
   { connections, ...patience }: ListenOptions = {},
 ): Promise<HttpServer> {
-  const server = createServer(patience, handler);
+  // Node.js would answer in a form of its own: the application says itself what it wants of a request.
+  const server = createServer({ ...patience, requireHostHeader: false }, handler);
+  server.on('checkExpectation', handler);
   if (connections) boundConnections(server, connections);
   server.on('clientError', answerMalformedRequest(randomUUID));
   await new Promise<void>((resolve, reject) => {

@@ -37,12 +37,13 @@ describe('HTTP behaviour of the creator service', () => {
   const call = (path: string, init: RequestInit = {}) => fetch(`${service.url}${path}`, init);
   const json = { 'Content-Type': 'application/json' };
 
-  /** Every answer is one of these: the body of an error, and the headers that all of them carry. */
-  async function isError(response: Response, status: number, message: RegExp): Promise<void> {
+  /** The body of an error, its code, and the headers that every answer carries. */
+  async function isError(response: Response, status: number, code: string, message: RegExp): Promise<void> {
     expect(response.status).to.equal(status);
     const body = (await response.json()) as { error: { message: string } };
     expect(Object.keys(body)).to.deep.equal(['error']);
     expect(body.error.message).to.match(message);
+    expect(response.headers.get('X-Error-Code')).to.equal(code);
     hasCommonHeaders(response);
   }
 
@@ -51,6 +52,7 @@ describe('HTTP behaviour of the creator service', () => {
     expect(headers.get('Access-Control-Allow-Headers')).to.equal(
       'Origin, X-Requested-With, Content-Type, Accept',
     );
+    expect(headers.get('Access-Control-Expose-Headers')).to.equal('X-Error-Code, X-Request-Id, Retry-After');
     expect(headers.get('X-Request-Id')).to.match(/^[\w.:-]+$/);
   }
 
@@ -99,7 +101,7 @@ describe('HTTP behaviour of the creator service', () => {
       const broken = await startService(settings);
       try {
         const response = await fetch(`${broken.url}/.well-known/did.json`);
-        await isError(response, 500, /^Internal server error$/);
+        await isError(response, 500, 'DID_DOCUMENT_UNREADABLE', /^Internal server error$/);
         const line = broken.log.find(({ code }) => code === 'DID_DOCUMENT_UNREADABLE');
         expect(JSON.stringify(line)).to.contain(path);
       } finally {
@@ -147,18 +149,23 @@ describe('HTTP behaviour of the creator service', () => {
   });
 
   it('answers 404 for an unknown path', async () => {
-    await isError(await call('/nothing'), 404, /nothing at this path/);
-    await isError(await call('/create'), 404, /nothing at this path/);
-    await isError(await call('/contexts/../package.json'), 404, /nothing at this path/);
+    await isError(await call('/nothing'), 404, 'NOT_FOUND', /nothing at this path/);
+    await isError(await call('/create'), 404, 'NOT_FOUND', /nothing at this path/);
+    await isError(await call('/contexts/../package.json'), 404, 'NOT_FOUND', /nothing at this path/);
   });
 
   it('answers 405 for a method that a path does not have, and names those it has', async () => {
     const response = await call('/create/BILL_OF_LADING');
-    await isError(response, 405, /does not answer that method/);
+    await isError(response, 405, 'METHOD_NOT_ALLOWED', /does not answer that method/);
     expect(response.headers.get('Allow')).to.equal('POST');
-    await isError(await call('/', { method: 'DELETE' }), 405, /does not answer that method/);
-    await isError(await call('/', { method: 'PROPFIND' }), 405, /method/);
-    await isError(await call('/nothing', { method: 'PROPFIND' }), 404, /nothing at this path/);
+    await isError(
+      await call('/', { method: 'DELETE' }),
+      405,
+      'METHOD_NOT_ALLOWED',
+      /does not answer that method/,
+    );
+    await isError(await call('/', { method: 'PROPFIND' }), 405, 'METHOD_NOT_ALLOWED', /method/);
+    await isError(await call('/nothing', { method: 'PROPFIND' }), 404, 'NOT_FOUND', /nothing at this path/);
   });
 
   it('answers OPTIONS with 204 and the methods, for any path', async () => {
@@ -185,6 +192,7 @@ describe('HTTP behaviour of the creator service', () => {
       await isError(
         await call('/create/BILL_OF_LADING', { method: 'POST', headers: json, body }),
         400,
+        'BODY_NOT_JSON',
         /not a valid JSON object/,
       );
     });
@@ -200,6 +208,7 @@ describe('HTTP behaviour of the creator service', () => {
       await isError(
         await call('/create/BILL_OF_LADING', { method: 'POST', headers, body: '{}' }),
         415,
+        'CONTENT_TYPE_WRONG',
         /application\/json/,
       );
     }
@@ -219,9 +228,14 @@ describe('HTTP behaviour of the creator service', () => {
         body: '{}',
       });
     for (const key of ['!', '~', '"8e03978e-40d5-43dd-bc93-6894a57f9324"', 'k'.repeat(255)])
-      await isError(await post(key), 500, /^Internal server error$/);
+      await isError(await post(key), 500, 'REQUEST_FIELD_INVALID', /^Internal server error$/);
     for (const key of ['', 'a b', 'k'.repeat(256), 'clé'])
-      await isError(await post(key), 400, /Idempotency-Key must be 1 to 255 visible ASCII characters/);
+      await isError(
+        await post(key),
+        400,
+        'IDEMPOTENCY_KEY_INVALID',
+        /Idempotency-Key must be 1 to 255 visible ASCII characters/,
+      );
     const twice = 'Idempotency-Key: a\r\nIdempotency-Key: a\r\nConnection: close\r\n';
     const answer = await sendRaw(
       Number(new URL(service.url).port),
@@ -235,8 +249,8 @@ describe('HTTP behaviour of the creator service', () => {
       const body = `{"remarks":"${'x'.repeat(bytes - '{"remarks":""}'.length)}"}`;
       return call('/create/BILL_OF_LADING', { method: 'POST', headers: json, body });
     };
-    await isError(await send(LIMIT_BYTES), 500, /^Internal server error$/);
-    await isError(await send(LIMIT_BYTES + 1), 413, /larger than 50 MB/);
+    await isError(await send(LIMIT_BYTES), 500, 'REQUEST_FIELD_INVALID', /^Internal server error$/);
+    await isError(await send(LIMIT_BYTES + 1), 413, 'BODY_TOO_LARGE', /larger than 50 MB/);
   });
 
   it('answers 413 also when the length was not announced', async () => {
@@ -254,16 +268,19 @@ describe('HTTP behaviour of the creator service', () => {
 
   it('answers in the same form what is not valid HTTP, and a target that is no URL', async () => {
     const { port } = new URL(service.url);
-    for (const [text, status] of [
-      ['FOOBAR / HTTP/1.1\r\n\r\n', 400],
-      [`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
-      ['GET http://[ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 500],
+    for (const [text, status, code] of [
+      ['FOOBAR / HTTP/1.1\r\n\r\n', 400, 'REQUEST_MALFORMED'],
+      ['GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'REQUEST_MALFORMED'],
+      [`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'HEADERS_TOO_LARGE'],
+      ['GET http://[ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400, 'PATH_MALFORMED'],
+      ['GET /no HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nConnection: close\r\n\r\n', 404, 'NOT_FOUND'],
     ] as const) {
       const answer = await sendRaw(Number(port), text);
       expect(answer).to.match(new RegExp(`^HTTP/1\\.1 ${status} `));
       expect(answer)
         .to.match(/\r\nAccess-Control-Allow-Origin: \*\r\n/i)
-        .and.match(/\r\nX-Request-Id: [\w-]+\r\n/i);
+        .and.match(/\r\nX-Request-Id: [\w-]+\r\n/i)
+        .and.match(new RegExp(`\\r\\nX-Error-Code: ${code}\\r\\n`));
       expect(answer).to.match(/\r\n\r\n\{"error":\{"message":".+"\}\}$/);
     }
   });
@@ -299,15 +316,21 @@ describe('HTTP behaviour of the creator service', () => {
       });
 
     it('answers 401 to POST /create without the key or with a wrong one', async () => {
-      for (const headers of [{}, { Authorization: 'Bearer wrong' }, { Authorization: 'correct-horse' }]) {
+      for (const headers of [
+        {},
+        { Authorization: 'Bearer wrong' },
+        { Authorization: 'correct-horse' },
+        { Authorization: 'Basic correct-horse' },
+      ]) {
         const response = await post(headers);
         expect(response.headers.get('WWW-Authenticate')).to.equal('Bearer');
-        await isError(response, 401, /Authorization: Bearer/);
+        await isError(response, 401, 'API_KEY_WRONG', /Authorization: Bearer/);
       }
     });
 
-    it('lets the right key through, and everybody read what is public', async () => {
-      expect((await post({ Authorization: 'Bearer correct-horse' })).status).to.equal(500);
+    it('lets the right key through, whatever the case of the scheme, and everybody read what is public', async () => {
+      for (const scheme of ['Bearer', 'bearer', 'BEARER '])
+        expect((await post({ Authorization: `${scheme} correct-horse` })).status).to.equal(500);
       expect((await fetch(`${guarded.url}/.well-known/did.json`)).status).to.equal(200);
     });
   });

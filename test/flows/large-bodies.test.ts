@@ -80,6 +80,7 @@ describe('bodies of POST /create', () => {
     for (const answer of await Promise.all(refused)) {
       expect(answer.status).to.equal(503);
       expect(answer.headers.get('Retry-After')).to.equal('1');
+      expect(answer.headers.get('X-Error-Code')).to.equal('BUSY');
       expect(await answer.json()).to.deep.equal({
         error: { message: 'Too many large documents at once: send it again later.' },
       });

@@ -48,6 +48,7 @@ describe('a request that is not sent as it should be', () => {
     client.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${LENGTH}\r\n\r\n12345`);
     expect(await answer())
       .to.match(/^HTTP\/1\.1 408 /)
+      .and.match(/\r\nX-Error-Code: REQUEST_TIMEOUT\r\n/)
       .and.match(/\r\n\r\n\{"error":\{"message":"The request did not arrive in time\."\}\}$/);
     client.write('67890');
     await sleep(PATIENCE.requestTimeout);

@@ -2,10 +2,14 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Middleware } from 'koa';
 import { HttpError } from './errors';
 
+/** The scheme is written in any case, with one space or more after it (RFC 9110, section 11). */
+const BEARER = /^bearer +/i;
+
 /** Asks for `Authorization: Bearer <API_KEY>` when a key is configured. Compares in constant time. */
 export function requireApiKey(apiKey: string | undefined): Middleware {
   return async (ctx, next) => {
-    if (apiKey !== undefined && !sameText(ctx.get('Authorization'), `Bearer ${apiKey}`)) {
+    const credentials = ctx.get('Authorization').replace(BEARER, 'Bearer ');
+    if (apiKey !== undefined && !sameText(credentials, `Bearer ${apiKey}`)) {
       ctx.set('WWW-Authenticate', 'Bearer');
       const message = 'This endpoint needs the header Authorization: Bearer <API_KEY>.';
       throw new HttpError(401, 'API_KEY_WRONG', message);

@@ -1,12 +1,13 @@
 import type { Middleware } from 'koa';
 
-/** The document's two cross-origin headers. Every response carries them. */
+/** Every response carries them. Scripts of another origin see no header of ours that is not exposed. */
 export const CORS_HEADERS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Allow-Headers': 'Origin, X-Requested-With, Content-Type, Accept',
+  'Access-Control-Expose-Headers': 'X-Error-Code, X-Request-Id, Retry-After',
 } as const;
 
-/** Puts the cross-origin headers on every response, and answers OPTIONS (DESIGN section 5). */
+/** Puts the cross-origin headers on every response, and answers OPTIONS. */
 export const cors: Middleware = async (ctx, next): Promise<void> => {
   ctx.set(CORS_HEADERS);
   if (ctx.method !== 'OPTIONS') {

@@ -1,8 +1,14 @@
 import type { Middleware } from 'koa';
-import { BusyError, CallerLeftError, RequestError, codeOf } from '../../errors';
+import { BusyError, CallerLeftError, RequestError, ServiceError, codeOf } from '../../errors';
 import type { RequestState } from './request-log';
 
-/** An answer other than 500 whose reason may be told: wrong use of HTTP (DESIGN section 5). */
+/**
+ * Carried by every answer from 400 up: the stable code of docs/error-codes.md, by which a program tells a
+ * mistake of its own from an outage, and a document that was not issued from one that is still under way.
+ */
+export const ERROR_CODE_HEADER = 'X-Error-Code';
+
+/** An answer other than 500 whose reason may be told: wrong use of HTTP. */
 export class HttpError extends Error {
   readonly status: number;
   readonly code: string;
@@ -46,6 +52,7 @@ export function errors(options: {
       if (told === undefined) ctx.state.log.error({ error: thrown, code, status }, 'request failed');
       else if (thrown instanceof CallerLeftError) ctx.state.log.info({ code, status }, message);
       else ctx.state.log.warn({ code, status }, message);
+      ctx.set(ERROR_CODE_HEADER, publicCodeOf(thrown));
       if (thrown instanceof BusyError) ctx.set('Retry-After', secondsOf(thrown.retryAfterMs));
       const stack = options.development && thrown instanceof Error && thrown.stack;
       ctx.status = status;
@@ -60,6 +67,11 @@ function toldStatus(thrown: unknown): number | undefined {
   if (thrown instanceof BusyError) return 503;
   if (thrown instanceof CallerLeftError) return CLIENT_CLOSED_REQUEST;
   return thrown instanceof RequestError ? STATUS_OF_REQUEST_ERRORS[thrown.code] : undefined;
+}
+
+/** The codes of libraries and of Node.js are for the log: they are not ours to keep stable. */
+function publicCodeOf(thrown: unknown): string {
+  return thrown instanceof ServiceError || thrown instanceof HttpError ? thrown.code : 'INTERNAL';
 }
 
 /** Of 0 nobody would wait. */

@@ -1,4 +1,5 @@
 import type { Middleware } from 'koa';
+import { ERROR_CODE_HEADER } from '../middleware/errors';
 
 /** Whether the service does what it is there for, and the details. */
 export interface HealthReport {
@@ -13,6 +14,7 @@ export function health(report: () => Promise<HealthReport>): Middleware {
   return async (ctx) => {
     const { isHealthy, feeds, issuing } = await report();
     ctx.status = isHealthy ? 200 : 503;
+    if (!isHealthy) ctx.set(ERROR_CODE_HEADER, 'UNHEALTHY');
     ctx.body = { status: isHealthy ? 'ok' : 'failing', feeds, issuing };
   };
 }
