@@ -7,17 +7,20 @@ export class ServiceError extends Error {
   readonly code: string;
   readonly retryable: boolean;
   readonly remedy: string | undefined;
+  /** The name of the contract's own error, where a contract refused. */
+  readonly reason: string | undefined;
 
   constructor(
     code: string,
     message: string,
-    options: { cause?: unknown; retryable?: boolean; remedy?: string } = {},
+    options: { cause?: unknown; retryable?: boolean; remedy?: string; reason?: string } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = code;
     this.retryable = options.retryable ?? false;
     this.remedy = options.remedy;
+    this.reason = options.reason;
   }
 }
 

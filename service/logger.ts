@@ -8,6 +8,7 @@ interface PrintedError {
   type: string;
   code?: string;
   message: string;
+  reason?: string;
   remedy?: string;
   retryable?: boolean;
   stack?: string;
@@ -64,6 +65,7 @@ function printedError(thrown: unknown, fit: (text: string) => string, depth: num
   if ('code' in thrown && typeof thrown.code === 'string') printed.code = thrown.code;
   if (thrown instanceof ServiceError) {
     printed.retryable = thrown.retryable;
+    if (thrown.reason !== undefined) printed.reason = thrown.reason;
     if (thrown.remedy !== undefined) printed.remedy = fit(thrown.remedy);
   } else if (thrown.stack !== undefined && depth === 0) {
     printed.stack = fit(thrown.stack);

@@ -2,12 +2,6 @@ import { getAddress, ZeroAddress } from 'ethers';
 import { RequestError } from '../errors';
 import type { JsonObject } from './credential';
 
-/**
- * The contract refuses a remark of more than 120 bytes, and the simulation says so. Megabytes are refused
- * here: a node takes half a minute to look at them.
- */
-const LONGEST_SIMULATED_REMARK = 1_000;
-
 /** The body of POST /create/{documentId}, checked. Addresses have their checksum. */
 export interface CreateRequest {
   credentialSubject: JsonObject;
@@ -62,8 +56,6 @@ function checksummed(value: string): string | undefined {
 function remarksOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== 'string') throw badField('/remarks', `must be a string, ${found(value)}`);
-  if (value.length > LONGEST_SIMULATED_REMARK)
-    throw badField('/remarks', 'must have at most 120 bytes in UTF-8');
   return value;
 }
 

@@ -194,6 +194,9 @@ function namesOf({ credentialId, tokenId }: Issuance): Pick<IssuedDocument, 'cre
   return { credentialId, tokenId };
 }
 
+/** Characters of what is sent as a type, which may be as long as headers are. */
+const LONGEST_SHOWN = 100;
+
 /** https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header, section 2.7. */
 function requireSame(earlier: { requestHash: string | undefined }, { requestHash }: IdempotentRequest): void {
   if (earlier.requestHash === requestHash) return;
@@ -207,7 +210,8 @@ function documentTypeOf(documentId: string): DocumentType {
   const documentType = findDocumentType(documentId);
   if (documentType) return documentType;
   const remedy = 'Supported: BILL_OF_LADING.';
-  throw new RequestError('DOCUMENT_NOT_SUPPORTED', `"${documentId}" is not supported. ${remedy}`, { remedy });
+  const message = `"${documentId.slice(0, LONGEST_SHOWN)}" is not supported. ${remedy}`;
+  throw new RequestError('DOCUMENT_NOT_SUPPORTED', message, { remedy });
 }
 
 function notConfigured(missing: string[]): ConfigurationError {

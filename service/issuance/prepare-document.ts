@@ -1,5 +1,6 @@
 import type { DidKeyPair } from '../did-key-pair';
 import { RequestError } from '../errors';
+import { refusedMint } from '../registry/refused-mint';
 import { parseCreateRequest } from './create-request';
 import { buildCredential, type UnsignedCredential } from './credential';
 import { credentialIdOf } from './credential-id';
@@ -13,6 +14,8 @@ import { findUnprotectedContent } from './unprotected-content';
 
 /** A body of 50 MB (the document's limit) whose ids are no longer than ids are has fewer. */
 const MOST_CHARACTERS = 56_000_000;
+
+const LONGEST_SIMULATED_REMARK = 1_000;
 
 /** What all documents of an issuer have in common. Plain values, which can be handed to a thread. */
 export interface PreparationSettings {
@@ -47,6 +50,7 @@ export async function createDocumentPreparer(settings: PreparationSettings): Pro
     });
     refuseUnprotected(credential);
     refuseEndless(credential);
+    refuseEndlessRemark(remarks);
     const signed = await sign(credential, created);
     return {
       credentialId: id,
@@ -66,6 +70,11 @@ export async function createDocumentPreparer(settings: PreparationSettings): Pro
 function refuseUnprotected(credential: UnsignedCredential): void {
   const found = findUnprotectedContent(credential);
   if (found) throw new RequestError(found.code, `${found.pointer} ${found.problem}.`);
+}
+
+/** As the contract does, which takes 120 bytes: a node takes half a minute to look at megabytes. */
+function refuseEndlessRemark(remarks = ''): void {
+  if (remarks.length > LONGEST_SIMULATED_REMARK) throw refusedMint('RemarkLengthExceeded');
 }
 
 function refuseEndless({ credentialSubject }: UnsignedCredential): void {

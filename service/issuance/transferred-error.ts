@@ -15,6 +15,7 @@ export interface TransferredError {
   message: string;
   retryable: boolean;
   remedy: string | undefined;
+  reason: string | undefined;
   /** The messages of what caused it, the nearest first. */
   causes: string[];
 }
@@ -23,23 +24,29 @@ const CLASSES = new Map(
   [ServiceError, ConfigurationError, RequestError, SigningError, ChainError].map((each) => [each.name, each]),
 );
 
+const NOT_OURS = { name: 'Error', code: '', retryable: false, remedy: undefined, reason: undefined };
+
 /** Takes an error apart. */
 export function toTransferredError(error: unknown): TransferredError {
-  const { name, code, retryable, remedy } =
-    error instanceof ServiceError ? error : { name: 'Error', code: '', retryable: false, remedy: undefined };
-  return { name, code, message: messageOf(error), retryable, remedy, causes: causesOf(error) };
+  const { name, code, retryable, remedy, reason } = error instanceof ServiceError ? error : NOT_OURS;
+  return { name, code, message: messageOf(error), retryable, remedy, reason, causes: causesOf(error) };
 }
 
 /** Puts it together again, of the same class; what was no error of the service is a plain Error. */
 export function fromTransferredError(transferred: TransferredError): Error {
-  const { name, code, message, retryable, remedy, causes } = transferred;
+  const { name, code, message, retryable, remedy, reason, causes } = transferred;
   const cause = causes.reduceRight<Error | undefined>(
     (inner, text) => new Error(text, { cause: inner }),
     undefined,
   );
   const ErrorClass = CLASSES.get(name);
   if (!ErrorClass) return new Error(message, { cause });
-  return new ErrorClass(code, message, { cause, retryable, ...(remedy !== undefined && { remedy }) });
+  return new ErrorClass(code, message, {
+    cause,
+    retryable,
+    ...(remedy !== undefined && { remedy }),
+    ...(reason !== undefined && { reason }),
+  });
 }
 
 /** More than errors have: a chain that comes back to itself ends, too. */

@@ -182,12 +182,12 @@ export class MintRecorder {
   }
 
   /**
-   * With the remedy: whoever reads the journal sees nothing else. Libraries put URLs, with their keys, into
-   * messages.
+   * With reason and remedy: whoever reads the journal sees nothing else. Libraries put URLs, with their keys,
+   * into messages.
    */
   #failureOf(error: ChainError): Failure {
-    const { code, remedy } = error;
-    const message = messageOf(error);
+    const { code, remedy, reason } = error;
+    const message = messageOf(error) + (reason === undefined ? '' : ` (${reason}).`);
     const whole = remedy === undefined || message.includes(remedy) ? message : `${message} ${remedy}`;
     return { code, message: this.options.mask(whole) };
   }

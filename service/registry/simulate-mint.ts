@@ -1,8 +1,9 @@
 import { dataLength, dataSlice, isError } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import type { RpcClient } from '../chain/rpc-client';
-import { ChainError } from '../errors';
+import type { ChainError } from '../errors';
 import { registryInterface } from './abi';
+import { refusedMint } from './refused-mint';
 
 /** The mint of a token (TradeTrustTokenMintable.mint), but for its registry. `remark` is 0x-prefixed hex. */
 export interface MintArguments {
@@ -13,20 +14,10 @@ export interface MintArguments {
   remark: string;
 }
 
-/** Why the simulation fails, by the contract's own error, in words that say what to do. */
-const REMEDIES: Record<string, string> = {
-  RemarkLengthExceeded: 'remarks may have at most 120 bytes in UTF-8.',
-  TokenExists: 'A token with this id exists already.',
-  EnforcedPause: 'The registry is paused: its admin must unpause it first.',
-  AccessControlUnauthorizedAccount:
-    'The wallet has no minter role in this registry: its admin must grant it.',
-  InvalidRegistry: 'TOKEN_REGISTRY_ADDRESS is not a registry that its title escrow factory can serve.',
-};
-
 /**
  * Makes what tries a mint without sending it, as the wallet.
  *
- * @throws ChainError MINT_SIMULATION_FAILED with the contract's reason.
+ * @throws ChainError MINT_SIMULATION_FAILED with the name of the contract's error as its reason.
  */
 export function createMintSimulation(
   client: RpcClient,
@@ -42,14 +33,10 @@ export function createMintSimulation(
   };
 }
 
-/**
- * The document, POST /create, step 8: the message is "Failed to mint token"; the contract's reason follows as
- * cause and remedy.
- */
+/** The error of a mint that cannot even be simulated, whether the contract refuses or the node. */
 export function simulationFailed(cause: unknown): ChainError {
-  const revert = revertNameOf(cause);
-  const remedy = (revert && REMEDIES[revert]) ?? explain(cause);
-  return new ChainError('MINT_SIMULATION_FAILED', `Failed to mint token${revert ? ` (${revert})` : ''}`, {
+  const remedy = explain(cause);
+  return refusedMint(reasonOf(cause), {
     cause,
     retryable: !isError(cause, 'CALL_EXCEPTION') && !isError(cause, 'BAD_DATA'),
     ...(remedy !== undefined && { remedy }),
@@ -61,7 +48,7 @@ const SELECTOR_BYTES = 4;
 
 /** Whether a mint was refused because the registry has the token already; looks into causes. */
 export function saysTokenExists(error: unknown): boolean {
-  if (revertNameOf(error) === 'TokenExists') return true;
+  if (reasonOf(error) === 'TokenExists') return true;
   return error instanceof Error && error.cause !== undefined && saysTokenExists(error.cause);
 }
 
@@ -69,7 +56,7 @@ export function saysTokenExists(error: unknown): boolean {
  * The contract's own error. ethers reads it from what a call was answered with, and not from what an estimate
  * was.
  */
-function revertNameOf(cause: unknown): string | undefined {
+function reasonOf(cause: unknown): string | undefined {
   if (!isError(cause, 'CALL_EXCEPTION')) return undefined;
   if (cause.revert) return cause.revert.name;
   const { data } = cause;

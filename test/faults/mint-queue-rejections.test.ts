@@ -357,7 +357,11 @@ describe('the queue of mints heals itself', () => {
         .that.matches(/paused/);
       // The gas of this one is not known.
       const unsent = await queue.mint(newIssuance(50)).catch((failure: unknown) => failure);
-      expect(unsent).to.have.property('code', 'MINT_SIMULATION_FAILED');
+      expect(unsent).to.include({
+        code: 'MINT_SIMULATION_FAILED',
+        message: 'Failed to mint token',
+        reason: 'EnforcedPause',
+      });
       expect(unsent)
         .to.have.property('remedy')
         .that.matches(/paused/);
@@ -366,6 +370,9 @@ describe('the queue of mints heals itself', () => {
       const failures = [...queue.journal.issuances.values()].flatMap(({ failure }) => failure ?? []);
       expect(failures.map(({ code }) => code)).to.deep.equal(['MINT_REVERTED', 'MINT_SIMULATION_FAILED']);
       expect(failures[0]?.message).to.match(/paused/);
+      expect(failures[1]?.message).to.match(
+        /^Failed to mint token \(EnforcedPause\)\. The registry is paused/,
+      );
     });
   });
 

@@ -318,17 +318,17 @@ describe('the signing pool, compiled', () => {
 });
 
 describe('an error between threads', () => {
-  it('keeps its class, code, message, remedy and whether to try again, and of its causes the messages', () => {
+  it('keeps its class, code, message, remedy, reason and whether to try again, and of its causes the messages', () => {
     const cause = new TypeError('the key', { cause: new Error('its first byte') });
-    const error = new SigningError('A_CODE', 'what happened', { cause, retryable: true, remedy: 'mend it' });
+    const said = { retryable: true, remedy: 'mend it', reason: 'EnforcedPause' };
+    const error = new SigningError('A_CODE', 'what happened', { cause, ...said });
     const arrived = fromTransferredError(structuredClone(toTransferredError(error)));
     expect(arrived).to.be.instanceOf(SigningError);
     expect(arrived).to.include({
       name: 'SigningError',
       code: 'A_CODE',
       message: 'what happened',
-      retryable: true,
-      remedy: 'mend it',
+      ...said,
     });
     const first = arrived.cause as Error;
     expect([first.message, (first.cause as Error).message]).to.deep.equal(['the key', 'its first byte']);

@@ -1,5 +1,6 @@
 import type { Middleware } from 'koa';
 import { BusyError, CallerLeftError, RequestError, ServiceError, codeOf } from '../../errors';
+import type { Logger } from '../../logger';
 import type { RequestState } from './request-log';
 
 /**
@@ -49,7 +50,7 @@ export function errors(options: {
       const status = told ?? 500;
       const message = told === undefined ? INTERNAL_SERVER_ERROR : (thrown as Error).message;
       const code = codeOf(thrown) ?? 'INTERNAL';
-      if (told === undefined) ctx.state.log.error({ error: thrown, code, status }, 'request failed');
+      if (told === undefined) logFailure(ctx.state.log, thrown, { code, status });
       else if (thrown instanceof CallerLeftError) ctx.state.log.info({ code, status }, message);
       else ctx.state.log.warn({ code, status }, message);
       ctx.set(ERROR_CODE_HEADER, publicCodeOf(thrown));
@@ -67,6 +68,12 @@ function toldStatus(thrown: unknown): number | undefined {
   if (thrown instanceof BusyError) return 503;
   if (thrown instanceof CallerLeftError) return CLIENT_CLOSED_REQUEST;
   return thrown instanceof RequestError ? STATUS_OF_REQUEST_ERRORS[thrown.code] : undefined;
+}
+
+/** In the error's words, with the name of the contract's error beside them. The caller is told neither. */
+function logFailure(log: Logger, error: unknown, line: { code: string; status: number }): void {
+  if (error instanceof ServiceError) log.error({ error, ...line, reason: error.reason }, error.message);
+  else log.error({ error, ...line }, 'request failed');
 }
 
 /** The codes of libraries and of Node.js are for the log: they are not ours to keep stable. */

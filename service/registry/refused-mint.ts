@@ -1,0 +1,30 @@
+import { ChainError } from '../errors';
+
+/** What to do about it, by the name of the contract's error. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  RemarkLengthExceeded: 'remarks may have at most 120 bytes in UTF-8.',
+  TokenExists: 'A token with this id exists already.',
+  EnforcedPause: 'The registry is paused: its admin must unpause it first.',
+  AccessControlUnauthorizedAccount:
+    'The wallet has no minter role in this registry: its admin must grant it.',
+  InvalidRegistry: 'TOKEN_REGISTRY_ADDRESS is not a registry that its title escrow factory can serve.',
+};
+
+/**
+ * The error of a mint that the registry would refuse. The message is the same whatever the reason is: who
+ * looks for such failures finds all of them.
+ *
+ * @param reason the name of the contract's error; undefined when it gave none.
+ * @param options.remedy for a reason that is not known here.
+ */
+export function refusedMint(
+  reason: string | undefined,
+  options: { cause?: unknown; retryable?: boolean; remedy?: string } = {},
+): ChainError {
+  const remedy = (reason && REMEDIES[reason]) ?? options.remedy;
+  return new ChainError('MINT_SIMULATION_FAILED', 'Failed to mint token', {
+    ...options,
+    ...(reason !== undefined && { reason }),
+    ...(remedy !== undefined && { remedy }),
+  });
+}
