@@ -9,7 +9,7 @@ import { openDatabase } from './database/open-database';
 import { ChainError } from './errors';
 import { createHttpApp } from './http/app';
 import { listen } from './http/server';
-import { createIssueDocument } from './issuance/issue-document';
+import { createAcceptDocument } from './issuance/issue-document';
 import { startRetention } from './journal/retention';
 import type { Logger } from './logger';
 import type { MintTiming } from './minting/queue-parts';
@@ -124,7 +124,7 @@ function httpHandler(
     );
   }
   const app = createHttpApp({
-    issueDocument: createIssueDocument(issuer, systemClock, uuidV7),
+    acceptDocument: createAcceptDocument(issuer, systemClock, uuidV7),
     didDocumentPath: config.didDocumentPath,
     apiKey: config.apiKey,
     development: config.development,

@@ -1,8 +1,9 @@
 import { Router } from '@koa/router';
 import Koa from 'koa';
-import type { IssueDocument } from '../issuance/issue-document';
+import type { AcceptDocument } from '../issuance/issue-document';
 import type { Logger } from '../logger';
 import { PUBLISHED_FILES, publishedPath } from '../published-files';
+import { acceptDocument, type AcceptedState } from './middleware/accept-document';
 import { admission, type AdmissionOptions, type AdmissionState } from './middleware/admission';
 import { announcedBody } from './middleware/announced-body';
 import { requireApiKey } from './middleware/api-key';
@@ -23,7 +24,7 @@ import { publishedFile } from './routes/published-file';
 
 /** What the HTTP API needs. */
 export interface HttpAppOptions {
-  issueDocument: IssueDocument;
+  acceptDocument: AcceptDocument;
   didDocumentPath: string;
   apiKey: string | undefined;
   development: boolean;
@@ -38,11 +39,16 @@ export interface HttpAppOptions {
   admission?: AdmissionOptions;
 }
 
-type CreateState = RequestState & CallerState & JsonBodyState & AdmissionState & IdempotencyKeyState;
+type CreateState = RequestState &
+  CallerState &
+  AcceptedState &
+  JsonBodyState &
+  AdmissionState &
+  IdempotencyKeyState;
 
 const GREETING = 'Transferable Document Creator Service\n';
 
-/** The creator service's HTTP API: the endpoints of the document, and what DESIGN section 5 adds. */
+/** The creator service's HTTP API. */
 export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   const router = new Router<CreateState>();
   router.get('/', (ctx) => {
@@ -58,11 +64,12 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
     '/create/:documentId',
     callerLeft,
     requireApiKey(options.apiKey),
+    acceptDocument(options.acceptDocument),
     idempotencyKey,
     announcedBody,
     admission(options.admission),
     jsonBody,
-    createDocument(options.issueDocument),
+    createDocument,
   );
   const { apiKey, issuedDocuments } = options;
   // Documents are confidential: without a key to ask for there is no such path.

@@ -67,7 +67,7 @@ export async function readBody(
     }
     source.removeAllListeners('data');
   }
-  return joined(chunks, length);
+  return joined(chunks);
 }
 
 /** Gives what ends the watching. */
@@ -87,14 +87,12 @@ function watchRate(
   return () => clearInterval(timer);
 }
 
-/** Small or capital letters are the same (RFC 9110, section 8.4.1). */
-export function contentEncodingOf({ headers }: IncomingMessage): string {
-  return headers['content-encoding']?.toLowerCase() ?? 'identity';
-}
-
-/** Corrupt input is an error of the decoder's; the request itself goes on. */
+/**
+ * Corrupt input is an error of the decoder's; the request itself goes on. Small or capital letters are the
+ * same in the name of an encoding (RFC 9110, section 8.4.1).
+ */
 function decoded(request: IncomingMessage): Readable {
-  const encoding = contentEncodingOf(request);
+  const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity';
   if (encoding === 'identity') return request;
   if (encoding === 'gzip' || encoding === 'deflate') return request.pipe(createUnzip());
   if (encoding === 'br') return request.pipe(createBrotliDecompress());
@@ -107,9 +105,12 @@ function decoded(request: IncomingMessage): Readable {
  */
 const COPIED_AT_ONCE = 1024 * 1024;
 
-/** Lets the event loop do something else between the pieces. */
-async function joined(chunks: readonly Uint8Array[], length: number): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = new Uint8Array(length);
+/**
+ * Puts chunks together in memory that is shared with nothing. Lets the event loop do something else between
+ * the pieces.
+ */
+export async function joined(chunks: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
   let offset = 0;
   let nextPause = COPIED_AT_ONCE;
   for (const chunk of chunks) {

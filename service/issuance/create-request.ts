@@ -10,14 +10,21 @@ export interface CreateRequest {
   remarks: string | undefined;
 }
 
+const MEMBERS = ['credentialSubject', 'owner', 'holder', 'remarks'];
+const ADDRESS = 'Give the address of an account: 0x and 40 hexadecimal digits.';
+
+/** Characters of a name that the API does not know, which may be megabytes. */
+const LONGEST_SHOWN = 50;
+
 /**
- * Checks the shape of a request body. None of the strict rules for a Bill of Lading are applied: the document
- * leaves those to the author of the credential.
+ * Checks the shape of a request body. None of the strict rules for a Bill of Lading are applied: they are for
+ * the author of the credential.
  *
- * @throws RequestError naming the field and what it should be.
+ * @throws RequestError REQUEST_FIELD_INVALID: the message has the JSON pointer, and what to do.
  */
-export function parseCreateRequest(body: unknown): CreateRequest {
-  if (!isObject(body)) throw badField('', 'the body must be a JSON object');
+export function parseCreateRequest(body: JsonObject): CreateRequest {
+  // First: a misspelt name explains why another is missing.
+  refuseUnknown(body);
   return {
     credentialSubject: subjectOf(body.credentialSubject),
     owner: addressOf('/owner', body.owner),
@@ -26,22 +33,29 @@ export function parseCreateRequest(body: unknown): CreateRequest {
   };
 }
 
+function refuseUnknown(body: JsonObject): void {
+  const unknown = Object.keys(body).find((name) => !MEMBERS.includes(name));
+  if (unknown === undefined) return;
+  const shown = unknown.length > LONGEST_SHOWN ? `${unknown.slice(0, LONGEST_SHOWN)}…` : unknown;
+  const pointer = `/${shown.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  throw badField(pointer, 'is not known here', `Leave it out, or write one of ${MEMBERS.join(', ')}.`);
+}
+
 function subjectOf(value: unknown): JsonObject {
-  if (!isObject(value)) throw badField('/credentialSubject', `must be an object, ${found(value)}`);
-  return value;
+  if (isObject(value)) return value;
+  throw badField('/credentialSubject', `must be an object, ${found(value)}`, 'Give what is to be signed.');
 }
 
 function addressOf(pointer: string, value: unknown): string {
-  if (typeof value !== 'string') throw badField(pointer, `must be an account address, ${found(value)}`);
-  if (!/^0x[0-9a-fA-F]{40}$/.test(value)) {
-    throw badField(pointer, 'must be an account address: 0x and 40 hexadecimal digits');
-  }
+  if (typeof value !== 'string') throw badField(pointer, `must be a string, ${found(value)}`, ADDRESS);
+  if (!/^0x[0-9a-fA-F]{40}$/.test(value)) throw badField(pointer, 'is not an address', ADDRESS);
   const address = checksummed(value);
   if (address === undefined) {
-    throw badField(pointer, 'has a wrong checksum: check for a typing error, or write it in lower case');
+    const remedy = 'Look for a typing error, or write the address in lower case.';
+    throw badField(pointer, 'has a wrong checksum', remedy);
   }
   if (address === ZeroAddress)
-    throw badField(pointer, 'is the zero address: nobody could ever move the token');
+    throw badField(pointer, 'is the zero address, from which nobody could move the token', ADDRESS);
   return address;
 }
 
@@ -55,8 +69,8 @@ function checksummed(value: string): string | undefined {
 
 function remarksOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'string') throw badField('/remarks', `must be a string, ${found(value)}`);
-  return value;
+  if (typeof value === 'string') return value;
+  throw badField('/remarks', `must be a string, ${found(value)}`, 'Give a text, or leave it out.');
 }
 
 function isObject(value: unknown): value is JsonObject {
@@ -66,9 +80,10 @@ function isObject(value: unknown): value is JsonObject {
 function found(value: unknown): string {
   if (value === undefined) return 'but it is missing';
   if (value === null) return 'but it is null';
-  return `but it is ${Array.isArray(value) ? 'an array' : `a ${typeof value}`}`;
+  if (Array.isArray(value)) return 'but it is an array';
+  return `but it is ${typeof value === 'object' ? 'an object' : `a ${typeof value}`}`;
 }
 
-function badField(pointer: string, problem: string): RequestError {
-  return new RequestError('REQUEST_FIELD_INVALID', `${pointer} ${problem}.`.trim());
+function badField(pointer: string, problem: string, remedy: string): RequestError {
+  return new RequestError('REQUEST_FIELD_INVALID', `${pointer} ${problem}. ${remedy}`, { remedy });
 }

@@ -11,7 +11,6 @@ import type { PreparedDocument, PrepareForCallers } from './preparation';
 
 /** What POST /create/{documentId} asks for. */
 export interface IssueRequest {
-  documentId: string;
   /** The body's bytes, which are given away. */
   body: Uint8Array<ArrayBuffer>;
   /** Undefined without an Idempotency-Key. */
@@ -36,6 +35,13 @@ export interface IssuedDocument {
 /** The use case: from a request body to a signed credential whose token is mined. */
 export type IssueDocument = (request: IssueRequest) => Promise<IssuedDocument>;
 
+/**
+ * Steps 1 and 2: gives what issues documents of the type that a path names.
+ *
+ * @throws RequestError DOCUMENT_NOT_SUPPORTED; ConfigurationError NOT_CONFIGURED.
+ */
+export type AcceptDocument = (documentId: string) => IssueDocument;
+
 /** What issuing needs: who signs, who mints, and where it is written down. */
 export interface Issuer {
   prepare: PrepareForCallers;
@@ -56,42 +62,43 @@ interface Running extends IdempotentRequest {
 }
 
 /**
- * Makes the use case. Its steps are the numbered ones of the document's POST /create.
+ * Makes the use case. Its steps are the numbered ones of POST /create.
  *
- * @param issuer what is needed, or the names of the settings that are missing: then every request fails, as
- *   the document says.
+ * @param issuer what is needed, or the names of the settings that are missing: then no document is accepted.
  * @param newUuid a UUID version 7.
  */
-export function createIssueDocument(
+export function createAcceptDocument(
   issuer: Issuer | { missing: string[] },
   clock: Clock,
   newUuid: () => string,
-): IssueDocument {
+): AcceptDocument {
   const running = new Map<string, Running>();
 
-  return async ({ documentId, body, request, stored, left }) => {
+  return (documentId) => {
     // 1. The type of document.
     const documentType = documentTypeOf(documentId);
     // 2. and 3. What must be configured, and the network.
     if ('missing' in issuer) throw notConfigured(issuer.missing);
-    const callers = new Callers(left);
-    const preparation = { documentType, body, newUuid, clock, stored, callers };
-    if (request === undefined) return issue(issuer, preparation, undefined);
-    const { key } = request;
-    const earlier = running.get(key);
-    // What all have left is being given up: whoever comes then begins anew.
-    if (earlier && !earlier.callers.allLeft.aborted) {
-      requireSame(earlier, request);
-      letGo(preparation);
-      earlier.callers.join(left);
-      return earlier.issued;
-    }
-    // Noted before anything is waited for: of two requests that come together the second waits for the first.
-    const issued = issueOnce(issuer, preparation, request).finally(() => {
-      if (running.get(key)?.callers === callers) running.delete(key);
-    });
-    running.set(key, { ...request, callers, issued });
-    return issued;
+    return async ({ body, request, stored, left }) => {
+      const callers = new Callers(left);
+      const preparation = { documentType, body, newUuid, clock, stored, callers };
+      if (request === undefined) return issue(issuer, preparation, undefined);
+      const { key } = request;
+      const earlier = running.get(key);
+      // What all have left is being given up: whoever comes then begins anew.
+      if (earlier && !earlier.callers.allLeft.aborted) {
+        requireSame(earlier, request);
+        letGo(preparation);
+        earlier.callers.join(left);
+        return earlier.issued;
+      }
+      // Noted before anything is waited for: of two that come together the second waits for the first.
+      const issued = issueOnce(issuer, preparation, request).finally(() => {
+        if (running.get(key)?.callers === callers) running.delete(key);
+      });
+      running.set(key, { ...request, callers, issued });
+      return issued;
+    };
   };
 }
 
@@ -121,7 +128,6 @@ async function issue(
   asked: Asked,
   request: IdempotentRequest | undefined,
 ): Promise<IssuedDocument> {
-  await issuer.checkChain();
   const { issuance, isEarlier, document } = await signAndStore(issuer, asked, request);
   if (isEarlier && request) return outcomeOf(issuer, asked, issuance, request);
   // From here on it will be minted, whatever becomes of this process and of the caller.
@@ -147,6 +153,8 @@ async function signAndStore(
   const issuedAt = clock.now();
   // 4. and 5. The credential, signed.
   const prepared = await prepare({ documentType, body, uuid: newUuid(), issuedAt }, callers.allLeft);
+  // Not before: what is wrong with the request is said also while no node answers.
+  await issuer.checkChain();
   callers.allLeft.throwIfAborted();
   const { document, ...mint } = prepared;
   // 6. to 8. What the registry would refuse is not begun.

@@ -17,12 +17,20 @@ const MOST_VALUES = 20_000;
  *   and for a key `__proto__`, wherever it is; BODY_TOO_COMPLEX for more values than any document has.
  */
 export function parseBody(body: Uint8Array): JsonObject {
-  if (countValues(body) > MOST_VALUES) {
-    const remedy = 'Leave some out, or attach them as a file.';
-    const message = `The body has more than ${MOST_VALUES} values. ${remedy}`;
-    throw new RequestError('BODY_TOO_COMPLEX', message, { remedy });
-  }
-  const value = parse(body);
+  refuseComplex(body);
+  return jsonObjectOf(parse(body));
+}
+
+/** Refuses more values than any document has, without parsing them. */
+export function refuseComplex(body: Uint8Array): void {
+  if (countValues(body) <= MOST_VALUES) return;
+  const remedy = 'Leave some out, or attach them as a file.';
+  const message = `The body has more than ${MOST_VALUES} values. ${remedy}`;
+  throw new RequestError('BODY_TOO_COMPLEX', message, { remedy });
+}
+
+/** What was parsed, if it is an object without a key `__proto__` in it. */
+export function jsonObjectOf(value: unknown): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notJson();
   try {
     scan(value);
@@ -40,6 +48,7 @@ function parse(body: Uint8Array): unknown {
   }
 }
 
-function notJson(detail = '', cause?: unknown): RequestError {
+/** The error for a body that is no JSON object. */
+export function notJson(detail = '', cause?: unknown): RequestError {
   return new RequestError('BODY_NOT_JSON', `The body is not a valid JSON object${detail}.`, { cause });
 }

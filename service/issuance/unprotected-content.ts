@@ -15,7 +15,7 @@ export interface UnprotectedContent extends Problem {
 /** Deeper than any document, and far from where the JSON-LD library runs out of stack. */
 const DEEPEST = 100;
 const TOO_DEEP: Problem = {
-  code: 'REQUEST_FIELD_INVALID',
+  code: 'SUBJECT_VALUE_INVALID',
   problem: `is nested deeper than ${DEEPEST} levels`,
 };
 const SAME_ID: Problem = {

@@ -1,12 +1,12 @@
 /** Why a value, a key or a list is not protected by the signature, and what to write instead. */
 export interface Problem {
-  code: 'TEXT_NOT_PROTECTED' | 'REQUEST_FIELD_INVALID';
+  code: 'TEXT_NOT_PROTECTED' | 'SUBJECT_VALUE_INVALID';
   /** Continues a sentence that begins with the JSON pointer. */
   problem: string;
 }
 
 const notProtected = (problem: string): Problem => ({ code: 'TEXT_NOT_PROTECTED', problem });
-const invalid = (problem: string): Problem => ({ code: 'REQUEST_FIELD_INVALID', problem });
+const invalid = (problem: string): Problem => ({ code: 'SUBJECT_VALUE_INVALID', problem });
 
 // `di-sd-primitives` 3.3.0 relabels blank nodes by regular expressions over whole statements, text included
 // (docs/reports/di-sd-primitives-text-rewriting.md).

@@ -18,7 +18,7 @@ export type SubjectProblemCode =
   | 'TERM_UNKNOWN'
   | 'SUBJECT_TERM_UNDEFINED'
   | 'TEXT_NOT_PROTECTED'
-  | 'REQUEST_FIELD_INVALID';
+  | 'SUBJECT_VALUE_INVALID';
 
 /** A key as a step of a JSON pointer. */
 export function pointerStep(key: string | number): string {

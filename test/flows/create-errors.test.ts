@@ -29,11 +29,16 @@ describe('failures of POST /create/{documentId}', () => {
     return { code: line?.code, ...(line?.error as object) };
   };
 
-  /** Expects the document's error answer, the reason in the log, and an untouched chain. */
-  async function refused(body: unknown, code: string, message: RegExp, documentId?: string): Promise<void> {
+  /** Expects an answer that says nothing but the code, the reason in the log, and an untouched chain. */
+  async function refused(
+    body: unknown,
+    code: string,
+    message: RegExp,
+    options: Parameters<typeof create>[2] = {},
+  ): Promise<void> {
     const block = await world.client.getBlockNumber();
-    const answer = await create(service.url, body, documentId === undefined ? {} : { documentId });
-    expect(answer.status).to.equal(500);
+    const answer = await create(service.url, body, options);
+    expect([answer.status, answer.errorCode]).to.deep.equal([500, code]);
     expect(answer.body).to.deep.equal({ error: { message: 'Internal server error' } });
     const failure = failureOf(service, answer);
     expect(failure.code).to.equal(code);
@@ -42,36 +47,98 @@ describe('failures of POST /create/{documentId}', () => {
   }
 
   it('refuses a document type that is not supported', () =>
-    refused(valid, 'DOCUMENT_NOT_SUPPORTED', /"BILL_OF_LADDING".*BILL_OF_LADING/, 'BILL_OF_LADDING'));
+    refused(valid, 'DOCUMENT_NOT_SUPPORTED', /"BILL_OF_LADDING".*BILL_OF_LADING/, {
+      documentId: 'BILL_OF_LADDING',
+    }));
+
+  it('refuses it whatever else is wrong with the request', async () => {
+    const documentId = 'INVOICE';
+    for (const [body, headers] of [
+      [{ owner: 7 }, {}],
+      ['{', {}],
+      ['x', { 'Content-Type': 'text/plain' }],
+      [valid, { 'Idempotency-Key': 'two words' }],
+    ] as const)
+      await refused(body, 'DOCUMENT_NOT_SUPPORTED', /"INVOICE"/, { documentId, headers });
+  });
 
   const account = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
-  const badFields: [string, object, RegExp][] = [
-    ['a missing owner', { owner: undefined }, /^\/owner must be an account address, but it is missing/],
-    ['an owner that is a number', { owner: 7 }, /^\/owner must be an account address, but it is a number/],
-    ['an owner that is no address', { owner: 'Alice' }, /^\/owner must be .*40 hexadecimal digits/],
-    ['an owner without 0x', { owner: account.slice(2) }, /^\/owner must be/],
+  const GIVE = 'Give the address of an account: 0x and 40 hexadecimal digits.';
+  const KNOWN = 'Leave it out, or write one of credentialSubject, owner, holder, remarks.';
+  const wrongShapes: [string, object, string][] = [
+    ['a missing owner', { owner: undefined }, `/owner must be a string, but it is missing. ${GIVE}`],
+    ['an owner that is a number', { owner: 7 }, `/owner must be a string, but it is a number. ${GIVE}`],
+    ['an owner that is null', { owner: null }, `/owner must be a string, but it is null. ${GIVE}`],
+    ['an owner that is no address', { owner: 'Alice' }, `/owner is not an address. ${GIVE}`],
+    ['an owner without 0x', { owner: account.slice(2) }, `/owner is not an address. ${GIVE}`],
     [
       'an owner with a bad checksum',
       { owner: account.replace('C51', 'c51') },
-      /^\/owner has a wrong checksum/,
+      '/owner has a wrong checksum. Look for a typing error, or write the address in lower case.',
     ],
-    ['the zero address as owner', { owner: `0x${'0'.repeat(40)}` }, /^\/owner is the zero address/],
-    ['a missing holder', { holder: undefined }, /^\/holder must be an account address, but it is missing/],
-    ['a holder that is an object', { holder: {} }, /^\/holder must be .* a object/],
-    ['the zero address as holder', { holder: `0x${'0'.repeat(40)}` }, /^\/holder is the zero address/],
+    [
+      'the zero address as owner',
+      { owner: `0x${'0'.repeat(40)}` },
+      `/owner is the zero address, from which nobody could move the token. ${GIVE}`,
+    ],
+    ['a missing holder', { holder: undefined }, `/holder must be a string, but it is missing. ${GIVE}`],
+    ['a holder that is an object', { holder: {} }, `/holder must be a string, but it is an object. ${GIVE}`],
+    [
+      'the zero address as holder',
+      { holder: `0x${'0'.repeat(40)}` },
+      `/holder is the zero address, from which nobody could move the token. ${GIVE}`,
+    ],
     [
       'a missing credentialSubject',
       { credentialSubject: undefined },
-      /^\/credentialSubject must be an object, but it is missing/,
+      '/credentialSubject must be an object, but it is missing. Give what is to be signed.',
     ],
-    ['a credentialSubject that is a string', { credentialSubject: 'x' }, /^\/credentialSubject .* a string/],
-    ['a credentialSubject that is an array', { credentialSubject: [{}] }, /^\/credentialSubject .* an array/],
-    ['remarks that are not a string', { remarks: 12 }, /^\/remarks must be a string, but it is a number/],
+    [
+      'a credentialSubject that is a string',
+      { credentialSubject: 'x' },
+      '/credentialSubject must be an object, but it is a string. Give what is to be signed.',
+    ],
+    [
+      'a credentialSubject that is an array',
+      { credentialSubject: [{}] },
+      '/credentialSubject must be an object, but it is an array. Give what is to be signed.',
+    ],
+    [
+      'remarks that are not a string',
+      { remarks: 12 },
+      '/remarks must be a string, but it is a number. Give a text, or leave it out.',
+    ],
+    ['a member that is misspelt', { remark: 'shipped' }, `/remark is not known here. ${KNOWN}`],
+    [
+      'a misspelt member, before the one that is missing for it',
+      { owner: undefined, Owner: account },
+      `/Owner is not known here. ${KNOWN}`,
+    ],
+    ['a member with a name for a pointer', { 'a/b~c': 1 }, `/a~1b~0c is not known here. ${KNOWN}`],
+    [
+      'a member with a name without end',
+      { ['n'.repeat(20_000)]: 1 },
+      `/${'n'.repeat(50)}… is not known here. ${KNOWN}`,
+    ],
   ];
-  for (const [what, change, message] of badFields) {
-    it(`refuses ${what} and logs the field`, () =>
-      refused({ ...valid, ...change }, 'REQUEST_FIELD_INVALID', message));
-  }
+  /** Makes a body one that is parsed in a thread. */
+  const large = { credentialSubject: { ...minimal.credentialSubject, vessel: 'x'.repeat(70_000) } };
+
+  for (const [what, change, message] of wrongShapes)
+    it(`answers 400 to ${what}, and says what to do, whatever the size of the body`, async () => {
+      const block = await world.client.getBlockNumber();
+      for (const body of [
+        { ...valid, ...change },
+        { ...valid, ...large, ...change },
+      ]) {
+        const answer = await create(service.url, body);
+        expect([answer.status, answer.errorCode]).to.deep.equal([400, 'REQUEST_FIELD_INVALID']);
+        expect(answer.body).to.deep.equal({ error: { message } });
+        const line = service.log.find((entry) => entry.requestId === answer.requestId && 'code' in entry);
+        expect(line).to.include({ level: 'warn', code: 'REQUEST_FIELD_INVALID', msg: message });
+      }
+      expect(await world.client.getBlockNumber()).to.equal(block);
+    });
 
   it('refuses a term that no context defines and logs the term', () => {
     const credentialSubject = { ...minimal.credentialSubject, vesel: 'Ever Given' };
@@ -97,6 +164,10 @@ describe('failures of POST /create/{documentId}', () => {
     it(`refuses a remark ${what} as the simulated mint does`, () =>
       refusedByRegistry({ ...valid, remarks: 'x'.repeat(length) }, 'RemarkLengthExceeded', /120 bytes/));
 
+  it('takes remarks that are null for none', async () => {
+    expect((await create(service.url, { ...valid, remarks: null })).status).to.equal(200);
+  });
+
   it('takes a remark of exactly 120 bytes', async () => {
     expect((await create(service.url, { ...valid, remarks: 'x'.repeat(120) })).status).to.equal(200);
   });
@@ -120,8 +191,13 @@ describe('failures of POST /create/{documentId}', () => {
     });
     try {
       const answer = await create(lonely.url, valid);
-      expect(answer.status).to.equal(500);
+      expect([answer.status, answer.errorCode]).to.deep.equal([500, 'RPC_UNREACHABLE']);
       expect(failureOf(lonely, answer)).to.include({ code: 'RPC_UNREACHABLE', retryable: true });
+      // A mistake of the caller's is told as one, whatever is out of order besides.
+      for (const subject of [minimal, large]) {
+        const mistaken = await create(lonely.url, { ...valid, ...subject, owner: 'Alice' });
+        expect([mistaken.status, mistaken.errorCode]).to.deep.equal([400, 'REQUEST_FIELD_INVALID']);
+      }
     } finally {
       await lonely.stop();
     }
@@ -141,8 +217,8 @@ describe('failures of POST /create/{documentId}', () => {
         DATA_DIR: `${world.folder}/${name}`,
       });
       try {
-        const answer = await create(partial.url, valid);
-        expect(answer.status).to.equal(500);
+        const answer = await create(partial.url, { ...valid, owner: 'Alice' });
+        expect([answer.status, answer.errorCode]).to.deep.equal([500, 'NOT_CONFIGURED']);
         expect(answer.body).to.deep.equal({ error: { message: 'Internal server error' } });
         expect(failureOf(partial, answer)).to.include({ code: 'NOT_CONFIGURED' });
         expect(failureOf(partial, answer).message).to.contain(name);
@@ -156,10 +232,10 @@ describe('failures of POST /create/{documentId}', () => {
     const settings = { ...world.settings, NODE_ENV: 'development', DATA_DIR: `${world.folder}/development` };
     const development = await startService(settings);
     try {
-      const { status, body } = await create(development.url, { ...valid, owner: 'Alice' });
+      const { status, body } = await create(development.url, valid, { documentId: 'INVOICE' });
       expect(status).to.equal(500);
       expect(body.error?.message).to.equal('Internal server error');
-      expect(body.error?.stack).to.match(/\/owner must be an account address[^]*at /);
+      expect(body.error?.stack).to.match(/"INVOICE" is not supported[^]*at /);
     } finally {
       await development.stop();
     }

@@ -210,6 +210,16 @@ describe('Idempotency-Key', () => {
     await sendTransaction(world.client, { from: DEPLOYER, to: world.registryAddress, data });
   }
 
+  for (const [size, vessel] of Object.entries({ small: 'x', large: 'x'.repeat(70_000) }))
+    it(`is free again when the shape of a ${size} request was wrong`, async () => {
+      const key = randomUUID();
+      const credentialSubject = { ...minimal.credentialSubject, vessel };
+      const wrong = JSON.stringify({ credentialSubject, owner: 'Alice', holder: owner });
+      const both = await Promise.all([issue(key, wrong), issue(key, wrong)]);
+      for (const answer of both) expectError(answer, 400, /^\/owner is not an address/);
+      await expectIssuedOnce(key, JSON.stringify({ credentialSubject, owner, holder: owner }));
+    });
+
   it('is free again when the node had refused the transaction, and the document of then is gone', async () => {
     const [key, body] = [randomUUID(), bodyOf('REFUSED')];
     const before = node.requests.length;

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { jsonBody } from '../../service/http/middleware/json-body';
 import { parseBody } from '../../service/issuance/parse-body';
 import { eventually } from '../helpers/eventually';
-import { startHttpApp, type RunningHttpApp } from '../helpers/http-app';
+import { REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/http-app';
 import { rawCreate } from '../helpers/raw-request';
 
 const MEGABYTE = 1024 * 1024;
@@ -14,7 +14,11 @@ const LARGE = MEGABYTE + 1;
 const SMALL = 64 * 1024;
 const json = { 'Content-Type': 'application/json' };
 
-const bodyOf = (bytes: number): string => `{"remarks":"${'x'.repeat(bytes - '{"remarks":""}'.length)}"}`;
+/** A request of the right shape, of this many bytes. */
+function bodyOf(bytes: number): string {
+  const text = (remarks: string): string => `{"remarks":"${remarks}",${REQUEST.slice(1)}`;
+  return text('x'.repeat(bytes - text('').length));
+}
 
 describe('bodies of POST /create', () => {
   let app: RunningHttpApp;
@@ -28,12 +32,14 @@ describe('bodies of POST /create', () => {
         large: { places: 2, waiting: 2, waitMs: 400 },
         medium: { places: 3, waiting: 1, waitMs: 400 },
       },
-      issueDocument: async ({ body }) => {
-        const signed = Buffer.from(JSON.stringify({ id: 'x', body: parseBody(body) }));
-        await new Promise<void>((resolve) => working.push(resolve));
-        const document = { length: signed.length, parts: [signed] };
-        return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document };
-      },
+      acceptDocument:
+        () =>
+        async ({ body }) => {
+          const signed = Buffer.from(JSON.stringify({ id: 'x', body: parseBody(body) }));
+          await new Promise<void>((resolve) => working.push(resolve));
+          const document = { length: signed.length, parts: [signed] };
+          return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document };
+        },
     });
   });
 
@@ -53,7 +59,7 @@ describe('bodies of POST /create', () => {
     const large = [1, 2].map(() => post(bodyOf(LARGE)));
     await atWork(2);
     const waiting = [1, 2].map(() => post(bodyOf(LARGE)));
-    const others = [MEGABYTE, SMALL, 20].map((bytes) => post(bodyOf(bytes)));
+    const others = [MEGABYTE, SMALL, REQUEST.length + 20].map((bytes) => post(bodyOf(bytes)));
     await atWork(5);
     await sleep(100);
     expect(working).to.have.length(5);
@@ -178,22 +184,34 @@ describe('bodies of POST /create', () => {
 });
 
 describe('what the middleware leaves of a body', () => {
-  it('is the bytes, with memory of their own, and their hash with the type of document', async () => {
-    const stateOf = async (documentId: string, chunks: string[]) => {
-      const req = Object.assign(Readable.from(chunks.map((chunk) => Buffer.from(chunk))), {
-        headers: {},
-        complete: true,
-      });
-      const ctx = { req, params: { documentId }, state: {} as { body: Uint8Array; requestHash: string } };
-      await jsonBody(ctx as never, async () => undefined);
-      return ctx.state;
-    };
-    const state = await stateOf('bill_of_lading', ['{"a":', '"ü"}']);
-    expect(Buffer.from(state.body).toString()).to.equal('{"a":"ü"}');
-    expect(state.body.buffer.byteLength).to.equal(state.body.length);
-    const expected = createHash('sha256').update('BILL_OF_LADING\n{"a":"ü"}').digest('hex');
-    expect(state.requestHash).to.equal(expected);
-    expect((await stateOf('BILL_OF_LADING', ['{"a":"ü"}'])).requestHash).to.equal(expected);
-    expect((await stateOf('OTHER', ['{"a":"ü"}'])).requestHash).not.to.equal(expected);
-  });
+  const text = REQUEST.replace('{}', '{"name":"ü"}');
+
+  for (const [which, headers] of [
+    ['a small one', {}],
+    ['one of unknown length', { 'transfer-encoding': 'chunked' }],
+  ] as const)
+    it(`is the bytes of ${which}, with memory of their own, and their hash with the type of document`, async () => {
+      const stateOf = async (documentId: string, chunks: string[]) => {
+        const req = Object.assign(Readable.from(chunks.map((chunk) => Buffer.from(chunk))), {
+          headers,
+          complete: true,
+        });
+        const ctx = {
+          req,
+          request: { body: undefined },
+          params: { documentId },
+          state: {} as { body: Uint8Array; requestHash: string },
+        };
+        await jsonBody(ctx as never, async () => undefined);
+        expect(ctx.request.body, 'nothing is kept beside the bytes').to.equal(undefined);
+        return ctx.state;
+      };
+      const state = await stateOf('bill_of_lading', [text.slice(0, 9), text.slice(9)]);
+      expect(Buffer.from(state.body).toString()).to.equal(text);
+      expect(state.body.buffer.byteLength).to.equal(state.body.length);
+      const expected = createHash('sha256').update(`BILL_OF_LADING\n${text}`).digest('hex');
+      expect(state.requestHash).to.equal(expected);
+      expect((await stateOf('BILL_OF_LADING', [text])).requestHash).to.equal(expected);
+      expect((await stateOf('OTHER', [text])).requestHash).not.to.equal(expected);
+    });
 });

@@ -3,17 +3,18 @@ import { expect } from 'chai';
 import { BusyError } from '../../service/errors';
 import type { IssueDocument } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
-import { startHttpApp, type RunningHttpApp } from '../helpers/http-app';
+import { REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/http-app';
 import { rawCreate, rawRequest } from '../helpers/raw-request';
 
 const AFTERWARDS_MS = 100;
-const REQUEST = [
+const LENGTH = { 'Content-Length': REQUEST.length };
+const WITH_HEADERS = [
   'POST /create/BILL_OF_LADING HTTP/1.1',
   'Host: x',
   'Content-Type: application/json',
-  'Content-Length: 2',
+  `Content-Length: ${REQUEST.length}`,
   '',
-  '{}',
+  REQUEST,
 ].join('\r\n');
 /** More than listeners that Node.js takes for normal. */
 const ON_ONE_CONNECTION = 20;
@@ -29,7 +30,7 @@ describe('POST /create when its caller leaves', () => {
   beforeEach(async () => {
     signals = [];
     process.on('warning', onWarning);
-    app = await startHttpApp({ issueDocument: (request) => issueDocument(request) });
+    app = await startHttpApp({ acceptDocument: () => (request) => issueDocument(request) });
     issueDocument = ({ left }) => {
       signals.push(left);
       return new Promise((_, reject) =>
@@ -46,8 +47,8 @@ describe('POST /create when its caller leaves', () => {
   const linesWith = (code: string) => app.log.filter((line) => line.code === code);
 
   it('gives it up, with one line in the log, which is no error', async () => {
-    const { socket } = await rawCreate(app.url, { 'Content-Length': 2 });
-    socket.write('{}');
+    const { socket } = await rawCreate(app.url, LENGTH);
+    socket.write(REQUEST);
     await eventually('it is worked on', () => signals.length === 1);
     await sleep(AFTERWARDS_MS);
     expect(signals[0]?.aborted, 'while the caller waits').to.equal(false);
@@ -61,7 +62,7 @@ describe('POST /create when its caller leaves', () => {
   });
 
   it('gives up all that it asked for on that connection', async () => {
-    const { socket } = await rawRequest(app.url, REQUEST.repeat(ON_ONE_CONNECTION));
+    const { socket } = await rawRequest(app.url, WITH_HEADERS.repeat(ON_ONE_CONNECTION));
     await eventually('all are worked on', () => signals.length === ON_ONE_CONNECTION);
     socket.destroy();
     await eventually('all are given up', () => linesWith('CALLER_LEFT').length === ON_ONE_CONNECTION);
@@ -74,8 +75,8 @@ describe('POST /create when its caller leaves', () => {
       await new Promise((resolve) => left.addEventListener('abort', resolve, { once: true }));
       return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document: { length: 2, parts: [] } };
     };
-    const { socket } = await rawCreate(app.url, { 'Content-Length': 2 });
-    socket.write('{}');
+    const { socket } = await rawCreate(app.url, LENGTH);
+    socket.write(REQUEST);
     await eventually('it is worked on', () => signals.length === 1);
     socket.destroy();
     await eventually('it is said to have left', () => linesWith('CALLER_LEFT').length === 1);
@@ -91,7 +92,7 @@ describe('POST /create when its caller leaves', () => {
       const parts = [Buffer.from('{}')];
       return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document: { length: 2, parts } };
     };
-    const request = await rawRequest(app.url, REQUEST.repeat(2));
+    const request = await rawRequest(app.url, WITH_HEADERS.repeat(2));
     await eventually('both are worked on', () => goOn.length === 2);
     goOn[0]?.();
     await eventually('the first is answered', () => request.answer().includes('0x01'));
@@ -106,12 +107,14 @@ describe('POST /create when its caller leaves', () => {
 describe('POST /create when too many documents are being signed', () => {
   it('answers 503, with Retry-After and why', async () => {
     const message = 'Too many documents are being signed: send it again later.';
-    const app = await startHttpApp({ issueDocument: () => Promise.reject(new BusyError(message, 60_000)) });
+    const app = await startHttpApp({
+      acceptDocument: () => () => Promise.reject(new BusyError(message, 60_000)),
+    });
     try {
       const answer = await fetch(`${app.url}/create/BILL_OF_LADING`, {
         method: 'POST',
         headers: { 'Content-Type': 'application/json' },
-        body: '{}',
+        body: REQUEST,
       });
       expect(answer.status).to.equal(503);
       expect(answer.headers.get('Retry-After')).to.equal('60');

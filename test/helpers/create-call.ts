@@ -4,6 +4,8 @@ import type { SignedCredential } from '../../service/issuance/sign';
 export interface CreateAnswer {
   status: number;
   requestId: string | null;
+  /** The header X-Error-Code. */
+  errorCode: string | null;
   /** The body, as its bytes say it. */
   text: string;
   body: { signedW3CDocument: SignedCredential; txHash: string; error?: { message: string; stack?: string } };
@@ -25,6 +27,7 @@ export async function create(
   return {
     status: response.status,
     requestId: response.headers.get('X-Request-Id'),
+    errorCode: response.headers.get('X-Error-Code'),
     text,
     body: JSON.parse(text) as CreateAnswer['body'],
   };

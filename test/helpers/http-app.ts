@@ -6,6 +6,11 @@ import { createLogger } from '../../service/logger';
 import { own } from './owned';
 import type { LogLine } from './running-service';
 
+const ACCOUNT = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8';
+
+/** A body of POST /create that has the right shape. */
+export const REQUEST = JSON.stringify({ credentialSubject: {}, owner: ACCOUNT, holder: ACCOUNT });
+
 /** The HTTP side of the service, without what is behind it. */
 export interface RunningHttpApp {
   url: string;
@@ -23,7 +28,7 @@ export async function startHttpApp(options: Partial<HttpAppOptions>): Promise<Ru
     },
   });
   const app = createHttpApp({
-    issueDocument: () => Promise.reject(new Error('nothing is issued here')),
+    acceptDocument: () => () => Promise.reject(new Error('nothing is issued here')),
     didDocumentPath: 'none',
     apiKey: undefined,
     development: false,

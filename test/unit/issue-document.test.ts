@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { CallerLeftError } from '../../service/errors';
 import {
-  createIssueDocument,
+  createAcceptDocument,
   type IssuedDocument,
   type IssueDocument,
 } from '../../service/issuance/issue-document';
@@ -10,9 +10,9 @@ import type { PreparedDocument } from '../../service/issuance/preparation';
 import { eventually } from '../helpers/eventually';
 import { preparedDocument } from '../helpers/prepared-documents';
 
-const STEPS = ['check', 'sign', 'simulate', 'add', 'mint'] as const;
+const STEPS = ['sign', 'check', 'simulate', 'add', 'mint'] as const;
 type Step = (typeof STEPS)[number];
-const BEFORE_IT_IS_KEPT: Step[] = ['check', 'sign', 'simulate'];
+const BEFORE_IT_IS_KEPT: Step[] = ['sign', 'check', 'simulate'];
 const KEY = { key: 'key', requestHash: 'hash' };
 
 describe('issuing a document whose callers leave', () => {
@@ -69,7 +69,8 @@ describe('issuing a document whose callers leave', () => {
         },
       },
     };
-    issue = createIssueDocument(issuer, { now: () => 0 }, () => '01937b4a-0000-7000-8000-000000000000');
+    const newUuid = (): string => '01937b4a-0000-7000-8000-000000000000';
+    issue = createAcceptDocument(issuer, { now: () => 0 }, newUuid)('BILL_OF_LADING');
   });
 
   interface Asked {
@@ -80,7 +81,6 @@ describe('issuing a document whose callers leave', () => {
   function ask(request?: { key: string; requestHash: string }): Asked {
     const left = new AbortController();
     const outcome = issue({
-      documentId: 'BILL_OF_LADING',
       body: new Uint8Array(10),
       request,
       stored: () => undefined,

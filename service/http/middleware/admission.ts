@@ -1,15 +1,13 @@
-import type { Context, Middleware } from 'koa';
+import type { Middleware } from 'koa';
 import { BusyError } from '../../errors';
 import { createPlaces, type Places, type PlacesOptions } from '../../places';
-import { contentEncodingOf, type LeastRate } from '../read-body';
+import { mostBytes, SMALL_BYTES } from '../body-limit';
+import type { LeastRate } from '../read-body';
 import type { CallerState } from './caller-left';
 import { HttpError } from './errors';
 
 /** Larger bodies take seconds, and hundreds of megabytes, to be worked on. */
 const LARGE_BYTES = 1024 * 1024;
-
-/** Bodies up to this size never wait: what else a request takes is as much as they are. */
-const SMALL_BYTES = 64 * 1024;
 
 const LARGE: PlacesOptions = { places: 2, waiting: 100, waitMs: 30_000 };
 
@@ -87,12 +85,4 @@ async function enter({ places, waitMs }: Queue, left: AbortSignal): Promise<() =
   if (place === 'left') throw new HttpError(400, 'BODY_ABORTED', 'The body ended before it was complete.');
   if (place !== 'busy') return place;
   throw new BusyError('Too many large documents at once: send it again later.', waitMs);
-}
-
-/** Of the body, as far as its headers tell. */
-function mostBytes({ req }: Context): number {
-  if (contentEncodingOf(req) !== 'identity') return Infinity;
-  const { 'content-length': length } = req.headers;
-  if (length === undefined) return req.headers['transfer-encoding'] === undefined ? 0 : Infinity;
-  return Number(length);
 }

@@ -26,6 +26,7 @@ export class HttpError extends Error {
 const STATUS_OF_REQUEST_ERRORS: Readonly<Record<string, number>> = {
   BODY_NOT_JSON: 400,
   BODY_TOO_COMPLEX: 400,
+  REQUEST_FIELD_INVALID: 400,
   IDEMPOTENCY_KEY_REUSED: 422,
 };
 

@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
 import { issuedAnswer } from '../../issuance/issued-answer';
-import type { IssueDocument } from '../../issuance/issue-document';
+import type { AcceptedState } from '../middleware/accept-document';
 import type { AdmissionState } from '../middleware/admission';
 import type { CallerState } from '../middleware/caller-left';
 import type { IdempotencyKeyState } from '../middleware/idempotency-key';
@@ -8,25 +8,25 @@ import type { JsonBodyState } from '../middleware/json-body';
 import type { RequestState } from '../middleware/request-log';
 import { sendIssued } from '../send-issued';
 
-type State = RequestState & CallerState & JsonBodyState & AdmissionState & IdempotencyKeyState;
+type State = RequestState &
+  CallerState &
+  AcceptedState &
+  JsonBodyState &
+  AdmissionState &
+  IdempotencyKeyState;
 
 /** POST /create/{documentId}. */
-export function createDocument(
-  issueDocument: IssueDocument,
-): Middleware<State, { params: Record<string, string> }> {
-  return async (ctx) => {
-    const { log, body, requestHash, idempotencyKey: key, leave, left } = ctx.state;
-    const issued = await issueDocument({
-      documentId: ctx.params.documentId ?? '',
-      body,
-      request: key === undefined ? undefined : { key, requestHash },
-      stored: leave,
-      left,
-    });
-    const { credentialId, tokenId, txHash, document } = issued;
-    log.info({ id: credentialId, tokenId, txHash }, 'document issued');
-    // Nobody reads the answer then.
-    left.throwIfAborted();
-    sendIssued(ctx, issuedAnswer(document.parts, document.length, txHash));
-  };
-}
+export const createDocument: Middleware<State> = async (ctx) => {
+  const { log, issueDocument, body, requestHash, idempotencyKey: key, leave, left } = ctx.state;
+  const issued = await issueDocument({
+    body,
+    request: key === undefined ? undefined : { key, requestHash },
+    stored: leave,
+    left,
+  });
+  const { credentialId, tokenId, txHash, document } = issued;
+  log.info({ id: credentialId, tokenId, txHash }, 'document issued');
+  // Nobody reads the answer then.
+  left.throwIfAborted();
+  sendIssued(ctx, issuedAnswer(document.parts, document.length, txHash));
+};
