@@ -2,13 +2,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from './project-root';
 
+const CONTEXT = 'application/ld+json';
+
 /**
  * What stands under `/contexts/` for everybody, by file name, with its media type. A file that was ever
- * listed here stays, byte for byte: what was signed under it must keep its meaning (the document, "Hosting
- * the custom context"). docs/contexts.md tells how a new version is added.
+ * listed here stays, byte for byte: what was signed under it must keep its meaning. docs/contexts.md tells
+ * how a new version is added.
  */
 export const PUBLISHED_FILES: Readonly<Record<string, string>> = {
-  'bill-of-lading-v1.json': 'application/ld+json',
+  'bill-of-lading-v1.json': CONTEXT,
   'bill-of-lading-v1.schema.json': 'application/schema+json',
 };
 
@@ -17,6 +19,28 @@ export const BILL_OF_LADING_CONTEXT = 'bill-of-lading-v1.json';
 
 /** What strict validation wants of the subject of such a Bill of Lading. */
 export const BILL_OF_LADING_SCHEMA = 'bill-of-lading-v1.schema.json';
+
+/** The Bill of Lading context that TrustVC publishes: the same terms, for issuers who want theirs. */
+export const TRUSTVC_BILL_OF_LADING_CONTEXT_URL = 'https://trustvc.io/context/bill-of-lading.json';
+
+/** The contexts of Bills of Lading that credentials may name, in words. */
+export const KNOWN_CONTEXTS = `a URL that ends with /${Object.keys(PUBLISHED_FILES)
+  .filter((fileName) => PUBLISHED_FILES[fileName] === CONTEXT)
+  .join(' or /')}, or ${TRUSTVC_BILL_OF_LADING_CONTEXT_URL}`;
+
+/**
+ * The file of `contexts/` that has what a URL serves: an issuer may have a published context at any host, and
+ * stay with an earlier version. Undefined: its content is not known.
+ */
+export function contextFileAt(url: string): string | undefined {
+  if (url === TRUSTVC_BILL_OF_LADING_CONTEXT_URL) return 'trustvc-bill-of-lading.json';
+  if (!URL.canParse(url)) return undefined;
+  const { href, origin, pathname } = new URL(url);
+  const fileName = pathname.slice(pathname.lastIndexOf('/') + 1);
+  // Neither credentials nor a query nor a fragment.
+  const isPlain = href === origin + pathname;
+  return isPlain && PUBLISHED_FILES[fileName] === CONTEXT ? fileName : undefined;
+}
 
 /** The path of a published file at the service. */
 export function publishedPath(fileName: string): string {

@@ -1,8 +1,9 @@
 import { Wallet, getAddress, isHexString } from 'ethers';
 import { DEFAULT_NETWORK, findNetwork, knownNetworks, type Network } from './chain/networks';
+import { isThisMachine } from './did/fetch-json';
 import { didWebOf, parseDidKeyPair, type DidKeyPair } from './did-key-pair';
 import { ConfigurationError } from './errors';
-import { BILL_OF_LADING_CONTEXT, publishedPath } from './published-files';
+import { BILL_OF_LADING_CONTEXT, contextFileAt, KNOWN_CONTEXTS, publishedPath } from './published-files';
 
 // One function for each setting that has rules of its own. Each gives undefined when the setting is absent,
 // and throws a ConfigurationError that names it when it is wrong; the message never holds a value that may be
@@ -128,10 +129,17 @@ export function databaseUrlOf(settings: Settings): string | undefined {
   return urlOf(settings, 'DATABASE_URL', ['postgres:', 'postgresql:']);
 }
 
-/** URL of the Bill of Lading context in the credentials. */
+/** URL of the Bill of Lading context in the credentials. What is signed under it must be what it serves. */
 export function contextUrlOf(settings: Settings, domain: string | undefined): string | undefined {
-  const override = urlOf(settings, 'BILL_OF_LADING_CONTEXT_URL', ['http:', 'https:']);
-  return override ?? (domain && `https://${domain}${publishedPath(BILL_OF_LADING_CONTEXT)}`);
+  const name = 'BILL_OF_LADING_CONTEXT_URL';
+  const url = urlOf(settings, name, ['https:', 'http:']);
+  if (url === undefined) return domain && `https://${domain}${publishedPath(BILL_OF_LADING_CONTEXT)}`;
+  const { protocol, hostname } = new URL(url);
+  if (protocol === 'http:' && !isThisMachine(hostname))
+    throw wrong(name, 'is not https', 'Only a context of localhost may be served over http.');
+  if (contextFileAt(url) === undefined)
+    throw wrong(name, 'names a context whose content is not known here', `Set ${KNOWN_CONTEXTS}.`);
+  return url;
 }
 
 /** A setting that is a URL of one of these protocols ("https:"). */

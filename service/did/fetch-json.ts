@@ -42,7 +42,8 @@ function plainUrlOf(url: URL): URL | undefined {
   return plain;
 }
 
-function isThisMachine(hostname: string): boolean {
+/** A host name as a URL has it: one that nobody else can answer for. */
+export function isThisMachine(hostname: string): boolean {
   if (hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]') return true;
   return isIPv4(hostname) && hostname.startsWith('127.');
 }

@@ -1,10 +1,9 @@
-import { basename } from 'node:path';
 import { contexts as credentialsContexts } from '@digitalbazaar/credentials-context';
 import { contexts as dataIntegrityContexts } from '@digitalbazaar/data-integrity-context';
 import { constants as multikey, contexts as multikeyContexts } from '@digitalbazaar/multikey-context';
 import { constants as did, contexts as didContexts } from 'did-context';
 import { SigningError } from '../errors';
-import { BILL_OF_LADING_CONTEXT, PUBLISHED_FILES, readContextFile } from '../published-files';
+import { contextFileAt, readContextFile, TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../published-files';
 import {
   ATTACHMENTS_CONTEXT_URL,
   CREDENTIALS_V2_CONTEXT_URL,
@@ -27,15 +26,9 @@ export interface LoadedDocument {
 export type DocumentLoader = (url: string) => Promise<LoadedDocument>;
 
 /**
- * The Bill of Lading context that TrustVC publishes: the same terms, for issuers who point
- * BILL_OF_LADING_CONTEXT_URL at it.
- */
-export const TRUSTVC_BILL_OF_LADING_CONTEXT_URL = 'https://trustvc.io/context/bill-of-lading.json';
-
-/**
  * A loader that knows the base contexts from their packages, the TradeTrust contexts, and the Bill of Lading
- * context under `billOfLadingContextUrl`. Any other URL is an error (DESIGN section 3): what a signature
- * means must not depend on who answers for a host today.
+ * context under `billOfLadingContextUrl`, if its content is known. Any other URL is an error: what a
+ * signature means must not depend on who answers for a host today.
  */
 export function createDocumentLoader(billOfLadingContextUrl: string): DocumentLoader {
   const known = new Map<string, LoadedDocument>();
@@ -46,7 +39,8 @@ export function createDocumentLoader(billOfLadingContextUrl: string): DocumentLo
   add(DATA_INTEGRITY_V2_CONTEXT_URL, dataIntegrityContexts.get(DATA_INTEGRITY_V2_CONTEXT_URL));
   add(multikey.CONTEXT_URL, multikeyContexts.get(multikey.CONTEXT_URL));
   add(did.DID_CONTEXT_URL, didContexts.get(did.DID_CONTEXT_URL));
-  add(billOfLadingContextUrl, readContext(publishedFileAt(billOfLadingContextUrl)));
+  const fileName = contextFileAt(billOfLadingContextUrl);
+  if (fileName !== undefined) add(billOfLadingContextUrl, readContext(fileName));
   add(TRANSFERABLE_RECORDS_CONTEXT_URL, readContext('transferable-records-context.json'));
   add(RENDER_METHOD_CONTEXT_URL, readContext('render-method-context-v2.json'));
   add(ATTACHMENTS_CONTEXT_URL, readContext('attachments-context.json'));
@@ -64,13 +58,4 @@ export function createDocumentLoader(billOfLadingContextUrl: string): DocumentLo
 
 function readContext(fileName: string): unknown {
   return JSON.parse(readContextFile(fileName).toString('utf8'));
-}
-
-/**
- * The published file that a URL names, whatever its host: an issuer may stay with an earlier version. The
- * current one for any other URL.
- */
-function publishedFileAt(url: string): string {
-  const fileName = URL.canParse(url) ? basename(new URL(url).pathname) : '';
-  return Object.hasOwn(PUBLISHED_FILES, fileName) ? fileName : BILL_OF_LADING_CONTEXT;
 }

@@ -1,4 +1,3 @@
-import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/issuance/document-loader';
 import {
   ATTACHMENTS_CONTEXT_URL,
   CREDENTIALS_V2_CONTEXT_URL,
@@ -7,6 +6,7 @@ import {
   TRANSFERABLE_RECORDS_CONTEXT_URL,
   type JsonObject,
 } from '../../service/issuance/credential';
+import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/published-files';
 import { seededRandom, type SeededRandom } from './seeded-random';
 
 /** The TradeTrust contexts of a credential whose Bill of Lading context is TrustVC's. */

@@ -6,11 +6,9 @@ import { contexts as multikeyContexts } from '@digitalbazaar/multikey-context';
 import * as trustvc from '@trustvc/w3c-context';
 import { expect } from 'chai';
 import * as jsonld from 'jsonld';
-import {
-  createDocumentLoader,
-  TRUSTVC_BILL_OF_LADING_CONTEXT_URL,
-} from '../../service/issuance/document-loader';
+import { createDocumentLoader } from '../../service/issuance/document-loader';
 import type { JsonObject } from '../../service/issuance/credential';
+import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/published-files';
 import full from '../fixtures/bill-of-lading-full.json';
 import { TRADETRUST_CONTEXTS, variedCredentials } from '../helpers/varied-credentials';
 

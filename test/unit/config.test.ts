@@ -49,6 +49,38 @@ describe('configuration', () => {
     expect(config.rpcUrl).to.equal('https://polygon-amoy.infura.io/v3/k');
   });
 
+  for (const url of [
+    'https://cdn.example/bol/bill-of-lading-v1.json',
+    'https://trustvc.io/context/bill-of-lading.json',
+    'http://localhost:3000/contexts/bill-of-lading-v1.json',
+    'http://127.0.0.1/bill-of-lading-v1.json',
+    'http://[::1]:3000/bill-of-lading-v1.json',
+  ])
+    it(`takes ${url} as BILL_OF_LADING_CONTEXT_URL`, () => {
+      const { billOfLadingContextUrl } = load({ BILL_OF_LADING_CONTEXT_URL: url, DOMAIN: 'example.com' });
+      expect(billOfLadingContextUrl).to.equal(url);
+    });
+
+  for (const [url, problem] of [
+    ['http://cdn.example/bill-of-lading-v1.json', /is not https.*localhost/],
+    ['ftp://cdn.example/bill-of-lading-v1.json', /is not a URL/],
+    ['cdn.example/bill-of-lading-v1.json', /is not a URL/],
+    ['https://cdn.example/bill-of-lading-v2.json', /content is not known.*bill-of-lading-v1\.json/],
+    ['https://cdn.example/bill-of-lading.json', /content is not known.*https:\/\/trustvc\.io/],
+    ['https://cdn.example/bill-of-lading-v1.schema.json', /content is not known/],
+    ['https://cdn.example/bill-of-lading-v1.json/', /content is not known/],
+    ['https://cdn.example/bill-of-lading-v1.json?at=2', /content is not known/],
+    ['https://cdn.example/bill-of-lading-v1.json#terms', /content is not known/],
+    ['https://user:password@cdn.example/bill-of-lading-v1.json', /content is not known/],
+    ['https://cdn.example', /content is not known/],
+  ] as const)
+    it(`refuses ${url} as BILL_OF_LADING_CONTEXT_URL, and says what it may be`, () => {
+      expect(problemOf({ BILL_OF_LADING_CONTEXT_URL: url, DOMAIN: 'example.com' }))
+        .to.match(/^BILL_OF_LADING_CONTEXT_URL /)
+        .and.match(problem)
+        .and.not.contain('password');
+    });
+
   it('takes NET as an id or as a name', () => {
     expect(load({ NET: 'LOCALHOST' }).network.chainId).to.equal(31337);
     expect(load({ NET: '31337' }).network.name).to.equal('localhost');

@@ -22,7 +22,7 @@ describe('credential id', () => {
     return jsigs.sign<object>(credential, {
       suite: new DataIntegrityProof({ signer: key.signer(), cryptosuite: createSignCryptosuite() }),
       purpose: new jsigs.purposes.AssertionProofPurpose(),
-      documentLoader: createDocumentLoader('https://example.com/context.json'),
+      documentLoader: createDocumentLoader('https://example.com/bill-of-lading-v1.json'),
     });
   }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { createDocumentLoader } from '../../service/issuance/document-loader';
 import { PROJECT_ROOT } from '../../service/project-root';
 import { BILL_OF_LADING_CONTEXT, PUBLISHED_FILES, readContextFile } from '../../service/published-files';
 
@@ -39,6 +40,14 @@ describe('contexts that credentials name', () => {
       expect(file).to.match(/-v\d+(\.schema)?\.json$/);
       expect(readContextFile(file)).not.to.have.length(0);
     }
+  });
+});
+
+describe('the context at a URL that is not one of those', () => {
+  it('is not taken for one of them when it is signed', async () => {
+    const url = 'https://cdn.example/bill-of-lading-v2.json';
+    const failure = await createDocumentLoader(url)(url).catch((error: unknown) => error);
+    expect(failure).to.have.property('code', 'CONTEXT_UNKNOWN');
   });
 });
 

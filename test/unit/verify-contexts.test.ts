@@ -53,7 +53,7 @@ describe('the contexts of a credential that is verified', () => {
   it('of a stranger are taken when the user knows them', async () => {
     const verification = await verify(
       under(EVIL),
-      { fetchJson: serving((await createDocumentLoader(EVIL)(EVIL)).document) },
+      { fetchJson: serving((await createDocumentLoader(issuer.contextUrl)(issuer.contextUrl)).document) },
       { trustedContexts: [EVIL] },
     );
     expect(verification.outcome).to.equal('valid');
