@@ -1,23 +1,23 @@
 import type { JsonObject } from '../issuance/credential';
 import { unprotectedContentIn } from '../issuance/unprotected-content';
 import { jsonLdProblems } from './json-ld-problems';
-import { schemaProblems } from './schema-problems';
+import { shapeProblems } from './shape-problems';
 import { pointerStep, type SubjectProblem } from './subject-problem';
 
 const REQUIRED_FIELDS = ['blNumber', 'scac'];
 
 /**
- * Strict validation of a Bill of Lading's credentialSubject (the document, "Strict validation"): the JSON
- * Schema, the three code checks, and what signing would refuse. Gives every problem; none means that the
- * subject can be signed and is complete. For authors: the create endpoint applies only what signing needs.
+ * Strict validation of a Bill of Lading's credentialSubject: the JSON Schema, the three code checks, the
+ * terms and their types, and what signing would refuse. Gives every problem; none means that the subject can
+ * be signed and is complete. For authors: the create endpoint applies only what signing needs.
  */
 export async function validateBillOfLading(credentialSubject: unknown): Promise<SubjectProblem[]> {
   if (credentialSubject === undefined || credentialSubject === null)
     return [{ pointer: '', code: 'SUBJECT_MISSING', message: 'Missing credentialSubject' }];
-  const shape = schemaProblems(credentialSubject);
+  const shape = shapeProblems(credentialSubject);
   if (!isObject(credentialSubject)) return shape;
   const checks = [...typeProblems(credentialSubject), ...fieldProblems(credentialSubject)];
-  // What a check says in the words of the document, the schema does not say again.
+  // What a code check says, the schema does not say again.
   const others = shape.filter(({ code, pointer }) => {
     return code !== 'REQUIRED_FIELD_MISSING' || !checks.some((check) => check.pointer === pointer);
   });
@@ -57,9 +57,9 @@ function problemOf({
 }
 
 /**
- * The subject without the properties in which the schema found something, and with the type that defines the
- * terms: what is left has nothing unknown and a known depth, so that JSON-LD repeats no problem and cannot
- * run out of stack.
+ * The subject without the properties in which something was found, and with the type that defines the terms:
+ * what is left has nothing unknown and a known depth, so that JSON-LD repeats no problem and cannot run out
+ * of stack.
  */
 function wellFormedPart(subject: JsonObject, problems: readonly SubjectProblem[]): JsonObject {
   const faulty = new Set(problems.map(({ pointer }) => pointer.split('/')[1] ?? ''));

@@ -13,7 +13,7 @@ import { BILL_OF_LADING_CONTEXT, PUBLISHED_FILES, readContextFile } from '../../
 const NEVER_CHANGED: Record<string, string> = {
   'attachments-context.json': '346302247e4c7c22bba974fa2aba1ef633a855fec4c36d96d59c00df46d658aa',
   'bill-of-lading-v1.json': '037b6f04e4581ca6ccfa008c261278e7a7d7ebaae6413ce038ac62ea522d0477',
-  'bill-of-lading-v1.schema.json': 'b8aabc6c54efede8b184d6c8924c9f7cc16142d3df68a3a0384306fb1d4d025e',
+  'bill-of-lading-v1.schema.json': '6d550be4649f7b5d067638e617c448c62c8104c16e454bc8a3d9a25dbb7a1419',
   'render-method-context-v2.json': 'f46d2b5ea5c7333be0d6e583c10a218bca20368e29ec33c39b55c5c51023c276',
   'transferable-records-context.json': 'ddaacc170bdd8ca1c1d0dd79cd71da6536adffc1e38cfb0b30093debe37edc52',
   'trustvc-bill-of-lading.json': 'bd55d88af3b02c0f1ae52a2d49a1533338035a7d474d6224ad4c4f890f525c77',

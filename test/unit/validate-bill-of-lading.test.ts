@@ -1,3 +1,4 @@
+import { Ajv2020 } from 'ajv/dist/2020';
 import { expect } from 'chai';
 import { findSubject } from '../../deploy/validation/find-subject';
 import { readContextFile, BILL_OF_LADING_SCHEMA } from '../../service/published-files';
@@ -150,19 +151,40 @@ describe('the JSON Schema of a Bill of Lading', () => {
   const schema = JSON.parse(readContextFile(BILL_OF_LADING_SCHEMA).toString()) as {
     $schema: string;
     $id: string;
-    required: string[];
-    properties: Record<string, object>;
   };
+  const accepts = new Ajv2020({ strict: true }).compile(schema);
 
-  it('is of draft 2020-12, identified by the URL that it is served at, and requires what the specification does', () => {
+  it('is of draft 2020-12, identified by the URL that it is served at', () => {
     expect(schema.$schema).to.equal('https://json-schema.org/draft/2020-12/schema');
     const served = `https://issuer.example/contexts/${BILL_OF_LADING_SCHEMA}`;
     expect(new URL(schema.$id, served).href).to.equal(served);
-    expect(schema.required).to.deep.equal(['type', 'scac', 'blNumber']);
-    expect(Object.keys(schema.properties)).to.include.members(Object.keys(full.credentialSubject));
   });
 
-  it('knows the terms that the contexts of a credential define for a subject, but for those that are no description of one', async () => {
+  it('requires type, scac and blNumber, an array of strings and two strings', () => {
+    expect(accepts(VALID)).to.equal(true);
+    for (const name of ['type', 'scac', 'blNumber'])
+      for (const value of [undefined, null, 5, {}, [5], name === 'type' ? 'BillOfLading' : ['x']]) {
+        const subject = JSON.parse(JSON.stringify({ ...VALID, [name]: value })) as object;
+        expect(accepts(subject), `${name}: ${JSON.stringify(value)}`).to.equal(false);
+      }
+    for (const other of [[VALID], 'x', 5, null]) expect(accepts(other)).to.equal(false);
+  });
+
+  it('refuses nothing more: what else is wrong the validator finds by itself', async () => {
+    const others = { vessel: 5, packages: 'x', attachments: [{ size: 1 }], vesel: 'x', name: null };
+    expect(accepts({ ...VALID, type: [], scac: '', blNumber: '', ...others })).to.equal(true);
+    expect(await problemsOf(others)).to.have.members([
+      '/vessel VALUE_TYPE_WRONG',
+      '/packages VALUE_TYPE_WRONG',
+      '/attachments/0/size TERM_UNKNOWN',
+      '/vesel TERM_UNKNOWN',
+      '/name VALUE_TYPE_WRONG',
+    ]);
+  });
+});
+
+describe('the terms of strict validation', () => {
+  it('are those that the contexts of a credential define for a subject, but for those that are no description of one', async () => {
     const files = [
       'bill-of-lading-v1',
       'attachments-context',
@@ -182,15 +204,17 @@ describe('the JSON Schema of a Bill of Lading', () => {
       'proof',
       'renderMethod',
     ];
+    const known: string[] = [];
     const defined: string[] = [];
     for (const term of new Set([...named, ...base, 'issuer', 'validFrom', 'evidence'])) {
       if (term === 'type') continue;
       const value = term === 'id' ? 'urn:x:1' : { name: 'x' };
       const problems = await jsonLdProblems({ type: ['BillOfLading'], [term]: value });
       if (problems.length === 0) defined.push(term);
+      if (!(await problemsOf({ [term]: value })).includes(`/${term} TERM_UNKNOWN`)) known.push(term);
     }
-    const known = Object.keys(schema.properties);
-    expect(known.filter((term) => term !== 'type' && !defined.includes(term))).to.deep.equal([]);
+    expect(known).to.include.members(Object.keys(full.credentialSubject).filter((term) => term !== 'type'));
+    expect(known.filter((term) => !defined.includes(term))).to.deep.equal([]);
     expect(defined.filter((term) => !known.includes(term))).to.have.members([
       'mediaType',
       'digestSRI',

@@ -1,13 +1,16 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020';
 import { BILL_OF_LADING_SCHEMA, readContextFile } from '../published-files';
 import { pointerStep, type SubjectProblem } from './subject-problem';
+import { TERMS_SCHEMA } from './terms-schema';
 
-const schema = JSON.parse(readContextFile(BILL_OF_LADING_SCHEMA).toString('utf8')) as object;
-const validate = new Ajv2020({ allErrors: true, strict: true }).compile(schema);
+const published = JSON.parse(readContextFile(BILL_OF_LADING_SCHEMA).toString('utf8')) as object;
+// What is no object has no terms: the published schema alone says so.
+const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false });
+const checks = [ajv.compile(published), ajv.compile(TERMS_SCHEMA)];
 
-/** Every place where a subject is not as the JSON Schema wants it. */
-export function schemaProblems(subject: unknown): SubjectProblem[] {
-  return validate(subject) ? [] : (validate.errors ?? []).map(problemOf);
+/** Every place where a subject breaks the published schema, or has an unknown term or a wrong type. */
+export function shapeProblems(subject: unknown): SubjectProblem[] {
+  return checks.flatMap((check) => (check(subject) ? [] : (check.errors ?? []).map(problemOf)));
 }
 
 function problemOf({ keyword, instancePath, params, message }: ErrorObject): SubjectProblem {
