@@ -124,7 +124,9 @@ function stateLines(state: Exclude<TokenState, { state: 'not minted' }>): string
     ...person('previous beneficiary', state.previousBeneficiary),
     ...person('previous holder', state.previousHolder),
     '',
-    ...(next.length === 0 ? ['Nothing can be done with it any more.'] : ['Possible next', ...next]),
+    ...(next.length === 0
+      ? ['Nothing can be done with it any more.']
+      : ['Possible next (docs/holders.md says with which tools)', ...next]),
   ];
 }
 

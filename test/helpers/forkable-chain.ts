@@ -40,7 +40,8 @@ export interface Fork {
   back(this: void, branch: number): Promise<void>;
 }
 
-const PHRASE = 'test test test test test test test test test test test junk';
+/** Of the accounts of every Hardhat node. */
+export const PHRASE = 'test test test test test test test test test test test junk';
 const GAS_LIMIT = 1_000_000;
 const GWEI = 1_000_000_000n;
 

@@ -1,0 +1,121 @@
+import { createRequire } from 'node:module';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { compileFunction } from 'node:vm';
+import { expect } from 'chai';
+import * as ethers from 'ethers';
+import { tokenLines } from '../../deploy/token/token-report';
+import { NETWORKS, type Network } from '../../service/chain/networks';
+import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
+import { decryptRemark } from '../../service/issuance/remarks';
+import { createRegistryFinder } from '../../service/registry/registry-contracts';
+import { tokenIdHexOf } from '../../service/registry/token-id-forms';
+import { readTokenHistory, type TokenHistory } from '../../service/token/read-token-history';
+import packageJson from '../../package.json';
+import { mintDirectly } from '../helpers/direct-mint';
+import { PHRASE } from '../helpers/forkable-chain';
+import { quoted, readDocument, tables } from '../helpers/markdown';
+import { TOKEN_OPERATIONS } from '../helpers/token-model';
+import { createWorld, type World } from '../helpers/world';
+
+const ID = 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001';
+const OF_THE_REGISTRY = ['mint', 'restore', 'burn'];
+
+/** Sees at once what is mined. */
+class EagerProvider extends ethers.JsonRpcProvider {
+  constructor(...[url, network, options]: ConstructorParameters<typeof ethers.JsonRpcProvider>) {
+    super(url, network, { ...options, pollingInterval: 20 });
+  }
+}
+
+const load = createRequire(__filename);
+const loadEagerly = (name: string): unknown =>
+  name === 'ethers' ? { ...ethers, JsonRpcProvider: EagerProvider } : load(name);
+
+describe('docs/holders.md', () => {
+  const page = readDocument('docs/holders.md');
+  const script = page.code("With TrustVC's library", 'js');
+  const rows = (tables(page.section('Operations'))[0] ?? []).map((cells) =>
+    cells.map((cell) => quoted(cell)[0]),
+  );
+  let world: World;
+  let client: RpcClient;
+  let tokenId: bigint;
+  let file: string;
+
+  before(async () => {
+    world = await createWorld();
+    client = createRpcClient(world.node.url, NETWORKS.find(({ chainId }) => chainId === 31337) as Network);
+    ({ tokenId } = await mintDirectly(world, await world.account(1)));
+    file = join(world.folder, 'answer.json');
+    const credentialStatus = { tokenRegistry: world.registryAddress, tokenId: tokenIdHexOf(tokenId) };
+    writeFileSync(file, JSON.stringify({ signedW3CDocument: { id: ID, credentialStatus } }));
+  });
+
+  after(async () => {
+    client?.destroy();
+    await world?.stop();
+  });
+
+  const history = async (): Promise<TokenHistory> =>
+    readTokenHistory(client, await createRegistryFinder(client, world.registryAddress)(), tokenId);
+
+  /** Runs the page's script as one of the node's accounts; resolves to what it prints. */
+  async function act(account: number, operation: string, params: object): Promise<string> {
+    const key = ethers.HDNodeWallet.fromPhrase(PHRASE, undefined, `m/44'/60'/0'/0/${account}`).privateKey;
+    const process = {
+      argv: ['node', 'act.cjs', file, operation, JSON.stringify(params)],
+      env: { RPC_URL: world.node.url, PRIVATE_KEY: key },
+    };
+    return new Promise((resolve) => {
+      const run = compileFunction(script, ['require', 'process', 'console']) as (
+        ...globals: unknown[]
+      ) => void;
+      run(loadEagerly, process, { log: resolve });
+    });
+  }
+
+  it('has a row for every operation that is not of the registry', () => {
+    const expected = TOKEN_OPERATIONS.filter((operation) => !OF_THE_REGISTRY.includes(operation));
+    expect(rows.map(([operation]) => operation)).to.have.members(expected);
+  });
+
+  it('does each operation with its script, and the remark is read with the credential', async () => {
+    const [one, three] = [await world.account(1), await world.account(3)];
+    const steps: [account: number, operation: string, ...named: string[]][] = [
+      [1, 'nominate', three],
+      [1, 'transferBeneficiary', three],
+      [3, 'rejectTransferBeneficiary'],
+      [1, 'transferHolder', three],
+      [3, 'rejectTransferHolder'],
+      [1, 'transferOwners', three, three],
+      [3, 'rejectTransferOwners'],
+      [1, 'returnToIssuer'],
+    ];
+    const printed: string[] = [];
+    for (const [account, operation, ...named] of steps) {
+      const params = rows.find(([name]) => name === operation)?.[2] ?? '';
+      const filled = JSON.parse(params.replaceAll('0x…', () => named.shift() ?? '')) as object;
+      printed.push(await act(account, operation, { ...filled, remarks: `remark of ${operation}` }));
+    }
+    const { endorsements, state } = await history();
+    const found = endorsements.slice(1);
+    expect(found.map(({ operation, transactionHash }) => [operation, transactionHash])).to.deep.equal(
+      steps.map(([, operation], index) => [operation, printed[index]]),
+    );
+    for (const { operation, remark } of found)
+      expect(decryptRemark(remark, ID)).to.deep.equal({ kind: 'text', text: `remark of ${operation}` });
+    expect(state).to.include({ state: 'returned to issuer', beneficiary: one, holder: one });
+  });
+
+  it('is where the command sends whoever can do something next', async () => {
+    const location = { chainId: 31337, registry: world.registryAddress, tokenId };
+    const lines = tokenLines({ location, credentialId: ID }, await history(), 'localhost');
+    expect(lines).to.include('Possible next (docs/holders.md says with which tools)');
+  });
+
+  it('names the version of the library that is tried here', () => {
+    const version = packageJson.devDependencies['@trustvc/trustvc'];
+    expect(page.code("With TrustVC's library", 'sh')).to.contain(`@trustvc/trustvc@${version} `);
+  });
+});
