@@ -16,7 +16,7 @@ export interface ReceivedEvent {
   id: string;
   source: string;
   type: string;
-  /** Token id, or the registry's address for events of the registry as a whole. */
+  /** Token id; "0" for events of the registry as a whole. */
   subject?: string;
   data: { transactionHash: string; logIndex: number; payload?: unknown };
 }

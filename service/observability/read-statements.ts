@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
-import { streamOf, type CloudEvent } from '../outbox/cloud-event';
+import { tokenStreamOf, type CloudEvent } from '../outbox/cloud-event';
 import { findFeeds } from '../outbox/find-feeds';
 import { scopeName, type JournalScope } from '../journal/journal-scope';
 import { tokenIdHexOf } from '../registry/token-id-forms';
@@ -214,7 +214,7 @@ async function mintedAmong(
   tokenIds: readonly string[],
 ): Promise<ReadonlyMap<string, MintedEvent[]>> {
   const tokens = new Map(
-    tokenIds.map((tokenId) => [streamOf(feed, BigInt(`0x${tokenId}`).toString()), tokenId]),
+    tokenIds.map((tokenId) => [tokenStreamOf(feed, BigInt(`0x${tokenId}`).toString()), tokenId]),
   );
   const minted = new Map<string, MintedEvent[]>();
   if (tokens.size === 0) return minted;

@@ -57,12 +57,17 @@ export function typeOf({ type }: RegistryEvent): CloudEvent['type'] {
   return `${TYPE_PREFIX}${type}`;
 }
 
+/** The queue of a feed that the events of a token wait in. */
+export function tokenStreamOf(feed: string, tokenId: string): string {
+  return `${feed}/${tokenId}`;
+}
+
 /**
- * The queue of a feed that events of this subject wait in: one for each token, and one for the registry
- * itself.
+ * The queue of a feed that an event waits in. Events of the registry itself have the subject of a token 0,
+ * and a queue of their own: it is named by the registry's address.
  */
-export function streamOf(feed: string, subject: string): string {
-  return `${feed}/${subject}`;
+export function streamOf(feed: string, { tokenIdHex, tokenId, registryAddress }: CloudEvent['data']): string {
+  return tokenStreamOf(feed, tokenIdHex === undefined ? registryAddress : tokenId);
 }
 
 /** Builds the CloudEvent of one registry event. */
@@ -79,7 +84,7 @@ export function toCloudEvent(
     type: typeOf(event),
     datacontenttype: 'application/json',
     time: new Date(event.blockTimestamp * 1000).toISOString(),
-    subject: tokenId === undefined ? registry.registryAddress : tokenId.toString(),
+    subject: (tokenId ?? 0n).toString(),
     data: {
       ...registry,
       tokenId: (tokenId ?? 0n).toString(),

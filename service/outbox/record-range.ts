@@ -93,13 +93,13 @@ async function insertEvents(
 export async function enqueue(
   db: Transaction<Schema>,
   feed: string,
-  events: readonly { id: string; subject: string }[],
+  events: readonly Pick<CloudEvent, 'id' | 'data'>[],
   now: number,
 ): Promise<void> {
   if (events.length === 0) return;
   const byStream = new Map<string, string[]>();
-  for (const { id, subject } of events) {
-    const stream = streamOf(feed, subject);
+  for (const { id, data } of events) {
+    const stream = streamOf(feed, data);
     byStream.set(stream, [...(byStream.get(stream) ?? []), id]);
   }
   const streams = [...byStream].sort(([left], [right]) => (left < right ? -1 : 1));

@@ -47,10 +47,7 @@ export async function redeliver(
       const ids = events.map(({ event_id }) => event_id);
       const waiting = await waitingAmong(transaction, feed, ids);
       const due = events.filter(({ event_id }) => !waiting.has(event_id));
-      const queued = due.map(({ event_id, body }) => ({
-        id: event_id,
-        subject: (JSON.parse(body) as CloudEvent).subject,
-      }));
+      const queued = due.map(({ body }) => JSON.parse(body) as CloudEvent);
       await enqueue(transaction, feed, queued, now);
       await transaction
         .deleteFrom('dead_letters')

@@ -76,6 +76,7 @@ describe('docs/webhooks.md', () => {
     for (const [heading, example] of documented) {
       const sent = events.filter(({ type }) => type === example.type);
       expect(example.type).to.equal(PREFIX + heading);
+      expect(example.subject, heading).to.equal(example.data.tokenId);
       for (const event of sent) expect(shapeOf(event), heading).to.deep.equal(shapeOf(example));
     }
   });

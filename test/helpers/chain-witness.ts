@@ -151,7 +151,7 @@ function envelope(
     type: `com.service.etr.${type}` as CloudEvent['type'],
     datacontenttype: 'application/json',
     time: new Date(block.timestamp * 1000).toISOString(),
-    subject: tokenId === undefined ? registryAddress : String(tokenId),
+    subject: String(tokenId ?? 0),
     data: {
       chainKey: 'hardhat',
       chainId: 31337,

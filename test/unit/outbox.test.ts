@@ -4,7 +4,9 @@ import { releaseLease, makeDue, type ClaimedDelivery } from '../../service/outbo
 import { findFeeds } from '../../service/outbox/find-feeds';
 import { holdFeed, openFeed, releaseFeed } from '../../service/outbox/feed-cursor';
 import { historyOf, listDeadLetters, listWaiting } from '../../service/outbox/list-deliveries';
+import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { redeliver } from '../../service/outbox/redeliver';
+import type { RegistryEvent } from '../../service/registry/registry-event';
 import { ENGINES } from '../helpers/engines';
 import { attempt, blocksOf, dead, delivered, emptyOutbox, LEASE_MS } from '../helpers/empty-outbox';
 import { eventIn, openSampleFeed, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/sample-feed';
@@ -31,6 +33,37 @@ for (const engine of ENGINES) {
         expect(await settle(...heads.map((head) => delivered(head, outbox.now)))).to.deep.equal([]);
       }
       expect(seen).to.deep.equal([1, 2, 3]);
+    });
+
+    it('keeps the events of the registry apart from those of a token 0, which have the same subject', async () => {
+      const paused = eventIn(1, 0n, { type: 'registry_paused', tokenId: undefined, logIndex: 1 });
+      await record(outbox.database, outbox.feed, 1, [eventIn(1, 0n), paused], outbox.now);
+      const heads = await claim();
+      const bodies = heads.map(({ body }) => JSON.parse(body) as CloudEvent);
+      expect(
+        bodies.map(({ subject, data }) => [subject, data.tokenId, data.tokenIdHex]),
+      ).to.have.deep.members([
+        ['0', '0', '0'.repeat(64)],
+        ['0', '0', undefined],
+      ]);
+    });
+
+    it('puts an event of the registry that was stored with its address as subject behind the others of the registry', async () => {
+      const registryEvent = (block: number): RegistryEvent =>
+        eventIn(block, 0n, { type: 'registry_paused', tokenId: undefined });
+      await record(outbox.database, outbox.feed, 1, [registryEvent(1)], outbox.now);
+      const { db } = outbox.database;
+      const stored = await db.selectFrom('events').select('body').executeTakeFirstOrThrow();
+      const subject = SAMPLE_REGISTRY.registryAddress;
+      const body = JSON.stringify({ ...(JSON.parse(stored.body) as CloudEvent), subject });
+      await db.updateTable('events').set({ body }).execute();
+      const [head] = (await claim()) as [ClaimedDelivery];
+      await settle(delivered(head, outbox.now));
+      await record(outbox.database, outbox.feed, 2, [registryEvent(2)], outbox.now);
+      await redeliver(outbox.database, SAMPLE_FEED, { eventId: head.eventId }, outbox.now);
+      const [waiting, ...others] = await listWaiting(db, [SAMPLE_FEED], 10);
+      expect(others).to.deep.equal([]);
+      expect(waiting).to.include({ waiting: 2 });
     });
 
     it('stores nothing twice when the same events are read again', async () => {
