@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import Koa, { type Context } from 'koa';
 import { EventStore } from './event-store';
 import { readRawBody } from './raw-body';
-import { parseEvent, type ReceivedEvent } from './received-event';
+import { isUnknown, parseDelivery, type ReceivedEvent, type UnknownDelivery } from './received-event';
 import { SIGNATURE_HEADER, verifySignature } from './verify-signature';
 
 /**
@@ -20,6 +20,8 @@ export interface ReceiverOptions {
   store: Pick<EventStore, 'add'>;
   /** Called once for each event, when it is stored and before the sender is told so. Must be quick. */
   onEvent: (event: ReceivedEvent) => void;
+  /** Called once for each delivery that is stored but not known. */
+  onUnknown?: (delivery: UnknownDelivery) => void;
   /** Called for every delivery that is not answered with 200. */
   onProblem?: (problem: { status: number; reason: string }) => void;
 }
@@ -54,10 +56,13 @@ export function createReceiver(options: ReceiverOptions): Koa {
       if (!verifySignature(ctx.req.headers[SIGNATURE_HEADER], body, options.publicKey)) {
         return answer(ctx, 401, 'Invalid signature');
       }
-      const event = parseEvent(body);
-      if (!event) return answer(ctx, 400, 'Not a registry event');
+      const received = parseDelivery(body);
+      if (!received) return answer(ctx, 400, 'Not JSON');
       // A duplicate is a success to the sender: it did not hear our first answer.
-      if ((await options.store.add(event)) === 'stored') options.onEvent(event);
+      if ((await options.store.add(received)) === 'stored') {
+        if (isUnknown(received)) options.onUnknown?.(received);
+        else options.onEvent(received);
+      }
       answer(ctx, 200, 'OK');
     } catch (cause) {
       answer(ctx, 500, 'Not stored, send again', cause);

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { dedupeKeyOf, type ReceivedEvent } from './received-event';
+import { dedupeKeyOf, type Received } from './received-event';
 import { readStoredEvents } from './stored-events';
 
 interface WaitingLine {
@@ -11,8 +11,8 @@ interface WaitingLine {
 }
 
 /**
- * Every event received so far: a file with one JSON line for each, only ever appended to, and the index by
- * which duplicates are found. One process at a time may have the file open.
+ * Every event received so far, and what is marked as unknown: a file with one JSON line for each, only ever
+ * appended to, and the index by which duplicates are found. One process at a time may have the file open.
  */
 export class EventStore {
   readonly #file: FileHandle;
@@ -54,7 +54,7 @@ export class EventStore {
    * Stores an event, unless it is there already. When this resolves, the event is on disk and survives a
    * power cut; when it rejects, the event is not stored and may be added again.
    */
-  async add(event: ReceivedEvent): Promise<'stored' | 'duplicate'> {
+  async add(event: Received): Promise<'stored' | 'duplicate'> {
     const key = dedupeKeyOf(event);
     if (this.#known.has(key)) return 'duplicate';
     const arriving = this.#arriving.get(key);

@@ -15,6 +15,7 @@ async function main(): Promise<void> {
   const receiver = await startReceiver({
     ...readReceiverConfig(),
     onEvent: (event) => print(summaryOf(event)),
+    onUnknown: ({ unknown }) => print({ verified: true, unknown }),
     onProblem: (problem) => console.error(JSON.stringify(problem)),
   });
 

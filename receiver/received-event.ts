@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
  * - dedupe key: `data.transactionHash` and `data.logIndex`, which name an event on the chain, and what it
  *   says: after the chain was reorganised another event of the same transaction may stand where one stood
  *   that was delivered.
+ * - unknown delivery: it verifies and is JSON, and no event of a type that this receiver knows.
  */
 
 /** The fields of an event that the receiver relies on. All others are kept as they came. */
@@ -21,28 +22,84 @@ export interface ReceivedEvent {
   data: { transactionHash: string; logIndex: number; payload?: unknown };
 }
 
+/** A delivery that is kept as it came, and marked: the sender has done its part, and is told so. */
+export interface UnknownDelivery {
+  /** Why it is not known. */
+  unknown: string;
+  /** The text of its body. */
+  body: string;
+}
+
+/** What is stored. */
+export type Received = ReceivedEvent | UnknownDelivery;
+
+/** The types of events, without what all of them begin with. */
+const TYPES = [
+  'minted',
+  'burned',
+  'surrendered',
+  'restored',
+  'registry_paused',
+  'registry_unpaused',
+  'escrow_created',
+  'token_received',
+  'nomination',
+  'beneficiary_transfer',
+  'holder_transfer',
+  'return_to_issuer',
+  'shred',
+  'reject_transfer_beneficiary',
+  'reject_transfer_holder',
+  'reject_transfer_owners',
+];
+const KNOWN_TYPES = new Set(TYPES.map((type) => `com.service.etr.${type}`));
+
 const TRANSACTION_HASH = /^0x[0-9a-f]{64}$/i;
 
+/** Reads the bytes of a verified delivery. Undefined if they are not JSON. */
+export function parseDelivery(bytes: Buffer): Received | undefined {
+  const parsed = parseJson(bytes);
+  if (!parsed) return undefined;
+  const { text: body, value } = parsed;
+  if (!isReceivedEvent(value)) return { unknown: 'not a registry event', body };
+  return KNOWN_TYPES.has(value.type) ? value : { unknown: 'unknown type', body };
+}
+
+/** Reads back what was stored. Undefined if it is neither an event nor marked as unknown. */
+export function parseStored(bytes: Buffer): Received | undefined {
+  const value = parseJson(bytes)?.value;
+  if (isReceivedEvent(value)) return value;
+  if (!isObject(value) || typeof value.unknown !== 'string' || typeof value.body !== 'string')
+    return undefined;
+  return { unknown: value.unknown, body: value.body };
+}
+
+/** Whether it is no event that this receiver knows. */
+export function isUnknown(received: Received): received is UnknownDelivery {
+  return 'unknown' in received && !isReceivedEvent(received);
+}
+
 /**
- * Reads the bytes of a verified delivery. Undefined if they are not JSON, or not an event that can be told
- * from others.
+ * The key by which deliveries of the same event are recognised, whatever the case of the hash. Of what is not
+ * known every attempt has the same body.
  */
-export function parseEvent(body: Buffer): ReceivedEvent | undefined {
+export function dedupeKeyOf(received: Received): string {
+  if (isUnknown(received)) return `unknown:${sha256(received.body)}`;
+  const { transactionHash, logIndex, payload } = received.data;
+  return `${transactionHash.toLowerCase()}:${logIndex}:${sha256(JSON.stringify([received.type, payload]))}`;
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}
+
+function parseJson(bytes: Buffer): { text: string; value: unknown } | undefined {
   try {
-    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-    return isReceivedEvent(value) ? value : undefined;
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return { text, value: JSON.parse(text) };
   } catch {
     return undefined;
   }
-}
-
-/** The key by which deliveries of the same event are recognised, whatever the case of the hash. */
-export function dedupeKeyOf({ type, data }: ReceivedEvent): string {
-  const { transactionHash, logIndex, payload } = data;
-  const said = createHash('sha256')
-    .update(JSON.stringify([type, payload]))
-    .digest('base64url');
-  return `${transactionHash.toLowerCase()}:${logIndex}:${said}`;
 }
 
 function isReceivedEvent(value: unknown): value is ReceivedEvent {

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { dedupeKeyOf, parseEvent } from './received-event';
+import { dedupeKeyOf, parseStored } from './received-event';
 
 const NEWLINE = 0x0a;
 
@@ -7,8 +7,8 @@ const NEWLINE = 0x0a;
  * Reads a file of events, one JSON line each, and gives the dedupe keys and the number of bytes that whole
  * lines take.
  *
- * @throws Error that names the line if one is not an event. Skipping it would let an event be processed
- *   twice.
+ * @throws Error that names the line if one is neither an event nor marked as unknown. Skipping it would let
+ *   an event be processed twice.
  */
 export async function readStoredEvents(
   file: FileHandle,
@@ -23,7 +23,7 @@ export async function readStoredEvents(
     rest = Buffer.concat([rest, chunk]);
     for (let end = rest.indexOf(NEWLINE); end !== -1; end = rest.indexOf(NEWLINE)) {
       lineNumber += 1;
-      const event = parseEvent(rest.subarray(0, end));
+      const event = parseStored(rest.subarray(0, end));
       if (!event)
         throw new Error(`Line ${lineNumber} of ${path} is not an event. Mend it, or remove the line.`);
       keys.add(dedupeKeyOf(event));

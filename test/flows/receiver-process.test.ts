@@ -81,6 +81,14 @@ describe('receiver as a process', () => {
     expect(without.errors()).to.match(/ENV_FILE: the file absent\.env cannot be read/);
   });
 
+  it('prints that it does not know what it stored, and why', async () => {
+    const receiver = start();
+    const url = await receiver.listening();
+    expect((await post(url, sender.signed('{"hello":1}'))).status).to.equal(200);
+    expect(receiver.lines().slice(1)).to.deep.equal([{ verified: true, unknown: 'not a registry event' }]);
+    expect(stored()).to.equal('{"unknown":"not a registry event","body":"{\\"hello\\":1}"}\n');
+  });
+
   it('says on standard error what it refused', async () => {
     const receiver = start();
     await post(await receiver.listening(), newSender().signed(delivery.body));
@@ -117,7 +125,8 @@ describe('receiver as a process', () => {
     // The limit would cut short the coverage report too, which is a file like any other.
     const url = await start({ NODE_V8_COVERAGE: '' }, onSmallDisk()).listening();
     const { data } = sampleEvent(2);
-    const small = { specversion: '1.0', id: 'small', source: 's', type: 't', data: pick(data) };
+    const type = 'com.service.etr.shred';
+    const small = { specversion: '1.0', id: 'small', source: 's', type, data: pick(data) };
     const large = { ...sampleEvent(1), padding: 'x'.repeat(10_000) };
     expect((await post(url, sender.signed(JSON.stringify(large)))).status).to.equal(500);
     expect((await post(url, sender.signed(JSON.stringify(small)))).status).to.equal(200);

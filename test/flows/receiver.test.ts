@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createReceiver, startReceiver, type RunningReceiver } from '../../receiver/app';
-import type { ReceivedEvent } from '../../receiver/received-event';
+import type { ReceivedEvent, UnknownDelivery } from '../../receiver/received-event';
+import { codeBlocks, readDocument } from '../helpers/markdown';
 import { own } from '../helpers/owned';
 import { newSender, post, sampleEvent } from '../helpers/signed-delivery';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -21,6 +22,7 @@ describe('receiver over HTTP', () => {
   let receiver: RunningReceiver;
   let disown: () => void;
   let processed: ReceivedEvent[];
+  let marked: UnknownDelivery[];
   let problems: number[];
 
   const start = async (): Promise<void> => {
@@ -30,6 +32,7 @@ describe('receiver over HTTP', () => {
       host: '127.0.0.1',
       port: 0,
       onEvent: (event) => processed.push(event),
+      onUnknown: (delivery) => marked.push(delivery),
       onProblem: ({ status }) => problems.push(status),
     });
     disown = own(`receiver on ${receiver.url}`);
@@ -47,8 +50,7 @@ describe('receiver over HTTP', () => {
   beforeEach(async () => {
     folder = temporaryFolder();
     eventsFile = join(folder.path, 'new', 'events.jsonl');
-    processed = [];
-    problems = [];
+    [processed, marked, problems] = [[], [], []];
     await start();
   });
 
@@ -98,23 +100,69 @@ describe('receiver over HTTP', () => {
     expect((await post(receiver.url, notJson)).status).to.equal(401);
   });
 
-  it('answers 400 to signed bytes that are not a registry event', async () => {
-    const event = sampleEvent(1);
-    const bodies = [
-      '{',
-      'null',
-      '[]',
-      Buffer.from([0x22, 0xff, 0x22]),
-      JSON.stringify({ ...event, specversion: '0.3' }),
-      JSON.stringify({ ...event, id: '' }),
-      JSON.stringify({ ...event, subject: 7 }),
-      JSON.stringify({ ...event, data: undefined }),
-      JSON.stringify({ ...event, data: { ...event.data, transactionHash: '0x12' } }),
-      JSON.stringify({ ...event, data: { ...event.data, logIndex: '3' } }),
-      JSON.stringify({ ...event, data: { ...event.data, logIndex: -1 } }),
-    ];
-    for (const body of bodies) expect((await post(receiver.url, sender.signed(body))).status).to.equal(400);
+  it('answers 400 to signed bytes that are no JSON, and stores nothing', async () => {
+    for (const body of ['{', '', Buffer.from([0x22, 0xff, 0x22])])
+      expect((await post(receiver.url, sender.signed(body))).status).to.equal(400);
     expect(stored()).to.deep.equal([]);
+    expect(problems).to.deep.equal([400, 400, 400]);
+  });
+
+  const event = sampleEvent(1);
+  const NO_EVENT = 'not a registry event';
+  const unknown: [what: string, body: string, why: string][] = [
+    ['null', 'null', NO_EVENT],
+    ['a list', '[ ]', NO_EVENT],
+    ['lists in lists', `${'['.repeat(100_000)}${']'.repeat(100_000)}`, NO_EVENT],
+    ['an event of another version', JSON.stringify({ ...event, specversion: '0.3' }), NO_EVENT],
+    ['an event without an id', JSON.stringify({ ...event, id: '' }), NO_EVENT],
+    ['an event whose subject is a number', JSON.stringify({ ...event, subject: 7 }), NO_EVENT],
+    ['an event without data', JSON.stringify({ ...event, data: undefined }), NO_EVENT],
+    [
+      'an event of no transaction',
+      JSON.stringify({ ...event, data: { ...event.data, transactionHash: '0x12' } }),
+      NO_EVENT,
+    ],
+    [
+      'an event whose log has no number',
+      JSON.stringify({ ...event, data: { ...event.data, logIndex: '3' } }),
+      NO_EVENT,
+    ],
+    [
+      'an event whose log has a negative number',
+      JSON.stringify({ ...event, data: { ...event.data, logIndex: -1 } }),
+      NO_EVENT,
+    ],
+    [
+      'an event of a type that is new',
+      JSON.stringify({ ...event, type: 'com.service.etr.split' }),
+      'unknown type',
+    ],
+    ['what looks like a mark', JSON.stringify({ unknown: 'x', body: 'y' }), NO_EVENT],
+  ];
+  for (const [what, body, why] of unknown)
+    it(`answers 200 to ${what}, stores and marks it once, and processes it as no event`, async () => {
+      const send = async (): Promise<number> => (await post(receiver.url, sender.signed(body))).status;
+      expect([await send(), await send()]).to.deep.equal([200, 200]);
+      await stop();
+      await start();
+      expect(await send()).to.equal(200);
+      expect(stored()).to.deep.equal([{ unknown: why, body }]);
+      expect(processed).to.deep.equal([]);
+      expect(marked).to.deep.equal([{ unknown: why, body }]);
+      expect(problems).to.deep.equal([]);
+    });
+
+  it('knows every type of the webhooks', async () => {
+    const types = readDocument('docs/webhooks.md').sections.flatMap((section) =>
+      codeBlocks(section, 'json').flatMap((text) => (JSON.parse(text) as { type?: string }).type ?? []),
+    );
+    expect(new Set(types)).to.have.property('size', 16);
+    for (const type of types)
+      expect((await post(receiver.url, sender.signed(JSON.stringify({ ...event, type })))).status).to.equal(
+        200,
+      );
+    expect(processed.map(({ type }) => type)).to.have.members([...new Set(types)]);
+    expect(marked).to.deep.equal([]);
   });
 
   it('answers 405 with Allow to anything but POST', async () => {
@@ -206,7 +254,7 @@ describe('receiver over HTTP', () => {
   it('refuses to start on a damaged file, naming the line, and leaves the file as it is', async () => {
     await post(receiver.url, delivery(1));
     await stop();
-    appendFileSync(eventsFile, 'garbage\n');
+    appendFileSync(eventsFile, '{"garbage":1}\n');
     const before = readFileSync(eventsFile);
     const failure = await start().then(
       () => undefined,
@@ -214,7 +262,7 @@ describe('receiver over HTTP', () => {
     );
     expect(failure).to.match(/^Line 2 of .*events\.jsonl is not an event/);
     expect(readFileSync(eventsFile).equals(before)).to.equal(true);
-    writeFileSync(eventsFile, before.subarray(0, before.indexOf('garbage')));
+    writeFileSync(eventsFile, before.subarray(0, before.indexOf('{"garbage')));
     await start();
   });
 
