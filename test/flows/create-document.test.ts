@@ -8,6 +8,7 @@ import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { billOfLadingWithPdf } from '../fixtures/bill-of-lading-with-pdf';
 import { create } from '../helpers/create-call';
 import { derive, verify } from '../helpers/derive-and-verify';
+import { readDocument } from '../helpers/markdown';
 import { startService, type RunningService } from '../helpers/running-service';
 import { createWorld, type World } from '../helpers/world';
 
@@ -77,6 +78,16 @@ describe('POST /create/{documentId}', () => {
     expect(credential.issuer).to.equal('did:web:localhost%3A3000');
     expect(credential.validFrom).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(credential.validUntil).to.equal(validUntilOf(new Date(credential.validFrom)).toISOString());
+  });
+
+  it('answers what docs/http-api.md shows', async () => {
+    const shown = JSON.parse(
+      readDocument('docs/http-api.md').code('A request and its answer', 'json'),
+    ) as object;
+    const { text } = await create(service.url, { ...minimal, owner, holder, remarks: 'shipped on board' });
+    const membersOf = (json: string): string[] =>
+      [...json.matchAll(/"([^"]+)":/g)].map(([, name = '']) => name);
+    expect(membersOf(text)).to.deep.equal(membersOf(JSON.stringify(shown)));
   });
 
   it('adds the proof of the document', async () => {

@@ -2,6 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { PROJECT_ROOT } from '../../service/project-root';
+import { readDocument } from '../helpers/markdown';
 
 const FOLDERS = ['service', 'deploy'];
 /**
@@ -21,17 +22,26 @@ function thrownCodes(): string[] {
 }
 
 describe('docs/error-codes.md', () => {
+  const page = readFileSync(join(PROJECT_ROOT, 'docs', 'error-codes.md'), 'utf8');
+  const rows = page.split('\n').filter((line) => line.startsWith('| '));
+  const listed = new Set(
+    rows.flatMap((row) =>
+      row
+        .split('|')[1]
+        ?.split(',')
+        .map((code) => code.trim()),
+    ),
+  );
+
+  it('has every code that docs/http-api.md tells the meaning of', () => {
+    const { section } = readDocument('docs/http-api.md');
+    const text = section('Errors').text + section('Sending again').text;
+    const named = new Set(text.match(/\b[A-Z]+(?:_[A-Z]+)+\b|\b(?:BUSY|INTERNAL)\b/g));
+    expect(named).to.have.property('size').greaterThan(15);
+    expect([...named].filter((code) => !listed.has(code))).to.deep.equal([]);
+  });
+
   it('has every code that an error is thrown with', () => {
-    const page = readFileSync(join(PROJECT_ROOT, 'docs', 'error-codes.md'), 'utf8');
-    const rows = page.split('\n').filter((line) => line.startsWith('| '));
-    const listed = new Set(
-      rows.flatMap((row) =>
-        row
-          .split('|')[1]
-          ?.split(',')
-          .map((code) => code.trim()),
-      ),
-    );
     const thrown = thrownCodes();
     expect(thrown.length).to.be.greaterThan(50);
     expect(thrown.filter((code) => !listed.has(code))).to.deep.equal([]);
