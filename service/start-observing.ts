@@ -10,6 +10,7 @@ import { healthOf } from './observability/health';
 import { createIssuingReport, type IssuingReport } from './observability/issuing-report';
 import type { Metrics } from './observability/metrics';
 import type { MintOutcomes } from './observability/mint-outcomes';
+import { logUnfollowed, unfollowedOf, type Followed, type Unfollowed } from './observability/unfollowed';
 import { createWalletReading } from './observability/wallet-reading';
 import type { Announcing } from './start-announcing';
 import { ownRegistryOf, type Issuing } from './start-issuing';
@@ -42,24 +43,40 @@ const KEEP_LOCAL_BALANCE_MS = 10_000;
 
 /** Looks at both lines, and changes nothing. */
 export function startObserving(config: Config, parts: ObservingParts): Observing {
-  const { metrics, announcing } = parts;
+  const { database, metrics, announcing, logger } = parts;
   const reportIssuing = issuingReportOf(config, parts);
   const askForOutboxes = answerInTime(() => announcing.figures());
+  const findUnfollowed = (): Promise<Unfollowed> => unfollowedOf(database, followedBy(parts));
+  const askForUnfollowed = answerInTime(findUnfollowed);
+  const told = findUnfollowed().then(
+    (unfollowed) => logUnfollowed(unfollowed, logger),
+    (error: unknown) => logger.warn({ error }, 'what no setting follows cannot be read'),
+  );
   const check = startCheck(config, parts);
   return {
-    health: async () => healthOf(announcing.feeds, await reportIssuing(HEALTH_WITHIN_MS), systemClock.now()),
+    async health() {
+      const asked = [reportIssuing(HEALTH_WITHIN_MS), askForUnfollowed(HEALTH_WITHIN_MS)] as const;
+      const [issuing, unfollowed] = await Promise.all(asked);
+      return healthOf(announcing.feeds, issuing, systemClock.now(), unfollowed);
+    },
     metrics: {
       contentType: metrics.contentType,
       async text() {
-        const [issuing, outboxes = []] = await Promise.all([
+        const [issuing, outboxes = [], unfollowed] = await Promise.all([
           reportIssuing(METRICS_WITHIN_MS),
           askForOutboxes(METRICS_WITHIN_MS),
+          askForUnfollowed(METRICS_WITHIN_MS),
         ]);
-        return metrics.text({ feeds: announcing.feeds, outboxes, issuing });
+        return metrics.text({ feeds: announcing.feeds, outboxes, issuing, unfollowed });
       },
     },
-    stop: async () => check?.stop(),
+    stop: async () => void (await Promise.all([told, check?.stop()])),
   };
+}
+
+function followedBy({ issuing, announcing }: ObservingParts): Followed {
+  const registries = announcing.feeds.map(({ chainId, registry }) => `${chainId}:${registry}`);
+  return { registries, scope: issuing.watched?.scope };
 }
 
 /** Undefined unless both lines are about one registry. */

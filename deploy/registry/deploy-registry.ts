@@ -13,6 +13,7 @@ import { provideInfrastructure, isSame } from './infrastructure';
 import { dropJournalsOfEarlierChains } from './journals';
 import { deployingAccount, identifyChain, requestOf } from './node';
 import { provideRegistry, type RegistryRequest } from './registry';
+import { leftBehind } from './registry-before';
 import { addressTable, hints, links } from './report';
 import { targetOf } from './target';
 
@@ -82,8 +83,12 @@ async function deploy(
   const registry = await provideRegistry(context, infrastructure, wanted, knownAddress);
   context.say(`\n${addressTable(context, infrastructure, registry)}\n`);
   for (const line of links(context, registry)) context.say(line);
-  for (const line of await save(context, registry.address, networkOf(settings), knownAddress))
-    context.say(line);
+  const lines = await save(context, registry.address, {
+    net: networkOf(settings),
+    before: knownAddress,
+    settings,
+  });
+  for (const line of lines) context.say(line);
   for (const line of await hints(context, registry, settings)) context.say(line);
 
   const { titleEscrowFactory, tokenImplementation, deployer } = infrastructure;
@@ -101,11 +106,11 @@ async function deploy(
 }
 
 async function save(
-  { target, tenant }: DeployContext,
+  context: DeployContext,
   address: string,
-  net: Network,
-  before: string | undefined,
+  { net, before, settings }: { net: Network; before: string | undefined; settings: Settings },
 ): Promise<string[]> {
+  const { target, tenant } = context;
   if (target.network === undefined) {
     const first = net.local ? '' : `pass --network ${net.name}, or `;
     return [
@@ -114,7 +119,12 @@ async function save(
     ];
   }
   await setEnvValue(tenant.envFile, SETTING, address);
-  const replaced = before !== undefined && !isSame(before, address) ? ` (it was ${before})` : '';
+  const replaced = before !== undefined && !isSame(before, address) ? before : undefined;
+  const was = replaced === undefined ? '' : ` (it was ${replaced})`;
   const warning = shadowWarning(SETTING, address);
-  return [`${SETTING} is in ${tenant.envFile}${replaced}.`, ...(warning === undefined ? [] : [warning])];
+  return [
+    `${SETTING} is in ${tenant.envFile}${was}.`,
+    ...(warning === undefined ? [] : [warning]),
+    ...(replaced === undefined ? [] : await leftBehind(context, settings, replaced)),
+  ];
 }

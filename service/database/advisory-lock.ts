@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sql, type Kysely } from 'kysely';
 import { Client, type ClientConfig } from 'pg';
 import { ServiceError } from '../errors';
 import type { Leadership } from './database';
+import type { Schema } from './schema';
 
 const END_WITHIN_MS = 5_000;
 /** How often the connection that holds a lock is tried, and how long an answer may take. */
@@ -44,6 +46,18 @@ export async function takeLeadership(
   }
   await endWithin(client);
   return undefined;
+}
+
+/** Whether any process has the advisory lock of a feed. A lock's 64 bits are listed in two halves. */
+export async function isLeadershipTaken(db: Kysely<Schema>, feed: string): Promise<boolean> {
+  const { rows } = await sql<{ taken: boolean }>`
+    select exists (
+      select 1 from pg_locks
+      where locktype = 'advisory' and objsubid = 1 and granted
+        and database = (select oid from pg_database where datname = current_database())
+        and ((classid::bigint << 32) | objid::bigint) = hashtextextended(${feed}, 0)
+    ) as taken`.execute(db);
+  return rows[0]?.taken ?? false;
 }
 
 /** Tries the connection until it is released; gives what releases it. */

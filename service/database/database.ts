@@ -19,6 +19,8 @@ export interface Database {
   transact: Transact;
   /** Makes this process the only reader of a feed's chain, or gives undefined when another process is. */
   lead(feed: string): Promise<Leadership | undefined>;
+  /** Whether another process is, of a feed that this one is not the reader of. */
+  isLed(feed: string): Promise<boolean>;
   close(): Promise<void>;
 }
 

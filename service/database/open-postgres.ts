@@ -3,7 +3,7 @@ import { Pool, types, type ClientConfig, type CustomTypesConfig } from 'pg';
 import { ConfigurationError, messageOf } from '../errors';
 import type { Logger } from '../logger';
 import { printableUrl } from '../secrets';
-import { takeLeadership } from './advisory-lock';
+import { isLeadershipTaken, takeLeadership } from './advisory-lock';
 import type { Database } from './database';
 import { guarded } from './guarded-pool';
 import { expectMigrated, migrate } from './migrate';
@@ -79,6 +79,7 @@ async function open(
     engine: 'postgres',
     transact: (work) => db.transaction().execute(work),
     lead: (feed) => takeLeadership(connection, feed),
+    isLed: (feed) => isLeadershipTaken(db, feed),
     close: () => db.destroy(),
   };
 }

@@ -71,6 +71,7 @@ async function open(
       transact: createJointTransactions(db),
       // The whole database is this process's alone.
       lead: async () => ({ lost: new AbortController().signal, release: async () => undefined }),
+      isLed: async () => false,
       async close() {
         await db.destroy();
         release();

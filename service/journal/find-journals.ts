@@ -18,6 +18,23 @@ export async function findJournals(db: Kysely<Schema>, registry: string): Promis
     );
 }
 
+/**
+ * The journals in which something is being issued, and how much: the index issuances_unfinished holds just
+ * these rows.
+ */
+export async function countUnfinished(
+  db: Kysely<Schema>,
+): Promise<{ scope: JournalScope; unfinished: number }[]> {
+  const rows = await db
+    .selectFrom('issuances')
+    .select((eb) => ['scope', eb.fn.countAll().as('unfinished')])
+    .where('ended_at', 'is', null)
+    .groupBy('scope')
+    .orderBy('scope')
+    .execute();
+  return rows.map(({ scope, unfinished }) => ({ scope: parseScope(scope), unfinished: Number(unfinished) }));
+}
+
 /** How many documents of a journal ended before a time (epoch milliseconds), and their bytes. */
 export async function countEnded(
   db: Kysely<Schema>,

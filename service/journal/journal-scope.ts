@@ -15,6 +15,11 @@ export function scopeName({ chainId, registryAddress, issuer }: JournalScope): s
   return `${chainId}:${registryAddress.toLowerCase()}:${issuer}`;
 }
 
+/** Name of the right to mint what is in a journal: one process at a time has it. */
+export function mintingRightOf(scope: JournalScope): string {
+  return `mint:${scopeName(scope)}`;
+}
+
 /** Inverse of scopeName. */
 export function parseScope(name: string): JournalScope {
   const [chainId, registryAddress = '', ...issuer] = name.split(':');

@@ -3,7 +3,7 @@ import { ChainError, codeOf, ServiceError } from '../errors';
 import type { Logger } from '../logger';
 import type { Issuance } from '../journal/issuance';
 import type { Journal } from '../journal/journal';
-import { scopeName, type JournalScope } from '../journal/journal-scope';
+import { mintingRightOf, type JournalScope } from '../journal/journal-scope';
 import { pause } from './queue-parts';
 import { stoppedMinting, type MintQueue } from './mint-queue';
 
@@ -30,7 +30,7 @@ const LOOK_EVERY_MS = 250;
  */
 export async function startSharedMintQueue(options: SharedMintQueueOptions): Promise<MintQueue> {
   const { database, journal, logger, openQueue } = options;
-  const name = `mint:${scopeName(options.scope)}`;
+  const name = mintingRightOf(options.scope);
   const stopping = new AbortController();
   let queue: MintQueue | undefined;
 

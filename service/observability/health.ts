@@ -1,6 +1,7 @@
 import type { HealthReport } from '../http/routes/health';
 import type { IssuingReport } from './issuing-report';
 import type { FeedStatus } from '../watcher/feed-status';
+import { isAny, type Unfollowed } from './unfollowed';
 
 /** A registry's feed, for health and metrics. */
 export interface ReportedFeed {
@@ -15,8 +16,8 @@ export interface ReportedFeed {
 const UNHEALTHY_AFTER_MS = 60_000;
 
 /**
- * Healthy while every feed is read, by whichever process. Issuing is told and does not decide: a 503 leads
- * to a restart, which fills no wallet.
+ * Healthy while every feed is read, by whichever process. Issuing, and what no setting follows, are told and
+ * do not decide: a 503 leads to a restart, which fills no wallet.
  *
  * @param issuing undefined when settings are missing.
  */
@@ -24,6 +25,7 @@ export function healthOf(
   feeds: readonly ReportedFeed[],
   issuing: IssuingReport | undefined,
   now: number,
+  unfollowed?: Unfollowed,
 ): HealthReport {
   return {
     isHealthy: feeds.every(({ status }) => isWell(status, now)),
@@ -35,6 +37,7 @@ export function healthOf(
       since: timeOf(since),
     })),
     issuing: issuing && shownIssuing(issuing),
+    unfollowed: unfollowed && isAny(unfollowed) ? unfollowed : undefined,
   };
 }
 

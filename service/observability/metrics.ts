@@ -2,6 +2,7 @@ import { Counter, Gauge, Registry } from 'prom-client';
 import type { OutboxFigures } from '../outbox/outbox-figures';
 import type { ReportedFeed } from './health';
 import type { IssuingReport } from './issuing-report';
+import type { Unfollowed } from './unfollowed';
 
 /** What is counted and measured, in Prometheus' text format. Made before anything starts that counts. */
 export interface Metrics {
@@ -22,6 +23,8 @@ export interface Measured {
   outboxes: readonly ({ registry: string } & OutboxFigures)[];
   /** Undefined while documents cannot be issued. */
   issuing: IssuingReport | undefined;
+  /** Undefined while the database cannot be asked. */
+  unfollowed: Unfollowed | undefined;
 }
 
 /** Creates the metrics of one service. */
@@ -49,7 +52,7 @@ interface MetricsPart<Counters extends keyof Metrics, What> {
 
 function announcingMetrics(
   register: Registry,
-): MetricsPart<'recorded' | 'attempted', Pick<Measured, 'feeds' | 'outboxes'>> {
+): MetricsPart<'recorded' | 'attempted', Omit<Measured, 'issuing'>> {
   const registers = [register];
   const labelNames = ['registry'] as const;
   const recorded = new Counter({
@@ -75,24 +78,36 @@ function announcingMetrics(
     'etr_orphaned_delivered_events',
     'Delivered events whose block was orphaned and whose transaction has not been mined again.',
   );
+  const unfollowedDeliveries = gauge(
+    'etr_unfollowed_deliveries',
+    'Events that are not delivered, of a registry that no setting follows.',
+  );
+  const unfollowedMints = gauge(
+    'etr_unfollowed_mints',
+    'Unfinished mints of a registry, or of an issuer, that no setting follows.',
+  );
   return {
     counters: {
       recorded: (registry, events) => recorded.inc({ registry }, events),
       attempted: (registry, outcome) => attempts.inc({ registry, outcome }),
     },
-    measure({ feeds, outboxes }) {
+    measure({ feeds, outboxes, unfollowed }) {
       for (const { chainId, registry: address, status } of feeds) {
         const registry = `${chainId}:${address}`;
         up.set({ registry }, status.state === 'following' || status.state === 'standby' ? 1 : 0);
         if (status.nextBlock !== undefined) nextBlock.set({ registry }, status.nextBlock);
         if (status.headBlock !== undefined) headBlock.set({ registry }, status.headBlock);
       }
-      for (const one of [waiting, dead, orphaned]) one.reset();
+      for (const one of [waiting, dead, orphaned, unfollowedDeliveries, unfollowedMints]) one.reset();
       for (const { registry, ...figure } of outboxes) {
         waiting.set({ registry }, figure.waiting);
         dead.set({ registry }, figure.deadLetters);
         orphaned.set({ registry }, figure.orphaned);
       }
+      for (const { registry, undelivered } of unfollowed?.deliveries ?? [])
+        unfollowedDeliveries.set({ registry }, undelivered);
+      for (const { registry, unfinished } of unfollowed?.issuances ?? [])
+        unfollowedMints.inc({ registry }, unfinished);
     },
   };
 }

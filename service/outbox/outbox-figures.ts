@@ -11,6 +11,23 @@ export interface OutboxFigures {
   orphaned: number;
 }
 
+/** How many events of each of these feeds are not delivered yet; feeds without any are left out. */
+export async function undeliveredOf(
+  db: Kysely<Schema>,
+  feeds: readonly string[],
+): Promise<{ feed: string; undelivered: number }[]> {
+  if (feeds.length === 0) return [];
+  const rows = await db
+    .selectFrom('streams')
+    .select(['feed', sql<number | string>`sum(tail - head + 1)`.as('undelivered')])
+    .where('feed', 'in', feeds)
+    .where('next_attempt_at', 'is not', null)
+    .groupBy('feed')
+    .orderBy('feed')
+    .execute();
+  return rows.map(({ feed, undelivered }) => ({ feed, undelivered: Number(undelivered) }));
+}
+
 /** Counts what waits, what was given up and what was orphaned. Each count is on an index or a small table. */
 export async function outboxFiguresOf(db: Kysely<Schema>, feed: string): Promise<OutboxFigures> {
   const [streams, dead, orphans] = await Promise.all([

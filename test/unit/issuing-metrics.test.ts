@@ -19,7 +19,7 @@ async function valuesOf(
   issuing: IssuingReport | undefined,
   name: string,
 ): Promise<string[]> {
-  const text = await metrics.text({ feeds: [], outboxes: [], issuing });
+  const text = await metrics.text({ feeds: [], outboxes: [], issuing, unfollowed: undefined });
   return text.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
 }
 
@@ -42,7 +42,12 @@ describe('the metrics of issuing', () => {
 
   it('have no value for what is not known any more, and 0 for what is not there', async () => {
     const metrics = createMetrics();
-    await metrics.text({ feeds: [], outboxes: [], issuing: { mints, signing, wallet } });
+    await metrics.text({
+      feeds: [],
+      outboxes: [],
+      issuing: { mints, signing, wallet },
+      unfollowed: undefined,
+    });
     const idle = { ...mints, oldestSeconds: undefined };
     const free = { ...wallet, mintsAffordable: undefined };
     const none: string[] = [];

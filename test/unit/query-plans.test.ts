@@ -7,6 +7,7 @@ import { createDatabaseJournal } from '../../service/journal/database-journal';
 import { mintFiguresOf } from '../../service/journal/mint-figures';
 import { createLogger } from '../../service/logger';
 import { ContradictionCheck } from '../../service/observability/check-contradictions';
+import { unfollowedOf } from '../../service/observability/unfollowed';
 import { newState, openState, type State } from '../helpers/engines';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/prepared-documents';
 import { eventIn, openSampleFeed, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/sample-feed';
@@ -106,6 +107,15 @@ describe('what is asked of SQLite for each document and each range of blocks', (
     await check.look();
     await check.look();
     expect(longWays(FEW_ROWS, 9)).to.deep.equal([]);
+  });
+
+  it('is found by each look at what no setting follows, too', async () => {
+    statements.clear();
+    const { deliveries, issuances } = await unfollowedOf(database, { registries: [], scope: undefined });
+    expect([deliveries.length, issuances.length]).to.deep.equal([1, 1]);
+    // The index holds what is unfinished alone.
+    const unfinished = /^SCAN issuances USING INDEX issuances_unfinished$/;
+    expect(longWays([...FEW_ROWS, unfinished], 2)).to.deep.equal([]);
   });
 
   /** The ways to rows that get longer with what is stored, of so many statements at the least. */

@@ -7,14 +7,16 @@ export interface HealthReport {
   feeds: readonly object[];
   /** Undefined while documents cannot be issued: settings are missing. */
   issuing: object | undefined;
+  /** What nobody delivers or finishes; undefined while there is nothing of it, or it is not known. */
+  unfollowed?: object | undefined;
 }
 
 /** GET /health: 200 while every registry's events are read, 503 when some are not. */
 export function health(report: () => Promise<HealthReport>): Middleware {
   return async (ctx) => {
-    const { isHealthy, feeds, issuing } = await report();
+    const { isHealthy, ...details } = await report();
     ctx.status = isHealthy ? 200 : 503;
     if (!isHealthy) ctx.set(ERROR_CODE_HEADER, 'UNHEALTHY');
-    ctx.body = { status: isHealthy ? 'ok' : 'failing', feeds, issuing };
+    ctx.body = { status: isHealthy ? 'ok' : 'failing', ...details };
   };
 }

@@ -1,0 +1,67 @@
+import { findNetwork } from '../../service/chain/networks';
+import { readConfigFile } from '../../service/config-file';
+import { databaseLocationOf, serviceConfigPathOf } from '../../service/config';
+import type { Database } from '../../service/database/database';
+import { openDatabaseBesideService } from '../../service/database/open-database';
+import { codeOf, messageOf } from '../../service/errors';
+import { countUnfinished } from '../../service/journal/find-journals';
+import { findFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
+import { undeliveredOf } from '../../service/outbox/outbox-figures';
+import type { Settings } from '../../service/settings';
+import type { DeployContext } from './context';
+import { isSame } from './infrastructure';
+
+/**
+ * What TOKEN_REGISTRY_ADDRESS leaves behind when it names another registry, as lines for the user: the
+ * service follows the registry that it names, and those that are listed.
+ *
+ * @param before the address that it named.
+ */
+export async function leftBehind(
+  { tenant, mask }: DeployContext,
+  settings: Settings,
+  before: string,
+): Promise<string[]> {
+  try {
+    const configPath = serviceConfigPathOf(tenant.envFile, settings);
+    const { registries = [] } = readConfigFile(configPath);
+    const isListed = registries.some(({ address }) => isSame(address, before));
+    const database = await openDatabaseBesideService(databaseLocationOf(tenant.envFile, settings));
+    try {
+      const events = isListed ? [] : await eventLines(database, before, configPath);
+      return [...events, ...(await documentLines(database, before))];
+    } finally {
+      await database.close();
+    }
+  } catch (error) {
+    // No service has run here.
+    if (codeOf(error) === 'DATABASE_MISSING') return [];
+    return [`warning: what waits of the registry before, ${before}, is not known: ${mask(messageOf(error))}`];
+  }
+}
+
+async function eventLines({ db }: Database, before: string, configPath: string): Promise<string[]> {
+  const feeds = await findFeeds(db, before);
+  const waiting = new Map((await undeliveredOf(db, feeds)).map((one) => [one.feed, one.undelivered]));
+  return feeds.flatMap((feed) => {
+    const registry = registryOfFeed(feed);
+    const network = findNetwork(registry.split(':')[0] ?? '')?.name;
+    const entry = `{"registries": [{"network": "${network}", "address": "${before}"}]}`;
+    return [
+      `warning: no setting follows the registry before any more, ${registry}. From the service's next start on`,
+      `  its events are not delivered; ${waiting.get(feed) ?? 0} wait now. To go on with them, list it in`,
+      `  ${configPath}: ${entry}`,
+    ];
+  });
+}
+
+async function documentLines({ db }: Database, before: string): Promise<string[]> {
+  const journals = await countUnfinished(db);
+  return journals
+    .filter(({ scope }) => isSame(scope.registryAddress, before))
+    .map(
+      ({ scope: { issuer }, unfinished }) =>
+        `warning: documents of ${issuer} that are being issued in the registry before, ${before}: ${unfinished}. ` +
+        'To finish them, set TOKEN_REGISTRY_ADDRESS back until GET /health shows no mints.',
+    );
+}

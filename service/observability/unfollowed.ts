@@ -1,0 +1,63 @@
+import type { Database } from '../database/database';
+import { countUnfinished } from '../journal/find-journals';
+import { mintingRightOf, scopeName, type JournalScope } from '../journal/journal-scope';
+import type { Logger } from '../logger';
+import { findFeeds, registryOfFeed } from '../outbox/find-feeds';
+import { undeliveredOf } from '../outbox/outbox-figures';
+
+/**
+ * What the database has and nobody works on, because no setting follows its registry (any more): events that
+ * wait to be delivered, and documents that are being issued. `registry`: chain id and address, `80002:0x…`.
+ */
+export interface Unfollowed {
+  readonly deliveries: readonly { registry: string; undelivered: number }[];
+  readonly issuances: readonly { registry: string; issuer: string; unfinished: number }[];
+}
+
+/** What the settings follow. */
+export interface Followed {
+  /** Chain id and address, lower case. */
+  registries: readonly string[];
+  /** Whose documents are issued; undefined: none are. */
+  scope: JournalScope | undefined;
+}
+
+/** Finds it. What another process works on, which shares the database, is followed by its settings. */
+export async function unfollowedOf(
+  { db, isLed }: Pick<Database, 'db' | 'isLed'>,
+  { registries, scope: own }: Followed,
+): Promise<Unfollowed> {
+  const feeds = (await findFeeds(db)).filter((feed) => !registries.includes(registryOfFeed(feed)));
+  const deliveries: Unfollowed['deliveries'][number][] = [];
+  for (const { feed, undelivered } of await undeliveredOf(db, feeds))
+    if (!(await isLed(feed))) deliveries.push({ registry: registryOfFeed(feed), undelivered });
+  const issuances: Unfollowed['issuances'][number][] = [];
+  for (const { scope, unfinished } of await countUnfinished(db)) {
+    const isOwn = own !== undefined && scopeName(own) === scopeName(scope);
+    if (isOwn || (await isLed(mintingRightOf(scope)))) continue;
+    const { chainId, registryAddress, issuer } = scope;
+    issuances.push({ registry: `${chainId}:${registryAddress}`, issuer, unfinished });
+  }
+  return { deliveries, issuances };
+}
+
+/** Whether there is anything. */
+export function isAny({ deliveries, issuances }: Unfollowed): boolean {
+  return deliveries.length + issuances.length > 0;
+}
+
+/** Says it, one line for each registry. */
+export function logUnfollowed({ deliveries, issuances }: Unfollowed, logger: Logger): void {
+  for (const figures of deliveries)
+    logger.warn(
+      figures,
+      'events wait that nobody delivers, for no setting follows their registry: list it under registries in ' +
+        'service.config.json',
+    );
+  for (const figures of issuances)
+    logger.warn(
+      figures,
+      'documents wait that nobody finishes, for no setting names their registry and issuer: start the service ' +
+        'with their TOKEN_REGISTRY_ADDRESS and DID_KEY_PAIRS until they are issued',
+    );
+}
