@@ -16,7 +16,7 @@ import {
 import { startService, type LogLine, type RunningService } from '../helpers/running-service';
 import { createWorld, type World } from '../helpers/world';
 
-const TIMEOUT_MS = 1_000;
+const TIMEOUT_MS = 3_000;
 const INITIAL_DELAY_MS = 40;
 const MAX_DELAY_MS = 1_200;
 
