@@ -114,6 +114,7 @@ for (const engine of ENGINES) {
       await journal.failed(prepared.tokenId, { code: 'MINT_REVERTED', message: 'The registry is paused.' });
       const message = 'The token of this document was not made: The registry is paused. [MINT_REVERTED]';
       expect(await stateNow()).to.deep.equal([410, { error: { message } }]);
+      expect((await call(prepared.tokenId)).headers.get('X-Error-Code')).to.equal('MINT_REVERTED');
     });
 
     it('says whether a mint is mined or final, and asks to wait when its block is gone', async () => {

@@ -22,7 +22,7 @@ export class HttpError extends Error {
   }
 }
 
-/** Errors of issuing that are about the use of HTTP, not about the document: their reason may be told. */
+/** Errors of issuing that are about the request, not about what is signed: their reason may be told. */
 const STATUS_OF_REQUEST_ERRORS: Readonly<Record<string, number>> = {
   BODY_NOT_JSON: 400,
   BODY_TOO_COMPLEX: 400,
