@@ -46,5 +46,6 @@ function transferOf(tokenId: bigint, number: number, run: string, blockNumber: n
     blockTimestamp: 1_750_000_000,
     transactionHash: `0x${run}${number.toString(16).padStart(48, '0')}`,
     logIndex: 3,
+    blockLogIndex: 3,
   };
 }

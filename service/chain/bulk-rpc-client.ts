@@ -1,5 +1,6 @@
 import {
   FetchResponse,
+  isError,
   JsonRpcProvider,
   makeError,
   type JsonRpcApiProviderOptions,
@@ -10,6 +11,7 @@ import {
 import { Agent, request, type Dispatcher } from 'undici';
 import { secretMasker, secretPartsOf } from '../secrets';
 import { splitCredentials } from '../url-credentials';
+import { concurrently } from './concurrently';
 import { isThrottled } from './refusals';
 import { createRequestPace } from './request-pace';
 import { retryIdempotent } from './retry-idempotent';
@@ -18,6 +20,12 @@ import { retryIdempotent } from './retry-idempotent';
 const ATTEMPTS = 5;
 /** Connections kept open: more than the reader asks at the same time. */
 const CONNECTIONS = 16;
+/**
+ * Calls in one request. Few enough for every provider's limit, and for a plan without cost: six receipts are
+ * 480 of the 500 credits that Infura's has for a second.
+ */
+const BATCH = 6;
+const CONCURRENT_BATCHES = 8;
 
 /**
  * A provider over HTTP for answers of many megabytes, as ranges of logs are. ethers' own transport copies
@@ -34,6 +42,8 @@ export class BulkRpcClient extends JsonRpcProvider {
   readonly #pace = createRequestPace();
   /** Whether the provider was seen to refuse a range for its width as if it were asked too often. */
   #refusesWidth = false;
+  /** Whether the provider was seen to answer several calls one by one only. */
+  #refusesBatches = false;
 
   constructor(url: string, chain: Networkish, options: JsonRpcApiProviderOptions, timeoutMs: number) {
     // The parent never uses its own URL: all of its requests go through `_send`.
@@ -47,6 +57,37 @@ export class BulkRpcClient extends JsonRpcProvider {
 
   override _send(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
     return retryIdempotent(payload, () => this.#sendPaced(payload));
+  }
+
+  async sendBatches(method: string, params: readonly unknown[][]): Promise<unknown[]> {
+    const batches = Array.from({ length: Math.ceil(params.length / BATCH) }, (_, index) =>
+      params.slice(index * BATCH, (index + 1) * BATCH),
+    );
+    const results = await concurrently(batches, CONCURRENT_BATCHES, (batch) =>
+      this.#sendBatch(method, batch),
+    );
+    return results.flat();
+  }
+
+  async #sendBatch(method: string, params: readonly unknown[][]): Promise<unknown[]> {
+    const isBatch = params.length > 1;
+    const together = isBatch && !this.#refusesBatches ? await this.#sendTogether(method, params) : undefined;
+    if (together) return together;
+    const results: unknown[] = [];
+    for (const one of params) results.push(await this.send(method, one));
+    this.#refusesBatches ||= isBatch;
+    return results;
+  }
+
+  /** Undefined: the provider did not answer all of them; asked one by one it may, or says why not. */
+  async #sendTogether(method: string, params: readonly unknown[][]): Promise<unknown[] | undefined> {
+    const payloads = params.map((one, id): JsonRpcPayload => ({ jsonrpc: '2.0', id, method, params: one }));
+    const answers = await this._send(payloads).catch((cause: unknown) => {
+      if (isError(cause, 'SERVER_ERROR')) return [];
+      throw cause;
+    });
+    const results = new Map(answers.flatMap((one) => ('result' in one ? [[one.id, one.result]] : [])));
+    return results.size === params.length ? params.map((_, id) => results.get(id) as unknown) : undefined;
   }
 
   override destroy(): void {

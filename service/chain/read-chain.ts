@@ -1,4 +1,5 @@
 import { ChainError } from '../errors';
+import { concurrently } from './concurrently';
 import type { RpcClient } from './rpc-client';
 
 /** A block's header, as far as reading logs needs it. */
@@ -22,13 +23,19 @@ export interface ChainLog {
   index: number;
 }
 
+/** A transaction, and the block that it was found in. */
+export type TransactionInBlock = Pick<ChainLog, 'transactionHash' | 'blockHash'>;
+
 /**
  * Which logs: of a range of blocks, or of the one block with this hash (EIP-234). `topics`: any of these as
  * the first topic; `fourthTopic`: only those with this one as the fourth.
  */
-export type LogFilter = { address?: string[]; topics: string[]; fourthTopic?: string } & (
+export type LogFilter = { address?: string[]; topics?: string[]; fourthTopic?: string } & (
   { fromBlock: number; toBlock: number } | { blockHash: string }
 );
+
+/** Receipts asked for at the same time, where a client does not put them into batches. */
+const CONCURRENT_RECEIPTS = 8;
 
 // The answers are read as they come: ethers' own blocks and logs check and copy fields that nobody here
 // needs.
@@ -63,7 +70,7 @@ export async function logsOf(client: RpcClient, filter: LogFilter): Promise<Chai
     {
       ...blocks,
       ...(address && { address }),
-      topics: fourthTopic === undefined ? [topics] : [topics, null, null, fourthTopic],
+      ...(topics && { topics: fourthTopic === undefined ? [topics] : [topics, null, null, fourthTopic] }),
     },
   ]);
   if (!Array.isArray(answer)) throw malformed('eth_getLogs');
@@ -110,16 +117,31 @@ export async function transactionsOf(client: RpcClient, blockHash: string): Prom
   return block.transactions.map((hash) => textOf(method, hash));
 }
 
-/** The logs of a transaction, which must be in the block. */
+/**
+ * The logs of each transaction, in order, from its receipt; undefined where the node does not know the
+ * transaction by its hash. Each must be in its block.
+ *
+ * @throws ChainError BLOCK_CHANGED (retryable) when one is in another block by now.
+ */
 export async function receiptLogsOf(
   client: RpcClient,
-  transactionHash: string,
-  blockHash: string,
-): Promise<ChainLog[]> {
+  transactions: readonly TransactionInBlock[],
+): Promise<(ChainLog[] | undefined)[]> {
   const method = 'eth_getTransactionReceipt';
-  const receipt = (await client.send(method, [transactionHash])) as Record<string, unknown> | null;
-  if (!Array.isArray(receipt?.logs) || receipt.blockHash !== blockHash) throw malformed(method);
-  return receipt.logs.map((log) => logOf(log, method));
+  const params = transactions.map(({ transactionHash }) => [transactionHash]);
+  const receipts: unknown[] = client.sendBatches
+    ? await client.sendBatches(method, params)
+    : await concurrently(params, CONCURRENT_RECEIPTS, (one) => client.send(method, one));
+  return transactions.map(({ transactionHash, blockHash }, index) => {
+    const receipt = (receipts[index] ?? undefined) as Record<string, unknown> | undefined;
+    if (receipt === undefined) return undefined;
+    if (!Array.isArray(receipt.logs) || receipt.transactionHash !== transactionHash) throw malformed(method);
+    if (receipt.blockHash !== blockHash) {
+      const message = `Transaction ${transactionHash} went to another block while its block was being read.`;
+      throw new ChainError('BLOCK_CHANGED', message, { retryable: true });
+    }
+    return receipt.logs.map((log) => logOf(log, method)).sort((left, right) => left.index - right.index);
+  });
 }
 
 function logOf(answer: unknown, method = 'eth_getLogs'): ChainLog {

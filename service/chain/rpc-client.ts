@@ -13,6 +13,11 @@ export type RpcClient = JsonRpcProvider & {
    * On a WebSocket only: calls the listener when the node tells of a new block, until the result is called.
    */
   onNewHead?(listener: () => void): () => void;
+  /**
+   * For reading logs over HTTP only: calls the method once for each of these parameters, several calls in one
+   * request; gives the results in the same order.
+   */
+  sendBatches?(method: string, params: readonly unknown[][]): Promise<unknown[]>;
 };
 
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -22,7 +27,7 @@ const LONGEST_POLLING_INTERVAL_MS = 4_000;
 
 /**
  * Connects to a chain. ethers caches equal calls for 250 ms, which makes nonces and heads stale: the cache is
- * off. Requests are not batched: one slow or refused call must not take others with it.
+ * off. Requests are not batched by themselves: one slow or refused call must not take others with it.
  *
  * @param use `bulk` for reading logs: answers may be large, and a refusal, "too many requests" too, is
  *   reported at once, so that less can be asked for. `single` repeats a request that came too soon.

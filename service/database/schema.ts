@@ -58,6 +58,7 @@ export interface EventsTable {
   block_number: number;
   block_hash: string;
   transaction_hash: string;
+  /** Position within the block; the body has the one within the transaction. */
   log_index: number;
   body: string;
   recorded_at: number;

@@ -98,11 +98,11 @@ async function minedAgain(
   db: Transaction<Schema>,
   feed: string,
   eventId: string,
-  { blockNumber, blockHash, logIndex }: RegistryEvent,
+  { blockNumber, blockHash, blockLogIndex }: RegistryEvent,
 ): Promise<void> {
   await db
     .updateTable('events')
-    .set({ orphaned_at: null, block_number: blockNumber, block_hash: blockHash, log_index: logIndex })
+    .set({ orphaned_at: null, block_number: blockNumber, block_hash: blockHash, log_index: blockLogIndex })
     .where('feed', '=', feed)
     .where('event_id', '=', eventId)
     .execute();

@@ -72,7 +72,7 @@ async function insertEvents(
     block_number: event.blockNumber,
     block_hash: event.blockHash,
     transaction_hash: event.transactionHash,
-    log_index: event.logIndex,
+    log_index: event.blockLogIndex,
     body: JSON.stringify(cloudEvent),
     recorded_at: now,
   }));

@@ -40,6 +40,8 @@ export interface RegistryEvent {
   /** The block's timestamp in seconds. */
   blockTimestamp: number;
   transactionHash: string;
-  /** The JSON-RPC `logIndex`: position within the block. */
+  /** The log's position among the logs of its transaction, from 0. */
   logIndex: number;
+  /** The JSON-RPC `logIndex`: position within the block, which is the order of the block's events. */
+  blockLogIndex: number;
 }

@@ -1,13 +1,11 @@
-import { concurrently } from '../chain/concurrently';
 import { receiptLogsOf, transactionsOf, type ChainBlock } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
+import { ChainError } from '../errors';
 import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../registry/abi';
 import { genuineOf } from '../registry/decode-log';
 import type { RegistryContracts } from '../registry/registry-contracts';
+import { positionsAmong } from './log-positions';
 import { eventsOf, type RangeRead } from './read-range';
-
-/** Receipts asked for at the same time. */
-const CONCURRENT_RECEIPTS = 8;
 
 /**
  * Reads a block from the receipts of all its transactions. For a block of which the provider gives no logs
@@ -19,16 +17,22 @@ export async function readByReceipts(
   contracts: RegistryContracts,
   block: ChainBlock,
 ): Promise<RangeRead> {
-  const transactions = await transactionsOf(client, block.hash);
-  const logs = await concurrently(transactions, CONCURRENT_RECEIPTS, (hash) =>
-    receiptLogsOf(client, hash, block.hash),
-  );
+  const hashes = await transactionsOf(client, block.hash);
+  const transactions = hashes.map((transactionHash) => ({ transactionHash, blockHash: block.hash }));
+  const receipts = await receiptLogsOf(client, transactions);
+  const logs = receipts.flatMap((receipt, index) => receipt ?? missing(hashes[index]));
   const own = [contracts.registry, contracts.titleEscrowFactory];
-  const wanted = logs.flat().filter(({ address, topics: [topic = ''] }) => {
+  const wanted = logs.filter(({ address, topics: [topic = ''] }) => {
     return own.includes(address)
       ? REGISTRY_AND_FACTORY_TOPICS.includes(topic)
       : ESCROW_TOPICS.includes(topic);
   });
   const genuine = genuineOf(wanted, contracts);
-  return { events: eventsOf(genuine, new Map([[block.number, block]])), blocks: [block] };
+  const blocks = new Map([[block.number, block]]);
+  return { events: eventsOf(genuine, blocks, positionsAmong(logs)), blocks: [block] };
+}
+
+function missing(transactionHash: string | undefined): never {
+  const message = `The node does not have the receipt of transaction ${transactionHash}.`;
+  throw new ChainError('RECEIPT_MISSING', message, { retryable: true });
 }

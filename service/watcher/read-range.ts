@@ -1,16 +1,16 @@
 import { concurrently } from '../chain/concurrently';
-import { blockAt, logsOf, type ChainBlock, type ChainLog, type LogFilter } from '../chain/read-chain';
+import { blockAt, type ChainBlock, type ChainLog } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../errors';
 import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../registry/abi';
 import { completeMints, genuineOf, type DecodedLog } from '../registry/decode-log';
 import type { RegistryContracts } from '../registry/registry-contracts';
 import type { RegistryEvent } from '../registry/registry-event';
+import { readPositions, type PositionOf } from './log-positions';
+import { readTwice } from './read-twice';
 
 /** Blocks asked for at the same time. */
 const CONCURRENT_BLOCKS = 8;
-/** How often two answers to the same question may differ before the reading is given up for a while. */
-const READINGS = 3;
 
 /** What a range of blocks holds. */
 export interface RangeRead {
@@ -22,11 +22,9 @@ export interface RangeRead {
 /**
  * All genuine events of the blocks `first` to `last`, in chain order. Two `eth_getLogs` queries however many
  * tokens there are (escrow events carry their registry unindexed, so they are selected by topic and checked
- * here), and one call for each block that has events, for its time.
- *
- * Each query is asked twice and the answers must agree: providers behind a load balancer now and then leave
- * logs out, and what is left out here would be lost. A single block is asked for by its hash, which a node
- * that does not have it cannot answer.
+ * here), one call for each block that has events, for its time, and one for each transaction that has some,
+ * for the places of its logs. A single block is asked for by its hash, which a node that does not have it
+ * cannot answer.
  */
 export async function readRange(
   client: RpcClient,
@@ -49,13 +47,18 @@ export async function readRange(
   const genuine = genuineOf([...own, ...escrows], contracts);
   const read = await blocksOf(client, genuine, first, last);
   const byNumber = new Map(read.map((block) => [block.number, block]));
-  return { events: eventsOf(genuine, byNumber), blocks: read };
+  const positionOf = await readPositions(
+    client,
+    genuine.map(({ log }) => log),
+  );
+  return { events: eventsOf(genuine, byNumber, positionOf), blocks: read };
 }
 
-/** Puts decoded logs together with their blocks. */
+/** Puts decoded logs together with their blocks and their places in their transactions. */
 export function eventsOf(
   decoded: readonly DecodedLog[],
   blocks: ReadonlyMap<number, ChainBlock>,
+  positionOf: PositionOf,
 ): RegistryEvent[] {
   return completeMints(decoded).map(({ type, tokenId, payload, log }) => ({
     type,
@@ -65,21 +68,9 @@ export function eventsOf(
     blockHash: log.blockHash,
     blockTimestamp: timestampOf(blocks, log),
     transactionHash: log.transactionHash,
-    logIndex: log.index,
+    logIndex: positionOf(log),
+    blockLogIndex: log.index,
   }));
-}
-
-async function readTwice(client: RpcClient, filter: LogFilter): Promise<ChainLog[]> {
-  for (let reading = 1; reading <= READINGS; reading++) {
-    const [logs, again] = await Promise.all([logsOf(client, filter), logsOf(client, filter)]);
-    if (fingerprintOf(logs) === fingerprintOf(again)) return logs;
-  }
-  const message = 'The node gives different logs each time it is asked for the same blocks.';
-  throw new ChainError('ANSWERS_DIFFER', message, { retryable: true });
-}
-
-function fingerprintOf(logs: readonly ChainLog[]): string {
-  return logs.map(({ blockHash, index }) => `${blockHash}:${index}`).join();
 }
 
 /**

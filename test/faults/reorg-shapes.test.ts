@@ -166,9 +166,9 @@ describe('a reorganisation', () => {
       expect(await metricOf(followed.service.url, ORPHANED)).to.equal(5);
     }));
 
-  // It asks for the head, the first and the last block, four times for logs, and for the blocks that have
-  // some.
-  for (const question of [2, 3, 4, 6, 8, 9]) {
+  // It asks for the head, for the block, four times for its logs, and for the receipt; then for the next head
+  // and its block.
+  for (const question of [2, 3, 4, 6, 7, 8, 9]) {
     it(`between two questions about a range mixes no branches (before question ${question})`, async () => {
       const proxy = await startRpcProxy(forked.world.node.url);
       try {

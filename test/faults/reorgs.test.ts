@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
+import { dedupeKeyOf } from '../../receiver/received-event';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { expectedEvents, type ExpectedEvent } from '../helpers/chain-witness';
 import { eventually } from '../helpers/eventually';
@@ -164,7 +165,7 @@ describe('when blocks are replaced by others', () => {
       }));
   });
 
-  it('a transaction of which a part was delivered and that moves to the head of its block is completed under other ids', () =>
+  it('a transaction of which a part was delivered and that moves to the head of its block is completed', () =>
     following('partly-earlier', async (followed) => {
       let left = 2;
       const fork = await forked.fork();
@@ -182,15 +183,62 @@ describe('when blocks are replaced by others', () => {
       await reorganised(followed);
       followed.answer(200);
       await followed.settled();
+      const positions = eventsOf(again, followed.announced).map(({ data }) => data.logIndex);
+      expect(positions).to.deep.equal([1, 2, 3, 4, 5]);
       expect(typesOf(again, followed.announced)).to.deep.equal(MINT_TYPES);
-      // The third stands where the second was delivered from: chain, transaction and log index alone would
-      // make the same id.
       expect(new Set(followed.announced.map(({ id }) => id)).size).to.equal(5);
     }));
+
+  /** Delivers what one branch says of a hand-over, and then has the other branch replace it. */
+  async function handedOver(
+    before: 'nominate' | 'unrelated',
+    after: 'nominate' | 'unrelated',
+  ): Promise<CloudEvent[]> {
+    const calls = await forked.handover();
+    let events: CloudEvent[] = [];
+    await following(`handed-over-${after}`, async (followed) => {
+      const fork = await forked.fork();
+      await forked.mine(calls[before]);
+      await forked.mine(calls.handOver);
+      await followed.allAnnouncedOnce();
+      await fork.back(1);
+      await forked.mine(calls[after]);
+      await forked.mine(calls.handOver);
+      await forked.mine();
+      await reorganised(followed);
+      await followed.settled();
+      events = eventsOf(calls.handOver, followed.announced);
+    });
+    return events;
+  }
+
+  it('a transaction that logs less when it is mined again is not announced twice', async () => {
+    const events = await handedOver('nominate', 'unrelated');
+    expect(events.map(briefly)).to.deep.equal([
+      '0 beneficiary_transfer',
+      '1 nomination',
+      '2 holder_transfer',
+    ]);
+  });
+
+  it('a transaction that logs more when it is mined again has that announced, under an id of its own', async () => {
+    const events = await handedOver('unrelated', 'nominate');
+    expect(events.map(briefly)).to.deep.equal([
+      '0 beneficiary_transfer',
+      '1 holder_transfer',
+      '1 nomination',
+    ]);
+    expect(new Set(events.map(({ id }) => id)).size).to.equal(3);
+    expect(new Set(events.map(dedupeKeyOf)).size).to.equal(3);
+  });
 });
 
 function typesOf(call: SignedCall, events: readonly CloudEvent[]): string[] {
   return eventsOf(call, events).map(({ type }) => type);
+}
+
+function briefly({ type, data }: CloudEvent): string {
+  return `${data.logIndex} ${type.split('.').at(-1)}`;
 }
 
 function withoutIds(events: readonly CloudEvent[]): ExpectedEvent[] {

@@ -71,7 +71,7 @@ export async function expectedEvents(
   };
   return logs.flatMap((log) => {
     const meaning = meaningOf(log);
-    return meaning ? [envelope(meaning, log, blockOf.get(log.blockNumber), address)] : [];
+    return meaning ? [envelope(meaning, log, logs, blockOf.get(log.blockNumber), address)] : [];
   });
 }
 
@@ -141,6 +141,7 @@ function pick(parsed: LogDescription, names: string[]): Payload {
 function envelope(
   { type, tokenId, payload }: Meaning,
   log: Log,
+  logs: readonly Log[],
   block: Block | null | undefined,
   registryAddress: string,
 ): ExpectedEvent {
@@ -160,8 +161,13 @@ function envelope(
       ...(tokenId !== undefined && { tokenIdHex: tokenId.toString(16).padStart(64, '0') }),
       blockNumber: log.blockNumber,
       transactionHash: log.transactionHash,
-      logIndex: log.index,
+      logIndex: positionInTransaction(log, logs),
       payload,
     },
   };
+}
+
+/** The number of logs that its transaction made before it. */
+function positionInTransaction({ transactionHash, index }: Log, logs: readonly Log[]): number {
+  return logs.filter((other) => other.transactionHash === transactionHash && other.index < index).length;
 }

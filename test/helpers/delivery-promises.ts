@@ -20,6 +20,9 @@ export function expectPromisesKept(
     firsts.set(delivery.event.id, first);
     expect(delivery.body.equals(first.body), `bytes of ${delivery.event.id}`).to.equal(true);
   }
+  const order = new Map(expected.map((event, index) => [placeOf(event), index]));
+  const inChainOrder = (unordered: readonly CloudEvent[]): CloudEvent[] =>
+    [...unordered].sort((left, right) => (order.get(placeOf(left)) ?? 0) - (order.get(placeOf(right)) ?? 0));
   const events = inChainOrder([...firsts.values()].map(({ event }) => event));
   // First what is missing: that says more than the difference of a thousand events.
   const [delivered, due] = [new Set(events.map(placeOf)), new Set(expected.map(placeOf))];
@@ -41,13 +44,6 @@ export function expectPromisesKept(
   }
 }
 
-function inChainOrder(events: readonly CloudEvent[]): CloudEvent[] {
-  return [...events].sort(
-    ({ data: left }, { data: right }) =>
-      left.blockNumber - right.blockNumber || left.logIndex - right.logIndex,
-  );
-}
-
 /** What a subscriber sees of each token, or of the registry as a whole. */
 function bySubject(deliveries: readonly Delivery[]): Map<string, CloudEvent[]> {
   const groups = new Map<string, CloudEvent[]>();
@@ -60,7 +56,8 @@ function bySubject(deliveries: readonly Delivery[]): Map<string, CloudEvent[]> {
 }
 
 function placeOf({ data, type, subject }: ExpectedEvent): string {
-  return `block ${data.blockNumber} log ${data.logIndex}: ${type} of ${subject}`;
+  const { blockNumber, transactionHash, logIndex } = data;
+  return `block ${blockNumber} log ${logIndex} of ${transactionHash}: ${type} of ${subject}`;
 }
 
 function withoutId(event: CloudEvent): ExpectedEvent {

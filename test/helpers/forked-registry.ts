@@ -1,8 +1,11 @@
-import { randomBytes } from 'node:crypto';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
-import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
+import {
+  TitleEscrow__factory,
+  TradeTrustTokenStandard__factory,
+  type TitleEscrow,
+} from '../../typechain-types';
 import { takeOverMining, type ForkableChain, type SignedCall } from './forkable-chain';
-import { mintDirectly } from './direct-mint';
+import { escrowOf, mintDirectly, newTokenId } from './direct-mint';
 import { createWorld, type World } from './world';
 
 /** A world whose chain can be forked, and calls of its registry to mine on this branch and that. */
@@ -18,6 +21,12 @@ export interface ForkedRegistry extends ForkableChain {
    * not mint.
    */
   nominate(this: void, options?: { first: boolean }): Promise<SignedCall>;
+  /**
+   * Signs for a new token, minted now, whose beneficiary and holder are one account: both roles are handed
+   * over, after somebody was nominated or after something unrelated. A nomination ends with a log of the
+   * hand-over, before that of the new holder.
+   */
+  handover(this: void): Promise<{ nominate: SignedCall; unrelated: SignedCall; handOver: SignedCall }>;
   stop(this: void): Promise<void>;
 }
 
@@ -48,19 +57,34 @@ export async function createForkedRegistry(): Promise<ForkedRegistry> {
   const escrow = TitleEscrow__factory.connect(token.escrow);
   const chain = await takeOverMining(world.client);
   let nominations = 0;
+  const nominateFor = async (nominated: TitleEscrow, options?: { first: boolean }): Promise<SignedCall> => {
+    // Somebody else each time: to nominate the present nominee is refused.
+    const next = await world.account(5 + (nominations++ % 15));
+    return chain.sign(BENEFICIARY, await nominated.nominate.populateTransaction(next, '0x'), options);
+  };
   return {
     world,
     ...chain,
+    async handover() {
+      const tokenId = newTokenId();
+      const mint = await registry.mint.populateTransaction(beneficiary, beneficiary, tokenId, '0x');
+      await chain.mine(await chain.sign(MINTERS[0], mint));
+      const own = TitleEscrow__factory.connect(await escrowOf(world, tokenId));
+      const fork = await chain.fork();
+      const nominate = await nominateFor(own);
+      await chain.mine(nominate);
+      const both = await own.transferOwners.populateTransaction(holder, holder, '0x');
+      const handOver = await chain.sign(BENEFICIARY, both);
+      await fork.back(0);
+      // Its nonce is that of the nomination: one of the two comes before the hand-over.
+      return { nominate, unrelated: await nominateFor(escrow), handOver };
+    },
     async mint({ minter = MINTERS[0], first = false } = {}) {
-      const tokenId = BigInt(`0x${randomBytes(32).toString('hex')}`);
+      const tokenId = newTokenId();
       const call = await registry.mint.populateTransaction(beneficiary, holder, tokenId, '0x');
       return chain.sign(minter, call, { first });
     },
-    async nominate(options) {
-      // Somebody else each time: to nominate the present nominee is refused.
-      const next = await world.account(5 + (nominations++ % 15));
-      return chain.sign(BENEFICIARY, await escrow.nominate.populateTransaction(next, '0x'), options);
-    },
+    nominate: (options) => nominateFor(escrow, options),
     async stop() {
       await world.stop();
     },

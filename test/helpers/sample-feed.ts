@@ -29,6 +29,7 @@ export function eventIn(
     blockTimestamp: 1_750_000_000 + blockNumber,
     transactionHash: `0x${(BigInt(blockNumber) * 1_000_000n + tokenId).toString(16).padStart(64, '0')}`,
     logIndex: Number(tokenId),
+    blockLogIndex: changes.logIndex ?? Number(tokenId),
     ...changes,
   };
 }

@@ -44,6 +44,7 @@ export function sampleEvent(number: number): CloudEvent {
       blockTimestamp: 1_750_000_000,
       transactionHash: `0x${number.toString(16).padStart(64, '0')}`,
       logIndex: 3,
+      blockLogIndex: 3,
       payload: { fromHolder: `0x${'01'.repeat(20)}`, toHolder: `0x${'02'.repeat(20)}`, remark: '0x' },
     },
     registry,

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { findNetwork, type Network } from '../../service/chain/networks';
-import { isThrottled } from '../../service/chain/refusals';
+import { isThrottled, nodeErrorOf } from '../../service/chain/refusals';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { listen } from '../../service/http/server';
 
@@ -35,3 +35,87 @@ describe('a provider that refuses requests as too many', () => {
     }
   });
 });
+
+describe('many calls of a method', () => {
+  /** The bodies of the requests that came. */
+  let requests: unknown[];
+  let answer: (body: Call | Call[]) => { status?: number; body: unknown };
+
+  beforeEach(() => {
+    requests = [];
+    answer = (body) => ({ body: Array.isArray(body) ? body.map(doubled) : doubled(body) });
+  });
+
+  /** What the provider answers to calls with each of these numbers. */
+  async function callEach(numbers: number[], times = 1): Promise<unknown[]> {
+    const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      const body = (await json(request)) as Call | Call[];
+      requests.push(body);
+      const { status = 200, body: answered } = answer(body);
+      response.writeHead(status).end(JSON.stringify(answered));
+    };
+    const server = await listen((request, response) => void respond(request, response), '127.0.0.1', 0);
+    const client = createRpcClient(server.url, findNetwork('amoy') as Network, 'bulk');
+    try {
+      const results: unknown[] = [];
+      for (let time = 0; time < times; time++) {
+        const params = numbers.map((number) => [number]);
+        results.push(...((await client.sendBatches?.('double', params)) ?? []));
+      }
+      return results;
+    } finally {
+      client.destroy();
+      await server.close();
+    }
+  }
+
+  it('go out in few requests, and their results come back in order, however they are answered', async () => {
+    const numbers = Array.from({ length: 20 }, (_, index) => index);
+    answer = (body) => ({ body: (body as Call[]).map(doubled).reverse() });
+    expect(await callEach(numbers)).to.deep.equal(numbers.map((number) => 2 * number));
+    expect(requests).to.have.length(4);
+  });
+
+  it('are none when there are no parameters', async () => {
+    expect(await callEach([])).to.deep.equal([]);
+    expect(requests).to.deep.equal([]);
+  });
+
+  const error = { code: -32600, message: 'batch requests are not allowed' };
+  for (const [words, refusal] of Object.entries({
+    'with a status': { status: 413, body: 'no batches' },
+    'with one error for all': { body: { jsonrpc: '2.0', id: null, error } },
+    'with an error for one of them': { body: [{ jsonrpc: '2.0', id: 1, error }, doubled(call(0, 1))] },
+  })) {
+    it(`are sent one by one to a provider that refuses several at once ${words}, and the next ones at once so`, async () => {
+      answer = (body) => (Array.isArray(body) ? refusal : { body: doubled(body) });
+      expect(await callEach([1, 2, 3], 2)).to.deep.equal([2, 4, 6, 2, 4, 6]);
+      expect(requests.map((body) => Array.isArray(body))).to.deep.equal([
+        true,
+        ...Array<boolean>(6).fill(false),
+      ]);
+    });
+  }
+
+  it('fail with the error that one of them is answered with', async () => {
+    const refused = { jsonrpc: '2.0', error: { code: -32000, message: 'unknown number 2' } };
+    const oneRefused = (one: Call): object =>
+      one.params[0] === 2 ? { ...refused, id: one.id } : doubled(one);
+    answer = (body) => ({ body: Array.isArray(body) ? body.map(oneRefused) : oneRefused(body) });
+    const failure: unknown = await callEach([1, 2, 3]).catch((cause: unknown) => cause);
+    expect(nodeErrorOf(failure)).to.equal('unknown number 2');
+  });
+});
+
+interface Call {
+  id: number;
+  params: number[];
+}
+
+function call(id: number, number: number): Call {
+  return { id, params: [number] };
+}
+
+function doubled({ id, params: [number = NaN] }: Call): object {
+  return { jsonrpc: '2.0', id, result: 2 * number };
+}

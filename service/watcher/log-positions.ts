@@ -1,0 +1,71 @@
+import { concurrently } from '../chain/concurrently';
+import { receiptLogsOf, type ChainLog, type TransactionInBlock } from '../chain/read-chain';
+import type { RpcClient } from '../chain/rpc-client';
+import { ChainError } from '../errors';
+import { readTwice } from './read-twice';
+
+/**
+ * Gives a log's position among the logs of its transaction, from 0.
+ *
+ * @throws ChainError ANSWERS_DIFFER (retryable) when the logs of its transaction do not have it.
+ */
+export type PositionOf = (log: ChainLog) => number;
+
+/** Blocks asked for at the same time. */
+const CONCURRENT_BLOCKS = 8;
+
+/**
+ * Reads where logs stand in their transactions: `eth_getLogs` tells their places in their blocks only. One
+ * receipt for each transaction, which nodes have as a whole or not at all.
+ *
+ * Nodes know by their hashes the transactions of the last year or so only (geth's `--history.transactions`).
+ * Those that the node does not know are found among all logs of their blocks.
+ */
+export async function readPositions(client: RpcClient, logs: readonly ChainLog[]): Promise<PositionOf> {
+  const transactions = [...new Map(logs.map((log) => [keyOf(log), log])).values()];
+  const receipts = await receiptLogsOf(client, transactions);
+  const unknown = transactions.filter((_, index) => receipts[index] === undefined);
+  const found = await readFromBlocks(client, unknown);
+  return positionsAmong([...receipts.flatMap((receipt) => receipt ?? []), ...found]);
+}
+
+async function readFromBlocks(
+  client: RpcClient,
+  transactions: readonly TransactionInBlock[],
+): Promise<ChainLog[]> {
+  const wanted = new Set(transactions.map(keyOf));
+  const blocks = [...new Set(transactions.map(({ blockHash }) => blockHash))];
+  const logs = await concurrently(blocks, CONCURRENT_BLOCKS, (blockHash) => readTwice(client, { blockHash }));
+  return logs.flat().filter((log) => wanted.has(keyOf(log)));
+}
+
+/** @param logs all those of every transaction that is asked for, each transaction's in their order. */
+export function positionsAmong(logs: readonly ChainLog[]): PositionOf {
+  const byTransaction = new Map<string, ChainLog[]>();
+  for (const log of logs) {
+    const ofTransaction = byTransaction.get(keyOf(log));
+    if (ofTransaction) ofTransaction.push(log);
+    else byTransaction.set(keyOf(log), [log]);
+  }
+  return (log) => {
+    const ofTransaction = byTransaction.get(keyOf(log)) ?? [];
+    const position = log.index - (ofTransaction[0]?.index ?? 0);
+    const found = ofTransaction[position];
+    if (found && isSame(found, log)) return position;
+    const message = `The node gives other logs for transaction ${log.transactionHash} than for its block.`;
+    throw new ChainError('ANSWERS_DIFFER', message, { retryable: true });
+  };
+}
+
+function keyOf({ transactionHash, blockHash }: TransactionInBlock): string {
+  return `${blockHash}:${transactionHash}`;
+}
+
+function isSame(left: ChainLog, right: ChainLog): boolean {
+  return (
+    left.index === right.index &&
+    left.address === right.address &&
+    left.data === right.data &&
+    left.topics.join() === right.topics.join()
+  );
+}

@@ -1,0 +1,140 @@
+import { expect } from 'chai';
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { mintTogether, newTokenId } from '../helpers/direct-mint';
+import type { FollowedRegistry } from '../helpers/followed-registry';
+import { whileFollowingThroughProxy } from '../helpers/following-through-proxy';
+import type { Answerer, RpcProxy } from '../helpers/rpc-proxy';
+import { mineTogether, type Call } from '../helpers/transactions';
+import { createWorld, DEPLOYER, type World } from '../helpers/world';
+
+const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
+const RECEIPT = 'eth_getTransactionReceipt';
+const ZERO_HASH = `0x${'0'.repeat(64)}`;
+
+interface Receipt {
+  blockHash: string;
+  transactionHash: string;
+  logs: { logIndex: string; transactionHash: string; data: string }[];
+}
+
+/** What a node may say of a transaction that is not so, or no longer. */
+const LIES: Record<string, (receipt: Receipt) => Receipt | null> = {
+  'does not exist': () => null,
+  'is of another block': (receipt) => ({ ...receipt, blockHash: ZERO_HASH }),
+  'is of another transaction': (receipt) => ({
+    ...receipt,
+    transactionHash: ZERO_HASH,
+    logs: receipt.logs.map((log) => ({ ...log, transactionHash: ZERO_HASH })),
+  }),
+  'has no logs': (receipt) => ({ ...receipt, logs: [] }),
+  'has some of the logs': (receipt) => ({ ...receipt, logs: receipt.logs.slice(0, 2) }),
+  'numbers the logs otherwise': (receipt) => ({
+    ...receipt,
+    logs: receipt.logs.map((log, index) => ({ ...log, logIndex: `0x${(index + 100).toString(16)}` })),
+  }),
+  'has logs that say something else': (receipt) => ({
+    ...receipt,
+    logs: receipt.logs.map((log) => ({ ...log, data: ZERO_HASH })),
+  }),
+};
+
+describe('the positions of logs in their transactions', () => {
+  let world: World;
+
+  before(async () => {
+    world = await createWorld();
+  });
+
+  after(() => world?.stop());
+
+  const throughProxy = (
+    name: string,
+    act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
+  ): Promise<void> => whileFollowingThroughProxy(world, { name }, act);
+
+  it('are read from one receipt for each transaction with events, and from no other', () =>
+    throughProxy('one-receipt', async (proxy, followed) => {
+      await followed.caughtUp();
+      const before = proxy.requests.length;
+      const [first, second] = [await world.account(1), await world.account(2)];
+      const mint = (): Call => {
+        const data = REGISTRY.encodeFunctionData('mint', [first, first, newTokenId(), '0x']);
+        return { from: DEPLOYER, to: world.registryAddress, data };
+      };
+      await mineTogether(world.client, [
+        ...Array.from({ length: 4 }, mint),
+        { from: second, to: first, data: '0x' },
+        ...Array.from({ length: 4 }, mint),
+      ]);
+      await followed.allAnnouncedOnce();
+      const asked = proxy.requests.slice(before).filter(({ method }) => method === RECEIPT);
+      const ofEvents = new Set(followed.announced.map(({ data }) => data.transactionHash));
+      expect(ofEvents.size).to.equal(8);
+      expect(asked.map(({ params }) => params[0])).to.have.members([...ofEvents]);
+      expect(new Set(followed.announced.map(({ data }) => data.logIndex))).to.deep.equal(
+        new Set([1, 2, 3, 4, 5]),
+      );
+    }));
+
+  it('are not taken from a receipt that the block contradicts: the block is read again', () =>
+    throughProxy('lies', async (proxy, followed) => {
+      for (const [name, lie] of Object.entries(LIES)) {
+        const liar = lyingOnce(lie);
+        proxy.answer(liar.answerer);
+        await mintTogether(world, await world.account(1), 3);
+        await followed.allAnnouncedOnce();
+        expect(liar.hasLied(), name).to.equal(true);
+      }
+      expect(failuresOf(followed)).to.deep.equal([
+        'BLOCK_CHANGED',
+        'ANSWER_MALFORMED',
+        'ANSWERS_DIFFER',
+        'ANSWERS_DIFFER',
+        'ANSWERS_DIFFER',
+        'ANSWERS_DIFFER',
+      ]);
+    }));
+
+  it('are found among the logs of the block when the node does not know its transactions any more, and no log of it is left out', () =>
+    throughProxy('forgotten', async (proxy, followed) => {
+      let left = 1;
+      proxy.answer(async (method, params, forward) => {
+        if (method === RECEIPT) return { result: null };
+        if (!asksForWholeBlock(method, params) || left-- <= 0) return 'none';
+        const { result } = (await forward()) as { result: unknown[] };
+        return { result: result.slice(1) };
+      });
+      await mintTogether(world, await world.account(1), 3);
+      await followed.allAnnouncedOnce();
+      expect(left, 'an answer was short').to.be.lessThan(0);
+      expect(failuresOf(followed)).to.deep.equal([]);
+    }));
+});
+
+/** Changes the answer to the first question for a receipt. */
+function lyingOnce(lie: (receipt: Receipt) => Receipt | null): {
+  answerer: Answerer;
+  hasLied(this: void): boolean;
+} {
+  let hasLied = false;
+  return {
+    hasLied: () => hasLied,
+    async answerer(method, _params, forward) {
+      if (method !== RECEIPT || hasLied) return 'none';
+      hasLied = true;
+      const { result } = (await forward()) as { result: Receipt };
+      return { result: lie(result) };
+    },
+  };
+}
+
+function asksForWholeBlock(method: string, [filter]: readonly unknown[]): boolean {
+  return method === 'eth_getLogs' && !('topics' in (filter as object));
+}
+
+/** Codes of the errors that made the service read again. */
+function failuresOf({ service }: FollowedRegistry): unknown[] {
+  return service.log.flatMap(({ msg, error }) =>
+    msg?.startsWith('the chain cannot be read') ? (error as { code: string }).code : [],
+  );
+}
