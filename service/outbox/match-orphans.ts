@@ -9,89 +9,128 @@ interface Unannounced {
   eventId: string;
 }
 
+/** An event that the subscriber has, or may have, and whose block a reorganisation took away. */
 interface Orphan {
   eventId: string;
-  transactionHash: string;
+  logIndex: number;
+  /** The transaction, and what the event says. */
   content: string;
+  /** False: no attempt is known to have succeeded, and the event was withdrawn. */
+  isDelivered: boolean;
 }
 
 /**
- * Finds the events that were delivered already, before a reorganisation took their block away and their
- * transaction was mined again. Its logs may stand at other indexes of the new block, so an event is
- * recognised by what it says. Such an event keeps its id, is on the chain again, and is not announced a
- * second time.
+ * Finds the events that were sent already, before a reorganisation took their block away and their
+ * transaction was mined again. Usually they have the same ids. But a transaction may log differently in the
+ * new block, and earlier versions made ids of places in blocks: an event is also recognised by what it says.
  *
- * @returns the others. Should one of them have come to stand where an orphan of another content stood that
- *   was sent, then the id by chain, transaction and log is taken, and subscribers would take the event for
- *   known: its id is made with the block's hash as well.
+ * - One that was delivered keeps its id, is on the chain again, and is not announced a second time.
+ * - One that may have been received is announced under the id and the log index that it was sent under.
+ *
+ * @returns what has to be announced: those, and all others. Should one of the others have come to stand where
+ *   an orphan of another content stood, then the id by chain, transaction and log is taken, and subscribers
+ *   would take the event for known: its id is made with the block's hash as well.
  */
 export async function matchOrphans(
   db: Transaction<Schema>,
   feed: string,
-  registry: RegistryIdentity,
+  { chainId }: RegistryIdentity,
   events: readonly RegistryEvent[],
 ): Promise<Unannounced[]> {
-  const orphans = events.length === 0 ? [] : await orphansOf(db, feed);
+  if (events.length === 0) return [];
+  const orphans = [...(await deliveredOf(db, feed)), ...(await attemptedOf(db, feed))];
   const taken = new Set(orphans.map(({ eventId }) => eventId));
-  const attempted = events.length === 0 ? new Map<string, string>() : await attemptedOf(db, feed);
+  const matches = match(events, orphans, chainId);
   const unannounced: Unannounced[] = [];
   for (const event of events) {
-    const { transactionHash, logIndex, blockHash } = event;
-    const content = contentOf(typeOf(event), event.tokenId ?? 0n, event.payload);
-    const at = orphans.findIndex(
-      (orphan) => orphan.transactionHash === transactionHash && orphan.content === content,
-    );
-    const [orphan] = at < 0 ? [] : orphans.splice(at, 1);
-    if (orphan) {
+    const orphan = matches.get(event);
+    if (orphan?.isDelivered) {
       await minedAgain(db, feed, orphan.eventId, event);
-      continue;
+    } else if (orphan) {
+      unannounced.push({ event: { ...event, logIndex: orphan.logIndex }, eventId: orphan.eventId });
+    } else {
+      const { transactionHash, logIndex, blockHash } = event;
+      const id = eventIdOf(chainId, transactionHash, logIndex);
+      const eventId = taken.has(id) ? eventIdOf(chainId, transactionHash, logIndex, blockHash) : id;
+      unannounced.push({ event, eventId });
     }
-    const id = eventIdOf(registry.chainId, transactionHash, logIndex);
-    const isTaken = taken.has(id) || (attempted.get(id) ?? content) !== content;
-    const eventId = isTaken ? eventIdOf(registry.chainId, transactionHash, logIndex, blockHash) : id;
-    unannounced.push({ event, eventId });
   }
   return unannounced;
 }
 
+/**
+ * The orphan of each event that has one. Those with the same id come first: of several logs of a transaction
+ * that say the same, each finds its own.
+ */
+function match(
+  events: readonly RegistryEvent[],
+  orphans: readonly Orphan[],
+  chainId: number,
+): ReadonlyMap<RegistryEvent, Orphan> {
+  const matches = new Map<RegistryEvent, Orphan>();
+  if (orphans.length === 0) return matches;
+  const left = new Map(orphans.map((orphan) => [orphan.eventId, orphan]));
+  const take = (event: RegistryEvent, orphan: Orphan): void => {
+    left.delete(orphan.eventId);
+    matches.set(event, orphan);
+  };
+  for (const event of events) {
+    const orphan = left.get(eventIdOf(chainId, event.transactionHash, event.logIndex));
+    if (orphan?.content === contentOfEvent(event)) take(event, orphan);
+  }
+  for (const event of events.filter((one) => !matches.has(one))) {
+    const content = contentOfEvent(event);
+    const orphan = [...left.values()].find((one) => one.content === content);
+    if (orphan) take(event, orphan);
+  }
+  return matches;
+}
+
 /** Rarely any: an index holds just these rows. */
-async function orphansOf(db: Transaction<Schema>, feed: string): Promise<Orphan[]> {
+async function deliveredOf(db: Transaction<Schema>, feed: string): Promise<Orphan[]> {
   const rows = await db
     .selectFrom('events')
-    .select(['event_id', 'transaction_hash', 'body'])
+    .select(['event_id', 'body'])
     .where('feed', '=', feed)
     .where('orphaned_at', 'is not', null)
     .orderBy('log_index')
     .execute();
-  return rows.map(({ event_id, transaction_hash, body }) => ({
-    eventId: event_id,
-    transactionHash: transaction_hash,
-    content: contentOfBody(body),
-  }));
+  return rows.map(({ event_id, body }) => orphanOf(event_id, body, true));
 }
 
 /**
- * What events said that may have reached the subscriber without the service knowing, and that were withdrawn:
- * by id.
+ * Those that may have reached the subscriber without the service knowing, that were withdrawn, and that were
+ * not announced again since.
  */
-async function attemptedOf(db: Transaction<Schema>, feed: string): Promise<ReadonlyMap<string, string>> {
+async function attemptedOf(db: Transaction<Schema>, feed: string): Promise<Orphan[]> {
   const rows = await db
     .selectFrom('orphans')
-    .select(['event_id', 'body'])
-    .where('feed', '=', feed)
-    .where('outcome', '=', 'attempted')
+    .leftJoin('events', (join) =>
+      join.onRef('events.feed', '=', 'orphans.feed').onRef('events.event_id', '=', 'orphans.event_id'),
+    )
+    .select(['orphans.event_id', 'orphans.body'])
+    .where('orphans.feed', '=', feed)
+    .where('orphans.outcome', '=', 'attempted')
+    .where('events.event_id', 'is', null)
     .execute();
-  return new Map(rows.map(({ event_id, body }) => [event_id, contentOfBody(body)]));
+  // An event may have been withdrawn several times.
+  const byId = new Map(rows.map(({ event_id, body }) => [event_id, orphanOf(event_id, body, false)]));
+  return [...byId.values()];
 }
 
-function contentOfBody(body: string): string {
+function orphanOf(eventId: string, body: string, isDelivered: boolean): Orphan {
   const { type, data } = JSON.parse(body) as CloudEvent;
-  return contentOf(type, BigInt(data.tokenId), data.payload);
+  const content = contentOf(data.transactionHash, type, data.tokenId, data.payload);
+  return { eventId, logIndex: data.logIndex, content, isDelivered };
+}
+
+function contentOfEvent(event: RegistryEvent): string {
+  return contentOf(event.transactionHash, typeOf(event), (event.tokenId ?? 0n).toString(), event.payload);
 }
 
 /** What an event says, wherever it stands. The payload's fields come in one order, from one decoder. */
-function contentOf(type: string, tokenId: bigint, payload: object): string {
-  return JSON.stringify([type, tokenId.toString(), payload]);
+function contentOf(transactionHash: string, type: string, tokenId: string, payload: object): string {
+  return JSON.stringify([transactionHash, type, tokenId, payload]);
 }
 
 async function minedAgain(

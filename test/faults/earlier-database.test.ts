@@ -1,0 +1,147 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { sql } from 'kysely';
+import { dedupeKeyOf } from '../../receiver/received-event';
+import { openDatabaseBesideService } from '../../service/database/open-database';
+import { eventIdOf, type CloudEvent } from '../../service/outbox/cloud-event';
+import { expectedEvents, type ExpectedEvent } from '../helpers/chain-witness';
+import { eventually } from '../helpers/eventually';
+import { whileFollowing, type FollowedRegistry } from '../helpers/followed-registry';
+import type { Fork, SignedCall } from '../helpers/forkable-chain';
+import { createForkedRegistry, MINTERS, type ForkedRegistry } from '../helpers/forked-registry';
+
+const CONFIRMATIONS = 2;
+
+/** A block of three transactions. */
+interface PartlyDelivered {
+  /** Before it. */
+  fork: Fork;
+  nomination: SignedCall;
+  mints: readonly [SignedCall, SignedCall];
+  fromBlock: number;
+}
+
+/**
+ * Earlier versions stored a log's position in its block where its position in its transaction is now, made
+ * the event's id of that, and named the registry in the subject of its own events.
+ */
+describe('a database of an earlier version', () => {
+  let forked: ForkedRegistry;
+
+  before(async () => {
+    forked = await createForkedRegistry();
+  });
+
+  after(() => forked?.stop());
+
+  /** The events of three transactions of one block; some are delivered, one was attempted, others wait. */
+  async function partlyDelivered(
+    name: string,
+    act: (followed: FollowedRegistry, block: PartlyDelivered) => Promise<void>,
+  ): Promise<void> {
+    const settings = { CONFIRMATIONS: String(CONFIRMATIONS) };
+    await whileFollowing(forked.world, { name, settings }, async (followed) => {
+      let left = 4;
+      followed.answer(() => (left-- > 0 ? 200 : 500));
+      const fork = await forked.fork();
+      const nomination = await forked.nominate({ first: true });
+      const mints = [await forked.mint(), await forked.mint({ minter: MINTERS[1] })] as const;
+      const fromBlock = await forked.mine(nomination, ...mints);
+      await confirm();
+      await eventually('some are delivered, and one was attempted', () => followed.attempted.length > 4);
+      await act(followed, { fork, nomination, mints, fromBlock });
+    });
+  }
+
+  async function confirm(): Promise<void> {
+    for (let block = 0; block < CONFIRMATIONS; block++) await forked.mine();
+  }
+
+  /**
+   * Nothing of what the chain has is missing, or repeated. Nor is it to a subscriber that has kept what it
+   * answered with an error, whether it goes by the id, or by the pair and the content.
+   */
+  async function expectEachOnce(
+    { announced, attempted }: FollowedRegistry,
+    fromBlock: number,
+  ): Promise<void> {
+    const { client, registryAddress } = forked.world;
+    const expected = await expectedEvents(client, registryAddress, fromBlock);
+    expect(announced.map(briefly)).to.have.members(expected.map(briefly));
+    expect(new Set(attempted.map(({ id }) => id)).size).to.equal(expected.length);
+    expect(new Set(attempted.map(dedupeKeyOf)).size).to.equal(expected.length);
+  }
+
+  it('is read on from: what waits is sent as it was stored, and what is new is counted in its transaction', () =>
+    partlyDelivered('read-on', async (followed, { fromBlock }) => {
+      const unconfirmed = [await forked.mint(), await forked.mint({ minter: MINTERS[1] })];
+      await forked.mine(...unconfirmed);
+      const before = followed.announced.length;
+      let stored: CloudEvent[] = [];
+      await followed.restart(async () => {
+        stored = await asEarlier(followed, join(forked.world.folder, 'read-on'));
+        await confirm();
+      });
+      followed.answer(200);
+      await followed.settled();
+      await expectEachOnce(followed, fromBlock);
+      const afterwards = followed.announced.slice(before);
+      const isNew = ({ data }: CloudEvent): boolean =>
+        unconfirmed.some(({ hash }) => hash === data.transactionHash);
+      expect(stored).to.include.deep.members(afterwards.filter((event) => !isNew(event)));
+      const positions = afterwards.filter(isNew).map(({ data }) => data.logIndex);
+      expect(positions.sort()).to.deep.equal([1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
+    }));
+
+  it('is taken back by a reorganisation: nothing is announced twice, and nothing is lost', () =>
+    partlyDelivered(
+      'reorganised',
+      async (followed, { fork, nomination, mints: [first, second], fromBlock }) => {
+        await followed.restart(async () => {
+          await asEarlier(followed, join(forked.world.folder, 'reorganised'));
+          await fork.back(1);
+          await forked.mine(second);
+          await forked.mine(nomination, first);
+          await confirm();
+        });
+        await eventually('it is noticed', () => followed.logged('chain reorganised')[0]);
+        followed.answer(200);
+        await followed.settled();
+        await expectEachOnce(followed, fromBlock);
+      },
+    ));
+});
+
+function briefly({ type, subject, data }: ExpectedEvent): string {
+  return `${type} of ${subject} in ${data.transactionHash}`;
+}
+
+/** Rewrites what is stored, and what was received, as earlier versions had it; gives what is stored. */
+async function asEarlier({ attempted, announced }: FollowedRegistry, dataDir: string): Promise<CloudEvent[]> {
+  const database = await openDatabaseBesideService({ dataDir, databaseUrl: undefined });
+  const { db } = database;
+  const tables = ['deliveries', 'attempts', 'dead_letters'] as const;
+  const rows = await db.selectFrom('events').select(['event_id', 'log_index', 'body']).execute();
+  const earlier = new Map<string, CloudEvent>();
+  for (const { event_id, log_index, body } of rows) {
+    const event = JSON.parse(body) as CloudEvent;
+    const id = eventIdOf(event.data.chainId, event.data.transactionHash, log_index);
+    const before = { ...event, id, data: { ...event.data, logIndex: log_index } };
+    earlier.set(event_id, before);
+    // Some ids are those of others now: none is given to two of them at a time.
+    const marked = `earlier ${id}`;
+    await db
+      .updateTable('events')
+      .set({ event_id: marked, body: JSON.stringify(before) })
+      .where('event_id', '=', event_id)
+      .execute();
+    for (const table of tables)
+      await db.updateTable(table).set({ event_id: marked }).where('event_id', '=', event_id).execute();
+  }
+  for (const table of ['events', ...tables] as const)
+    await sql`update ${sql.table(table)} set event_id = replace(event_id, 'earlier ', '')`.execute(db);
+  await database.close();
+  for (const received of [attempted, announced])
+    received.splice(0, received.length, ...received.map((event) => earlier.get(event.id) ?? event));
+  return [...earlier.values()];
+}
