@@ -5,9 +5,9 @@ import { createHash } from 'node:crypto';
  *
  * - delivery: one POST of the service. The same event may be delivered several times.
  * - event: what a delivery carries, a CloudEvent about one log of the token registry's contracts.
- * - dedupe key: `data.transactionHash` and `data.logIndex`, which name an event on the chain, and what it
- *   says: after the chain was reorganised another event of the same transaction may stand where one stood
- *   that was delivered.
+ * - dedupe key: the pair `data.transactionHash` and `data.logIndex`, which names an event on the chain, and
+ *   what the event says: after a reorganisation of the chain the same transaction may have another event at
+ *   the place of one that was delivered.
  * - unknown delivery: it verifies and is JSON, and no event of a type that this receiver knows.
  */
 
@@ -19,7 +19,7 @@ export interface ReceivedEvent {
   type: string;
   /** Token id; "0" for events of the registry as a whole. */
   subject?: string;
-  data: { transactionHash: string; logIndex: number; payload?: unknown };
+  data: { transactionHash: string; logIndex: number; tokenId?: unknown; payload?: unknown };
 }
 
 /** A delivery that is kept as it came, and marked: the sender has done its part, and is told so. */
@@ -85,8 +85,9 @@ export function isUnknown(received: Received): received is UnknownDelivery {
  */
 export function dedupeKeyOf(received: Received): string {
   if (isUnknown(received)) return `unknown:${sha256(received.body)}`;
-  const { transactionHash, logIndex, payload } = received.data;
-  return `${transactionHash.toLowerCase()}:${logIndex}:${sha256(JSON.stringify([received.type, payload]))}`;
+  const { transactionHash, logIndex, tokenId, payload } = received.data;
+  const said = sha256(JSON.stringify([received.type, tokenId, payload]));
+  return `${transactionHash.toLowerCase()}:${logIndex}:${said}`;
 }
 
 function sha256(text: string): string {

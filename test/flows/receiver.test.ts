@@ -204,8 +204,10 @@ describe('receiver over HTTP', () => {
     const event = sampleEvent(2);
     const other = { ...event, id: 'made with the hash of the block too', type: 'com.service.etr.shred' };
     const third = { ...event, id: 'another', data: { ...event.data, payload: { remark: '0x01' } } };
-    for (const one of [event, other, third]) await post(receiver.url, sender.signed(JSON.stringify(one)));
-    expect(stored()).to.deep.equal([event, other, third]);
+    const ofOtherToken = { ...event, id: 'a third', subject: '7', data: { ...event.data, tokenId: '7' } };
+    const events = [event, other, third, ofOtherToken];
+    for (const one of events) await post(receiver.url, sender.signed(JSON.stringify(one)));
+    expect(stored()).to.deep.equal(events);
   });
 
   it('stores concurrent duplicates once, and concurrent events each on a line of its own', async () => {
