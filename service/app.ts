@@ -31,11 +31,13 @@ export interface App {
 }
 
 /**
- * What tests replace: of the tunnel, and the times of minting and of the comparison of journal and watcher.
+ * What tests replace: of the tunnel, and the times of minting, of the comparison of journal and watcher, and
+ * between two lines about a catch-up.
  */
 export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>> & {
   mintTiming?: Partial<MintTiming>;
   checkTiming?: ObservingParts['timing'];
+  progressEveryMs?: number;
 };
 
 /**
@@ -69,7 +71,8 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     const parts = { client, checkChain, database, observer: outcomes, logger, mintTiming };
     const issuing = await waitFor('the threads that sign', startIssuing(config, parts));
     open.push(() => issuing.stop());
-    const announcing = startAnnouncing(config, { database, observer: metrics, logger });
+    const { progressEveryMs } = replaced;
+    const announcing = startAnnouncing(config, { database, observer: metrics, logger, progressEveryMs });
     const { journal } = issuing;
     const days = config.documentRetentionDays;
     const retention = journal && startRetention({ journal, days, clock: systemClock, logger });

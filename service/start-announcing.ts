@@ -30,10 +30,7 @@ export interface Announcing {
 }
 
 /** watcher → outbox → delivery, once for each registry: what one waits for, the others do not. */
-export function startAnnouncing(
-  config: Config,
-  parts: { database: Database; observer: AnnouncingObserver; logger: Logger },
-): Announcing {
+export function startAnnouncing(config: Config, parts: Omit<FeedParts, 'config' | 'opened'>): Announcing {
   const { database, logger } = parts;
   if (config.registries.length === 0)
     logger.warn('no events are read: TOKEN_REGISTRY_ADDRESS is not configured');
@@ -61,7 +58,12 @@ interface FeedParts {
   observer: AnnouncingObserver;
   opened: Map<string, string>;
   logger: Logger;
+  /** What tests shorten. */
+  progressEveryMs?: number | undefined;
 }
+
+/** How often the log says how far a catch-up is. */
+const PROGRESS_EVERY_MS = 10_000;
 
 function startFeed(registry: FollowedRegistry, parts: FeedParts): AnnouncedFeed {
   const { config, database, observer, opened } = parts;
@@ -82,6 +84,7 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): AnnouncedFeed 
     confirmations: registry.confirmations,
     finalityDepth: config.finalityDepth,
     pauses: registry.pauses,
+    progressEveryMs: parts.progressEveryMs ?? PROGRESS_EVERY_MS,
     database,
     clock: systemClock,
     logger,

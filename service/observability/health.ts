@@ -1,5 +1,6 @@
 import type { HealthReport } from '../http/routes/health';
 import type { IssuingReport } from './issuing-report';
+import { progressOf } from '../watcher/catch-up';
 import type { FeedStatus } from '../watcher/feed-status';
 import { isAny, type Unfollowed } from './unfollowed';
 
@@ -29,12 +30,13 @@ export function healthOf(
 ): HealthReport {
   return {
     isHealthy: feeds.every(({ status }) => isWell(status, now)),
-    feeds: feeds.map(({ network, chainId, registry, status: { since, ...status } }) => ({
+    feeds: feeds.map(({ network, chainId, registry, status }) => ({
       network,
       chainId,
       registry,
       ...status,
-      since: timeOf(since),
+      since: timeOf(status.since),
+      catchUp: progressOf(status, now),
     })),
     issuing: issuing && shownIssuing(issuing),
     unfollowed: unfollowed && isAny(unfollowed) ? unfollowed : undefined,

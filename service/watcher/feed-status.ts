@@ -1,3 +1,5 @@
+import type { CatchUp } from './catch-up';
+
 /**
  * What a feed is doing:
  *
@@ -16,6 +18,8 @@ export interface FeedStatus {
   nextBlock: number | undefined;
   /** The chain's newest block when it was last asked. */
   headBlock: number | undefined;
+  /** Undefined while the newest blocks are read. */
+  catchUp: CatchUp | undefined;
   /** Code and text of the error, when failing or stopped. */
   code: string | undefined;
   reason: string | undefined;
@@ -28,6 +32,7 @@ export function newFeedStatus(now: number): FeedStatus {
     since: now,
     nextBlock: undefined,
     headBlock: undefined,
+    catchUp: undefined,
     code: undefined,
     reason: undefined,
   };

@@ -11,6 +11,7 @@ import { rewindFeed, type Rewound } from '../outbox/rewind-feed';
 import { createRegistryFinder, type RegistryOnChain } from '../registry/registry-contracts';
 import { untilAborted } from '../until-aborted';
 import { createBlockAlarm, type BlockAlarm, type Pauses } from './block-alarm';
+import { reportCatchUp, type CatchUpReport } from './catch-up';
 import { newFeedStatus, type FeedStatus } from './feed-status';
 import { watch, type BlockRange, type Sighting } from './watch';
 
@@ -24,6 +25,8 @@ export interface FeedReading {
   confirmations: number;
   finalityDepth: number;
   pauses: Pauses;
+  /** How often the log says how far a catch-up is. */
+  progressEveryMs: number;
   database: Database;
   clock: Clock;
   logger: Logger;
@@ -82,15 +85,17 @@ export async function readFeed(
   }
   const signal = AbortSignal.any([stop, leadership.lost]);
   const alarm = createBlockAlarm(options.client, options.pauses);
+  const catchUp = reportCatchUp(memory.status, options);
   try {
     const first = options.startBlock ?? registry.genesisBlock;
     const open = await openFeed(options.database.db, feed, first, options.clock.now());
     // Not before: the feed is held now, until what was read has been compared with the chain.
     await options.onOpened(feed);
-    await follow(options, memory, { open, registry, alarm, signal }, onRead);
+    await follow(options, memory, { open, registry, alarm, catchUp, signal }, onRead);
     return 'ended';
   } finally {
     alarm.stop();
+    catchUp.stop();
     await leadership.release();
   }
 }
@@ -98,10 +103,16 @@ export async function readFeed(
 async function follow(
   options: FeedReading,
   { span, status }: FeedMemory,
-  following: { open: OpenFeed; registry: RegistryOnChain; alarm: BlockAlarm; signal: AbortSignal },
+  following: {
+    open: OpenFeed;
+    registry: RegistryOnChain;
+    alarm: BlockAlarm;
+    catchUp: CatchUpReport;
+    signal: AbortSignal;
+  },
   onRead: () => void,
 ): Promise<void> {
-  const { open, registry, alarm, signal } = following;
+  const { open, registry, alarm, catchUp, signal } = following;
   const { client, confirmations, finalityDepth } = options;
   const { contracts, chainGenesisHash: genesisHash } = registry;
   const { cursor } = open;
@@ -112,9 +123,10 @@ async function follow(
   for await (const sighting of watch({ ...chain, cursor, span, alarm, signal })) {
     isHeld = await take(options, open, sighting, isHeld, signal);
     status.headBlock = sighting.headBlock;
-    status.nextBlock ??= cursor.nextBlock;
+    if (isFirst) status.nextBlock = cursor.nextBlock;
     if (sighting.kind === 'range') status.nextBlock = sighting.toBlock + 1;
     if (sighting.kind === 'reorganised') status.nextBlock = sighting.ancestor.number + 1;
+    catchUp.seen(sighting.headBlock - confirmations);
     const isBehind = sighting.kind === 'unchanged' && !sighting.isAllThere && isHeld;
     if (isBehind && !hasTold) {
       options.logger.warn(

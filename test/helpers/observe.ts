@@ -1,9 +1,18 @@
+/** How far a feed's catch-up is. */
+export interface CatchUpHealth {
+  blocksRead: number;
+  blocks: number;
+  blocksPerSecond: number;
+  secondsLeft?: number;
+}
+
 /** One feed of `GET /health`. */
 export interface FeedHealth {
   network: string;
   registry: string;
   state: string;
   nextBlock: number;
+  catchUp?: CatchUpHealth;
   code?: string;
   reason?: string;
 }

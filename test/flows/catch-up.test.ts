@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { toQuantity } from 'ethers';
+import { eventually } from '../helpers/eventually';
+import { healthOf, type CatchUpHealth } from '../helpers/observe';
+import { startRpcProxy, type Fault, type RpcProxy } from '../helpers/rpc-proxy';
+import { startService, type LogLine, type RunningService } from '../helpers/running-service';
+import { createWorld, type World } from '../helpers/world';
+
+const BLOCKS = 20_000;
+const LINES_EVERY_MS = 200;
+
+describe('a catch-up in which no block has events', () => {
+  let world: World;
+  let node: RpcProxy;
+  let service: RunningService;
+  /** Milliseconds that the node takes for the logs of a range; undefined: it does not answer. */
+  let delayMs: number | undefined = undefined;
+
+  before(async () => {
+    world = await createWorld();
+    await world.client.send('hardhat_mine', [toQuantity(BLOCKS)]);
+    node = await startRpcProxy(world.node.url, async (method): Promise<Fault> => {
+      if (method !== 'eth_getLogs') return 'none';
+      while (delayMs === undefined) await sleep(10);
+      await sleep(delayMs);
+      return 'none';
+    });
+    service = await startService(
+      { ...world.settings, RPC_URL: node.url },
+      { progressEveryMs: LINES_EVERY_MS },
+    );
+  });
+
+  after(async () => {
+    delayMs = 0;
+    await service?.stop();
+    await node?.close();
+    await world?.stop();
+  });
+
+  const catchUp = async (): Promise<CatchUpHealth | undefined> =>
+    (await healthOf(service.url)).feeds[0]?.catchUp;
+  const lines = (): LogLine[] => service.log.filter(({ msg }) => msg === 'catching up with the chain');
+
+  it('is told while the node does not answer: nothing is read, of how many blocks', async () => {
+    const told = await eventually('GET /health tells it', catchUp);
+    expect(told.blocksRead).to.equal(0);
+    expect(told.blocks).to.be.within(BLOCKS, BLOCKS + 20);
+    expect(told.blocksPerSecond).to.equal(0);
+    expect(told).not.to.have.property('secondsLeft');
+    await eventually('the log tells it', () => lines().length > 1);
+    expect(lines()[0]).to.deep.include({ level: 'info', blocksRead: 0, blocks: told.blocks });
+  });
+
+  it('is told again and again: more is read, how fast, and how long it will take', async () => {
+    delayMs = 50;
+    const told = await eventually('blocks are read', async () => {
+      const now = await catchUp();
+      return now !== undefined && now.blocksRead > 0 ? now : undefined;
+    });
+    const { blocksRead, blocks, blocksPerSecond, secondsLeft } = told;
+    expect(blocksPerSecond).to.be.greaterThan(0);
+    expect(secondsLeft).to.be.closeTo((blocks - blocksRead) / blocksPerSecond, 2);
+    const last = await eventually('the log tells it', () =>
+      lines().findLast((line) => Number(line.blocksRead) > 0),
+    );
+    expect(last).to.include.keys('blocks', 'blocksPerSecond', 'secondsLeft', 'nextBlock');
+  });
+
+  it('is over when the last block is read, which the log says once, and nothing is told any more', async () => {
+    delayMs = 0;
+    const [over] = await eventually('it is over', () => {
+      const found = service.log.filter(({ msg }) => msg === 'caught up with the chain');
+      return found.length > 0 ? found : undefined;
+    });
+    expect(over?.blocks).to.be.within(BLOCKS, BLOCKS + 20);
+    expect(over?.seconds).to.be.greaterThan(0);
+    const told = lines().length;
+    await world.client.send('hardhat_mine', ['0x3']);
+    await eventually('the next blocks are read', async () => {
+      const [feed] = (await healthOf(service.url)).feeds;
+      return feed?.nextBlock === (await world.client.getBlockNumber()) + 1;
+    });
+    expect(await catchUp()).to.equal(undefined);
+    await sleep(2 * LINES_EVERY_MS);
+    expect(lines()).to.have.length(told);
+    expect(service.log.filter(({ msg }) => msg === 'caught up with the chain')).to.have.length(1);
+  });
+});
