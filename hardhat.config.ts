@@ -17,6 +17,7 @@ import './deploy/tasks/derive';
 import './deploy/tasks/did';
 import './deploy/tasks/pause';
 import './deploy/tasks/purge-documents';
+import './deploy/tasks/purge-events';
 import './deploy/tasks/redeliver';
 import './deploy/tasks/restore';
 import './deploy/tasks/role';

@@ -10,14 +10,14 @@ import { ChainError } from './errors';
 import { createHttpApp } from './http/app';
 import { listen } from './http/server';
 import { createAcceptDocument } from './issuance/issue-document';
-import { startRetention } from './journal/retention';
 import type { Logger } from './logger';
 import type { MintTiming } from './minting/queue-parts';
 import { createMetrics } from './observability/metrics';
 import { createMintOutcomes } from './observability/mint-outcomes';
 import { openIssuingWarning } from './open-issuing';
+import { startRetention } from './retention';
 import { printableUrl, secretMasker } from './secrets';
-import { startAnnouncing } from './start-announcing';
+import { startAnnouncing, type Announcing } from './start-announcing';
 import { startIssuing, type Issuing } from './start-issuing';
 import { startObserving, type Observing, type ObservingParts } from './start-observing';
 import { toldIfSlow } from './told-if-slow';
@@ -73,10 +73,8 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     open.push(() => issuing.stop());
     const { progressEveryMs } = replaced;
     const announcing = startAnnouncing(config, { database, observer: metrics, logger, progressEveryMs });
-    const { journal } = issuing;
-    const days = config.documentRetentionDays;
-    const retention = journal && startRetention({ journal, days, clock: systemClock, logger });
-    open.push(() => Promise.all([announcing.stop(), retention?.stop()]));
+    const retention = startRetentions(config, { issuing, announcing, logger });
+    open.push(() => Promise.all([announcing.stop(), retention.stop()]));
     const lines = { issuing, announcing };
     const observing = startObserving(config, { ...lines, database, metrics, outcomes, logger, timing });
     open.push(() => observing.stop());
@@ -100,6 +98,23 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     await close();
     throw cause;
   }
+}
+
+/** Of what both lines keep. */
+function startRetentions(
+  { documentRetentionDays, eventRetentionDays }: Config,
+  { issuing, announcing, logger }: { issuing: Issuing; announcing: Announcing; logger: Logger },
+): { stop(): Promise<unknown> } {
+  const { journal } = issuing;
+  const shared = { clock: systemClock, logger };
+  const documents = journal && {
+    what: 'issued documents',
+    purge: (before: number) => journal.purge(before),
+    days: documentRetentionDays,
+  };
+  const events = { what: 'old events', purge: announcing.purge, days: eventRetentionDays };
+  const started = [documents, events].flatMap((one) => (one ? startRetention({ ...one, ...shared }) : []));
+  return { stop: () => Promise.all(started.map((one) => one.stop())) };
 }
 
 /** The tunnel of TUNNEL_AUTHTOKEN; undefined without it. */

@@ -62,6 +62,8 @@ export interface Config extends DatabaseLocation {
   readonly finalityDepth: number;
   /** Days after which an issued document is removed from the database; undefined: never. */
   readonly documentRetentionDays: number | undefined;
+  /** Days after which events are removed that were delivered; undefined: never. */
+  readonly eventRetentionDays: number | undefined;
   /** Threads that sign. */
   readonly signingThreads: number;
   /** How many bodies over 1 MB are worked on at once: each takes up to 0.9 GB. */
@@ -198,6 +200,7 @@ export function loadConfig(environment?: Settings): Config {
     registries: followedRegistriesOf(settings, file, { network, rpcUrl, address }, signingKeyOf(settings)),
     finalityDepth: integerOf(settings, 'FINALITY_DEPTH', 1, 100_000) ?? DEFAULT_FINALITY_DEPTH,
     documentRetentionDays: integerOf(settings, 'DOCUMENT_RETENTION_DAYS', 1, LONGEST_RETENTION_DAYS),
+    eventRetentionDays: integerOf(settings, 'EVENT_RETENTION_DAYS', 1, LONGEST_RETENTION_DAYS),
     signingThreads: integerOf(settings, 'SIGNING_THREADS', 1, MOST_THREADS) ?? availableParallelism(),
     largeBodiesAtOnce:
       integerOf(settings, 'LARGE_BODIES_AT_ONCE', 1, MOST_LARGE_BODIES) ?? LARGE_BODIES_AT_ONCE,

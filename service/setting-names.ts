@@ -12,6 +12,7 @@ export const SETTING_NAMES: readonly string[] = [
   'DOCUMENT_RETENTION_DAYS',
   'DOMAIN',
   'ENV_FILE',
+  'EVENT_RETENTION_DAYS',
   'FINALITY_DEPTH',
   'GAS_STATION_URL',
   'HOST',

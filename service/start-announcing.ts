@@ -6,7 +6,9 @@ import { createFeedDelivery } from './delivery/feed-delivery';
 import type { FollowedRegistry } from './followed-registries';
 import type { Logger } from './logger';
 import type { ReportedFeed } from './observability/health';
+import { findAllFeeds } from './outbox/find-feeds';
 import { outboxFiguresOf, type OutboxFigures } from './outbox/outbox-figures';
+import { purgeEvents } from './outbox/purge-events';
 import { secretMasker } from './secrets';
 import { followRegistry } from './watcher/follow-registry';
 
@@ -26,6 +28,11 @@ export interface Announcing {
   feeds: readonly AnnouncedFeed[];
   /** How the outboxes stand of those registries whose feeds are known by now. */
   figures(): Promise<({ registry: string } & OutboxFigures)[]>;
+  /**
+   * Removes the events of the followed registries that were recorded and last sent before a time (epoch
+   * milliseconds) and that nothing needs any more; gives how many.
+   */
+  purge(this: void, before: number, signal: AbortSignal): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -45,6 +52,13 @@ export function startAnnouncing(config: Config, parts: Omit<FeedParts, 'config' 
           ...(await outboxFiguresOf(database.db, feed)),
         })),
       ),
+    async purge(before, signal) {
+      let removed = 0;
+      for (const { chainId, registry } of feeds)
+        for (const feed of await findAllFeeds(database.db, `${chainId}:${registry}`))
+          removed += await purgeEvents(database, feed, before, signal);
+      return removed;
+    },
     async stop() {
       await Promise.all(feeds.map((feed) => feed.stop()));
     },

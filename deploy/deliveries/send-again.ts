@@ -3,6 +3,7 @@ import { loadConfig } from '../../service/config';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { findFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
 import { historyOf } from '../../service/outbox/list-deliveries';
+import { purgedUpTo } from '../../service/outbox/purge-events';
 import { redeliver, type Selection } from '../../service/outbox/redeliver';
 import { invalid, registryOf, unknownEvent } from './show-deliveries';
 
@@ -35,6 +36,9 @@ export async function sendAgain(options: SendAgainOptions): Promise<string[]> {
       const { enqueued, waiting } = await redeliver(database, feed, selection, systemClock.now());
       const already = waiting > 0 ? `, ${waiting} waiting already` : '';
       if (enqueued + waiting > 0) lines.push(`${registryOfFeed(feed)}: ${enqueued} queued${already}`);
+      const removedUpTo = (await purgedUpTo(database.db, feed)) ?? -1;
+      if ('fromBlock' in selection && selection.fromBlock <= removedUpTo)
+        lines.push(`${registryOfFeed(feed)}: old events of blocks up to ${removedUpTo} were removed before`);
     }
     return lines.length === 0 ? ['nothing to send again'] : lines;
   } finally {

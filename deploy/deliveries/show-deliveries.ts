@@ -69,7 +69,8 @@ export function invalid(message: string): ConfigurationError {
 
 /** The error for an event that is not in the database. */
 export function unknownEvent(event: string): ConfigurationError {
-  const remedy = 'It takes the `id` of a CloudEvent; check DATA_DIR or DATABASE_URL too.';
+  const remedy =
+    'It takes the `id` of a CloudEvent; check DATA_DIR or DATABASE_URL too. Old events may have been removed.';
   return new ConfigurationError('EVENT_UNKNOWN', `There is no event ${event}.`, { remedy });
 }
 

@@ -1,16 +1,15 @@
 import { systemClock } from '../../service/clock';
-import { loadConfig, LONGEST_RETENTION_DAYS, type Config } from '../../service/config';
+import { loadConfig, type Config } from '../../service/config';
 import type { Database } from '../../service/database/database';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { ConfigurationError } from '../../service/errors';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import { countEnded, findJournals } from '../../service/journal/find-journals';
 import { scopeName, type JournalScope } from '../../service/journal/journal-scope';
-import { endedBefore } from '../../service/journal/retention';
 import { parseTokenId, tokenIdHexOf } from '../../service/registry/token-id-forms';
-import { invalid, registryOf } from '../deliveries/show-deliveries';
+import { invalid } from '../deliveries/show-deliveries';
+import { agreeToPurge, registryToPurge, timeOfOlderThan } from '../purging';
 import type { Say } from '../registry-owner/carry-out';
-import { confirm } from '../registry-owner/confirm';
 
 /** What to remove. `isAgreed`: nobody is asked. */
 export interface PurgeOptions {
@@ -44,7 +43,7 @@ export async function purgeDocuments(options: PurgeOptions, say: Say): Promise<v
 }
 
 function selectionOf({ olderThan, token, registry: named }: PurgeOptions, config: Config): Selection {
-  const registry = registryOf(named) ?? issuingRegistryOf(config);
+  const registry = registryToPurge(named, config);
   if (token !== undefined && olderThan === undefined) {
     const tokenId = parseTokenId(token);
     if (tokenId === undefined) throw invalid(`--token ${token} is not the id of a token.`);
@@ -52,17 +51,7 @@ function selectionOf({ olderThan, token, registry: named }: PurgeOptions, config
   }
   if (token !== undefined || olderThan === undefined)
     throw invalid('Give one of --older-than DAYS and --token ID.');
-  if (olderThan < 0 || olderThan > LONGEST_RETENTION_DAYS)
-    throw invalid(`--older-than takes 0 to ${LONGEST_RETENTION_DAYS} days.`);
-  return { registry, before: endedBefore(olderThan, systemClock.now()) };
-}
-
-/** Not those of other tenants who share the database, unless they are named. */
-function issuingRegistryOf({ network, tokenRegistryAddress }: Config): string {
-  if (tokenRegistryAddress !== undefined) return `${network.chainId}:${tokenRegistryAddress}`;
-  const remedy = 'Set TOKEN_REGISTRY_ADDRESS, or give --registry.';
-  const message = `Documents of which registry? ${remedy}`;
-  throw new ConfigurationError('NOT_CONFIGURED', message, { remedy });
+  return { registry, before: timeOfOlderThan(olderThan) };
 }
 
 async function removeOne(
@@ -79,7 +68,7 @@ async function removeOne(
     if (issuance.state !== 'final' && issuance.state !== 'failed')
       throw invalid(`The document of token ${tokenId} is being issued: it cannot be removed.`);
     say(`To remove the document of token ${tokenId} (${issuance.state}) of ${scopeName(scope)}, for ever.`);
-    await agree(isAgreed);
+    await agreeToPurge(isAgreed);
     await journal.remove(tokenId);
     say('removed');
     return;
@@ -106,13 +95,9 @@ async function removeOld(
     say(`To remove the documents of ${scopeName(scope)} that ended before ${time}: ${size}, for ever.`);
   }
   if (total === 0) return say('nothing to remove');
-  await agree(isAgreed);
+  await agreeToPurge(isAgreed);
   let removed = 0;
   for (const scope of journals)
     removed += await createDatabaseJournal(database, scope, systemClock).purge(before);
   say(`${removed} removed`);
-}
-
-async function agree(isAgreed: boolean): Promise<void> {
-  await confirm('purge', isAgreed, undefined, 'Nothing was removed');
 }

@@ -35,6 +35,8 @@ export interface FeedsTable {
   held: Defaulted<number>;
   /** When its reading last began. */
   opened_at: Defaulted<number>;
+  /** The last block of which events were removed because they were old; null: none were. */
+  purged_up_to: Defaulted<number | null>;
 }
 
 /**
@@ -48,7 +50,7 @@ export interface BlocksTable {
   hash: string | null;
 }
 
-/** Every event, with the bytes that are sent: made once, never again. */
+/** Every event, with the bytes that are sent: made once, never again. Old ones may be removed. */
 export interface EventsTable {
   feed: string;
   /** The CloudEvent's id. */

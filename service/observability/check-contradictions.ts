@@ -107,7 +107,8 @@ export class ContradictionCheck {
     if (feed === undefined) return;
     await this.#follow(feed);
     const sides = { db, scope: scopeName(scope), feed: feed.feed };
-    const seen = { first: startBlock ?? 0, last: feed.nextBlock - 1 - confirmations };
+    const first = Math.max(startBlock ?? 0, feed.purgedUpTo + 1);
+    const seen = { first, last: feed.nextBlock - 1 - confirmations };
     const found = new Map<string, Found>();
     await this.#compare(sides, seen, [...this.#known.keys()], found);
     const last: Record<Order, number> = {

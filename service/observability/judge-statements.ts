@@ -26,7 +26,7 @@ export interface Statements {
   minted: readonly MintedEvent[];
 }
 
-/** Blocks in which the watcher has seen all that happened, with CONFIRMATIONS more behind them. */
+/** Blocks of which the watcher knows all that happened, with CONFIRMATIONS more behind them. */
 export interface SeenBlocks {
   first: number;
   last: number;
@@ -56,8 +56,8 @@ const CONTRADICTIONS = {
 
 /**
  * In what the two contradict each other; undefined when both can be right. Mints are not compared in blocks
- * that the watcher has not read, nor before the first that it read; nor in a block that is not known, as
- * after a chain was started anew.
+ * that the watcher has not read, nor before the first that it read, nor where old events were removed; nor in
+ * a block that is not known, as after a chain was started anew.
  */
 export function contradictionIn(
   { journal, minted }: Statements,

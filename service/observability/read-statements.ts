@@ -20,6 +20,8 @@ export interface FeedPosition {
   lastHash: string | null;
   /** No reorganisation goes further back. */
   oldestKept: number;
+  /** The last block of which old events were removed; -1: none were. */
+  purgedUpTo: number;
 }
 
 /** The rows of a journal, and those of its registry's feed. */
@@ -79,7 +81,7 @@ export async function readFeed(db: Kysely<Schema>, scope: JournalScope): Promise
   if (chain !== undefined && !chain.genesis_hash.startsWith(`0x${feed.split(':')[2]}`)) return undefined;
   const row = await db
     .selectFrom('feeds')
-    .select(['next_block', 'last_block_hash'])
+    .select(['next_block', 'last_block_hash', 'purged_up_to'])
     .select((eb) =>
       eb
         .selectFrom('blocks')
@@ -91,8 +93,13 @@ export async function readFeed(db: Kysely<Schema>, scope: JournalScope): Promise
     )
     .where('feed', '=', feed)
     .executeTakeFirstOrThrow();
-  const { next_block: nextBlock, last_block_hash: lastHash, oldest_kept: oldestKept } = row;
-  return { feed, nextBlock, lastHash, oldestKept: oldestKept ?? 0 };
+  return {
+    feed,
+    nextBlock: row.next_block,
+    lastHash: row.last_block_hash,
+    oldestKept: row.oldest_kept ?? 0,
+    purgedUpTo: row.purged_up_to ?? -1,
+  };
 }
 
 /** Whether a feed has kept the block that it had read last; not when it went back, or forgot that block. */

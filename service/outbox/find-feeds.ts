@@ -8,12 +8,18 @@ import type { Schema } from '../database/schema';
  * @param registry address, or chain id and address (`80002:0x…`), in any case.
  */
 export async function findFeeds(db: Kysely<Schema>, registry?: string): Promise<string[]> {
+  const feeds = await findAllFeeds(db, registry);
+  return [...new Map(feeds.map((feed) => [registryOfFeed(feed), feed])).values()];
+}
+
+/** Those that were left behind too. */
+export async function findAllFeeds(db: Kysely<Schema>, registry?: string): Promise<string[]> {
   const rows = await db.selectFrom('feeds').select('feed').orderBy('opened_at').orderBy('feed').execute();
-  const latest = new Map(rows.map(({ feed }) => [registryOfFeed(feed), feed]));
   const wanted = registry?.toLowerCase();
-  return [...latest].flatMap(([name, feed]) =>
-    wanted === undefined || name === wanted || name.endsWith(`:${wanted}`) ? feed : [],
-  );
+  return rows.flatMap(({ feed }) => {
+    const name = registryOfFeed(feed);
+    return wanted === undefined || name === wanted || name.endsWith(`:${wanted}`) ? feed : [];
+  });
 }
 
 /** Chain id and registry address of a feed, as metrics and log lines name it. */

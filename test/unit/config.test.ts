@@ -145,6 +145,7 @@ describe('configuration', () => {
     ['CONFIRMATIONS', '-1'],
     ['START_BLOCK', '1.5'],
     ['DOCUMENT_RETENTION_DAYS', '0'],
+    ['EVENT_RETENTION_DAYS', '36501'],
     ['LARGE_BODIES_AT_ONCE', '0'],
     ['SIGNING_THREADS', '1.5'],
     ['DOMAIN', 'https://example.com'],

@@ -9,6 +9,7 @@ import {
   type ContradictionCheckOptions,
 } from '../../service/observability/check-contradictions';
 import { openFeed, type OpenFeed } from '../../service/outbox/feed-cursor';
+import { purgeEvents } from '../../service/outbox/purge-events';
 import { rewindFeed } from '../../service/outbox/rewind-feed';
 import { ENGINES, newState, openState, type State } from '../helpers/engines';
 import { eventually } from '../helpers/eventually';
@@ -243,6 +244,22 @@ for (const engine of ENGINES) {
       await read(90);
       await look(3);
       expect(told()).to.deep.equal([]);
+    });
+
+    it('is none of a mint whose event was removed because it was old, and one of a later mint', async () => {
+      const { db } = database;
+      const tokenId = await final(7);
+      await read(8, [{ tokenId, block: 7 }]);
+      await db
+        .updateTable('streams')
+        .set((eb) => ({ head: eb('tail', '+', 1), next_attempt_at: null }))
+        .execute();
+      await db.deleteFrom('blocks').where('number', '<', 8).execute();
+      expect(await purgeEvents(database, feed.feed, now + 1)).to.equal(1);
+      const later = await final(8);
+      await read(20);
+      await look(3);
+      expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', later));
     });
 
     it('is none of two chains: one was started anew, and only one of the two knows it', async () => {

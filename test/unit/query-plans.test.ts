@@ -8,6 +8,7 @@ import { mintFiguresOf } from '../../service/journal/mint-figures';
 import { createLogger } from '../../service/logger';
 import { ContradictionCheck } from '../../service/observability/check-contradictions';
 import { unfollowedOf } from '../../service/observability/unfollowed';
+import { purgeEvents } from '../../service/outbox/purge-events';
 import { newState, openState, type State } from '../helpers/engines';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/prepared-documents';
 import { eventIn, openSampleFeed, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/sample-feed';
@@ -116,6 +117,20 @@ describe('what is asked of SQLite for each document and each range of blocks', (
     // The index holds what is unfinished alone.
     const unfinished = /^SCAN issuances USING INDEX issuances_unfinished$/;
     expect(longWays([...FEW_ROWS, unfinished], 2)).to.deep.equal([]);
+  });
+
+  it('is found by the removal of old events, too', async () => {
+    const { db } = database;
+    const feed = await openSampleFeed(database);
+    await record(database, feed, 3, [eventIn(1, 3n)], 0);
+    await db.deleteFrom('blocks').where('number', '<', 3).execute();
+    await db
+      .updateTable('streams')
+      .set((eb) => ({ head: eb('tail', '+', 1) }))
+      .execute();
+    statements.clear();
+    expect(await purgeEvents(database, SAMPLE_FEED, 1)).to.be.greaterThan(0);
+    expect(longWays(FEW_ROWS, 6)).to.deep.equal([]);
   });
 
   /** The ways to rows that get longer with what is stored, of so many statements at the least. */

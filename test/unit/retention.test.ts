@@ -3,13 +3,14 @@ import type { Database } from '../../service/database/database';
 import { createLogger } from '../../service/logger';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import type { Journal } from '../../service/journal/journal';
-import { startRetention } from '../../service/journal/retention';
+import { startRetention } from '../../service/retention';
 import { newState, openState, type State } from '../helpers/engines';
 import { eventually } from '../helpers/eventually';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/prepared-documents';
 
 const DAY_MS = 86_400_000;
 const logger = createLogger({ level: 'silent', mask: (text) => text });
+const what = 'issued documents';
 
 describe('the retention of issued documents', () => {
   let state: State;
@@ -36,13 +37,14 @@ describe('the retention of issued documents', () => {
     await journal.mined(prepared.tokenId, mintedBy('0x01'), true);
     return prepared.tokenId;
   };
+  const purgeDocuments = (before: number): Promise<number> => journal.purge(before);
   const isKept = async (tokenId: string): Promise<boolean> => (await journal.find(tokenId)) !== undefined;
 
   it('removes at start what is older than its days, and later what gets older', async () => {
     const old = await issued();
     now += 30 * DAY_MS + 1;
     const recent = await issued();
-    const retention = startRetention({ journal, days: 30, clock, logger, everyMs: 5 });
+    const retention = startRetention({ what, purge: purgeDocuments, days: 30, clock, logger, everyMs: 5 });
     try {
       await eventually('the old one is gone', async () => !(await isKept(old)));
       expect(await isKept(recent)).to.equal(true);
@@ -68,7 +70,7 @@ describe('the retention of issued documents', () => {
       .values({ ...key, part: 0, bytes: new Uint8Array(9) })
       .execute();
     now += 10_000 * DAY_MS;
-    const retention = startRetention({ journal, days: undefined, clock, logger });
+    const retention = startRetention({ what, purge: purgeDocuments, days: undefined, clock, logger });
     await eventually('the rest is gone', async () => {
       const parts = await db.selectFrom('document_parts').select('token_id').execute();
       return parts.length === 1;
@@ -83,7 +85,7 @@ describe('the retention of issued documents', () => {
       if (++looks === 1) throw new Error('the database is away');
       return 0;
     };
-    const retention = startRetention({ journal: { purge }, days: 1, clock, logger, everyMs: 1 });
+    const retention = startRetention({ what, purge, days: 1, clock, logger, everyMs: 1 });
     await eventually('it looks again', () => looks >= 3);
     await retention.stop();
     const looksAtEnd = looks;

@@ -1,0 +1,180 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
+import type { Database } from '../database/database';
+import type { Schema } from '../database/schema';
+
+/** Short transactions: a service that runs meanwhile waits for each. */
+const BATCH = 100;
+
+interface OldEvent {
+  event_id: string;
+  block_number: number;
+}
+
+/**
+ * Removes a feed's events, with their attempts and places in queues, that were recorded and last sent before
+ * a time (epoch milliseconds). What may still be needed stays, however old it is:
+ *
+ * - what is not delivered: it waits, or is a dead letter;
+ * - what a reorganisation may take away: blocks after the oldest one that is kept;
+ * - what a reorganisation took away after it was delivered: by that it is known when it is mined again.
+ *
+ * Between two batches it pauses for as long as a batch took. Aborting ends it after a batch.
+ *
+ * @returns how many events were removed.
+ */
+export async function purgeEvents(
+  { db }: Pick<Database, 'db'>,
+  feed: string,
+  before: number,
+  signal?: AbortSignal,
+): Promise<number> {
+  let removed = 0;
+  for await (const events of doneEvents(db, feed, before)) {
+    if (signal?.aborted) break;
+    if (events.length > 0) removed += await remove(db, feed, events, before);
+  }
+  return removed;
+}
+
+/** How many events `purgeEvents` would remove. */
+export async function countPurgeable(db: Kysely<Schema>, feed: string, before: number): Promise<number> {
+  let count = 0;
+  for await (const events of doneEvents(db, feed, before)) count += events.length;
+  return count;
+}
+
+/** The last block of which events were removed. */
+export async function purgedUpTo(db: Kysely<Schema>, feed: string): Promise<number | undefined> {
+  const row = await db.selectFrom('feeds').select('purged_up_to').where('feed', '=', feed).executeTakeFirst();
+  return row?.purged_up_to ?? undefined;
+}
+
+/**
+ * What may be removed, from the oldest block on, in batches that may be empty. Events are recorded in the
+ * order of their blocks: it ends where a whole batch is too young.
+ */
+async function* doneEvents(db: Kysely<Schema>, feed: string, before: number): AsyncGenerator<OldEvent[]> {
+  const oldestKept = await oldestKeptOf(db, feed);
+  let after: OldEvent = { block_number: -1, event_id: '' };
+  for (;;) {
+    const start = performance.now();
+    const batch = await eventsAfter(db, feed, after, oldestKept);
+    const old = batch.filter(({ recorded_at }) => recorded_at < before);
+    if (old.length === 0) return;
+    yield await doneAmong(db, feed, old, before);
+    after = batch.at(-1) ?? after;
+    await sleep(performance.now() - start);
+  }
+}
+
+/** No reorganisation goes further back. -1: nothing was read yet. */
+async function oldestKeptOf(db: Kysely<Schema>, feed: string): Promise<number> {
+  const row = await db
+    .selectFrom('blocks')
+    .select('number')
+    .where('feed', '=', feed)
+    .orderBy('number')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.number ?? -1;
+}
+
+async function eventsAfter(
+  db: Kysely<Schema>,
+  feed: string,
+  after: OldEvent,
+  lastBlock: number,
+): Promise<(OldEvent & { recorded_at: number })[]> {
+  return db
+    .selectFrom('events')
+    .select(['event_id', 'block_number', 'recorded_at'])
+    .where('feed', '=', feed)
+    .where('block_number', '>=', after.block_number)
+    .where('block_number', '<=', lastBlock)
+    .where((eb) => eb.or([eb('block_number', '>', after.block_number), eb('event_id', '>', after.event_id)]))
+    .orderBy('block_number')
+    .orderBy('event_id')
+    .limit(BATCH)
+    .execute();
+}
+
+async function doneAmong(
+  db: Kysely<Schema>,
+  feed: string,
+  events: readonly OldEvent[],
+  before: number,
+): Promise<OldEvent[]> {
+  return db
+    .selectFrom('events')
+    .select(['event_id', 'block_number'])
+    .where('feed', '=', feed)
+    .where('event_id', 'in', events.map(idOf))
+    .where((eb) => isDone(eb, before))
+    .execute();
+}
+
+async function remove(
+  db: Kysely<Schema>,
+  feed: string,
+  events: readonly OldEvent[],
+  before: number,
+): Promise<number> {
+  const last = Math.max(...events.map(({ block_number }) => block_number));
+  return db.transaction().execute(async (transaction) => {
+    // Locks the feed's row, as whatever puts events back into their queues or takes them out does first.
+    await transaction
+      .updateTable('feeds')
+      .set((eb) => ({
+        purged_up_to: eb.case().when('purged_up_to', '>', last).then(eb.ref('purged_up_to')).else(last).end(),
+      }))
+      .where('feed', '=', feed)
+      .execute();
+    const gone = await transaction
+      .deleteFrom('events')
+      .where('feed', '=', feed)
+      .where('event_id', 'in', events.map(idOf))
+      .where((eb) => isDone(eb, before))
+      .returning('event_id')
+      .execute();
+    if (gone.length === 0) return 0;
+    for (const table of ['deliveries', 'attempts'] as const)
+      await transaction
+        .deleteFrom(table)
+        .where('feed', '=', feed)
+        .where('event_id', 'in', gone.map(idOf))
+        .execute();
+    return gone.length;
+  });
+}
+
+/** One expression, and so one moment: what leaves its queue meanwhile may become a dead letter by that. */
+function isDone(eb: ExpressionBuilder<Schema, 'events'>, before: number): Expression<SqlBool> {
+  const waiting = eb
+    .selectFrom('deliveries')
+    .innerJoin('streams', 'streams.stream', 'deliveries.stream')
+    .select('deliveries.event_id')
+    .whereRef('deliveries.feed', '=', 'events.feed')
+    .whereRef('deliveries.event_id', '=', 'events.event_id')
+    .whereRef('deliveries.position', '>=', 'streams.head');
+  const dead = eb
+    .selectFrom('dead_letters')
+    .select('dead_letters.event_id')
+    .whereRef('dead_letters.feed', '=', 'events.feed')
+    .whereRef('dead_letters.event_id', '=', 'events.event_id');
+  const sentLately = eb
+    .selectFrom('attempts')
+    .select('attempts.event_id')
+    .whereRef('attempts.feed', '=', 'events.feed')
+    .whereRef('attempts.event_id', '=', 'events.event_id')
+    .where('attempts.attempted_at', '>=', before);
+  return eb.and([
+    eb('events.recorded_at', '<', before),
+    eb('events.orphaned_at', 'is', null),
+    ...[waiting, dead, sentLately].map((one) => eb.not(eb.exists(one))),
+  ]);
+}
+
+function idOf({ event_id }: { event_id: string }): string {
+  return event_id;
+}

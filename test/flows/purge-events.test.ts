@@ -1,0 +1,110 @@
+import { expect } from 'chai';
+import { EVENTS_OF_A_MINT, mintDirectly, transferHolder } from '../helpers/direct-mint';
+import { ENGINES, newState, openState, type State } from '../helpers/engines';
+import { eventually } from '../helpers/eventually';
+import { hardhat } from '../helpers/hardhat-command';
+import { askHardhatHere } from '../helpers/hardhat-here';
+import { mineBlocks } from '../helpers/mine-blocks';
+import { startRecordingReceiver, type RecordingReceiver } from '../helpers/recording-receiver';
+import { startService, type RunningService } from '../helpers/running-service';
+import { createWorld, type World } from '../helpers/world';
+
+const DAY_MS = 86_400_000;
+const DEPTH = 2;
+
+for (const engine of ENGINES) {
+  describe(`old events on ${engine}`, () => {
+    let world: World;
+    let state: State | undefined;
+    let receiver: RecordingReceiver;
+    let service: RunningService | undefined;
+    let settings: Record<string, string>;
+    let accounts: { from: string; to: string };
+
+    before(async function () {
+      state = await newState(engine);
+      if (state === undefined) return this.skip();
+      world = await createWorld();
+      receiver = await startRecordingReceiver(world.publicKeyFile);
+      accounts = { from: await world.account(1), to: await world.account(2) };
+      const FINALITY_DEPTH = String(DEPTH);
+      settings = { ...world.settings, ...state.settings, FINALITY_DEPTH, WEBHOOK_URL: receiver.url };
+      service = await startService(settings);
+    });
+
+    after(async () => {
+      await service?.stop();
+      await receiver?.close();
+      await world?.stop();
+      await state?.remove();
+    });
+
+    const command = async (...args: string[]): Promise<string> =>
+      (await askHardhatHere(args, settings)).stdout;
+    const problemOf = (...args: string[]): Promise<string> =>
+      command(...args).then(() => 'it was accepted', String);
+    const came = (count: number): Promise<unknown> =>
+      eventually(`${count} deliveries`, () => receiver.deliveries.length >= count);
+    /** So many blocks that no reorganisation goes back to what was there before. */
+    async function settle(): Promise<void> {
+      await mineBlocks(world, DEPTH + 1);
+      const head = await world.client.getBlockNumber();
+      await eventually('all blocks are read', async () => {
+        const health = (await (await fetch(`${service?.url}/health`)).json()) as {
+          feeds: { nextBlock: number }[];
+        };
+        return health.feeds[0]?.nextBlock === head + 1;
+      });
+    }
+
+    it('go on request while the service runs, when somebody agreed; what comes later is sent as ever', async () => {
+      const token = await mintDirectly(world, accounts.from);
+      await came(EVENTS_OF_A_MINT);
+      const [first] = receiver.deliveries;
+      await settle();
+      expect(await problemOf('purge-events')).to.match(/Give --older-than DAYS/);
+      // Somebody may sit at the terminal of the tests.
+      const unasked = hardhat(['purge-events', '--older-than', '0'], settings);
+      const refusal = await unasked.catch(({ stderr }: { stderr: string }) => stderr);
+      expect(refusal).to.match(/Nothing was removed.*CONFIRMATION_MISSING/);
+      expect(await command('purge-events', '--older-than', '1')).to.match(/nothing to remove/);
+      expect(await command('purge-events', '--older-than', '0', '--yes'))
+        .to.match(/To remove 5 events of 31337:0x\w+ that were last sent before .*, for ever\./)
+        .and.match(/5 removed/);
+      expect(await problemOf('redeliver', '--event', String(first?.event.id))).to.match(/EVENT_UNKNOWN/);
+      expect(await command('redeliver', '--from-block', '0')).to.match(
+        /old events of blocks up to \d+ were removed/,
+      );
+      await transferHolder(world, token, accounts);
+      await came(EVENTS_OF_A_MINT + 1);
+    });
+
+    it('go after EVENT_RETENTION_DAYS', async () => {
+      await settle();
+      await service?.stop();
+      service = undefined;
+      await age(2 * DAY_MS);
+      service = await startService({ ...settings, EVENT_RETENTION_DAYS: '1' });
+      const { log } = service;
+      await eventually('it is removed', () => log.find(({ msg }) => msg === 'old events removed'));
+      expect(await problemOf('deliveries', '--event', String(receiver.deliveries.at(-1)?.event.id))).to.match(
+        /EVENT_UNKNOWN/,
+      );
+    });
+
+    /** As if everything had happened so long before. */
+    async function age(ms: number): Promise<void> {
+      if (state === undefined) return;
+      const database = await openState(state);
+      await database.db
+        .updateTable('events')
+        .set((eb) => ({ recorded_at: eb('recorded_at', '-', ms) }))
+        .execute();
+      await database.db
+        .updateTable('attempts')
+        .set((eb) => ({ attempted_at: eb('attempted_at', '-', ms) }))
+        .execute();
+      await database.close();
+    }
+  });
+}
