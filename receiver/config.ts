@@ -36,7 +36,7 @@ export function readReceiverConfig(environment: NodeJS.ProcessEnv = process.env)
   };
 }
 
-/** ENV_FILE, or `.env` if there is one. What else is in it, as the service's secrets, is not kept. */
+/** ENV_FILE, or `.env` if there is one. Its other lines, such as the service's secrets, are not kept. */
 function readEnvFile(named: string | undefined): NodeJS.Dict<string> {
   const path = named || DEFAULT_ENV_FILE;
   try {

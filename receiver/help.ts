@@ -1,4 +1,4 @@
-/** What `--help` prints. */
+/** The text that `--help` prints. */
 export const HELP = `The webhook receiver: checks the signature of each delivery, stores the event, and answers.
 
 Usage: npm run receiver

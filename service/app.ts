@@ -31,8 +31,8 @@ export interface App {
 }
 
 /**
- * What tests replace: of the tunnel, and the times of minting, of the comparison of journal and watcher, and
- * between two lines about a catch-up.
+ * Tests replace these: parts of the tunnel, and the times of minting, of the comparison of journal and
+ * watcher, and between two lines about a catch-up.
  */
 export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>> & {
   mintTiming?: Partial<MintTiming>;

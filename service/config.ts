@@ -144,7 +144,7 @@ export function serviceConfigPathOf(envFile: string, settings: Settings): string
   return resolve(PROJECT_ROOT, settings.SERVICE_CONFIG ?? tenantFilesOf(tenantOf(envFile)).serviceConfig);
 }
 
-/** Where the state of this env file's service is. */
+/** The place of the state of this env file's service. */
 export function databaseLocationOf(envFile: string, settings: Settings): DatabaseLocation {
   const dataDir = resolve(PROJECT_ROOT, settings.DATA_DIR ?? tenantFilesOf(tenantOf(envFile)).dataDir);
   return { dataDir, databaseUrl: databaseUrlOf(settings) };

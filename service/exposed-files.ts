@@ -1,13 +1,13 @@
 import { statSync, type Stats } from 'node:fs';
 
 /**
- * Warnings for those that others than their owner may read or change. What is not there yet is made with the
- * right mode.
+ * Warnings for the env file and the folder of the database, if others than their owner may read or change
+ * them. A file or folder that does not exist yet will be made with the right mode.
  *
  * @param dataDir undefined: the state is elsewhere.
  */
 export function exposedFiles(envFile: string, dataDir: string | undefined): string[] {
-  // There, modes say nothing of who may read.
+  // Modes say nothing there of who may read.
   if (process.platform === 'win32') return [];
   const file = statsOf(envFile);
   const folder = dataDir === undefined ? undefined : statsOf(dataDir);
@@ -23,7 +23,7 @@ export function exposedFiles(envFile: string, dataDir: string | undefined): stri
   return warnings;
 }
 
-/** Who needs what cannot be looked at says so. */
+/** Undefined for a path that cannot be looked at: its reader reports that. */
 function statsOf(path: string): Stats | undefined {
   try {
     return statSync(path);

@@ -1,4 +1,4 @@
-/** What `--help` prints. */
+/** The text that `--help` prints. */
 export const HELP = `The creator service: issues transferable documents over HTTP, and delivers the events of their
 registry to a webhook.
 

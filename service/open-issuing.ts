@@ -5,15 +5,15 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** What is to be said at start, and how loud. */
+/** A line to log at start. */
 export interface OpenIssuingWarning {
   level: 'warn' | 'error';
   message: string;
 }
 
 /**
- * Says who can issue documents while nobody is asked for a key: without one the API is open to whoever
- * reaches it, and to every web page, for it answers every origin. Undefined: a key is asked for.
+ * Says who can issue documents without a key: whoever reaches the API, and every web page, because the API
+ * answers every origin. Undefined: a key is asked for.
  *
  * @param url where the service listens.
  */
@@ -41,7 +41,7 @@ export function openIssuingWarning(
 }
 
 function isLoopback(host: string): boolean {
-  // What follows a percent sign names the network card.
+  // A percent sign begins the name of a network interface.
   const [address = ''] = host.split('%');
   const version = isIP(address);
   if (version === 0) return host.toLowerCase() === 'localhost';

@@ -72,7 +72,7 @@ interface FeedParts {
   observer: AnnouncingObserver;
   opened: Map<string, string>;
   logger: Logger;
-  /** What tests shorten. */
+  /** Shorter in tests. */
   progressEveryMs?: number | undefined;
 }
 

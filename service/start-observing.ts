@@ -50,7 +50,7 @@ export function startObserving(config: Config, parts: ObservingParts): Observing
   const askForUnfollowed = answerInTime(findUnfollowed);
   const told = findUnfollowed().then(
     (unfollowed) => logUnfollowed(unfollowed, logger),
-    (error: unknown) => logger.warn({ error }, 'what no setting follows cannot be read'),
+    (error: unknown) => logger.warn({ error }, 'the work that no setting follows cannot be counted'),
   );
   const check = startCheck(config, parts);
   return {

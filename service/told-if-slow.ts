@@ -1,6 +1,6 @@
 const SLOW_MS = 3_000;
 
-/** Waits for what may hang, and tells so when it takes longer than somebody watches a silent terminal. */
+/** Waits for work, and calls `tell` once when the work takes longer than three seconds. */
 export async function toldIfSlow<T>(work: Promise<T>, tell: () => void): Promise<T> {
   const timer = setTimeout(tell, SLOW_MS);
   return work.finally(() => clearTimeout(timer));

@@ -12,10 +12,10 @@ import type { DeployContext } from './context';
 import { isSame } from './infrastructure';
 
 /**
- * What TOKEN_REGISTRY_ADDRESS leaves behind when it names another registry, as lines for the user: the
- * service follows the registry that it names, and those that are listed.
+ * Warnings for the user when TOKEN_REGISTRY_ADDRESS names another registry: the service follows the one that
+ * it names and those that are listed, so work of the registry before may be left undone.
  *
- * @param before the address that it named.
+ * @param before the address that TOKEN_REGISTRY_ADDRESS named.
  */
 export async function leftBehind(
   { tenant, mask }: DeployContext,
@@ -34,9 +34,11 @@ export async function leftBehind(
       await database.close();
     }
   } catch (error) {
-    // No service has run here.
+    // No service has run here: nothing can be left.
     if (codeOf(error) === 'DATABASE_MISSING') return [];
-    return [`warning: what waits of the registry before, ${before}, is not known: ${mask(messageOf(error))}`];
+    return [
+      `warning: the events that wait of the registry before, ${before}, cannot be counted: ${mask(messageOf(error))}`,
+    ];
   }
 }
 

@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs';
 
 const PRIVATE_MODE = 0o600;
-/** What SQLite keeps beside a database. New ones get the database's own mode. */
+/** Endings of files that SQLite keeps beside a database. It makes them with the database's own mode. */
 const BESIDE = ['-wal', '-shm', '-journal'];
 
 /**

@@ -6,15 +6,15 @@ import { findFeeds, registryOfFeed } from '../outbox/find-feeds';
 import { undeliveredOf } from '../outbox/outbox-figures';
 
 /**
- * What the database has and nobody works on, because no setting follows its registry (any more): events that
- * wait to be delivered, and documents that are being issued. `registry`: chain id and address, `80002:0x…`.
+ * Work in the database that nobody does, because no setting follows its registry (any more): events that wait
+ * to be delivered, and documents that are being issued. `registry`: chain id and address, `80002:0x…`.
  */
 export interface Unfollowed {
   readonly deliveries: readonly { registry: string; undelivered: number }[];
   readonly issuances: readonly { registry: string; issuer: string; unfinished: number }[];
 }
 
-/** What the settings follow. */
+/** The registries and the journal that the settings follow. */
 export interface Followed {
   /** Chain id and address, lower case. */
   registries: readonly string[];
@@ -22,7 +22,7 @@ export interface Followed {
   scope: JournalScope | undefined;
 }
 
-/** Finds it. What another process works on, which shares the database, is followed by its settings. */
+/** Finds such work. Another process may share the database: its work is followed by its own settings. */
 export async function unfollowedOf(
   { db, isLed }: Pick<Database, 'db' | 'isLed'>,
   { registries, scope: own }: Followed,
@@ -41,12 +41,12 @@ export async function unfollowedOf(
   return { deliveries, issuances };
 }
 
-/** Whether there is anything. */
+/** Whether there is any. */
 export function isAny({ deliveries, issuances }: Unfollowed): boolean {
   return deliveries.length + issuances.length > 0;
 }
 
-/** Says it, one line for each registry. */
+/** Logs a line for each registry. */
 export function logUnfollowed({ deliveries, issuances }: Unfollowed, logger: Logger): void {
   for (const figures of deliveries)
     logger.warn(

@@ -14,16 +14,16 @@ export interface CatchUp {
 /** How far a catch-up is. */
 export interface CatchUpProgress {
   blocksRead: number;
-  /** Of how many. */
+  /** All blocks of the catch-up. */
   blocks: number;
   blocksPerSecond: number;
   /** Undefined while nothing has been read. */
   secondsLeft: number | undefined;
 }
 
-/** What the watcher tells of a catch-up, and where it is told. */
+/** Follows a feed's catch-ups, and logs how far they are. */
 export interface CatchUpReport {
-  /** The chain's last block to read is now this one, and so much of it is read as the status says. */
+  /** To be called when `status.nextBlock`, or the last block to read, may have changed. */
   seen(lastBlock: number): void;
   stop(): void;
 }

@@ -7,7 +7,7 @@ export interface HealthReport {
   feeds: readonly object[];
   /** Undefined while documents cannot be issued: settings are missing. */
   issuing: object | undefined;
-  /** What nobody delivers or finishes; undefined while there is nothing of it, or it is not known. */
+  /** Work that no setting follows; undefined while there is none, or it is not known. */
   unfollowed?: object | undefined;
 }
 
