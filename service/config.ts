@@ -33,9 +33,9 @@ import { tenantFilesOf, tenantOf } from './tenant';
 import { signingKeyOf } from './webhook-settings';
 
 /**
- * Every setting, validated. The document's configuration table and DESIGN section 2 define them; this is the
- * only file that reads the process's environment. Optional fields are undefined when the setting is absent or
- * empty.
+ * Every setting, validated. README.md lists them, and docs/specification.md 1.5 says which names are given;
+ * this is the only file that reads the process's environment. Optional fields are undefined when the setting
+ * is absent or empty.
  */
 export interface Config extends DatabaseLocation {
   readonly envFile: string;

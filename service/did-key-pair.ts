@@ -25,7 +25,7 @@ const didKeyPairSchema = z.object({
   secretKeyMultibase: z.string().startsWith(P256_SECRET_PREFIX, 'must be a P-256 secret key'),
 });
 
-/** The verification method's fragment (the document: `<did>#keys-1`). */
+/** The verification method's fragment (docs/specification.md 3.7: `<did>#keys-1`). */
 export const KEY_FRAGMENT = 'keys-1';
 
 /**
@@ -38,7 +38,7 @@ export function didWebOf(domain: string): string {
 
 /**
  * Reads DID_KEY_PAIRS. Quotes that a shell or a container platform left escaped (`{\"id\":…}`) are stripped
- * of their backslashes first, as the document's configuration table asks. Never throws the value itself: the
+ * of their backslashes first, as docs/specification.md 1.2 asks. Never throws the value itself: the
  * reason names only fields.
  */
 export function parseDidKeyPair(text: string): { keyPair: DidKeyPair } | { problem: string } {

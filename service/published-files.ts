@@ -6,8 +6,8 @@ const CONTEXT = 'application/ld+json';
 
 /**
  * What stands under `/contexts/` for everybody, by file name, with its media type. A file that was ever
- * listed here stays, byte for byte: what was signed under it must keep its meaning. docs/contexts.md tells
- * how a new version is added.
+ * listed here stays, byte for byte: what was signed under it must keep its meaning (docs/specification.md
+ * 6.2). docs/contexts.md tells how a new version is added.
  */
 export const PUBLISHED_FILES: Readonly<Record<string, string>> = {
   'bill-of-lading-v1.json': CONTEXT,

@@ -6,7 +6,7 @@ const SEED_BYTES = 32;
 
 /**
  * SIGNING_PRIVATE_KEY as a key: either the base64 of a 32-byte raw seed, wrapped in PKCS#8 here, or a PKCS#8
- * PEM (the document, "Key preparation"). A PEM on one line with `\n` written out is accepted too. Returns
+ * PEM (docs/specification.md 1.7). A PEM on one line with `\n` written out is accepted too. Returns
  * undefined for anything else.
  */
 export function parseSigningKey(text: string): KeyObject | undefined {

@@ -10,9 +10,9 @@ const SECRET_NAMES = /^(secret|private)Key/i;
 const SECRET_VALUE = /z42[1-9A-HJ-NP-Za-km-z]{40,}/;
 
 /**
- * Every place where `actual` is not `expected`, item by item. Order counts: the document's tables and JSON-LD
- * give it a meaning in `@context`. Values of what should not be there are not repeated, for they may be
- * secret.
+ * Every place where `actual` is not `expected`, item by item. Order counts: docs/specification.md 3.9 and
+ * JSON-LD give it a meaning in `@context`. Values of what should not be there are not repeated, for they may
+ * be secret.
  */
 export function compareDidDocuments(expected: unknown, actual: unknown, pointer = ''): DidDifference[] {
   if (expected === undefined) return [{ pointer, problem: 'should not be there' }];

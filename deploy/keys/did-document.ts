@@ -2,7 +2,7 @@ import { constants as multikey } from '@digitalbazaar/multikey-context';
 import { constants as did } from 'did-context';
 import type { DidKeyPair } from '../../service/did-key-pair';
 
-/** The DID document that the service serves (the document, "DID document served by the service"). */
+/** The DID document that the service serves (docs/specification.md 3.9). */
 export interface DidDocument {
   '@context': string[];
   id: string;

@@ -22,7 +22,7 @@ export interface FeeReading {
 }
 
 /**
- * The fees of the next transaction. The gas station's come first (the document, POST /create, step 9): it
+ * The fees of the next transaction. The gas station's come first (docs/specification.md 2.9): it
  * knows what gets a transaction mined on its network, where nodes often do not.
  *
  * @throws ChainError FEES_UNKNOWN (retryable) when the node has no gas price to tell; whatever else the node

@@ -36,8 +36,7 @@ export function createGasStation(url: string, timeoutMs = REQUEST_TIMEOUT_MS): F
 }
 
 /**
- * Fees of a gas station's answer in exact wei; 0 where the answer has none (the document, POST /create, step
- * 9).
+ * Fees of a gas station's answer in exact wei; 0 where the answer has none (docs/specification.md 2.9).
  */
 export function feesOf(answer: unknown): GasFees {
   const { standard } = answerSchema.parse(answer);

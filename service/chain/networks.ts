@@ -43,8 +43,8 @@ export type RpcKeySetting = 'PROVIDER_API_KEY' | 'NETWORK_A_API_KEY' | 'NETWORK_
 const LOCAL_RPC_URL = 'http://127.0.0.1:8545';
 
 /**
- * Every network of the registry's v5 contracts (DESIGN section 2). Adding a row is all that a new network
- * needs. docs/networks.md says where the figures are from.
+ * Every network of the registry's v5 contracts. Adding a row is all that a new network needs. docs/networks.md
+ * says where the figures are from.
  */
 export const NETWORKS: readonly Network[] = [
   local(31337, 'localhost', 'hardhat'),
@@ -81,7 +81,7 @@ export const NETWORKS: readonly Network[] = [
   astron(21002, 'astrontestnet', 'dev-', 'query'),
 ];
 
-/** Used when NET is not set: the Amoy test network (the document's configuration table). */
+/** Used when NET is not set: the Amoy test network (docs/specification.md 1.4). */
 export const DEFAULT_NETWORK = 'amoy';
 
 /** The network that NET names, by chain id ("80002") or by name ("amoy"), or undefined. */

@@ -6,8 +6,8 @@ export type Outcome =
   | { delivered: false; status: number | undefined; error: string; retryAfterMs: number | undefined };
 
 /**
- * 2xx is success; everything else, redirects included, is not (DESIGN section 4). `Retry-After` is seconds or
- * an HTTP date.
+ * 2xx is success; everything else, redirects included, is not (docs/specification.md 8.3). `Retry-After` is
+ * seconds or an HTTP date.
  */
 export function classifyOutcome(result: PostResult, now: number): Outcome {
   if (result.status === undefined) {

@@ -8,7 +8,7 @@ export interface RetrySchedule {
 
 const MINUTE_MS = 60_000;
 
-/** DESIGN section 4: from one second up to fifteen minutes, for three days. */
+/** From one second up to fifteen minutes, for three days (docs/specification.md 8.3). */
 export const DEFAULT_RETRY_SCHEDULE: RetrySchedule = {
   initialDelayMs: 1_000,
   maxDelayMs: 15 * MINUTE_MS,

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 
 const signAside = promisify<null, Buffer, KeyObject, Buffer>(sign);
 
-/** The header of every delivery (the document, "Webhook deliveries"). */
+/** The header of every delivery (docs/specification.md 8.1). */
 export const SIGNATURE_HEADER = 'X-Service-Signature';
 
 /**

@@ -48,7 +48,7 @@ type CreateState = RequestState &
 
 const GREETING = 'Transferable Document Creator Service\n';
 
-/** The creator service's HTTP API. */
+/** The creator service's HTTP API (docs/specification.md, section 5). */
 export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   const router = new Router<CreateState>();
   router.get('/', (ctx) => {

@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import { HttpError } from './middleware/errors';
 
-/** Every JSON body may have as much: 50 MB, attachments included. */
+/** The limit of every JSON body: 50 MB, attachments included (docs/specification.md 5.3). */
 export const LIMIT_BYTES = 50 * 1024 * 1024;
 
 /** A body of this size is parsed at once, and never waits: what else a request takes is as much as it is. */

@@ -6,8 +6,7 @@ import { validUntilOf } from './validity';
 export type JsonObject = Record<string, unknown>;
 
 /**
- * A credential before it is signed. The order of the fields is the order of the document's table, and of the
- * answer.
+ * A credential before it is signed. The fields have the order of the answer.
  */
 export interface UnsignedCredential {
   '@context': string[];
@@ -53,7 +52,7 @@ export const TRANSFERABLE_RECORDS_CONTEXT_URL =
 export const RENDER_METHOD_CONTEXT_URL = 'https://trustvc.io/context/render-method-context-v2.json';
 export const ATTACHMENTS_CONTEXT_URL = 'https://trustvc.io/context/attachments-context.json';
 
-/** Builds the credential of the document's table "Credential returned by the create endpoint". */
+/** Builds the credential of docs/specification.md, section 3. */
 export function buildCredential(input: CredentialInput): UnsignedCredential {
   return {
     '@context': [

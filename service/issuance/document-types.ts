@@ -2,8 +2,8 @@
 export type DocumentType = 'BILL_OF_LADING';
 
 /**
- * The supported document type that a path parameter names, whatever its case, or undefined (the document,
- * POST /create, step 1).
+ * The supported document type that a path parameter names, whatever its case, or undefined
+ * (docs/specification.md 2.1).
  */
 export function findDocumentType(documentId: string): DocumentType | undefined {
   return documentId.toUpperCase() === 'BILL_OF_LADING' ? 'BILL_OF_LADING' : undefined;

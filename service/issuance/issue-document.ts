@@ -36,7 +36,8 @@ export interface IssuedDocument {
 export type IssueDocument = (request: IssueRequest) => Promise<IssuedDocument>;
 
 /**
- * Steps 1 and 2: gives what issues documents of the type that a path names.
+ * Steps 1 and 2 of docs/specification.md, section 2: gives what issues documents of the type that a path
+ * names.
  *
  * @throws RequestError DOCUMENT_NOT_SUPPORTED; ConfigurationError NOT_CONFIGURED.
  */

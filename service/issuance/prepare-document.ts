@@ -12,7 +12,7 @@ import { createCredentialSigner } from './sign';
 import { statementsLength } from './statements-length';
 import { findUnprotectedContent } from './unprotected-content';
 
-/** A body of 50 MB (the document's limit) whose ids are no longer than ids are has fewer. */
+/** A body of 50 MB, the limit, whose ids are no longer than ids are has fewer. */
 const MOST_CHARACTERS = 56_000_000;
 
 const LONGEST_SIMULATED_REMARK = 1_000;

@@ -5,7 +5,7 @@ import { RequestError } from '../errors';
 /**
  * A remark as the mint carries it: `0x` alone when there is none, otherwise `0x` and the hex of its
  * encryption under the credential's id. ChaCha20 (RFC 8439, counter 0), with a key and a nonce derived as the
- * TradeTrust portal derives them, so that it can show the remark (DESIGN section 3). Whoever has the
+ * TradeTrust portal derives them, so that it can show the remark (docs/specification.md 4.2). Whoever has the
  * credential can read the remark: it hides it from onlookers of the chain.
  */
 export function encryptRemark(remark: string | undefined, credentialId: string): string {

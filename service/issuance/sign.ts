@@ -7,7 +7,7 @@ import type { DocumentLoader } from './document-loader';
 import { createIssuerSigner } from './issuer-signer';
 import { createIssuingCryptosuite } from './issuing-cryptosuite';
 
-/** The base proof (the document's proof table). */
+/** The base proof (docs/specification.md 3.7). */
 export interface DataIntegrityProofValue {
   type: 'DataIntegrityProof';
   created: string;
@@ -23,7 +23,7 @@ export type SignedCredential = UnsignedCredential & { proof: DataIntegrityProofV
 /** Signs credentials with the issuer's key. */
 export type SignCredential = (credential: UnsignedCredential, created: Date) => Promise<SignedCredential>;
 
-/** What a holder who discloses selectively can never hide (DESIGN section 3). */
+/** A holder who discloses selectively can hide none of these (docs/specification.md 3.8). */
 export const MANDATORY_POINTERS = ['/issuer', '/validFrom', '/validUntil', '/credentialStatus'];
 
 /**

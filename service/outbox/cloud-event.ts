@@ -1,7 +1,7 @@
 import { v5 as uuidV5 } from 'uuid';
 import type { EventTypeSuffix, RegistryEvent } from '../registry/registry-event';
 
-/** Prefix of every event type (the document, "Event types"). */
+/** Prefix of every event type (docs/webhooks.md, "Event types"). */
 const TYPE_PREFIX = 'com.service.etr.';
 
 /** Namespace of the event ids. Changing it would announce every event again under another id. */
@@ -38,7 +38,8 @@ export interface CloudEvent {
 }
 
 /**
- * The same on every attempt, restart and replica: UUID v5 of chain, transaction and log (DESIGN section 4).
+ * The same on every attempt, restart and replica: UUID v5 of chain, transaction and log
+ * (docs/specification.md 7.5).
  *
  * @param blockHash only for an event whose id is that of another, orphaned one: see match-orphans.ts.
  */

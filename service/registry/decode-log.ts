@@ -39,7 +39,7 @@ export const BURN_ADDRESS = '0x000000000000000000000000000000000000dead';
 
 /**
  * Decodes one log of the registry, its factory or one of its title escrows. Undefined for everything that is
- * not an event of the document's table, or whose emitter is not genuine.
+ * not of an event type of docs/webhooks.md, or whose emitter is not genuine.
  */
 export function decodeLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
   const emitter = log.address.toLowerCase();

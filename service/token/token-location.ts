@@ -24,8 +24,7 @@ export function isPlainAddress(text: string): boolean {
 }
 
 /**
- * The token that a credential's `credentialStatus` names (the document, "Credential returned by the create
- * endpoint").
+ * The token that a credential's `credentialStatus` names (docs/specification.md 3.3).
  *
  * @throws RequestError CREDENTIAL_STATUS_INVALID naming the field.
  */

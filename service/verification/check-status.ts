@@ -59,7 +59,10 @@ function locate(credential: JsonObject): { location: TokenLocation | undefined; 
   }
 }
 
-/** The token's id is made of the credential's (DESIGN section 3): another one may be another document's. */
+/**
+ * The token's id is made of the credential's (docs/specification.md 2.6): another one may be another
+ * document's.
+ */
 function checkOwnToken({ id }: JsonObject, { tokenId }: TokenLocation): Check {
   const check = 'own token';
   if (typeof id !== 'string')

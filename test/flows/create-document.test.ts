@@ -32,7 +32,7 @@ describe('POST /create/{documentId}', () => {
   const didDocument = async () =>
     (await (await fetch(`${service.url}/.well-known/did.json`)).json()) as Parameters<typeof verify>[1];
 
-  it('answers with the credential of the document, field for field in its order', async () => {
+  it('answers with the credential of docs/specification.md, field for field in its order', async () => {
     const { status, body } = await create(service.url, { ...minimal, owner, holder });
     expect(status).to.equal(200);
     const credential = body.signedW3CDocument;

@@ -64,7 +64,7 @@ describe('from a request to verified webhooks', () => {
     ]);
   });
 
-  it('gives every event the envelope of the document, with the block it is in', async () => {
+  it('gives every event the envelope of docs/webhooks.md, with the block it is in', async () => {
     const { body } = await create(service.url, { ...minimal, owner, holder });
     const { tokenId } = body.signedW3CDocument.credentialStatus;
     const [first] = await eventsOf(tokenId, 5);

@@ -18,7 +18,6 @@ const PUBLIC = NETWORKS.filter(({ local }) => !local);
 
 describe('networks', () => {
   it('are those of the registry, and two local ones', () => {
-    // DESIGN section 2.
     expect(NETWORKS.map(({ chainId, name }) => [name, chainId])).to.have.deep.members([
       ['local', 1337],
       ['localhost', 31337],

@@ -1,6 +1,9 @@
 import type { Middleware } from 'koa';
 
-/** Every response carries them. Scripts of another origin see no header of ours that is not exposed. */
+/**
+ * Every response carries them (docs/specification.md 5.2). Scripts of another origin see no header of ours
+ * that is not exposed.
+ */
 export const CORS_HEADERS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Allow-Headers': 'Origin, X-Requested-With, Content-Type, Accept',

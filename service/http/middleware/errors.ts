@@ -36,8 +36,8 @@ const CLIENT_CLOSED_REQUEST = 499;
 const INTERNAL_SERVER_ERROR = 'Internal server error';
 
 /**
- * Turns everything thrown into the document's error body. The reason of a 500 is logged and never returned,
- * except as a stack when NODE_ENV is development, and then masked.
+ * Turns everything thrown into the error body of docs/specification.md 5.4. The reason of a 500 is logged and
+ * never returned, except as a stack when NODE_ENV is development, and then masked.
  */
 export function errors(options: {
   development: boolean;

@@ -3,8 +3,7 @@ import type { Middleware } from 'koa';
 import { readContextFile } from '../../published-files';
 
 /**
- * A published file never changes: a new revision gets a new file name (the document, "Hosting the custom
- * context").
+ * A published file never changes: a new revision gets a new file name (docs/specification.md 6.2).
  */
 const ONE_YEAR_IMMUTABLE = 'public, max-age=31536000, immutable';
 
