@@ -4,7 +4,7 @@ import { reorganisationsAndDeadLetters } from './0002-reorganisations-and-dead-l
 import { issuances } from './0003-issuances';
 import { orphansInOrder } from './0004-orphans-in-order';
 import { journalByIssuer } from './0005-journal-by-issuer';
-import { purgedEvents } from './0007-purged-events';
+import { purgedEvents } from './0006-purged-events';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
@@ -13,5 +13,5 @@ export const migrations: Record<string, Migration> = {
   '0003-issuances': issuances,
   '0004-orphans-in-order': orphansInOrder,
   '0005-journal-by-issuer': journalByIssuer,
-  '0007-purged-events': purgedEvents,
+  '0006-purged-events': purgedEvents,
 };
