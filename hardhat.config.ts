@@ -1,9 +1,7 @@
 // First: from here on nothing is said that holds a secret.
 import './deploy/masked-output';
 import { availableParallelism } from 'node:os';
-import '@nomicfoundation/hardhat-ethers';
-import '@nomicfoundation/hardhat-ignition-ethers';
-import '@typechain/hardhat';
+import '@nomicfoundation/hardhat-toolbox';
 import type { HardhatUserConfig } from 'hardhat/config';
 import { hardhatNetworks } from './deploy/hardhat-networks';
 import './deploy/sending';
