@@ -8,6 +8,7 @@ import './deploy/sending';
 import { SOLIDITY_VERSION } from './deploy/npm-solidity-compiler';
 import './deploy/only-test-files';
 import './deploy/tasks/burn';
+import './deploy/tests-in-process';
 import './deploy/tasks/decrypt-remark';
 import './deploy/tasks/deliveries';
 import './deploy/tasks/deploy';
@@ -33,7 +34,7 @@ const config: HardhatUserConfig = {
     // What the published contracts were built with: test/unit/bytecode.test.ts holds us to it.
     settings: { optimizer: { enabled: false }, evmVersion: 'paris' },
   },
-  networks: hardhatNetworks(),
+  ...hardhatNetworks(),
   paths: { tests: './test', ignition: './deploy' },
   typechain: { outDir: 'typechain-types', target: 'ethers-v6' },
   mocha: {
@@ -41,7 +42,7 @@ const config: HardhatUserConfig = {
     timeout: 300_000,
     // `npm test` runs files side by side: most of their time they wait for processes that they started.
     jobs: Math.min(MOST_JOBS, Math.max(3, availableParallelism() - 1)),
-    require: ['hardhat/register', './test/helpers/root-hooks.ts'],
+    require: ['hardhat/register', './test/helpers/chain-in-process.ts', './test/helpers/root-hooks.ts'],
   },
 };
 

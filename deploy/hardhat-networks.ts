@@ -1,28 +1,30 @@
 import type { HardhatUserConfig } from 'hardhat/config';
-import { NETWORKS, type Network } from '../service/chain/networks';
+import { HARDHAT_NETWORK_NAME } from 'hardhat/plugins';
+import { DEFAULT_NETWORK, findNetwork, NETWORKS, type Network } from '../service/chain/networks';
 import { readSettings } from '../service/config';
 import { rpcUrlOf, walletPrivateKeyOf } from '../service/settings';
 import { ConfigurationError } from '../service/errors';
 import { readable } from './task-error';
 
-type Networks = NonNullable<HardhatUserConfig['networks']>;
+type Networks = Required<Pick<HardhatUserConfig, 'defaultNetwork' | 'networks'>>;
 type Settings = ReturnType<typeof readSettings>['settings'];
 
-/** Chain id of the in-process network, which is also what `npx hardhat node` runs. */
-const DEFAULT_LOCAL_CHAIN_ID = 31337;
+/** Chain id of the in-process network, which is also what `npx hardhat node` runs by default. */
+export const NODE_CHAIN_ID = 31337;
 
 /** Stands for the URL of a network whose provider key is not set: a name that never resolves (RFC 2606). */
 const UNREACHABLE_URL = 'http://provider-key-missing.invalid';
 
 /**
- * Every network of the service as a Hardhat network of the same name. RPC_URL replaces the URL,
- * WALLET_PRIVATE_KEY is the only account; without it a local node's own accounts are used.
+ * Every network of the service as a Hardhat network of the same name, and that of NET as the one that
+ * commands work on without `--network`. RPC_URL replaces the URL, WALLET_PRIVATE_KEY is the only account;
+ * without it a local node's own accounts are used.
  */
 export function hardhatNetworks(): Networks {
   const { settings } = readSettings();
   try {
     const accounts = accountsOf(settings);
-    const networks: Networks = { hardhat: { chainId: localChainId(settings) } };
+    const networks: Networks['networks'] = { hardhat: { chainId: localChainId(settings) } };
     for (const network of NETWORKS) {
       networks[network.name] = {
         chainId: network.chainId,
@@ -30,7 +32,7 @@ export function hardhatNetworks(): Networks {
         accounts: accounts ?? (network.local ? 'remote' : []),
       };
     }
-    return networks;
+    return { defaultNetwork: defaultNetworkOf(settings), networks };
   } catch (thrown) {
     throw readable(thrown);
   }
@@ -39,6 +41,11 @@ export function hardhatNetworks(): Networks {
 function accountsOf(settings: Settings): string[] | undefined {
   const key = walletPrivateKeyOf(settings);
   return key === undefined ? undefined : [key];
+}
+
+/** A wrong NET must not make commands fail that do without it; those that need it say what is wrong. */
+function defaultNetworkOf({ NET = DEFAULT_NETWORK }: Settings): string {
+  return findNetwork(NET)?.name ?? HARDHAT_NETWORK_NAME;
 }
 
 /** A missing key must not make commands fail that never reach that network; `hardhat deploy` asks for it. */
@@ -50,9 +57,9 @@ function urlOf(network: Network, settings: Settings): string {
 
 function localChainId(settings: Settings): number {
   const text = settings.LOCAL_CHAIN_ID;
-  if (text === undefined) return DEFAULT_LOCAL_CHAIN_ID;
+  if (text === undefined) return NODE_CHAIN_ID;
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  const remedy = 'Unset it: 31337 is right unless a local node must stand in for another network.';
+  const remedy = 'Unset it: 31337 is right unless a local node must be of another chain, such as 1337.';
   throw new ConfigurationError('CONFIGURATION_INVALID', `LOCAL_CHAIN_ID "${text}" is not a chain id.`, {
     remedy,
   });

@@ -57,7 +57,7 @@ export async function startStack(
   const node = await startHardhatNode({ port: ports.node, logFile: join(folder, 'node.log') });
   cleanup.push(() => node.stop());
   say(`local chain at ${node.url}`);
-  await command('deploy', '--network', 'localhost');
+  await command('deploy');
   const registryAddress = readSettings(settings).settings.TOKEN_REGISTRY_ADDRESS ?? '';
   say(`token registry deployed at ${registryAddress}`);
   await keys;

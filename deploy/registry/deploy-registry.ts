@@ -40,8 +40,8 @@ export interface DeploymentRequest extends RegistryRequest {
 const SETTING = 'TOKEN_REGISTRY_ADDRESS';
 
 /**
- * Makes sure that the tenant has a token registry on the network of `--network`, writes its address into
- * ENV_FILE, and says what was done. Running it again changes nothing.
+ * Makes sure that the tenant has a token registry on the network of NET, or that of `--network`, writes its
+ * address into ENV_FILE, and says what was done. Running it again changes nothing.
  */
 export async function deployRegistry(
   hre: HardhatRuntimeEnvironment,
@@ -112,10 +112,9 @@ async function save(
 ): Promise<string[]> {
   const { target, tenant } = context;
   if (target.network === undefined) {
-    const first = net.local ? '' : `pass --network ${net.name}, or `;
     return [
-      `This network ends with the command, so nothing is written. For a chain that stays, ${first}run`,
-      '`npx hardhat node` and pass --network localhost.',
+      'This network ends with the command, so nothing is written. For a chain that stays, leave --network out:',
+      `the network of NET (${net.name}) is used then.`,
     ];
   }
   await setEnvValue(tenant.envFile, SETTING, address);

@@ -4,11 +4,13 @@ import type { Network } from '../../service/chain/networks';
 import { readChainId } from '../../service/chain/read-chain-id';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { ChainError, codeOf, ConfigurationError } from '../../service/errors';
-import { rpcUrlOf, type Settings } from '../../service/settings';
+import { printableUrl } from '../../service/secrets';
+import type { Settings } from '../../service/settings';
+import { NODE_CHAIN_ID } from '../hardhat-networks';
 import { readChainIdentity, type ChainIdentity, type RpcRequest } from './chain-identity';
-import type { Target } from './target';
+import { httpRpcUrlOf, type Target } from './target';
 
-/** JSON-RPC through the network of `--network`. */
+/** JSON-RPC through the network that the command works on. */
 export function requestOf(hre: HardhatRuntimeEnvironment): RpcRequest {
   return (method, params = []) => hre.network.provider.request({ method, params });
 }
@@ -24,29 +26,39 @@ export async function identifyChain(
   target: Target,
   settings: Settings,
 ): Promise<ChainIdentity> {
-  const { network } = target;
-  if (network !== undefined) await checkChainId(network, target, rpcUrlOf(network, settings));
+  if (target.network !== undefined) await checkNode(target.network, settings);
   return readChainIdentity(request);
 }
 
-async function checkChainId(network: Network, target: Target, url: string): Promise<void> {
+/**
+ * Whether the network's node answers, and is of its chain.
+ *
+ * @throws ChainError RPC_UNREACHABLE, RPC_KEY_REFUSED, ConfigurationError CHAIN_ID_MISMATCH.
+ */
+export async function checkNode(network: Network, settings: Settings): Promise<void> {
+  const url = httpRpcUrlOf(network, settings);
   const client = createRpcClient(url, network, 'bulk');
   try {
     const chainId = await readChainId(client, url, network);
-    if (chainId !== network.chainId) throw wrongChain(chainId, network, target);
+    if (chainId !== network.chainId) throw wrongChain(chainId, network, url);
   } catch (thrown) {
-    throw codeOf(thrown) === 'RPC_UNREACHABLE' ? unreachable(thrown as ChainError, target) : thrown;
+    throw codeOf(thrown) === 'RPC_UNREACHABLE' ? unreachable(thrown as ChainError, network) : thrown;
   } finally {
     client.destroy();
   }
 }
 
-function unreachable(cause: ChainError, { isLocal, name }: Target): ChainError {
-  const remedy = isLocal
-    ? 'Start one with `npx hardhat node`, or set RPC_URL to yours.'
+function unreachable(cause: ChainError, network: Network): ChainError {
+  const remedy = network.local
+    ? `Start one with ${startOf(network)}, or set RPC_URL to yours.`
     : 'Check RPC_URL and the key, or try again later.';
-  const message = `${cause.message} (network ${name})`;
+  const message = `${cause.message} (network ${network.name})`;
   return new ChainError('RPC_UNREACHABLE', message, { cause, remedy, retryable: true });
+}
+
+/** The command that starts a node of a local network. */
+function startOf({ chainId }: Network): string {
+  return chainId === NODE_CHAIN_ID ? '`npx hardhat node`' : `\`LOCAL_CHAIN_ID=${chainId} npx hardhat node\``;
 }
 
 /**
@@ -62,8 +74,12 @@ export async function deployingAccount(request: RpcRequest, { node }: Target): P
   throw new ConfigurationError('NOT_CONFIGURED', message, { remedy: 'Set WALLET_PRIVATE_KEY.' });
 }
 
-function wrongChain(actual: number, network: Network, { node, name }: Target): ConfigurationError {
-  const message = `The node at ${node} is of chain ${actual}, but ${name} is ${network.chainId}.`;
-  const remedy = `Use --network with the network of chain ${actual}, or point RPC_URL at a node of ${name}.`;
+function wrongChain(actual: number, network: Network, url: string): ConfigurationError {
+  const { name } = network;
+  const message = `The node at ${printableUrl(url)} is of chain ${actual}, but ${name} is ${network.chainId}.`;
+  const start = network.local ? ` (${startOf(network)} starts one)` : '';
+  const remedy =
+    `Set NET, or --network where you used it, to the network of chain ${actual}, ` +
+    `or point RPC_URL at a node of ${name}${start}.`;
   return new ConfigurationError('CHAIN_ID_MISMATCH', message, { remedy });
 }

@@ -23,7 +23,7 @@ export interface Target {
 }
 
 /**
- * What `--network` names, checked before anything is sent.
+ * The network of NET, or the one that `--network` names, checked before anything is sent.
  *
  * @throws ConfigurationError when a setting is wrong, or one is missing that this network needs, or the
  *   wallet must not be used on it.
@@ -40,18 +40,22 @@ export function targetOf(hre: HardhatRuntimeEnvironment, settings: Settings): Ta
       remedy: `Use --network with one of ${knownNetworks()}.`,
     });
   }
-  const url = rpcUrlOf(network, settings);
-  if (/^wss?:/.test(url)) {
-    throw new ConfigurationError(
-      'RPC_URL_NOT_HTTP',
-      'RPC_URL is a WebSocket URL; Hardhat needs one for HTTP.',
-      {
-        remedy: "Set RPC_URL to the node's http:// or https:// URL for this command.",
-      },
-    );
-  }
+  const url = httpRpcUrlOf(network, settings);
   if (!network.local) checkPublicWallet(network, settings);
   return { network, name, isLocal: network.local, node: printableUrl(url) };
+}
+
+/**
+ * The URL of a node that Hardhat can use.
+ *
+ * @throws ConfigurationError RPC_URL_NOT_HTTP, NOT_CONFIGURED.
+ */
+export function httpRpcUrlOf(network: Network, settings: Settings): string {
+  const url = rpcUrlOf(network, settings);
+  if (!/^wss?:/.test(url)) return url;
+  const message = 'RPC_URL is a WebSocket URL; Hardhat needs one for HTTP.';
+  const remedy = "Set RPC_URL to the node's http:// or https:// URL for this command.";
+  throw new ConfigurationError('RPC_URL_NOT_HTTP', message, { remedy });
 }
 
 function checkPublicWallet(network: Network, settings: Settings): void {

@@ -2,13 +2,15 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type JsonRpcProvider, Wallet } from 'ethers';
-import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
+import { startHardhatNode, type HardhatNode } from '../../deploy/devnet/hardhat-node';
 import { readSettings } from '../../service/config';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { hardhat } from '../helpers/hardhat-command';
+import { codeBlocks, readDocument } from '../helpers/markdown';
 import { startNode } from '../helpers/node';
 import { nodeClient } from '../helpers/node-client';
 import { own } from '../helpers/owned';
+import { runAsWritten } from '../helpers/page-commands';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import { DEPLOYER, DEPLOYER_KEY } from '../helpers/world';
 
@@ -246,13 +248,50 @@ describe('npx hardhat deploy', () => {
   });
 
   describe('without --network', () => {
-    it('deploys in the process, writes nothing and says what to do for more', async () => {
-      writeFileSync(envFile, 'NET=amoy\n');
+    const written = () => readSettings({ ENV_FILE: envFile }).settings.TOKEN_REGISTRY_ADDRESS;
+
+    it('deploys on NET', async () => {
+      await chain.send('hardhat_reset', []);
       const { code, output } = await run([]);
+      expect(code, output).to.equal(0);
+      await expectUsable(written() ?? '');
+      expect(await deploy()).to.equal(written());
+    });
+
+    it('deploys on chain 1337 as docs/networks.md says', async () => {
+      const page = codeBlocks(readDocument('docs/networks.md').section('A local chain'), 'sh');
+      const [startOnPage, deployOnPage = ''] = page.join().split('\n');
+      expect(startOnPage).to.equal('LOCAL_CHAIN_ID=1337 npx hardhat node');
+      const other = await startHardhatNode({ port: 0, chainId: 1337 });
+      const end = own(`node on ${other.url}`);
+      const output = await runAsWritten(deployOnPage, {
+        ENV_FILE: envFile,
+        RPC_URL: other.url,
+        WALLET_PRIVATE_KEY: DEPLOYER_KEY,
+      }).finally(async () => {
+        await other.stop();
+        end();
+      });
+      expect(output).to.contain('on local, chain 1337').and.to.contain(written());
+    });
+
+    it('deploys nowhere when NET needs a key that is not set', async () => {
+      writeFileSync(envFile, 'NET=sepolia\n');
+      const wallet = { WALLET_PRIVATE_KEY: Wallet.createRandom().privateKey };
+      const { code, output } = await run([], { ...wallet, RPC_URL: '' });
+      expect(code, output).to.equal(1);
+      expect(output).to.contain('PROVIDER_API_KEY is needed to reach sepolia');
+      expect(written()).to.equal(undefined);
+    });
+  });
+
+  describe('with --network hardhat', () => {
+    it('deploys in the process, writes nothing and says what to do for more', async () => {
+      const { code, output } = await run(['--network', 'hardhat']);
       expect(code).to.equal(0);
-      expect(output).to.contain('nothing is written');
-      expect(output).to.contain('--network localhost').and.to.contain('--network amoy');
-      expect(readFileSync(envFile, 'utf8')).to.equal('NET=amoy\n');
+      expect(output).to.contain('nothing is written').and.to.contain('leave --network out');
+      expect(output).to.contain('NET (localhost)');
+      expect(readFileSync(envFile, 'utf8')).to.equal('# mine\nNET=31337\n');
     });
   });
 

@@ -89,7 +89,7 @@ describe('networks', () => {
       });
 
     it(`${name} is a network of Hardhat, with the same chain id`, () => {
-      const { [name]: known } = hardhatNetworks();
+      const { [name]: known } = hardhatNetworks().networks;
       expect(known).to.have.property('chainId', chainId);
     });
   }
