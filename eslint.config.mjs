@@ -193,5 +193,10 @@ export default tseslint.config(
       '@typescript-eslint/consistent-type-imports': ['error', { disallowTypeAnnotations: false }],
     },
   },
+  direction(
+    ['test/unit/**'],
+    ['hardhat', 'hardhat/**', '@nomicfoundation/**', '**/hardhat-here', '**/*in-process'],
+    'Mocha runs these by itself: a test that needs Hardhat is in another folder.',
+  ),
   { files: ['test/**/*.ts'], rules: { '@typescript-eslint/no-unused-expressions': 'off' } },
 );

@@ -1,14 +1,17 @@
+import { dirname, resolve } from 'node:path';
 import { TASK_TEST_GET_TEST_FILES } from 'hardhat/builtin-tasks/task-names';
 import { subtask } from 'hardhat/config';
 
 /**
  * `npx hardhat test` runs `*.test.ts` only: Hardhat by itself takes every file under test/, helpers included,
- * for a test.
+ * for a test. The files of test/unit need no Hardhat and are left to `npx mocha`, unless they are named.
  */
 subtask(
   TASK_TEST_GET_TEST_FILES,
-  async (args: { testFiles: string[] }, _hre, runSuper): Promise<string[]> => {
+  async (args: { testFiles: string[] }, { config }, runSuper): Promise<string[]> => {
     const files = (await runSuper(args)) as string[];
-    return args.testFiles.length > 0 ? files : files.filter((file) => file.endsWith('.test.ts'));
+    if (args.testFiles.length > 0) return files;
+    const unit = resolve(config.paths.tests, 'unit');
+    return files.filter((file) => file.endsWith('.test.ts') && dirname(file) !== unit);
   },
 );
