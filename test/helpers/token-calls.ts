@@ -1,4 +1,4 @@
-import { network } from 'hardhat';
+import { takeSnapshot } from '@nomicfoundation/hardhat-toolbox/network-helpers';
 import type { ContractTransaction, Signer, TransactionReceipt } from 'ethers';
 import { TitleEscrow__factory } from '../../typechain-types';
 import type { Call } from './reachable-states';
@@ -11,15 +11,12 @@ export interface TokenCalls {
   signers: ReadonlyMap<string, Signer>;
   transactionOf(this: void, token: TokenModel, call: Call, remark?: string): Promise<ContractTransaction>;
   send(this: void, transaction: ContractTransaction, by: string): Promise<TransactionReceipt>;
-  /**
-   * The name of the error that it would revert with; '' without a reason, undefined when it would not revert.
-   */
-  errorOf(this: void, transaction: ContractTransaction, by: string): Promise<string | undefined>;
+  /** Sends nothing; rejects with what it would revert with. */
+  attempt(this: void, transaction: ContractTransaction, by: string): Promise<string>;
 }
 
 /** What operations attach unless they are told otherwise. */
 const REMARK = '0xc0ffee';
-const ESCROW = TitleEscrow__factory.createInterface();
 
 export function createTokenCalls(chain: InProcessRegistry, persons: readonly [string, Signer][]): TokenCalls {
   const signers = new Map<string, Signer>([...persons, ...Object.entries(chain.roles)]);
@@ -37,17 +34,7 @@ export function createTokenCalls(chain: InProcessRegistry, persons: readonly [st
       if (receipt === null) throw new Error('it was not mined');
       return receipt;
     },
-    async errorOf(transaction, by) {
-      try {
-        await signerOf(by).call(transaction);
-        return undefined;
-      } catch (error) {
-        const data = (error as { data?: unknown }).data;
-        if (typeof data !== 'string' || data === '0x') return '';
-        const known = [ESCROW, chain.registry.interface].map((one) => one.parseError(data)?.name);
-        return known.find((name) => name !== undefined) ?? data;
-      }
-    },
+    attempt: (transaction, by) => signerOf(by).call(transaction),
   };
 }
 
@@ -78,10 +65,10 @@ async function transactionOf(
 
 /** Takes the chain back afterwards. */
 export async function inSnapshot(action: () => Promise<void>): Promise<void> {
-  const snapshot: unknown = await network.provider.send('evm_snapshot', []);
+  const snapshot = await takeSnapshot();
   try {
     await action();
   } finally {
-    await network.provider.send('evm_revert', [snapshot]);
+    await snapshot.restore();
   }
 }
