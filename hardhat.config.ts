@@ -3,12 +3,13 @@ import './deploy/masked-output';
 import { availableParallelism } from 'node:os';
 import '@nomicfoundation/hardhat-toolbox';
 import type { HardhatUserConfig } from 'hardhat/config';
+import { explorers } from './deploy/explorers';
 import { hardhatNetworks } from './deploy/hardhat-networks';
 import './deploy/sending';
 import { SOLIDITY_VERSION } from './deploy/npm-solidity-compiler';
 import './deploy/only-test-files';
-import './deploy/tasks/burn';
 import './deploy/tests-in-process';
+import './deploy/tasks/burn';
 import './deploy/tasks/decrypt-remark';
 import './deploy/tasks/deliveries';
 import './deploy/tasks/deploy';
@@ -22,6 +23,7 @@ import './deploy/tasks/restore';
 import './deploy/tasks/role';
 import './deploy/tasks/signing-key';
 import './deploy/tasks/validate';
+import './deploy/tasks/verify';
 import './deploy/tasks/verify-credential';
 import './deploy/tasks/token';
 
@@ -35,6 +37,7 @@ const config: HardhatUserConfig = {
     settings: { optimizer: { enabled: false }, evmVersion: 'paris' },
   },
   ...hardhatNetworks(),
+  ...explorers(),
   paths: { tests: './test', ignition: './deploy' },
   typechain: { outDir: 'typechain-types', target: 'ethers-v6' },
   mocha: {

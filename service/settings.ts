@@ -37,6 +37,17 @@ export function rpcUrlOf(network: Network, settings: Settings): string {
   return network.rpcUrl.replace('{key}', encodeURIComponent(key));
 }
 
+/** ETHERSCAN_API_KEY: one key for all of Etherscan's explorers. */
+export function etherscanApiKeyOf(settings: Settings): string | undefined {
+  const key = settings.ETHERSCAN_API_KEY;
+  if (key === undefined || /^[\w-]{16,}$/.test(key)) return key;
+  throw wrong(
+    'ETHERSCAN_API_KEY',
+    'is not a key',
+    'It is 34 letters and digits: copy it from https://etherscan.io/apidashboard.',
+  );
+}
+
 /** What GAS_STATION_URL says where none is to be asked: no URL, so no secret either. */
 export function isNoGasStation(url: string): boolean {
   return url.toLowerCase() === 'none';

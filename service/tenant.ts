@@ -59,11 +59,17 @@ export function tenantFilesOf({ isDefault, envFile, name }: Tenant): TenantFiles
  * remedy, `npx hardhat did --force` would replace the key of `.env`.
  */
 export function withCommandsFor(envFile: string, text: string): string {
-  if (tenantOf(envFile).isDefault || envFile === devNull) return text;
+  return text.replaceAll('`npx hardhat ', () => `\`${commandFor(envFile, '')}`);
+}
+
+/** `npx hardhat …` for this env file (an absolute path). */
+export function commandFor(envFile: string, task: string): string {
+  const command = `npx hardhat ${task}`;
+  if (tenantOf(envFile).isDefault || envFile === devNull) return command;
   const path = relative(PROJECT_ROOT, envFile);
   const shown = path.startsWith('..') ? envFile : path;
   const quoted = /^[\w./:@%+=,-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
-  return text.replaceAll('`npx hardhat ', () => `\`ENV_FILE=${quoted} npx hardhat `);
+  return `ENV_FILE=${quoted} ${command}`;
 }
 
 /** Nothing else is left out: two env files of one folder would have the same files. */

@@ -16,6 +16,7 @@ import { provideRegistry, type RegistryRequest } from './registry';
 import { leftBehind } from './registry-before';
 import { addressTable, hints, links } from './report';
 import { targetOf } from './target';
+import { verification } from './verification';
 
 /** Everything that was deployed or found, for tests and scripts. */
 export interface RegistryDeployment {
@@ -90,6 +91,7 @@ async function deploy(
   });
   for (const line of lines) context.say(line);
   for (const line of await hints(context, registry, settings)) context.say(line);
+  for (const line of await verification(context, infrastructure)) context.say(line);
 
   const { titleEscrowFactory, tokenImplementation, deployer } = infrastructure;
   const isNew = registry.status === 'deployed';

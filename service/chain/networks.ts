@@ -6,6 +6,8 @@
  * - `currency`: native currency symbol, `credentialStatus.tokenNetwork.chain` of the credentials.
  * - `rpcUrl`: `{key}` stands for the value of the setting named in `rpcKey`.
  * - `explorerUrl`: block explorer with `/tx/HASH` and `/address/ADDRESS`, without a slash at the end.
+ * - `explorerApi`: whose API the explorer has, which takes the source of contracts (deploy/explorers.ts);
+ *   undefined where that is not known.
  * - `gasStationUrl`: publishes the fees that get a transaction mined (gas-station.ts).
  * - `gasPricing`: what a transaction offers (fees.ts).
  * - `blockTimeMs`: usual time between two blocks. 0: the chain mines when it has something to mine.
@@ -20,6 +22,7 @@ export interface Network {
   readonly rpcUrl: string;
   readonly rpcKey?: RpcKeySetting;
   readonly explorerUrl?: string;
+  readonly explorerApi?: ExplorerApi;
   readonly gasStationUrl?: string;
   readonly gasPricing: GasPricing;
   readonly blockTimeMs: number;
@@ -37,14 +40,17 @@ export interface Network {
  */
 export type GasPricing = 'eip-1559' | 'legacy' | 'free';
 
+/** Who makes an explorer's software. */
+export type ExplorerApi = 'etherscan' | 'blockscout';
+
 /** Settings that hold the key of an RPC provider. */
 export type RpcKeySetting = 'PROVIDER_API_KEY' | 'NETWORK_A_API_KEY' | 'NETWORK_A_TESTNET_API_KEY';
 
 const LOCAL_RPC_URL = 'http://127.0.0.1:8545';
 
 /**
- * Every network of the registry's v5 contracts. Adding a row is all that a new network needs. docs/networks.md
- * says where the figures are from.
+ * Every network of the registry's v5 contracts. Adding a row is all that a new network needs. The figures
+ * are from where docs/networks.md says.
  */
 export const NETWORKS: readonly Network[] = [
   local(31337, 'localhost', 'hardhat'),
@@ -59,11 +65,18 @@ export const NETWORKS: readonly Network[] = [
     ...infura(80002, 'amoy', 'polygon-amoy', 'polygon-amoy', 'https://amoy.polygonscan.com'),
     ...polygon('amoy'),
   },
-  keyless(50, 'xdc', 'XDC', 'https://erpc.xinfin.network', 'https://xdcscan.com'),
-  keyless(51, 'xdcapothem', 'XDC', 'https://rpc.apothem.network', 'https://testnet.xdcscan.com'),
+  {
+    ...keyless(50, 'xdc', 'XDC', 'https://erpc.xinfin.network', 'https://xdcscan.com'),
+    explorerApi: 'etherscan',
+  },
+  {
+    ...keyless(51, 'xdcapothem', 'XDC', 'https://rpc.apothem.network', 'https://testnet.xdcscan.com'),
+    explorerApi: 'etherscan',
+  },
   {
     ...keyless(101010, 'stability', 'FREE', stabilityRpc(''), 'https://stability.blockscout.com'),
     rpcKey: 'NETWORK_A_API_KEY',
+    explorerApi: 'blockscout',
     gasPricing: 'free',
   },
   {
@@ -75,6 +88,7 @@ export const NETWORKS: readonly Network[] = [
       'https://stability-testnet.blockscout.com',
     ),
     rpcKey: 'NETWORK_A_TESTNET_API_KEY',
+    explorerApi: 'blockscout',
     gasPricing: 'free',
   },
   astron(1338, 'astron', '', 'rpc'),
@@ -119,6 +133,7 @@ function infura(chainId: number, name: string, chainKey: string, host: string, e
     rpcUrl: `https://${host}.infura.io/v3/{key}`,
     rpcKey: 'PROVIDER_API_KEY',
     explorerUrl,
+    explorerApi: 'etherscan',
     gasPricing: 'eip-1559',
     blockTimeMs: 12_000,
     confirmations: 12,

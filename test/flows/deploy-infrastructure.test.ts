@@ -1,11 +1,31 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { expect } from 'chai';
-import { formatEther, parseEther } from 'ethers';
+import { AbiCoder, formatEther, isHexString, parseEther } from 'ethers';
+import { PROJECT_ROOT } from '../../service/project-root';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { createFakeExplorer, type FakeExplorer } from '../helpers/fake-explorer';
+import { askHardhat } from '../helpers/hardhat-answer';
+import { hasOpenssl, startHttpsFront, type HttpsFront } from '../helpers/https-front';
+import { runAsWritten } from '../helpers/page-commands';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/stand-in-network';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+const EXPLORER_KEY = 'MARKEDKEYOFETHERSCAN0123456789ABCD';
+
+/** Runs `verify` in one process, with the options of each of these commands. */
+const verifyAll = (commands: readonly string[]): string => `
+const hre = require(${JSON.stringify(join(PROJECT_ROOT, 'node_modules/hardhat'))});
+const verify = ([, contract, address]) => hre.run('verify', { contract, address });
+Promise.all(${JSON.stringify(commands.map((command) => /--contract (\S+) (\S+)$/.exec(command)))}.map(verify));
+`;
 
 // A node with Amoy's chain id that has nothing at the addresses where v5 is published.
 describe('npx hardhat deploy where the published contracts are not', () => {
   let network: StandInNetwork;
+  /** The commands that were printed to be run next. */
+  let printed: string[];
 
   before(async () => {
     network = await startStandInNetwork('amoy', { isPublished: false });
@@ -41,15 +61,16 @@ describe('npx hardhat deploy where the published contracts are not', () => {
     expect(stdout)
       .to.contain(`cost     at most ${formatEther(balance)} POL`)
       .and.to.contain('This is an estimate');
-    const [, deployer = ''] = /deployer +(0x\w{40}) +deployed/.exec(stdout) ?? [];
-    expect(deployer).not.to.equal(network.published.deployer);
+    printed = stdout.match(/(?<=^ +)ENV_FILE=.* verify .*$/gm) ?? [];
+    expect(printed).to.have.length(5);
     const registry = TradeTrustTokenStandard__factory.connect(network.registry(), network.chain);
-    const logs = await network.chain.getLogs({ address: deployer, fromBlock: 0 });
-    const deployment = logs
-      .flatMap((log) => TDocDeployer__factory.createInterface().parseLog(log) ?? [])
-      .at(-1);
-    expect(deployment?.name).to.equal('Deployment');
-    expect(deployment?.args.deployed).to.equal(network.registry());
+    const [factory = '', implementation = '', deployer = ''] =
+      stdout.match(/0x\w{40}(?= +deployed$)/gm) ?? [];
+    expect(deployer).not.to.equal(network.published.deployer);
+    const block = await network.chain.getBlock('latest');
+    await expect(block?.transactions[0])
+      .to.emit(TDocDeployer__factory.connect(deployer, network.chain), 'Deployment')
+      .withArgs(network.registry(), implementation, network.wallet.address, factory, isHexString);
     expect(await registry.hasRole(await registry.MINTER_ROLE(), network.wallet.address)).to.equal(true);
     expect(await transactions()).to.equal(6);
   });
@@ -59,6 +80,83 @@ describe('npx hardhat deploy where the published contracts are not', () => {
     const { code, stdout, stderr } = await network.deploy(['--new']);
     expect(code, stderr).to.equal(0);
     expect(stdout).to.match(/deployer +0x\w{40} +already there/);
+    for (const command of printed) expect(stdout).to.contain(command);
     expect(await transactions()).to.equal(7);
+  });
+
+  (hasOpenssl ? describe : describe.skip)('prints how to show its sources: npx hardhat verify', () => {
+    const folder = temporaryFolder();
+    let explorer: FakeExplorer;
+    let https: HttpsFront;
+    let settings: Record<string, string>;
+
+    before(async () => {
+      explorer = createFakeExplorer(network.chain, 80002, EXPLORER_KEY);
+      https = await startHttpsFront(folder.path, { 'api.etherscan.io': explorer.answer });
+      const { envFile: ENV_FILE, node } = network;
+      settings = { ENV_FILE, RPC_URL: node.url, ETHERSCAN_API_KEY: EXPLORER_KEY, ...https.environment };
+    });
+    after(async () => {
+      await https.close();
+      folder.remove();
+    });
+
+    it('gives the explorer the source of the proxy, and what its constructor was given', async () => {
+      const output = await runAsWritten(printed.at(-1) ?? '', settings);
+      const [proxy] = explorer.submissions;
+      expect(output).to.contain(`https://amoy.polygonscan.com/address/${proxy?.address}#code`);
+      const logic = printed.at(-2)?.split(' ').at(-1);
+      const args = AbiCoder.defaultAbiCoder().encode(['address', 'bytes'], [logic, '0x8129fc1c']);
+      expect(proxy?.args).to.equal(args.slice(2));
+    });
+
+    it('gives it the source of every contract, which compiles to the very same code', async () => {
+      // In one process: each start of a command costs seconds.
+      const script = join(folder.path, 'verify-all.js');
+      writeFileSync(script, verifyAll(printed.slice(0, -1)));
+      const args = ['run', '--no-compile', '--network', 'amoy', script];
+      const { code, stdout, stderr } = await askHardhat(args, settings);
+      expect(code, stdout + stderr).to.equal(0);
+      const { submissions } = explorer;
+      expect(submissions.map(({ contract }) => contract.replace(/.*:/, ''))).to.have.members([
+        'ERC1967Proxy',
+        'TitleEscrowFactory',
+        'TitleEscrow',
+        'TradeTrustTokenStandard',
+        'TDocDeployer',
+      ]);
+      for (const { contract, compiler, input } of submissions) {
+        const { optimizer, evmVersion } = input.settings;
+        expect({ compiler, optimizer, evmVersion }, contract).to.deep.equal({
+          compiler: 'v0.8.22+commit.4fc1097e',
+          optimizer: { enabled: false, runs: 200 },
+          evmVersion: 'paris',
+        });
+      }
+      expect(stdout.match(/Successfully verified/g)).to.have.length(printed.length - 1);
+    });
+
+    it('says which setting is wrong when the key is refused, or the node does not answer', async () => {
+      const args =
+        printed
+          .at(-1)
+          ?.replace(/^.* hardhat /, '')
+          .split(' ') ?? [];
+      const [refused, unreachable] = await Promise.all([
+        askHardhat(args, { ...settings, ETHERSCAN_API_KEY: 'ABCDEFGHIJKLMNOPQRSTUVWXYZ01234567' }),
+        askHardhat(args, { ...settings, RPC_URL: 'http://127.0.0.1:9' }),
+      ]);
+      expect(refused.stderr).to.contain('ETHERSCAN_API_KEY is refused').and.to.contain('[NOT_CONFIGURED]');
+      expect(unreachable.stderr).to.contain('[RPC_UNREACHABLE]').and.to.contain('Check RPC_URL');
+      expect([refused.code, unreachable.code]).to.deep.equal([1, 1]);
+    });
+
+    it('does not show the key when the explorer fails, although the URL has it', async () => {
+      explorer.fail();
+      const failed = await askHardhat(['verify', '--network', 'amoy', network.registry()], settings);
+      expect(failed.code).to.equal(1);
+      expect(failed.stderr).to.contain('apikey=[secret]');
+      expect(inspect(failed)).not.to.contain(EXPLORER_KEY);
+    });
   });
 });

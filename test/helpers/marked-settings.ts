@@ -22,6 +22,7 @@ export function markedSettings(): MarkedSettings {
   const password = mark('p@"\\');
   const secrets: Record<string, string> = {
     WALLET_PRIVATE_KEY: wallet.privateKey,
+    ETHERSCAN_API_KEY: mark(),
     PROVIDER_API_KEY: mark(),
     NETWORK_A_API_KEY: mark('+/='),
     API_KEY: mark('"\\'),
@@ -39,10 +40,13 @@ export function markedSettings(): MarkedSettings {
   };
   const secret = (name: string): string => secrets[name] ?? '';
   const query = `apikey=${secret('key in the query')}&chain=local`;
-  const whole = ['PROVIDER_API_KEY', 'NETWORK_A_API_KEY', 'API_KEY', 'TUNNEL_AUTHTOKEN'].map((name) => [
-    name,
-    secret(name),
-  ]);
+  const whole = [
+    'ETHERSCAN_API_KEY',
+    'PROVIDER_API_KEY',
+    'NETWORK_A_API_KEY',
+    'API_KEY',
+    'TUNNEL_AUTHTOKEN',
+  ].map((name) => [name, secret(name)]);
   const webhookUrl = (port: number): string => {
     const credentials = `${secret('user of the webhook')}:${encodeURIComponent(secret('password of the webhook'))}`;
     return `http://${credentials}@127.0.0.1:${port}/hooks/${secret('key of the webhook')}`;

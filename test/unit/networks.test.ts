@@ -137,6 +137,7 @@ describe('networks', () => {
 
   it('are in docs/networks.md as they are', () => {
     const [table = []] = tables(readDocument('docs/networks.md').section('Networks'));
+    const sources = { etherscan: 'Etherscan', blockscout: 'Blockscout' };
     const gas = { 'eip-1559': 'EIP-1559', legacy: 'gas price', free: 'none' };
     const expected = NETWORKS.map((network) => [
       `\`${network.chainId}\`, \`${network.name}\``,
@@ -146,6 +147,7 @@ describe('networks', () => {
       gas[network.gasPricing] + (network.gasStationUrl ? ', station' : ''),
       network.blockTimeMs > 0 ? `${network.blockTimeMs / 1_000} s` : '',
       String(network.confirmations),
+      network.explorerApi ? sources[network.explorerApi] : '',
     ]);
     expect(table).to.have.deep.members(expected);
   });

@@ -1,0 +1,66 @@
+import type { HardhatUserConfig } from 'hardhat/config';
+import { findNetwork, NETWORKS, type ExplorerApi, type Network } from '../service/chain/networks';
+import { readSettings } from '../service/config';
+import { ConfigurationError } from '../service/errors';
+import { etherscanApiKeyOf, networkOf, type Settings } from '../service/settings';
+import { httpRpcUrlOf } from './registry/target';
+
+type Explorers = Pick<HardhatUserConfig, 'blockscout' | 'etherscan' | 'sourcify'>;
+
+/** One for all chains: requests name theirs. */
+const ETHERSCAN_API_URL = 'https://api.etherscan.io/v2/api';
+
+/** What `hardhat verify` knows of the networks' explorers. Its task decides which of the two is asked. */
+export function explorers(): Explorers {
+  return {
+    etherscan: {
+      apiKey: readSettings().settings.ETHERSCAN_API_KEY ?? '',
+      customChains: chainsOf('etherscan', () => ETHERSCAN_API_URL),
+    },
+    blockscout: { customChains: chainsOf('blockscout', (explorerUrl) => `${explorerUrl}/api`) },
+    // A third party, which nobody has asked for.
+    sourcify: { enabled: false },
+  };
+}
+
+function chainsOf(api: ExplorerApi, apiUrlOf: (explorerUrl: string) => string) {
+  return NETWORKS.flatMap(({ name, chainId, explorerApi, explorerUrl }) =>
+    explorerApi === api && explorerUrl !== undefined
+      ? [{ network: name, chainId, urls: { apiURL: apiUrlOf(explorerUrl), browserURL: explorerUrl } }]
+      : [],
+  );
+}
+
+/**
+ * The network, when all is set that it takes to verify a contract there.
+ *
+ * @throws ConfigurationError EXPLORER_UNKNOWN, NOT_CONFIGURED, or what is wrong with a setting.
+ */
+export function networkToVerifyOn(name: string, settings: Settings): Network & { explorerApi: ExplorerApi } {
+  networkOf(settings);
+  const network = findNetwork(name);
+  if (network?.explorerApi === undefined) throw unknown(name);
+  const { explorerApi } = network;
+  httpRpcUrlOf(network, settings);
+  if (explorerApi === 'etherscan' && etherscanApiKeyOf(settings) === undefined)
+    throw keyProblem(`is needed to verify contracts on ${name}`);
+  return { ...network, explorerApi };
+}
+
+/** An answer of Etherscan's in our words: its own names no setting. */
+export function explorerError(thrown: unknown): unknown {
+  if (!(thrown instanceof Error) || !/\bapi key\b/i.test(thrown.message)) return thrown;
+  return keyProblem(`is refused by Etherscan: ${thrown.message}`, thrown);
+}
+
+function unknown(networkName: string): ConfigurationError {
+  const known = NETWORKS.filter(({ explorerApi }) => explorerApi !== undefined);
+  const message = `No explorer is known that takes the source of contracts on ${networkName}.`;
+  const remedy = `Set NET, or use --network, to one of ${known.map(({ name }) => name).join(', ')}.`;
+  return new ConfigurationError('EXPLORER_UNKNOWN', message, { remedy });
+}
+
+function keyProblem(problem: string, cause?: Error): ConfigurationError {
+  const remedy = 'Make one at https://etherscan.io/apidashboard: it is for all explorers of Etherscan.';
+  return new ConfigurationError('NOT_CONFIGURED', `ETHERSCAN_API_KEY ${problem}.`, { remedy, cause });
+}

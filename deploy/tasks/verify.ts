@@ -1,0 +1,37 @@
+import { subtask, task } from 'hardhat/config';
+import { readSettings } from '../../service/config';
+import { ServiceError } from '../../service/errors';
+import { makeBindings } from '../contract-bindings';
+import { explorerError, networkToVerifyOn } from '../explorers';
+import { checkNode } from '../registry/node';
+import { textOf, withReadableErrors } from '../task-error';
+
+/**
+ * `npx hardhat verify`, which the toolbox brings: gives the network's explorer the source of a contract that
+ * `deploy --with-infrastructure` installed.
+ */
+task('verify', async (args: { listNetworks: boolean }, hre, runSuper): Promise<void> => {
+  if (!args.listNetworks) {
+    const { config, hardhatArguments } = hre;
+    await withReadableErrors(hardhatArguments, async () => {
+      const { settings } = readSettings();
+      const network = networkToVerifyOn(hre.network.name, settings);
+      await checkNode(network, settings);
+      config.etherscan.enabled = network.explorerApi === 'etherscan';
+      config.blockscout.enabled = network.explorerApi === 'blockscout';
+    });
+    // What was deployed is known by what it was compiled to.
+    await makeBindings(hre);
+  }
+  await runSuper(args);
+});
+
+/** The task prints the message of what this throws, and ends the command with 1. */
+subtask('verify:etherscan', async (args: object, _hre, runSuper): Promise<void> => {
+  try {
+    await runSuper(args);
+  } catch (thrown) {
+    const error = explorerError(thrown);
+    throw error instanceof ServiceError ? new Error(textOf(error)) : error;
+  }
+});
