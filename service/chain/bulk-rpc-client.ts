@@ -42,8 +42,8 @@ export class BulkRpcClient extends JsonRpcProvider {
   readonly #pace = createRequestPace();
   /** Whether the provider was seen to refuse a range for its width as if it were asked too often. */
   #refusesWidth = false;
-  /** Whether the provider was seen to answer several calls one by one only. */
-  #refusesBatches = false;
+  /** Whether the provider answers several calls in one request; undefined: not known yet. */
+  #answersBatches: boolean | undefined;
 
   constructor(url: string, chain: Networkish, options: JsonRpcApiProviderOptions, timeoutMs: number) {
     // The parent never uses its own URL: all of its requests go through `_send`.
@@ -71,23 +71,32 @@ export class BulkRpcClient extends JsonRpcProvider {
 
   async #sendBatch(method: string, params: readonly unknown[][]): Promise<unknown[]> {
     const isBatch = params.length > 1;
-    const together = isBatch && !this.#refusesBatches ? await this.#sendTogether(method, params) : undefined;
-    if (together) return together;
+    if (isBatch && this.#answersBatches !== false) {
+      const together = await this.#sendTogether(method, params);
+      if (together) {
+        this.#answersBatches = true;
+        return together;
+      }
+    }
     const results: unknown[] = [];
     for (const one of params) results.push(await this.send(method, one));
-    this.#refusesBatches ||= isBatch;
+    // A provider that answered a batch before has just failed once.
+    if (isBatch) this.#answersBatches ??= false;
     return results;
   }
 
   /** Undefined: the provider did not answer all of them; asked one by one it may, or says why not. */
   async #sendTogether(method: string, params: readonly unknown[][]): Promise<unknown[] | undefined> {
     const payloads = params.map((one, id): JsonRpcPayload => ({ jsonrpc: '2.0', id, method, params: one }));
-    const answers = await this._send(payloads).catch((cause: unknown) => {
-      if (isError(cause, 'SERVER_ERROR')) return [];
-      throw cause;
-    });
-    const results = new Map(answers.flatMap((one) => ('result' in one ? [[one.id, one.result]] : [])));
-    return results.size === params.length ? params.map((_, id) => results.get(id) as unknown) : undefined;
+    try {
+      const answers = await this._send(payloads);
+      const results = new Map(answers.flatMap((one) => ('result' in one ? [[one.id, one.result]] : [])));
+      return results.size === params.length ? params.map((_, id) => results.get(id) as unknown) : undefined;
+    } catch (cause) {
+      // More requests would make these two worse.
+      if (isError(cause, 'TIMEOUT') || isThrottled(cause)) throw cause;
+      return undefined;
+    }
   }
 
   override destroy(): void {

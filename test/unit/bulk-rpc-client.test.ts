@@ -39,7 +39,7 @@ describe('a provider that refuses requests as too many', () => {
 describe('many calls of a method', () => {
   /** The bodies of the requests that came. */
   let requests: unknown[];
-  let answer: (body: Call | Call[]) => { status?: number; body: unknown };
+  let answer: (body: Call | Call[]) => Answer;
 
   beforeEach(() => {
     requests = [];
@@ -51,8 +51,9 @@ describe('many calls of a method', () => {
     const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       const body = (await json(request)) as Call | Call[];
       requests.push(body);
-      const { status = 200, body: answered } = answer(body);
-      response.writeHead(status).end(JSON.stringify(answered));
+      const { status = 200, body: answered, text = JSON.stringify(answered), isDropped } = answer(body);
+      if (isDropped) request.socket.destroy();
+      else response.writeHead(status).end(text);
     };
     const server = await listen((request, response) => void respond(request, response), '127.0.0.1', 0);
     const client = createRpcClient(server.url, findNetwork('amoy') as Network, 'bulk');
@@ -69,6 +70,8 @@ describe('many calls of a method', () => {
     }
   }
 
+  const areTogether = (): boolean[] => requests.map((body) => Array.isArray(body));
+
   it('go out in few requests, and their results come back in order, however they are answered', async () => {
     const numbers = Array.from({ length: 20 }, (_, index) => index);
     answer = (body) => ({ body: (body as Call[]).map(doubled).reverse() });
@@ -82,7 +85,7 @@ describe('many calls of a method', () => {
   });
 
   const error = { code: -32600, message: 'batch requests are not allowed' };
-  for (const [words, refusal] of Object.entries({
+  for (const [words, refusal] of Object.entries<Answer>({
     'with a status': { status: 413, body: 'no batches' },
     'with one error for all': { body: { jsonrpc: '2.0', id: null, error } },
     'with an error for one of them': { body: [{ jsonrpc: '2.0', id: 1, error }, doubled(call(0, 1))] },
@@ -90,12 +93,38 @@ describe('many calls of a method', () => {
     it(`are sent one by one to a provider that refuses several at once ${words}, and the next ones at once so`, async () => {
       answer = (body) => (Array.isArray(body) ? refusal : { body: doubled(body) });
       expect(await callEach([1, 2, 3], 2)).to.deep.equal([2, 4, 6, 2, 4, 6]);
-      expect(requests.map((body) => Array.isArray(body))).to.deep.equal([
-        true,
-        ...Array<boolean>(6).fill(false),
-      ]);
+      expect(areTogether()).to.deep.equal([true, ...Array<boolean>(6).fill(false)]);
     });
   }
+
+  for (const [words, failure] of Object.entries<Answer>({
+    'a page': { text: '<html>Bad gateway</html>' },
+    null: { body: null },
+    'null for each': { body: [null, null, null] },
+    'a connection that breaks': { isDropped: true },
+  })) {
+    it(`are sent one by one when several at once are answered with ${words}`, async () => {
+      answer = (body) => (Array.isArray(body) ? failure : { body: doubled(body) });
+      expect(await callEach([1, 2, 3])).to.deep.equal([2, 4, 6]);
+    });
+  }
+
+  it('go out several at once again after one failure of a provider that has answered so before', async () => {
+    let batches = 0;
+    answer = (body) => {
+      if (!Array.isArray(body)) return { body: doubled(body) };
+      return ++batches === 2 ? { body: { jsonrpc: '2.0', id: null, error } } : { body: body.map(doubled) };
+    };
+    expect(await callEach([1, 2], 3)).to.deep.equal([2, 4, 2, 4, 2, 4]);
+    expect(areTogether()).to.deep.equal([true, true, false, false, true]);
+  });
+
+  it('are not sent one by one to a provider that is asked too often', async () => {
+    answer = (body) => (Array.isArray(body) ? { status: 429, body: 'slower' } : { body: doubled(body) });
+    const failure: unknown = await callEach([1, 2, 3]).catch((cause: unknown) => cause);
+    expect(isThrottled(failure)).to.equal(true);
+    expect(areTogether()).to.not.include(false);
+  }).timeout(60_000);
 
   it('fail with the error that one of them is answered with', async () => {
     const refused = { jsonrpc: '2.0', error: { code: -32000, message: 'unknown number 2' } };
@@ -106,6 +135,15 @@ describe('many calls of a method', () => {
     expect(nodeErrorOf(failure)).to.equal('unknown number 2');
   });
 });
+
+interface Answer {
+  status?: number;
+  body?: unknown;
+  /** In place of a body of JSON. */
+  text?: string;
+  /** The connection breaks. */
+  isDropped?: boolean;
+}
 
 interface Call {
   id: number;
