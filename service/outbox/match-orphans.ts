@@ -25,7 +25,9 @@ interface Orphan {
  * new block, and earlier versions made ids of places in blocks: an event is also recognised by what it says.
  *
  * - One that was delivered keeps its id, is on the chain again, and is not announced a second time.
- * - One that may have been received is announced under the id and the log index that it was sent under.
+ * - One that may have been received is announced under the id and the log index that it was sent under. If
+ *   another event stands at that log index now, it has its own: subscribers who deduplicate by transaction
+ *   and log index would take one of the two for known.
  *
  * @returns what has to be announced: those, and all others. Should one of the others have come to stand where
  *   an orphan of another content stood, then the id by chain, transaction and log is taken, and subscribers
@@ -38,16 +40,24 @@ export async function matchOrphans(
   events: readonly RegistryEvent[],
 ): Promise<Unannounced[]> {
   if (events.length === 0) return [];
-  const orphans = [...(await deliveredOf(db, feed)), ...(await attemptedOf(db, feed))];
-  const taken = new Set(orphans.map(({ eventId }) => eventId));
-  const matches = match(events, orphans, chainId);
+  const delivered = await deliveredOf(db, feed);
+  const attempted = await attemptedOf(db, feed);
+  const taken = new Set([...delivered, ...attempted].map(({ eventId }) => eventId));
+  const places = new Set(events.map(placeOf));
+  // An event may be an orphan twice: earlier versions gave it another id in another block. If one of the two
+  // was delivered, the event is known.
+  const matches = new Map<RegistryEvent, Orphan>();
+  match(events, delivered, chainId, matches);
+  match(events, attempted, chainId, matches);
   const unannounced: Unannounced[] = [];
   for (const event of events) {
     const orphan = matches.get(event);
     if (orphan?.isDelivered) {
       await minedAgain(db, feed, orphan.eventId, event);
     } else if (orphan) {
-      unannounced.push({ event: { ...event, logIndex: orphan.logIndex }, eventId: orphan.eventId });
+      const asSent = { ...event, logIndex: orphan.logIndex };
+      const isFree = !places.has(placeOf(asSent));
+      unannounced.push({ event: isFree ? asSent : event, eventId: orphan.eventId });
     } else {
       const { transactionHash, logIndex, blockHash } = event;
       const id = eventIdOf(chainId, transactionHash, logIndex);
@@ -59,31 +69,33 @@ export async function matchOrphans(
 }
 
 /**
- * The orphan of each event that has one. Those with the same id come first: of several logs of a transaction
- * that say the same, each finds its own.
+ * Adds the orphan of each event that has one to `matches`. Those with the same id come first: of several logs
+ * of a transaction that say the same, each finds its own.
  */
 function match(
   events: readonly RegistryEvent[],
   orphans: readonly Orphan[],
   chainId: number,
-): ReadonlyMap<RegistryEvent, Orphan> {
-  const matches = new Map<RegistryEvent, Orphan>();
-  if (orphans.length === 0) return matches;
-  const left = new Map(orphans.map((orphan) => [orphan.eventId, orphan]));
-  const take = (event: RegistryEvent, orphan: Orphan): void => {
-    left.delete(orphan.eventId);
-    matches.set(event, orphan);
+  matches: Map<RegistryEvent, Orphan>,
+): void {
+  if (orphans.length === 0) return;
+  const left = new Map<string, Orphan[]>();
+  for (const orphan of orphans) left.set(orphan.content, [...(left.get(orphan.content) ?? []), orphan]);
+  const take = (event: RegistryEvent, isIts: (orphan: Orphan) => boolean): void => {
+    const candidates = matches.has(event) ? [] : (left.get(contentOfEvent(event)) ?? []);
+    const index = candidates.findIndex(isIts);
+    const [orphan] = index < 0 ? [] : candidates.splice(index, 1);
+    if (orphan) matches.set(event, orphan);
   };
   for (const event of events) {
-    const orphan = left.get(eventIdOf(chainId, event.transactionHash, event.logIndex));
-    if (orphan?.content === contentOfEvent(event)) take(event, orphan);
+    const id = eventIdOf(chainId, event.transactionHash, event.logIndex);
+    take(event, ({ eventId }) => eventId === id);
   }
-  for (const event of events.filter((one) => !matches.has(one))) {
-    const content = contentOfEvent(event);
-    const orphan = [...left.values()].find((one) => one.content === content);
-    if (orphan) take(event, orphan);
-  }
-  return matches;
+  for (const event of events) take(event, () => true);
+}
+
+function placeOf({ transactionHash, logIndex }: RegistryEvent): string {
+  return `${transactionHash}:${logIndex}`;
 }
 
 /** Rarely any: an index holds just these rows. */

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { ClaimedDelivery } from '../../service/outbox/claim-deliveries';
+import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { listDeadLetters, listOrphans, listWaiting } from '../../service/outbox/list-deliveries';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { redeliver } from '../../service/outbox/redeliver';
@@ -115,6 +116,24 @@ for (const engine of ENGINES) {
       const idOf = (token: string) => announced.find(({ tokenId }) => tokenId === token)?.eventId;
       expect(idOf('7')).to.be.a('string').and.not.equal(ids.get('7'));
       expect(idOf('8')).to.equal(ids.get('8'));
+    });
+
+    it('tells what may have been received apart, by the pair too, from what came to stand at its place', async () => {
+      const logsOf = (branch: string, said: readonly string[]): RegistryEvent[] =>
+        said.map((remark, logIndex) => eventIn(2, 7n, { payload: { remark }, logIndex }, branch));
+      await store(2, logsOf('a', ['one', 'two']));
+      const [one] = (await claim()) as [ClaimedDelivery];
+      await settle(delivered(one, outbox.now));
+      const [two] = (await claim()) as [ClaimedDelivery];
+      const failed = { attempt: attempt(outbox.now, 'no answer'), nextAttemptAt: outbox.now };
+      await settle({ delivery: two, outcome: 'failed', ...failed });
+      await rewind(1);
+      await store(2, logsOf('b', ['one', 'between', 'two']), 'b');
+      const announced = await deliverAll();
+      const places = announced.map(({ body }) => (JSON.parse(body) as CloudEvent).data.logIndex);
+      expect(places).to.deep.equal([1, 2]);
+      expect(announced[0]?.eventId).to.not.be.oneOf([one.eventId, two.eventId]);
+      expect(announced[1]?.eventId).to.equal(two.eventId);
     });
 
     it('announces each of two equal logs of a transaction that were delivered in part', async () => {
