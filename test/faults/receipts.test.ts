@@ -52,10 +52,11 @@ describe('the positions of logs in their transactions', () => {
     act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
   ): Promise<void> => whileFollowingThroughProxy(world, { name }, act);
 
-  it('are read from one receipt for each transaction with events, and from no other', () =>
+  it('are read from one receipt for each transaction with events, from no other, and several at once', () =>
     throughProxy('one-receipt', async (proxy, followed) => {
       await followed.caughtUp();
       const before = proxy.requests.length;
+      const requestsBefore = proxy.sizes.length;
       const [first, second] = [await world.account(1), await world.account(2)];
       const mint = (): Call => {
         const data = REGISTRY.encodeFunctionData('mint', [first, first, newTokenId(), '0x']);
@@ -71,6 +72,8 @@ describe('the positions of logs in their transactions', () => {
       const ofEvents = new Set(followed.announced.map(({ data }) => data.transactionHash));
       expect(ofEvents.size).to.equal(8);
       expect(asked.map(({ params }) => params[0])).to.have.members([...ofEvents]);
+      const batches = proxy.sizes.slice(requestsBefore).filter((calls) => calls > 1);
+      expect(batches).to.have.members([6, 2]);
       expect(new Set(followed.announced.map(({ data }) => data.logIndex))).to.deep.equal(
         new Set([1, 2, 3, 4, 5]),
       );

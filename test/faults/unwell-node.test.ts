@@ -97,6 +97,28 @@ describe('events of a registry on a node that is unwell', () => {
     });
   }
 
+  it('are told to need a node that knows old transactions when such a block is as old', async () => {
+    const fromBlock = (await world.client.getBlockNumber()) + 1;
+    const full = await mineAmongForgeries();
+    const refusing: Answerer = (method, params) =>
+      method === 'eth_getLogs' && asksFor(params[0], full) ? TOO_MANY_RESULTS : 'none';
+    const answerer: Answerer = (method, params, forward) =>
+      method === 'eth_getTransactionReceipt' ? { result: null } : refusing(method, params, forward);
+    await whileFollowingThroughProxy(
+      world,
+      { name: 'old-full-block', answerer, fromBlock },
+      async (proxy, followed) => {
+        await eventually('it fails', () => pausesOf(followed).length > 0);
+        const [line] = followed.service.log.filter(({ msg }) => msg?.startsWith('the chain cannot be read'));
+        const { code, message } = line?.error as { code: string; message: string };
+        expect(code).to.equal('RECEIPT_MISSING');
+        expect(message).to.include('--history.transactions 0');
+        proxy.answer(refusing);
+        await followed.allAnnouncedOnce();
+      },
+    );
+  });
+
   /** A block with a mint, between logs that look like those of the same token. */
   async function mineAmongForgeries(): Promise<Block> {
     const [owner, stranger] = [await world.account(1), await world.account(5)];

@@ -44,6 +44,8 @@ export interface RpcProxy {
   calls: string[];
   /** The calls with their parameters, in order. */
   requests: RpcCall[];
+  /** How many calls each HTTP request held, in order. */
+  sizes: number[];
   /** From now on each call is answered as this says. */
   answer(answerer: Answerer): void;
   /** How often each method was called since the call number `since` (an earlier `calls.length`). */
@@ -66,6 +68,7 @@ export const THROUGH: Answerer = () => 'none';
 export async function startRpcProxy(nodeUrl: string, answerer: Answerer = THROUGH): Promise<RpcProxy> {
   const requests: RpcCall[] = [];
   const calls: string[] = [];
+  const sizes: number[] = [];
   let decide = answerer;
   let waiting = 0;
   const server = createServer((request, response) => {
@@ -77,7 +80,7 @@ export async function startRpcProxy(nodeUrl: string, answerer: Answerer = THROUG
     };
     waiting++;
     response.on('close', () => waiting--);
-    serve(request, response, answerOne).catch(() => request.socket.destroy());
+    serve(request, response, sizes, answerOne).catch(() => request.socket.destroy());
   });
   // A connection that is idle is not closed: only what a test wants to fail fails.
   server.keepAliveTimeout = 0;
@@ -97,6 +100,7 @@ export async function startRpcProxy(nodeUrl: string, answerer: Answerer = THROUG
     url,
     calls,
     requests,
+    sizes,
     answer: (answerer) => void (decide = answerer),
     waiting: () => waiting,
     counts: (since = 0) => countEach(calls.slice(since)),
@@ -116,10 +120,13 @@ export async function startRpcProxy(nodeUrl: string, answerer: Answerer = THROUG
 async function serve(
   request: IncomingMessage,
   response: ServerResponse,
+  sizes: number[],
   answerOne: (call: unknown) => Promise<unknown>,
 ): Promise<void> {
   const body = JSON.parse(await textOf(request)) as unknown;
-  const answers = await Promise.all((Array.isArray(body) ? body : [body]).map(answerOne));
+  const calls: unknown[] = Array.isArray(body) ? body : [body];
+  sizes.push(calls.length);
+  const answers = await Promise.all(calls.map(answerOne));
   const refusal = answers.find((answer) => typeof answer === 'object' && answer && 'status' in answer);
   if (refusal) {
     const { status, headers = {}, body: text = '' } = refusal as HttpAnswer;
