@@ -25,6 +25,8 @@ export interface CatchUpProgress {
 export interface CatchUpReport {
   /** To be called when `status.nextBlock`, or the last block to read, may have changed. */
   seen(lastBlock: number): void;
+  /** Ends a catch-up that is not read on, and logs nothing. */
+  forget(): void;
   stop(): void;
 }
 
@@ -77,6 +79,10 @@ export function reportCatchUp(
       isTold = false;
       const figures = { blocks: nextBlock - catchUp.fromBlock, seconds: (now - catchUp.since) / 1000 };
       logger.info(figures, 'caught up with the chain');
+    },
+    forget() {
+      status.catchUp = undefined;
+      isTold = false;
     },
     stop() {
       clearInterval(timer);

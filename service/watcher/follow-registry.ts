@@ -23,7 +23,7 @@ const STANDBY_MS = 2_000;
 export function followRegistry(options: FeedReading): Follower {
   const abort = new AbortController();
   const memory = newFeedMemory(options);
-  const finished = run(options, memory, abort.signal);
+  const finished = run(options, memory, abort.signal).finally(() => memory.catchUp.stop());
   return {
     status: memory.status,
     async stop() {

@@ -49,17 +49,25 @@ const MOST_BLOCKS = 2_000;
 
 /** What lasts from one reading of a feed to the next. */
 export interface FeedMemory {
+  /** The feed that was read; undefined: none yet. */
+  feed: string | undefined;
   findRegistry: () => Promise<RegistryOnChain>;
   span: BlockSpan;
   status: FeedStatus;
+  /** A node that fails does not end a catch-up. To be stopped at the end. */
+  catchUp: CatchUpReport;
 }
 
-/** What the memory of a feed is when nothing has been read. */
-export function newFeedMemory({ client, registryAddress, clock }: FeedReading): FeedMemory {
+/** The memory of a feed of which nothing has been read. */
+export function newFeedMemory(options: FeedReading): FeedMemory {
+  const { client, registryAddress, clock } = options;
+  const status = newFeedStatus(clock.now());
   return {
+    feed: undefined,
     findRegistry: createRegistryFinder(client, registryAddress),
     span: createBlockSpan(MOST_BLOCKS),
-    status: newFeedStatus(clock.now()),
+    status,
+    catchUp: reportCatchUp(status, options),
   };
 }
 
@@ -79,40 +87,35 @@ export async function readFeed(
   const registry = await untilAborted(stop, memory.findRegistry());
   const feed = feedName(options.identity, registry);
   const leadership = await options.database.lead(feed);
+  // Another process reads on, or another chain has taken the place of the one before.
+  if (leadership === undefined || memory.feed !== feed) memory.catchUp.forget();
+  memory.feed = feed;
   if (leadership === undefined) {
     await options.onOpened(feed);
     return 'standby';
   }
   const signal = AbortSignal.any([stop, leadership.lost]);
   const alarm = createBlockAlarm(options.client, options.pauses);
-  const catchUp = reportCatchUp(memory.status, options);
   try {
     const first = options.startBlock ?? registry.genesisBlock;
     const open = await openFeed(options.database.db, feed, first, options.clock.now());
     // Not before: the feed is held now, until what was read has been compared with the chain.
     await options.onOpened(feed);
-    await follow(options, memory, { open, registry, alarm, catchUp, signal }, onRead);
+    await follow(options, memory, { open, registry, alarm, signal }, onRead);
     return 'ended';
   } finally {
     alarm.stop();
-    catchUp.stop();
     await leadership.release();
   }
 }
 
 async function follow(
   options: FeedReading,
-  { span, status }: FeedMemory,
-  following: {
-    open: OpenFeed;
-    registry: RegistryOnChain;
-    alarm: BlockAlarm;
-    catchUp: CatchUpReport;
-    signal: AbortSignal;
-  },
+  { span, status, catchUp }: FeedMemory,
+  following: { open: OpenFeed; registry: RegistryOnChain; alarm: BlockAlarm; signal: AbortSignal },
   onRead: () => void,
 ): Promise<void> {
-  const { open, registry, alarm, catchUp, signal } = following;
+  const { open, registry, alarm, signal } = following;
   const { client, confirmations, finalityDepth } = options;
   const { contracts, chainGenesisHash: genesisHash } = registry;
   const { cursor } = open;

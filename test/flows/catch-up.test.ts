@@ -16,12 +16,14 @@ describe('a catch-up in which no block has events', () => {
   let service: RunningService;
   /** Milliseconds that the node takes for the logs of a range; undefined: it does not answer. */
   let delayMs: number | undefined = undefined;
+  let isBroken = false;
 
   before(async () => {
     world = await createWorld();
     await world.client.send('hardhat_mine', [toQuantity(BLOCKS)]);
     node = await startRpcProxy(world.node.url, async (method): Promise<Fault> => {
       if (method !== 'eth_getLogs') return 'none';
+      if (isBroken) return 'drop request';
       while (delayMs === undefined) await sleep(10);
       await sleep(delayMs);
       return 'none';
@@ -66,6 +68,19 @@ describe('a catch-up in which no block has events', () => {
       lines().findLast((line) => Number(line.blocksRead) > 0),
     );
     expect(last).to.include.keys('blocks', 'blocksPerSecond', 'secondsLeft', 'nextBlock');
+  });
+
+  it('is told from where it began while the node fails', async () => {
+    const before = await catchUp();
+    isBroken = true;
+    const failures = (): LogLine[] =>
+      service.log.filter(({ msg }) => msg?.startsWith('the chain cannot be read'));
+    await eventually('it fails', () => failures().length > 0);
+    const told = lines().length;
+    await eventually('the log goes on to tell it', () => lines().length > told + 1);
+    const meanwhile = await catchUp();
+    expect(meanwhile?.blocksRead).to.be.at.least(before?.blocksRead ?? NaN);
+    isBroken = false;
   });
 
   it('is over when the last block is read, which the log says once, and nothing is told any more', async () => {
