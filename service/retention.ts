@@ -11,8 +11,8 @@ export interface RetentionOptions {
   /** As the log calls it: "issued documents". */
   what: string;
   /**
-   * Removes what is over since before a time (epoch milliseconds), and gives how many; may end early when the
-   * signal aborts.
+   * Removes what ended before a time (epoch milliseconds), and gives how many; may end early when the signal
+   * aborts.
    */
   purge: (before: number, signal: AbortSignal) => Promise<number>;
   /** Days after which it is removed; undefined: never. */
@@ -23,7 +23,7 @@ export interface RetentionOptions {
   everyMs?: number;
 }
 
-/** The time (epoch milliseconds) since when what is removed must be over; nothing is over since before 0. */
+/** The time (epoch milliseconds) before which what is removed ended. Nothing ended before 0. */
 export function overBefore(days: number | undefined, now: number): number {
   return days === undefined ? 0 : now - days * DAY_MS;
 }

@@ -13,11 +13,12 @@ interface OldEvent {
 
 /**
  * Removes a feed's events, with their attempts and places in queues, that were recorded and last sent before
- * a time (epoch milliseconds). What may still be needed stays, however old it is:
+ * a time (epoch milliseconds). These stay, however old they are:
  *
- * - what is not delivered: it waits, or is a dead letter;
- * - what a reorganisation may take away: blocks after the oldest one that is kept;
- * - what a reorganisation took away after it was delivered: by that it is known when it is mined again.
+ * - events that are not delivered: they wait, or are dead letters;
+ * - events that a reorganisation may take away: their blocks come after the oldest one that is kept;
+ * - events that a reorganisation took away after they were delivered: they are recognised by their rows when
+ *   they are mined again.
  *
  * Between two batches it pauses for as long as a batch took. Aborting ends it after a batch.
  *
@@ -30,9 +31,9 @@ export async function purgeEvents(
   signal?: AbortSignal,
 ): Promise<number> {
   let removed = 0;
-  for await (const events of doneEvents(db, feed, before)) {
+  for await (const events of oldEvents(db, feed, before)) {
     if (signal?.aborted) break;
-    if (events.length > 0) removed += await remove(db, feed, events, before);
+    removed += await remove(db, feed, events, before);
   }
   return removed;
 }
@@ -40,7 +41,16 @@ export async function purgeEvents(
 /** How many events `purgeEvents` would remove. */
 export async function countPurgeable(db: Kysely<Schema>, feed: string, before: number): Promise<number> {
   let count = 0;
-  for await (const events of doneEvents(db, feed, before)) count += events.length;
+  for await (const events of oldEvents(db, feed, before)) {
+    const { done } = await db
+      .selectFrom('events')
+      .select((eb) => eb.fn.countAll().as('done'))
+      .where('feed', '=', feed)
+      .where('event_id', 'in', events.map(idOf))
+      .where((eb) => isDone(eb, before))
+      .executeTakeFirstOrThrow();
+    count += Number(done);
+  }
   return count;
 }
 
@@ -51,10 +61,10 @@ export async function purgedUpTo(db: Kysely<Schema>, feed: string): Promise<numb
 }
 
 /**
- * What may be removed, from the oldest block on, in batches that may be empty. Events are recorded in the
- * order of their blocks: it ends where a whole batch is too young.
+ * Events that are old enough, from the oldest block on, in batches. Events are recorded in the order of their
+ * blocks: it ends where a whole batch is too young.
  */
-async function* doneEvents(db: Kysely<Schema>, feed: string, before: number): AsyncGenerator<OldEvent[]> {
+async function* oldEvents(db: Kysely<Schema>, feed: string, before: number): AsyncGenerator<OldEvent[]> {
   const oldestKept = await oldestKeptOf(db, feed);
   let after: OldEvent = { block_number: -1, event_id: '' };
   for (;;) {
@@ -62,7 +72,7 @@ async function* doneEvents(db: Kysely<Schema>, feed: string, before: number): As
     const batch = await eventsAfter(db, feed, after, oldestKept);
     const old = batch.filter(({ recorded_at }) => recorded_at < before);
     if (old.length === 0) return;
-    yield await doneAmong(db, feed, old, before);
+    yield old;
     after = batch.at(-1) ?? after;
     await sleep(performance.now() - start);
   }
@@ -99,43 +109,27 @@ async function eventsAfter(
     .execute();
 }
 
-async function doneAmong(
-  db: Kysely<Schema>,
-  feed: string,
-  events: readonly OldEvent[],
-  before: number,
-): Promise<OldEvent[]> {
-  return db
-    .selectFrom('events')
-    .select(['event_id', 'block_number'])
-    .where('feed', '=', feed)
-    .where('event_id', 'in', events.map(idOf))
-    .where((eb) => isDone(eb, before))
-    .execute();
-}
-
+/** Removes those that may be removed, and gives how many. */
 async function remove(
   db: Kysely<Schema>,
   feed: string,
   events: readonly OldEvent[],
   before: number,
 ): Promise<number> {
-  const last = Math.max(...events.map(({ block_number }) => block_number));
   return db.transaction().execute(async (transaction) => {
     // Locks the feed's row, as whatever puts events back into their queues or takes them out does first.
-    await transaction
+    const { purged_up_to: last } = await transaction
       .updateTable('feeds')
-      .set((eb) => ({
-        purged_up_to: eb.case().when('purged_up_to', '>', last).then(eb.ref('purged_up_to')).else(last).end(),
-      }))
+      .set((eb) => ({ purged_up_to: eb.ref('purged_up_to') }))
       .where('feed', '=', feed)
-      .execute();
+      .returning('purged_up_to')
+      .executeTakeFirstOrThrow();
     const gone = await transaction
       .deleteFrom('events')
       .where('feed', '=', feed)
       .where('event_id', 'in', events.map(idOf))
       .where((eb) => isDone(eb, before))
-      .returning('event_id')
+      .returning(['event_id', 'block_number'])
       .execute();
     if (gone.length === 0) return 0;
     for (const table of ['deliveries', 'attempts'] as const)
@@ -144,11 +138,16 @@ async function remove(
         .where('feed', '=', feed)
         .where('event_id', 'in', gone.map(idOf))
         .execute();
+    await transaction
+      .updateTable('feeds')
+      .set({ purged_up_to: Math.max(last ?? 0, ...gone.map(({ block_number }) => block_number)) })
+      .where('feed', '=', feed)
+      .execute();
     return gone.length;
   });
 }
 
-/** One expression, and so one moment: what leaves its queue meanwhile may become a dead letter by that. */
+/** In one statement: an event that leaves its queue between two may be a dead letter by the second. */
 function isDone(eb: ExpressionBuilder<Schema, 'events'>, before: number): Expression<SqlBool> {
   const waiting = eb
     .selectFrom('deliveries')

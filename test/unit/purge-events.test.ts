@@ -154,16 +154,19 @@ for (const engine of ENGINES) {
       expect(await deliverAll()).to.have.length(steps);
     });
 
-    it('and sending events again at the same time lose nothing that is to be sent', async () => {
-      const events = Array.from({ length: MANY }, (_, index) => eventIn(1, BigInt(index)));
-      await read(1, events);
+    it('and sending events again at the same time lose nothing that is to be sent, and mark no more than is gone', async () => {
+      const events = Array.from({ length: MANY }, (_, index) => eventIn(1 + index, BigInt(index)));
+      await read(MANY, events);
       await deliverAll();
-      await read(1 + DEPTH);
+      await read(MANY + DEPTH);
       outbox.now += DAY_MS;
       const [removed, again] = await Promise.all([
         purgeEvents(outbox.database, SAMPLE_FEED, outbox.now),
         redeliver(outbox.database, SAMPLE_FEED, { fromBlock: 0 }, outbox.now),
       ]);
+      const left = new Set(await kept());
+      const gone = events.map(({ blockNumber }) => blockNumber).filter((block) => !left.has(block));
+      expect(await purgedUpTo(outbox.database.db, SAMPLE_FEED)).to.equal(gone.at(-1));
       expect(await deliverAll()).to.have.length(again.enqueued);
       expect(removed + again.enqueued).to.equal(MANY);
     });

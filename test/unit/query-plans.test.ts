@@ -33,6 +33,8 @@ const FEW_ROWS = [
 function isShort({ detail }: Plan, text: string): boolean {
   if (/INDEX (issuances|mint_transactions)_position \(/.test(detail))
     return text.includes('order by "position" desc limit ?');
+  // Few mints are unfinished, or not final yet; a block may have any number of events.
+  if (detail.includes('FOR RIGHT PART OF ORDER BY')) return text.includes('from "issuances"');
   return SHORT_WAYS.some((way) => way.test(detail));
 }
 
@@ -40,7 +42,6 @@ const SHORT_WAYS = [
   /INDEX (events_orphaned|issuances_unfinished|sqlite_autoindex_orphans_1) /,
   /INDEX sqlite_autoindex_(feeds|streams)_1 \(/,
   /\(.*=\? AND .*[=<>]\?\)/,
-  /FOR RIGHT PART OF ORDER BY/,
 ];
 
 describe('what is asked of SQLite for each document and each range of blocks', () => {
