@@ -80,13 +80,18 @@ export function isUnknown(received: Received): received is UnknownDelivery {
 }
 
 /**
- * The key by which deliveries of the same event are recognised, whatever the case of the hash. Of what is not
- * known every attempt has the same body.
+ * The key by which deliveries of the same event are recognised, whatever the case of the hash. An event has
+ * it whether its type is known or not: another version of the receiver may have known more types, or fewer.
+ * A delivery of no event is recognised by its body, which is the same in every attempt.
  */
 export function dedupeKeyOf(received: Received): string {
-  if (isUnknown(received)) return `unknown:${sha256(received.body)}`;
-  const { transactionHash, logIndex, tokenId, payload } = received.data;
-  const said = sha256(JSON.stringify([received.type, tokenId, payload]));
+  if (!isUnknown(received)) return keyOfEvent(received);
+  const value = parseJson(Buffer.from(received.body))?.value;
+  return isReceivedEvent(value) ? keyOfEvent(value) : `unknown:${sha256(received.body)}`;
+}
+
+function keyOfEvent({ type, data: { transactionHash, logIndex, tokenId, payload } }: ReceivedEvent): string {
+  const said = sha256(JSON.stringify([type, tokenId, payload]));
   return `${transactionHash.toLowerCase()}:${logIndex}:${said}`;
 }
 

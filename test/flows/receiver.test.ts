@@ -165,6 +165,16 @@ describe('receiver over HTTP', () => {
     expect(marked).to.deep.equal([]);
   });
 
+  it('knows an event that an earlier receiver stored, although its type is not known any more', async () => {
+    const ofOtherType = JSON.stringify({ ...event, type: 'com.service.etr.split' });
+    await stop();
+    writeFileSync(eventsFile, `${ofOtherType}\n`);
+    await start();
+    expect((await post(receiver.url, sender.signed(ofOtherType))).status).to.equal(200);
+    expect(stored()).to.deep.equal([JSON.parse(ofOtherType)]);
+    expect(marked).to.deep.equal([]);
+  });
+
   it('answers 405 with Allow to anything but POST', async () => {
     for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']) {
       const response = await fetch(receiver.url, { method });
