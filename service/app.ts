@@ -100,7 +100,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
   }
 }
 
-/** Of what both lines keep. */
+/** Removes what both lines keep when it is old. */
 function startRetentions(
   { documentRetentionDays, eventRetentionDays }: Config,
   { issuing, announcing, logger }: { issuing: Issuing; announcing: Announcing; logger: Logger },

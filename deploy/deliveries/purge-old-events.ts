@@ -15,7 +15,7 @@ export interface PurgeEventsOptions {
 
 /**
  * Removes events that were delivered from the database of a service, which may be running: all that were
- * recorded and last sent so many days ago. What is not delivered, and what a reorganisation may need, stays.
+ * recorded and last sent so many days ago. Undelivered events, and those a reorganisation may need, stay.
  *
  * @throws ConfigurationError ARGUMENT_INVALID, NOT_CONFIGURED; Refusal CONFIRMATION_MISSING.
  */
