@@ -15,7 +15,8 @@ interface Joined {
 /**
  * Makes a `transact` that runs what is asked for at about the same time in one transaction: a commit waits
  * for the disk, and all of them wait once. When one of them fails, nothing of it is committed, and each runs
- * again alone; when the transaction cannot even begin, all fail.
+ * again alone; when the transaction cannot even begin, all fail, and all who wait for the next one, or each
+ * transaction would wait for a lock anew.
  */
 export function createJointTransactions(db: Kysely<Schema>): Transact {
   const waiting: Joined[] = [];
@@ -25,7 +26,9 @@ export function createJointTransactions(db: Kysely<Schema>): Transact {
     isRunning = true;
     // What else this turn of the event loop brings comes along.
     for (await nextTurn(); waiting.length > 0; await nextTurn())
-      await commitTogether(db, waiting.splice(0, MOST_JOINED));
+      await commitTogether(db, waiting.splice(0, MOST_JOINED), (cause) => {
+        for (const one of waiting.splice(0)) one.fail(cause);
+      });
     isRunning = false;
   }
 
@@ -40,7 +43,11 @@ export function createJointTransactions(db: Kysely<Schema>): Transact {
     });
 }
 
-async function commitTogether(db: Kysely<Schema>, joined: readonly Joined[]): Promise<void> {
+async function commitTogether(
+  db: Kysely<Schema>,
+  joined: readonly Joined[],
+  onNotBegun: (cause: unknown) => void,
+): Promise<void> {
   let hasBegun = false;
   try {
     const tell = await db.transaction().execute(async (transaction) => {
@@ -51,7 +58,8 @@ async function commitTogether(db: Kysely<Schema>, joined: readonly Joined[]): Pr
     });
     for (const one of tell) one();
   } catch (cause) {
-    if (hasBegun && joined.length > 1) for (const one of joined) await commitTogether(db, [one]);
+    if (hasBegun && joined.length > 1) for (const one of joined) await commitTogether(db, [one], onNotBegun);
     else for (const one of joined) one.fail(cause);
+    if (!hasBegun) onNotBegun(cause);
   }
 }

@@ -118,14 +118,18 @@ class SqliteDriver implements Driver {
     }
   }
 
-  /** Takes SQLite's lock, one after the other; gives what lets the next one try. */
+  /**
+   * Takes SQLite's lock, one after the other; gives what lets the next one try. The patience of each begins
+   * when it asks: those in line give up together, and not each after the one before it.
+   */
   async #lockForWriting(): Promise<() => void> {
+    const start = performance.now();
     const before = this.#lastWriter;
     let leave: () => void = () => undefined;
     this.#lastWriter = new Promise((resolve) => (leave = resolve));
     await before;
     try {
-      await this.#patiently(() => this.#file.exec('begin immediate'));
+      await this.#patiently(() => this.#file.exec('begin immediate'), start);
     } catch (error) {
       leave();
       throw error;
@@ -145,8 +149,7 @@ class SqliteDriver implements Driver {
     if (this.#file.open && this.#file.inTransaction) this.#file.exec('rollback');
   }
 
-  async #patiently<T>(work: () => T | Promise<T>): Promise<T> {
-    const start = performance.now();
+  async #patiently<T>(work: () => T | Promise<T>, start = performance.now()): Promise<T> {
     for (let tries = 0; ; tries++) {
       try {
         return await work();
