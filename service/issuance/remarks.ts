@@ -40,11 +40,13 @@ export function decryptRemark(remark: string, credentialId: string | undefined):
   const bytes = remarkBytes(remark);
   if (bytes.length === 0 || hexlify(bytes) === ENDED_NOMINATION) return { kind: 'none' };
   const own = credentialId === undefined ? undefined : textOf(applyCipher(bytes, credentialId));
-  if (own !== undefined) return { kind: 'text', text: own };
+  if (isPrintable(own)) return { kind: 'text', text: own };
   const plain = textOf(bytes);
-  if (plain !== undefined && PRINTABLE.test(plain)) return { kind: 'plain text', text: plain };
+  if (isPrintable(plain)) return { kind: 'plain text', text: plain };
   const byDefault = textOf(applyCipher(bytes, DEFAULT_KEY));
-  if (byDefault !== undefined && PRINTABLE.test(byDefault)) return { kind: 'default key', text: byDefault };
+  if (isPrintable(byDefault)) return { kind: 'default key', text: byDefault };
+  // Under its own key a remark may have any characters: the cipher makes valid UTF-8 of few others.
+  if (own !== undefined) return { kind: 'text', text: own };
   return { kind: 'undecipherable' };
 }
 
@@ -52,7 +54,9 @@ export function decryptRemark(remark: string, credentialId: string | undefined):
 const DEFAULT_KEY = '4d5a4e3f2f6d2b0a1f2e9b8f8a3c7a0b8d4f5c2e7b1a1c3f2e7b8c2d5a4f7e3e';
 
 /** Text of people: bytes under another key soon have a control character, or one that does not exist. */
-const PRINTABLE = /^[\t\n\r\p{Cf}\P{C}]+$/u;
+function isPrintable(text: string | undefined): text is string {
+  return text !== undefined && /^[\t\n\r\p{Cf}\P{C}]+$/u.test(text);
+}
 
 /** Undefined when the bytes are not UTF-8. */
 function textOf(bytes: Uint8Array): string | undefined {
