@@ -4,7 +4,7 @@ import { v7 as uuidV7 } from 'uuid';
 import { createChainCheck, createRpcClient } from './chain/rpc-client';
 import { systemClock } from './clock';
 import type { Config } from './config';
-import { connectionsFor, readOpenFilesLimit } from './connection-limit';
+import { connectionsFor, creatingAtOnce, readOpenFilesLimit } from './connection-limit';
 import { openDatabase } from './database/open-database';
 import { ChainError } from './errors';
 import { createHttpApp } from './http/app';
@@ -78,9 +78,9 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     const lines = { issuing, announcing };
     const observing = startObserving(config, { ...lines, database, metrics, outcomes, logger, timing });
     open.push(() => observing.stop());
-    const handler = httpHandler(config, issuing, observing, logger);
-    const connections = { most: connectionsFor(config, readOpenFilesLimit()), logger };
-    const server = await listen(handler, config.host, config.port, { connections });
+    const most = connectionsFor(config, readOpenFilesLimit());
+    const handler = httpHandler(config, { issuing, observing, logger, connections: most });
+    const server = await listen(handler, config.host, config.port, { connections: { most, logger } });
     const isIssuing = !('missing' in issuing.issuer);
     const warning = isIssuing ? openIssuingWarning(config, server.url) : undefined;
     if (warning) logger[warning.level](warning.message);
@@ -131,10 +131,11 @@ function tunnelTo(
 /** http → issuance → minting → chain. */
 function httpHandler(
   config: Config,
-  { issuer, journal }: Issuing,
-  { health, metrics }: Observing,
-  logger: Logger,
+  parts: { issuing: Issuing; observing: Observing; logger: Logger; connections: number },
 ): RequestListener {
+  const { logger } = parts;
+  const { issuer, journal } = parts.issuing;
+  const { health, metrics } = parts.observing;
   if ('missing' in issuer) {
     logger.warn(
       { missing: issuer.missing },
@@ -152,6 +153,7 @@ function httpHandler(
     health,
     metrics,
     issuedDocuments: journal,
+    callersAtOnce: creatingAtOnce(parts.connections),
     admission: { large: { places: config.largeBodiesAtOnce } },
   });
   const handle = app.callback();

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** What of the configuration needs descriptors. */
+/** The settings that decide how many descriptors the service needs. */
 interface Needs {
   signingThreads: number;
   registries: readonly { webhook: { maxConcurrentDeliveries: number } | undefined }[];
@@ -25,6 +25,14 @@ export function connectionsFor({ signingThreads, registries }: Needs, openFiles:
   const announcing = registries.map(({ webhook }) => OF_A_REGISTRY + (webhook?.maxConcurrentDeliveries ?? 0));
   const own = announcing.reduce((sum, one) => sum + one, OF_THE_PROCESS + signingThreads * OF_A_THREAD);
   return Math.min(Math.max(Math.floor((openFiles - own) / 2), LEAST), MOST);
+}
+
+/** Connections that callers who create documents leave to all other requests, such as GET /health. */
+const OF_OTHER_REQUESTS = 8;
+
+/** How many may create documents at once, of those who may be connected. */
+export function creatingAtOnce(connections: number): number {
+  return connections - OF_OTHER_REQUESTS;
 }
 
 /** What systems that do not tell allow at the least. */

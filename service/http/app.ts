@@ -7,6 +7,7 @@ import { acceptDocument, type AcceptedState } from './middleware/accept-document
 import { admission, type AdmissionOptions, type AdmissionState } from './middleware/admission';
 import { announcedBody } from './middleware/announced-body';
 import { requireApiKey } from './middleware/api-key';
+import { callersAtOnce } from './middleware/callers-at-once';
 import { callerLeft, type CallerState } from './middleware/caller-left';
 import { cors } from './middleware/cors';
 import { errors } from './middleware/errors';
@@ -35,6 +36,8 @@ export interface HttpAppOptions {
   metrics: MetricsText;
   /** What GET /documents/{tokenId} reads, which exists with an API key only. */
   issuedDocuments?: IssuedDocuments | undefined;
+  /** How many POST /create may be under way at once; undefined: any number. */
+  callersAtOnce?: number | undefined;
   /** How many bodies are read and worked on at once. */
   admission?: AdmissionOptions;
 }
@@ -65,6 +68,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
     callerLeft,
     requireApiKey(options.apiKey),
     acceptDocument(options.acceptDocument),
+    callersAtOnce(options.callersAtOnce ?? Infinity),
     idempotencyKey,
     announcedBody,
     admission(options.admission),

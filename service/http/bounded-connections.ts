@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from '../logger';
 
-/** How many may be connected at once, and who is told when there are too many. */
+/** The most connections at once, and the log that says when it is reached. */
 export interface ConnectionBound {
   most: number;
   logger: Logger;

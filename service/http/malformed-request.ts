@@ -4,7 +4,7 @@ import { codeOf } from '../errors';
 import { CORS_HEADERS } from './middleware/cors';
 import { ERROR_CODE_HEADER, HttpError } from './middleware/errors';
 
-/** What is said of each kind; of any other: 400. */
+/** The answer to each kind of error. Every other error is 400. */
 const ANSWERS: Readonly<Record<string, HttpError>> = {
   HPE_HEADER_OVERFLOW: new HttpError(431, 'HEADERS_TOO_LARGE', 'The headers are too large.'),
   ERR_HTTP_REQUEST_TIMEOUT: new HttpError(408, 'REQUEST_TIMEOUT', 'The request did not arrive in time.'),

@@ -13,7 +13,7 @@ export class BodyProblem extends Error {
   }
 }
 
-/** What has to come of a body in each so much time, until all of it is there. */
+/** The least number of bytes that a body brings in each interval, until it is complete. */
 export interface LeastRate {
   /** As they come, not as they decode. */
   bytes: number;
@@ -27,19 +27,16 @@ export interface LeastRate {
  *
  * @param limit most bytes, of what is decoded.
  * @param onChunk is given the decoded bytes as they come.
- * @param least undefined: it may take as long as the server lets a request take.
  * @throws BodyProblem. The request goes on then; whoever answers decides what becomes of the rest.
  */
 export async function readBody(
   request: IncomingMessage,
   limit: number,
   onChunk: (chunk: Uint8Array) => void,
-  least?: LeastRate,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const source = decoded(request);
   const chunks: Uint8Array[] = [];
   let length = 0;
-  let stopWatching: () => void = () => undefined;
   try {
     await new Promise<void>((resolve, reject) => {
       source.on('data', (chunk: Uint8Array) => {
@@ -57,10 +54,8 @@ export async function readBody(
       request.on('close', () => {
         if (!request.complete) abort();
       });
-      if (least) stopWatching = watchRate(request, least, () => reject(new BodyProblem('too slow')));
     });
   } finally {
-    stopWatching();
     if (source !== request) {
       request.unpipe();
       source.destroy();
@@ -70,21 +65,36 @@ export async function readBody(
   return joined(chunks);
 }
 
-/** Gives what ends the watching. */
-function watchRate(
+/**
+ * Waits for a body that is being read, as long as enough of it comes.
+ *
+ * @throws BodyProblem too slow; what the reading throws.
+ */
+export async function atLeastRate<T>(
   request: IncomingMessage,
   { bytes, withinMs }: LeastRate,
-  onTooSlow: () => void,
-): () => void {
+  reading: Promise<T>,
+): Promise<T> {
   const { socket } = request;
   let before = socket.bytesRead;
-  const look = (): void => {
-    if (!request.complete && socket.bytesRead - before < bytes) onTooSlow();
-    before = socket.bytesRead;
-  };
-  // Only when what came while this process was busy has been read.
-  const timer = setInterval(() => setImmediate(look), withinMs);
-  return () => clearInterval(timer);
+  let timer: NodeJS.Timeout | undefined;
+  const tooSlow = new Promise<never>((_, reject) => {
+    const look = (): void => {
+      if (!request.complete && socket.bytesRead - before < bytes) {
+        // What else comes is kept by nobody.
+        request.removeAllListeners('data').resume();
+        reject(new BodyProblem('too slow'));
+      }
+      before = socket.bytesRead;
+    };
+    // Only when what came while this process was busy has been read.
+    timer = setInterval(() => setImmediate(look), withinMs);
+  });
+  try {
+    return await Promise.race([reading, tooSlow]);
+  } finally {
+    clearInterval(timer);
+  }
 }
 
 /**

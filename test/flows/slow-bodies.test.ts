@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import type { IssueDocument } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
-import { startHttpApp, type RunningHttpApp } from '../helpers/http-app';
+import { REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/http-app';
 import { rawCreate, type RawRequest } from '../helpers/raw-request';
 
 /** What a body has to bring, and in what time: less of both than by default. */
@@ -85,13 +85,23 @@ describe('a body that hardly comes', () => {
     slow.socket.destroy();
   });
 
-  it('is waited for while it holds no place', async () => {
-    const slow = await begin(2);
-    slow.socket.write('{');
-    await sleep(2 * LEAST.withinMs);
-    slow.socket.write('}');
-    // It came whole: what is missing in it is another matter.
-    await eventually('it is answered', () => slow.answer().startsWith('HTTP/1.1 400 '));
+  it('has to be complete in that time when it is small', async () => {
+    const stalled = await begin(2);
+    stalled.socket.write('{');
+    await stalled.ended();
+    expect(stalled.answer())
+      .to.match(/^HTTP\/1\.1 408 /)
+      .and.contain('X-Error-Code: BODY_TOO_SLOW');
+    expect(issued).to.equal(0);
+  });
+
+  it('may come in pieces within that time when it is small', async () => {
+    const slow = await begin(REQUEST.length);
+    for (const piece of [REQUEST.slice(0, 1), REQUEST.slice(1)]) {
+      await sleep(LEAST.withinMs / 4);
+      slow.socket.write(piece);
+    }
+    await eventually('it is answered', () => slow.answer().startsWith('HTTP/1.1 200 '));
     slow.socket.destroy();
   });
 });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { connectionsFor } from '../../service/connection-limit';
+import { connectionsFor, creatingAtOnce } from '../../service/connection-limit';
 import { listen, type HttpServer } from '../../service/http/server';
 import { createLogger } from '../../service/logger';
 import { eventually } from '../helpers/eventually';
@@ -109,5 +109,6 @@ describe('how many connections the service lets in', () => {
   it('is never none, and never more than memory is good for', () => {
     expect(of(64)).to.equal(16);
     expect(of(Infinity)).to.equal(10_000);
+    for (const few of [of(64), of(200)]) expect(creatingAtOnce(few)).to.be.within(few / 2, few - 5);
   });
 });

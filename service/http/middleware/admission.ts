@@ -17,15 +17,15 @@ const LARGE: PlacesOptions = { places: 2, waiting: 100, waitMs: 30_000 };
 const MEDIUM: PlacesOptions = { places: 32, waiting: 1_000, waitMs: 30_000 };
 
 /**
- * Who has a place sends at least so much: two who sent one byte each would keep all others out for the five
- * minutes that a request may take.
+ * A body brings at least so much, so that a small one is complete within ten seconds. Otherwise two bodies of
+ * one byte keep all others out for five minutes.
  */
 const LEAST: LeastRate = { bytes: 64 * 1024, withinMs: 10_000 };
 
 /** What the middleware leaves for the route. */
 export interface AdmissionState {
-  /** How fast the body has to come; undefined: nobody waits for its place. */
-  least: LeastRate | undefined;
+  /** How fast the body has to come. */
+  least: LeastRate;
   /**
    * Lets the next body in before this one is answered: for when nothing large is held any more. May be called
    * more than once.
@@ -39,7 +39,7 @@ export interface AdmissionOptions {
   large?: Partial<PlacesOptions> | undefined;
   /** Of more than 64 KB. */
   medium?: Partial<PlacesOptions> | undefined;
-  /** Of both. */
+  /** Of every size. */
   least?: LeastRate | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface AdmissionOptions {
  * Lets a bounded number of bodies in at once, so that memory stays bounded: few large ones, some more of
  * those in between, which do not wait for the large ones. The others wait before any of their body is read:
  * the operating system lets their callers wait. Who waits for too long, or finds too many waiting, is
- * answered 503; who has a place and hardly sends anything loses it.
+ * answered 503; whose body hardly comes is answered 408, and loses its place.
  */
 export function admission(options: AdmissionOptions = {}): Middleware<AdmissionState & CallerState> {
   const large = queueOf({ ...LARGE, ...options.large });
@@ -55,14 +55,13 @@ export function admission(options: AdmissionOptions = {}): Middleware<AdmissionS
   return async (ctx, next) => {
     const bytes = mostBytes(ctx);
     ctx.state.leave = () => undefined;
-    ctx.state.least = undefined;
+    ctx.state.least = options.least ?? LEAST;
     if (bytes <= SMALL_BYTES) {
       await next();
       return;
     }
     const place = await enter(bytes > LARGE_BYTES ? large : medium, ctx.state.left);
     ctx.state.leave = place;
-    ctx.state.least = options.least ?? LEAST;
     try {
       await next();
     } finally {

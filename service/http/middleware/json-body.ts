@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Context, Middleware } from 'koa';
 import { parseCreateRequest } from '../../issuance/create-request';
 import { LIMIT_BYTES, mostBytes, SMALL_BYTES, tooLarge } from '../body-limit';
-import { BodyProblem, readBody } from '../read-body';
+import { atLeastRate, BodyProblem, readBody } from '../read-body';
 import { readJson } from '../read-json';
 import type { AdmissionState } from './admission';
 import { HttpError } from './errors';
@@ -21,23 +21,23 @@ export interface JsonBodyState {
 /**
  * Reads the body of POST /create. The shape of a small one is checked here, before it waits for anything. Any
  * other is not looked into: the thread that signs it parses it, for 40 MB keep everybody else waiting for
- * 100 ms. 413 over the limit, 400 for what does not arrive whole, 408 for what holds a place and hardly
- * arrives.
+ * 100 ms. 413 over the limit, 400 for what does not arrive whole, 408 for what hardly arrives.
  */
 export const jsonBody: Middleware<
   JsonBodyState & AdmissionState,
   { params: Record<string, string> }
 > = async (ctx, next) => {
   const hash = createHash('sha256').update(`${ctx.params.documentId?.toUpperCase()}\n`);
+  const { least } = ctx.state;
   try {
     if (mostBytes(ctx) <= SMALL_BYTES) {
-      const { bytes, value } = await readJson(ctx);
+      const { bytes, value } = await atLeastRate(ctx.req, least, readJson(ctx));
       parseCreateRequest(value);
       hash.update(bytes);
       ctx.state.body = bytes;
     } else {
-      const { least } = ctx.state;
-      ctx.state.body = await readBody(ctx.req, LIMIT_BYTES, (chunk) => hash.update(chunk), least);
+      const read = readBody(ctx.req, LIMIT_BYTES, (chunk) => hash.update(chunk));
+      ctx.state.body = await atLeastRate(ctx.req, least, read);
     }
   } catch (error) {
     throw error instanceof BodyProblem ? answerTo(ctx, error) : error;
