@@ -46,7 +46,7 @@ export function startObserving(config: Config, parts: ObservingParts): Observing
   const { database, metrics, announcing, logger } = parts;
   const reportIssuing = issuingReportOf(config, parts);
   const askForOutboxes = answerInTime(() => announcing.figures());
-  const findUnfollowed = (): Promise<Unfollowed> => unfollowedOf(database, followedBy(parts));
+  const findUnfollowed = (): Promise<Unfollowed> => unfollowedOf(database, followedBy(config, parts));
   const askForUnfollowed = answerInTime(findUnfollowed);
   const told = findUnfollowed().then(
     (unfollowed) => logUnfollowed(unfollowed, logger),
@@ -74,9 +74,9 @@ export function startObserving(config: Config, parts: ObservingParts): Observing
   };
 }
 
-function followedBy({ issuing, announcing }: ObservingParts): Followed {
+function followedBy({ network }: Config, { issuing, announcing }: ObservingParts): Followed {
   const registries = announcing.feeds.map(({ chainId, registry }) => `${chainId}:${registry}`);
-  return { registries, scope: issuing.watched?.scope };
+  return { chainId: network.chainId, registries, scope: issuing.watched?.scope };
 }
 
 /** Undefined unless both lines are about one registry. */

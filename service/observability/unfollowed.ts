@@ -1,40 +1,54 @@
+import { findNetwork } from '../chain/networks';
 import type { Database } from '../database/database';
 import { countUnfinished } from '../journal/find-journals';
 import { mintingRightOf, scopeName, type JournalScope } from '../journal/journal-scope';
 import type { Logger } from '../logger';
-import { findFeeds, registryOfFeed } from '../outbox/find-feeds';
+import { findFeeds, nextBlocksOf, registryOfFeed } from '../outbox/find-feeds';
 import { undeliveredOf } from '../outbox/outbox-figures';
 
 /**
  * Work in the database that nobody does, because no setting follows its registry (any more): events that wait
- * to be delivered, and documents that are being issued. `registry`: chain id and address, `80002:0x…`.
+ * to be delivered, or will be read from `nextBlock` on, and documents that are being issued. `registry`:
+ * chain id and address, `80002:0x…`.
  */
 export interface Unfollowed {
-  readonly deliveries: readonly { registry: string; undelivered: number }[];
+  readonly deliveries: readonly { registry: string; undelivered: number; nextBlock: number }[];
   readonly issuances: readonly { registry: string; issuer: string; unfinished: number }[];
 }
 
 /** The registries and the journal that the settings follow. */
 export interface Followed {
+  /** Of NET. */
+  chainId: number;
   /** Chain id and address, lower case. */
   registries: readonly string[];
   /** Whose documents are issued; undefined: none are. */
   scope: JournalScope | undefined;
 }
 
-/** Finds such work. Another process may share the database: its work is followed by its own settings. */
+/**
+ * Finds such work. Another process may share the database: its work is followed by its own settings. What was
+ * tried on another local network than NET is of no concern.
+ */
 export async function unfollowedOf(
   { db, isLed }: Pick<Database, 'db' | 'isLed'>,
-  { registries, scope: own }: Followed,
+  { chainId: ownChainId, registries, scope: own }: Followed,
 ): Promise<Unfollowed> {
-  const feeds = (await findFeeds(db)).filter((feed) => !registries.includes(registryOfFeed(feed)));
+  const isTrial = (chainId: number): boolean =>
+    chainId !== ownChainId && findNetwork(String(chainId))?.local === true;
+  const feeds = (await findFeeds(db)).filter((feed) => {
+    const registry = registryOfFeed(feed);
+    return !registries.includes(registry) && !isTrial(Number(registry.split(':')[0]));
+  });
+  const waiting = new Map((await undeliveredOf(db, feeds)).map((one) => [one.feed, one.undelivered]));
   const deliveries: Unfollowed['deliveries'][number][] = [];
-  for (const { feed, undelivered } of await undeliveredOf(db, feeds))
-    if (!(await isLed(feed))) deliveries.push({ registry: registryOfFeed(feed), undelivered });
+  for (const { feed, nextBlock } of await nextBlocksOf(db, feeds))
+    if (!(await isLed(feed)))
+      deliveries.push({ registry: registryOfFeed(feed), undelivered: waiting.get(feed) ?? 0, nextBlock });
   const issuances: Unfollowed['issuances'][number][] = [];
   for (const { scope, unfinished } of await countUnfinished(db)) {
     const isOwn = own !== undefined && scopeName(own) === scopeName(scope);
-    if (isOwn || (await isLed(mintingRightOf(scope)))) continue;
+    if (isOwn || isTrial(scope.chainId) || (await isLed(mintingRightOf(scope)))) continue;
     const { chainId, registryAddress, issuer } = scope;
     issuances.push({ registry: `${chainId}:${registryAddress}`, issuer, unfinished });
   }
@@ -51,8 +65,8 @@ export function logUnfollowed({ deliveries, issuances }: Unfollowed, logger: Log
   for (const figures of deliveries)
     logger.warn(
       figures,
-      'events wait that nobody delivers, for no setting follows their registry: list it under registries in ' +
-        'service.config.json',
+      'nobody delivers the events of a registry, neither those that wait nor later ones, for no setting follows ' +
+        'it: list it under registries in service.config.json',
     );
   for (const figures of issuances)
     logger.warn(

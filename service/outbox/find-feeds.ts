@@ -22,6 +22,21 @@ export async function findAllFeeds(db: Kysely<Schema>, registry?: string): Promi
   });
 }
 
+/** The first block of each of these feeds that has not been read. */
+export async function nextBlocksOf(
+  db: Kysely<Schema>,
+  feeds: readonly string[],
+): Promise<{ feed: string; nextBlock: number }[]> {
+  if (feeds.length === 0) return [];
+  const rows = await db
+    .selectFrom('feeds')
+    .select(['feed', 'next_block'])
+    .where('feed', 'in', feeds)
+    .orderBy('feed')
+    .execute();
+  return rows.map(({ feed, next_block }) => ({ feed, nextBlock: Number(next_block) }));
+}
+
 /** Chain id and registry address of a feed, as metrics and log lines name it. */
 export function registryOfFeed(feed: string): string {
   return feed.split(':').slice(0, 2).join(':');

@@ -65,12 +65,14 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
     service = await startService(world.settings);
     const registry = `31337:${former}`;
     const [deliveries, issuances] = warnings();
-    expect(deliveries).to.deep.include({ level: 'warn', registry, undelivered: EVENTS_OF_A_MINT });
+    expect(deliveries).to.include({ level: 'warn', registry, undelivered: EVENTS_OF_A_MINT });
     expect(issuances).to.deep.include({ level: 'warn', registry, issuer: ISSUER, unfinished: 1 });
+    const { nextBlock } = deliveries as { nextBlock?: unknown };
+    expect(nextBlock).to.be.a('number').and.be.above(1);
     expect(await healthOf(service.url)).to.deep.include({
       httpStatus: 200,
       unfollowed: {
-        deliveries: [{ registry, undelivered: EVENTS_OF_A_MINT }],
+        deliveries: [{ registry, undelivered: EVENTS_OF_A_MINT, nextBlock }],
         issuances: [{ registry, issuer: ISSUER, unfinished: 1 }],
       },
     });
@@ -80,13 +82,17 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
 
   it('goes on as the warnings say: listed, its events are delivered; named again, its documents are issued', async () => {
     const receiver = await startRecordingReceiver(world.publicKeyFile);
-    const registries = [{ network: 'localhost', address: world.registryAddress }];
-    writeFileSync(world.settings.SERVICE_CONFIG ?? '', JSON.stringify({ registries }));
+    const list = (address?: string): void => {
+      const registries = [{ network: 'localhost', address }];
+      writeFileSync(world.settings.SERVICE_CONFIG ?? '', JSON.stringify({ registries }));
+    };
+    list(world.registryAddress);
     try {
       service = await startService({ ...world.settings, WEBHOOK_URL: receiver.url });
       await eventually('its events are delivered', () => receiver.deliveries.length === EVENTS_OF_A_MINT);
       expect(warnings()).to.have.length(1);
       await stop();
+      list(loadConfig(world.settings).tokenRegistryAddress);
       service = await startService({ ...world.settings, TOKEN_REGISTRY_ADDRESS: world.registryAddress });
       const { url } = service;
       await eventually('nothing is unfinished', async () => {
@@ -99,6 +105,7 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
     } finally {
       await stop();
       await receiver.close();
+      list(world.registryAddress);
     }
   });
 

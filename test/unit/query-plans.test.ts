@@ -113,7 +113,11 @@ describe('what is asked of SQLite for each document and each range of blocks', (
 
   it('is found by each look at what no setting follows, too', async () => {
     statements.clear();
-    const { deliveries, issuances } = await unfollowedOf(database, { registries: [], scope: undefined });
+    const { deliveries, issuances } = await unfollowedOf(database, {
+      chainId: SCOPE.chainId,
+      registries: [],
+      scope: undefined,
+    });
     expect([deliveries.length, issuances.length]).to.deep.equal([1, 1]);
     // The index holds what is unfinished alone.
     const unfinished = /^SCAN issuances USING INDEX issuances_unfinished$/;

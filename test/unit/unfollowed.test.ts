@@ -10,9 +10,11 @@ import { ENGINES, newState, openState, type State } from '../helpers/engines';
 import { preparedDocument, SCOPE } from '../helpers/prepared-documents';
 import { eventIn, openSampleFeed, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/sample-feed';
 
-const NONE: Followed = { registries: [], scope: undefined };
+const NONE: Followed = { chainId: 31337, registries: [], scope: undefined };
 const NOTHING = { deliveries: [], issuances: [] };
 const REGISTRY = `31337:${SAMPLE_REGISTRY.registryAddress}`;
+/** Of which nothing waits; its later events are not announced all the same. */
+const DELIVERED = `31337:0x${'7d'.repeat(20)}`;
 const ISSUED_IN = `${SCOPE.chainId}:${SCOPE.registryAddress}`;
 
 for (const engine of ENGINES) {
@@ -26,7 +28,7 @@ for (const engine of ENGINES) {
       database = await openState(state);
       const feed = await openSampleFeed(database);
       await record(database, feed, 3, [eventIn(1, 1n), eventIn(2, 1n), eventIn(3, 2n)], 0);
-      await openFeed(database.db, `31337:0x${'7d'.repeat(20)}:0123456789abcdef`, 1, 1);
+      await openFeed(database.db, `${DELIVERED}:0123456789abcdef`, 7, 1);
       const journal = createDatabaseJournal(database, SCOPE, systemClock);
       for (let document = 0; document < 2; document++) await journal.add(preparedDocument(10));
       const failed = preparedDocument(10);
@@ -39,19 +41,26 @@ for (const engine of ENGINES) {
       await state?.remove();
     });
 
-    it('is what waits to be delivered and what is being issued, and no more', async () => {
+    it('is every registry, with what waits to be delivered and where its reading stopped, and what is being issued', async () => {
       expect(await unfollowedOf(database, NONE)).to.deep.equal({
-        deliveries: [{ registry: REGISTRY, undelivered: 3 }],
+        deliveries: [
+          { registry: REGISTRY, undelivered: 3, nextBlock: 4 },
+          { registry: DELIVERED, undelivered: 0, nextBlock: 7 },
+        ],
         issuances: [{ registry: ISSUED_IN, issuer: SCOPE.issuer, unfinished: 2 }],
       });
     });
 
     it('is nothing that a setting follows; another issuer of the same registry is another', async () => {
-      const registries = [REGISTRY, ISSUED_IN];
-      expect(await unfollowedOf(database, { registries, scope: SCOPE })).to.deep.equal(NOTHING);
+      const registries = [REGISTRY, DELIVERED, ISSUED_IN];
+      expect(await unfollowedOf(database, { ...NONE, registries, scope: SCOPE })).to.deep.equal(NOTHING);
       const scope = { ...SCOPE, issuer: 'did:web:other.example' };
-      const { deliveries, issuances } = await unfollowedOf(database, { registries, scope });
+      const { deliveries, issuances } = await unfollowedOf(database, { ...NONE, registries, scope });
       expect([deliveries.length, issuances.length]).to.deep.equal([0, 1]);
+    });
+
+    it('is nothing of a local network that NET does not name', async () => {
+      expect(await unfollowedOf(database, { ...NONE, chainId: 80002 })).to.deep.equal(NOTHING);
     });
 
     // SQLite's database is one process's alone.
@@ -60,9 +69,10 @@ for (const engine of ENGINES) {
     it('is nothing that another process works on', async () => {
       const other = await openState(state as State);
       const held = [await other.lead(SAMPLE_FEED), await other.lead(mintingRightOf(SCOPE))];
-      expect(await unfollowedOf(database, NONE)).to.deep.equal(NOTHING);
+      const { deliveries, issuances } = await unfollowedOf(database, NONE);
+      expect([deliveries.map(({ registry }) => registry), issuances]).to.deep.equal([[DELIVERED], []]);
       for (const leadership of held) await leadership?.release();
-      expect((await unfollowedOf(database, NONE)).deliveries).to.have.length(1);
+      expect((await unfollowedOf(database, NONE)).deliveries).to.have.length(2);
       await other.close();
     });
   });
@@ -79,7 +89,10 @@ describe('the metrics of what no setting follows', () => {
       issuer,
       unfinished: 2,
     }));
-    const shown = await text({ deliveries: [{ registry: REGISTRY, undelivered: 3 }], issuances });
+    const shown = await text({
+      deliveries: [{ registry: REGISTRY, undelivered: 3, nextBlock: 4 }],
+      issuances,
+    });
     expect(shown).to.contain(`\netr_unfollowed_deliveries{registry="${REGISTRY}"} 3\n`);
     expect(shown).to.contain(`\netr_unfollowed_mints{registry="${ISSUED_IN}"} 4\n`);
     expect(await text(NOTHING)).not.to.match(/^etr_unfollowed_/m);
