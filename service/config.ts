@@ -221,5 +221,6 @@ function warningsOf(settings: Settings, envFile: string, location: DatabaseLocat
     (name) => `${name}: a secret of less than ${SHORTEST_MASKED} characters is not masked in outputs`,
   );
   const { databaseUrl, dataDir } = location;
-  return [...named, ...short, ...exposedFiles(envFile, databaseUrl === undefined ? dataDir : undefined)];
+  const files = { envFile, configFile: serviceConfigPathOf(envFile, settings) };
+  return [...named, ...short, ...exposedFiles(files, databaseUrl === undefined ? dataDir : undefined)];
 }

@@ -1,20 +1,27 @@
 import { statSync, type Stats } from 'node:fs';
 
 /**
- * Warnings for the env file and the folder of the database, if others than their owner may read or change
- * them. A file or folder that does not exist yet will be made with the right mode.
+ * Warnings for the env file, the configuration file and the folder of the database, if others than their
+ * owner may read or change them. A file or folder that does not exist yet will be made with the right mode.
  *
  * @param dataDir undefined: the state is elsewhere.
  */
-export function exposedFiles(envFile: string, dataDir: string | undefined): string[] {
+export function exposedFiles(
+  files: { envFile: string; configFile: string },
+  dataDir: string | undefined,
+): string[] {
   // Modes say nothing there of who may read.
   if (process.platform === 'win32') return [];
-  const file = statsOf(envFile);
   const folder = dataDir === undefined ? undefined : statsOf(dataDir);
   const warnings: string[] = [];
-  if (file?.isFile() && isExposed(file)) {
-    const which = `${envFile} (mode ${modeOf(file)}), which holds secrets`;
-    warnings.push(`ENV_FILE: others can read ${which}: run \`chmod 600 ${envFile}\``);
+  for (const [setting, path, holds] of [
+    ['ENV_FILE', files.envFile, 'holds secrets'],
+    ['SERVICE_CONFIG', files.configFile, 'may hold secrets'],
+  ] as const) {
+    const file = statsOf(path);
+    if (!file?.isFile() || !isExposed(file)) continue;
+    const which = `${path} (mode ${modeOf(file)}), which ${holds}`;
+    warnings.push(`${setting}: others can read ${which}: run \`chmod 600 ${path}\``);
   }
   if (folder?.isDirectory() && isExposed(folder))
     warnings.push(

@@ -81,6 +81,17 @@ describe('what only its owner may read', () => {
       expect(others).to.deep.equal([]);
     });
 
+    it('the configuration file, whose URLs may have passwords', () => {
+      makeBoth(0o600, 0o700);
+      const path = join(folder.path, 'service.config.json');
+      writeFileSync(path, '{}');
+      chmodSync(path, 0o644);
+      const warnings = warningsOf({ SERVICE_CONFIG: path });
+      expect(warnings).to.deep.equal([
+        `SERVICE_CONFIG: others can read ${path} (mode 644), which may hold secrets: run \`chmod 600 ${path}\``,
+      ]);
+    });
+
     it('but nothing when its owner alone may, and nothing that is not there yet', () => {
       expect(warningsOf({ ENV_FILE: '/dev/null' })).to.deep.equal([]);
       makeBoth(0o600, 0o700);
