@@ -26,7 +26,7 @@ export interface PreparedDocument extends SignedDocument {
  * From a request's body to a signed credential.
  *
  * @throws RequestError (BODY_NOT_JSON for what is no JSON object) and SigningError for what the caller sent;
- *   ChainError MINT_SIMULATION_FAILED for a remark that is too long to be simulated.
+ *   ChainError REMARK_TOO_LONG for a remark that is too long to be simulated.
  */
 export type PrepareDocument = (preparation: Preparation) => Promise<PreparedDocument>;
 

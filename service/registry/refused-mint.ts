@@ -10,21 +10,27 @@ const REMEDIES: Readonly<Record<string, string>> = {
   InvalidRegistry: 'TOKEN_REGISTRY_ADDRESS is not a registry that its title escrow factory can serve.',
 };
 
+/** The message of every mint that cannot be simulated: who looks for such failures finds all of them. */
+export const FAILED_TO_MINT = 'Failed to mint token';
+
 /**
- * The error of a mint that the registry would refuse. The message is the same whatever the reason is: who
- * looks for such failures finds all of them.
+ * The error of a mint that the registry would refuse. A remark that is too long is the caller's mistake, and
+ * has a code of its own.
  *
  * @param reason the name of the contract's error; undefined when it gave none.
  * @param options.remedy for a reason that is not known here.
  */
 export function refusedMint(
   reason: string | undefined,
-  options: { cause?: unknown; retryable?: boolean; remedy?: string } = {},
+  options: { cause?: unknown; remedy?: string } = {},
 ): ChainError {
   const remedy = (reason && REMEDIES[reason]) ?? options.remedy;
-  return new ChainError('MINT_SIMULATION_FAILED', 'Failed to mint token', {
+  const all = {
     ...options,
     ...(reason !== undefined && { reason }),
     ...(remedy !== undefined && { remedy }),
-  });
+  };
+  return reason === 'RemarkLengthExceeded'
+    ? new ChainError('REMARK_TOO_LONG', FAILED_TO_MINT, all)
+    : new ChainError('MINT_SIMULATION_FAILED', FAILED_TO_MINT, all);
 }

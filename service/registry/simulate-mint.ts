@@ -1,9 +1,10 @@
 import { dataLength, dataSlice, isError } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { isThrottled, nodeErrorOf } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
-import type { ChainError } from '../errors';
+import { ChainError } from '../errors';
 import { registryInterface } from './abi';
-import { refusedMint } from './refused-mint';
+import { FAILED_TO_MINT, refusedMint } from './refused-mint';
 
 /** The mint of a token (TradeTrustTokenMintable.mint), but for its registry. `remark` is 0x-prefixed hex. */
 export interface MintArguments {
@@ -17,7 +18,8 @@ export interface MintArguments {
 /**
  * Makes what tries a mint without sending it, as the wallet.
  *
- * @throws ChainError MINT_SIMULATION_FAILED with the name of the contract's error as its reason.
+ * @throws ChainError MINT_SIMULATION_FAILED or REMARK_TOO_LONG with the name of the contract's error as its
+ *   reason; RPC_UNREACHABLE when the node cannot be asked.
  */
 export function createMintSimulation(
   client: RpcClient,
@@ -35,12 +37,16 @@ export function createMintSimulation(
 
 /** The error of a mint that cannot even be simulated, whether the contract refuses or the node. */
 export function simulationFailed(cause: unknown): ChainError {
+  if (isOutage(cause)) return new ChainError('RPC_UNREACHABLE', FAILED_TO_MINT, { cause, retryable: true });
   const remedy = explain(cause);
-  return refusedMint(reasonOf(cause), {
-    cause,
-    retryable: !isError(cause, 'CALL_EXCEPTION') && !isError(cause, 'BAD_DATA'),
-    ...(remedy !== undefined && { remedy }),
-  });
+  return refusedMint(reasonOf(cause), { cause, ...(remedy !== undefined && { remedy }) });
+}
+
+/** ethers calls it an exception of the call, too, when a node is asked too often. */
+function isOutage(cause: unknown): boolean {
+  const words = nodeErrorOf(cause);
+  if (words !== undefined && isThrottled(words)) return true;
+  return !isError(cause, 'CALL_EXCEPTION') && !isError(cause, 'BAD_DATA');
 }
 
 /** Of what a contract answers, the first say which error it is. */

@@ -149,9 +149,14 @@ describe('failures of POST /create/{documentId}', () => {
     refused({ ...valid, credentialSubject: { blNumber: '1' } }, 'SUBJECT_TERM_UNDEFINED', /"blNumber"/));
 
   /** Expects what is said of a mint that the registry would refuse: the message, and its reason beside it. */
-  async function refusedByRegistry(body: object, reason: string, remedy: RegExp): Promise<void> {
-    await refused(body, 'MINT_SIMULATION_FAILED', remedy);
-    const line = service.log.findLast((entry) => entry.code === 'MINT_SIMULATION_FAILED');
+  async function refusedByRegistry(
+    body: object,
+    reason: string,
+    remedy: RegExp,
+    code = 'MINT_SIMULATION_FAILED',
+  ): Promise<void> {
+    await refused(body, code, remedy);
+    const line = service.log.findLast((entry) => entry.code === code);
     expect(line).to.include({ level: 'error', msg: 'Failed to mint token', reason });
     expect(line?.error).to.include({ message: 'Failed to mint token', reason });
   }
@@ -162,7 +167,12 @@ describe('failures of POST /create/{documentId}', () => {
     ['of a megabyte', 1_000_000],
   ] as const)
     it(`refuses a remark ${what} as the simulated mint does`, () =>
-      refusedByRegistry({ ...valid, remarks: 'x'.repeat(length) }, 'RemarkLengthExceeded', /120 bytes/));
+      refusedByRegistry(
+        { ...valid, remarks: 'x'.repeat(length) },
+        'RemarkLengthExceeded',
+        /120 bytes/,
+        'REMARK_TOO_LONG',
+      ));
 
   it('takes remarks that are null for none', async () => {
     expect((await create(service.url, { ...valid, remarks: null })).status).to.equal(200);

@@ -1,0 +1,53 @@
+import { FetchRequest, makeError } from 'ethers';
+import { expect } from 'chai';
+import { simulationFailed } from '../../service/registry/simulate-mint';
+
+const CALL = {
+  action: 'call',
+  data: null,
+  reason: null,
+  transaction: { to: null, data: '0x' },
+  invocation: null,
+  revert: null,
+} as const;
+
+describe('a mint that cannot be simulated', () => {
+  for (const [what, cause] of [
+    ['does not answer', Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })],
+    [
+      'answers too late',
+      makeError('request timeout', 'TIMEOUT', {
+        operation: 'eth_call',
+        reason: 'timeout',
+        request: new FetchRequest('http://node.example'),
+      }),
+    ],
+    [
+      'is asked too often',
+      makeError('missing revert data', 'CALL_EXCEPTION', {
+        ...CALL,
+        info: { error: { code: -32005, message: 'too many requests' } },
+      }),
+    ],
+  ] as const)
+    it(`is an outage when the node ${what}, with the message of every such mint`, () => {
+      expect(simulationFailed(cause)).to.include({
+        code: 'RPC_UNREACHABLE',
+        retryable: true,
+        message: 'Failed to mint token',
+        cause,
+      });
+    });
+
+  it('is a refusal when the contract gives no reason, or there is none', () => {
+    for (const cause of [
+      makeError('missing revert data', 'CALL_EXCEPTION', CALL),
+      makeError('no data', 'BAD_DATA', { value: '0x' }),
+    ])
+      expect(simulationFailed(cause)).to.include({
+        code: 'MINT_SIMULATION_FAILED',
+        retryable: false,
+        message: 'Failed to mint token',
+      });
+  });
+});
