@@ -1,6 +1,7 @@
-import { STATUS_CODES } from 'node:http';
+import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { codeOf } from '../errors';
+import type { Logger } from '../logger';
 import { CORS_HEADERS } from './middleware/cors';
 import { ERROR_CODE_HEADER, HttpError } from './middleware/errors';
 
@@ -13,18 +14,28 @@ const NOT_HTTP = new HttpError(400, 'REQUEST_MALFORMED', 'The request is not val
 
 /**
  * Answers what Node.js could not parse as a request, or did not get in time, in the same form as every other
- * error: no application has seen it as a whole, so there is nothing to route and nothing to log but this.
- * Then the connection ends in both directions: what goes on to arrive must not become a request after all,
- * whose caller was told that it failed.
+ * error: no application has seen it as a whole, so there is nothing to route. Then the connection ends in
+ * both directions: what goes on to arrive must not become a request after all, whose caller was told that it
+ * failed. While another answer is under way the connection ends without one, which would be taken for part
+ * of it.
  */
-export function answerMalformedRequest(newId: () => string): (error: Error, socket: Socket) => void {
-  return (error, socket) => {
+export function answerMalformedRequests(server: Server, newId: () => string, logger?: Logger): void {
+  const underWay = new WeakMap<Socket, Set<ServerResponse>>();
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const responses = underWay.get(socket) ?? new Set();
+    underWay.set(socket, responses.add(response));
+    response.once('close', () => responses.delete(response));
+  });
+  server.on('clientError', (error: Error, socket: Socket) => {
     if (!socket.writable || codeOf(error) === 'ECONNRESET') return void socket.destroy();
     const { status, code, message } = ANSWERS[codeOf(error) ?? ''] ?? NOT_HTTP;
+    const requestId = newId();
+    logger?.warn({ requestId, code, status }, message);
+    if (!isAnswerable([...(underWay.get(socket) ?? [])])) return void socket.destroy();
     const body = JSON.stringify({ error: { message } });
     const headers = {
       ...CORS_HEADERS,
-      'X-Request-Id': newId(),
+      'X-Request-Id': requestId,
       [ERROR_CODE_HEADER]: code,
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': String(Buffer.byteLength(body)),
@@ -33,5 +44,11 @@ export function answerMalformedRequest(newId: () => string): (error: Error, sock
     const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
     socket.write([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...head, '', body].join('\r\n'));
     socket.destroySoon();
-  };
+  });
+}
+
+/** Whether the next answer on a connection is that to the request which did not arrive as a whole. */
+function isAnswerable([first, ...others]: readonly ServerResponse[]): boolean {
+  if (first === undefined) return true;
+  return others.length === 0 && !first.headersSent && !first.req.complete;
 }

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type ServerOptions } from 'node:htt
 import type { AddressInfo } from 'node:net';
 import { ConfigurationError, codeOf, messageOf } from '../errors';
 import { boundConnections, type ConnectionBound } from './bounded-connections';
-import { answerMalformedRequest } from './malformed-request';
+import { answerMalformedRequests } from './malformed-request';
 
 /** A listening HTTP server. */
 export interface HttpServer {
@@ -32,9 +32,9 @@ export async function listen(
 ): Promise<HttpServer> {
   // Node.js would answer in a form of its own: the application says itself what it wants of a request.
   const server = createServer({ ...patience, requireHostHeader: false }, handler);
-  server.on('checkExpectation', handler);
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   if (connections) boundConnections(server, connections);
-  server.on('clientError', answerMalformedRequest(randomUUID));
+  answerMalformedRequests(server, randomUUID, connections?.logger);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) => reject(cannotListen(cause, host, port)));
     server.listen(port, host, resolve);

@@ -15,14 +15,16 @@ describe('the connections of the HTTP server', () => {
   let sockets: Socket[];
   let underWay: ServerResponse[];
   let warnings: number;
+  let lines: object[];
   /** Whether requests are answered at once. */
   let isQuick: boolean;
-  const destination = { write: () => void warnings++ };
+  const destination = { write: (line: string) => void (warnings++, lines.push(JSON.parse(line) as object)) };
 
   beforeEach(async () => {
     sockets = [];
     underWay = [];
     warnings = 0;
+    lines = [];
     isQuick = true;
     const logger = createLogger({ level: 'warn', mask: (text) => text, destination });
     server = await listen(
@@ -77,6 +79,36 @@ describe('the connections of the HTTP server', () => {
     const answered = once(socket, 'data');
     underWay[1]?.end('second');
     expect(String(await answered)).to.contain('second');
+  });
+
+  it('counts a request with an expectation that is not known as one under way', async () => {
+    isQuick = false;
+    const socket = await open();
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\nExpect: something\r\n\r\n');
+    await eventually('it is under way', () => underWay.length === 1);
+    for (let count = 0; count < 3 * MOST; count++) await open();
+    await eventually('the oldest of the others is closed', () => sockets[1]?.closed);
+    expect(isOpen(socket)).to.equal(true);
+  });
+
+  it('writes nothing into an answer that is under way when rubbish follows the request', async () => {
+    isQuick = false;
+    const socket = await open();
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    socket.write(`${REQUEST}rubbish\r\n\r\n`);
+    await once(socket, 'close');
+    expect(Buffer.concat(chunks).toString()).to.equal('');
+  });
+
+  it('tells what is no request in the log, by the id that its caller is given', async () => {
+    const socket = await open();
+    socket.write('rubbish\r\n\r\n');
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    const [, requestId] = /X-Request-Id: (\S+)/.exec(answer.toString()) ?? [];
+    expect(requestId).to.be.a('string');
+    expect(lines).to.have.length(1);
+    expect(lines[0]).to.include({ level: 'warn', code: 'REQUEST_MALFORMED', status: 400, requestId });
   });
 
   it('turns away who comes when all wait for answers, says so once, and goes on when some have theirs', async () => {
