@@ -76,11 +76,8 @@ class SqliteDriver implements Driver {
   }
 
   async rollbackTransaction(): Promise<void> {
-    try {
-      this.#rollback();
-    } finally {
-      this.#endTransaction();
-    }
+    this.#rollback();
+    this.#endTransaction();
   }
 
   async destroy(): Promise<void> {
@@ -143,10 +140,15 @@ class SqliteDriver implements Driver {
 
   /**
    * SQLite rolls back by itself when the disk is full, for example: then there is nothing left to do. Asked
-   * whether a closed file is in a transaction, libsql ends the process.
+   * whether a closed file is in a transaction, libsql ends the process. A rollback that fails is not told:
+   * the error before it is under way, and the next transaction cannot begin.
    */
   #rollback(): void {
-    if (this.#file.open && this.#file.inTransaction) this.#file.exec('rollback');
+    try {
+      if (this.#file.open && this.#file.inTransaction) this.#file.exec('rollback');
+    } catch {
+      // The first error counts.
+    }
   }
 
   async #patiently<T>(work: () => T | Promise<T>, start = performance.now()): Promise<T> {

@@ -3,10 +3,12 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { sql } from 'kysely';
+import { Kysely, sql } from 'kysely';
 import Sqlite from 'libsql';
 import type { Database } from '../../service/database/database';
 import { openSqlite } from '../../service/database/open-sqlite';
+import type { Schema } from '../../service/database/schema';
+import { sqliteDialect } from '../../service/database/sqlite-driver';
 import { codeOf, messageOf, ServiceError } from '../../service/errors';
 import { own } from '../helpers/owned';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -126,6 +128,25 @@ describe('SQLite while somebody else holds a lock on the file', () => {
       })
       .catch(messageOf);
     expect(failure).to.match(/not open/);
+  });
+
+  it('gives the first error when what was done cannot be taken back', async () => {
+    const file = new Sqlite(join(folder.path, 'state.sqlite'));
+    const exec = file.exec.bind(file);
+    file.exec = (statement) => {
+      if (statement === 'rollback') throw new Error('disk I/O error');
+      return exec(statement);
+    };
+    for (const fail of [
+      (db: Database['db']) => note(1)(db),
+      (db: Database['db']) => db.transaction().execute(note(1)),
+    ]) {
+      const db = new Kysely<Schema>({ dialect: sqliteDialect(file, PATIENCE_MS) });
+      await sql`insert or ignore into notes (n) values (1)`.execute(db);
+      expect(await fail(db).catch(messageOf)).to.match(/UNIQUE constraint failed/);
+      exec('rollback');
+    }
+    file.close();
   });
 
   async function reopened(options: { patienceMs: number }): Promise<Database> {
