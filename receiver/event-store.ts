@@ -39,6 +39,8 @@ export class EventStore {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     try {
+      // One that was there keeps its mode otherwise.
+      await file.chmod(0o600);
       const stored = await readStoredEvents(file, path);
       await file.truncate(stored.size);
       await file.sync();

@@ -1,6 +1,7 @@
 import { chmodSync, cpSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { EventStore } from '../../receiver/event-store';
 import { loadConfig } from '../../service/config';
 import { openSqlite } from '../../service/database/open-sqlite';
 import { openFeed } from '../../service/outbox/feed-cursor';
@@ -56,6 +57,14 @@ describe('what only its owner may read', () => {
     await database.close();
     for (const name of Object.keys(PRIVATE)) chmodSync(join(copy, name), 0o644);
     expect(await modesWhileOpen(copy)).to.deep.equal(PRIVATE);
+  });
+
+  it('is the events file of the receiver, also one that was readable before', async () => {
+    const file = join(folder.path, 'events.jsonl');
+    writeFileSync(file, '');
+    chmodSync(file, 0o644);
+    await (await EventStore.open(file)).close();
+    expect(modeOf(file)).to.equal('600');
   });
 
   describe('is warned about at start when others may read it', () => {
