@@ -41,6 +41,16 @@ describe('docs/error-codes.md', () => {
     expect([...named].filter((code) => !listed.has(code))).to.deep.equal([]);
   });
 
+  it('has no code of a 500 that can be sent again of which docs/http-api.md does not say whose turn it is', () => {
+    const named = readDocument('docs/http-api.md').section('Errors').text;
+    const again = rows.flatMap((row) => {
+      const [, codes = '', status = '', retryable = ''] = row.split('|').map((cell) => cell.trim());
+      return status.startsWith('500') && retryable === 'yes' ? codes.split(', ') : [];
+    });
+    expect(again).to.include.members(['RPC_UNREACHABLE', 'DATABASE_LOCKED']);
+    expect(again.filter((code) => !new RegExp(`\\b${code}\\b`).test(named))).to.deep.equal([]);
+  });
+
   it('has every code that an error is thrown with', () => {
     const thrown = thrownCodes();
     expect(thrown.length).to.be.greaterThan(50);
