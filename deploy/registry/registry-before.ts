@@ -18,17 +18,19 @@ import { isSame } from './infrastructure';
  * @param before the address that TOKEN_REGISTRY_ADDRESS named.
  */
 export async function leftBehind(
-  { tenant, mask }: DeployContext,
+  { tenant, mask }: Pick<DeployContext, 'tenant' | 'mask'>,
   settings: Settings,
   before: string,
 ): Promise<string[]> {
   try {
     const configPath = serviceConfigPathOf(tenant.envFile, settings);
     const { registries = [] } = readConfigFile(configPath);
-    const isListed = registries.some(({ address }) => isSame(address, before));
+    const listed = registries.map(({ network, address }) =>
+      registryName(findNetwork(network)?.chainId, address),
+    );
     const database = await openDatabaseBesideService(databaseLocationOf(tenant.envFile, settings));
     try {
-      const events = isListed ? [] : await eventLines(database, before, configPath);
+      const events = await eventLines(database, before, { configPath, listed });
       return [...events, ...(await documentLines(database, before))];
     } finally {
       await database.close();
@@ -42,12 +44,22 @@ export async function leftBehind(
   }
 }
 
-async function eventLines({ db }: Database, before: string, configPath: string): Promise<string[]> {
-  const feeds = await findFeeds(db, before);
+/** As feeds are named. */
+function registryName(chainId: number | undefined, address: string): string {
+  return `${chainId}:${address.toLowerCase()}`;
+}
+
+async function eventLines(
+  { db }: Database,
+  before: string,
+  { configPath, listed }: { configPath: string; listed: readonly string[] },
+): Promise<string[]> {
+  const feeds = (await findFeeds(db, before)).filter((feed) => !listed.includes(registryOfFeed(feed)));
   const waiting = new Map((await undeliveredOf(db, feeds)).map((one) => [one.feed, one.undelivered]));
   return feeds.flatMap((feed) => {
     const registry = registryOfFeed(feed);
-    const network = findNetwork(registry.split(':')[0] ?? '')?.name;
+    const [chainId = ''] = registry.split(':');
+    const network = findNetwork(chainId)?.name ?? chainId;
     const entry = `{"registries": [{"network": "${network}", "address": "${before}"}]}`;
     return [
       `warning: no setting follows the registry before any more, ${registry}. From the service's next start on`,
