@@ -60,7 +60,7 @@ export default tseslint.config(
   },
   {
     // The last runs commands in the tests' process, with settings of their own.
-    files: ['service/config.ts', 'receiver/config.ts', 'test/helpers/hardhat-here.ts'],
+    files: ['service/config/config.ts', 'receiver/config.ts', 'test/helpers/tdoc-here.ts'],
     rules: { 'no-restricted-properties': 'off' },
   },
   direction(
@@ -157,7 +157,7 @@ export default tseslint.config(
       ['**/check-contradictions', '**/judge-statements', '**/read-statements'],
       'What compares the two lines is known to nobody but to who starts it.',
     ),
-    ignores: ['service/start-observing.ts'],
+    ignores: ['service/observing.ts'],
   },
   {
     files: ['receiver/**/*.ts'],
@@ -176,6 +176,10 @@ export default tseslint.config(
     },
   },
   {
+    files: ['cli/*.cjs'],
+    languageOptions: { globals: { __dirname: 'readonly', process: 'readonly' } },
+  },
+  {
     files: ['**/index.ts'],
     rules: {
       'no-restricted-syntax': [
@@ -184,10 +188,9 @@ export default tseslint.config(
       ],
     },
   },
-  // What a task does is loaded when it is run: every command loads every task, the one that makes the
-  // contracts' bindings too.
+  // A command's work is loaded when the command runs: `--help` answers at once.
   {
-    files: ['deploy/tasks/**'],
+    files: ['cli/commands/**'],
     rules: {
       '@typescript-eslint/no-require-imports': 'off',
       '@typescript-eslint/consistent-type-imports': ['error', { disallowTypeAnnotations: false }],

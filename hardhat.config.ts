@@ -9,23 +9,10 @@ import './deploy/sending';
 import { SOLIDITY_VERSION } from './deploy/npm-solidity-compiler';
 import './deploy/only-test-files';
 import './deploy/tests-in-process';
-import './deploy/tasks/burn';
-import './deploy/tasks/decrypt-remark';
-import './deploy/tasks/deliveries';
 import './deploy/tasks/deploy';
-import './deploy/tasks/derive';
 import './deploy/tasks/did';
-import './deploy/tasks/pause';
-import './deploy/tasks/purge-documents';
-import './deploy/tasks/purge-events';
-import './deploy/tasks/redeliver';
-import './deploy/tasks/restore';
-import './deploy/tasks/role';
 import './deploy/tasks/signing-key';
-import './deploy/tasks/validate';
 import './deploy/tasks/verify';
-import './deploy/tasks/verify-credential';
-import './deploy/tasks/token';
 
 /** Each has a node and a service or two. */
 const MOST_JOBS = 4;

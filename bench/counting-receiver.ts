@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { startChild } from '../deploy/devnet/child-process';
-import { PROJECT_ROOT } from '../service/project-root';
+import { startChild } from '../devnet/child-process';
+import { PROJECT_ROOT } from '../service/base/project-root';
 import { own } from '../test/helpers/owned';
 
 /** The receiver of receiver.cjs. */

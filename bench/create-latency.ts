@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { JsonRpcProvider, hexlify, randomBytes } from 'ethers';
-import { BILL_OF_LADING } from '../deploy/devnet/bill-of-lading';
-import { startStack, type Cleanup, type Stack } from '../deploy/devnet/stack';
+import { BILL_OF_LADING } from '../devnet/bill-of-lading';
+import { startStack, type Cleanup, type Stack } from '../devnet/stack';
 import { createBareMinter } from './bare-minter';
 import { median } from './median';
 

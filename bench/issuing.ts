@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BILL_OF_LADING } from '../deploy/devnet/bill-of-lading';
+import { BILL_OF_LADING } from '../devnet/bill-of-lading';
 import { create } from '../test/helpers/create-call';
 import { startServiceProcess, type ServiceProcess } from '../test/helpers/service-process';
 import { createWorld, type World } from '../test/helpers/world';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
-import { startChild } from '../deploy/devnet/child-process';
-import { PROJECT_ROOT } from '../service/project-root';
+import { startChild } from '../devnet/child-process';
+import { PROJECT_ROOT } from '../service/base/project-root';
 import { largeDocument } from '../test/helpers/large-document';
 import { peakMegabytes } from '../test/helpers/process-memory';
 import { startServiceProcess, type ServiceProcess } from '../test/helpers/service-process';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { TASK_COMPILE, TASK_COMPILE_SOLIDITY_LOG_COMPILATION_RESULT } from 'hardhat/builtin-tasks/task-names';
 import { subtask, task } from 'hardhat/config';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
-import { PROJECT_ROOT } from '../service/project-root';
-import { withFileLock } from './file-lock';
+import { PROJECT_ROOT } from '../service/base/project-root';
+import { withFileLock } from '../cli/files/file-lock';
 
 /**
  * Makes the contracts' bindings, which a fresh checkout does not have. A task that reads contracts loads its

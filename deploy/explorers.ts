@@ -1,8 +1,8 @@
 import type { HardhatUserConfig } from 'hardhat/config';
 import { findNetwork, NETWORKS, type ExplorerApi, type Network } from '../service/chain/networks';
-import { readSettings } from '../service/config';
-import { ConfigurationError } from '../service/errors';
-import { etherscanApiKeyOf, networkOf, type Settings } from '../service/settings';
+import { readSettings } from '../service/config/config';
+import { ConfigurationError } from '../service/base/errors';
+import { etherscanApiKeyOf, networkOf, type Settings } from '../service/config/settings';
 import { httpRpcUrlOf } from './registry/target';
 
 type Explorers = Pick<HardhatUserConfig, 'blockscout' | 'etherscan' | 'sourcify'>;

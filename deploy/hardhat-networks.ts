@@ -1,9 +1,9 @@
 import type { HardhatUserConfig } from 'hardhat/config';
 import { HARDHAT_NETWORK_NAME } from 'hardhat/plugins';
 import { DEFAULT_NETWORK, findNetwork, NETWORKS, type Network } from '../service/chain/networks';
-import { readSettings } from '../service/config';
-import { rpcUrlOf, walletPrivateKeyOf } from '../service/settings';
-import { ConfigurationError } from '../service/errors';
+import { readSettings } from '../service/config/config';
+import { rpcUrlOf, walletPrivateKeyOf } from '../service/config/settings';
+import { ConfigurationError } from '../service/base/errors';
 import { readable } from './task-error';
 
 type Networks = Required<Pick<HardhatUserConfig, 'defaultNetwork' | 'networks'>>;

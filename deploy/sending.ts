@@ -3,10 +3,10 @@ import { extendEnvironment } from 'hardhat/config';
 import type { HardhatRuntimeEnvironment, Network as HardhatNetwork, RequestArguments } from 'hardhat/types';
 import type { TransactionFees } from '../service/chain/fees';
 import { findNetwork } from '../service/chain/networks';
-import { readSettings } from '../service/config';
-import { walletPrivateKeyOf } from '../service/settings';
-import { readNetworkFees } from './network-fees';
-import { gasLimitFor } from './transaction-cost';
+import { readSettings } from '../service/config/config';
+import { walletPrivateKeyOf } from '../service/config/settings';
+import { readNetworkFees } from '../cli/transactions/network-fees';
+import { gasLimitFor } from '../cli/transactions/transaction-cost';
 
 /** What a command sends on a network that is not local. */
 interface Sending {

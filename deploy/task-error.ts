@@ -1,8 +1,7 @@
 import { inspect } from 'node:util';
 import { HardhatPluginError } from 'hardhat/plugins';
-import { envFileOf } from '../service/config';
-import { ServiceError } from '../service/errors';
-import { withCommandsFor } from '../service/tenant';
+import { errorText } from '../cli/terminal/error-text';
+import { ServiceError } from '../service/base/errors';
 
 /** What Hardhat prints in front of the message: "Error in plugin …". */
 const ORIGIN = 'transferable-document-service';
@@ -29,16 +28,7 @@ export async function withReadableErrors<T>(
  */
 export function readable(thrown: unknown, showStackTraces = false): unknown {
   if (!(thrown instanceof ServiceError)) return thrown;
-  const error = new HardhatPluginError(ORIGIN, textOf(thrown), thrown);
+  const error = new HardhatPluginError(ORIGIN, errorText(thrown), thrown);
   if (!showStackTraces) Object.defineProperty(error, inspect.custom, { value: () => '' });
   return error;
-}
-
-/**
- * An error of ours for a user: its message, its code, and its remedy unless the message has it already, with
- * commands for their ENV_FILE.
- */
-export function textOf({ message, code, remedy }: ServiceError): string {
-  const text = `${message} [${code}]`;
-  return withCommandsFor(envFileOf(), remedy && !message.includes(remedy) ? `${text}\n${remedy}` : text);
 }

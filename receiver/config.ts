@@ -15,7 +15,7 @@ export interface ReceiverConfig {
 
 const KEY_SETTING = 'WEBHOOK_PUBLIC_KEY_FILE';
 const KEY_REMEDY =
-  'Run `npx hardhat signing-key` where the service runs, and copy the webhook-public-key.pem that it writes.';
+  'Run `npx tdoc signing-key` where the service runs, and copy the webhook-public-key.pem that it writes.';
 
 const DEFAULT_ENV_FILE = '.env';
 
@@ -23,10 +23,14 @@ const DEFAULT_ENV_FILE = '.env';
  * Reads the environment, and the env file for what is not in it; nothing else in this folder does. Paths are
  * relative to the working directory.
  *
+ * @param given settings that win over the environment.
  * @throws SettingError
  */
-export function readReceiverConfig(environment: NodeJS.ProcessEnv = process.env): ReceiverConfig {
-  const settings = { ...readEnvFile(environment.ENV_FILE?.trim()), ...environment };
+export function readReceiverConfig(
+  given: NodeJS.Dict<string> = {},
+  environment: NodeJS.ProcessEnv = process.env,
+): ReceiverConfig {
+  const settings = { ...readEnvFile(environment.ENV_FILE?.trim()), ...environment, ...given };
   const setting = (name: string, fallback: string): string => settings[name]?.trim() || fallback;
   return {
     host: setting('RECEIVER_HOST', '127.0.0.1'),

@@ -1,8 +1,8 @@
 /** The text that `--help` prints. */
 export const HELP = `The webhook receiver: checks the signature of each delivery, stores the event, and answers.
 
-Usage: npm run receiver
-       npx tsx main.ts                        in a copy of the folder receiver/
+Usage: npx tdoc receiver [--port N]
+       npx tsx main.ts [--port N]             in a copy of the folder receiver/
 
 Settings, in the environment or in the file .env; the environment wins:
 

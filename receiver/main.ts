@@ -1,3 +1,4 @@
+import { parseArgs } from 'node:util';
 import { startReceiver } from './app';
 import { readReceiverConfig, SettingError } from './config';
 import { HELP } from './help';
@@ -8,12 +9,10 @@ import type { ReceivedEvent } from './received-event';
  * error.
  */
 async function main(): Promise<void> {
-  const argument = process.argv[2];
-  if (argument === '--help' || argument === '-h') return void process.stdout.write(HELP);
-  if (argument !== undefined)
-    throw new SettingError(`There is no argument ${argument}: see --help for the settings.`);
+  const { help, port } = readArguments();
+  if (help) return void process.stdout.write(HELP);
   const receiver = await startReceiver({
-    ...readReceiverConfig(),
+    ...readReceiverConfig(port === undefined ? {} : { RECEIVER_PORT: port }),
     onEvent: (event) => print(summaryOf(event)),
     onUnknown: ({ unknown }) => print({ verified: true, unknown }),
     onProblem: (problem) => console.error(JSON.stringify(problem)),
@@ -29,6 +28,17 @@ async function main(): Promise<void> {
   process.on('SIGINT', close);
   // Last, so that whoever waits for this line may send signals at once.
   print({ listening: receiver.url });
+}
+
+/** @throws SettingError */
+function readArguments(): { help?: boolean | undefined; port?: string | undefined } {
+  const options = { help: { type: 'boolean', short: 'h' }, port: { type: 'string' } } as const;
+  try {
+    return parseArgs({ options }).values;
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw new SettingError(`${message}. --help shows the arguments and the settings.`, { cause });
+  }
 }
 
 function summaryOf({ type, id, subject, data }: ReceivedEvent): Record<string, unknown> {

@@ -2,26 +2,26 @@ import { randomUUID } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { v7 as uuidV7 } from 'uuid';
 import { createChainCheck, createRpcClient } from './chain/rpc-client';
-import { systemClock } from './clock';
-import type { Config } from './config';
-import { connectionsFor, creatingAtOnce, readOpenFilesLimit } from './connection-limit';
+import { systemClock } from './base/clock';
+import type { Config } from './config/config';
+import { connectionsFor, creatingAtOnce, readOpenFilesLimit } from './http/connection-limit';
 import { openDatabase } from './database/open-database';
-import { ChainError } from './errors';
+import { ChainError } from './base/errors';
 import { createHttpApp } from './http/app';
 import { listen } from './http/server';
 import { createAcceptDocument } from './issuance/issue-document';
-import type { Logger } from './logger';
+import type { Logger } from './base/logger';
 import type { MintTiming } from './minting/queue-parts';
 import { createMetrics } from './observability/metrics';
 import { createMintOutcomes } from './observability/mint-outcomes';
-import { openIssuingWarning } from './open-issuing';
+import { openIssuingWarning } from './config/open-issuing';
 import { startRetention } from './retention';
-import { printableUrl, secretMasker } from './secrets';
-import { startAnnouncing, type Announcing } from './start-announcing';
-import { startIssuing, type Issuing } from './start-issuing';
-import { startObserving, type Observing, type ObservingParts } from './start-observing';
-import { toldIfSlow } from './told-if-slow';
-import { openTunnel, type Tunnel, type TunnelOptions } from './tunnel';
+import { printableUrl, secretMasker } from './base/mask-secrets';
+import { startEventDelivery, type EventDelivery } from './event-delivery';
+import { startIssuing, type Issuing } from './issuing';
+import { startObserving, type Observing, type ObservingParts } from './observing';
+import { toldIfSlow } from './base/told-if-slow';
+import { openTunnel, type Tunnel, type TunnelOptions } from './http/tunnel';
 
 /** The running service. */
 export interface App {
@@ -41,8 +41,8 @@ export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>
 };
 
 /**
- * The composition root: two lines start here, issuing and announcing, which meet only on the chain, and what
- * looks at both.
+ * The composition root: two lines start here, issuing and eventDelivery, which meet only on the chain, and
+ * what looks at both.
  *
  * @throws ConfigurationError when what is configured cannot work: the node is of another chain, the port or
  *   the database is taken.
@@ -72,10 +72,15 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     const issuing = await waitFor('the threads that sign', startIssuing(config, parts));
     open.push(() => issuing.stop());
     const { progressEveryMs } = replaced;
-    const announcing = startAnnouncing(config, { database, observer: metrics, logger, progressEveryMs });
-    const retention = startRetentions(config, { issuing, announcing, logger });
-    open.push(() => Promise.all([announcing.stop(), retention.stop()]));
-    const lines = { issuing, announcing };
+    const eventDelivery = startEventDelivery(config, {
+      database,
+      observer: metrics,
+      logger,
+      progressEveryMs,
+    });
+    const retention = startRetentions(config, { issuing, eventDelivery, logger });
+    open.push(() => Promise.all([eventDelivery.stop(), retention.stop()]));
+    const lines = { issuing, eventDelivery };
     const observing = startObserving(config, { ...lines, database, metrics, outcomes, logger, timing });
     open.push(() => observing.stop());
     const most = connectionsFor(config, readOpenFilesLimit());
@@ -90,7 +95,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
       async stop() {
         // What is asked through the tunnel is answered before it closes; nothing is delivered any more
         // meanwhile.
-        await Promise.all([server.close().finally(() => publicEnd?.close()), announcing.stop()]);
+        await Promise.all([server.close().finally(() => publicEnd?.close()), eventDelivery.stop()]);
         await close();
       },
     };
@@ -103,7 +108,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
 /** Removes what both lines keep when it is old. */
 function startRetentions(
   { documentRetentionDays, eventRetentionDays }: Config,
-  { issuing, announcing, logger }: { issuing: Issuing; announcing: Announcing; logger: Logger },
+  { issuing, eventDelivery, logger }: { issuing: Issuing; eventDelivery: EventDelivery; logger: Logger },
 ): { stop(): Promise<unknown> } {
   const { journal } = issuing;
   const shared = { clock: systemClock, logger };
@@ -112,7 +117,7 @@ function startRetentions(
     purge: (before: number) => journal.purge(before),
     days: documentRetentionDays,
   };
-  const events = { what: 'old events', purge: announcing.purge, days: eventRetentionDays };
+  const events = { what: 'old events', purge: eventDelivery.purge, days: eventRetentionDays };
   const started = [documents, events].flatMap((one) => (one ? startRetention({ ...one, ...shared }) : []));
   return { stop: () => Promise.all(started.map((one) => one.stop())) };
 }
@@ -154,7 +159,7 @@ function httpHandler(
     metrics,
     issuedDocuments: journal,
     callersAtOnce: creatingAtOnce(parts.connections),
-    admission: { large: { places: config.largeBodiesAtOnce } },
+    bodyLimits: { large: { permits: config.largeBodiesAtOnce } },
   });
   const handle = app.callback();
   return (request, response) => void handle(request, response);

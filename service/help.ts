@@ -2,8 +2,8 @@
 export const HELP = `The creator service: issues transferable documents over HTTP, and delivers the events of their
 registry to a webhook.
 
-Usage: npm run service
-       ENV_FILE=tenants/acme.env npm run service
+Usage: npx tdoc service
+       ENV_FILE=tenants/acme.env npx tdoc service
 
 It takes no arguments. Settings are environment variables, or lines of .env; the environment wins:
 
@@ -12,8 +12,8 @@ It takes no arguments. Settings are environment variables, or lines of .env; the
   RPC_URL                  node to use, instead of the network's
   WALLET_PRIVATE_KEY       wallet that mints
   TOKEN_REGISTRY_ADDRESS   written by: npx hardhat deploy
-  DID_KEY_PAIRS            written by: npx hardhat did
-  SIGNING_PRIVATE_KEY      written by: npx hardhat signing-key
+  DID_KEY_PAIRS            written by: npx tdoc setup
+  SIGNING_PRIVATE_KEY      written by: npx tdoc setup
   WEBHOOK_URL              where events are delivered
   API_KEY                  what callers of POST /create must know
   HOST, PORT               listening address: 127.0.0.1, 3000
@@ -21,5 +21,5 @@ It takes no arguments. Settings are environment variables, or lines of .env; the
   DATABASE_URL             PostgreSQL, instead of it
   ENV_FILE                 another file than .env
 
-README.md has all of them. Ctrl-C stops the service; what is undelivered is delivered after the next start.
+docs/settings.md has all of them. Ctrl-C stops the service; what is undelivered is delivered after the next start.
 `;

@@ -1,10 +1,10 @@
 import { startApp } from './app';
-import { envFileOf, knownSecrets, loadConfig, type Config } from './config';
-import { ServiceError, messageOf } from './errors';
+import { envFileOf, knownSecrets, loadConfig, type Config } from './config/config';
+import { ServiceError, messageOf } from './base/errors';
 import { HELP } from './help';
-import { createLogger, type Logger } from './logger';
-import { secretMasker } from './secrets';
-import { withCommandsFor } from './tenant';
+import { createLogger, type Logger } from './base/logger';
+import { secretMasker } from './base/mask-secrets';
+import { withCommandsFor } from './config/tenant';
 
 /** What is in flight when a signal comes has this long to finish. */
 const STOP_WITHIN_MS = 10_000;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from './clock';
-import { messageOf } from './errors';
-import type { Logger } from './logger';
+import type { Clock } from './base/clock';
+import { messageOf } from './base/errors';
+import type { Logger } from './base/logger';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,6 @@
-import { costLines, requireFunds } from '../transaction-cost';
+import { costLines, requireFunds } from '../../cli/transactions/transaction-cost';
 import { feesOf } from '../sending';
-import { ConfigurationError } from '../../service/errors';
+import { ConfigurationError } from '../../service/base/errors';
 import type { DeployContext } from './context';
 
 /** A transaction whose gas is asked for. `to` is undefined where it creates a contract. */

@@ -1,5 +1,5 @@
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
-import type { Tenant } from '../../service/tenant';
+import type { Tenant } from '../../service/config/tenant';
 import type { ChainIdentity, RpcRequest } from './chain-identity';
 import type { Target } from './target';
 

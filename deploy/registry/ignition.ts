@@ -1,5 +1,5 @@
 import type { IgnitionModule, IgnitionModuleResult } from '@nomicfoundation/ignition-core';
-import { ServiceError, messageOf } from '../../service/errors';
+import { ServiceError, messageOf } from '../../service/base/errors';
 import type { DeployContext } from './context';
 import { noteSigned } from './lost-transaction';
 import { dropJournal, readNote, writeNote, type Journal, type JournalNote } from './journals';

@@ -1,4 +1,4 @@
-import { ConfigurationError, ServiceError } from '../../service/errors';
+import { ConfigurationError, ServiceError } from '../../service/base/errors';
 import { infrastructureModule } from '../modules/infrastructure';
 import { afford } from './afford';
 import type { DeployContext } from './context';

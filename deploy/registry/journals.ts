@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Tenant } from '../../service/tenant';
+import type { Tenant } from '../../service/config/tenant';
 import type { ChainIdentity } from './chain-identity';
 
 /**

@@ -1,5 +1,5 @@
 import { Transaction } from 'ethers';
-import { messageOf, ServiceError } from '../../service/errors';
+import { messageOf, ServiceError } from '../../service/base/errors';
 import { keepSigned } from '../sending';
 import type { DeployContext } from './context';
 import { plannedTransactions, readNote, writeNote, type Journal } from './journals';

@@ -1,13 +1,13 @@
 import { findNetwork } from '../../service/chain/networks';
-import { readConfigFile } from '../../service/config-file';
-import { databaseLocationOf, serviceConfigPathOf } from '../../service/config';
+import { readConfigFile } from '../../service/config/config-file';
+import { databaseLocationOf, serviceConfigPathOf } from '../../service/config/config';
 import type { Database } from '../../service/database/database';
 import { openDatabaseBesideService } from '../../service/database/open-database';
-import { codeOf, messageOf } from '../../service/errors';
+import { codeOf, messageOf } from '../../service/base/errors';
 import { countUnfinished } from '../../service/journal/find-journals';
 import { findFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
 import { undeliveredOf } from '../../service/outbox/outbox-figures';
-import type { Settings } from '../../service/settings';
+import type { Settings } from '../../service/config/settings';
 import type { DeployContext } from './context';
 import { isSame } from './infrastructure';
 

@@ -1,5 +1,5 @@
 import { utils } from '@tradetrust-tt/token-registry';
-import { ConfigurationError, ServiceError } from '../../service/errors';
+import { ConfigurationError, ServiceError } from '../../service/base/errors';
 import { registryModule } from '../modules/registry';
 import { afford, estimateGas } from './afford';
 import type { DeployContext } from './context';

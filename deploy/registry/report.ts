@@ -1,6 +1,6 @@
-import type { readSettings } from '../../service/config';
-import { networkOf, walletPrivateKeyOf } from '../../service/settings';
-import { addressLink, transactionLink } from '../explorer-link';
+import type { readSettings } from '../../service/config/config';
+import { networkOf, walletPrivateKeyOf } from '../../service/config/settings';
+import { addressLink, transactionLink } from '../../cli/transactions/explorer-link';
 import type { DeployContext } from './context';
 import type { Infrastructure } from './infrastructure';
 import type { Registry } from './registry';

@@ -1,11 +1,16 @@
 import { Wallet } from 'ethers';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import { findNetwork, knownNetworks, type Network } from '../../service/chain/networks';
-import type { readSettings } from '../../service/config';
-import { networkOf, rpcUrlOf, tokenRegistryAddressOf, walletPrivateKeyOf } from '../../service/settings';
-import { ConfigurationError } from '../../service/errors';
-import { printableUrl } from '../../service/secrets';
-import { refusePublishedKey } from '../published-keys';
+import type { readSettings } from '../../service/config/config';
+import {
+  networkOf,
+  rpcUrlOf,
+  tokenRegistryAddressOf,
+  walletPrivateKeyOf,
+} from '../../service/config/settings';
+import { ConfigurationError } from '../../service/base/errors';
+import { printableUrl } from '../../service/base/mask-secrets';
+import { refusePublishedKey } from '../../cli/transactions/published-keys';
 
 type Settings = ReturnType<typeof readSettings>['settings'];
 

@@ -1,5 +1,5 @@
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
-import { commandFor } from '../../service/tenant';
+import { commandFor } from '../../service/config/tenant';
 import type { DeployContext } from './context';
 import type { Infrastructure } from './infrastructure';
 import { deployedAddresses, infrastructureJournal } from './journals';
@@ -20,7 +20,7 @@ export async function verification(
   if (network?.explorerApi === undefined || infrastructure.status === 'published') return [];
   const commands = (await deployedContracts(context, infrastructure)).map(async ([name, ...words]) => {
     const contract = `--contract ${await qualifiedName(hre, name)}`;
-    const task = `verify --network ${network.name} ${contract} ${words.join(' ')}`;
+    const task = `hardhat verify --network ${network.name} ${contract} ${words.join(' ')}`;
     return `  ${commandFor(tenant.envFile, task)}`;
   });
   const need = network.explorerApi === 'etherscan' ? ' (needs ETHERSCAN_API_KEY)' : '';

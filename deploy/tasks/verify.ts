@@ -1,10 +1,11 @@
 import { subtask, task } from 'hardhat/config';
-import { readSettings } from '../../service/config';
-import { ServiceError } from '../../service/errors';
+import { readSettings } from '../../service/config/config';
+import { ServiceError } from '../../service/base/errors';
+import { errorText } from '../../cli/terminal/error-text';
 import { makeBindings } from '../contract-bindings';
 import { explorerError, networkToVerifyOn } from '../explorers';
 import { checkNode } from '../registry/node';
-import { textOf, withReadableErrors } from '../task-error';
+import { withReadableErrors } from '../task-error';
 
 /**
  * `npx hardhat verify`, which the toolbox brings: gives the network's explorer the source of a contract that
@@ -32,6 +33,6 @@ subtask('verify:etherscan', async (args: object, _hre, runSuper): Promise<void> 
     await runSuper(args);
   } catch (thrown) {
     const error = explorerError(thrown);
-    throw error instanceof ServiceError ? new Error(textOf(error)) : error;
+    throw error instanceof ServiceError ? new Error(errorText(error)) : error;
   }
 });

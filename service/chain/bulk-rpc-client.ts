@@ -9,9 +9,9 @@ import {
   type Networkish,
 } from 'ethers';
 import { Agent, request, type Dispatcher } from 'undici';
-import { secretMasker, secretPartsOf } from '../secrets';
-import { splitCredentials } from '../url-credentials';
-import { concurrently } from './concurrently';
+import pMap from 'p-map';
+import { secretMasker, secretPartsOf } from '../base/mask-secrets';
+import { splitCredentials } from '../base/url-credentials';
 import { isThrottled } from './refusals';
 import { createRequestPace } from './request-pace';
 import { retryIdempotent } from './retry-idempotent';
@@ -63,9 +63,9 @@ export class BulkRpcClient extends JsonRpcProvider {
     const batches = Array.from({ length: Math.ceil(params.length / BATCH) }, (_, index) =>
       params.slice(index * BATCH, (index + 1) * BATCH),
     );
-    const results = await concurrently(batches, CONCURRENT_BATCHES, (batch) =>
-      this.#sendBatch(method, batch),
-    );
+    const results = await pMap(batches, (batch) => this.#sendBatch(method, batch), {
+      concurrency: CONCURRENT_BATCHES,
+    });
     return results.flat();
   }
 

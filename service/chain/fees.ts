@@ -1,5 +1,5 @@
 import type { FeeData } from 'ethers';
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 import type { FeeSource } from './gas-station';
 import type { GasPricing } from './networks';
 

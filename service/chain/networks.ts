@@ -49,8 +49,8 @@ export type RpcKeySetting = 'PROVIDER_API_KEY' | 'NETWORK_A_API_KEY' | 'NETWORK_
 const LOCAL_RPC_URL = 'http://127.0.0.1:8545';
 
 /**
- * Every network of the registry's v5 contracts. Adding a row is all that a new network needs. The figures
- * are from where docs/networks.md says.
+ * Every network of the registry's v5 contracts. Adding a row is all that a new network needs.
+ * docs/networks.md says where the figures are from.
  */
 export const NETWORKS: readonly Network[] = [
   local(31337, 'localhost', 'hardhat'),

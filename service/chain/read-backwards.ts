@@ -1,5 +1,5 @@
 import { isError } from 'ethers';
-import { codeOf } from '../errors';
+import { codeOf } from '../base/errors';
 import { createBlockSpan, type BlockSpan } from './block-span';
 import { isRangeRefused } from './refusals';
 

@@ -1,6 +1,6 @@
 import { isError } from 'ethers';
-import { ChainError } from '../errors';
-import { printableUrl, secretMasker, secretPartsOf } from '../secrets';
+import { ChainError } from '../base/errors';
+import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
 import type { Network } from './networks';
 import { nodeErrorOf } from './refusals';
 import type { RpcClient } from './rpc-client';

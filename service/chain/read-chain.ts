@@ -1,5 +1,5 @@
-import { ChainError } from '../errors';
-import { concurrently } from './concurrently';
+import pMap from 'p-map';
+import { ChainError } from '../base/errors';
 import type { RpcClient } from './rpc-client';
 
 /** A block's header, as far as reading logs needs it. */
@@ -131,7 +131,7 @@ export async function receiptLogsOf(
   const params = transactions.map(({ transactionHash }) => [transactionHash]);
   const receipts: unknown[] = client.sendBatches
     ? await client.sendBatches(method, params)
-    : await concurrently(params, CONCURRENT_RECEIPTS, (one) => client.send(method, one));
+    : await pMap(params, (one) => client.send(method, one), { concurrency: CONCURRENT_RECEIPTS });
   return transactions.map(({ transactionHash, blockHash }, index) => {
     const receipt = (receipts[index] ?? undefined) as Record<string, unknown> | undefined;
     if (receipt === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { FetchRequest, Network as EthersNetwork, type JsonRpcProvider } from 'ethers';
-import { ConfigurationError } from '../errors';
-import { printableUrl } from '../secrets';
+import { ConfigurationError } from '../base/errors';
+import { printableUrl } from '../base/mask-secrets';
 import { BulkRpcClient } from './bulk-rpc-client';
 import { HttpRpcClient } from './http-rpc-client';
 import { NETWORKS, type Network } from './networks';

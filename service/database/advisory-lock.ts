@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql, type Kysely } from 'kysely';
 import { Client, type ClientConfig } from 'pg';
-import { ServiceError } from '../errors';
+import { ServiceError } from '../base/errors';
 import type { Leadership } from './database';
 import type { Schema } from './schema';
 

@@ -1,5 +1,5 @@
 import { Migrator, type Kysely } from 'kysely';
-import { ConfigurationError, ServiceError, messageOf } from '../errors';
+import { ConfigurationError, ServiceError, messageOf } from '../base/errors';
 import { migrations } from './migrations/all';
 import type { Schema } from './schema';
 

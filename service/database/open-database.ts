@@ -1,4 +1,4 @@
-import type { Logger } from '../logger';
+import type { Logger } from '../base/logger';
 import type { Database } from './database';
 import { openPostgres, openPostgresBesideService } from './open-postgres';
 import { openSqlite, openSqliteBesideService } from './open-sqlite';

@@ -1,8 +1,8 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import { Pool, types, type ClientConfig, type CustomTypesConfig } from 'pg';
-import { ConfigurationError, messageOf } from '../errors';
-import type { Logger } from '../logger';
-import { printableUrl } from '../secrets';
+import { ConfigurationError, messageOf } from '../base/errors';
+import type { Logger } from '../base/logger';
+import { printableUrl } from '../base/mask-secrets';
 import { isLeadershipTaken, takeLeadership } from './advisory-lock';
 import type { Database } from './database';
 import { guarded } from './guarded-pool';

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kysely } from 'kysely';
 import Sqlite from 'libsql';
-import { ConfigurationError, codeOf, messageOf } from '../errors';
+import { ConfigurationError, codeOf, messageOf } from '../base/errors';
 import type { Database } from './database';
 import { createJointTransactions } from './joint-transactions';
 import { expectMigrated, migrate } from './migrate';

@@ -15,7 +15,7 @@ export interface Schema {
   orphans: OrphansTable;
   issuances: IssuancesTable;
   document_parts: DocumentPartsTable;
-  loose_documents: LooseDocumentsTable;
+  loose_documents: UnfinishedDocumentsTable;
   mint_transactions: MintTransactionsTable;
   journal_chains: JournalChainsTable;
 }
@@ -177,7 +177,7 @@ export interface DocumentPartsTable {
 }
 
 /** Documents with parts and without an issuance: being stored, left by a crash, or on their way out. */
-export interface LooseDocumentsTable {
+export interface UnfinishedDocumentsTable {
   scope: string;
   token_id: string;
   /** When its storing began; null: its parts are to be removed. */

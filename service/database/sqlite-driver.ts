@@ -10,7 +10,7 @@ import {
   type QueryResult,
 } from 'kysely';
 import type Sqlite from 'libsql';
-import { ServiceError, codeOf } from '../errors';
+import { ServiceError, codeOf } from '../base/errors';
 
 /** Milliseconds between two tries while somebody else has the lock; the last one again and again. */
 const PAUSES_MS = [1, 2, 5, 10, 25];

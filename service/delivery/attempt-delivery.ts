@@ -1,5 +1,5 @@
-import type { Clock } from '../clock';
-import type { Logger } from '../logger';
+import type { Clock } from '../base/clock';
+import type { Logger } from '../base/logger';
 import type { ClaimedDelivery } from '../outbox/claim-deliveries';
 import type { Settlement } from '../outbox/settle-deliveries';
 import { classifyOutcome } from './classify-outcome';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../clock';
-import type { Webhook } from '../webhook-settings';
+import { systemClock } from '../base/clock';
+import type { Webhook } from '../config/webhook-settings';
 import type { Database } from '../database/database';
-import type { Logger } from '../logger';
+import type { Logger } from '../base/logger';
 import { releaseLeases } from '../outbox/claim-deliveries';
 import type { AttemptOptions } from './attempt-delivery';
 import { createWebhookClient } from './post';

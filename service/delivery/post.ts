@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { Agent, request, type Dispatcher } from 'undici';
-import { messageOf } from '../errors';
-import { splitCredentials } from '../url-credentials';
+import { messageOf } from '../base/errors';
+import { splitCredentials } from '../base/url-credentials';
 import { SIGNATURE_HEADER, signatureOf } from './signature';
 
 /** What the receiver answered, or why there was no answer. */

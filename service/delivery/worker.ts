@@ -1,14 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Clock } from '../clock';
+import type { Clock } from '../base/clock';
 import type { Database } from '../database/database';
-import { messageOf } from '../errors';
-import type { Logger } from '../logger';
+import { messageOf } from '../base/errors';
+import type { Logger } from '../base/logger';
 import { makeDue, nextDueAt, releaseLease, type ClaimedDelivery } from '../outbox/claim-deliveries';
 import type { Settlement } from '../outbox/settle-deliveries';
 import { takeTurn } from '../outbox/take-turn';
 import { attemptDelivery, type AttemptOptions } from './attempt-delivery';
 import { createPace } from './pace';
-import { createWakeableSleep } from '../wakeable-sleep';
+import { createWakeableSleep } from '../base/wakeable-sleep';
 
 /** Delivers the events of one feed to its webhook. */
 export interface DeliveryWorker {

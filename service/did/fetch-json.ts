@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { codeOf, messageOf } from '../errors';
+import { codeOf, messageOf } from '../base/errors';
 
 /**
  * What a URL answers:

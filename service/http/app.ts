@@ -1,10 +1,10 @@
 import { Router } from '@koa/router';
 import Koa from 'koa';
 import type { AcceptDocument } from '../issuance/issue-document';
-import type { Logger } from '../logger';
-import { PUBLISHED_FILES, publishedPath } from '../published-files';
+import type { Logger } from '../base/logger';
+import { PUBLISHED_FILES, publishedPath } from '../base/published-files';
 import { acceptDocument, type AcceptedState } from './middleware/accept-document';
-import { admission, type AdmissionOptions, type AdmissionState } from './middleware/admission';
+import { limitBodies, type BodyLimitsOptions, type BodyLimitsState } from './middleware/limit-bodies';
 import { announcedBody } from './middleware/announced-body';
 import { requireApiKey } from './middleware/api-key';
 import { callersAtOnce } from './middleware/callers-at-once';
@@ -39,14 +39,14 @@ export interface HttpAppOptions {
   /** How many POST /create may be under way at once; undefined: any number. */
   callersAtOnce?: number | undefined;
   /** How many bodies are read and worked on at once. */
-  admission?: AdmissionOptions;
+  bodyLimits?: BodyLimitsOptions;
 }
 
 type CreateState = RequestState &
   CallerState &
   AcceptedState &
   JsonBodyState &
-  AdmissionState &
+  BodyLimitsState &
   IdempotencyKeyState;
 
 const GREETING = 'Transferable Document Creator Service\n';
@@ -71,7 +71,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
     callersAtOnce(options.callersAtOnce ?? Infinity),
     idempotencyKey,
     announcedBody,
-    admission(options.admission),
+    limitBodies(options.bodyLimits),
     jsonBody,
     createDocument,
   );

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Logger } from '../logger';
+import type { Logger } from '../base/logger';
 
 /** The most connections at once, and the log that says when it is reached. */
 export interface ConnectionBound {

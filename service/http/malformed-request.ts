@@ -1,7 +1,7 @@
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { codeOf } from '../errors';
-import type { Logger } from '../logger';
+import { codeOf } from '../base/errors';
+import type { Logger } from '../base/logger';
 import { CORS_HEADERS } from './middleware/cors';
 import { ERROR_CODE_HEADER, HttpError } from './middleware/errors';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener, type ServerOptions } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { ConfigurationError, codeOf, messageOf } from '../errors';
+import { ConfigurationError, codeOf, messageOf } from '../base/errors';
 import { boundConnections, type ConnectionBound } from './bounded-connections';
 import { answerMalformedRequests } from './malformed-request';
 

@@ -1,7 +1,7 @@
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
 import type { MintQueue } from '../minting/mint-queue';
-import { untilAborted } from '../until-aborted';
+import { untilAborted } from '../base/until-aborted';
 
 /**
  * Resolves with the hash of the mint, which goes on when nobody waits any more.

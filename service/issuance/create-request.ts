@@ -1,5 +1,5 @@
 import { getAddress, ZeroAddress } from 'ethers';
-import { RequestError } from '../errors';
+import { RequestError } from '../base/errors';
 import type { JsonObject } from './credential';
 
 /** The body of POST /create/{documentId}, checked. Addresses have their checksum. */

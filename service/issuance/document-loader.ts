@@ -2,8 +2,8 @@ import { contexts as credentialsContexts } from '@digitalbazaar/credentials-cont
 import { contexts as dataIntegrityContexts } from '@digitalbazaar/data-integrity-context';
 import { constants as multikey, contexts as multikeyContexts } from '@digitalbazaar/multikey-context';
 import { constants as did, contexts as didContexts } from 'did-context';
-import { SigningError } from '../errors';
-import { contextFileAt, readContextFile, TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../published-files';
+import { SigningError } from '../base/errors';
+import { contextFileAt, readContextFile, TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
 import {
   ATTACHMENTS_CONTEXT_URL,
   CREDENTIALS_V2_CONTEXT_URL,

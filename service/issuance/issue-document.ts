@@ -1,5 +1,5 @@
-import type { Clock } from '../clock';
-import { ConfigurationError, RequestError } from '../errors';
+import type { Clock } from '../base/clock';
+import { ConfigurationError, RequestError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
 import type { IdempotentRequest, Journal } from '../journal/journal';
 import type { MintQueue } from '../minting/mint-queue';
@@ -225,6 +225,6 @@ function documentTypeOf(documentId: string): DocumentType {
 
 function notConfigured(missing: string[]): ConfigurationError {
   const message = `Documents cannot be issued: ${missing.join(', ')} not configured.`;
-  const remedy = 'Set them, or run the setup commands: `npx hardhat deploy` and `npx hardhat did`.';
+  const remedy = 'Set them, or run the setup commands: `npx hardhat deploy` and `npx tdoc setup`.';
   return new ConfigurationError('NOT_CONFIGURED', `${message} ${remedy}`, { remedy });
 }

@@ -1,6 +1,6 @@
 import * as EcdsaMultikey from '@digitalbazaar/ecdsa-multikey';
-import type { DidKeyPair } from '../did-key-pair';
-import { ConfigurationError, messageOf } from '../errors';
+import type { DidKeyPair } from '../base/did-key-pair';
+import { ConfigurationError, messageOf } from '../base/errors';
 
 const MULTIKEY_CONTEXT_URL = 'https://w3id.org/security/multikey/v1';
 
@@ -15,7 +15,7 @@ export async function createIssuerSigner(keyPair: DidKeyPair): Promise<EcdsaMult
     const key = await EcdsaMultikey.from({ '@context': MULTIKEY_CONTEXT_URL, ...keyPair });
     return key.signer();
   } catch (cause) {
-    const remedy = 'Restore the pair you had, or make a new one with `npx hardhat did --force`.';
+    const remedy = 'Restore the pair you had, or make a new one with `npx tdoc did --force`.';
     const message = `DID_KEY_PAIRS is damaged: ${messageOf(cause)}. ${remedy}`;
     throw new ConfigurationError('CONFIGURATION_INVALID', message, { cause, remedy });
   }

@@ -1,5 +1,5 @@
 import type { Journal } from '../journal/journal';
-import { ServiceError } from '../errors';
+import { ServiceError } from '../base/errors';
 
 /** A signed credential: JSON, UTF-8. `length` in bytes. Its parts can be read more than once. */
 export interface DocumentBytes {

@@ -1,5 +1,5 @@
 import { scan } from '@hapi/bourne';
-import { RequestError } from '../errors';
+import { RequestError } from '../base/errors';
 import { countValues } from './count-values';
 import type { JsonObject } from './credential';
 

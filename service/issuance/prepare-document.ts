@@ -1,5 +1,5 @@
-import type { DidKeyPair } from '../did-key-pair';
-import { RequestError } from '../errors';
+import type { DidKeyPair } from '../base/did-key-pair';
+import { RequestError } from '../base/errors';
 import { refusedMint } from '../registry/refused-mint';
 import { parseCreateRequest } from './create-request';
 import { buildCredential, type UnsignedCredential } from './credential';

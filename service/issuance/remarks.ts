@@ -1,6 +1,6 @@
 import { createCipheriv, createHash } from 'node:crypto';
 import { getBytes, hexlify } from 'ethers';
-import { RequestError } from '../errors';
+import { RequestError } from '../base/errors';
 
 /**
  * A remark as the mint carries it: `0x` alone when there is none, otherwise `0x` and the hex of its
@@ -23,8 +23,8 @@ export function encryptRemark(remark: string | undefined, credentialId: string):
  *   when it is given none. Anybody can read it.
  * - `undecipherable`: it is none of these.
  *
- * Anybody may have written a text: print it through deploy/printable.ts. A remark of a few bytes may be taken
- * for another kind: the cipher has no checksum.
+ * Anybody may have written a text: print it through cli/terminal/printable.ts. A remark of a few bytes may be
+ * taken for another kind: the cipher has no checksum.
  */
 export type DecryptedRemark =
   { kind: 'none' | 'undecipherable' } | { kind: 'text' | 'plain text' | 'default key'; text: string };

@@ -1,7 +1,7 @@
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import * as jsigs from 'jsonld-signatures';
-import type { DidKeyPair } from '../did-key-pair';
-import { SigningError, messageOf } from '../errors';
+import type { DidKeyPair } from '../base/did-key-pair';
+import { SigningError, messageOf } from '../base/errors';
 import type { UnsignedCredential } from './credential';
 import type { DocumentLoader } from './document-loader';
 import { createIssuerSigner } from './issuer-signer';

@@ -3,8 +3,8 @@ import { extname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import Piscina from 'piscina';
-import { BusyError, SigningError } from '../errors';
-import { createPlaces } from '../places';
+import { BusyError, SigningError } from '../base/errors';
+import { createSemaphore } from '../base/semaphore';
 import { createIssuerSigner } from './issuer-signer';
 import type { PreparationSettings } from './prepare-document';
 import type { Preparation, PrepareForCallers } from './preparation';
@@ -121,13 +121,13 @@ export async function createSigningPool(
   const loaded = new Set<number>();
   pool.on('message', ({ loadedThread }: Loaded) => loaded.add(loadedThread));
   // The pool's own queue has no bound in time.
-  const places = createPlaces({ places: threads, waiting, waitMs });
+  const semaphore = createSemaphore({ permits: threads, waiting, waitMs });
   let isDestroyed = false;
   return {
     async prepare(preparation, left = new AbortController().signal) {
-      const place = await places.enter(left);
-      if (place === 'left') throw left.reason as Error;
-      if (place === 'busy')
+      const release = await semaphore.acquire(left);
+      if (release === 'left') throw left.reason as Error;
+      if (release === 'busy')
         throw new BusyError('Too many documents are being signed: send it again later.', waitMs);
       try {
         if (isDestroyed) throw lost(new Error('The pool has ended.'));
@@ -136,11 +136,11 @@ export async function createSigningPool(
         if ('error' in outcome) throw fromTransferredError(outcome.error);
         return outcome.prepared;
       } finally {
-        place();
+        release();
       }
     },
     figures() {
-      const { inside: busy, waiting: count } = places.figures();
+      const { held: busy, waiting: count } = semaphore.figures();
       return { waiting: count, busy, threads: pool.threads.length };
     },
     async destroy() {

@@ -5,7 +5,7 @@ import {
   ServiceError,
   SigningError,
   messageOf,
-} from '../errors';
+} from '../base/errors';
 
 /** What is left of an error on its way from one thread to another, which takes plain values only. */
 export interface TransferredError {

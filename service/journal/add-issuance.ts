@@ -5,7 +5,7 @@ import { partsOf, storePart, storeParts, type DocumentKey } from './document-par
 import type { Issuance, SignedDocument } from './issuance';
 import { findIssuance, findIssuanceByKey } from './find-issuance';
 import type { IdempotentRequest } from './journal';
-import { beginStoring, endStoring, giveUpStoring } from './loose-documents';
+import { beginStoring, endStoring, giveUpStoring } from './unfinished-documents';
 
 /** A document to be added, and where. */
 interface Addition {

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock';
+import type { Clock } from '../base/clock';
 import type { Database } from '../database/database';
-import { ServiceError } from '../errors';
+import { ServiceError } from '../base/errors';
 import { addIssuance } from './add-issuance';
 import { readParts } from './document-parts';
 import { documentLength, findIssuance, findIssuanceByKey } from './find-issuance';

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
-import { ServiceError } from '../errors';
+import { ServiceError } from '../base/errors';
 
 /** Whose document. */
 export interface DocumentKey {

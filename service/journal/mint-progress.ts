@@ -1,11 +1,11 @@
 import type { Kysely, Selectable } from 'kysely';
 import type { Database } from '../database/database';
 import type { IssuancesTable, Schema } from '../database/schema';
-import { ServiceError } from '../errors';
+import { ServiceError } from '../base/errors';
 import { PART_BYTES } from './document-parts';
 import { issuanceOf } from './find-issuance';
 import type { BlockId, Failure, Issuance, MinedMint, MintTransaction, Unfinished } from './issuance';
-import { makeLoose } from './loose-documents';
+import { markUnfinished } from './unfinished-documents';
 
 /** Tokens of one statement. */
 const BATCH = 200;
@@ -145,7 +145,7 @@ export async function noteFailed(
       .where('scope', '=', scope)
       .where('token_id', '=', tokenId)
       .execute();
-    if (row.document_bytes > PART_BYTES) return makeLoose(transaction, scope, [tokenId]);
+    if (row.document_bytes > PART_BYTES) return markUnfinished(transaction, scope, [tokenId]);
     await transaction
       .deleteFrom('document_parts')
       .where('scope', '=', scope)

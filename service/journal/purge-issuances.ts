@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 import { PART_BYTES } from './document-parts';
 import type { Removal } from './journal';
-import { makeLoose, removeLoose } from './loose-documents';
+import { markUnfinished, removeUnfinished } from './unfinished-documents';
 
 /** Short transactions: a service that runs meanwhile waits for each. */
 const BATCH = 100;
@@ -34,7 +34,7 @@ export async function purgeIssuances(
     total += await removeRows(db, scope, tokenIds, endedBefore);
     await nextTurn();
   }
-  await removeLoose(db, scope, now);
+  await removeUnfinished(db, scope, now);
   return total;
 }
 
@@ -54,7 +54,7 @@ export async function removeIssuance(
   if (row === undefined) return 'unknown';
   if (row.ended_at === null) return 'unfinished';
   await removeRows(db, scope, [tokenId], Number.MAX_SAFE_INTEGER);
-  await removeLoose(db, scope, now);
+  await removeUnfinished(db, scope, now);
   return 'removed';
 }
 
@@ -81,7 +81,7 @@ async function removeRows(
     const short = gone.filter(({ document_bytes }) => document_bytes <= PART_BYTES);
     await removeOf(transaction, 'mint_transactions', scope, gone.map(tokenIdOf));
     await removeOf(transaction, 'document_parts', scope, short.map(tokenIdOf));
-    await makeLoose(transaction, scope, long.map(tokenIdOf));
+    await markUnfinished(transaction, scope, long.map(tokenIdOf));
     return gone.length;
   });
 }

@@ -1,5 +1,5 @@
 import { createMintSimulation } from '../registry/simulate-mint';
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 import type { MinedMint } from '../journal/issuance';
 import { resetNonces, signAnew } from './handle-rejections';
 import { createMintFinality } from './mint-finality';

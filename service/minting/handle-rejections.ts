@@ -1,7 +1,7 @@
 import type { Broadcast } from '../chain/broadcast';
 import { classifyRefusal, isDefinite, type Refusal } from '../chain/classify-refusal';
 import { nodeErrorOf } from '../chain/refusals';
-import { ChainError, messageOf } from '../errors';
+import { ChainError, messageOf } from '../base/errors';
 import { decideRejection, type Remedy } from './decide-rejection';
 import { newestOf, type PendingTransaction, type SignedMint } from './mint';
 import { shortOfFunds } from './prepare-mints';

@@ -3,7 +3,7 @@ import { blockAt, headNumberOf } from '../chain/read-chain';
 import { isReverted } from '../chain/refusals';
 import { registryInterface } from '../registry/abi';
 import type { RpcClient } from '../chain/rpc-client';
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 import type { MinedMint } from '../journal/issuance';
 import type { Mint, SignedMint } from './mint';
 import { readBackwards } from '../chain/read-backwards';

@@ -1,6 +1,6 @@
 import { Transaction } from 'ethers';
 import type { TransactionFees } from '../chain/fees';
-import type { ChainError } from '../errors';
+import type { ChainError } from '../base/errors';
 import type { Issuance, MinedMint, MintTransaction } from '../journal/issuance';
 
 // A mint is one token that is to be made. A signed mint is a transaction that makes it. A pending transaction

@@ -1,7 +1,7 @@
 import { classifyRefusal } from '../chain/classify-refusal';
 import { isReverted, nodeErrorOf } from '../chain/refusals';
 import { simulationFailed } from '../registry/simulate-mint';
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 import { lastPending, newestOf, newPending, type Mint, type PendingTransaction } from './mint';
 import { pause, type QueueParts } from './queue-parts';
 import { giveUp, mayStillBeMade } from './record-mints';

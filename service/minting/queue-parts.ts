@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Wallet } from 'ethers';
 import type { Network } from '../chain/networks';
 import type { RpcClient } from '../chain/rpc-client';
-import type { Logger } from '../logger';
+import type { Logger } from '../base/logger';
 import type { MintChain } from './mint-chain';
 import type { MintRecorder } from './record-mints';
 import type { MintStates } from './mint-states';

@@ -1,8 +1,8 @@
-import { type ChainError, codeOf, messageOf } from '../errors';
+import { type ChainError, codeOf, messageOf } from '../base/errors';
 import { saysTokenExists } from '../registry/simulate-mint';
 import type { Journal } from '../journal/journal';
 import type { Failure, MinedMint } from '../journal/issuance';
-import type { Logger } from '../logger';
+import type { Logger } from '../base/logger';
 import type { Mint, PendingTransaction, SignedMint } from './mint';
 import type { MintStates } from './mint-states';
 import { pause, type QueueParts } from './queue-parts';

@@ -1,6 +1,6 @@
 import type { Database, Leadership } from '../database/database';
-import { ChainError, codeOf, ServiceError } from '../errors';
-import type { Logger } from '../logger';
+import { ChainError, codeOf, ServiceError } from '../base/errors';
+import type { Logger } from '../base/logger';
 import type { Issuance } from '../journal/issuance';
 import type { Journal } from '../journal/journal';
 import { mintingRightOf, type JournalScope } from '../journal/journal-scope';

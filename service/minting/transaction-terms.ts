@@ -2,7 +2,7 @@ import { keccak256, type Wallet } from 'ethers';
 import type { TradeTrustTokenStandard } from '../../typechain-types';
 import { highestGasPrice, type TransactionFees } from '../chain/fees';
 import type { RpcClient } from '../chain/rpc-client';
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
 import type { Mint, SignedMint } from './mint';
 

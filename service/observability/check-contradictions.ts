@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
-import type { Clock } from '../clock';
+import type { Clock } from '../base/clock';
 import type { Schema } from '../database/schema';
-import { messageOf } from '../errors';
+import { messageOf } from '../base/errors';
 import { scopeName, type JournalScope } from '../journal/journal-scope';
-import type { Logger } from '../logger';
+import type { Logger } from '../base/logger';
 import {
   contradictionError,
   contradictionIn,

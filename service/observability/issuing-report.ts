@@ -1,5 +1,5 @@
 import type { MintFigures } from '../journal/mint-figures';
-import type { Clock } from '../clock';
+import type { Clock } from '../base/clock';
 import { answerInTime } from './answer-in-time';
 import type { LastFailure } from './mint-outcomes';
 import type { WalletFigures } from './wallet-reading';

@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors';
+import { ServiceError } from '../base/errors';
 import type { IssuanceState } from '../journal/issuance';
 
 /** What the journal says of a token. */
@@ -82,7 +82,7 @@ export function contradictionIn(
 /** What is logged of it. */
 export function contradictionError(contradiction: Contradiction, tokenId: string): ServiceError {
   const { message, remedy } = CONTRADICTIONS[contradiction];
-  const look = `Look at it with \`npx hardhat token ${tokenId}\`.`;
+  const look = `Look at it with \`npx tdoc token ${tokenId}\`.`;
   const whole = `${look} ${remedy} See docs/operations.md, "Contradictions".`;
   return new ServiceError(contradiction, message, { remedy: whole });
 }

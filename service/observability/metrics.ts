@@ -30,14 +30,14 @@ export interface Measured {
 /** Creates the metrics of one service. */
 export function createMetrics(): Metrics {
   const register = new Registry();
-  const announcing = announcingMetrics(register);
+  const eventDelivery = eventDeliveryMetrics(register);
   const issuing = issuingMetrics(register);
   return {
-    ...announcing.counters,
+    ...eventDelivery.counters,
     ...issuing.counters,
     contentType: register.contentType,
     async text(measured) {
-      announcing.measure(measured);
+      eventDelivery.measure(measured);
       issuing.measure(measured.issuing);
       return register.metrics();
     },
@@ -50,7 +50,7 @@ interface MetricsPart<Counters extends keyof Metrics, What> {
   measure(what: What): void;
 }
 
-function announcingMetrics(
+function eventDeliveryMetrics(
   register: Registry,
 ): MetricsPart<'recorded' | 'attempted', Omit<Measured, 'issuing'>> {
   const registers = [register];

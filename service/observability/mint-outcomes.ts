@@ -1,4 +1,4 @@
-import type { Clock } from '../clock';
+import type { Clock } from '../base/clock';
 import type { Metrics } from './metrics';
 
 /** The last mint that failed in this process. */

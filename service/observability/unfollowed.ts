@@ -2,7 +2,7 @@ import { findNetwork } from '../chain/networks';
 import type { Database } from '../database/database';
 import { countUnfinished } from '../journal/find-journals';
 import { mintingRightOf, scopeName, type JournalScope } from '../journal/journal-scope';
-import type { Logger } from '../logger';
+import type { Logger } from '../base/logger';
 import { findFeeds, nextBlocksOf, registryOfFeed } from '../outbox/find-feeds';
 import { undeliveredOf } from '../outbox/outbox-figures';
 

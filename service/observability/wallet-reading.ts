@@ -1,6 +1,6 @@
 import { highestGasPrice, type TransactionFees } from '../chain/fees';
-import type { Clock } from '../clock';
-import type { Logger } from '../logger';
+import type { Clock } from '../base/clock';
+import type { Logger } from '../base/logger';
 
 /** What the wallet has, and what that is enough for. */
 export interface WalletFigures {

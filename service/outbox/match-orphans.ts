@@ -4,7 +4,7 @@ import type { RegistryEvent } from '../registry/registry-event';
 import { eventIdOf, typeOf, type CloudEvent, type RegistryIdentity } from './cloud-event';
 
 /** An event that has to be announced, and the id for it. */
-interface Unannounced {
+interface NewEvent {
   event: RegistryEvent;
   eventId: string;
 }
@@ -38,7 +38,7 @@ export async function matchOrphans(
   feed: string,
   { chainId }: RegistryIdentity,
   events: readonly RegistryEvent[],
-): Promise<Unannounced[]> {
+): Promise<NewEvent[]> {
   if (events.length === 0) return [];
   const delivered = await deliveredOf(db, feed);
   const attempted = await attemptedOf(db, feed);
@@ -49,7 +49,7 @@ export async function matchOrphans(
   const matches = new Map<RegistryEvent, Orphan>();
   match(events, delivered, chainId, matches);
   match(events, attempted, chainId, matches);
-  const unannounced: Unannounced[] = [];
+  const newEvents: NewEvent[] = [];
   for (const event of events) {
     const orphan = matches.get(event);
     if (orphan?.isDelivered) {
@@ -57,15 +57,15 @@ export async function matchOrphans(
     } else if (orphan) {
       const asSent = { ...event, logIndex: orphan.logIndex };
       const isFree = !places.has(placeOf(asSent));
-      unannounced.push({ event: isFree ? asSent : event, eventId: orphan.eventId });
+      newEvents.push({ event: isFree ? asSent : event, eventId: orphan.eventId });
     } else {
       const { transactionHash, logIndex, blockHash } = event;
       const id = eventIdOf(chainId, transactionHash, logIndex);
       const eventId = taken.has(id) ? eventIdOf(chainId, transactionHash, logIndex, blockHash) : id;
-      unannounced.push({ event, eventId });
+      newEvents.push({ event, eventId });
     }
   }
-  return unannounced;
+  return newEvents;
 }
 
 /**

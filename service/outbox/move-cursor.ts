@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely';
 import type { Schema } from '../database/schema';
-import { ServiceError } from '../errors';
+import { ServiceError } from '../base/errors';
 import type { KeptBlock, OpenFeed } from './feed-cursor';
 
 /**

@@ -2,7 +2,7 @@ import { ZeroAddress, getAddress, isError } from 'ethers';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { headNumberOf } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 import { BURN_ADDRESS } from './decode-log';
 import type { RegistryContracts } from './registry-contracts';
 import { titleEscrowAddress } from './title-escrow-address';

@@ -1,4 +1,4 @@
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 
 /** What to do about it, by the name of the contract's error. */
 const REMEDIES: Readonly<Record<string, string>> = {

@@ -2,7 +2,7 @@ import { TitleEscrowFactory__factory, TradeTrustTokenStandard__factory } from '.
 import { blockAt } from '../chain/read-chain';
 import { isReverted } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 
 /** The contracts of one registry. Addresses in lower case. */
 export interface RegistryContracts {

@@ -2,7 +2,7 @@ import { dataLength, dataSlice, isError } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { isThrottled, nodeErrorOf } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 import { registryInterface } from './abi';
 import { FAILED_TO_MINT, refusedMint } from './refused-mint';
 

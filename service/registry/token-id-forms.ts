@@ -1,5 +1,5 @@
 import { MaxUint256 } from 'ethers';
-import { RequestError } from '../errors';
+import { RequestError } from '../base/errors';
 
 /**
  * A token's id as people have it: 64 hexadecimal digits (`credentialStatus.tokenId`, `data.tokenIdHex`), `0x`

@@ -1,5 +1,5 @@
 import { ZeroAddress, getAddress } from 'ethers';
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 import type { DecodedLog } from '../registry/decode-log';
 import type { EscrowState, TokenState } from '../registry/read-token-state';
 import { operationsOf, type TokenOperation } from './token-operations';

@@ -1,5 +1,5 @@
 import { getAddress } from 'ethers';
-import { concurrently } from '../chain/concurrently';
+import pMap from 'p-map';
 import { senderOf } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { readTokenState, type TokenState } from '../registry/read-token-state';
@@ -80,13 +80,17 @@ async function readOnce(
 }
 
 async function date(client: RpcClient, endorsements: readonly Endorsement[]): Promise<DatedEndorsement[]> {
-  return concurrently(endorsements, CONCURRENT_CALLS, async (endorsement) => {
-    const { blockNumber, blockHash, transactionHash } = endorsement;
-    const [block, sender] = await Promise.all([
-      existingBlock(client, blockNumber),
-      senderOf(client, transactionHash, blockHash),
-    ]);
-    if (block.hash !== blockHash) throw blockChanged(blockNumber);
-    return { ...endorsement, timestamp: block.timestamp, sender: getAddress(sender) };
-  });
+  return pMap(
+    endorsements,
+    async (endorsement) => {
+      const { blockNumber, blockHash, transactionHash } = endorsement;
+      const [block, sender] = await Promise.all([
+        existingBlock(client, blockNumber),
+        senderOf(client, transactionHash, blockHash),
+      ]);
+      if (block.hash !== blockHash) throw blockChanged(blockNumber);
+      return { ...endorsement, timestamp: block.timestamp, sender: getAddress(sender) };
+    },
+    { concurrency: CONCURRENT_CALLS },
+  );
 }

@@ -1,6 +1,6 @@
 import { isAddress } from 'ethers';
 import { z } from 'zod';
-import { RequestError } from '../errors';
+import { RequestError } from '../base/errors';
 
 /** Which token of which registry on which chain. `registry` as the credential writes it. */
 export interface TokenLocation {

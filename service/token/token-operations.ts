@@ -1,5 +1,5 @@
 import { ZeroAddress } from 'ethers';
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 import type { DecodedLog } from '../registry/decode-log';
 
 /** What can be done to a token: functions of its registry and its title escrow (docs/states.md). */

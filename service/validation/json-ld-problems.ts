@@ -1,8 +1,8 @@
 import * as jsonld from 'jsonld';
-import { messageOf } from '../errors';
+import { messageOf } from '../base/errors';
 import { buildCredential, type JsonObject } from '../issuance/credential';
 import { createDocumentLoader } from '../issuance/document-loader';
-import { BILL_OF_LADING_CONTEXT, publishedPath } from '../published-files';
+import { BILL_OF_LADING_CONTEXT, publishedPath } from '../base/published-files';
 import { pointerStep, type SubjectProblem } from './subject-problem';
 
 const CONTEXT_URL = `https://issuer.example${publishedPath(BILL_OF_LADING_CONTEXT)}`;

@@ -1,5 +1,5 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020';
-import { BILL_OF_LADING_SCHEMA, readContextFile } from '../published-files';
+import { BILL_OF_LADING_SCHEMA, readContextFile } from '../base/published-files';
 import { pointerStep, type SubjectProblem } from './subject-problem';
 import { TERMS_SCHEMA } from './terms-schema';
 

@@ -1,4 +1,4 @@
-import { codeOf, messageOf } from '../errors';
+import { codeOf, messageOf } from '../base/errors';
 import type { JsonObject } from '../issuance/credential';
 import { findUnprotectedContent, type UnprotectedContent } from '../issuance/unprotected-content';
 import type { Check } from './answer';

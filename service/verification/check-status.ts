@@ -1,4 +1,4 @@
-import { codeOf, messageOf, ServiceError } from '../errors';
+import { codeOf, messageOf, ServiceError } from '../base/errors';
 import type { JsonObject } from '../issuance/credential';
 import { tokenIdOf } from '../issuance/token-id';
 import type { TokenState } from '../registry/read-token-state';

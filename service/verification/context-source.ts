@@ -1,4 +1,4 @@
-import { codeOf, messageOf } from '../errors';
+import { codeOf, messageOf } from '../base/errors';
 import type { DocumentLoader } from '../issuance/document-loader';
 import type { FetchedJson } from '../did/fetch-json';
 import type { ContextLoader } from './derive-credential';

@@ -1,7 +1,7 @@
 import { createDiscloseCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import * as jsigs from 'jsonld-signatures';
-import { RequestError } from '../errors';
+import { RequestError } from '../base/errors';
 import type { JsonObject } from '../issuance/credential';
 import { inspectContent } from './inspect-content';
 import { checkPointers } from './json-pointers';

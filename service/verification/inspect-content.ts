@@ -1,4 +1,4 @@
-import { RequestError } from '../errors';
+import { RequestError } from '../base/errors';
 
 /** A context that a credential names, and where (JSON pointer, RFC 6901). */
 export interface NamedContext {

@@ -1,4 +1,4 @@
-import { RequestError } from '../errors';
+import { RequestError } from '../base/errors';
 import { escapedToken } from './inspect-content';
 
 const MOST_SHOWN = 12;

@@ -1,4 +1,4 @@
-import { RequestError } from '../errors';
+import { RequestError } from '../base/errors';
 import type { JsonObject } from '../issuance/credential';
 import { readProofValue } from './proof-value';
 

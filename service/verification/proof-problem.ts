@@ -1,4 +1,4 @@
-import { messageOf } from '../errors';
+import { messageOf } from '../base/errors';
 
 /**
  * Says what the libraries found wrong with a proof. jsonld-signatures collects errors; jsonld's own carry an

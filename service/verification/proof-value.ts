@@ -1,4 +1,4 @@
-import { messageOf } from '../errors';
+import { messageOf } from '../base/errors';
 import { decodeCbor, type CborValue } from './decode-cbor';
 
 /** The two proofs of ecdsa-sd-2023: what the issuer gives out, and the version that a holder shows. */

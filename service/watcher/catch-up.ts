@@ -1,5 +1,5 @@
-import type { Clock } from '../clock';
-import type { Logger } from '../logger';
+import type { Clock } from '../base/clock';
+import type { Logger } from '../base/logger';
 import type { FeedStatus } from './feed-status';
 
 /** A reading that has not reached the newest blocks yet. */

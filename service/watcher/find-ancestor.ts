@@ -1,6 +1,6 @@
 import { blockAt } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 import type { KeptBlock } from '../outbox/feed-cursor';
 
 /**

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ServiceError, codeOf, messageOf } from '../errors';
+import { ServiceError, codeOf, messageOf } from '../base/errors';
 import { setState, type FeedStatus } from './feed-status';
 import { newFeedMemory, readFeed, type FeedMemory, type FeedReading } from './read-feed';
 

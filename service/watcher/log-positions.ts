@@ -1,7 +1,7 @@
-import { concurrently } from '../chain/concurrently';
+import pMap from 'p-map';
 import { receiptLogsOf, type ChainLog, type TransactionInBlock } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 import { readTwice } from './read-twice';
 
 /**
@@ -35,7 +35,9 @@ async function readFromBlocks(
 ): Promise<ChainLog[]> {
   const wanted = new Set(transactions.map(keyOf));
   const blocks = [...new Set(transactions.map(({ blockHash }) => blockHash))];
-  const logs = await concurrently(blocks, CONCURRENT_BLOCKS, (blockHash) => readTwice(client, { blockHash }));
+  const logs = await pMap(blocks, (blockHash) => readTwice(client, { blockHash }), {
+    concurrency: CONCURRENT_BLOCKS,
+  });
   return logs.flat().filter((log) => wanted.has(keyOf(log)));
 }
 

@@ -1,6 +1,6 @@
 import { receiptLogsOf, transactionsOf, type ChainBlock } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../registry/abi';
 import { genuineOf } from '../registry/decode-log';
 import type { RegistryContracts } from '../registry/registry-contracts';

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createBlockSpan, type BlockSpan } from '../chain/block-span';
 import type { RpcClient } from '../chain/rpc-client';
-import type { Clock } from '../clock';
+import type { Clock } from '../base/clock';
 import type { Database } from '../database/database';
-import type { Logger } from '../logger';
+import type { Logger } from '../base/logger';
 import type { RegistryIdentity } from '../outbox/cloud-event';
 import { holdFeed, openFeed, releaseFeed, type KeptBlock, type OpenFeed } from '../outbox/feed-cursor';
 import { recordRange } from '../outbox/record-range';
 import { rewindFeed, type Rewound } from '../outbox/rewind-feed';
 import { createRegistryFinder, type RegistryOnChain } from '../registry/registry-contracts';
-import { untilAborted } from '../until-aborted';
+import { untilAborted } from '../base/until-aborted';
 import { createBlockAlarm, type BlockAlarm, type Pauses } from './block-alarm';
 import { reportCatchUp, type CatchUpReport } from './catch-up';
 import { newFeedStatus, type FeedStatus } from './feed-status';

@@ -1,7 +1,7 @@
-import { concurrently } from '../chain/concurrently';
+import pMap from 'p-map';
 import { blockAt, type ChainBlock, type ChainLog } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../registry/abi';
 import { completeMints, genuineOf, type DecodedLog } from '../registry/decode-log';
 import type { RegistryContracts } from '../registry/registry-contracts';
@@ -87,7 +87,7 @@ async function blocksOf(
   if (first.number === last.number) return [last];
   const numbers = new Set([first.number, last.number, ...decoded.map(({ log }) => log.blockNumber)]);
   const ascending = [...numbers].sort((left, right) => left - right);
-  const read = await concurrently(ascending, CONCURRENT_BLOCKS, (number) => blockAt(client, number));
+  const read = await pMap(ascending, (number) => blockAt(client, number), { concurrency: CONCURRENT_BLOCKS });
   const blocks = read.flatMap((block) => block ?? []);
   if (blocks[0]?.hash !== first.hash) throw changed(first.number);
   if (blocks.at(-1)?.hash !== last.hash) throw changed(last.number);

@@ -1,6 +1,6 @@
 import { logsOf, type ChainLog, type LogFilter } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
-import { ChainError } from '../errors';
+import { ChainError } from '../base/errors';
 
 /** How often two answers to the same question may differ before the reading is given up for a while. */
 const READINGS = 3;

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import Sqlite from 'libsql';
-import { freePort } from '../../deploy/devnet/free-port';
+import { freePort } from '../../devnet/free-port';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/create-call';
 import { mintDirectly } from '../helpers/direct-mint';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { startChild } from '../../deploy/devnet/child-process';
-import { PROJECT_ROOT } from '../../service/project-root';
+import { startChild } from '../../devnet/child-process';
+import { PROJECT_ROOT } from '../../service/base/project-root';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create, type CreateAnswer } from '../helpers/create-call';
 import { eventually } from '../helpers/eventually';

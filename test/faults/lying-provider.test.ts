@@ -8,7 +8,7 @@ import { CONFIRMATIONS, journalStateOf, startAmoyIssuer, type AmoyIssuer } from 
 import { create, type CreateAnswer } from '../helpers/create-call';
 import { API_KEY, AUTHORIZATION, fetchDocument, type TextAnswer } from '../helpers/documents-call';
 import { eventually } from '../helpers/eventually';
-import { askHardhatHere } from '../helpers/hardhat-here';
+import { askTdocHere } from '../helpers/tdoc-here';
 import { triedTokens } from '../helpers/minted-tokens';
 import { THROUGH, type Answerer, type RpcAnswer, type RpcCall } from '../helpers/rpc-proxy';
 import { startService, type RunningService } from '../helpers/running-service';
@@ -289,7 +289,7 @@ describe('a provider that lies, on a public network', () => {
       expect((await kept.send()).text).to.equal(text);
       await untilDocument(old, 404);
       const purge = ['purge-documents', '--token', await kept.tokenId(), '--yes'];
-      const { code, stderr } = await askHardhatHere(purge, { ...settings, WALLET_PRIVATE_KEY });
+      const { code, stderr } = await askTdocHere(purge, { ...settings, WALLET_PRIVATE_KEY });
       expect(code, stderr).to.equal(0);
       expect((await kept.document()).status).to.equal(404);
     });

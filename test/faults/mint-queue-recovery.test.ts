@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Wallet } from 'ethers';
-import { ChainError } from '../../service/errors';
+import { ChainError } from '../../service/base/errors';
 import type { Issuance } from '../../service/journal/issuance';
 import { mintDirectly } from '../helpers/direct-mint';
 import { eventually } from '../helpers/eventually';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
+import type { HardhatNode } from '../../devnet/hardhat-node';
 import { mintTogether } from '../helpers/direct-mint';
 import { eventually } from '../helpers/eventually';
 import { installRegistry } from '../helpers/installed-registry';

@@ -2,14 +2,14 @@ import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Wallet } from 'ethers';
-import { freePort } from '../../deploy/devnet/free-port';
-import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
-import { readSettings } from '../../service/config';
-import { parseDidKeyPair } from '../../service/did-key-pair';
-import { PROJECT_ROOT } from '../../service/project-root';
+import { freePort } from '../../devnet/free-port';
+import type { HardhatNode } from '../../devnet/hardhat-node';
+import { readSettings } from '../../service/config/config';
+import { parseDidKeyPair } from '../../service/base/did-key-pair';
+import { PROJECT_ROOT } from '../../service/base/project-root';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { newTokenId } from '../helpers/direct-mint';
-import { askHardhat, type HardhatAnswer } from '../helpers/hardhat-answer';
+import { ask, askHardhat, askTdoc, type CommandAnswer } from '../helpers/command-answer';
 import { tracesInFiles, tracesOf } from '../helpers/marked-secrets';
 import { markedSettings } from '../helpers/marked-settings';
 import { startNode } from '../helpers/node';
@@ -24,29 +24,41 @@ const WRITTEN_FOLDERS = ['deploy/deployments', 'cache', 'typechain-types'].map((
   join(PROJECT_ROOT, name),
 );
 
-/** What every command is asked for while the node fails. */
-const TASKS = [
-  ['deploy', {}],
-  [{ scope: 'role', task: 'list' }, {}],
-  ['token', { token: '1' }],
-  ['verify-credential', { file: 'CREDENTIAL', json: true }],
-  ['decrypt-remark', { file: 'CREDENTIAL' }],
+/** What is asked for while the node fails. */
+const QUESTIONS = [
+  ['role', 'list'],
+  ['token', '1'],
+  ['verify-credential', 'CREDENTIAL', '--json'],
+  ['decrypt-remark', 'CREDENTIAL'],
 ];
 
 /**
- * Runs commands in one process, all at once in each mode of the telltale server, and prints what Hardhat
- * prints of an error.
+ * Runs `deploy` in one process, in each mode of the telltale server, and prints what Hardhat prints of an
+ * error.
  */
-const RUN_ALL = `
+const DEPLOY_IN_ALL_MODES = `
 const hre = require(${JSON.stringify(join(PROJECT_ROOT, 'node_modules/hardhat'))});
-const { TELLTALE, CREDENTIAL, MODES, TASKS } = JSON.parse(process.env.TEST_PLAN);
+const { TELLTALE, MODES } = JSON.parse(process.env.TEST_PLAN);
 (async () => {
   for (const mode of MODES) {
     await fetch(TELLTALE + '/mode/' + mode);
-    await Promise.all(TASKS.map(async ([task, args]) => {
-      const file = args.file && CREDENTIAL;
-      await hre.run(task, file ? { ...args, file } : args).catch((error) => console.error(error.message, error));
-      console.log('==', mode, task.task ?? task);
+    await hre.run('deploy').catch((error) => console.error(error.message, error));
+  }
+})();
+`;
+
+/** Runs commands of `tdoc` in one process, all at once in each mode of the telltale server. */
+const RUN_ALL = `
+const { maskStandardError } = require(${JSON.stringify(join(PROJECT_ROOT, 'dist/cli/terminal/masked-output.js'))});
+const { runTdoc } = require(${JSON.stringify(join(PROJECT_ROOT, 'dist/cli/program.js'))});
+const { TELLTALE, CREDENTIAL, MODES, COMMANDS } = JSON.parse(process.env.TEST_PLAN);
+maskStandardError();
+(async () => {
+  for (const mode of MODES) {
+    await fetch(TELLTALE + '/mode/' + mode);
+    await Promise.all(COMMANDS.map(async (args) => {
+      await runTdoc([...args.map((arg) => (arg === 'CREDENTIAL' ? CREDENTIAL : arg)), '--stack-traces']);
+      console.log('==', mode, args[0]);
     }));
   }
 })();
@@ -54,11 +66,13 @@ const { TELLTALE, CREDENTIAL, MODES, TASKS } = JSON.parse(process.env.TEST_PLAN)
 
 /** Asks for a token through one node after the other. */
 const ASK_ALL = `
-const hre = require(${JSON.stringify(join(PROJECT_ROOT, 'node_modules/hardhat'))});
+const { maskStandardError } = require(${JSON.stringify(join(PROJECT_ROOT, 'dist/cli/terminal/masked-output.js'))});
+const { runTdoc } = require(${JSON.stringify(join(PROJECT_ROOT, 'dist/cli/program.js'))});
+maskStandardError();
 (async () => {
   for (const url of JSON.parse(process.env.TEST_PLAN)) {
     process.env.RPC_URL = url;
-    await hre.run('token', { token: '1' });
+    await runTdoc(['token', '1', '--stack-traces']);
   }
 })();
 `;
@@ -66,11 +80,14 @@ const hre = require(${JSON.stringify(join(PROJECT_ROOT, 'node_modules/hardhat'))
 /** Throws what nobody catches as soon as the command has begun. */
 const THROW = `
 const timer = setInterval(() => {
-  if (!Object.keys(require.cache).some((path) => path.endsWith('hardhat.config.ts'))) return;
+  if (!Object.keys(require.cache).some((path) => path.endsWith('show-token.js'))) return;
   clearInterval(timer);
   throw new Error('stumbled over ' + process.env.RPC_URL, { cause: process.env.WALLET_PRIVATE_KEY });
 }, 5);
 `;
+
+/** The commands that Hardhat runs; `tdoc` runs all others. */
+const HARDHAT_TASKS = ['deploy', 'run'];
 
 describe('commands keep secrets to themselves', () => {
   const folder = temporaryFolder();
@@ -111,30 +128,32 @@ describe('commands keep secrets to themselves', () => {
   });
 
   /** Runs a command and expects that it keeps everything to itself; gives what it printed. */
-  async function run(args: string[], changes: Record<string, string> = {}): Promise<HardhatAnswer> {
-    const answer = await askHardhat(args, { ...settings, ...changes });
+  async function run(args: string[], changes: Record<string, string> = {}): Promise<CommandAnswer> {
+    const ask = HARDHAT_TASKS.includes(args[0] ?? '') ? askHardhat : askTdoc;
+    return keptBy(await ask(args, { ...settings, ...changes }), args.join(' '));
+  }
+
+  function keptBy(answer: CommandAnswer, name: string): CommandAnswer {
     const output = `${answer.stdout}\n${answer.stderr}`;
-    expect(tracesOf(secrets, output), args.join(' ')).to.deep.equal([]);
+    expect(tracesOf(secrets, output), name).to.deep.equal([]);
     return answer;
   }
 
-  /** Runs tasks in one process, in each mode of the telltale server. */
-  async function runAll(
-    MODES: string[],
-    tasks: unknown[][],
-    changes: Record<string, string>,
-    CREDENTIAL = '',
-  ): Promise<HardhatAnswer> {
-    writeFileSync(file('run-all.js'), RUN_ALL);
-    const TELLTALE = `http://127.0.0.1:${telltale.port}`;
-    const TEST_PLAN = JSON.stringify({ TELLTALE, CREDENTIAL, MODES, TASKS: tasks });
-    const args = ['run', '--no-compile', '--network', 'localhost', file('run-all.js')];
-    return run(args, { ...changes, HARDHAT_SHOW_STACK_TRACES: 'true', TEST_PLAN });
+  /** Runs a script that prints all that its commands print. */
+  async function runScript(
+    name: string,
+    script: string,
+    plan: unknown,
+    changes: Record<string, string> = {},
+  ): Promise<CommandAnswer> {
+    writeFileSync(file(name), script);
+    const env = { ...settings, ...changes, TEST_PLAN: JSON.stringify(plan) };
+    return keptBy(await ask(file(name), [], env), name);
   }
 
   it('when they succeed, also with --verbose', async () => {
     for (const args of [['did'], ['signing-key', '--public-key-file', file('key.pem')]])
-      expect((await run([...args, '--verbose'])).code, args[0]).to.equal(0);
+      expect((await run([...args, '--stack-traces'])).code, args[0]).to.equal(0);
     const { DID_KEY_PAIRS = '', SIGNING_PRIVATE_KEY = '' } = readSettings(settings).settings;
     const parsed = parseDidKeyPair(DID_KEY_PAIRS);
     secrets.DID_KEY_PAIRS = 'keyPair' in parsed ? parsed.keyPair.secretKeyMultibase : '';
@@ -169,29 +188,34 @@ describe('commands keep secrets to themselves', () => {
     const issuer = await createTestIssuer(`localhost:${await freePort(0)}`);
     writeFileSync(credential, JSON.stringify(await issuer.sign()));
     const changes = { RPC_URL: nodeUrl(telltale.port), TOKEN_REGISTRY_ADDRESS };
-    const { stdout, stderr } = await runAll(MODE_NAMES, TASKS, changes, credential);
+    const TELLTALE = `http://127.0.0.1:${telltale.port}`;
+    const plan = { TELLTALE, CREDENTIAL: credential, MODES: MODE_NAMES, COMMANDS: QUESTIONS };
+    const { stdout, stderr } = await runScript('run-all.cjs', RUN_ALL, plan, changes);
     for (const mode of MODE_NAMES) {
       expect(stdout).to.contain(`== ${mode} decrypt-remark`);
       expect(telltale.asked[mode], mode).to.be.at.least(3);
     }
     expect(stderr).to.contain('[secret]');
+
+    writeFileSync(file('deploy-in-all-modes.js'), DEPLOY_IN_ALL_MODES);
+    const args = ['run', '--no-compile', '--network', 'localhost', file('deploy-in-all-modes.js')];
+    const deployed = await run(args, {
+      ...changes,
+      HARDHAT_SHOW_STACK_TRACES: 'true',
+      TEST_PLAN: JSON.stringify({ TELLTALE, MODES: MODE_NAMES }),
+    });
+    expect(deployed.stderr).to.contain('[secret]');
   }).timeout(120_000);
 
-  it("when the node refuses what the registry's owner sends, and repeats it", async () => {
+  it("when the node refuses what the registry's admin sends, and repeats it", async () => {
     const { tokenId, account } = await returnedToken();
-    const token = { token: String(tokenId), remark: 'fraud' };
-    const owned = [
-      [
-        { scope: 'role', task: 'grant' },
-        { role: 'minter', account },
-      ],
-      [
-        { scope: 'role', task: 'revoke' },
-        { role: 'restorer', account: wallet.address },
-      ],
-      ['pause', { remark: 'fraud' }],
-      ['burn', { ...token, yes: true }],
-      ['restore', token],
+    const token = [String(tokenId), '--remark', 'fraud'];
+    const commands = [
+      ['role', 'grant', '--role', 'minter', '--account', account],
+      ['role', 'revoke', '--role', 'restorer', '--account', wallet.address],
+      ['pause', '--remark', 'fraud'],
+      ['burn', ...token, '--yes'],
+      ['restore', ...token],
     ];
     const told = `refused: ${settings.RPC_URL} ${secret('password of the node')} ${wallet.privateKey}`;
     const estimated = new Set<unknown>();
@@ -204,10 +228,12 @@ describe('commands keep secrets to themselves', () => {
       const message = `${told} ${JSON.stringify(params)}`;
       return isRefused ? { error: { code: -32000, message, data: told } } : 'none';
     });
-    const { stdout, stderr } = await runAll(['estimate', 'submission'], owned, {});
+    const TELLTALE = `http://127.0.0.1:${telltale.port}`;
+    const plan = { TELLTALE, MODES: ['estimate', 'submission'], COMMANDS: commands };
+    const { stdout, stderr } = await runScript('refused.cjs', RUN_ALL, plan);
     proxy.answer(() => 'none');
     for (const code of ['NODE_FAILED', 'TRANSACTION_REJECTED'])
-      expect(stderr.split(`code: '${code}'`), code).to.have.length(1 + owned.length);
+      expect(stderr.split(`code: '${code}'`), code).to.have.length(1 + commands.length);
     expect(stderr).to.contain('warning: The gas station').and.to.contain('refused: [secret]');
     expect(stdout).to.contain('== submission restore').and.not.to.contain('sent     0x');
   });
@@ -236,15 +262,9 @@ describe('commands keep secrets to themselves', () => {
       nodeUrl(telltale.port).replace('http:', 'ws:'),
       nodeUrl(telltale.port).replace('http:', 'https:'),
     ];
-    writeFileSync(file('ask-all.js'), ASK_ALL);
-    const changes = {
-      TOKEN_REGISTRY_ADDRESS,
-      HARDHAT_SHOW_STACK_TRACES: 'true',
-      TEST_PLAN: JSON.stringify(urls),
-    };
     const [deploy, asked] = await Promise.all([
       run(['deploy', '--network', 'localhost', '--show-stack-traces'], { RPC_URL: closed }),
-      run(['run', '--no-compile', file('ask-all.js')], changes),
+      runScript('ask-all.cjs', ASK_ALL, urls, { TOKEN_REGISTRY_ADDRESS }),
     ]);
     expect(deploy.stderr).to.contain('RPC_UNREACHABLE');
     expect(asked.stderr.split(`code: 'RPC_UNREACHABLE'`)).to.have.length(1 + urls.length);
@@ -265,8 +285,10 @@ describe('commands keep secrets to themselves', () => {
       ['did', { DID_KEY_PAIRS }, /DID_KEY_PAIRS is not valid JSON/],
     ];
     const answers = wrong.map(async ([task, changes, problem]) => {
-      const args = task === 'redeliver' ? ['--dead'] : [];
-      expect((await run([task, ...args, '--show-stack-traces'], changes)).stderr).to.match(problem);
+      const args = { deploy: ['--show-stack-traces'], redeliver: ['--dead', '--stack-traces'] }[task] ?? [
+        '--stack-traces',
+      ];
+      expect((await run([task, ...args], changes)).stderr).to.match(problem);
     });
     await Promise.all(answers);
   });
@@ -278,6 +300,6 @@ describe('commands keep secrets to themselves', () => {
     const changes = { NODE_OPTIONS: `--require=${file('throw.cjs')}`, TOKEN_REGISTRY_ADDRESS };
     const { code, stderr } = await run(['token', '1'], changes);
     expect(stderr).to.contain('stumbled over [secret]');
-    expect(code).to.equal(1);
+    expect(code).to.equal(2);
   });
 });

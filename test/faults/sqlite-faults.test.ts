@@ -9,7 +9,7 @@ import type { Database } from '../../service/database/database';
 import { openSqlite } from '../../service/database/open-sqlite';
 import type { Schema } from '../../service/database/schema';
 import { sqliteDialect } from '../../service/database/sqlite-driver';
-import { codeOf, messageOf, ServiceError } from '../../service/errors';
+import { codeOf, messageOf, ServiceError } from '../../service/base/errors';
 import { own } from '../helpers/owned';
 import { temporaryFolder } from '../helpers/temporary-folder';
 

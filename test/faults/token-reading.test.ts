@@ -6,8 +6,8 @@ import { readTokenHistory, type TokenHistory } from '../../service/token/read-to
 import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { mintDirectly, newTokenId, transferHolder, type MintedToken } from '../helpers/direct-mint';
-import { askHardhat } from '../helpers/hardhat-answer';
-import { hardhat } from '../helpers/hardhat-command';
+import { askTdoc } from '../helpers/command-answer';
+import { tdoc } from '../helpers/command-output';
 import { startRpcProxy, THROUGH, type Fault, type RpcProxy } from '../helpers/rpc-proxy';
 import { createWorld, type World } from '../helpers/world';
 
@@ -119,7 +119,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
       refuseBeyond(2_000, () => ({ status: 429, body: 'too many requests' }));
       const since = Date.now();
       const settings = { ...world.settings, RPC_URL: proxy.url };
-      expect(await hardhat(['token', tokenId.toString()], settings)).to.contain('issued: ');
+      expect(await tdoc(['token', tokenId.toString()], settings)).to.contain('issued: ');
       expect(Date.now() - since).to.be.lessThan(25_000);
     });
 
@@ -226,7 +226,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
       method === 'eth_getLogs' ? { error: { code: -32000, message: 'no \u202e logs' } } : 'none',
     );
     const settings = { ...world.settings, RPC_URL: proxy.url };
-    const { code, stderr } = await askHardhat(['token', tokenId.toString()], settings);
+    const { code, stderr } = await askTdoc(['token', tokenId.toString()], settings);
     expect(code).to.equal(2);
     expect(stderr).to.contain('NODE_FAILED').and.contain('no \\u202e logs');
   });

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { freePort } from '../../deploy/devnet/free-port';
+import { freePort } from '../../devnet/free-port';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import minimal from '../fixtures/bill-of-lading-minimal.json';

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { parseEther, parseUnits } from 'ethers';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { eventually } from '../helpers/eventually';
-import { hardhat } from '../helpers/hardhat-command';
+import { tdoc } from '../helpers/command-output';
 import { hasOpenssl } from '../helpers/https-front';
 import { codeBlocks, readDocument } from '../helpers/markdown';
 import { startMeteredProvider, type MeteredProvider } from '../helpers/metered-provider';
@@ -35,9 +35,9 @@ const [walletOnPage = '', settingsOnPage = '', setupOnPage = '', checkOnPage = '
   'sh',
 );
 
-/** The Hardhat commands of a block. */
+/** The commands of a block, without `npx`. */
 function commandsOf(block: string): string[][] {
-  const commands = block.matchAll(/^npx hardhat ([^#\n]*)/gm);
+  const commands = block.matchAll(/^npx ([^#\n]*)/gm);
   return [...commands].map(([, words = '']) => words.trim().split(/\s+/));
 }
 
@@ -79,7 +79,7 @@ function commandsOf(block: string): string[][] {
     expect(names).to.have.members(['DOMAIN', 'NET', 'WALLET_PRIVATE_KEY', 'PROVIDER_API_KEY', 'WEBHOOK_URL']);
     // A fresh clone does not even have what makes a wallet.
     expect(walletOnPage).to.match(/^npm ci\nnode -p /);
-    expect(commandsOf(setupOnPage)).to.have.length(3);
+    expect(commandsOf(setupOnPage)).to.have.length(2);
     expect(setupOnPage).to.contain('npm run service');
   });
 
@@ -112,14 +112,14 @@ function commandsOf(block: string): string[][] {
     const { body } = await amoy.issue();
     const file = join(amoy.folder, 'answer.json');
     writeFileSync(file, JSON.stringify(body));
-    const [check = [], verify = []] = commandsOf(checkOnPage);
-    expect(await hardhat(check, amoy.settings)).to.contain(DOMAIN);
-    const verified = await hardhat(
+    const [[, ...check] = [], [, ...verify] = []] = commandsOf(checkOnPage);
+    expect(await tdoc(check, amoy.settings)).to.contain(DOMAIN);
+    const verified = await tdoc(
       verify.map((word) => word.replace('answer.json', file)),
       amoy.settings,
     );
     expect(verified).to.contain('The credential is VALID.').and.to.contain(`https://${DOMAIN}/`);
-    expect(await hardhat(['token', file], amoy.settings)).to.match(/on amoy [^]*issued: /);
+    expect(await tdoc(['token', file], amoy.settings)).to.match(/on amoy [^]*issued: /);
   }).timeout(PLAN_PATIENCE_MS);
 
   it('gets along with what a plan without cost allows in a second, which is less than it asks for', () => {
@@ -139,7 +139,7 @@ function commandsOf(block: string): string[][] {
 
   it('names the variable when the provider does not know the key', async () => {
     const PROVIDER_API_KEY = 'wrong0key0wrong0key';
-    const failure = await hardhat(['token', '1'], { ...amoy.settings, PROVIDER_API_KEY }).then(
+    const failure = await tdoc(['token', '1'], { ...amoy.settings, PROVIDER_API_KEY }).then(
       () => undefined,
       (error: { stderr: string }) => error.stderr,
     );

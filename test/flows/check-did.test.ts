@@ -5,12 +5,12 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { generate } from '@digitalbazaar/ecdsa-multikey';
 import { expect } from 'chai';
-import { checkDid } from '../../deploy/keys/check-did';
-import { didDocumentOf, type DidDocument } from '../../deploy/keys/did-document';
-import { freePort } from '../../deploy/devnet/free-port';
-import { type DidKeyPair } from '../../service/did-key-pair';
-import { askHardhat } from '../helpers/hardhat-answer';
-import { hardhat } from '../helpers/hardhat-command';
+import { checkDid } from '../../cli/keys/check-did';
+import { didDocumentOf, type DidDocument } from '../../cli/keys/did-document';
+import { freePort } from '../../devnet/free-port';
+import { type DidKeyPair } from '../../service/base/did-key-pair';
+import { askTdoc } from '../helpers/command-answer';
+import { tdoc } from '../helpers/command-output';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import { own } from '../helpers/owned';
 import { startService } from '../helpers/running-service';
@@ -40,14 +40,14 @@ async function startLyingHost(): Promise<LyingHost> {
   return host;
 }
 
-describe('npx hardhat did --check', () => {
+describe('npx tdoc did --check', () => {
   const folder = temporaryFolder();
   let host: LyingHost;
   let keyPair: DidKeyPair;
   let document: DidDocument;
   let didFile: string;
 
-  /** Everything for the host that a test controls: its key, and did.json as `npx hardhat did` writes it. */
+  /** Everything for the host that a test controls: its key, and did.json as `npx tdoc did` writes it. */
   before(async () => {
     host = await startLyingHost();
     const did = `did:web:${host.domain.replace(':', '%3A')}`;
@@ -99,24 +99,24 @@ describe('npx hardhat did --check', () => {
       NET: '31337',
       RPC_URL: 'http://127.0.0.1:9',
     };
-    await hardhat(['did'], settings);
+    await tdoc(['did'], settings);
     const text = readFileSync(settings.DID_DOCUMENT_PATH, 'utf8');
     const service = await startService({ ...settings, PORT: settings.DOMAIN.split(':')[1] ?? '' });
     try {
-      const equal = await askHardhat(['did', '--check'], settings);
+      const equal = await askTdoc(['did', '--check'], settings);
       expect(equal.stdout).to.match(
         /ok +DID_KEY_PAIRS\nok +.*did\.json\nok +http:\/\/localhost:\d+\/.*\nall equal\n$/,
       );
       expect(equal.code).to.equal(0);
       writeFileSync(settings.DID_DOCUMENT_PATH, text.replace('"assertionMethod"', '"assertion"'));
-      const differs = await askHardhat(['did', '--check'], settings);
+      const differs = await askTdoc(['did', '--check'], settings);
       expect(differs.stdout).to.match(/differs +http.*: \/assertionMethod is missing/);
       expect(differs.code).to.equal(1);
     } finally {
       await service.stop();
     }
     writeFileSync(settings.DID_DOCUMENT_PATH, text);
-    const down = await askHardhat(['did', '--check'], settings);
+    const down = await askTdoc(['did', '--check'], settings);
     expect(down.stdout).to.match(/unknown +https:\/\/localhost:\d+\/.*: cannot be reached/);
     expect(down.code).to.equal(2);
   });

@@ -4,7 +4,7 @@ import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/create-call';
 import { ENGINES, newState, type State } from '../helpers/engines';
 import { eventually } from '../helpers/eventually';
-import { hardhat } from '../helpers/hardhat-command';
+import { tdoc } from '../helpers/command-output';
 import { accept, startRecordingReceiver, type RecordingReceiver } from '../helpers/recording-receiver';
 import { startService, type RunningService } from '../helpers/running-service';
 import { createWorld, type World } from '../helpers/world';
@@ -43,7 +43,7 @@ for (const engine of ENGINES) {
     });
 
     const command = async (...args: string[]): Promise<Record<string, unknown>[]> => {
-      const output = await hardhat([...args], settings);
+      const output = await tdoc([...args], settings);
       const lines = output.trim().split('\n');
       return args.includes('--json') ? lines.map((line) => JSON.parse(line) as Record<string, unknown>) : [];
     };
@@ -70,10 +70,10 @@ for (const engine of ENGINES) {
       receiver.answerWith(accept);
       const [letter] = await command('deliveries', '--dead', '--json');
       const before = deliveriesOf(letter?.eventId);
-      expect(await hardhat(['redeliver', '--dead'], settings)).to.match(/: 1 queued/);
+      expect(await tdoc(['redeliver', '--dead'], settings)).to.match(/: 1 queued/);
       await eventually('it is sent again', () => deliveriesOf(letter?.eventId).length > before.length);
       expect(new Set(deliveriesOf(letter?.eventId)).size).to.equal(1);
-      expect(await hardhat(['deliveries', '--dead'], settings)).to.match(/no dead letters/);
+      expect(await tdoc(['deliveries', '--dead'], settings)).to.match(/no dead letters/);
       const [history] = await command('deliveries', '--event', String(letter?.eventId), '--json');
       expect(history).to.include({ state: 'delivered' });
       expect(history?.attempts).to.have.length(before.length + 1);
@@ -83,10 +83,10 @@ for (const engine of ENGINES) {
       const [first] = receiver.deliveries;
       const id = first?.event.id ?? '';
       const before = receiver.deliveries.length;
-      await hardhat(['redeliver', '--event', id], settings);
+      await tdoc(['redeliver', '--event', id], settings);
       await eventually('it came again', () => receiver.deliveries.length === before + 1);
       expect(receiver.deliveries.at(-1)?.body.equals(first?.body ?? Buffer.alloc(0))).to.equal(true);
-      await hardhat(['redeliver', '--from-block', String(first?.event.data.blockNumber)], settings);
+      await tdoc(['redeliver', '--from-block', String(first?.event.data.blockNumber)], settings);
       await eventually('all five came again', () => receiver.deliveries.length === before + 6);
       const types = receiver.deliveries.slice(-5).map(({ event }) => event.data.logIndex);
       expect(types).to.deep.equal([...types].sort((left, right) => left - right));
@@ -94,7 +94,7 @@ for (const engine of ENGINES) {
 
     it('say what is wrong with a request to send again', async () => {
       const problemOf = async (...args: string[]): Promise<string> =>
-        hardhat(['redeliver', ...args], settings).then(
+        tdoc(['redeliver', ...args], settings).then(
           () => 'it was accepted',
           (error: { stderr: string }) => error.stderr,
         );

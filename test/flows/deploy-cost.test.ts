@@ -1,10 +1,10 @@
 import { utils } from '@tradetrust-tt/token-registry';
 import { expect } from 'chai';
 import { formatEther, parseUnits, type TransactionResponse } from 'ethers';
-import { gasLimitFor } from '../../deploy/transaction-cost';
+import { gasLimitFor } from '../../cli/transactions/transaction-cost';
 import { TDocDeployer__factory } from '../../typechain-types';
 import { startFakeGasStation, type FakeGasStation } from '../helpers/fake-gas-station';
-import type { HardhatAnswer } from '../helpers/hardhat-answer';
+import type { CommandAnswer } from '../helpers/command-answer';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/stand-in-network';
 
 const FEES = { maxFee: 61.000000007, maxPriorityFee: 30.5 };
@@ -25,7 +25,7 @@ describe('npx hardhat deploy on Amoy', () => {
     await amoy.stop();
   });
 
-  const deploy = (...args: string[]): Promise<HardhatAnswer> =>
+  const deploy = (...args: string[]): Promise<CommandAnswer> =>
     amoy.deploy(args, { GAS_STATION_URL: station.url });
 
   /** The last transaction of the chain: each is mined in a block of its own. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { parseEther } from 'ethers';
-import type { HardhatAnswer } from '../helpers/hardhat-answer';
+import type { CommandAnswer } from '../helpers/command-answer';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/rpc-proxy';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/stand-in-network';
 
@@ -23,7 +23,7 @@ describe('npx hardhat deploy on Amoy, when its provider refuses', () => {
   });
 
   /** Deploys with marked secrets, and makes sure that nothing of them is printed. */
-  async function deploy(args: string[] = [], stationUrl = 'none'): Promise<HardhatAnswer> {
+  async function deploy(args: string[] = [], stationUrl = 'none'): Promise<CommandAnswer> {
     const answer = await amoy.deploy(['--show-stack-traces', '--new', ...args], {
       RPC_URL: `${proxy.url.replace('//', '//marked-user:marked-password@')}/v3/${KEY}?marked=${KEY}`,
       GAS_STATION_URL: stationUrl,

@@ -1,11 +1,11 @@
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { startChild } from '../../deploy/devnet/child-process';
-import { PROJECT_ROOT } from '../../service/project-root';
+import { startChild } from '../../devnet/child-process';
+import { PROJECT_ROOT } from '../../service/base/project-root';
 import { own } from '../helpers/owned';
 
-const DEVNET = join(PROJECT_ROOT, 'dist/deploy/devnet/main.js');
+const DEVNET = join(PROJECT_ROOT, 'dist/devnet/main.js');
 
 describe('npm run devnet', () => {
   async function run(args: string[]): Promise<{ code: number | null; output: string }> {

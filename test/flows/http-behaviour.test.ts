@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { request } from 'undici';
-import { loadConfig } from '../../service/config';
-import { PUBLISHED_FILES, publishedPath, readContextFile } from '../../service/published-files';
+import { loadConfig } from '../../service/config/config';
+import { PUBLISHED_FILES, publishedPath, readContextFile } from '../../service/base/published-files';
 import { createWorld, type World } from '../helpers/world';
 import { startService, type RunningService } from '../helpers/running-service';
 

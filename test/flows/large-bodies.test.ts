@@ -28,9 +28,9 @@ describe('bodies of POST /create', () => {
   beforeEach(async () => {
     working = [];
     app = await startHttpApp({
-      admission: {
-        large: { places: 2, waiting: 2, waitMs: 400 },
-        medium: { places: 3, waiting: 1, waitMs: 400 },
+      bodyLimits: {
+        large: { permits: 2, waiting: 2, waitMs: 400 },
+        medium: { permits: 3, waiting: 1, waitMs: 400 },
       },
       acceptDocument:
         () =>

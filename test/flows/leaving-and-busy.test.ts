@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { BusyError } from '../../service/errors';
+import { BusyError } from '../../service/base/errors';
 import type { IssueDocument } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
 import { REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/http-app';

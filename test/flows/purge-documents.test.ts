@@ -3,13 +3,13 @@ import type { Database } from '../../service/database/database';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import type { Journal } from '../../service/journal/journal';
 import { ENGINES, newState, openState, type State } from '../helpers/engines';
-import { hardhat } from '../helpers/hardhat-command';
+import { tdoc } from '../helpers/command-output';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/prepared-documents';
 
 const DAY_MS = 86_400_000;
 
 for (const engine of ENGINES) {
-  describe(`npx hardhat purge-documents on ${engine}`, () => {
+  describe(`npx tdoc purge-documents on ${engine}`, () => {
     let state: State | undefined;
     let database: Database;
     let journal: Journal;
@@ -43,7 +43,7 @@ for (const engine of ENGINES) {
       await inJournal.mined(prepared.tokenId, mintedBy('0x01'), true);
       return prepared.tokenId;
     };
-    const command = (...args: string[]): Promise<string> => hardhat(['purge-documents', ...args], settings);
+    const command = (...args: string[]): Promise<string> => tdoc(['purge-documents', ...args], settings);
     const problemOf = (...args: string[]): Promise<string> =>
       command(...args).then(
         () => 'it was accepted',
@@ -99,7 +99,7 @@ for (const engine of ENGINES) {
       const both = ['--older-than', '1', '--token', '1'];
       for (const args of [[], both])
         expect(await problemOf(...args)).to.match(/Give one of --older-than DAYS/);
-      expect(await problemOf('--older-than', '-1')).to.match(/--older-than takes 0 to 36500 days|HH3/);
+      expect(await problemOf('--older-than', '-1')).to.match(/--older-than.* whole number/);
       expect(await problemOf('--token', 'nonsense')).to.match(/is not the id of a token/);
       expect(await problemOf('--older-than', '1', '--registry', '0x12')).to.match(/is not an address/);
     });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { findNetwork, type Network } from '../../service/chain/networks';
-import { pausesOf } from '../../service/followed-registries';
+import { pausesOf } from '../../service/config/followed-registries';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { eventually } from '../helpers/eventually';
 import { whileFollowing, type FollowedRegistry } from '../helpers/followed-registry';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { SETTING_NAMES } from '../../service/setting-names';
+import { SETTING_NAMES } from '../../service/config/setting-names';
 import {
   onSmallDisk,
   RECEIVER_ENTRY,
@@ -134,7 +134,7 @@ describe('receiver as a process', () => {
   });
 
   const wrong: [string, Record<string, string>, RegExp][] = [
-    ['no key', { WEBHOOK_PUBLIC_KEY_FILE: 'absent.pem' }, /WEBHOOK_PUBLIC_KEY_FILE.*npx hardhat signing-key/],
+    ['no key', { WEBHOOK_PUBLIC_KEY_FILE: 'absent.pem' }, /WEBHOOK_PUBLIC_KEY_FILE.*npx tdoc signing-key/],
     ['a file that is no key', { WEBHOOK_PUBLIC_KEY_FILE: 'text.pem' }, /not an Ed25519 public key/],
     ['a private key', { WEBHOOK_PUBLIC_KEY_FILE: 'private.pem' }, /private key, which must stay/],
     ['a port that is none', { RECEIVER_PORT: '4000x' }, /RECEIVER_PORT is "4000x"/],
@@ -170,10 +170,14 @@ describe('arguments of the receiver', () => {
     expect(short).to.deep.equal(long);
   });
 
+  it('--port wins over RECEIVER_PORT', async () => {
+    expect((await run('--port=4000x')).errors).to.match(/RECEIVER_PORT is "4000x"/);
+  });
+
   it('that do not exist are refused, with the place of the settings', async () => {
-    const { code, output, errors } = await run('--port=4000');
+    const { code, output, errors } = await run('--prot=4000');
     expect({ code, output }).to.deep.equal({ code: 1, output: '' });
-    expect(errors).to.match(/no argument --port=4000.*--help/);
+    expect(errors).to.match(/Unknown option '--prot'.*--help/);
   });
 });
 

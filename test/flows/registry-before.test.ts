@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { systemClock } from '../../service/clock';
-import { loadConfig } from '../../service/config';
+import { systemClock } from '../../service/base/clock';
+import { loadConfig } from '../../service/config/config';
 import { openSqlite } from '../../service/database/open-sqlite';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/direct-mint';
 import { eventually } from '../helpers/eventually';
-import { hardhat } from '../helpers/hardhat-command';
+import { hardhat } from '../helpers/command-output';
 import { healthOf, metricOf } from '../helpers/observe';
 import { preparedDocument } from '../helpers/prepared-documents';
 import { startRecordingReceiver } from '../helpers/recording-receiver';

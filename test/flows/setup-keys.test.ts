@@ -3,10 +3,10 @@ import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { from } from '@digitalbazaar/ecdsa-multikey';
-import { loadConfig, readSettings } from '../../service/config';
-import { parseDidKeyPair, type DidKeyPair } from '../../service/did-key-pair';
-import { parseSigningKey } from '../../service/signing-key';
-import { hardhat } from '../helpers/hardhat-command';
+import { loadConfig, readSettings } from '../../service/config/config';
+import { parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
+import { parseSigningKey } from '../../service/base/signing-key';
+import { tdoc } from '../helpers/command-output';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 /** What a refused command printed to standard error. */
@@ -19,13 +19,13 @@ async function refusal(command: Promise<string>): Promise<string> {
   return text;
 }
 
-describe('npx hardhat did', () => {
+describe('npx tdoc did', () => {
   const folder = temporaryFolder();
   const envFile = join(folder.path, 'tenant.env');
   const document = join(folder.path, 'did.json');
   const settings = { ENV_FILE: envFile, DID_DOCUMENT_PATH: document, DOMAIN: 'localhost:3000' };
   const did = (args: string[] = [], more: Record<string, string> = {}): Promise<string> =>
-    hardhat(['did', ...args], { ...settings, ...more });
+    tdoc(['did', ...args], { ...settings, ...more });
 
   beforeEach(() => {
     rmSync(document, { force: true });
@@ -124,12 +124,12 @@ describe('npx hardhat did', () => {
   });
 });
 
-describe('npx hardhat signing-key', () => {
+describe('npx tdoc signing-key', () => {
   const folder = temporaryFolder();
   const envFile = join(folder.path, 'acme.env');
   const publicKeyFile = join(folder.path, 'acme.webhook-public-key.pem');
   const signingKey = (...args: string[]): Promise<string> =>
-    hardhat(['signing-key', ...args], { ENV_FILE: envFile });
+    tdoc(['signing-key', ...args], { ENV_FILE: envFile });
 
   beforeEach(() => {
     rmSync(publicKeyFile, { force: true });

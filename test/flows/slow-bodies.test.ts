@@ -23,10 +23,10 @@ describe('a body that hardly comes', () => {
 
   beforeEach(async () => {
     issued = 0;
-    const few = { places: PLACES };
+    const few = { permits: PLACES };
     app = await startHttpApp({
       acceptDocument: () => issueDocument,
-      admission: { large: few, medium: few, least: LEAST },
+      bodyLimits: { large: few, medium: few, least: LEAST },
     });
   });
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ConfigurationError } from '../../service/errors';
+import { ConfigurationError } from '../../service/base/errors';
 import type { AcceptDocument } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
 import { REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/http-app';

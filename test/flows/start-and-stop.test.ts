@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { freePort } from '../../deploy/devnet/free-port';
-import { readSettings } from '../../service/config';
-import { untilAborted } from '../../service/until-aborted';
+import { freePort } from '../../devnet/free-port';
+import { readSettings } from '../../service/config/config';
+import { untilAborted } from '../../service/base/until-aborted';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/create-call';
@@ -50,7 +50,7 @@ describe('starting and stopping the service', () => {
     const { code, output } = await failToStart({ ...world.settings, DID_KEY_PAIRS });
     expect(code).to.equal(1);
     expect(output)
-      .to.match(/^DID_KEY_PAIRS is damaged: .*npx hardhat did --force/m)
+      .to.match(/^DID_KEY_PAIRS is damaged: .*npx tdoc did --force/m)
       .and.not.match(/z42\w/);
   });
 
@@ -130,7 +130,13 @@ describe('starting and stopping the service', () => {
     const broken = { ENV_FILE: world.folder };
     const [long, short] = await Promise.all([failToStart(broken, ['--help']), failToStart(broken, ['-h'])]);
     expect(long.code).to.equal(0);
-    for (const name of ['DOMAIN', 'WALLET_PRIVATE_KEY', 'TOKEN_REGISTRY_ADDRESS', 'ENV_FILE', 'README.md'])
+    for (const name of [
+      'DOMAIN',
+      'WALLET_PRIVATE_KEY',
+      'TOKEN_REGISTRY_ADDRESS',
+      'ENV_FILE',
+      'docs/settings.md',
+    ])
       expect(long.output).to.contain(name);
     expect(short).to.deep.equal(long);
   });

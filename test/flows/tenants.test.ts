@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { freePort } from '../../deploy/devnet/free-port';
-import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
-import { readSettings } from '../../service/config';
+import { freePort } from '../../devnet/free-port';
+import type { HardhatNode } from '../../devnet/hardhat-node';
+import { readSettings } from '../../service/config/config';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
-import { PROJECT_ROOT } from '../../service/project-root';
+import { PROJECT_ROOT } from '../../service/base/project-root';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/create-call';
 import { eventually } from '../helpers/eventually';
@@ -55,8 +55,8 @@ describe('docs/tenants.md', () => {
   const urlOf = (name: Name): string => `http://127.0.0.1:${ports[name === 'a' ? '3001' : '3002']}`;
   const settingsOf = (name: Name) => readSettings({ ENV_FILE: path(name, 'env') }).settings;
   const registryOf = (name: Name): string => settingsOf(name).TOKEN_REGISTRY_ADDRESS ?? '';
-  const hardhat = (name: Name, command: string): Promise<string> =>
-    runAsWritten(`ENV_FILE=${path(name, 'env')} npx hardhat ${command}`, settings);
+  const npx = (name: Name, command: string): Promise<string> =>
+    runAsWritten(`ENV_FILE=${path(name, 'env')} npx ${command}`, settings);
   const stateOfNobody = (): unknown =>
     OF_NOBODY.map((file) => statSync(join(PROJECT_ROOT, file), { throwIfNoEntry: false })?.mtimeMs);
 
@@ -141,16 +141,16 @@ describe('docs/tenants.md', () => {
       expect(output, line).to.contain(line.includes('--check') ? 'all equal' : 'nothing waits');
     }
     rmSync(path('b', 'did.json'));
-    const output = await hardhat('b', 'did --check || true');
-    const remedy = `ENV_FILE=${path('b', 'env')} npx hardhat did`;
+    const output = await npx('b', 'tdoc did --check || true');
+    const remedy = `ENV_FILE=${path('b', 'env')} npx tdoc did`;
     expect(output).to.contain(remedy);
     expect((await fetch(`${urlOf('b')}/.well-known/did.json`)).status).to.equal(500);
     expect(programs[3]?.output()).to.contain(remedy);
     const made = ['env', 'did.json', 'webhook-public-key.pem'];
     const filesOfA = made.map((file) => text('a', file));
-    await hardhat('b', 'did --force');
-    await hardhat('b', 'signing-key --force');
-    await hardhat('b', 'deploy --new --network localhost');
+    await npx('b', 'tdoc did --force');
+    await npx('b', 'tdoc signing-key --force');
+    await npx('b', 'hardhat deploy --new --network localhost');
     expect(made.map((file) => text('a', file))).to.deep.equal(filesOfA);
   });
 
@@ -197,7 +197,7 @@ describe('docs/tenants.md', () => {
         registryOf('b').toLowerCase(),
       ]);
       const env = { ...shared, ENV_FILE: path('a', 'env') };
-      const refusal = await runAsWritten('npx hardhat redeliver --from-block 0 2>&1 || true', env);
+      const refusal = await runAsWritten('npx tdoc redeliver --from-block 0 2>&1 || true', env);
       for (const name of NAMES) expect(refusal).to.contain(registryOf(name).toLowerCase());
     } finally {
       await Promise.all(services.map((service) => service.stop()));

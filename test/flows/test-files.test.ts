@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import hre from 'hardhat';
 import { TASK_TEST_GET_TEST_FILES } from 'hardhat/builtin-tasks/task-names';
 import { scripts } from '../../package.json';
-import { PROJECT_ROOT } from '../../service/project-root';
+import { PROJECT_ROOT } from '../../service/base/project-root';
 
 describe('npm test', () => {
   it('runs every file of tests once', async () => {

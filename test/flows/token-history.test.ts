@@ -12,7 +12,7 @@ import { createRegistryFinder, type RegistryOnChain } from '../../service/regist
 import { EventForger__factory } from '../../typechain-types';
 import { create, type CreateAnswer } from '../helpers/create-call';
 import { mintDirectly, newTokenId, transferHolder } from '../helpers/direct-mint';
-import { hardhat } from '../helpers/hardhat-command';
+import { askTdoc, type CommandAnswer } from '../helpers/command-answer';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/rpc-proxy';
 import { startService } from '../helpers/running-service';
 import { liveThrough, type Operation } from '../helpers/token-life';
@@ -151,17 +151,8 @@ describe('the endorsement chain of a token', () => {
   });
 
   describe('printed by a command', () => {
-    interface Ended {
-      code: number;
-      stdout: string;
-      stderr: string;
-    }
-
-    const run = (args: string[], settings: Record<string, string> = {}): Promise<Ended> =>
-      hardhat(args, { ...world.settings, ...settings }).then(
-        (stdout) => ({ code: 0, stdout, stderr: '' }),
-        ({ code, stdout, stderr }: Ended) => ({ code, stdout, stderr }),
-      );
+    const run = (args: string[], settings: Record<string, string> = {}): Promise<CommandAnswer> =>
+      askTdoc(args, { ...world.settings, ...settings });
 
     it('token FILE: a line for each operation with its remark in clear, and the state', async () => {
       const { code, stdout } = await run(['token', file]);

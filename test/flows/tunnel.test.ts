@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as ngrok from '@ngrok/ngrok';
 import { expect } from 'chai';
-import type { TunnelLibrary } from '../../service/tunnel';
+import type { TunnelLibrary } from '../../service/http/tunnel';
 import { eventually } from '../helpers/eventually';
 import { startService, type LogLine, type RunningService } from '../helpers/running-service';
 import { startServiceProcess } from '../helpers/service-process';

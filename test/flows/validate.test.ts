@@ -2,19 +2,19 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { PROJECT_ROOT } from '../../service/project-root';
+import { PROJECT_ROOT } from '../../service/base/project-root';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { askHardhat } from '../helpers/hardhat-answer';
+import { askTdoc } from '../helpers/command-answer';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
-describe('npx hardhat validate', () => {
+describe('npx tdoc validate', () => {
   const folder = temporaryFolder();
   const file = join(folder.path, 'x.json');
   after(() => folder.remove());
 
   it('ends with 0 for a valid file, named from where the user is', async () => {
     const cwd = join(PROJECT_ROOT, 'test/fixtures');
-    const { code, stdout } = await askHardhat(
+    const { code, stdout } = await askTdoc(
       ['validate', '../fixtures/bill-of-lading-minimal.json'],
       {},
       { cwd },
@@ -29,7 +29,7 @@ describe('npx hardhat validate', () => {
       file,
       JSON.stringify({ '@context': [], type: ['VerifiableCredential'], credentialSubject }),
     );
-    const { code, stdout } = await askHardhat(['validate', file], {});
+    const { code, stdout } = await askTdoc(['validate', file], {});
     expect(stdout.trimEnd().split('\n')).to.have.members([
       'taken for a credential: its credentialSubject was checked',
       '/credentialSubject/scac  Missing required BillOfLading fields [REQUIRED_FIELD_MISSING]',
@@ -43,7 +43,7 @@ describe('npx hardhat validate', () => {
 
   it('reads standard input, and answers in JSON', async () => {
     const input = JSON.stringify({ ...minimal.credentialSubject, blNumber: '' });
-    const { code, stdout } = await askHardhat(['validate', '-', '--json'], {}, { input });
+    const { code, stdout } = await askTdoc(['validate', '-', '--json'], {}, { input });
     expect(JSON.parse(stdout)).to.deep.equal({
       valid: false,
       takenFor: 'credentialSubject',
@@ -60,11 +60,11 @@ describe('npx hardhat validate', () => {
 
   it('ends with 2 when it cannot tell, and says why without a stack', async () => {
     writeFileSync(file, '{\n  "scac": "A",\n}');
-    const notJson = await askHardhat(['validate', file], {});
+    const notJson = await askTdoc(['validate', file], {});
     expect(notJson.stderr).to.match(/x\.json is not JSON: line 3, column 1: .* \[FILE_NOT_JSON\]\n$/);
     expect(notJson.stderr + notJson.stdout).not.to.match(/\n +at /);
     expect(notJson.code).to.equal(2);
-    const missing = await askHardhat(['validate', join(folder.path, 'missing.json')], {});
+    const missing = await askTdoc(['validate', join(folder.path, 'missing.json')], {});
     expect(missing.stderr).to.contain('FILE_NOT_FOUND');
     expect(missing.code).to.equal(2);
   });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { parseEther, type JsonRpcProvider, type Wallet } from 'ethers';
 import { openDatabaseBesideService } from '../../service/database/open-database';
-import { askHardhatHere } from './hardhat-here';
+import { askTdocHere } from './tdoc-here';
 import { mintedTokens } from './minted-tokens';
 import { startRpcProxy, THROUGH, type Answerer, type RpcCall } from './rpc-proxy';
 import { startStandInNetwork } from './stand-in-network';
@@ -48,7 +48,7 @@ export async function startAmoyIssuer(): Promise<AmoyIssuer> {
     DOMAIN: 'carrier.example',
     DID_DOCUMENT_PATH: join(folder.path, 'did'),
   };
-  for (const { code, stderr } of [await network.deploy(), await askHardhatHere(['did'], common)])
+  for (const { code, stderr } of [await network.deploy(), await askTdocHere(['did'], common)])
     if (code !== 0) throw new Error(stderr);
   const provider = await startRpcProxy(node.url, likeGeth(THROUGH));
   await chain.send('evm_setAutomine', [false]);

@@ -1,4 +1,4 @@
-import { ChainError } from '../../service/errors';
+import { ChainError } from '../../service/base/errors';
 import type { FetchedJson } from '../../service/did/fetch-json';
 import type { DidResolution, PublishedDidDocument } from '../../service/did/resolve-did-web';
 import { createDocumentLoader } from '../../service/issuance/document-loader';

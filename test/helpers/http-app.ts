@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { createHttpApp, type HttpAppOptions } from '../../service/http/app';
 import { listen } from '../../service/http/server';
-import { createLogger } from '../../service/logger';
+import { createLogger } from '../../service/base/logger';
 import { own } from './owned';
 import type { LogLine } from './running-service';
 

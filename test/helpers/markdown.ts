@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PROJECT_ROOT } from '../../service/project-root';
+import { PROJECT_ROOT } from '../../service/base/project-root';
 
 /** A part of a document: what stands between a heading and the next one of any level. */
 export interface Section {

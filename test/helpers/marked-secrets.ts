@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { percentDecoded } from '../../service/secrets';
+import { percentDecoded } from '../../service/base/mask-secrets';
 
 /** Secrets by a name for messages. */
 export type Secrets = Readonly<Record<string, string>>;

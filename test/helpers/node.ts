@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { startHardhatNode, type HardhatNode } from '../../deploy/devnet/hardhat-node';
+import { startHardhatNode, type HardhatNode } from '../../devnet/hardhat-node';
 
 /**
  * A `hardhat node` that starts in half the time, as it does not load the commands. Port 0 takes a free one.

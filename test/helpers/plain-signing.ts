@@ -2,7 +2,7 @@ import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import * as EcdsaMultikey from '@digitalbazaar/ecdsa-multikey';
 import { createSignCryptosuite, type Cryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
 import * as jsigs from 'jsonld-signatures';
-import type { DidKeyPair } from '../../service/did-key-pair';
+import type { DidKeyPair } from '../../service/base/did-key-pair';
 import type { DocumentLoader } from '../../service/issuance/document-loader';
 import { MANDATORY_POINTERS } from '../../service/issuance/sign';
 

@@ -1,6 +1,6 @@
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { NETWORKS } from '../../service/chain/networks';
-import { systemClock } from '../../service/clock';
+import { systemClock } from '../../service/base/clock';
 import { fetchJson } from '../../service/did/fetch-json';
 import { resolveDidWeb } from '../../service/did/resolve-did-web';
 import { createDocumentLoader } from '../../service/issuance/document-loader';

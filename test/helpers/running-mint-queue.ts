@@ -3,7 +3,7 @@ import { getAddress, Wallet, type JsonRpcProvider } from 'ethers';
 import { readFees } from '../../service/chain/fees';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { createChainCheck, createRpcClient } from '../../service/chain/rpc-client';
-import { createLogger } from '../../service/logger';
+import { createLogger } from '../../service/base/logger';
 import type { Issuance } from '../../service/journal/issuance';
 import { mintTopics } from '../../service/minting/mint-chain';
 import { createMintQueue, type MintQueueOptions } from '../../service/minting/mint-queue';

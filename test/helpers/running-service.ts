@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream';
 import { startApp, type ReplacedParts } from '../../service/app';
-import { loadConfig } from '../../service/config';
-import { createLogger } from '../../service/logger';
-import { secretMasker } from '../../service/secrets';
+import { loadConfig } from '../../service/config/config';
+import { createLogger } from '../../service/base/logger';
+import { secretMasker } from '../../service/base/mask-secrets';
 import { own } from './owned';
 
 /** A line of the service's log. */

@@ -1,8 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { inheritedEnvironment } from '../../service/config';
-import { PROJECT_ROOT } from '../../service/project-root';
+import { inheritedEnvironment } from '../../service/config/config';
+import { PROJECT_ROOT } from '../../service/base/project-root';
 import { eventually } from './eventually';
 import { own } from './owned';
 

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { type JsonRpcProvider, toQuantity, Wallet } from 'ethers';
-import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
+import type { HardhatNode } from '../../devnet/hardhat-node';
 import { publishedContractsOf, type PublishedContracts } from '../../deploy/registry/published-contracts';
 import { findNetwork } from '../../service/chain/networks';
-import { readSettings } from '../../service/config';
-import { askHardhat, type HardhatAnswer } from './hardhat-answer';
+import { readSettings } from '../../service/config/config';
+import { askHardhat, type CommandAnswer } from './command-answer';
 import { startLegacyGasNode, startNode } from './node';
 import { nodeClient } from './node-client';
 import { own } from './owned';
@@ -21,7 +21,7 @@ export interface StandInNetwork {
   /** Sets what the wallet has, in wei. */
   fund(wei: bigint): Promise<void>;
   /** `npx hardhat deploy --network …`; no gas station is asked unless the settings name one. */
-  deploy(args?: string[], settings?: Record<string, string>): Promise<HardhatAnswer>;
+  deploy(args?: string[], settings?: Record<string, string>): Promise<CommandAnswer>;
   /** TOKEN_REGISTRY_ADDRESS in the env file. */
   registry(): string;
   stop(): Promise<void>;

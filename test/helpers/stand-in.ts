@@ -2,14 +2,14 @@ import { writeFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { type JsonRpcProvider, Wallet, toQuantity } from 'ethers';
-import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
-import { tenantFilesOf, tenantOf } from '../../service/tenant';
+import type { HardhatNode } from '../../devnet/hardhat-node';
+import { tenantFilesOf, tenantOf } from '../../service/config/tenant';
 import { publishedContractsOf, type PublishedContracts } from '../../deploy/registry/published-contracts';
 import type { Network } from '../../service/chain/networks';
-import { readSettings } from '../../service/config';
+import { readSettings } from '../../service/config/config';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create, type CreateAnswer } from './create-call';
-import { hardhat } from './hardhat-command';
+import { hardhat, tdoc } from './command-output';
 import { forwardTo, startHttpsFront } from './https-front';
 import { nodeClient } from './node-client';
 import { own } from './owned';
@@ -47,7 +47,7 @@ export interface StandInOptions {
   hosts: Record<string, RequestListener>;
   /** Lines of the env file beside DOMAIN, NET and WALLET_PRIVATE_KEY. */
   env: Record<string, string>;
-  /** The setup commands, when they are not the usual ones. */
+  /** The setup commands after `npx`, when they are not the usual ones. */
   commands?: string[][];
   /** What the wallet has, in wei. */
   balance: bigint;
@@ -85,8 +85,12 @@ export async function createStandIn(options: StandInOptions): Promise<StandIn> {
       .join(''),
   );
   const settings = { ENV_FILE: envFile, ...https.environment };
-  const { commands = [['deploy', '--network', network.name], ['did'], ['signing-key']] } = options;
-  for (const command of commands) await hardhat(command, settings);
+  const usual = [
+    ['hardhat', 'deploy', '--network', network.name],
+    ['tdoc', 'setup'],
+  ];
+  for (const [program, ...args] of options.commands ?? usual)
+    await (program === 'tdoc' ? tdoc : hardhat)(args, settings);
   const receiver = await startRecordingReceiver(tenantFilesOf(tenantOf(envFile)).webhookPublicKey);
   const service: ServiceProcess = await startServiceProcess({
     ...settings,

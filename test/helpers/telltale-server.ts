@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { percentDecoded } from '../../service/secrets';
+import { percentDecoded } from '../../service/base/mask-secrets';
 import { own } from './owned';
 
 /**

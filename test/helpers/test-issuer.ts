@@ -1,6 +1,6 @@
 import { generate } from '@digitalbazaar/ecdsa-multikey';
-import { didDocumentOf, type DidDocument } from '../../deploy/keys/did-document';
-import type { DidKeyPair } from '../../service/did-key-pair';
+import { didDocumentOf, type DidDocument } from '../../cli/keys/did-document';
+import type { DidKeyPair } from '../../service/base/did-key-pair';
 import { buildCredential, type JsonObject, type UnsignedCredential } from '../../service/issuance/credential';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
 import { createCredentialSigner, type SignedCredential } from '../../service/issuance/sign';

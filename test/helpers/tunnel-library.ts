@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { connect } from 'node:net';
-import type { TunnelLibrary } from '../../service/tunnel';
+import type { TunnelLibrary } from '../../service/http/tunnel';
 import { own } from './owned';
 
 /** A stand-in for ngrok whose public end is a port of this machine, from which it really forwards. */

@@ -6,7 +6,7 @@ import {
   TRANSFERABLE_RECORDS_CONTEXT_URL,
   type JsonObject,
 } from '../../service/issuance/credential';
-import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/published-files';
+import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/base/published-files';
 import { seededRandom, type SeededRandom } from './seeded-random';
 
 /** The TradeTrust contexts of a credential whose Bill of Lading context is TrustVC's. */

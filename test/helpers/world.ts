@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { type JsonRpcProvider, Wallet } from 'ethers';
-import type { HardhatNode } from '../../deploy/devnet/hardhat-node';
-import { setEnvValue } from '../../deploy/env-file';
-import { makeDidKey } from '../../deploy/keys/make-did-key';
-import { makeSigningKey } from '../../deploy/keys/make-signing-key';
+import type { HardhatNode } from '../../devnet/hardhat-node';
+import { setEnvValue } from '../../cli/files/env-file';
+import { makeDidKey } from '../../cli/keys/make-did-key';
+import { makeSigningKey } from '../../cli/keys/make-signing-key';
 import { TitleEscrow__factory, type TitleEscrow } from '../../typechain-types';
 import { installRegistryMaker } from './installed-registry';
 import { nodeClient } from './node-client';

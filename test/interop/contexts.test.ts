@@ -8,7 +8,7 @@ import { expect } from 'chai';
 import * as jsonld from 'jsonld';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
 import type { JsonObject } from '../../service/issuance/credential';
-import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/published-files';
+import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/base/published-files';
 import full from '../fixtures/bill-of-lading-full.json';
 import { TRADETRUST_CONTEXTS, variedCredentials } from '../helpers/varied-credentials';
 

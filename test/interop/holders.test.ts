@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { compileFunction } from 'node:vm';
 import { expect } from 'chai';
 import * as ethers from 'ethers';
-import { tokenLines } from '../../deploy/token/token-report';
+import { tokenLines } from '../../cli/token/token-report';
 import { NETWORKS, type Network } from '../../service/chain/networks';
 import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
 import { decryptRemark } from '../../service/issuance/remarks';

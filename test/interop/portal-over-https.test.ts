@@ -3,14 +3,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { freePort } from '../../deploy/devnet/free-port';
-import { inheritedEnvironment } from '../../service/config';
+import { freePort } from '../../devnet/free-port';
+import { inheritedEnvironment } from '../../service/config/config';
 import type { JsonObject } from '../../service/issuance/credential';
-import { PROJECT_ROOT } from '../../service/project-root';
+import { PROJECT_ROOT } from '../../service/base/project-root';
 import { verifyCredential } from '../../service/verification/verify-credential';
 import full from '../fixtures/bill-of-lading-full.json';
 import { create } from '../helpers/create-call';
-import { hardhat } from '../helpers/hardhat-command';
+import { tdoc } from '../helpers/command-output';
 import { forwardTo, hasOpenssl, startHttpsFront, type HttpsFront } from '../helpers/https-front';
 import { realSources } from '../helpers/real-sources';
 import { startService, type RunningService } from '../helpers/running-service';
@@ -73,7 +73,7 @@ const PORTAL = `
   it('is VALID for our command, over HTTPS', async () => {
     const { DOMAIN = '' } = world.settings;
     const settings = { NET: '31337', RPC_URL: world.node.url, ENV_FILE: join(world.folder, 'none.env') };
-    const output = await hardhat(['verify-credential', file], {
+    const output = await tdoc(['verify-credential', file], {
       ...settings,
       ...https.trust,
     });

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { inheritedEnvironment } from '../../service/config';
+import { inheritedEnvironment } from '../../service/config/config';
 import type { ScenarioResult } from '../helpers/mint-model';
 import type { SeedRange } from './worker';
 

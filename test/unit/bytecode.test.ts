@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { PROJECT_ROOT } from '../../service/project-root';
+import { PROJECT_ROOT } from '../../service/base/project-root';
 
 const PACKAGE = 'node_modules/@tradetrust-tt/token-registry/dist/artifacts';
 const OURS = 'artifacts/@tradetrust-tt/token-registry/contracts';

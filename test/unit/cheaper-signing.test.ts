@@ -10,7 +10,7 @@ import { createIssuingCryptosuite } from '../../service/issuance/issuing-cryptos
 import { PreparedContexts } from '../../service/issuance/prepared-contexts';
 import { MANDATORY_POINTERS } from '../../service/issuance/sign';
 import { newStatementKey } from '../../service/issuance/statement-key';
-import { PROJECT_ROOT } from '../../service/project-root';
+import { PROJECT_ROOT } from '../../service/base/project-root';
 import full from '../fixtures/bill-of-lading-full.json';
 import { fixRandomness, type FixedRandomness } from '../helpers/fixed-randomness';
 import { createPlainSign, type PlainSign } from '../helpers/plain-signing';

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Wallet } from 'ethers';
-import { loadConfig } from '../../service/config';
-import { ConfigurationError } from '../../service/errors';
+import { loadConfig } from '../../service/config/config';
+import { ConfigurationError } from '../../service/base/errors';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const KEY_PAIR = {

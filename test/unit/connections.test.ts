@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { request as httpRequest, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { connectionsFor, creatingAtOnce } from '../../service/connection-limit';
+import { connectionsFor, creatingAtOnce } from '../../service/http/connection-limit';
 import { listen, type HttpServer } from '../../service/http/server';
-import { createLogger } from '../../service/logger';
+import { createLogger } from '../../service/base/logger';
 import { eventually } from '../helpers/eventually';
 
 const MOST = 5;

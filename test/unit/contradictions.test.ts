@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import type { Journal } from '../../service/journal/journal';
-import { createLogger } from '../../service/logger';
+import { createLogger } from '../../service/base/logger';
 import {
   ContradictionCheck,
   startContradictionCheck,
@@ -141,7 +141,7 @@ for (const engine of ENGINES) {
         journal: { state: 'failed', failure: 'MINT_REVERTED' },
         watcher: { minted: [{ txHash: MINT, block: 7 }], nextBlock: 10 },
       });
-      expect(log[0]?.error).to.have.property('remedy').that.includes(`npx hardhat token ${tokenId}`);
+      expect(log[0]?.error).to.have.property('remedy').that.includes(`npx tdoc token ${tokenId}`);
       expect(counted).to.equal(1);
     });
 

@@ -10,9 +10,9 @@ import {
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'dotenv';
-import { setEnvValue, withValue } from '../../deploy/env-file';
-import { readSettings } from '../../service/config';
-import { codeOf } from '../../service/errors';
+import { setEnvValue, withValue } from '../../cli/files/env-file';
+import { readSettings } from '../../service/config/config';
+import { codeOf } from '../../service/base/errors';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const JSON_VALUE = '{"id":"did:web:localhost%3A3000#keys-1","note":"a # b"}';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { loadConfig, type Config } from '../../service/config';
+import { loadConfig, type Config } from '../../service/config/config';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const ADDRESS = `0x${'5b'.repeat(20)}`;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { CallerLeftError } from '../../service/errors';
+import { CallerLeftError } from '../../service/base/errors';
 import {
   createAcceptDocument,
   type IssuedDocument,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { sql } from 'kysely';
 import type { Database } from '../../service/database/database';
-import { codeOf } from '../../service/errors';
+import { codeOf } from '../../service/base/errors';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import type { Journal } from '../../service/journal/journal';
 import type { MintTransaction } from '../../service/journal/issuance';

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { newPending, type Mint, type PendingTransaction, type SignedMint } from '../../service/minting/mint';
 import { MintStates, type MintState } from '../../service/minting/mint-states';
 import { Nonces } from '../../service/minting/nonces';
-import { PROJECT_ROOT } from '../../service/project-root';
+import { PROJECT_ROOT } from '../../service/base/project-root';
 import { mintedBy } from '../helpers/prepared-documents';
 import { newIssuance } from '../helpers/running-mint-queue';
 

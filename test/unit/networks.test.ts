@@ -2,13 +2,13 @@ import { devNull } from 'node:os';
 import { constants } from '@tradetrust-tt/token-registry';
 import { expect } from 'chai';
 import { getAddress } from 'ethers';
-import { addressLink, transactionLink } from '../../deploy/explorer-link';
+import { addressLink, transactionLink } from '../../cli/transactions/explorer-link';
 import { hardhatNetworks } from '../../deploy/hardhat-networks';
 import { publishedContractsOf } from '../../deploy/registry/published-contracts';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { NETWORKS, findNetwork } from '../../service/chain/networks';
-import { loadConfig } from '../../service/config';
-import { gasStationUrlOf, rpcUrlOf } from '../../service/settings';
+import { loadConfig } from '../../service/config/config';
+import { gasStationUrlOf, rpcUrlOf } from '../../service/config/settings';
 import { readDocument, tables } from '../helpers/markdown';
 
 const KEY = 'a key/?';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ServiceError } from '../../service/errors';
+import { ServiceError } from '../../service/base/errors';
 import { releaseLease, makeDue, type ClaimedDelivery } from '../../service/outbox/claim-deliveries';
 import { findFeeds } from '../../service/outbox/find-feeds';
 import { holdFeed, openFeed, releaseFeed } from '../../service/outbox/feed-cursor';

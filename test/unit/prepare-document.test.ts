@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ConfigurationError, RequestError, SigningError, type ServiceError } from '../../service/errors';
+import { ConfigurationError, RequestError, SigningError, type ServiceError } from '../../service/base/errors';
 import { parseBody } from '../../service/issuance/parse-body';
 import { createDocumentPreparer } from '../../service/issuance/prepare-document';
 import type { PrepareDocument } from '../../service/issuance/preparation';

@@ -2,7 +2,7 @@ import { chmodSync, cpSync, mkdirSync, readdirSync, statSync, writeFileSync } fr
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { EventStore } from '../../receiver/event-store';
-import { loadConfig } from '../../service/config';
+import { loadConfig } from '../../service/config/config';
 import { openSqlite } from '../../service/database/open-sqlite';
 import { openFeed } from '../../service/outbox/feed-cursor';
 import { temporaryFolder } from '../helpers/temporary-folder';

@@ -3,8 +3,8 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
-import { PROJECT_ROOT } from '../../service/project-root';
-import { BILL_OF_LADING_CONTEXT, PUBLISHED_FILES, readContextFile } from '../../service/published-files';
+import { PROJECT_ROOT } from '../../service/base/project-root';
+import { BILL_OF_LADING_CONTEXT, PUBLISHED_FILES, readContextFile } from '../../service/base/published-files';
 
 /**
  * A change belongs into a new file with a new version: what was signed under one of these must keep its

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { readChainId } from '../../service/chain/read-chain-id';
 import { createRpcClient } from '../../service/chain/rpc-client';
-import type { ServiceError } from '../../service/errors';
-import { rpcUrlOf } from '../../service/settings';
+import type { ServiceError } from '../../service/base/errors';
+import { rpcUrlOf } from '../../service/config/settings';
 import { listen } from '../../service/http/server';
 
 const KEY = 'marked-key-0123456789';

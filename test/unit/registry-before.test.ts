@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { leftBehind } from '../../deploy/registry/registry-before';
 import { openSqlite } from '../../service/database/open-sqlite';
 import { openFeed } from '../../service/outbox/feed-cursor';
-import { tenantOf } from '../../service/tenant';
+import { tenantOf } from '../../service/config/tenant';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const BEFORE = `0x${'5b'.repeat(20)}`;

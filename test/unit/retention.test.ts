@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
-import { createLogger } from '../../service/logger';
+import { createLogger } from '../../service/base/logger';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import type { Journal } from '../../service/journal/journal';
 import { startRetention } from '../../service/retention';

@@ -1,11 +1,11 @@
 import { devNull } from 'node:os';
 import { inspect } from 'node:util';
 import { expect } from 'chai';
-import { loadConfig } from '../../service/config';
-import { ConfigurationError } from '../../service/errors';
-import { createLogger } from '../../service/logger';
-import { unmaskedSettings } from '../../service/secret-settings';
-import { percentDecoded, printableUrl, secretMasker, secretPartsOf } from '../../service/secrets';
+import { loadConfig } from '../../service/config/config';
+import { ConfigurationError } from '../../service/base/errors';
+import { createLogger } from '../../service/base/logger';
+import { unmaskedSettings } from '../../service/config/secret-settings';
+import { percentDecoded, printableUrl, secretMasker, secretPartsOf } from '../../service/base/mask-secrets';
 
 describe('secrets', () => {
   const KEY = `0x${'ab'.repeat(32)}`;

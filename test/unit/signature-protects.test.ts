@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
-import type { ServiceError } from '../../service/errors';
+import type { ServiceError } from '../../service/base/errors';
 import type { UnsignedCredential } from '../../service/issuance/credential';
 import type { SignedCredential } from '../../service/issuance/sign';
 import { findUnprotectedContent } from '../../service/issuance/unprotected-content';

@@ -10,12 +10,12 @@ import {
   RequestError,
   SigningError,
   type ServiceError,
-} from '../../service/errors';
+} from '../../service/base/errors';
 import type { Preparation } from '../../service/issuance/preparation';
 import { createSigningPool, type SigningPool } from '../../service/issuance/signing-pool';
 import type { SignedCredential } from '../../service/issuance/sign';
 import { fromTransferredError, toTransferredError } from '../../service/issuance/transferred-error';
-import { PROJECT_ROOT } from '../../service/project-root';
+import { PROJECT_ROOT } from '../../service/base/project-root';
 import { derive, verify } from '../helpers/derive-and-verify';
 import { eventually } from '../helpers/eventually';
 import { own } from '../helpers/owned';

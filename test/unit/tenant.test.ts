@@ -3,9 +3,9 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { loadConfig } from '../../service/config';
-import { PROJECT_ROOT } from '../../service/project-root';
-import { tenantFilesOf, tenantOf, withCommandsFor } from '../../service/tenant';
+import { loadConfig } from '../../service/config/config';
+import { PROJECT_ROOT } from '../../service/base/project-root';
+import { tenantFilesOf, tenantOf, withCommandsFor } from '../../service/config/tenant';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 describe('the files of a tenant', () => {
@@ -65,14 +65,14 @@ describe('the files of a tenant', () => {
   });
 
   it('are named in the commands that a text tells to run', () => {
-    const text = 'Run `npx hardhat did --force`, or `npx hardhat deploy`.';
+    const text = 'Run `npx tdoc did --force`, or `npx hardhat deploy`.';
     const commands = (file: string): string => withCommandsFor(join(PROJECT_ROOT, file), text);
     expect(commands('.env')).to.equal(text);
     expect(commands('tenants/a.env')).to.equal(
-      'Run `ENV_FILE=tenants/a.env npx hardhat did --force`, or `ENV_FILE=tenants/a.env npx hardhat deploy`.',
+      'Run `ENV_FILE=tenants/a.env npx tdoc did --force`, or `ENV_FILE=tenants/a.env npx hardhat deploy`.',
     );
     const odd = `it's "a\\b" $HOME.env`;
-    const [, word = ''] = /`ENV_FILE=(.*) npx hardhat did/.exec(commands(odd)) ?? [];
+    const [, word = ''] = /`ENV_FILE=(.*) npx tdoc did/.exec(commands(odd)) ?? [];
     expect(execFileSync('sh', ['-c', `printf %s ${word}`], { encoding: 'utf8' })).to.equal(odd);
     expect(commands('my tenants/$&.env')).to.contain("`ENV_FILE='my tenants/$&.env' npx hardhat deploy`");
     expect(withCommandsFor('/etc/etr/a.env', text)).to.contain(

@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { MaxUint256, getIcapAddress } from 'ethers';
-import { accountNames } from '../../deploy/token/account-names';
-import { findToken, tokenOf } from '../../deploy/token/find-token';
-import { createReadingProgress } from '../../deploy/token/reading-progress';
-import { codeOf } from '../../service/errors';
+import { accountNames } from '../../cli/token/account-names';
+import { findToken, tokenOf } from '../../cli/token/find-token';
+import { createReadingProgress } from '../../cli/terminal/reading-progress';
+import { codeOf } from '../../service/base/errors';
 import { parseTokenId } from '../../service/registry/token-id-forms';
 import { temporaryFolder } from '../helpers/temporary-folder';
 

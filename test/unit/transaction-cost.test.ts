@@ -5,9 +5,9 @@ import {
   highestCost,
   requireFunds,
   type TransactionCost,
-} from '../../deploy/transaction-cost';
+} from '../../cli/transactions/transaction-cost';
 import { findNetwork, type Network } from '../../service/chain/networks';
-import { ConfigurationError } from '../../service/errors';
+import { ConfigurationError } from '../../service/base/errors';
 
 const amoy = findNetwork('amoy') as Network;
 const stability = findNetwork('stability') as Network;

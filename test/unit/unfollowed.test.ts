@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { systemClock } from '../../service/clock';
+import { systemClock } from '../../service/base/clock';
 import type { Database } from '../../service/database/database';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import { mintingRightOf } from '../../service/journal/journal-scope';

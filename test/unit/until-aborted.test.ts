@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { untilAborted } from '../../service/until-aborted';
+import { untilAborted } from '../../service/base/until-aborted';
 
 describe('waiting for a promise, but not beyond the end', () => {
   const failureOf = (promise: Promise<unknown>): Promise<unknown> =>

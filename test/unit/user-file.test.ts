@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect } from 'chai';
-import { findJsonError } from '../../service/json-error';
-import { readJsonInput } from '../../deploy/user-file';
+import { findJsonError } from '../../service/base/json-error';
+import { readJsonInput } from '../../cli/files/user-file';
 import { seededRandom } from '../helpers/seeded-random';
 import { temporaryFolder } from '../helpers/temporary-folder';
 

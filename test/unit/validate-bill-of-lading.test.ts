@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020';
 import { expect } from 'chai';
-import { findSubject } from '../../deploy/validation/find-subject';
-import { readContextFile, BILL_OF_LADING_SCHEMA } from '../../service/published-files';
+import { findSubject } from '../../cli/validation/find-subject';
+import { readContextFile, BILL_OF_LADING_SCHEMA } from '../../service/base/published-files';
 import { jsonLdProblems } from '../../service/validation/json-ld-problems';
 import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';
 import full from '../fixtures/bill-of-lading-full.json';

@@ -1,6 +1,6 @@
 import { generate } from '@digitalbazaar/ecdsa-multikey';
 import { expect } from 'chai';
-import type { DidKeyPair } from '../../service/did-key-pair';
+import type { DidKeyPair } from '../../service/base/did-key-pair';
 import { parseCreateRequest } from '../../service/issuance/create-request';
 import { buildCredential, type JsonObject } from '../../service/issuance/credential';
 import { createDocumentLoader } from '../../service/issuance/document-loader';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as encoding from '../../node_modules/@digitalbazaar/ecdsa-sd-2023-cryptosuite/lib/proofValue.js';
-import { codeOf } from '../../service/errors';
+import { codeOf } from '../../service/base/errors';
 import type { JsonObject } from '../../service/issuance/credential';
 import { readProofValue } from '../../service/verification/proof-value';
 import { derive, verify } from '../helpers/derive-and-verify';

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { printable, printableJson } from '../../deploy/printable';
-import { verifyFile } from '../../deploy/verification/verify-file';
+import { printable, printableJson } from '../../cli/terminal/printable';
+import { verifyFile, type FileVerification } from '../../cli/verification/verify-file';
 import type { JsonObject } from '../../service/issuance/credential';
 import { credentialIn } from '../../service/verification/presented-credential';
 import { verifyCredential } from '../../service/verification/verify-credential';
@@ -90,11 +90,9 @@ describe('rubbish in place of a credential', () => {
     }
   });
 
-  const run = async (
-    text: string | Buffer,
-  ): Promise<{ exitCode: number; errors: string[]; output: string[] }> => {
+  const run = async (text: string | Buffer): Promise<FileVerification> => {
     writeFileSync(file, text);
-    return verifyFile({ file, pointers: [], reveal: false, trustContext: undefined, json: true });
+    return verifyFile({ file, pointers: undefined, trustedContexts: [], json: true });
   };
 
   for (const [name, text] of Object.entries({
@@ -113,9 +111,9 @@ describe('rubbish in place of a credential', () => {
       '@context': Array(10_000).fill('https://a.example/'),
     }),
   })) {
-    it(`in a file that has ${name} is told in words, with exit code 2`, async () => {
-      const { exitCode, errors, output } = await run(text);
-      expect(exitCode).to.equal(2);
+    it(`in a file that has ${name} is told in words, and cannot be judged`, async () => {
+      const { isValid, errors, output } = await run(text);
+      expect(isValid).to.equal(undefined);
       expect(errors.join()).to.match(/\[(FILE_NOT_JSON|CREDENTIAL_INVALID)\]/);
       const json = JSON.parse(output.join('')) as { outcome: string; error: { code: string } };
       expect(json.outcome).to.equal('could not tell');
@@ -123,11 +121,11 @@ describe('rubbish in place of a credential', () => {
     });
   }
 
-  it('is told with exit code 2 when there is no such file', async () => {
+  it('cannot be judged when there is no such file', async () => {
     const missing = join(folder.path, 'missing.json');
-    const options = { file: missing, pointers: [], reveal: false, trustContext: undefined, json: false };
-    const { exitCode, errors, output } = await verifyFile(options);
-    expect(exitCode).to.equal(2);
+    const options = { file: missing, pointers: undefined, trustedContexts: [], json: false };
+    const { isValid, errors, output } = await verifyFile(options);
+    expect(isValid).to.equal(undefined);
     expect(errors.join()).to.contain(missing).and.contain('FILE_NOT_FOUND');
     expect(output).to.deep.equal([]);
   });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { parseEther } from 'ethers';
 import type { TransactionFees } from '../../service/chain/fees';
-import { createLogger } from '../../service/logger';
+import { createLogger } from '../../service/base/logger';
 import { createWalletReading } from '../../service/observability/wallet-reading';
 import { eventually } from '../helpers/eventually';
 

@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { loadConfig } from '../../service/config';
+import { loadConfig } from '../../service/config/config';
 import { createWebhookClient } from '../../service/delivery/post';
 import { listen } from '../../service/http/server';
-import { secretMasker } from '../../service/secrets';
+import { secretMasker } from '../../service/base/mask-secrets';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const { privateKey: signingKey } = generateKeyPairSync('ed25519');

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { KyselyPlugin } from 'kysely';
 import pino from 'pino';
-import { systemClock } from '../../service/clock';
+import { systemClock } from '../../service/base/clock';
 import { DEFAULT_RETRY_SCHEDULE } from '../../service/delivery/retry-schedule';
 import { startDeliveryWorker } from '../../service/delivery/worker';
 import { holdFeed, releaseFeed } from '../../service/outbox/feed-cursor';

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { CallerLeftError } from '../../errors';
+import { CallerLeftError } from '../../base/errors';
 
 /** What the middleware leaves for those that come after it. */
 export interface CallerState {

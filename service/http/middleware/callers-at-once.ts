@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa';
-import { BusyError } from '../../errors';
-import { createPlaces } from '../../places';
+import { BusyError } from '../../base/errors';
+import { createSemaphore } from '../../base/semaphore';
 import type { CallerState } from './caller-left';
 import { HttpError } from './errors';
 
@@ -12,9 +12,9 @@ const RETRY_AFTER_MS = 10_000;
  * GET /health, by which a supervisor would take the service for dead.
  */
 export function callersAtOnce(most: number): Middleware<CallerState> {
-  const callers = createPlaces({ places: most, waiting: 0, waitMs: 0 });
+  const callers = createSemaphore({ permits: most, waiting: 0, waitMs: 0 });
   return async (ctx, next) => {
-    const leave = await callers.enter(ctx.state.left);
+    const leave = await callers.acquire(ctx.state.left);
     if (leave === 'left') throw new HttpError(400, 'BODY_ABORTED', 'The body ended before it was complete.');
     if (leave === 'busy')
       throw new BusyError('Too many documents at once: send it again later.', RETRY_AFTER_MS);

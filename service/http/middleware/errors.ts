@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
-import { BusyError, CallerLeftError, RequestError, ServiceError, codeOf } from '../../errors';
-import type { Logger } from '../../logger';
+import { BusyError, CallerLeftError, RequestError, ServiceError, codeOf } from '../../base/errors';
+import type { Logger } from '../../base/logger';
 import type { RequestState } from './request-log';
 
 /**

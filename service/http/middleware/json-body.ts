@@ -4,7 +4,7 @@ import { parseCreateRequest } from '../../issuance/create-request';
 import { LIMIT_BYTES, mostBytes, SMALL_BYTES, tooLarge } from '../body-limit';
 import { atLeastRate, BodyProblem, readBody } from '../read-body';
 import { readJson } from '../read-json';
-import type { AdmissionState } from './admission';
+import type { BodyLimitsState } from './limit-bodies';
 import { HttpError } from './errors';
 
 /** What the middleware leaves for the route. */
@@ -24,7 +24,7 @@ export interface JsonBodyState {
  * 100 ms. 413 over the limit, 400 for what does not arrive whole, 408 for what hardly arrives.
  */
 export const jsonBody: Middleware<
-  JsonBodyState & AdmissionState,
+  JsonBodyState & BodyLimitsState,
   { params: Record<string, string> }
 > = async (ctx, next) => {
   const hash = createHash('sha256').update(`${ctx.params.documentId?.toUpperCase()}\n`);

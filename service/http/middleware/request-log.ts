@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import type { Logger } from '../../logger';
+import type { Logger } from '../../base/logger';
 
 /** An id from the caller is kept if it cannot disturb a log line or a header. */
 const ACCEPTABLE_REQUEST_ID = /^[\w.:-]{1,128}$/;

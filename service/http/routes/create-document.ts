@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
 import { issuedAnswer } from '../../issuance/issued-answer';
 import type { AcceptedState } from '../middleware/accept-document';
-import type { AdmissionState } from '../middleware/admission';
+import type { BodyLimitsState } from '../middleware/limit-bodies';
 import type { CallerState } from '../middleware/caller-left';
 import type { IdempotencyKeyState } from '../middleware/idempotency-key';
 import type { JsonBodyState } from '../middleware/json-body';
@@ -12,7 +12,7 @@ type State = RequestState &
   CallerState &
   AcceptedState &
   JsonBodyState &
-  AdmissionState &
+  BodyLimitsState &
   IdempotencyKeyState;
 
 /** POST /create/{documentId}. */

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import type { Middleware } from 'koa';
-import { ConfigurationError, messageOf } from '../../errors';
+import { ConfigurationError, messageOf } from '../../base/errors';
 
 /**
- * GET /.well-known/did.json: the file that `npx hardhat did` wrote, read anew each time, so that a rotated
+ * GET /.well-known/did.json: the file that `npx tdoc did` wrote, read anew each time, so that a rotated
  * key needs no restart.
  */
 export function didDocument(path: string): Middleware {
@@ -18,7 +18,7 @@ async function readDidDocument(path: string): Promise<object> {
     if (typeof document === 'object' && document !== null) return document;
     throw new Error('it is not a JSON object');
   } catch (cause) {
-    const remedy = 'Make it with `npx hardhat did`, or set DID_DOCUMENT_PATH.';
+    const remedy = 'Make it with `npx tdoc did`, or set DID_DOCUMENT_PATH.';
     const message = `The DID document ${path} cannot be read: ${messageOf(cause)}. ${remedy}`;
     throw new ConfigurationError('DID_DOCUMENT_UNREADABLE', message, { cause, remedy });
   }

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { messageOf } from '../../errors';
+import { messageOf } from '../../base/errors';
 import { issuedAnswer } from '../../issuance/issued-answer';
 import type { Issuance } from '../../journal/issuance';
 import { parseTokenId, tokenIdHexOf } from '../../registry/token-id-forms';

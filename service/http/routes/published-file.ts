@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Middleware } from 'koa';
-import { readContextFile } from '../../published-files';
+import { readContextFile } from '../../base/published-files';
 
 /**
  * A published file never changes: a new revision gets a new file name (docs/specification.md 6.2).

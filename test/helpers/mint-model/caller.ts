@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { getAddress } from 'ethers';
-import { messageOf } from '../../../service/errors';
+import { messageOf } from '../../../service/base/errors';
 import type { Issuance, SignedDocument } from '../../../service/journal/issuance';
 import type { SeededRandom } from '../seeded-random';
 import type { ScenarioParts } from './scenario-parts';

@@ -2,7 +2,7 @@ import { readFees } from '../../../service/chain/fees';
 import type { Network } from '../../../service/chain/networks';
 import { createChainCheck, createRpcClient, type RpcClient } from '../../../service/chain/rpc-client';
 import type { Journal } from '../../../service/journal/journal';
-import { createLogger, type Logger } from '../../../service/logger';
+import { createLogger, type Logger } from '../../../service/base/logger';
 import { createMintQueue, type MintQueue } from '../../../service/minting/mint-queue';
 import type { MintTiming } from '../../../service/minting/queue-parts';
 import { startRpcProxy, type RpcProxy } from '../rpc-proxy';

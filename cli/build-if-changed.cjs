@@ -1,0 +1,52 @@
+const { spawnSync } = require('node:child_process');
+const { createHash } = require('node:crypto');
+const { existsSync, readdirSync, readFileSync, statSync, writeFileSync } = require('node:fs');
+const { join } = require('node:path');
+
+const ROOT = join(__dirname, '..');
+const STAMP = join(ROOT, 'dist/sources.stamp');
+const SOURCES = [
+  'cli',
+  'contracts',
+  'deploy/registry',
+  'devnet',
+  'receiver',
+  'service',
+  'package-lock.json',
+  'tsconfig.json',
+];
+
+/** Names, sizes and times of all sources, as one text. */
+function stampOf(names) {
+  const hash = createHash('sha256');
+  const add = (path) => {
+    const { size, mtimeMs } = statSync(path);
+    hash.update(`${path} ${size} ${mtimeMs}\n`);
+  };
+  for (const name of names) {
+    const path = join(ROOT, name);
+    if (!existsSync(path)) continue;
+    if (!statSync(path).isDirectory()) add(path);
+    else
+      for (const entry of readdirSync(path, { recursive: true, withFileTypes: true }))
+        if (entry.isFile()) add(join(entry.parentPath ?? entry.path, entry.name));
+  }
+  return hash.digest('hex');
+}
+
+// Where Hardhat is not installed nothing can be built: a production installation has its build.
+if (existsSync(join(ROOT, 'node_modules/hardhat'))) {
+  const stamp = stampOf(SOURCES);
+  const isBuilt = existsSync(STAMP) && existsSync(join(ROOT, 'typechain-types'));
+  if (!isBuilt || readFileSync(STAMP, 'utf8') !== stamp) {
+    process.stderr.write('building: the sources changed …\n');
+    const { status } = spawnSync('npm', ['run', '--silent', 'compile'], {
+      cwd: ROOT,
+      // Standard output is for the results of the command that this runs before.
+      stdio: ['ignore', process.stderr, process.stderr],
+      shell: process.platform === 'win32',
+    });
+    if (status !== 0) process.exit(status ?? 1);
+    writeFileSync(STAMP, stamp);
+  }
+}

@@ -1,0 +1,74 @@
+import type { Command } from 'commander';
+import { answerAdmin } from '../registry-admin/answer-admin';
+import { examples, JSON_FLAG, NETWORK, REGISTRY } from './arguments';
+
+interface ListOptions {
+  role?: string;
+  account?: string;
+  registry?: string;
+  network?: string;
+  json?: true;
+}
+
+type ChangeOptions = ListOptions & { role: string; account: string; force?: true };
+
+const ROLE = 'minter, accepter, restorer or admin';
+
+/** `tdoc role grant`, `revoke` and `list`. */
+export function addRole(program: Command): void {
+  const role = program
+    .command('role')
+    .summary("who may mint, burn, restore, and be the registry's admin")
+    .description("The roles of the registry: who may mint, burn, restore, and be the registry's admin.");
+  role
+    .command('grant')
+    .description('Grants a role to an account.')
+    .requiredOption('--role <role>', ROLE)
+    .requiredOption('--account <address>', 'account that gets the role')
+    .option(...REGISTRY)
+    .option(...NETWORK)
+    .option(...JSON_FLAG)
+    .addHelpText('after', examples(`role grant --role minter --account ${ACCOUNT}`))
+    .action(async (options: ChangeOptions, command: Command) => change('grant', options, command));
+  role
+    .command('revoke')
+    .description('Takes a role from an account.')
+    .requiredOption('--role <role>', ROLE)
+    .requiredOption('--account <address>', 'account that loses the role')
+    .option(...REGISTRY)
+    .option(...NETWORK)
+    .option('--force', 'revoke the last admin too: the registry then has no admin for ever')
+    .option(...JSON_FLAG)
+    .addHelpText('after', examples(`role revoke --role minter --account ${ACCOUNT}`))
+    .action(async (options: ChangeOptions, command: Command) => change('revoke', options, command));
+  role
+    .command('list')
+    .description('Lists the accounts that have roles.')
+    .option('--role <role>', `this role only: ${ROLE}`)
+    .option('--account <address>', 'the roles of this account only')
+    .option(...REGISTRY)
+    .option(...NETWORK)
+    .option(...JSON_FLAG)
+    .addHelpText('after', examples('role list', 'role list --role admin --json'))
+    .action(async ({ role: only, account, registry, network, json }: ListOptions, command: Command) => {
+      await answerAdmin(command, json === true, () => {
+        const { listRoles } =
+          require('../registry-admin/list-roles') as typeof import('../registry-admin/list-roles');
+        return listRoles({ role: only, account, registry, network });
+      });
+    });
+}
+
+const ACCOUNT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
+
+async function change(
+  name: 'grant' | 'revoke',
+  { role, account, registry, network, force, json }: ChangeOptions,
+  command: Command,
+): Promise<void> {
+  await answerAdmin(command, json === true, (say) => {
+    const { changeRole } =
+      require('../registry-admin/change-role') as typeof import('../registry-admin/change-role');
+    return changeRole(name, { role, account, registry, network, isForced: force === true }, say);
+  });
+}

@@ -1,0 +1,22 @@
+import type { Command } from 'commander';
+
+const PROGRAMS = {
+  service: 'start the service: issue documents over HTTP, deliver events to the webhook',
+  receiver: 'start the reference receiver of webhooks',
+} as const;
+
+/** `tdoc service` and `tdoc receiver`, which read their arguments themselves: `--help` is theirs. */
+export function addStart(program: Command): void {
+  for (const name of ['service', 'receiver'] as const) {
+    program
+      .command(name)
+      .description(PROGRAMS[name])
+      .helpOption(false)
+      .allowUnknownOption()
+      .argument('[arguments...]')
+      .action((args: string[]) => {
+        process.argv.splice(2, Infinity, ...args);
+        require(`../../${name}/main`);
+      });
+  }
+}

@@ -1,0 +1,51 @@
+import { loadConfig } from '../../service/config/config';
+import { openDatabaseBesideService } from '../../service/database/open-database';
+import { findAllFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
+import { countPurgeable, purgeEvents } from '../../service/outbox/purge-events';
+import { agreeToPurge, registryToPurge, timeOfOlderThan } from '../purging';
+import type { Say } from '../registry-admin/carry-out';
+import { invalid } from './show-deliveries';
+
+/** What to remove. `isAgreed`: nobody is asked. */
+export interface PurgeEventsOptions {
+  olderThan: number | undefined;
+  registry: string | undefined;
+  isAgreed: boolean;
+}
+
+/**
+ * Removes events that were delivered from the database of a service, which may be running: all that were
+ * recorded and last sent so many days ago. Undelivered events, and those a reorganisation may need, stay.
+ *
+ * @throws ConfigurationError ARGUMENT_INVALID, NOT_CONFIGURED; Refusal CONFIRMATION_MISSING.
+ */
+export async function purgeOldEvents(
+  { olderThan, registry, isAgreed }: PurgeEventsOptions,
+  say: Say,
+): Promise<void> {
+  if (olderThan === undefined) throw invalid('Give --older-than DAYS.');
+  const before = timeOfOlderThan(olderThan);
+  const config = loadConfig();
+  const wanted = registryToPurge(registry, config);
+  const database = await openDatabaseBesideService(config);
+  try {
+    const feeds = await findAllFeeds(database.db, wanted);
+    let total = 0;
+    for (const feed of feeds) {
+      const events = await countPurgeable(database.db, feed, before);
+      total += events;
+      if (events === 0) continue;
+      const time = new Date(before).toISOString();
+      say(
+        `To remove ${events} events of ${registryOfFeed(feed)} that were last sent before ${time}, for ever.`,
+      );
+    }
+    if (total === 0) return say('nothing to remove');
+    await agreeToPurge(isAgreed);
+    let removed = 0;
+    for (const feed of feeds) removed += await purgeEvents(database, feed, before);
+    say(`${removed} removed`);
+  } finally {
+    await database.close();
+  }
+}

@@ -1,0 +1,117 @@
+import { isAddress } from 'ethers';
+import { loadConfig } from '../../service/config/config';
+import { openDatabaseBesideService } from '../../service/database/open-database';
+import { ConfigurationError } from '../../service/base/errors';
+import { findFeeds } from '../../service/outbox/find-feeds';
+import {
+  historyOf,
+  listDeadLetters,
+  listOrphans,
+  listWaiting,
+  type DeadLetter,
+  type EventHistory,
+  type Orphan,
+  type WaitingDelivery,
+} from '../../service/outbox/list-deliveries';
+
+/** What to show, and how. */
+export interface ShowOptions {
+  dead: boolean;
+  orphaned: boolean;
+  event: string | undefined;
+  registry: string | undefined;
+  json: boolean;
+}
+
+const MOST_WAITING = 50;
+
+/** Reads the outbox of the service, which may be running, and gives the lines to print. */
+export async function showDeliveries(options: ShowOptions): Promise<string[]> {
+  const { dead, orphaned, event, json } = options;
+  if ([dead, orphaned, event !== undefined].filter(Boolean).length > 1)
+    throw invalid('Give one of --dead, --orphaned and --event.');
+  const database = await openDatabaseBesideService(loadConfig());
+  try {
+    const { db } = database;
+    if (event !== undefined) {
+      const histories = await historyOf(db, event);
+      if (histories.length === 0) throw unknownEvent(event);
+      return histories.flatMap((history) => (json ? jsonOf(history) : historyLines(history)));
+    }
+    const feeds = await findFeeds(db, registryOf(options.registry));
+    if (dead) {
+      const letters = await listDeadLetters(db, feeds);
+      return lines(letters, json, deadLine, 'no dead letters');
+    }
+    if (orphaned) {
+      const orphans = await listOrphans(db, feeds);
+      return lines(orphans, json, orphanLine, 'nothing was orphaned after it had been sent');
+    }
+    const waiting = await listWaiting(db, feeds, MOST_WAITING);
+    return lines(waiting, json, waitingLine, 'nothing waits');
+  } finally {
+    await database.close();
+  }
+}
+
+/** `--registry`: an address, or a chain id and an address where the same address is on several chains. */
+export function registryOf(text: string | undefined): string | undefined {
+  if (text === undefined || isAddress(text.replace(/^\d+:/, ''))) return text;
+  throw invalid(
+    `--registry ${String(text)} is not an address: 0x and 40 hexadecimal digits, or a chain id, a colon, and that.`,
+  );
+}
+
+/** The error for arguments that cannot be meant. */
+export function invalid(message: string): ConfigurationError {
+  return new ConfigurationError('ARGUMENT_INVALID', message);
+}
+
+/** The error for an event that is not in the database. */
+export function unknownEvent(event: string): ConfigurationError {
+  const remedy =
+    'It takes the `id` of a CloudEvent; check DATA_DIR or DATABASE_URL too. Old events may have been removed.';
+  return new ConfigurationError('EVENT_UNKNOWN', `There is no event ${event}.`, { remedy });
+}
+
+function lines<T extends object>(
+  entries: readonly T[],
+  json: boolean,
+  line: (entry: T) => string,
+  nothing: string,
+): string[] {
+  if (json) return entries.map(jsonOf);
+  return entries.length === 0 ? [nothing] : entries.map(line);
+}
+
+/** The body as the object that it is. */
+function jsonOf(entry: object): string {
+  const { body, ...rest } = entry as { body?: string };
+  return JSON.stringify({ ...rest, ...(body !== undefined && { body: JSON.parse(body) as unknown }) });
+}
+
+function deadLine({ diedAt, eventId, type, tokenId, attempts, error, registry }: DeadLetter): string {
+  return `${timeOf(diedAt)}  ${eventId}  ${type}  token ${tokenId}  ${attempts} attempts, the last: ${error}  ${registry}`;
+}
+
+function orphanLine({ orphanedAt, eventId, outcome, blockNumber, minedAgainIn, registry }: Orphan): string {
+  const since = minedAgainIn === null ? 'not mined again' : `mined again in block ${minedAgainIn}`;
+  return `${timeOf(orphanedAt)}  ${eventId}  ${outcome} from block ${blockNumber}, ${since}  ${registry}`;
+}
+
+function waitingLine({ eventId, type, tokenId, waiting, attempts, nextAttemptAt }: WaitingDelivery): string {
+  const next = nextAttemptAt === null ? '' : `, next ${timeOf(nextAttemptAt)}`;
+  return `${eventId}  ${type}  token ${tokenId}  ${waiting} waiting, ${attempts} attempts${next}`;
+}
+
+function historyLines({ registry, eventId, state, body, attempts }: EventHistory): string[] {
+  const attemptLines = attempts.map(
+    ({ attemptedAt, attempt, status, error, milliseconds }) =>
+      `${timeOf(attemptedAt)}  attempt ${attempt}  ${status ?? 'no answer'}  ${error ?? 'delivered'}  ${milliseconds} ms`,
+  );
+  return [`${eventId}  ${state}  ${registry}`, body, ...attemptLines];
+}
+
+function timeOf(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

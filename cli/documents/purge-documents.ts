@@ -1,0 +1,103 @@
+import { systemClock } from '../../service/base/clock';
+import { loadConfig, type Config } from '../../service/config/config';
+import type { Database } from '../../service/database/database';
+import { openDatabaseBesideService } from '../../service/database/open-database';
+import { ConfigurationError } from '../../service/base/errors';
+import { createDatabaseJournal } from '../../service/journal/database-journal';
+import { countEnded, findJournals } from '../../service/journal/find-journals';
+import { scopeName, type JournalScope } from '../../service/journal/journal-scope';
+import { parseTokenId, tokenIdHexOf } from '../../service/registry/token-id-forms';
+import { invalid } from '../deliveries/show-deliveries';
+import { agreeToPurge, registryToPurge, timeOfOlderThan } from '../purging';
+import type { Say } from '../registry-admin/carry-out';
+
+/** What to remove. `isAgreed`: nobody is asked. */
+export interface PurgeOptions {
+  olderThan: number | undefined;
+  token: string | undefined;
+  registry: string | undefined;
+  isAgreed: boolean;
+}
+
+/** What is removed, of which registry. `before`: epoch milliseconds. */
+type Selection = { registry: string } & ({ tokenId: string } | { before: number });
+
+/**
+ * Removes issued documents from the database of a service, which may be running: one, or all that were mined
+ * or failed so many days ago. What is being issued stays.
+ *
+ * @throws ConfigurationError ARGUMENT_INVALID, NOT_CONFIGURED, DOCUMENT_UNKNOWN; Refusal
+ *   CONFIRMATION_MISSING; RequestError TOKEN_ID_INVALID.
+ */
+export async function purgeDocuments(options: PurgeOptions, say: Say): Promise<void> {
+  const config = loadConfig();
+  const selection = selectionOf(options, config);
+  const database = await openDatabaseBesideService(config);
+  try {
+    const journals = await findJournals(database.db, selection.registry);
+    if ('tokenId' in selection) await removeOne(database, journals, selection.tokenId, options.isAgreed, say);
+    else await removeOld(database, journals, selection.before, options.isAgreed, say);
+  } finally {
+    await database.close();
+  }
+}
+
+function selectionOf({ olderThan, token, registry: named }: PurgeOptions, config: Config): Selection {
+  const registry = registryToPurge(named, config);
+  if (token !== undefined && olderThan === undefined) {
+    const tokenId = parseTokenId(token);
+    if (tokenId === undefined) throw invalid(`--token ${token} is not the id of a token.`);
+    return { registry, tokenId: tokenIdHexOf(tokenId) };
+  }
+  if (token !== undefined || olderThan === undefined)
+    throw invalid('Give one of --older-than DAYS and --token ID.');
+  return { registry, before: timeOfOlderThan(olderThan) };
+}
+
+async function removeOne(
+  database: Database,
+  journals: readonly JournalScope[],
+  tokenId: string,
+  isAgreed: boolean,
+  say: Say,
+): Promise<void> {
+  for (const scope of journals) {
+    const journal = createDatabaseJournal(database, scope, systemClock);
+    const issuance = await journal.find(tokenId);
+    if (issuance === undefined) continue;
+    if (issuance.state !== 'final' && issuance.state !== 'failed')
+      throw invalid(`The document of token ${tokenId} is being issued: it cannot be removed.`);
+    say(`To remove the document of token ${tokenId} (${issuance.state}) of ${scopeName(scope)}, for ever.`);
+    await agreeToPurge(isAgreed);
+    await journal.remove(tokenId);
+    say('removed');
+    return;
+  }
+  const remedy = 'Check --registry, and DATA_DIR or DATABASE_URL.';
+  const message = `No document of token ${tokenId} is kept.`;
+  throw new ConfigurationError('DOCUMENT_UNKNOWN', message, { remedy });
+}
+
+async function removeOld(
+  database: Database,
+  journals: readonly JournalScope[],
+  before: number,
+  isAgreed: boolean,
+  say: Say,
+): Promise<void> {
+  let total = 0;
+  for (const scope of journals) {
+    const { documents, bytes } = await countEnded(database.db, scope, before);
+    total += documents;
+    if (documents === 0) continue;
+    const size = `${documents} (${(bytes / 1_000_000).toFixed(1)} MB)`;
+    const time = new Date(before).toISOString();
+    say(`To remove the documents of ${scopeName(scope)} that ended before ${time}: ${size}, for ever.`);
+  }
+  if (total === 0) return say('nothing to remove');
+  await agreeToPurge(isAgreed);
+  let removed = 0;
+  for (const scope of journals)
+    removed += await createDatabaseJournal(database, scope, systemClock).purge(before);
+  say(`${removed} removed`);
+}

@@ -1,0 +1,67 @@
+import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError, codeOf } from '../../service/base/errors';
+
+/** What is made for an env file, which holds secrets, is nobody else's to look into. */
+const FOLDER_MODE = 0o700;
+const RETRY_MS = 25;
+const PATIENCE_MS = 5_000;
+/** Who holds a lock renews it: an older one was left behind by a process that was killed. */
+const RENEW_MS = 500;
+const ABANDONED_MS = 5_000;
+
+/**
+ * Runs `action` while no other process does the same for `path`. Setup commands may run side by side, and
+ * each reads the env file, changes one line and writes it back.
+ *
+ * @param patienceMs how long to wait for another process.
+ * @throws ServiceError FILE_LOCKED when somebody else holds the lock for longer.
+ */
+export async function withFileLock<T>(
+  path: string,
+  action: () => T | Promise<T>,
+  patienceMs = PATIENCE_MS,
+): Promise<T> {
+  const lock = `${path}.lock`;
+  mkdirSync(dirname(lock), { recursive: true, mode: FOLDER_MODE });
+  const deadline = Date.now() + patienceMs;
+  while (!take(lock)) {
+    if (Date.now() > deadline) {
+      const remedy = `If no other setup command is running, delete ${lock}.`;
+      throw new ServiceError('FILE_LOCKED', `${path} is being written by another process.`, {
+        remedy,
+        retryable: true,
+      });
+    }
+    await sleep(RETRY_MS);
+  }
+  const renewal = setInterval(() => renew(lock), RENEW_MS);
+  try {
+    return await action();
+  } finally {
+    clearInterval(renewal);
+    rmSync(lock, { force: true });
+  }
+}
+
+function renew(lock: string): void {
+  const now = new Date();
+  if (existsSync(lock)) utimesSync(lock, now, now);
+}
+
+function take(lock: string): boolean {
+  try {
+    closeSync(openSync(lock, 'wx'));
+    return true;
+  } catch (thrown) {
+    if (codeOf(thrown) !== 'EEXIST') throw thrown;
+    if (isAbandoned(lock)) rmSync(lock, { force: true });
+    return false;
+  }
+}
+
+function isAbandoned(lock: string): boolean {
+  const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+  return age > ABANDONED_MS;
+}

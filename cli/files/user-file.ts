@@ -1,0 +1,76 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { codeOf, ConfigurationError, messageOf } from '../../service/base/errors';
+import { findJsonError } from '../../service/base/json-error';
+import { printable } from '../terminal/printable';
+import { findRepeatedName } from './repeated-name';
+
+/** Standard input, where a command takes a file. */
+const STANDARD_INPUT = '-';
+
+/**
+ * The JSON that a user names: a file, or `-` for standard input. A relative path is relative to where the
+ * user is, which Hardhat leaves alone: a command works from any folder of the project.
+ *
+ * @throws ConfigurationError FILE_NOT_FOUND, FILE_UNREADABLE, FILE_NOT_JSON or FILE_AMBIGUOUS with line and
+ *   column.
+ */
+export async function readJsonInput(path: string): Promise<unknown> {
+  const name = path === STANDARD_INPUT ? 'standard input' : path;
+  const bytes = await bytesOf(path);
+  const text = decode(bytes, name);
+  const value = parse(text, name);
+  refuseRepetition(text, name);
+  return value;
+}
+
+async function bytesOf(path: string): Promise<Buffer> {
+  if (path === STANDARD_INPUT) return buffer(process.stdin);
+  try {
+    return await readFile(resolve(path));
+  } catch (cause) {
+    if (codeOf(cause) !== 'ENOENT' && codeOf(cause) !== 'ENOTDIR')
+      throw new ConfigurationError('FILE_UNREADABLE', `${path} cannot be read: ${messageOf(cause)}.`, {
+        cause,
+      });
+    const remedy = 'A relative path is relative to the folder that you are in; - is standard input.';
+    throw new ConfigurationError('FILE_NOT_FOUND', `There is no file ${resolve(path)}.`, { cause, remedy });
+  }
+}
+
+/** Bytes that are not UTF-8 would silently become other characters, and be signed or checked as such. */
+function decode(bytes: Buffer, name: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw notJson(name, 'it is not text in UTF-8', cause);
+  }
+}
+
+function parse(text: string, name: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    if (text.trim() === '') throw notJson(name, 'it is empty', cause);
+    const error = findJsonError(text);
+    const place = error && `line ${error.line}, column ${error.column}: ${error.problem}`;
+    throw notJson(name, place ?? messageOf(cause), cause);
+  }
+}
+
+/** Characters of a name that a stranger wrote. */
+const LONGEST_NAME = 100;
+
+function refuseRepetition(text: string, fileName: string): void {
+  const found = findRepeatedName(text);
+  if (found === undefined) return;
+  const place = `line ${found.line}, column ${found.column}`;
+  const remedy = 'Leave one of them: programs do not agree on which one counts.';
+  const message = `${fileName}, ${place}: ${printable(JSON.stringify(found.name), LONGEST_NAME)} is there for the second time. ${remedy}`;
+  throw new ConfigurationError('FILE_AMBIGUOUS', message, { remedy });
+}
+
+function notJson(name: string, problem: string, cause: unknown): ConfigurationError {
+  return new ConfigurationError('FILE_NOT_JSON', `${name} is not JSON: ${problem}.`, { cause });
+}

@@ -1,0 +1,96 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { generate } from '@digitalbazaar/ecdsa-multikey';
+import { didDocumentPathOf, readSettings } from '../../service/config/config';
+import { domainOf, type Settings } from '../../service/config/settings';
+import { didWebOf, KEY_FRAGMENT, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
+import { ConfigurationError } from '../../service/base/errors';
+import { setEnvValue, shadowWarning } from '../files/env-file';
+import { PUBLIC_MODE, writeFileAtomically } from '../files/write-file';
+import { didDocumentOf, publishedKeyOf } from './did-document';
+import { keyExists } from './key-exists';
+
+const SETTING = 'DID_KEY_PAIRS';
+
+/**
+ * Makes the issuer's key pair and its DID document, and returns what to tell the user. A key that is there is
+ * never replaced unless `force` says so: credentials that it signed would no longer verify. A document that
+ * is missing is rebuilt from its key.
+ *
+ * @param environment instead of the process's.
+ * @throws ConfigurationError when DOMAIN is missing, or what is there does not belong together.
+ */
+export async function makeDidKey({ force }: { force: boolean }, environment?: Settings): Promise<string[]> {
+  const { envFile, settings } = readSettings(environment);
+  const domain = domainOf(settings);
+  if (domain === undefined) {
+    const remedy = `Set DOMAIN in ${envFile} to the host that will serve /.well-known/did.json, for example trade.example.com.`;
+    throw new ConfigurationError('NOT_CONFIGURED', 'DOMAIN is not set.', { remedy });
+  }
+  const did = didWebOf(domain);
+  const documentPath = didDocumentPathOf(envFile, settings);
+  const text = settings[SETTING];
+  if (!force && text !== undefined) return keepKey(existingKey(text, did), documentPath);
+  if (!force && existsSync(documentPath)) {
+    throw keyExists(`${documentPath} is there, but its secret key is not in ${SETTING}. Restore the key`);
+  }
+  const written = await writeNewKey(did, { envFile, documentPath, environment });
+  return [...written, ...replacedNote(text !== undefined)];
+}
+
+function existingKey(text: string, did: string): DidKeyPair {
+  const parsed = parseDidKeyPair(text);
+  if ('problem' in parsed) throw keyExists(`${SETTING} ${parsed.problem}. Restore the one you had`);
+  const { controller } = parsed.keyPair;
+  if (controller === did) return parsed.keyPair;
+  throw keyExists(
+    `${SETTING} is the key of ${controller}, but DOMAIN makes the issuer ${did}. Set DOMAIN back`,
+  );
+}
+
+function keepKey(keyPair: DidKeyPair, documentPath: string): string[] {
+  const kept = `The key ${keyPair.id} is already in ${SETTING}`;
+  if (!existsSync(documentPath)) {
+    writeDocument(keyPair, documentPath);
+    return [`${kept}; the DID document was missing and is rebuilt from it: ${documentPath}`];
+  }
+  if (publishedKeyOf(readFileSync(documentPath, 'utf8')) !== keyPair.publicKeyMultibase) {
+    throw keyExists(
+      `${documentPath} publishes another key than the one in ${SETTING}. Delete the document to rebuild it`,
+    );
+  }
+  return [`${kept} and published in ${documentPath}: nothing is written. --force makes another.`];
+}
+
+async function writeNewKey(
+  did: string,
+  {
+    envFile,
+    documentPath,
+    environment,
+  }: { envFile: string; documentPath: string; environment: Settings | undefined },
+): Promise<string[]> {
+  const pair = await generate({ id: `${did}#${KEY_FRAGMENT}`, controller: did, curve: 'P-256' });
+  const value = JSON.stringify(await pair.export({ publicKey: true, secretKey: true, includeContext: true }));
+  const parsed = parseDidKeyPair(value);
+  if ('problem' in parsed) throw new Error(`the new key ${parsed.problem}`);
+  // The key first: a document that is published without its key could never be signed for.
+  await setEnvValue(envFile, SETTING, value);
+  writeDocument(parsed.keyPair, documentPath);
+  const warning = shadowWarning(SETTING, value, environment);
+  return [
+    `issuer         ${did}`,
+    `key pair       ${SETTING} in ${envFile} (secret)`,
+    `DID document   ${documentPath} (public; the service serves it at /.well-known/did.json)`,
+    ...(warning === undefined ? [] : [warning]),
+  ];
+}
+
+function writeDocument(keyPair: DidKeyPair, path: string): void {
+  writeFileAtomically(path, `${JSON.stringify(didDocumentOf(keyPair), null, 2)}\n`, PUBLIC_MODE);
+}
+
+function replacedNote(isReplaced: boolean): string[] {
+  return isReplaced
+    ? ['The key that was there is replaced: credentials signed with it no longer verify.']
+    : [];
+}

@@ -1,0 +1,86 @@
+import { createPublicKey, randomBytes, type KeyObject } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { readSettings } from '../../service/config/config';
+import type { Settings } from '../../service/config/settings';
+import { parseSigningKey } from '../../service/base/signing-key';
+import { tenantFilesOf, tenantOf } from '../../service/config/tenant';
+import { setEnvValue, shadowWarning } from '../files/env-file';
+import { PUBLIC_MODE, writeFileAtomically } from '../files/write-file';
+import { keyExists } from './key-exists';
+
+const SETTING = 'SIGNING_PRIVATE_KEY';
+const SEED_BYTES = 32;
+
+/**
+ * Makes the Ed25519 key that signs webhooks, and the PEM file of its public half for subscribers, and returns
+ * what to tell the user. The rule of `makeDidKey` holds: never replaced without `force`, a missing PEM file
+ * is rebuilt from its key.
+ *
+ * @param options `publicKeyFile`: where the PEM goes; relative to the working directory.
+ * @param environment instead of the process's.
+ */
+export async function makeSigningKey(
+  options: { force: boolean; publicKeyFile?: string | undefined },
+  environment?: Settings,
+): Promise<string[]> {
+  const { envFile, settings } = readSettings(environment);
+  const { webhookPublicKey } = tenantFilesOf(tenantOf(envFile));
+  const file = options.publicKeyFile ? resolve(options.publicKeyFile) : webhookPublicKey;
+  const text = settings[SETTING];
+  if (!options.force && text !== undefined) return keepKey(text, file);
+  if (!options.force && existsSync(file)) {
+    throw keyExists(`${file} is there, but its private key is not in ${SETTING}. Restore the key`);
+  }
+  return [...(await writeNewKey(envFile, file, environment)), ...replacedNote(text !== undefined)];
+}
+
+function keepKey(text: string, file: string): string[] {
+  const key = parseSigningKey(text);
+  if (key === undefined) throw keyExists(`${SETTING} is not an Ed25519 private key. Restore the one you had`);
+  const kept = `A webhook signing key is already in ${SETTING}`;
+  if (!existsSync(file)) {
+    writePublicKey(key, file);
+    return [`${kept}; the file of its public key was missing and is rebuilt from it: ${file}`];
+  }
+  if (readFileSync(file, 'utf8').trim() !== publicKeyPem(key).trim()) {
+    throw keyExists(
+      `${file} holds another public key than that of ${SETTING}. Delete the file to rebuild it`,
+    );
+  }
+  return [`${kept}, its public key in ${file}: nothing is written. --force makes another.`];
+}
+
+async function writeNewKey(
+  envFile: string,
+  file: string,
+  environment: Settings | undefined,
+): Promise<string[]> {
+  const seed = randomBytes(SEED_BYTES).toString('base64');
+  const key = parseSigningKey(seed);
+  if (key === undefined) throw new Error('the new seed is not accepted as a key');
+  // The private key first: a subscriber must never hold a public key that nothing can be signed for.
+  await setEnvValue(envFile, SETTING, seed);
+  writePublicKey(key, file);
+  const warning = shadowWarning(SETTING, seed, environment);
+  return [
+    `private key    ${SETTING} in ${envFile} (secret)`,
+    `public key     ${file} (give it to whoever receives the webhooks)`,
+    ...(warning === undefined ? [] : [warning]),
+  ];
+}
+
+function writePublicKey(key: KeyObject, file: string): void {
+  writeFileAtomically(file, publicKeyPem(key), PUBLIC_MODE);
+}
+
+function publicKeyPem(key: KeyObject): string {
+  return createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString();
+}
+
+function replacedNote(isReplaced: boolean): string[] {
+  if (!isReplaced) return [];
+  return [
+    'The key that was there is replaced: restart the service, and give subscribers the new public key.',
+  ];
+}

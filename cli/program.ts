@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command, CommanderError } from 'commander';
+import { PROJECT_ROOT } from '../service/base/project-root';
+import { addBurnAndRestore } from './commands/burn-and-restore';
+import { addDecryptRemark } from './commands/decrypt-remark';
+import { addDeliveries } from './commands/deliveries';
+import { addDerive } from './commands/derive';
+import { addKeys } from './commands/keys';
+import { addPauseAndUnpause } from './commands/pause-and-unpause';
+import { addPurge } from './commands/purge';
+import { addRedeliver } from './commands/redeliver';
+import { addRole } from './commands/role';
+import { addStart } from './commands/start';
+import { addToken } from './commands/token';
+import { addValidate } from './commands/validate';
+import { addVerifyCredential } from './commands/verify-credential';
+import { EXIT_CODES } from './exit-code';
+
+const EXIT_CODE_HELP = `
+Exit codes: 0 done, or yes; 1 no, or refused: nothing was changed; 2 failed, or the answer is not known.
+Settings are environment variables, or lines of .env (ENV_FILE names another file).`;
+
+/**
+ * Runs `tdoc` with these arguments and sets the exit code. Each command loads its work when it runs: `--help`
+ * answers at once.
+ */
+export async function runTdoc(args: readonly string[]): Promise<void> {
+  const program = new Command('tdoc')
+    .description('Operates the transferable document service, and reads what it issues.')
+    .version(readVersion())
+    .option('--stack-traces', 'show where an error comes from')
+    .showHelpAfterError('(--help shows the arguments, and examples)')
+    .exitOverride()
+    .addHelpText('after', EXIT_CODE_HELP);
+  for (const add of COMMANDS) add(program);
+  for (const command of allCommands(program)) {
+    // What console prints can be read by whoever runs commands in this process.
+    command.exitOverride().configureOutput({
+      writeOut: (text) => console.log(text.trimEnd()),
+      writeErr: (text) => console.error(text.trimEnd()),
+    });
+  }
+  try {
+    await program.parseAsync(args, { from: 'user' });
+  } catch (thrown) {
+    if (!(thrown instanceof CommanderError)) throw thrown;
+    process.exitCode = thrown.exitCode === 0 ? EXIT_CODES.yes : EXIT_CODES.failed;
+  }
+}
+
+/** In the order of `tdoc --help`. */
+const COMMANDS = [
+  addKeys,
+  addStart,
+  addValidate,
+  addVerifyCredential,
+  addDerive,
+  addToken,
+  addDecryptRemark,
+  addRole,
+  addPauseAndUnpause,
+  addBurnAndRestore,
+  addDeliveries,
+  addRedeliver,
+  addPurge,
+];
+
+function readVersion(): string {
+  const text = readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+function allCommands(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(allCommands)];
+}

@@ -1,0 +1,39 @@
+import { systemClock } from '../service/base/clock';
+import { LONGEST_RETENTION_DAYS, type Config } from '../service/config/config';
+import { ConfigurationError } from '../service/base/errors';
+import { overBefore } from '../service/retention';
+import { invalid, registryOf } from './deliveries/show-deliveries';
+import { confirm } from './terminal/confirm';
+
+/**
+ * The registry of `--registry`, else of TOKEN_REGISTRY_ADDRESS: not those of other tenants who share the
+ * database, unless they are named.
+ *
+ * @throws ConfigurationError ARGUMENT_INVALID, NOT_CONFIGURED.
+ */
+export function registryToPurge(
+  named: string | undefined,
+  { network, tokenRegistryAddress }: Config,
+): string {
+  const registry = registryOf(named);
+  if (registry !== undefined) return registry;
+  if (tokenRegistryAddress !== undefined) return `${network.chainId}:${tokenRegistryAddress}`;
+  const remedy = 'Set TOKEN_REGISTRY_ADDRESS, or give --registry.';
+  throw new ConfigurationError('NOT_CONFIGURED', `Of which registry? ${remedy}`, { remedy });
+}
+
+/**
+ * The time in epoch milliseconds that lies `--older-than` days back.
+ *
+ * @throws ConfigurationError ARGUMENT_INVALID.
+ */
+export function timeOfOlderThan(days: number): number {
+  if (days < 0 || days > LONGEST_RETENTION_DAYS)
+    throw invalid(`--older-than takes 0 to ${LONGEST_RETENTION_DAYS} days.`);
+  return overBefore(days, systemClock.now());
+}
+
+/** @throws Refusal CONFIRMATION_MISSING. */
+export async function agreeToPurge(isAgreed: boolean): Promise<void> {
+  await confirm('purge', isAgreed, undefined, 'Nothing was removed');
+}

@@ -1,0 +1,115 @@
+import type { TransactionReceipt } from 'ethers';
+import { ChainError, messageOf } from '../../service/base/errors';
+import { readAgainWhileItMayPass } from '../../service/token/unchanged-block';
+import { transactionLink } from '../transactions/explorer-link';
+import { printable, printableJson } from '../terminal/printable';
+import type { RegistryAdmin } from './registry-admin';
+import { remarkLength, remarkWarning, type Remark } from './remark';
+import { sendCall, type AdminCall } from './send-call';
+
+/**
+ * An action of the registry's admin.
+ *
+ * - `name`: of the command.
+ * - `about`: what it is about, for programs.
+ * - `read`: the state that it changes, at a block (the newest unless one is named).
+ * - `isDone`: whether the state is as it should be.
+ * - `describe`: the state, as a sentence.
+ */
+export interface AdminAction<State> extends Omit<AdminCall, 'remarkBytes'> {
+  name: string;
+  about: Record<string, unknown>;
+  remark?: Remark;
+  read: (block?: number) => Promise<State>;
+  isDone: (state: State) => boolean;
+  describe: (state: State) => string;
+}
+
+/** What a command answers: lines for people, one object for programs, and whether it says yes. */
+export interface AdminAnswer {
+  lines: string[];
+  json: string;
+  isYes: boolean;
+}
+
+/** Tells a line for people, while it goes on. */
+export type Say = (line: string) => void;
+
+/**
+ * Sends the transaction of an action, waits until it is mined, and reads at its block what it led to.
+ *
+ * @throws what sending throws; ChainError EFFECT_UNCONFIRMED when the transaction was mined, but the state
+ *   could not be read then, or is another.
+ */
+export async function carryOut<State>(
+  admin: RegistryAdmin,
+  action: AdminAction<State>,
+  say: Say,
+): Promise<AdminAnswer> {
+  const { network, address } = admin;
+  const { remark } = action;
+  say(`To ${action.doing}, in registry ${address} on ${network.name} (chain id ${network.chainId}):`);
+  if (remark) for (const line of remarkWarning(remark)) say(line);
+  const remarkBytes = remark ? remarkLength(remark) : 0;
+  const receipt = await sendCall(admin, { ...action, remarkBytes }, say);
+  const link = transactionLink(network, receipt.hash);
+  say(`mined    block ${receipt.blockNumber}`);
+  if (link !== undefined) say(`explorer ${link}`);
+  const state = await readEffect(action, receipt);
+  const transaction = { transactionHash: receipt.hash, blockNumber: receipt.blockNumber, explorer: link };
+  return {
+    lines: [`Now: ${action.describe(state)}`],
+    json: answerJson(admin, action, { outcome: 'done', ...transaction, state }),
+    isYes: true,
+  };
+}
+
+/** The answer when the state is as it should be: nothing is sent. */
+export function nothingToDo<State>(
+  admin: RegistryAdmin,
+  action: AdminAction<State>,
+  state: State,
+): AdminAnswer {
+  const lost = action.remark && action.remark.hex !== '0x' ? ' The remark is not recorded.' : '';
+  return {
+    lines: [`Nothing to do, nothing was sent: ${action.describe(state)}${lost}`],
+    json: answerJson(admin, action, { outcome: 'nothing to do', state }),
+    isYes: true,
+  };
+}
+
+async function readEffect<State>(action: AdminAction<State>, receipt: TransactionReceipt): Promise<State> {
+  const { hash, blockNumber } = receipt;
+  const mined = `Transaction ${hash} was mined in block ${blockNumber}, but`;
+  const state = await readAgainWhileItMayPass(() => action.read(blockNumber)).catch((cause: unknown) => {
+    const reason = printable(messageOf(cause), LONGEST_REASON);
+    const message = `${mined} what it led to could not be read: ${reason}`;
+    throw new ChainError('EFFECT_UNCONFIRMED', message, { cause, remedy: 'Look before sending again.' });
+  });
+  if (action.isDone(state)) return state;
+  const message = `${mined} at the end of that block: ${action.describe(state)}`;
+  const remedy = 'Another transaction of the same block changed it, or the node is wrong.';
+  throw new ChainError('EFFECT_UNCONFIRMED', message, { remedy });
+}
+
+/** ethers tells the whole request and its answer. */
+const LONGEST_REASON = 400;
+
+function answerJson<State>(
+  { network, address, wallet }: RegistryAdmin,
+  { name, about, remark }: AdminAction<State>,
+  result: Record<string, unknown>,
+): string {
+  const { outcome, ...rest } = result;
+  return printableJson({
+    action: name,
+    outcome,
+    network: network.name,
+    chainId: network.chainId,
+    registry: address,
+    wallet: wallet.address,
+    ...about,
+    ...(remark && { remark: remark.hex, isRemarkEncrypted: remark.isEncrypted }),
+    ...rest,
+  });
+}

@@ -1,0 +1,71 @@
+import { dataLength, type ErrorDescription } from 'ethers';
+import { escrowInterface, registryInterface } from '../../service/registry/abi';
+import type { TokenState } from '../../service/registry/read-token-state';
+import { roleNameOf, ROLES } from './role-names';
+
+/** Bytes that a remark may have (RemarkLengthLimit of the contracts). */
+const LONGEST_REMARK = 120;
+/** What an error begins with; a revert without a reason has nothing. */
+const SELECTOR_BYTES = 4;
+
+/**
+ * What is known of a call that the registry refuses. `flags`: those of a command about that registry;
+ * `adminOf`: the role whose members may grant a role; both by hash.
+ */
+export interface RefusedCall {
+  flags: string;
+  remarkBytes: number;
+  tokenState?: TokenState['state'];
+  adminOf?: string;
+}
+
+/** The error with which the registry or a title escrow reverted; undefined: none of theirs, or no reason. */
+export function parseRevert(data: string): ErrorDescription | undefined {
+  if (dataLength(data) < SELECTOR_BYTES) return undefined;
+  return registryInterface.parseError(data) ?? escrowInterface.parseError(data) ?? undefined;
+}
+
+/**
+ * Why the registry refuses, and what to do about it, for each error that its admin can meet (docs/states.md).
+ */
+export function explainRefusal(error: ErrorDescription | undefined, call: RefusedCall): string {
+  switch (error?.name) {
+    case 'AccessControlUnauthorizedAccount':
+      return unauthorized(error, call);
+    case 'EnforcedPause':
+      return `The registry is paused: its admin must unpause it first (\`npx tdoc unpause${call.flags}\`).`;
+    case 'ExpectedPause':
+      return 'The registry is not paused.';
+    case 'RemarkLengthExceeded':
+      return `The remark has ${call.remarkBytes} bytes in UTF-8: ${LONGEST_REMARK} are the most. Shorten it.`;
+    case 'TokenNotReturnedToIssuer':
+      return notReturned(call);
+    case 'InactiveTitleEscrow':
+      return SHREDDED;
+    case undefined:
+      return 'The contract gives no reason: check that this is a v5 token registry.';
+    default:
+      return 'docs/states.md tells which operation is possible in which state.';
+  }
+}
+
+const SHREDDED = 'The token was shredded: that is for good, and nothing can be done with it any more.';
+
+function notReturned({ tokenState, flags }: RefusedCall): string {
+  if (tokenState === 'shredded') return SHREDDED;
+  return (
+    'The token is in its title escrow: whoever is both beneficiary and holder must return it to the issuer first ' +
+    `(\`npx tdoc token ID${flags}\` tells who that is).`
+  );
+}
+
+function unauthorized(error: ErrorDescription, { adminOf, flags }: RefusedCall): string {
+  const account = error.args.getValue('account') as string;
+  const role = roleNameOf(error.args.getValue('neededRole') as string);
+  const grantor = adminOf === undefined ? 'admin' : roleNameOf(adminOf);
+  const command = `\`npx tdoc role grant --role ${role} --account ${account}${flags}\``;
+  return (
+    `The wallet ${account} has no ${role} role in this registry. Who has the ${grantor} role may grant it` +
+    `${ROLES.has(role) ? ` (${command})` : ''}; \`npx tdoc role list${flags}\` tells who that is.`
+  );
+}

@@ -1,0 +1,54 @@
+import { ConfigurationError } from '../../service/base/errors';
+import { parseTokenId } from '../../service/registry/token-id-forms';
+import { findToken, tokenOf, type FoundToken, type TokenReference } from '../token/find-token';
+import { readJsonInput } from '../files/user-file';
+
+/** A token, and the credential under whose id its remarks are encrypted, if one was given. */
+export interface TokenAndKey {
+  token: FoundToken;
+  key: FoundToken | undefined;
+}
+
+/**
+ * The token that a user means, and the key of the remark: the credential that names the token, or that of
+ * `--credential`.
+ *
+ * @throws ConfigurationError ARGUMENT_INVALID when `--credential` is of another token; what finding the token
+ *   throws.
+ */
+export async function findTokenAndKey(
+  reference: TokenReference,
+  credential: string | undefined,
+): Promise<TokenAndKey> {
+  const isFile = parseTokenId(reference.token) === undefined;
+  if (isFile && credential !== undefined) {
+    const message = `${reference.token} is the credential already: leave --credential out, or give the token's id.`;
+    throw new ConfigurationError('ARGUMENT_INVALID', message);
+  }
+  const token = await findToken(reference);
+  if (isFile) return { token, key: token };
+  if (credential === undefined) return { token, key: undefined };
+  const key = await keyForRegistry(credential, token.location);
+  if (key.location.tokenId !== token.location.tokenId)
+    throw ofAnother('token', 'who has that credential could not read the remark of this token');
+  return { token, key };
+}
+
+/**
+ * The credential in a file, of any token of this registry.
+ *
+ * @throws ConfigurationError ARGUMENT_INVALID when it is of another registry; what reading it throws.
+ */
+export async function keyForRegistry(
+  file: string,
+  { chainId, registry }: { chainId: number; registry: string },
+): Promise<FoundToken> {
+  const key = tokenOf(await readJsonInput(file));
+  const { location } = key;
+  if (location.chainId === chainId && location.registry.toLowerCase() === registry.toLowerCase()) return key;
+  throw ofAnother('registry', `it names ${location.registry} on chain ${location.chainId}`);
+}
+
+function ofAnother(what: string, why: string): ConfigurationError {
+  return new ConfigurationError('ARGUMENT_INVALID', `The --credential is of another ${what}: ${why}.`);
+}

@@ -1,0 +1,103 @@
+import pMap from 'p-map';
+import { readBackwards } from '../../service/chain/read-backwards';
+import { logsOf, type ChainLog } from '../../service/chain/read-chain';
+import { expectUnchanged, headBlockOf, readAgainWhileItMayPass } from '../../service/token/unchanged-block';
+import type { TradeTrustTokenStandard } from '../../typechain-types';
+import type { ReachedRegistry } from '../token/reach-registry';
+import { createReadingProgress } from '../terminal/reading-progress';
+import { historyIncomplete, replayRoles, ROLE_TOPICS, type RoleHolder } from './role-history';
+import { ADMIN_ROLE, ROLES } from './role-names';
+
+/**
+ * Who has which role of a registry, at one block. `adminOf`: whose members grant a role, where that is not
+ * the admin; by hash.
+ */
+export interface RegistryRoles {
+  block: number;
+  holders: RoleHolder[];
+  adminOf: ReadonlyMap<string, string>;
+}
+
+/** Where roles are read. */
+export interface RolesSource extends Pick<ReachedRegistry, 'client' | 'bulkClient' | 'registry'> {
+  contract: TradeTrustTokenStandard;
+}
+
+const CONCURRENT_CALLS = 8;
+
+/**
+ * Finds out who has which role: the registry does not list them, its logs tell, and it confirms each. An
+ * account whose every log the node leaves out stays unknown, unless it is one of `also`.
+ *
+ * @throws ChainError ROLE_HISTORY_INCOMPLETE when the logs contradict the registry; BLOCK_CHANGED; whatever
+ *   the node answers.
+ */
+export async function readRoles(source: RolesSource, also: readonly string[]): Promise<RegistryRoles> {
+  return readAgainWhileItMayPass(async () => {
+    const { client, contract } = source;
+    const head = await headBlockOf(client);
+    const history = replayRoles(await readRoleLogs(source, head.number));
+    const at = { blockTag: head.number };
+    const known = [...ROLES.values()].flatMap((role) => also.map((account) => ({ role, account })));
+    await pMap(
+      [...history.everybody, ...known],
+      async ({ role, account }) => {
+        const isTold = history.holders.some((held) => held.role === role && held.account === account);
+        if ((await contract.hasRole(role, account, at)) !== isTold) throw historyIncomplete(`of ${account}`);
+      },
+      { concurrency: CONCURRENT_CALLS },
+    );
+    const roles = [...new Set([...ROLES.values(), ...history.roles])];
+    const admins = await pMap(
+      roles,
+      async (role) => {
+        return [role, await contract.getRoleAdmin(role, at)] as const;
+      },
+      { concurrency: CONCURRENT_CALLS },
+    );
+    await expectUnchanged(client, head);
+    const unusual = admins.filter(([, admin]) => admin !== ADMIN_ROLE);
+    return { block: head.number, holders: history.holders, adminOf: new Map(unusual) };
+  });
+}
+
+/**
+ * Whether somebody besides this account has the admin role. Who ever had it is asked for, so that a missing
+ * log can only make it say no.
+ */
+export async function hasOtherAdmin(source: RolesSource, account: string): Promise<boolean> {
+  return readAgainWhileItMayPass(async () => {
+    const head = await headBlockOf(source.client);
+    const logs = await readRoleLogs(source, head.number);
+    const candidates = replayRoles(logs).everybody.filter(
+      (had) => had.role === ADMIN_ROLE && had.account !== account,
+    );
+    const answers = await pMap(
+      candidates,
+      (had) => source.contract.hasRole(ADMIN_ROLE, had.account, { blockTag: head.number }),
+      { concurrency: CONCURRENT_CALLS },
+    );
+    return answers.includes(true);
+  });
+}
+
+async function readRoleLogs({ bulkClient, registry }: RolesSource, toBlock: number): Promise<ChainLog[]> {
+  const range = { fromBlock: registry.genesisBlock, toBlock };
+  const progress = createReadingProgress((line) => console.error(line), 'it ends at the first block');
+  const logs: ChainLog[] = [];
+  await readBackwards(
+    { ...range, onProgress: (block) => progress(block, range) },
+    (first, last) =>
+      logsOf(bulkClient, {
+        address: [registry.contracts.registry],
+        topics: ROLE_TOPICS,
+        fromBlock: first,
+        toBlock: last,
+      }),
+    (read) => {
+      logs.unshift(...read);
+      return false;
+    },
+  );
+  return logs;
+}

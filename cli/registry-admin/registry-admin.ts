@@ -1,0 +1,55 @@
+import { Wallet, getAddress } from 'ethers';
+import type { Network } from '../../service/chain/networks';
+import { readSettings } from '../../service/config/config';
+import { ConfigurationError } from '../../service/base/errors';
+import { networkOf, walletPrivateKeyOf } from '../../service/config/settings';
+import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
+import { refusePublishedKey } from '../transactions/published-keys';
+import { withRegistry, type ReachedRegistry } from '../token/reach-registry';
+
+/** A registry, and the wallet of the settings, which wants to do something there. */
+export interface RegistryAdmin extends ReachedRegistry {
+  wallet: Wallet;
+  /** Read only: what is sent goes through the wallet. */
+  contract: TradeTrustTokenStandard;
+  /** Of the registry, with its checksum. */
+  address: string;
+  /**
+   * What a command needs to be about this registry, each with a space in front; nothing for the registry of
+   * the settings.
+   */
+  flags: string;
+}
+
+/**
+ * Connects the wallet of WALLET_PRIVATE_KEY to a registry, and closes the connection afterwards.
+ *
+ * @throws ConfigurationError NOT_CONFIGURED, WALLET_KEY_PUBLISHED; what reaching the registry throws, and
+ *   `act`.
+ */
+export async function asAdmin<T>(
+  place: { chainId: number; registry: string },
+  act: (admin: RegistryAdmin) => Promise<T>,
+): Promise<T> {
+  const privateKey = walletPrivateKeyOf(readSettings().settings);
+  if (privateKey === undefined) {
+    const remedy = "Set it to the private key of a wallet that has the registry's role for this.";
+    const message = `WALLET_PRIVATE_KEY is missing. ${remedy}`;
+    throw new ConfigurationError('NOT_CONFIGURED', message, { remedy });
+  }
+  return withRegistry(place, async (reached) => {
+    const wallet = new Wallet(privateKey, reached.client);
+    refusePublishedKey(reached.network, wallet.address);
+    const contract = TradeTrustTokenStandard__factory.connect(place.registry, reached.client);
+    const address = getAddress(place.registry);
+    return act({ ...reached, wallet, contract, address, flags: flagsOf(address, reached.network) });
+  });
+}
+
+function flagsOf(address: string, { name, chainId }: Network): string {
+  const { settings } = readSettings();
+  const isOfSettings =
+    settings.TOKEN_REGISTRY_ADDRESS?.toLowerCase() === address.toLowerCase() &&
+    networkOf(settings).chainId === chainId;
+  return isOfSettings ? '' : ` --registry ${address} --network ${name}`;
+}

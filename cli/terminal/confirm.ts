@@ -1,0 +1,39 @@
+import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
+import type { Readable, Writable } from 'node:stream';
+import { Refusal } from '../refusal';
+
+/** Where a person sits, if one does. */
+export interface Terminal {
+  input: Readable & { isTTY?: boolean };
+  output: Writable;
+}
+
+/**
+ * Lets a person agree to what cannot be undone, by typing a word. Without a person at the terminal nobody is
+ * asked: scripts say `--yes`.
+ *
+ * @param unchanged what is said first when nobody agrees.
+ * @throws Refusal CONFIRMATION_MISSING.
+ */
+export async function confirm(
+  word: string,
+  isAgreed: boolean,
+  { input, output }: Terminal = { input: process.stdin, output: process.stderr },
+  unchanged = 'Nothing was sent',
+): Promise<void> {
+  if (isAgreed) return;
+  const remedy = 'Run it again with --yes.';
+  const refusal = (why: string): Refusal =>
+    new Refusal('CONFIRMATION_MISSING', `${unchanged}: ${why}. ${remedy}`, { remedy });
+  if (input.isTTY !== true) throw refusal('this is for ever, and nobody is at the terminal who could agree');
+  const lines = createInterface({ input, output });
+  // Ctrl-C and Ctrl-D end the reading without an answer.
+  const ended = once(lines, 'close').then(() => '');
+  try {
+    const question = lines.question(`Type "${word}" to go on: `);
+    if ((await Promise.race([question, ended])).trim() !== word) throw refusal(`"${word}" was not typed`);
+  } finally {
+    lines.close();
+  }
+}

@@ -1,0 +1,110 @@
+import { findNetwork, knownNetworks } from '../../service/chain/networks';
+import { readSettings } from '../../service/config/config';
+import { ConfigurationError, RequestError } from '../../service/base/errors';
+import { parseTokenId } from '../../service/registry/token-id-forms';
+import { networkOf, shown, tokenRegistryAddressOf } from '../../service/config/settings';
+import { isPlainAddress, tokenLocationOf, type TokenLocation } from '../../service/token/token-location';
+import { readJsonInput } from '../files/user-file';
+
+/** What a user says of where a token is. `network`: Hardhat's `--network`, if it was given. */
+export interface TokenReference {
+  token: string;
+  registry: string | undefined;
+  network: string | undefined;
+}
+
+/** A token, and the id of its credential when there is one: remarks are encrypted under it. */
+export interface FoundToken {
+  location: TokenLocation;
+  credentialId: string | undefined;
+}
+
+/**
+ * The token that is meant: an id in the registry of the settings, or the one that the credential in a file
+ * names.
+ *
+ * @throws ConfigurationError ARGUMENT_INVALID, NETWORK_UNKNOWN, NOT_CONFIGURED; RequestError
+ *   TOKEN_ID_INVALID, CREDENTIAL_INVALID, CREDENTIAL_STATUS_INVALID; what reading the file throws.
+ */
+export async function findToken({ token, registry, network }: TokenReference): Promise<FoundToken> {
+  const tokenId = parseTokenId(token);
+  if (tokenId !== undefined)
+    return { location: { ...registryOf(registry, network), tokenId }, credentialId: undefined };
+  if (registry !== undefined) requireAddress('--registry', registry);
+  const found = tokenOf(await readJsonInput(token));
+  const { location } = found;
+  if (registry !== undefined && registry.toLowerCase() !== location.registry.toLowerCase())
+    throw invalid(`--registry is ${registry}, but the credential names ${location.registry}. Leave it out.`);
+  if (network !== undefined && chainIdOf(network) !== location.chainId)
+    throw invalid(
+      `--network is ${network}, but the credential names chain ${location.chainId}. Leave it out.`,
+    );
+  return found;
+}
+
+/** The token of a credential, signed or derived, or of the whole answer of POST /create. */
+export function tokenOf(input: unknown): FoundToken {
+  const answer = isObject(input) && 'signedW3CDocument' in input ? input.signedW3CDocument : input;
+  if (!isObject(answer)) {
+    const remedy = 'Give a signed credential, or the answer of POST /create.';
+    throw new RequestError('CREDENTIAL_INVALID', `This is no credential: no JSON object. ${remedy}`, {
+      remedy,
+    });
+  }
+  const credentialId = typeof answer.id === 'string' ? answer.id : undefined;
+  return { location: tokenLocationOf(answer), credentialId };
+}
+
+/**
+ * The id of a credential.
+ *
+ * @throws RequestError CREDENTIAL_INVALID when it has none: it was left out of a derived version.
+ */
+export function requireCredentialId({ credentialId }: FoundToken): string {
+  if (credentialId !== undefined) return credentialId;
+  const remedy = 'Give the credential as it was issued, or a derived one that has its /id.';
+  throw new RequestError('CREDENTIAL_INVALID', `/id of the credential is missing. ${remedy}`, { remedy });
+}
+
+/**
+ * The registry that is meant. TOKEN_REGISTRY_ADDRESS is of the chain of NET.
+ *
+ * @throws ConfigurationError ARGUMENT_INVALID, NETWORK_UNKNOWN, NOT_CONFIGURED.
+ */
+export function registryOf(
+  registry: string | undefined,
+  network: string | undefined,
+): { chainId: number; registry: string } {
+  if (registry !== undefined) requireAddress('--registry', registry);
+  const { settings } = readSettings();
+  const { chainId } = networkOf(settings);
+  const wanted = network === undefined ? chainId : chainIdOf(network);
+  const address = registry ?? (wanted === chainId ? tokenRegistryAddressOf(settings) : undefined);
+  if (address !== undefined) return { chainId: wanted, registry: address };
+  const remedy = 'Give --registry, or set TOKEN_REGISTRY_ADDRESS and NET to where it is.';
+  const message = `It is not known which registry on chain ${wanted} is meant. ${remedy}`;
+  throw new ConfigurationError('NOT_CONFIGURED', message, { remedy });
+}
+
+function chainIdOf(name: string): number {
+  const network = findNetwork(name);
+  if (network) return network.chainId;
+  const message = `There is no network "${name}" with registries. Known: ${knownNetworks()}.`;
+  throw new ConfigurationError('NETWORK_UNKNOWN', message);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** @throws ConfigurationError ARGUMENT_INVALID naming the flag. */
+export function requireAddress(flag: string, text: string): void {
+  if (isPlainAddress(text)) return;
+  throw invalid(
+    `${flag} ${shown(text)} is not an address: 0x and 40 hexadecimal digits, with a right checksum.`,
+  );
+}
+
+function invalid(message: string): ConfigurationError {
+  return new ConfigurationError('ARGUMENT_INVALID', message);
+}

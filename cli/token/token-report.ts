@@ -1,0 +1,146 @@
+import type { TokenState } from '../../service/registry/read-token-state';
+import { tokenIdHexOf } from '../../service/registry/token-id-forms';
+import type { Roles } from '../../service/token/endorsement-chain';
+import { possibleOperations } from '../../service/token/possible-operations';
+import type { DatedEndorsement, TokenHistory } from '../../service/token/read-token-history';
+import { printableJson } from '../terminal/printable';
+import { accountNames } from './account-names';
+import type { FoundToken } from './find-token';
+import { printRemark, remarkJson } from './print-remark';
+
+type Name = (address: string | undefined) => string;
+
+/** The endorsement chain and the state as lines for people. */
+export function tokenLines(found: FoundToken, history: TokenHistory, network: string): string[] {
+  const { location } = found;
+  const head = [
+    `Token ${tokenIdHexOf(location.tokenId)}`,
+    `  of registry ${location.registry} on ${network} (chain id ${location.chainId})`,
+    '',
+  ];
+  const { state, endorsements } = history;
+  if (state.state === 'not minted')
+    return [...head, `Not minted, at block ${state.block}${pausedNote(state)}.`];
+  const names = accountNames(endorsements.flatMap(accountsOf));
+  const name: Name = (address) => (address === undefined ? 'nobody' : (names.get(address) ?? address));
+  const earlier = history.isWhole ? [] : ['(earlier operations were not read)'];
+  const rows = endorsements.map((endorsement) => rowOf(endorsement, name, found.credentialId));
+  return [
+    ...head,
+    ...earlier,
+    ...table([['time (UTC)', 'block', 'what', 'sent by', 'transaction', 'remark'], ...rows]),
+    '',
+    ...legend(names),
+    ...stateLines(state),
+  ];
+}
+
+/** The same as one JSON object. */
+export function tokenJson(found: FoundToken, history: TokenHistory, network: string): string {
+  const { location, credentialId } = found;
+  const { chainId, registry, tokenId } = location;
+  const endorsements = history.endorsements.map(({ timestamp, remark, ...rest }) => ({
+    time: timeOf(timestamp),
+    ...rest,
+    ...remarkJson(remark, credentialId),
+  }));
+  const token = { network, chainId, registry, tokenId, tokenIdHex: tokenIdHexOf(tokenId) };
+  const next = possibleOperations(history.state);
+  return printableJson({ ...token, isWhole: history.isWhole, endorsements, state: history.state, next });
+}
+
+/** The time of a block, in seconds, as ISO 8601 in UTC. */
+export function timeOf(seconds: number): string {
+  return new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z');
+}
+
+/** What an operation did, in words. */
+function describe({ operation, before, after }: DatedEndorsement, name: Name): string {
+  const change = (role: keyof Roles): string => `${role} ${name(before[role])} → ${name(after[role])}`;
+  switch (operation) {
+    case 'mint':
+      return `issued: beneficiary ${name(after.beneficiary)}, holder ${name(after.holder)}`;
+    case 'nominate':
+      return after.nominee === undefined
+        ? `nomination of ${name(before.nominee)} withdrawn`
+        : `nominated ${name(after.nominee)}${before.nominee ? ` instead of ${name(before.nominee)}` : ''}`;
+    case 'transferBeneficiary':
+      return `transferred: ${change('beneficiary')}`;
+    case 'transferHolder':
+      return `transferred: ${change('holder')}`;
+    case 'transferOwners':
+      return `transferred: ${change('beneficiary')}, ${change('holder')}`;
+    case 'rejectTransferBeneficiary':
+      return `rejected, back: ${change('beneficiary')}`;
+    case 'rejectTransferHolder':
+      return `rejected, back: ${change('holder')}`;
+    case 'rejectTransferOwners':
+      return `rejected, back: ${change('beneficiary')}, ${change('holder')}`;
+    case 'returnToIssuer':
+      return 'returned to issuer';
+    case 'restore':
+      return 'restored: the issuer gave it back';
+    case 'burn':
+      return 'shredded: the issuer took it for good';
+  }
+}
+
+function rowOf(endorsement: DatedEndorsement, name: Name, credentialId: string | undefined): string[] {
+  const { timestamp, blockNumber, sender, transactionHash, remark } = endorsement;
+  return [
+    timeOf(timestamp).replace('T', ' ').replace('Z', ''),
+    String(blockNumber),
+    describe(endorsement, name),
+    name(sender),
+    transactionHash,
+    printRemark(remark, credentialId),
+  ];
+}
+
+function accountsOf({ before, after, sender }: DatedEndorsement): string[] {
+  const { beneficiary, holder, nominee } = before;
+  const everybody = [beneficiary, holder, nominee, after.beneficiary, after.holder, after.nominee, sender];
+  return everybody.flatMap((address) => address ?? []);
+}
+
+function legend(names: ReadonlyMap<string, string>): string[] {
+  const shortened = [...names].filter(([address, name]) => address !== name);
+  if (shortened.length === 0) return [];
+  return ['Accounts', ...shortened.map(([address, name]) => `  ${name}  ${address}`), ''];
+}
+
+function stateLines(state: Exclude<TokenState, { state: 'not minted' }>): string[] {
+  const person = (role: string, address: string | undefined): string[] =>
+    address === undefined ? [] : [`  ${role.padEnd(21)} ${address}`];
+  const next = possibleOperations(state).map(
+    ({ operation, by, whom }) => `  ${operation}${whom ? ` (${whom})` : ''} by ${by}`,
+  );
+  return [
+    `Now (block ${state.block}): ${state.state}${pausedNote(state)}`,
+    ...person('title escrow', state.titleEscrow),
+    ...person('beneficiary', state.beneficiary),
+    ...person('holder', state.holder),
+    ...person('nominee', state.nominee),
+    ...person('previous beneficiary', state.previousBeneficiary),
+    ...person('previous holder', state.previousHolder),
+    '',
+    ...(next.length === 0
+      ? ['Nothing can be done with it any more.']
+      : ['Possible next (docs/holders.md says with which tools)', ...next]),
+  ];
+}
+
+function pausedNote({ isPaused }: TokenState): string {
+  return isPaused ? '; the registry is paused' : '';
+}
+
+/** Columns as wide as their widest cell. */
+function table(rows: readonly string[][]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}

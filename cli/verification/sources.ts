@@ -1,0 +1,32 @@
+import { systemClock } from '../../service/base/clock';
+import { readSettings } from '../../service/config/config';
+import { fetchJson } from '../../service/did/fetch-json';
+import { resolveDidWeb } from '../../service/did/resolve-did-web';
+import { createDocumentLoader, type DocumentLoader } from '../../service/issuance/document-loader';
+import { readTokenState } from '../../service/registry/read-token-state';
+import { contextUrlOf, domainOf } from '../../service/config/settings';
+import type { VerificationSources } from '../../service/verification/verify-credential';
+import { withRegistry } from '../token/reach-registry';
+
+/** Known to the loader in any case: stands in where no context of the issuer's own is configured. */
+const NO_OWN_CONTEXT = 'https://trustvc.io/context/bill-of-lading.json';
+
+/** The real sources: HTTPS, the nodes of the networks, the machine's clock. */
+export function verificationSources(): VerificationSources {
+  return {
+    knownContexts: knownContexts(),
+    fetchJson,
+    resolveDid: resolveDidWeb,
+    readToken: (location) =>
+      withRegistry(location, ({ client, registry }) =>
+        readTokenState(client, registry.contracts, location.tokenId),
+      ),
+    clock: systemClock,
+  };
+}
+
+/** The contexts of the repository and its packages, and the configured issuer's own. */
+export function knownContexts(): DocumentLoader {
+  const { settings } = readSettings();
+  return createDocumentLoader(contextUrlOf(settings, domainOf(settings)) ?? NO_OWN_CONTEXT);
+}

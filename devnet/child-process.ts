@@ -1,0 +1,104 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { inheritedEnvironment } from '../service/config/config';
+import { PROJECT_ROOT } from '../service/base/project-root';
+
+/** A Node.js program that was started and is owned by whoever started it. */
+export interface Child {
+  name: string;
+  /**
+   * Resolves with the first line of output, past or future, that matches; rejects when the program ends
+   * before.
+   */
+  lineMatching(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Calls the listener with every line of output from now on. */
+  onLine(listener: (line: string) => void): void;
+  /** The last lines of its output. */
+  tail(): string;
+  /** The exit code, once it has ended; null when a signal ended it. */
+  ended: Promise<number | null>;
+  /** Ends it: SIGTERM, and SIGKILL when that does not help. */
+  stop(): Promise<void>;
+}
+
+/** Plain JavaScript, and not compiled: the same file serves the sources and `dist/`. */
+const END_WITH_PARENT = join(PROJECT_ROOT, 'devnet/end-with-parent.cjs');
+const TAIL_LINES = 30;
+const KILL_AFTER_MS = 12_000;
+
+/**
+ * Starts a script with Node.js in the project's folder.
+ *
+ * @param settings environment variables on top of the inherited environment, in which no setting of this
+ *   project is left.
+ * @param logFile receives everything it prints.
+ */
+export function startChild(
+  name: string,
+  script: string,
+  args: string[],
+  settings: Record<string, string>,
+  logFile?: string,
+): Child {
+  const child = spawn(process.execPath, ['--require', END_WITH_PARENT, script, ...args], {
+    cwd: PROJECT_ROOT,
+    env: { ...inheritedEnvironment(), ...settings },
+    // The channel carries nothing: its end tells the child that this process is gone.
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  const lines: string[] = [];
+  const listeners = new Set<(line: string) => void>();
+  const log = logFile === undefined ? undefined : createWriteStream(logFile, { mode: 0o600 });
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream === null) continue;
+    createInterface({ input: stream }).on('line', (line) => {
+      lines.push(line);
+      log?.write(`${line}\n`);
+      for (const listener of listeners) listener(line);
+    });
+  }
+  const ended = once(child, 'close').then(([code]) => {
+    log?.end();
+    return code as number | null;
+  });
+  const tail = (): string => lines.slice(-TAIL_LINES).join('\n');
+  return {
+    name,
+    tail,
+    ended,
+    onLine: (listener) => void listeners.add(listener),
+    lineMatching: (pattern) =>
+      firstMatch(pattern, lines, listeners, ended, () => `${name} ended.\n${tail()}`),
+    async stop() {
+      child.kill('SIGTERM');
+      const patience = setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS);
+      await ended;
+      clearTimeout(patience);
+    },
+  };
+}
+
+function firstMatch(
+  pattern: RegExp,
+  past: readonly string[],
+  listeners: Set<(line: string) => void>,
+  ended: Promise<unknown>,
+  failure: () => string,
+): Promise<RegExpExecArray> {
+  return new Promise((resolve, reject) => {
+    const look = (line: string): boolean => {
+      const match = pattern.exec(line);
+      if (match) {
+        listeners.delete(look);
+        resolve(match);
+      }
+      return match !== null;
+    };
+    if (past.some(look)) return;
+    listeners.add(look);
+    void ended.then(() => reject(new Error(failure())));
+  });
+}

@@ -1,0 +1,62 @@
+/** How many may hold a permit at once, and how many may wait for how long. */
+export interface SemaphoreOptions {
+  permits: number;
+  waiting: number;
+  /** Milliseconds. */
+  waitMs: number;
+}
+
+/** A counting semaphore whose queue is bounded: first come, first served. */
+export interface Semaphore {
+  /**
+   * Waits for a permit.
+   *
+   * @param left aborts when the caller has gone away.
+   * @returns a function that releases the permit (later calls do nothing), or why there is none.
+   */
+  acquire(left: AbortSignal): Promise<Acquired>;
+  figures(): { held: number; waiting: number };
+}
+
+type Acquired = (() => void) | 'busy' | 'left';
+
+/** Creates a semaphore whose permits are all free. */
+export function createSemaphore({ permits, waiting, waitMs }: SemaphoreOptions): Semaphore {
+  let free = permits;
+  const queue = new Set<(outcome: Acquired) => void>();
+
+  const newRelease = (): (() => void) => {
+    let isReleased = false;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
+      const [next] = queue;
+      if (next) next(newRelease());
+      else free++;
+    };
+  };
+
+  return {
+    figures: () => ({ held: permits - free, waiting: queue.size }),
+    async acquire(left) {
+      if (left.aborted) return 'left';
+      if (free > 0) {
+        free--;
+        return newRelease();
+      }
+      if (queue.size >= waiting) return 'busy';
+      return new Promise<Acquired>((resolve) => {
+        const settle = (outcome: Acquired): void => {
+          queue.delete(settle);
+          clearTimeout(timer);
+          left.removeEventListener('abort', leave);
+          resolve(outcome);
+        };
+        const leave = (): void => settle('left');
+        const timer = setTimeout(() => settle('busy'), waitMs);
+        left.addEventListener('abort', leave);
+        queue.add(settle);
+      });
+    },
+  };
+}

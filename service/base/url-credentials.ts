@@ -1,0 +1,15 @@
+import { percentDecoded } from './mask-secrets';
+
+/**
+ * A URL without its user and password, and the value of the header Authorization that has them; undefined
+ * when it has neither.
+ */
+export function splitCredentials(url: string): { url: string; authorization: string | undefined } {
+  const bare = new URL(url);
+  const { username, password } = bare;
+  if (username + password === '') return { url, authorization: undefined };
+  bare.username = '';
+  bare.password = '';
+  const credentials = Buffer.from(`${percentDecoded(username)}:${percentDecoded(password)}`);
+  return { url: bare.href, authorization: `Basic ${credentials.toString('base64')}` };
+}

@@ -1,0 +1,127 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { isAddress } from 'ethers';
+import { z } from 'zod';
+import { findNetwork, knownNetworks } from '../chain/networks';
+import { ConfigurationError, messageOf } from '../base/errors';
+import { findJsonError } from '../base/json-error';
+
+/** The longest pause that a timer can make. */
+const LONGEST_MS = 2 ** 31 - 1;
+const milliseconds = z.number().int().positive().max(LONGEST_MS);
+/** A delivery is nobody else's for twice this long, also when its process has died. */
+const LONGEST_TIMEOUT_MS = 120_000;
+const blocks = z.number().int().nonnegative();
+/** Bounds of the pauses between two looks at a chain. */
+export const SHORTEST_POLL_INTERVAL_MS = 50;
+export const LONGEST_POLL_INTERVAL_MS = 3_600_000;
+
+/** Headers that every delivery has by itself, or that belong to the connection. */
+const OWN_HEADERS = [
+  'connection',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+  'user-agent',
+  'x-service-signature',
+];
+
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
+
+const headersSchema = z
+  .record(z.string(), z.string().regex(/^[\t\x20-\x7e]*$/, 'is not a header value: printable ASCII only'))
+  .superRefine((headers, context) => {
+    for (const [index, name] of Object.keys(headers).entries()) {
+      if (OWN_HEADERS.includes(name.toLowerCase()))
+        context.addIssue({ code: 'custom', path: [name], message: 'is set by the service itself' });
+      // Not repeated: it may be a whole header with its key.
+      else if (!HEADER_NAME.test(name))
+        context.addIssue({ code: 'custom', message: `the name of header ${index + 1} is not a header name` });
+    }
+  });
+
+const webhookSchema = z.strictObject({
+  url: z.url({ protocol: /^https?$/ }).optional(),
+  headers: headersSchema.optional(),
+  timeoutMs: milliseconds.max(LONGEST_TIMEOUT_MS).optional(),
+  maxConcurrentDeliveries: z.number().int().min(1).max(1_000).optional(),
+  retry: z
+    .strictObject({
+      initialDelayMs: milliseconds.optional(),
+      maxDelayMs: milliseconds.optional(),
+      giveUpAfterMs: z.number().int().nonnegative().optional(),
+    })
+    .optional(),
+});
+
+const network = z
+  .union([z.string(), z.number()])
+  .transform((name) => String(name))
+  .refine((name) => findNetwork(name) !== undefined, `is not a known network: use one of ${knownNetworks()}`);
+
+const registrySchema = z.strictObject({
+  network,
+  address: z.string().refine((text) => isAddress(text), 'is not an address: 0x and 40 hexadecimal digits'),
+  startBlock: blocks.optional(),
+  confirmations: blocks.optional(),
+  pollIntervalMs: z.number().int().min(SHORTEST_POLL_INTERVAL_MS).max(LONGEST_POLL_INTERVAL_MS).optional(),
+  rpcUrl: z.url({ protocol: /^(http|ws)s?$/ }).optional(),
+  webhook: webhookSchema.optional(),
+});
+
+const configFileSchema = z.strictObject({
+  webhook: webhookSchema.optional(),
+  registries: z.array(registrySchema).optional(),
+});
+
+/**
+ * A `webhook` object of service.config.json. All times in milliseconds; docs/settings.md has the defaults.
+ */
+export type WebhookOptions = z.infer<typeof webhookSchema>;
+
+/** An entry of `registries`. */
+export type RegistryEntry = z.infer<typeof registrySchema>;
+
+/** What service.config.json holds. */
+export type ConfigFile = z.infer<typeof configFileSchema>;
+
+/**
+ * Reads service.config.json; an absent file is an empty one.
+ *
+ * @throws ConfigurationError that names the path inside the file. Unknown keys are errors: a misspelt one
+ *   must not be ignored.
+ */
+export function readConfigFile(path: string): ConfigFile {
+  if (!existsSync(path)) return {};
+  const parsed = configFileSchema.safeParse(parse(textOf(path), path));
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || '(top)'}: ${issue.message}`);
+  throw new ConfigurationError('CONFIGURATION_INVALID', `${path}: ${problems.join('; ')}`);
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new ConfigurationError('CONFIGURATION_INVALID', `${path} cannot be read: ${messageOf(cause)}`, {
+      cause,
+    });
+  }
+}
+
+/**
+ * The error of `JSON.parse` is kept out of sight: it quotes what stands around the mistake, which may be a
+ * key.
+ */
+function parse(text: string, path: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    const error = findJsonError(text);
+    const place = error ? `: line ${error.line}, column ${error.column}: ${error.problem}` : '';
+    throw new ConfigurationError('CONFIGURATION_INVALID', `${path} is not JSON${place}.`);
+  }
+}

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { devNull } from 'node:os';
+import { basename, dirname, join, relative, sep } from 'node:path';
+import { PROJECT_ROOT } from '../base/project-root';
+
+/**
+ * Whose settings an env file holds. One installation may serve several tenants, each with its ENV_FILE.
+ *
+ * - `name`: for people and file names: `default` for `.env`, `acme` for `.env.acme` and `acme.env`.
+ * - `key`: unique for each file, for the folder names of deployment journals.
+ */
+export interface Tenant {
+  readonly name: string;
+  readonly key: string;
+  readonly envFile: string;
+  readonly isDefault: boolean;
+}
+
+/** Absolute paths of what belongs to a tenant, unless a setting says otherwise. */
+export interface TenantFiles {
+  /** DID_DOCUMENT_PATH. */
+  readonly didDocument: string;
+  /** DATA_DIR. */
+  readonly dataDir: string;
+  /** SERVICE_CONFIG. */
+  readonly serviceConfig: string;
+  /** The public half of the webhook signing key. */
+  readonly webhookPublicKey: string;
+}
+
+/** The tenant of an env file (an absolute path). */
+export function tenantOf(envFile: string): Tenant {
+  const path = relative(PROJECT_ROOT, envFile).split(sep).join('/');
+  if (path === '.env') return { name: 'default', key: 'default', envFile, isDefault: true };
+  const name = nameOf(basename(envFile));
+  const hash = createHash('sha256').update(path).digest('hex').slice(0, 8);
+  return { name, key: `${plain(name)}-${hash}`, envFile, isDefault: false };
+}
+
+/**
+ * Those of `.env` at the project's top, those of any other env file beside it with its name in front: no two
+ * tenants share one.
+ */
+export function tenantFilesOf({ isDefault, envFile, name }: Tenant): TenantFiles {
+  // Who names no file at all has all settings in the environment, and is one tenant.
+  const isOnly = isDefault || envFile === devNull;
+  const file = (own: string): string =>
+    isOnly ? join(PROJECT_ROOT, own) : join(dirname(envFile), `${name}.${own}`);
+  return {
+    didDocument: file('did.json'),
+    dataDir: file(isOnly ? '.data' : 'data'),
+    serviceConfig: file('service.config.json'),
+    webhookPublicKey: file('webhook-public-key.pem'),
+  };
+}
+
+/**
+ * A text for people in which every command is one for this env file (an absolute path): run as it stands in a
+ * remedy, `npx tdoc did --force` would replace the key of `.env`.
+ */
+export function withCommandsFor(envFile: string, text: string): string {
+  return text.replaceAll(/`npx (?=hardhat|tdoc)/g, () => `\`${commandFor(envFile, '')}`);
+}
+
+/** `npx …` for this env file (an absolute path). */
+export function commandFor(envFile: string, words: string): string {
+  const command = `npx ${words}`;
+  if (tenantOf(envFile).isDefault || envFile === devNull) return command;
+  const path = relative(PROJECT_ROOT, envFile);
+  const shown = path.startsWith('..') ? envFile : path;
+  const quoted = /^[\w./:@%+=,-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
+  return `ENV_FILE=${quoted} ${command}`;
+}
+
+/** Nothing else is left out: two env files of one folder would have the same files. */
+function nameOf(fileName: string): string {
+  return fileName.replace(/^\.env(?:[.-]|$)|\.env$/g, '') || 'default';
+}
+
+function plain(name: string): string {
+  return name.replace(/[^a-z0-9_]+/gi, '-').replace(/^-+|-+$/g, '') || 'default';
+}

@@ -1,0 +1,130 @@
+import { createRpcClient, createChainCheck } from './chain/rpc-client';
+import { systemClock } from './base/clock';
+import type { Config } from './config/config';
+import type { Database } from './database/database';
+import { createFeedDelivery } from './delivery/feed-delivery';
+import type { FollowedRegistry } from './config/followed-registries';
+import type { Logger } from './base/logger';
+import type { ReportedFeed } from './observability/health';
+import { findAllFeeds } from './outbox/find-feeds';
+import { outboxFiguresOf, type OutboxFigures } from './outbox/outbox-figures';
+import { purgeEvents } from './outbox/purge-events';
+import { secretMasker } from './base/mask-secrets';
+import { followRegistry } from './watcher/follow-registry';
+
+/** A registry whose events are announced. */
+interface DeliveredFeed extends ReportedFeed {
+  stop(): Promise<void>;
+}
+
+/** Told what the service counts. `registry`: chain id and address. */
+export interface EventDeliveryObserver {
+  recorded(registry: string, events: number): void;
+  attempted(registry: string, outcome: 'delivered' | 'failed' | 'dead'): void;
+}
+
+/** The line from the chain to the subscribers. */
+export interface EventDelivery {
+  feeds: readonly DeliveredFeed[];
+  /** How the outboxes stand of those registries whose feeds are known by now. */
+  figures(): Promise<({ registry: string } & OutboxFigures)[]>;
+  /**
+   * Removes the events of the followed registries that were recorded and last sent before a time (epoch
+   * milliseconds) and that nothing needs any more; gives how many.
+   */
+  purge(this: void, before: number, signal: AbortSignal): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** watcher → outbox → delivery, once for each registry: what one waits for, the others do not. */
+export function startEventDelivery(
+  config: Config,
+  parts: Omit<FeedParts, 'config' | 'opened'>,
+): EventDelivery {
+  const { database, logger } = parts;
+  if (config.registries.length === 0)
+    logger.warn('no events are read: TOKEN_REGISTRY_ADDRESS is not configured');
+  const opened = new Map<string, string>();
+  const feeds = config.registries.map((registry) => startFeed(registry, { config, ...parts, opened }));
+  return {
+    feeds,
+    figures: async () =>
+      Promise.all(
+        [...opened].map(async ([registry, feed]) => ({
+          registry,
+          ...(await outboxFiguresOf(database.db, feed)),
+        })),
+      ),
+    async purge(before, signal) {
+      let removed = 0;
+      for (const { chainId, registry } of feeds)
+        for (const feed of await findAllFeeds(database.db, `${chainId}:${registry}`))
+          removed += await purgeEvents(database, feed, before, signal);
+      return removed;
+    },
+    async stop() {
+      await Promise.all(feeds.map((feed) => feed.stop()));
+    },
+  };
+}
+
+/** What the feeds share. `opened`: the name of each registry's feed, once it is known. */
+interface FeedParts {
+  config: Config;
+  database: Database;
+  observer: EventDeliveryObserver;
+  opened: Map<string, string>;
+  logger: Logger;
+  /** Shorter in tests. */
+  progressEveryMs?: number | undefined;
+}
+
+/** How often the log says how far a catch-up is. */
+const PROGRESS_EVERY_MS = 10_000;
+
+function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed {
+  const { config, database, observer, opened } = parts;
+  const { network, rpcUrl, address } = registry;
+  const registryAddress = address.toLowerCase();
+  const name = `${network.chainId}:${registryAddress}`;
+  const logger = parts.logger.child({ registry: name });
+  if (!registry.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
+  const client = createRpcClient(rpcUrl, network, 'bulk');
+  const delivery = createFeedDelivery(registry.webhook, database, logger, (outcome) =>
+    observer.attempted(name, outcome),
+  );
+  const follower = followRegistry({
+    client,
+    registryAddress: address,
+    identity: { chainKey: network.chainKey, chainId: network.chainId, registryAddress },
+    startBlock: registry.startBlock,
+    confirmations: registry.confirmations,
+    finalityDepth: config.finalityDepth,
+    pauses: registry.pauses,
+    progressEveryMs: parts.progressEveryMs ?? PROGRESS_EVERY_MS,
+    database,
+    clock: systemClock,
+    logger,
+    mask: secretMasker(config.secrets),
+    checkChain: createChainCheck(client, rpcUrl, network),
+    async onOpened(feed) {
+      opened.set(name, feed);
+      await delivery.start(feed);
+    },
+    onHeld: () => delivery.hold(),
+    onDue(events) {
+      if (events > 0) observer.recorded(name, events);
+      delivery.wake();
+    },
+  });
+  return {
+    network: network.name,
+    chainId: network.chainId,
+    registry: registryAddress,
+    status: follower.status,
+    async stop() {
+      await Promise.all([follower.stop(), delivery.stop()]);
+      client.destroy();
+    },
+  };
+}

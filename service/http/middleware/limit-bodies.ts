@@ -1,0 +1,88 @@
+import type { Middleware } from 'koa';
+import { BusyError } from '../../base/errors';
+import { createSemaphore, type Semaphore, type SemaphoreOptions } from '../../base/semaphore';
+import { mostBytes, SMALL_BYTES } from '../body-limit';
+import type { LeastRate } from '../read-body';
+import type { CallerState } from './caller-left';
+import { HttpError } from './errors';
+
+/** Larger bodies take seconds, and hundreds of megabytes, to be worked on. */
+const LARGE_BYTES = 1024 * 1024;
+
+const LARGE: SemaphoreOptions = { permits: 2, waiting: 100, waitMs: 30_000 };
+
+/**
+ * The signing threads never wait for bodies with so many. Six hundred bodies of 1 MB took 1.7 GB without a
+ * bound.
+ */
+const MEDIUM: SemaphoreOptions = { permits: 32, waiting: 1_000, waitMs: 30_000 };
+
+/**
+ * A body brings at least so much, so that a small one is complete within ten seconds. Otherwise two bodies of
+ * one byte keep all others out for five minutes.
+ */
+const LEAST: LeastRate = { bytes: 64 * 1024, withinMs: 10_000 };
+
+/** What the middleware leaves for the route. */
+export interface BodyLimitsState {
+  /** How fast the body has to come. */
+  least: LeastRate;
+  /**
+   * Lets the next body in before this one is answered: for when nothing large is held any more. May be called
+   * more than once.
+   */
+  leave: () => void;
+}
+
+/** How many bodies are worked on at once; each default holds where nothing is given. */
+export interface BodyLimitsOptions {
+  /** Of more than 1 MB, of unknown length, or compressed. */
+  large?: Partial<SemaphoreOptions> | undefined;
+  /** Of more than 64 KB. */
+  medium?: Partial<SemaphoreOptions> | undefined;
+  /** Of every size. */
+  least?: LeastRate | undefined;
+}
+
+/**
+ * Lets a bounded number of bodies in at once, so that memory stays bounded: few large ones, some more of
+ * those in between, which do not wait for the large ones. The others wait before any of their body is read:
+ * the operating system lets their callers wait. A caller who waits for too long, or finds too many waiting,
+ * is answered 503; a body that hardly comes is answered 408, and loses its permit.
+ */
+export function limitBodies(options: BodyLimitsOptions = {}): Middleware<BodyLimitsState & CallerState> {
+  const large = queueOf({ ...LARGE, ...options.large });
+  const medium = queueOf({ ...MEDIUM, ...options.medium });
+  return async (ctx, next) => {
+    const bytes = mostBytes(ctx);
+    ctx.state.leave = () => undefined;
+    ctx.state.least = options.least ?? LEAST;
+    if (bytes <= SMALL_BYTES) {
+      await next();
+      return;
+    }
+    const release = await acquire(bytes > LARGE_BYTES ? large : medium, ctx.state.left);
+    ctx.state.leave = release;
+    try {
+      await next();
+    } finally {
+      release();
+    }
+  };
+}
+
+interface Queue {
+  semaphore: Semaphore;
+  waitMs: number;
+}
+
+function queueOf(options: SemaphoreOptions): Queue {
+  return { semaphore: createSemaphore(options), waitMs: options.waitMs };
+}
+
+async function acquire({ semaphore, waitMs }: Queue, left: AbortSignal): Promise<() => void> {
+  const acquired = await semaphore.acquire(left);
+  if (acquired === 'left') throw new HttpError(400, 'BODY_ABORTED', 'The body ended before it was complete.');
+  if (acquired !== 'busy') return acquired;
+  throw new BusyError('Too many large documents at once: send it again later.', waitMs);
+}

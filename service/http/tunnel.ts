@@ -1,0 +1,158 @@
+import { ConfigurationError, ServiceError, messageOf } from '../base/errors';
+import type { Logger } from '../base/logger';
+import { untilAborted } from '../base/until-aborted';
+
+/** What is used of the package `@ngrok/ngrok`, whose own names these are. */
+export interface TunnelLibrary {
+  forward(options: {
+    /** Base address of what the tunnel leads to. */
+    addr: string;
+    authtoken: string;
+    domain: string;
+    /** "closed" for every connection that was lost or could not be made, "connected". */
+    onStatusChange: (status: string) => void;
+  }): Promise<TunnelListener>;
+}
+
+/** The public end of a tunnel. */
+export interface TunnelListener {
+  url(): string | null;
+  close(): Promise<void>;
+}
+
+/** A tunnel that is open, still being opened, or could not be. */
+export interface Tunnel {
+  /** Takes the public address away, or stops trying. Never rejects, and takes seconds at most. */
+  close(): Promise<void>;
+}
+
+/** Where a tunnel leads, and in whose name. */
+export interface TunnelOptions {
+  /** Base address that the service listens on. */
+  localUrl: string;
+  /** DOMAIN. */
+  domain: string | undefined;
+  authtoken: string;
+  logger: Logger;
+  /** Passed in by tests. */
+  load: (() => Promise<TunnelLibrary>) | undefined;
+  /** Milliseconds after which opening is given up. Passed in by tests. */
+  openWithinMs: number | undefined;
+}
+
+const LIBRARY: string = '@ngrok/ngrok';
+/** The library waits for ever for a server that accepts the connection and says nothing. */
+const OPEN_WITHIN_MS = 30_000;
+const CLOSE_WITHIN_MS = 3_000;
+
+/**
+ * Opens a public tunnel to the service in the background: whatever becomes of it is logged, and the service
+ * goes on. It is for tests: a service that others rely on has a host of its own.
+ */
+export function openTunnel(options: TunnelOptions): Tunnel {
+  const closing = new AbortController();
+  const opened = open(options, closing.signal);
+  return {
+    async close() {
+      closing.abort();
+      const listener = await opened;
+      if (listener === undefined) return;
+      await untilAborted(AbortSignal.timeout(CLOSE_WITHIN_MS), listener.close()).catch((error: unknown) =>
+        options.logger.warn({ error }, 'the tunnel did not close: it ends with the process'),
+      );
+    },
+  };
+}
+
+async function open(options: TunnelOptions, closing: AbortSignal): Promise<TunnelListener | undefined> {
+  const { logger, openWithinMs = OPEN_WITHIN_MS } = options;
+  const status = statusLog(logger, closing);
+  const forwarded = forward(options, status.changed);
+  try {
+    const limit = AbortSignal.timeout(openWithinMs);
+    const listener = await untilAborted(AbortSignal.any([closing, limit]), forwarded);
+    logger.info({ url: listener.url() }, 'tunnel open');
+    status.opened();
+    return listener;
+  } catch (cause) {
+    // One that opens after all would be nobody's to close.
+    forwarded.then((late) => late.close()).catch(() => undefined);
+    if (closing.aborted) return undefined;
+    const error = cause instanceof ServiceError ? cause : notOpened(cause, openWithinMs);
+    logger.warn({ error }, `${error.message} The service goes on without a public address.`);
+    return undefined;
+  }
+}
+
+async function forward(
+  { localUrl, domain, authtoken, load = loadLibrary }: TunnelOptions,
+  onStatusChange: (status: string) => void,
+): Promise<TunnelListener> {
+  if (domain === undefined || domain.includes(':')) {
+    const problem = domain === undefined ? 'DOMAIN is not set' : `DOMAIN ${domain} has a port`;
+    const remedy = 'Set DOMAIN to the host name that is reserved at ngrok, without a port.';
+    throw new ConfigurationError('TUNNEL_DOMAIN_UNUSABLE', `No tunnel is opened: ${problem}.`, { remedy });
+  }
+  const library = await load().catch((cause: unknown) => {
+    const remedy =
+      'Run `npm ci` without leaving out optional packages, on a platform that ngrok has one for.';
+    const message = `No tunnel is opened: ${LIBRARY} cannot be loaded: ${oneLine(messageOf(cause))}.`;
+    throw new ServiceError('TUNNEL_LIBRARY_MISSING', message, { cause, remedy });
+  });
+  return library.forward({ addr: reachable(localUrl), authtoken, domain, onStatusChange });
+}
+
+/**
+ * Loaded for those who want a tunnel alone. Its name is no literal, for the package may not be there when
+ * this is compiled.
+ */
+async function loadLibrary(): Promise<TunnelLibrary> {
+  return (await import(LIBRARY)) as TunnelLibrary;
+}
+
+/** A service that listens on all addresses is reached on the loopback one. */
+function reachable(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
+}
+
+/** ngrok's own codes say that it was reached and refused; anything else, that it was not. */
+function notOpened(cause: unknown, openWithinMs: number): ServiceError {
+  const isTooLate = cause instanceof Error && cause.name === 'TimeoutError';
+  const reason = isTooLate ? `no answer within ${openWithinMs / 1_000} s` : oneLine(messageOf(cause));
+  const refusal = /ERR_NGROK_\d+/.exec(reason)?.[0];
+  if (refusal === undefined) {
+    const remedy =
+      'Check that this machine may connect to connect.ngrok-agent.com:443, then restart the service.';
+    const options = { cause, remedy, retryable: true };
+    return new ServiceError('TUNNEL_UNREACHABLE', `The tunnel could not be opened: ${reason}.`, options);
+  }
+  const remedy =
+    'Check TUNNEL_AUTHTOKEN, that DOMAIN is reserved for its account, and that no other tunnel uses it ' +
+    `(https://ngrok.com/docs/errors/${refusal.toLowerCase()}); then restart the service.`;
+  return new ServiceError('TUNNEL_REFUSED', `ngrok refused the tunnel: ${reason}.`, { cause, remedy });
+}
+
+/**
+ * Logs when an open tunnel loses its connection and when it is back; the library tries again by itself, and
+ * tells of every attempt.
+ */
+function statusLog(
+  logger: Logger,
+  closing: AbortSignal,
+): { changed: (status: string) => void; opened: () => void } {
+  let isConnected: boolean | undefined;
+  return {
+    opened: () => void (isConnected = true),
+    changed(status) {
+      const connected = status === 'connected';
+      if (isConnected === undefined || isConnected === connected || closing.aborted) return;
+      isConnected = connected;
+      if (connected) logger.info('tunnel reconnected');
+      else logger.warn('tunnel disconnected: it is tried again until it is back');
+    },
+  };
+}
+
+function oneLine(text: string): string {
+  return text.trim().replace(/\s+/g, ' ').replace(/\.$/, '');
+}

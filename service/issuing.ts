@@ -1,0 +1,170 @@
+import { Wallet } from 'ethers';
+import { readFees, type FeeReading, type TransactionFees } from './chain/fees';
+import { createGasStation } from './chain/gas-station';
+import type { RpcClient } from './chain/rpc-client';
+import { systemClock } from './base/clock';
+import type { Config } from './config/config';
+import type { Database } from './database/database';
+import type { FollowedRegistry } from './config/followed-registries';
+import type { Issuer } from './issuance/issue-document';
+import type { PreparationSettings } from './issuance/prepare-document';
+import { createSigningPool } from './issuance/signing-pool';
+import { createDatabaseJournal } from './journal/database-journal';
+import type { Journal } from './journal/journal';
+import type { JournalScope } from './journal/journal-scope';
+import type { Logger } from './base/logger';
+import { createMintQueue } from './minting/mint-queue';
+import type { MintTiming } from './minting/queue-parts';
+import type { MintObserver } from './minting/record-mints';
+import { startSharedMintQueue } from './minting/shared-mint-queue';
+import { createMintSimulation } from './registry/simulate-mint';
+import { secretMasker } from './base/mask-secrets';
+
+/** The line from a request to a mined token. */
+export interface Issuing {
+  /** What is needed, or the names of the settings that are missing. */
+  issuer: Issuer | { missing: string[] };
+  /** Undefined while settings are missing. */
+  journal: Journal | undefined;
+  /** What is watched of it; undefined while settings are missing. */
+  watched: WatchedIssuing | undefined;
+  /** Ends the threads and the queue: what is in flight is finished at the next start. */
+  stop(): Promise<void>;
+}
+
+/** Where it is seen how issuing stands. */
+export interface WatchedIssuing {
+  /** Of the journal's rows. */
+  scope: JournalScope;
+  signing: () => { waiting: number; busy: number; threads: number };
+  walletAddress: string;
+  readBalance: () => Promise<bigint>;
+  /** Fees of the next mint. */
+  readFees: () => Promise<TransactionFees>;
+}
+
+/** What a caller waits for a mint at the most: then it is most likely that nobody waits any more. */
+const LONGEST_WAIT_MS = 10 * 60_000;
+
+/**
+ * Starts the threads that sign and the queue that mints, if everything is configured; and finishes what an
+ * earlier run left in flight.
+ */
+export async function startIssuing(
+  config: Config,
+  parts: {
+    client: RpcClient;
+    checkChain: () => Promise<void>;
+    database: Database;
+    observer: MintObserver;
+    logger: Logger;
+    /** What tests shorten of the times. */
+    mintTiming?: Partial<MintTiming> | undefined;
+  },
+): Promise<Issuing> {
+  const { walletPrivateKey: privateKey, tokenRegistryAddress: registryAddress } = config;
+  const preparation = preparationOf(config);
+  if (!preparation || !privateKey || !registryAddress)
+    return {
+      issuer: { missing: missingOf(config) },
+      journal: undefined,
+      watched: undefined,
+      stop: async () => undefined,
+    };
+  const { client, checkChain, database, observer, logger, mintTiming = {} } = parts;
+  const { network } = config;
+  const walletAddress = new Wallet(privateKey).address;
+  const pool = await createSigningPool(preparation, { threads: config.signingThreads });
+  const scope = { chainId: network.chainId, registryAddress, issuer: preparation.did };
+  const journal = createDatabaseJournal(database, scope, systemClock);
+  const fees = feeReadingOf(config, client, logger);
+  const queue = await startSharedMintQueue({
+    database,
+    journal,
+    scope,
+    logger,
+    openQueue: () =>
+      createMintQueue({
+        client,
+        network,
+        confirmations: confirmationsOf(config),
+        privateKey,
+        registryAddress,
+        journal,
+        checkChain,
+        readFees: () => readFees(fees),
+        logger,
+        mask: secretMasker(config.secrets),
+        observer,
+        timing: mintTiming,
+      }),
+  });
+  return {
+    issuer: {
+      prepare: pool.prepare,
+      simulate: createMintSimulation(client, { registryAddress, walletAddress }),
+      journal,
+      queue,
+      waitMs: LONGEST_WAIT_MS,
+      checkChain,
+    },
+    journal,
+    watched: {
+      scope,
+      signing: () => pool.figures(),
+      walletAddress,
+      readBalance: () => client.getBalance(walletAddress),
+      // Whoever looks at the wallet every minute must not fill the log.
+      readFees: () => readFees({ ...fees, warn: () => undefined }),
+    },
+    async stop() {
+      await Promise.all([queue.stop(), pool.destroy()]);
+    },
+  };
+}
+
+/** What all documents of this issuer have in common; undefined while settings are missing. */
+export function preparationOf(config: Config): PreparationSettings | undefined {
+  const { didKeyPair: keyPair, tokenRegistryAddress: tokenRegistry, billOfLadingContextUrl } = config;
+  if (!keyPair || !tokenRegistry || !billOfLadingContextUrl) return undefined;
+  const { currency, chainId } = config.network;
+  return {
+    keyPair,
+    did: keyPair.controller,
+    documentContextUrl: billOfLadingContextUrl,
+    rendererUrl: config.rendererUrl,
+    currency,
+    chainId,
+    tokenRegistry,
+  };
+}
+
+/** The registry that documents are issued in, as its events are read. */
+export function ownRegistryOf(config: Config): FollowedRegistry | undefined {
+  const { registries, network, tokenRegistryAddress } = config;
+  return registries.find((one) => one.network === network && one.address === tokenRegistryAddress);
+}
+
+/** Those of the registry's events: they and its mints become final together. */
+function confirmationsOf(config: Config): number {
+  return ownRegistryOf(config)?.confirmations ?? config.network.confirmations;
+}
+
+function missingOf(config: Config): string[] {
+  const needed = {
+    DOMAIN: config.billOfLadingContextUrl,
+    WALLET_PRIVATE_KEY: config.walletPrivateKey,
+    DID_KEY_PAIRS: config.didKeyPair,
+    TOKEN_REGISTRY_ADDRESS: config.tokenRegistryAddress,
+  };
+  return Object.entries(needed).flatMap(([name, value]) => (value ? [] : [name]));
+}
+
+function feeReadingOf({ network, gasStationUrl }: Config, client: RpcClient, logger: Logger): FeeReading {
+  return {
+    gasPricing: network.gasPricing,
+    readStation: gasStationUrl === undefined ? undefined : createGasStation(gasStationUrl),
+    readNode: () => client.getFeeData(),
+    warn: (message, error) => logger.warn({ error }, message),
+  };
+}

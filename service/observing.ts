@@ -1,0 +1,118 @@
+import { systemClock } from './base/clock';
+import type { Config } from './config/config';
+import type { Database } from './database/database';
+import type { HttpAppOptions } from './http/app';
+import { mintFiguresOf } from './journal/mint-figures';
+import type { Logger } from './base/logger';
+import { answerInTime } from './observability/answer-in-time';
+import { startContradictionCheck, type CheckTiming } from './observability/check-contradictions';
+import { healthOf } from './observability/health';
+import { createIssuingReport, type IssuingReport } from './observability/issuing-report';
+import type { Metrics } from './observability/metrics';
+import type { MintOutcomes } from './observability/mint-outcomes';
+import { logUnfollowed, unfollowedOf, type Followed, type Unfollowed } from './observability/unfollowed';
+import { createWalletReading } from './observability/wallet-reading';
+import type { EventDelivery } from './event-delivery';
+import { ownRegistryOf, type Issuing } from './issuing';
+
+/** What looks at both lines: it answers GET /health and GET /metrics, and compares what the two say. */
+export interface Observing extends Pick<HttpAppOptions, 'health' | 'metrics'> {
+  stop(): Promise<void>;
+}
+
+/** What is looked at, and what was counted. */
+export interface ObservingParts {
+  database: Database;
+  /** Made before the lines, which tell them what they do. */
+  metrics: Metrics;
+  outcomes: MintOutcomes;
+  issuing: Issuing;
+  eventDelivery: EventDelivery;
+  logger: Logger;
+  /** What tests shorten. */
+  timing: Partial<CheckTiming>;
+}
+
+/** Whoever asks whether the service lives waits for no database: probes give up after a second. */
+const HEALTH_WITHIN_MS = 500;
+/** Prometheus gives up after ten seconds. */
+const METRICS_WITHIN_MS = 5_000;
+/** Milliseconds for which a balance is not read again. */
+const KEEP_BALANCE_MS = 60_000;
+const KEEP_LOCAL_BALANCE_MS = 10_000;
+
+/** Looks at both lines, and changes nothing. */
+export function startObserving(config: Config, parts: ObservingParts): Observing {
+  const { database, metrics, eventDelivery, logger } = parts;
+  const reportIssuing = issuingReportOf(config, parts);
+  const askForOutboxes = answerInTime(() => eventDelivery.figures());
+  const findUnfollowed = (): Promise<Unfollowed> => unfollowedOf(database, followedBy(config, parts));
+  const askForUnfollowed = answerInTime(findUnfollowed);
+  const told = findUnfollowed().then(
+    (unfollowed) => logUnfollowed(unfollowed, logger),
+    (error: unknown) => logger.warn({ error }, 'the work that no setting follows cannot be counted'),
+  );
+  const check = startCheck(config, parts);
+  return {
+    async health() {
+      const asked = [reportIssuing(HEALTH_WITHIN_MS), askForUnfollowed(HEALTH_WITHIN_MS)] as const;
+      const [issuing, unfollowed] = await Promise.all(asked);
+      return healthOf(eventDelivery.feeds, issuing, systemClock.now(), unfollowed);
+    },
+    metrics: {
+      contentType: metrics.contentType,
+      async text() {
+        const [issuing, outboxes = [], unfollowed] = await Promise.all([
+          reportIssuing(METRICS_WITHIN_MS),
+          askForOutboxes(METRICS_WITHIN_MS),
+          askForUnfollowed(METRICS_WITHIN_MS),
+        ]);
+        return metrics.text({ feeds: eventDelivery.feeds, outboxes, issuing, unfollowed });
+      },
+    },
+    stop: async () => void (await Promise.all([told, check?.stop()])),
+  };
+}
+
+function followedBy({ network }: Config, { issuing, eventDelivery }: ObservingParts): Followed {
+  const registries = eventDelivery.feeds.map(({ chainId, registry }) => `${chainId}:${registry}`);
+  return { chainId: network.chainId, registries, scope: issuing.watched?.scope };
+}
+
+/** Undefined unless both lines are about one registry. */
+function startCheck(
+  config: Config,
+  { database, metrics, issuing, logger, timing }: ObservingParts,
+): { stop(): Promise<void> } | undefined {
+  const registry = ownRegistryOf(config);
+  if (issuing.watched === undefined || registry === undefined) return undefined;
+  return startContradictionCheck({
+    db: database.db,
+    scope: issuing.watched.scope,
+    confirmations: registry.confirmations,
+    startBlock: registry.startBlock,
+    blockTimeMs: registry.network.blockTimeMs,
+    clock: systemClock,
+    logger,
+    contradicted: () => metrics.contradicted(),
+    timing,
+  });
+}
+
+/** Gives undefined while documents cannot be issued: settings are missing. */
+function issuingReportOf(
+  { network }: Config,
+  { database, outcomes, issuing, logger }: ObservingParts,
+): (withinMs: number) => Promise<IssuingReport | undefined> {
+  if (issuing.watched === undefined) return async () => undefined;
+  const { scope, signing, walletAddress: address, readBalance, readFees } = issuing.watched;
+  const keepMs = network.local ? KEEP_LOCAL_BALANCE_MS : KEEP_BALANCE_MS;
+  const clock = systemClock;
+  return createIssuingReport({
+    mints: () => mintFiguresOf(database.db, scope),
+    lastFailure: () => outcomes.lastFailure(),
+    signing,
+    wallet: createWalletReading({ address, readBalance, readFees, keepMs, clock, logger }),
+    clock,
+  });
+}

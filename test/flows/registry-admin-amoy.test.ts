@@ -1,0 +1,112 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type JsonRpcProvider, Wallet, parseUnits } from 'ethers';
+import type { HardhatNode } from '../../devnet/hardhat-node';
+import { publishedContractsOf, type PublishedContracts } from '../../deploy/registry/published-contracts';
+import { readSettings } from '../../service/config/config';
+import type { CommandAnswer } from '../helpers/command-answer';
+import { hardhat } from '../helpers/command-output';
+import { askTdocHere } from '../helpers/tdoc-here';
+import { startNode } from '../helpers/node';
+import { nodeClient } from '../helpers/node-client';
+import { own } from '../helpers/owned';
+import { publishContracts } from '../helpers/published-contracts';
+import { temporaryFolder } from '../helpers/temporary-folder';
+import { DEPLOYER, DEPLOYER_KEY } from '../helpers/world';
+
+const AMOY = 80002;
+const ONE_POL = 10n ** 18n;
+
+describe("what the registry's admin does on a network that costs money", () => {
+  const folder = temporaryFolder();
+  const wallet = Wallet.createRandom();
+  let node: HardhatNode;
+  let chain: JsonRpcProvider;
+  let station: Server;
+  let stationStatus = 200;
+  let disown: () => unknown;
+  let settings: Record<string, string>;
+
+  before(async () => {
+    node = await startNode(0, AMOY);
+    disown = own(`node on ${node.url}`);
+    chain = nodeClient(node.url, AMOY);
+    await publishContracts(chain, publishedContractsOf(AMOY) as PublishedContracts);
+    station = createServer((_request, response) => {
+      const standard = { maxFee: 41.5, maxPriorityFee: 30.25 };
+      response.writeHead(stationStatus).end(JSON.stringify({ standard }));
+    });
+    await new Promise<void>((resolve) => station.listen(0, '127.0.0.1', resolve));
+    settings = {
+      ENV_FILE: join(folder.path, 'amoy.env'),
+      WALLET_PRIVATE_KEY: wallet.privateKey,
+      NET: 'amoy',
+      RPC_URL: node.url,
+      GAS_STATION_URL: `http://127.0.0.1:${(station.address() as AddressInfo).port}`,
+    };
+    await fund(ONE_POL);
+    await hardhat(['deploy', '--network', 'amoy'], settings);
+  });
+
+  after(async () => {
+    chain?.destroy();
+    await node?.stop();
+    disown?.();
+    station?.close();
+    folder.remove();
+  });
+
+  const fund = (wei: bigint): Promise<unknown> =>
+    chain.send('hardhat_setBalance', [wallet.address, `0x${wei.toString(16)}`]);
+  const nonce = (): Promise<number> => chain.getTransactionCount(wallet.address);
+  const run = (args: string[], changed: Record<string, string> = {}): Promise<CommandAnswer> =>
+    askTdocHere(args, { ...settings, ...changed });
+
+  it('says before sending what it may cost, offers the fees of the gas station, and links to the explorer', async () => {
+    const { code, stdout, stderr } = await run(['role', 'grant', '--role', 'minter', '--account', DEPLOYER]);
+    expect(code, stderr).to.equal(0);
+    const hash = /^sent +(0x[0-9a-f]{64})$/m.exec(stdout)?.[1] ?? '';
+    expect(stdout.indexOf('cost     at most')).to.be.within(1, stdout.indexOf(hash));
+    expect(stdout).to.contain(`wallet   ${wallet.address}`).and.to.contain('POL');
+    expect(stdout).to.contain(`explorer https://amoy.polygonscan.com/tx/${hash}`);
+    const transaction = await chain.getTransaction(hash);
+    expect(transaction?.maxFeePerGas).to.equal(parseUnits('41.5', 'gwei'));
+    expect(transaction?.maxPriorityFeePerGas).to.equal(parseUnits('30.25', 'gwei'));
+  });
+
+  it("goes on with the node's own estimate when the gas station fails, and says so", async () => {
+    stationStatus = 500;
+    const { code, stderr } = await run(['role', 'revoke', '--role', 'minter', '--account', DEPLOYER]);
+    stationStatus = 200;
+    expect(code, stderr).to.equal(0);
+    expect(stderr).to.contain('warning: The gas station does not answer');
+  });
+
+  it('sends nothing when the wallet cannot pay, and says what is missing', async () => {
+    await fund(1n);
+    const before = await nonce();
+    const { code, stderr } = await run(['pause']);
+    await fund(ONE_POL);
+    expect(code).to.equal(2);
+    expect(stderr).to.contain('WALLET_NOT_FUNDED').and.to.contain('are missing');
+    expect(await nonce()).to.equal(before);
+  });
+
+  it("does not use one of Hardhat's published keys", async () => {
+    const { code, stderr } = await run(['pause'], { WALLET_PRIVATE_KEY: DEPLOYER_KEY });
+    expect(code).to.equal(2);
+    expect(stderr).to.contain('WALLET_KEY_PUBLISHED');
+  });
+
+  it('sends nothing to a node of another chain than --network', async () => {
+    const before = await nonce();
+    const { TOKEN_REGISTRY_ADDRESS: registry = '' } = readSettings(settings).settings;
+    const other = { NET: '' };
+    const { code, stderr } = await run(['pause', '--network', 'sepolia', '--registry', registry], other);
+    expect(code).to.equal(2);
+    expect(stderr).to.contain('CHAIN_ID_MISMATCH');
+    expect(await nonce()).to.equal(before);
+  });
+});

@@ -1,0 +1,278 @@
+import { expect } from 'chai';
+import { id as keccakOfText } from 'ethers';
+import { createRpcClient } from '../../service/chain/rpc-client';
+import { NETWORKS, type Network } from '../../service/chain/networks';
+import { createRegistryFinder } from '../../service/registry/registry-contracts';
+import { hasOtherAdmin, readRoles, type RolesSource } from '../../cli/registry-admin/read-roles';
+import { ADMIN_ROLE } from '../../cli/registry-admin/role-names';
+import { codeOf } from '../../service/base/errors';
+import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
+import { askTdoc, type CommandAnswer } from '../helpers/command-answer';
+import { askTdocHere } from '../helpers/tdoc-here';
+import { mineBlocks } from '../helpers/mine-blocks';
+import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/rpc-proxy';
+import { createWorld, DEPLOYER, type World } from '../helpers/world';
+
+const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
+const KEY = 'c0ffee00c0ffee00c0ffee00c0ffee00';
+const SUBMISSION = 'eth_sendRawTransaction';
+
+describe("what the registry's admin does, when things fail", () => {
+  let world: World;
+  let registry: TradeTrustTokenStandard;
+  let proxy: RpcProxy;
+  let url: string;
+  let client: ReturnType<typeof createRpcClient>;
+  let source: RolesSource;
+  const accounts: string[] = [];
+
+  before(async () => {
+    world = await createWorld();
+    for (const index of [1, 2, 3]) accounts.push(await world.account(index));
+    const signer = await world.client.getSigner(0);
+    registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, signer);
+    proxy = await startRpcProxy(world.node.url);
+    url = `${proxy.url}/v3/${KEY}`;
+    client = createRpcClient(proxy.url, LOCAL);
+    source = {
+      client,
+      bulkClient: client,
+      registry: await createRegistryFinder(client, world.registryAddress)(),
+      contract: TradeTrustTokenStandard__factory.connect(world.registryAddress, client),
+    };
+  });
+
+  after(async () => {
+    client?.destroy();
+    await proxy?.close();
+    await world?.stop();
+  });
+
+  afterEach(() => proxy.answer(THROUGH));
+
+  /**
+   * Runs a command at the proxy. What all of them print without a secret is in
+   * test/faults/secrets-of-commands.test.ts.
+   */
+  const run = (args: string[], settings: Record<string, string> = {}): Promise<CommandAnswer> =>
+    askTdocHere(args, { ...world.settings, RPC_URL: url, ...settings });
+
+  const nonce = (): Promise<number> => world.client.getTransactionCount(DEPLOYER);
+
+  describe('sending', () => {
+    for (const [what, answerer, code] of [
+      ['the node does not answer', () => 'drop request' as const, 'RPC_UNREACHABLE'],
+      [
+        'the gas cannot be estimated',
+        (method: string) =>
+          method === 'eth_estimateGas'
+            ? { error: { code: -32000, message: `busy ${KEY}` } }
+            : ('none' as const),
+        'NODE_FAILED',
+      ],
+      [
+        'the node does not take the transaction',
+        (method: string) =>
+          method === SUBMISSION ? { error: { code: -32000, message: 'too cheap' } } : ('none' as const),
+        'TRANSACTION_REJECTED',
+      ],
+      [
+        'the connection breaks again and again while it is submitted',
+        (method: string) => (method === SUBMISSION ? ('drop request' as const) : ('none' as const)),
+        'TRANSACTION_NOT_CONFIRMED',
+      ],
+      [
+        'something that is no node answers for it while it is submitted',
+        (method: string) =>
+          method === SUBMISSION ? { status: 502, body: 'bad gateway' } : ('none' as const),
+        'TRANSACTION_NOT_CONFIRMED',
+      ],
+    ] as const)
+      it(`ends with 2 and ${code} when ${what}`, async () => {
+        proxy.answer(answerer);
+        const before = await nonce();
+        const { code: exit, stdout, stderr } = await run(['pause', '--json', '--stack-traces']);
+        expect({ exit, stdout }, stderr).to.deep.equal({ exit: 2, stdout: '' });
+        expect(stderr).to.contain(code);
+        expect(await nonce()).to.equal(before);
+      });
+
+    const submitted = (from: number): unknown[] =>
+      proxy.requests.slice(from).flatMap(({ method, params }) => (method === SUBMISSION ? params : []));
+
+    it('sends the very same bytes again while it is open whether the node has them', async () => {
+      let left = 3;
+      proxy.answer((method) => (method === SUBMISSION && left-- > 0 ? 'drop request' : 'none'));
+      const from = proxy.requests.length;
+      const { code, stderr } = await run(['pause']);
+      await (await registry.unpause('0x')).wait();
+      expect(code, stderr).to.equal(0);
+      expect(submitted(from)).to.have.length(4);
+      expect(new Set(submitted(from)).size).to.equal(1);
+    });
+
+    it('believes the node that has the transaction when the answer is lost', async () => {
+      proxy.answer((method) => (method === SUBMISSION ? 'drop answer' : 'none'));
+      const from = proxy.requests.length;
+      const { code, stderr } = await run(['pause']);
+      await (await registry.unpause('0x')).wait();
+      expect(code, stderr).to.equal(0);
+      expect(submitted(from)).to.have.length(1);
+    });
+
+    it('signs again when somebody else used the nonce meanwhile', async () => {
+      let isFirst = true;
+      proxy.answer(async (method, params, forward) => {
+        const isHeld = method === SUBMISSION && isFirst;
+        isFirst &&= !isHeld;
+        const signer = await world.client.getSigner(0);
+        if (isHeld) await (await signer.sendTransaction({ to: DEPLOYER })).wait();
+        return THROUGH(method, params, forward);
+      });
+      const from = proxy.requests.length;
+      const { code, stderr } = await run(['pause']);
+      await (await registry.unpause('0x')).wait();
+      expect(code, stderr).to.equal(0);
+      expect(new Set(submitted(from)).size).to.equal(2);
+    });
+
+    it('asks for the receipt again when the node does not answer', async () => {
+      let left = 5;
+      proxy.answer((method) =>
+        method === 'eth_getTransactionReceipt' && left-- > 0 ? 'drop request' : 'none',
+      );
+      const { code, stderr } = await run(['pause']);
+      await (await registry.unpause('0x')).wait();
+      expect(code, stderr).to.equal(0);
+      expect(left).to.be.below(0);
+    });
+
+    it('says so when the transaction reverts: somebody else was faster', async () => {
+      let isFirst = true;
+      proxy.answer(async (method, params, forward) => {
+        const isHeld = method === SUBMISSION && isFirst;
+        isFirst &&= !isHeld;
+        if (isHeld) await (await registry.connect(await world.client.getSigner(1)).pause('0x')).wait();
+        return THROUGH(method, params, forward);
+      });
+      await (await registry.grantRole(ADMIN_ROLE, accounts[0]!)).wait();
+      const { code, stderr } = await run(['pause']);
+      await (await registry.unpause('0x')).wait();
+      await (await registry.revokeRole(ADMIN_ROLE, accounts[0]!)).wait();
+      expect(code, stderr).to.equal(2);
+      expect(stderr).to.contain('TRANSACTION_REVERTED');
+    });
+
+    it('names the transaction when its effect cannot be read', async () => {
+      let isSent = false;
+      proxy.answer((method) => {
+        isSent ||= method === SUBMISSION;
+        return isSent && method === 'eth_call' ? { error: { code: -32000, message: 'gone' } } : 'none';
+      });
+      const { code, stdout, stderr } = await run(['pause']);
+      expect(code, stderr).to.equal(2);
+      const [, hash = ''] = /^sent +(0x[0-9a-f]{64})$/m.exec(stdout) ?? [];
+      expect(stderr).to.contain('EFFECT_UNCONFIRMED').and.to.contain(hash);
+      expect(await registry.paused()).to.equal(true);
+      await (await registry.unpause('0x')).wait();
+    });
+
+    it('does not believe that it worked when the registry says otherwise', async () => {
+      proxy.answer(async (method, _params, forward) => {
+        const answer = await forward();
+        // The registry always seems to go on: `paused()` is the only call that answers with one word of 1.
+        const isPaused = method === 'eth_call' && 'result' in answer && Number(answer.result) === 1;
+        return isPaused ? { result: `0x${'0'.repeat(64)}` } : answer;
+      });
+      const { code, stderr } = await run(['pause']);
+      expect(code, stderr).to.equal(2);
+      expect(stderr).to.contain('EFFECT_UNCONFIRMED').and.to.contain('the registry is not paused');
+      await (await registry.unpause('0x')).wait();
+    });
+
+    it('needs a wallet', async () => {
+      const { code, stderr } = await askTdoc(['pause'], { ...world.settings, WALLET_PRIVATE_KEY: '' });
+      expect(code).to.equal(2);
+      expect(stderr).to.contain('NOT_CONFIGURED').and.to.contain('WALLET_PRIVATE_KEY');
+    });
+  });
+
+  describe('reading roles', () => {
+    before(async () => {
+      const minter = await registry.MINTER_ROLE();
+      for (const account of accounts) await (await registry.grantRole(minter, account)).wait();
+      await mineBlocks(world, 1_200);
+      await (await registry.revokeRole(minter, accounts[1]!)).wait();
+      await (await registry.grantRole(keccakOfText('AUDITOR_ROLE'), accounts[2]!)).wait();
+    });
+
+    const read = async (): Promise<string[]> =>
+      (await readRoles(source, [])).holders.map(({ role, account }) => `${role} ${account}`);
+
+    it('asks a provider for less that refuses ranges', async () => {
+      const expected = await read();
+      expect(expected).to.have.length(7);
+      proxy.answer((method, params) => {
+        if (method !== 'eth_getLogs') return 'none';
+        const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string };
+        const isWide = Number(toBlock) - Number(fromBlock) + 1 > 400;
+        return isWide ? { error: { code: -32005, message: 'block range is too wide' } } : 'none';
+      });
+      expect(await read()).to.deep.equal(expected);
+    });
+
+    it('is refused when a log is missing that the registry contradicts, whichever it is', async () => {
+      const logs = await world.client.getLogs({ address: world.registryAddress, fromBlock: 0 });
+      const topics = ['RoleGranted', 'RoleRevoked'].map(
+        (name) => registry.interface.getEvent(name as 'RoleGranted').topicHash,
+      );
+      // A role that only its own log tells of cannot be missed.
+      const ofRoles = logs.filter(
+        ({ topics: [first = '', role] }) => topics.includes(first) && role !== keccakOfText('AUDITOR_ROLE'),
+      );
+      expect(ofRoles.length).to.be.at.least(4 + 4);
+      for (const left of ofRoles) {
+        leaveOut(left.transactionHash, left.index);
+        const failure = await readRoles(source, [DEPLOYER, ...accounts]).then(
+          () => 'was read',
+          (error: unknown) => codeOf(error),
+        );
+        expect(failure, `log ${left.index} of block ${left.blockNumber}`).to.equal('ROLE_HISTORY_INCOMPLETE');
+      }
+    });
+
+    it('finds another admin, and none that has the role no more', async () => {
+      expect(await hasOtherAdmin(source, DEPLOYER)).to.equal(false);
+      await (await registry.grantRole(ADMIN_ROLE, accounts[2]!)).wait();
+      expect(await hasOtherAdmin(source, DEPLOYER)).to.equal(true);
+      await (await registry.revokeRole(ADMIN_ROLE, accounts[2]!)).wait();
+      expect(await hasOtherAdmin(source, DEPLOYER)).to.equal(false);
+    });
+
+    it('points out a role that others than the admin grant, and says who in a refusal', async () => {
+      const auditors = keccakOfText('AUDITOR_ROLE');
+      const accepter = await registry.ACCEPTER_ROLE();
+      await (await registry.setRoleAdmin(accepter, auditors)).wait();
+      const { adminOf } = await readRoles(source, []);
+      expect([...adminOf]).to.deep.equal([[accepter, auditors]]);
+      const { stdout } = await run(['role', 'list']);
+      expect(stdout).to.contain(`The accepter role is granted and revoked by the ${auditors} role`);
+      const refused = await run(['role', 'grant', '--role', 'accepter', '--account', accounts[0]!]);
+      expect(refused.code).to.equal(1);
+      expect(refused.stderr).to.contain(`The wallet ${DEPLOYER} has no ${auditors} role`);
+      await (await registry.setRoleAdmin(accepter, ADMIN_ROLE)).wait();
+    });
+
+    function leaveOut(transactionHash: string, index: number): void {
+      proxy.answer(async (method, _params, forward) => {
+        const answer = await forward();
+        if (method !== 'eth_getLogs' || !('result' in answer)) return answer;
+        const logs = answer.result as { transactionHash: string; logIndex: string }[];
+        const kept = logs.filter(
+          (log) => log.transactionHash !== transactionHash || Number(log.logIndex) !== index,
+        );
+        return { result: kept };
+      });
+    }
+  });
+});

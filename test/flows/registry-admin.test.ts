@@ -1,0 +1,296 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { Wallet } from 'ethers';
+import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create, type CreateAnswer } from '../helpers/create-call';
+import { askTdoc, type CommandAnswer } from '../helpers/command-answer';
+import { askTdocHere } from '../helpers/tdoc-here';
+import { mintDirectly, newTokenId } from '../helpers/direct-mint';
+import { startService, type RunningService } from '../helpers/running-service';
+import { createWorld, DEPLOYER, DEPLOYER_KEY, type World } from '../helpers/world';
+
+/** Keys of the node's accounts 1 and 2: public knowledge, as DEPLOYER_KEY is. */
+const OTHER_KEY = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
+const THIRD_KEY = '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a';
+const OTHER = new Wallet(OTHER_KEY).address;
+const THIRD = new Wallet(THIRD_KEY).address;
+const REMARK = 'cargo delivered, 提单';
+
+describe("what the registry's admin does", () => {
+  let world: World;
+  let registry: TradeTrustTokenStandard;
+
+  before(async () => {
+    world = await createWorld();
+    registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
+  });
+
+  after(() => world?.stop());
+
+  /**
+   * Starts a command as a user does. Each command is started once or twice; everything else is run in this
+   * process.
+   */
+  const start = (args: string[]): Promise<CommandAnswer> => askTdoc(args, world.settings);
+  const run = (args: string[], settings: Record<string, string> = {}): Promise<CommandAnswer> =>
+    askTdocHere(args, { ...world.settings, ...settings });
+
+  /** The object that a command prints, which must have succeeded. */
+  function objectOf({ code, stdout, stderr }: CommandAnswer): Record<string, unknown> {
+    expect(code, stdout + stderr).to.equal(0);
+    return JSON.parse(stdout) as Record<string, unknown>;
+  }
+  const done = async (...args: string[]): Promise<Record<string, unknown>> =>
+    objectOf(await run([...args, '--json']));
+
+  /** Runs a command that must be refused without a transaction, and gives what it says. */
+  async function refused(args: string[], key = DEPLOYER_KEY): Promise<string> {
+    const { address } = new Wallet(key);
+    const nonce = await world.client.getTransactionCount(address);
+    const { code, stdout, stderr } = await run(args, { WALLET_PRIVATE_KEY: key });
+    expect({ code, stdout: stdout.includes('sent     0x') }, stdout + stderr).to.deep.equal({
+      code: 1,
+      stdout: false,
+    });
+    expect(await world.client.getTransactionCount(address)).to.equal(nonce);
+    return stderr;
+  }
+
+  async function issueAs(key: string, name: string): Promise<CreateAnswer> {
+    const service = await startService({
+      ...world.settings,
+      WALLET_PRIVATE_KEY: key,
+      DATA_DIR: join(world.folder, name),
+    });
+    try {
+      return await create(service.url, { ...minimal, owner: OTHER, holder: OTHER });
+    } finally {
+      await service.stop();
+    }
+  }
+
+  describe('roles', () => {
+    it('a wallet can mint once it is granted the minter role, and not after it is revoked', async () => {
+      expect((await issueAs(OTHER_KEY, 'before')).status).to.equal(500);
+      const granted = await start(['role', 'grant', '--role', 'minter', '--account', OTHER]);
+      expect(granted.code, granted.stderr).to.equal(0);
+      expect(granted.stdout).to.match(/^sent +0x[0-9a-f]{64}$/m);
+      expect(granted.stdout)
+        .to.match(/^mined +block \d+$/m)
+        .and.to.contain(`${OTHER} has the minter role.`);
+      expect((await issueAs(OTHER_KEY, 'granted')).status).to.equal(200);
+
+      const account = OTHER.toLowerCase();
+      const revoke = ['role', 'revoke', '--role', 'minter', '--account', account, '--json'];
+      const revoked = objectOf(await start(revoke));
+      expect(revoked).to.deep.include({ outcome: 'done', account: OTHER, state: { hasRole: false } });
+      const receipt = await world.client.getTransactionReceipt(String(revoked.transactionHash));
+      expect(receipt).to.include({ status: 1, from: DEPLOYER, blockNumber: revoked.blockNumber });
+      expect((await issueAs(OTHER_KEY, 'revoked')).status).to.equal(500);
+    });
+
+    it('are not granted and not revoked a second time', async () => {
+      const nonce = await world.client.getTransactionCount(DEPLOYER);
+      for (const [command, account, hasRole] of [
+        ['grant', DEPLOYER, true],
+        ['revoke', OTHER, false],
+      ] as const) {
+        const answer = await done('role', command, '--role', 'minter', '--account', account);
+        expect(answer).to.deep.include({ outcome: 'nothing to do', state: { hasRole } });
+        expect(answer).not.to.have.property('transactionHash');
+      }
+      expect(await world.client.getTransactionCount(DEPLOYER)).to.equal(nonce);
+    });
+
+    it('are granted by an admin alone, and who is not is told who may', async () => {
+      const said = await refused(['role', 'grant', '--role', 'accepter', '--account', OTHER], OTHER_KEY);
+      expect(said).to.contain('AccessControlUnauthorizedAccount').and.to.contain('REGISTRY_REFUSES');
+      expect(said).to.contain(`The wallet ${OTHER} has no admin role`).and.to.contain('role list');
+    });
+
+    it('are listed as the registry has them', async () => {
+      await done('role', 'grant', '--role', 'restorer', '--account', THIRD);
+      const shown = await start(['role', 'list', '--role', 'restorer']);
+      expect(shown.code, shown.stderr).to.equal(0);
+      const lines = shown.stdout.trim().split('\n').slice(1);
+      expect(lines.map((line) => line.split(/ +/).slice(1, 3))).to.deep.equal([
+        ['restorer', DEPLOYER],
+        ['restorer', THIRD],
+      ]);
+      expect(lines[0]).to.contain('(wallet of the settings)');
+      expect(lines[1]).to.contain(`granted by ${DEPLOYER}`).and.not.to.contain('wallet of the settings');
+
+      const none = await run(['role', 'list', '--account', OTHER, '--json']);
+      expect(none.code, none.stderr).to.equal(1);
+      expect(JSON.parse(none.stdout)).to.deep.include({ holders: [], roleAdmins: [] });
+    });
+
+    it('keep an admin: the last one stays unless that is forced', async () => {
+      const said = await refused(['role', 'revoke', '--role', 'admin', '--account', DEPLOYER]);
+      expect(said).to.contain('LAST_ADMIN').and.to.contain('--force');
+      await done('role', 'grant', '--role', 'admin', '--account', OTHER);
+      const own = await run(['role', 'revoke', '--role', 'admin', '--account', DEPLOYER]);
+      expect(own.code, own.stderr).to.equal(0);
+      expect(own.stdout).to.contain('Warning: this is your own wallet');
+      // The other one is the last now, and gives the role back.
+      const other = { WALLET_PRIVATE_KEY: OTHER_KEY };
+      expect((await run(['role', 'grant', '--role', 'admin', '--account', DEPLOYER], other)).code).to.equal(
+        0,
+      );
+      expect((await run(['role', 'revoke', '--role', 'admin', '--account', OTHER])).code).to.equal(0);
+      expect(await registry.hasRole(await registry.DEFAULT_ADMIN_ROLE(), OTHER)).to.equal(false);
+    });
+  });
+
+  describe('the pause', () => {
+    let service: RunningService;
+    before(async () => void (service = await startService(world.settings)));
+    after(() => service?.stop());
+
+    const issue = async (): Promise<number> =>
+      (await create(service.url, { ...minimal, owner: OTHER, holder: OTHER })).status;
+
+    it('stops the minting of POST /create, and unpause lets it go on', async () => {
+      expect(objectOf(await start(['pause', '--remark', 'fraud', '--json']))).to.deep.include({
+        state: { isPaused: true },
+        remark: `0x${Buffer.from('fraud').toString('hex')}`,
+        isRemarkEncrypted: false,
+      });
+      expect(await issue()).to.equal(500);
+      expect(JSON.stringify(service.log)).to.contain('EnforcedPause');
+      const again = await run(['pause']);
+      expect(again).to.include({ code: 0 });
+      expect(again.stdout).to.contain('Nothing to do');
+
+      const unpaused = await start(['unpause', '--remark', 'cleared']);
+      expect(unpaused.code, unpaused.stderr).to.equal(0);
+      expect(unpaused.stdout)
+        .to.contain('everybody can read it')
+        .and.to.contain('the registry is not paused.');
+      expect(await issue()).to.equal(200);
+    });
+
+    it("is the admin's, and keeps tokens from being burned", async () => {
+      expect(await refused(['pause'], OTHER_KEY)).to.contain('has no admin role');
+      const { tokenId, escrow } = await mintDirectly(world, OTHER);
+      await (await (await world.escrowAs(1, escrow)).returnToIssuer('0x')).wait();
+      await done('pause');
+      const burn = ['burn', String(tokenId), '--yes'];
+      const said = await refused(burn);
+      // The same registry, when it is not that of the settings.
+      const place = `--registry ${world.registryAddress} --network localhost`;
+      const { stdout } = await run([...burn, ...place.split(' '), '--json'], {
+        TOKEN_REGISTRY_ADDRESS: OTHER,
+      });
+      await done('unpause');
+      const command = `\`ENV_FILE=${world.settings.ENV_FILE} npx tdoc unpause`;
+      expect(said).to.contain('EnforcedPause').and.to.contain(`${command}\``);
+      expect((JSON.parse(stdout) as { remedy: string }).remedy).to.contain(`${command} ${place}\``);
+    });
+  });
+
+  describe('a token that was returned to the issuer', () => {
+    let file: string;
+    let tokenId: bigint;
+    let escrow: string;
+
+    before(async () => {
+      const { body, status } = await issueAs(DEPLOYER_KEY, 'returned');
+      expect(status).to.equal(200);
+      file = join(world.folder, 'answer.json');
+      writeFileSync(file, JSON.stringify(body));
+      tokenId = BigInt(`0x${body.signedW3CDocument.credentialStatus.tokenId}`);
+      escrow = await registry.ownerOf(tokenId);
+    });
+
+    const giveBack = async (): Promise<unknown> =>
+      (await (await world.escrowAs(1, escrow)).returnToIssuer('0x')).wait();
+
+    it('is refused while it is in its escrow', async () => {
+      for (const args of [
+        ['burn', file, '--yes'],
+        ['restore', file],
+      ])
+        expect(await refused(args))
+          .to.contain('TokenNotReturnedToIssuer')
+          .and.to.contain('must return it to the issuer first');
+    });
+
+    it('is restored with a remark that its credential decrypts', async () => {
+      await giveBack();
+      expect(await refused(['restore', file], OTHER_KEY)).to.contain(
+        `The wallet ${OTHER} has no restorer role`,
+      );
+      const restored = await start(['restore', file, '--remark', REMARK]);
+      expect(restored.code, restored.stderr).to.equal(0);
+      expect(restored.stdout).to.contain('the token is in escrow').and.not.to.contain('everybody can read');
+      expect((await run(['token', file])).stdout).to.contain(`restored: the issuer gave it back`);
+      expect((await run(['decrypt-remark', file])).stdout).to.match(new RegExp(`restore +"${REMARK}"`));
+    });
+
+    it('is not burned without agreement, without the role, or with a remark that is too long', async () => {
+      await giveBack();
+      const asked = await start(['burn', String(tokenId)]);
+      expect(asked.code, asked.stdout).to.equal(1);
+      expect(asked.stderr).to.contain('CONFIRMATION_MISSING').and.to.contain('--yes');
+      expect(await refused(['burn', file, '--yes'], OTHER_KEY)).to.contain('has no accepter role');
+      const long = await refused(['burn', file, '--yes', '--remark', 'é'.repeat(61)]);
+      expect(long).to.contain('RemarkLengthExceeded').and.to.contain('122 bytes');
+    });
+
+    it('is burned by its id, with the remark under the credential that is given', async () => {
+      const key = ['--credential', file, '--remark', REMARK];
+      const burned = objectOf(await start(['burn', String(tokenId), '--yes', ...key, '--json']));
+      expect(burned).to.deep.include({ outcome: 'done', tokenId: String(tokenId), isRemarkEncrypted: true });
+      expect(burned.state).to.include({ state: 'shredded' });
+      expect(await registry.ownerOf(tokenId)).to.equal('0x000000000000000000000000000000000000dEaD');
+      expect((await run(['token', file])).stdout)
+        .to.contain('Now')
+        .and.to.contain('shredded');
+      expect((await run(['decrypt-remark', file])).stdout).to.match(new RegExp(`burn +"${REMARK}"`));
+    });
+
+    it('is gone for good when it was burned', async () => {
+      for (const args of [
+        ['burn', file, '--yes'],
+        ['restore', file],
+      ])
+        expect(await refused(args)).to.contain('that is for good');
+    });
+
+    it('is another than that of the credential that is to be the key: nothing is sent', async () => {
+      const nonce = await world.client.getTransactionCount(DEPLOYER);
+      const key = ['--remark', REMARK, '--credential', file];
+      const other = ['--registry', OTHER];
+      for (const args of [
+        ['burn', String(newTokenId()), '--yes', ...key],
+        ['burn', file, '--yes', ...key],
+        ['pause', ...key, ...other],
+      ]) {
+        const { code, stderr } = await run(args);
+        expect(code, args.join(' ')).to.equal(2);
+        expect(stderr).to.contain('ARGUMENT_INVALID').and.to.contain('credential');
+      }
+      expect(await world.client.getTransactionCount(DEPLOYER)).to.equal(nonce);
+    });
+
+    it('must have been minted', async () => {
+      expect(await refused(['burn', String(newTokenId()), '--yes'])).to.contain('TOKEN_NOT_MINTED');
+      const { code, stdout } = await start(['restore', String(newTokenId()), '--json']);
+      expect(code).to.equal(1);
+      expect(JSON.parse(stdout)).to.include({ outcome: 'refused', code: 'TOKEN_NOT_MINTED' });
+    });
+  });
+
+  // The last: what comes after has no admin any more.
+  describe('the last admin', () => {
+    it('leaves a registry without an admin only when that is forced', async () => {
+      const forced = await done('role', 'revoke', '--role', 'admin', '--account', DEPLOYER, '--force');
+      expect(forced).to.deep.include({ outcome: 'done', state: { hasRole: false } });
+      expect((await run(['role', 'list', '--role', 'admin'])).code).to.equal(1);
+      expect(await refused(['pause'])).to.contain('has no admin role');
+    });
+  });
+});

@@ -1,0 +1,194 @@
+import { PassThrough } from 'node:stream';
+import { expect } from 'chai';
+import { ZeroAddress, ZeroHash, toBeHex, type Interface } from 'ethers';
+import { changeRole } from '../../cli/registry-admin/change-role';
+import { confirm } from '../../cli/terminal/confirm';
+import { explainRefusal, parseRevert } from '../../cli/registry-admin/explain-refusal';
+import { remarkOf, remarkLength, remarkWarning } from '../../cli/registry-admin/remark';
+import { replayRoles } from '../../cli/registry-admin/role-history';
+import { ADMIN_ROLE, roleHashOf, roleNameOf } from '../../cli/registry-admin/role-names';
+import { codeOf } from '../../service/base/errors';
+import type { ChainLog } from '../../service/chain/read-chain';
+import { decryptRemark } from '../../service/issuance/remarks';
+import { escrowInterface, registryInterface } from '../../service/registry/abi';
+
+const [ONE, TWO] = [
+  '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+  '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC',
+];
+const MINTER = roleHashOf('minter');
+
+const codeThrown = (action: () => unknown): string | undefined => {
+  try {
+    action();
+    return 'nothing';
+  } catch (error) {
+    return codeOf(error);
+  }
+};
+
+describe('the roles of a registry', () => {
+  it('have the names that the commands take, and other hashes stay as they are', () => {
+    for (const name of ['minter', 'accepter', 'restorer', 'admin'])
+      expect(roleNameOf(roleHashOf(name))).to.equal(name);
+    expect(roleHashOf('admin')).to.equal(ZeroHash);
+    expect(roleNameOf(toBeHex(7, 32))).to.equal(toBeHex(7, 32));
+    expect(codeThrown(() => roleHashOf('owner'))).to.equal('ARGUMENT_INVALID');
+  });
+
+  it('are granted to accounts alone, and by their names', async () => {
+    const grant = { role: 'minter', account: ONE, registry: undefined, network: undefined, isForced: false };
+    for (const wrong of [
+      { account: ZeroAddress },
+      { account: ONE.replace('C', 'c') },
+      { account: ONE.slice(2) },
+      { account: 'carrier.eth' },
+      { role: 'owner' },
+    ]) {
+      const refused = await changeRole('grant', { ...grant, ...wrong }, () => undefined).then(
+        () => 'granted',
+        (error: unknown) => codeOf(error),
+      );
+      expect(refused, JSON.stringify(wrong)).to.equal('ARGUMENT_INVALID');
+    }
+  });
+
+  it('are not granted to a private key, which is not repeated', async () => {
+    const key = `0x${'ab'.repeat(32)}`;
+    const grant = { role: 'minter', account: key, registry: undefined, network: undefined, isForced: false };
+    const refused: unknown = await changeRole('grant', grant, () => undefined).catch(
+      (error: unknown) => error,
+    );
+    expect(String(refused))
+      .to.contain('--account (66 characters) is not an address')
+      .and.not.to.contain('abab');
+  });
+
+  const log = (
+    name: 'RoleGranted' | 'RoleRevoked',
+    role: string,
+    account: string,
+    block: number,
+  ): ChainLog => {
+    const { data, topics } = registryInterface.encodeEventLog(name, [role, account, TWO]);
+    const place = { blockNumber: block, blockHash: '0x', transactionHash: '0x', index: 0, address: '0x' };
+    return { ...place, data, topics };
+  };
+
+  it('are those that were granted last and not revoked', () => {
+    const history = replayRoles([
+      log('RoleGranted', ADMIN_ROLE, ONE, 1),
+      log('RoleGranted', MINTER, ONE, 1),
+      log('RoleRevoked', MINTER, ONE, 5),
+      log('RoleGranted', MINTER, TWO, 6),
+      log('RoleGranted', MINTER, ONE, 8),
+      log('RoleRevoked', MINTER, TWO, 9),
+    ]);
+    expect(history.holders).to.deep.equal([
+      { role: ADMIN_ROLE, account: ONE, sinceBlock: 1, grantedBy: TWO },
+      { role: MINTER, account: ONE, sinceBlock: 8, grantedBy: TWO },
+    ]);
+    expect(history.everybody).to.have.length(3);
+    expect(history.roles).to.deep.equal([ADMIN_ROLE, MINTER]);
+  });
+
+  it('cannot be granted twice or be revoked from who does not have them: then a log is missing', () => {
+    const granted = log('RoleGranted', MINTER, ONE, 1);
+    expect(codeThrown(() => replayRoles([granted, granted]))).to.equal('ROLE_HISTORY_INCOMPLETE');
+    expect(codeThrown(() => replayRoles([log('RoleRevoked', MINTER, ONE, 2)]))).to.equal(
+      'ROLE_HISTORY_INCOMPLETE',
+    );
+  });
+});
+
+describe("the remark of the registry's admin", () => {
+  const location = { chainId: 31337, registry: ONE, tokenId: 1n };
+  const found = { location, credentialId: 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001' };
+
+  it('is encrypted under the id of the credential, and plain without one, which is said', () => {
+    const encrypted = remarkOf('Größe', { found, flag: undefined });
+    expect(decryptRemark(encrypted.hex, found.credentialId)).to.deep.equal({ kind: 'text', text: 'Größe' });
+    expect(remarkWarning(encrypted)).to.deep.equal([]);
+    const plain = remarkOf('Größe', { found: undefined, flag: undefined });
+    expect(plain).to.deep.equal({ hex: `0x${Buffer.from('Größe').toString('hex')}`, isEncrypted: false });
+    expect(remarkLength(plain)).to.equal(7);
+    expect(decryptRemark(plain.hex, found.credentialId)).to.have.property('kind', 'plain text');
+    expect(remarkWarning(plain)).to.have.length(1);
+  });
+
+  it('may be absent, but not when there is a key for it, and a key needs an id', () => {
+    const none = remarkOf(undefined, { found, flag: undefined });
+    expect(none).to.deep.equal({ hex: '0x', isEncrypted: false });
+    expect(remarkWarning(none)).to.deep.equal([]);
+    expect(codeThrown(() => remarkOf(undefined, { found, flag: 'a.json' }))).to.equal('ARGUMENT_INVALID');
+    const nameless = { location, credentialId: undefined };
+    expect(codeThrown(() => remarkOf('x', { found: nameless, flag: undefined }))).to.equal(
+      'CREDENTIAL_INVALID',
+    );
+  });
+});
+
+describe('why the registry refuses', () => {
+  const explain = (data: string, call = {}): string =>
+    explainRefusal(parseRevert(data), { remarkBytes: 130, flags: '', ...call });
+
+  it('is said in words, with the remedy', () => {
+    const abi: Interface = registryInterface;
+    const error = (name: string, values: unknown[] = []): string => abi.encodeErrorResult(name, values);
+    const unauthorized = error('AccessControlUnauthorizedAccount', [ONE, MINTER]);
+    expect(explain(unauthorized, { adminOf: ADMIN_ROLE }))
+      .to.contain(`The wallet ${ONE} has no minter role`)
+      .and.to.contain('Who has the admin role may grant it (`npx tdoc role grant --role minter');
+    expect(explain(unauthorized, { adminOf: toBeHex(7, 32) })).to.contain(
+      `has the ${toBeHex(7, 32)} role may`,
+    );
+    const unnamed = error('AccessControlUnauthorizedAccount', [ONE, toBeHex(7, 32)]);
+    expect(explain(unnamed)).not.to.contain('role grant');
+    expect(explain(error('EnforcedPause'))).to.contain('npx tdoc unpause');
+    // Of another registry than that of the settings.
+    const call = { flags: ' --registry 0x1 --network amoy', adminOf: ADMIN_ROLE };
+    expect(explain(error('EnforcedPause'), call)).to.contain(
+      '`npx tdoc unpause --registry 0x1 --network amoy`',
+    );
+    expect(explain(unauthorized, call)).to.contain(
+      `\`npx tdoc role grant --role minter --account ${ONE} --registry 0x1 --network amoy\``,
+    );
+    expect(explain(error('ExpectedPause'))).to.contain('not paused');
+    expect(explain(error('RemarkLengthExceeded')))
+      .to.contain('130 bytes')
+      .and.to.contain('120');
+    expect(explain(error('TokenNotReturnedToIssuer'), { tokenState: 'in escrow' })).to.contain(
+      'must return it',
+    );
+    expect(explain(error('TokenNotReturnedToIssuer'), { tokenState: 'shredded' })).to.contain('was shredded');
+    expect(explain(escrowInterface.encodeErrorResult('InactiveTitleEscrow'))).to.contain('was shredded');
+    expect(explain(error('TransferFailure'))).to.contain('docs/states.md');
+    expect(explain('0x')).to.contain('no reason');
+  });
+});
+
+describe('agreeing to what cannot be undone', () => {
+  const ask = async (answer: string | undefined, isTTY = true): Promise<string> => {
+    const input = Object.assign(new PassThrough(), { isTTY });
+    const output = new PassThrough();
+    const agreed = confirm('burn', false, { input, output });
+    if (answer === undefined) input.end();
+    else input.write(`${answer}\n`);
+    return agreed.then(
+      () => 'agreed',
+      (error: unknown) => codeOf(error) ?? String(error),
+    );
+  };
+
+  it('takes the word, typed by a person', async () => {
+    expect(await ask('burn')).to.equal('agreed');
+    for (const answer of ['', 'y', 'yes', 'BURN', undefined])
+      expect(await ask(answer)).to.equal('CONFIRMATION_MISSING');
+  });
+
+  it('is not guessed where nobody is at the terminal, and not asked for when it is said already', async () => {
+    expect(await ask('burn', false)).to.equal('CONFIRMATION_MISSING');
+    const input = Object.assign(new PassThrough(), { isTTY: false });
+    await confirm('burn', true, { input, output: new PassThrough() });
+  });
+});
