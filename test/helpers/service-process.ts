@@ -22,10 +22,14 @@ export interface LaunchedService extends Omit<ServiceProcess, 'url'> {
   listening(): Promise<string>;
 }
 
-/** `openFiles`: how many descriptors it may have, if not as many as the tests. */
+/**
+ * - `openFiles`: how many descriptors it may have, if not as many as the tests.
+ * - `root`: where the project is installed, if not here.
+ */
 interface ProcessOptions {
   args?: readonly string[];
   openFiles?: number;
+  root?: string;
 }
 
 /** Starts the service; rejects with what it printed when it ends instead of listening. */
@@ -75,17 +79,17 @@ export async function failToStart(
 
 function spawnService(
   settings: Record<string, string>,
-  { args = [], openFiles }: ProcessOptions = {},
+  { args = [], openFiles, root = PROJECT_ROOT }: ProcessOptions = {},
 ): {
   child: ChildProcess;
   output: () => string;
   ended: Promise<number | null>;
 } {
-  const node = [process.execPath, join(PROJECT_ROOT, 'dist/service/main.js'), ...args];
+  const node = [process.execPath, join(root, 'dist/service/main.js'), ...args];
   const limited = ['sh', '-c', `ulimit -n ${openFiles} && exec "$@"`, 'sh', ...node];
   const [command = '', ...rest] = openFiles === undefined ? node : limited;
   const child = spawn(command, rest, {
-    cwd: PROJECT_ROOT,
+    cwd: root,
     env: { ...inheritedEnvironment(), PORT: '0', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

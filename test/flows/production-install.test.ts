@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { ask, type CommandAnswer } from '../helpers/command-answer';
+import { create } from '../helpers/create-call';
+import { eventually } from '../helpers/eventually';
+import { installProduction } from '../helpers/production-install';
+import { startServiceProcess, type ServiceProcess } from '../helpers/service-process';
+import { temporaryFolder } from '../helpers/temporary-folder';
+import { createWorld, type World } from '../helpers/world';
+
+describe('an installation without the packages of development', () => {
+  const folder = temporaryFolder();
+  const root = folder.path;
+  let world: World;
+  let service: ServiceProcess;
+
+  before(async () => {
+    installProduction(root);
+    world = await createWorld();
+    service = await startServiceProcess(world.settings, { root });
+  });
+
+  after(async () => {
+    await service?.end('SIGTERM');
+    await world?.stop();
+    folder.remove();
+  });
+
+  const tdoc = (...args: string[]): Promise<CommandAnswer> =>
+    ask(join(root, 'node_modules/tdoc/tdoc.cjs'), args, world.settings, { cwd: root });
+
+  it('has no Hardhat', () => {
+    expect(existsSync(join(root, 'node_modules/ethers'))).to.equal(true);
+    expect(existsSync(join(root, 'node_modules/hardhat'))).to.equal(false);
+  });
+
+  it('issues a document, and tdoc shows its token and what waits for its webhook', async () => {
+    const account = await world.account(1);
+    const { status, body } = await create(service.url, { ...minimal, owner: account, holder: account });
+    expect(status).to.equal(200);
+    const { tokenId } = body.signedW3CDocument.credentialStatus;
+    const token = await tdoc('token', tokenId);
+    expect(token.stdout, token.stderr).to.contain('issued: beneficiary');
+    await eventually('its five events wait', async () => {
+      const { code, stdout, stderr } = await tdoc('deliveries', '--json');
+      expect(code, stderr).to.equal(0);
+      return stdout.includes('com.service.etr.minted');
+    });
+  });
+
+  it('has every command: each shows its help', async () => {
+    const { stdout } = await tdoc('--help');
+    const names = [...stdout.matchAll(/^ {2}([a-z][a-z-]+)(?= )/gm)].map(([, name]) => name ?? '');
+    expect(names).to.include.members(['setup', 'service', 'token', 'redeliver', 'purge-events', 'role']);
+    const answers = names.filter((name) => name !== 'help').map((name) => tdoc(name, '--help'));
+    for (const { code, stdout: help, stderr } of await Promise.all(answers)) {
+      expect(code, stderr).to.equal(0);
+      expect(help).to.match(/Usage:/);
+    }
+  });
+});
