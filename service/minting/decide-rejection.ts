@@ -1,36 +1,37 @@
 import type { Refusal } from '../chain/classify-refusal';
 
-/** What a decision about a rejected transaction is made from. */
+/** The facts that decide how a rejected transaction is handled. */
 export interface Rejection {
   refusal: Refusal;
   nonce: number;
-  /** Whether some node may have it. */
+  /** Whether some node may have the transaction. */
   mayBeTaken: boolean;
-  /** How often it was not acknowledged in a row, this time included. */
+  /** Consecutive sends that no node acknowledged, this one included. */
   attempts: number;
-  /** How often its mint's gas was estimated again. */
+  /** How often the mint's gas was estimated again. */
   estimates: number;
-  /** The node's count of the wallet's transactions, with those that wait. */
+  /** The node's transaction count for the wallet, including transactions in its pool. */
   pending: number;
-  /** Nonces below are used, as far as any node ever said. */
+  /** Nonces below this one are used; the highest value that any node has reported. */
   floor: number;
-  /** Whether nodes have counted less than that for too long to be behind. */
+  /** Whether nodes have counted less than `floor` for so long that they cannot just be behind. */
   isChainShorter: boolean;
-  /** Where the queue holds the nonce `pending`. */
+  /** Who holds the nonce `pending` in the queue. */
   pendingHolder: 'nobody' | 'being sent' | 'pending';
 }
 
 /**
- * What is to be done about a rejected transaction:
+ * The action for a rejected transaction:
  *
- * - `send again`: the same bytes, once those before them were sent; `later`: after a pause, when node and
- *   queue disagree, which passes.
- * - `sign anew`: its nonce is another's, and no node has it. `watch`: its nonce may be its own.
- * - `send those before again`: the node has lost what it had taken.
- * - `fill hole`: nobody has the nonce that the node waits for; the queue gives it to another mint.
- * - `reset nonces`: the chain is another, or a shorter one.
- * - `offer more`, `estimate again`: sign with the same nonce and other fees; with another gas limit.
- * - `wait for funds`, `give up`: as named.
+ * - `send again`: send the same bytes once the lower nonces were sent. `send again later`: the same after a
+ *   pause, because node and queue disagree, which passes.
+ * - `sign anew`: another transaction used the nonce, and no node has this one. `watch`: this transaction may
+ *   be the one that used it.
+ * - `send those before again`: the node lost transactions that it had accepted.
+ * - `fill hole`: the node waits for a nonce that no transaction has; the queue gives it to another mint.
+ * - `reset nonces`: the chain is another one, or shorter than before.
+ * - `offer more`, `estimate again`: sign with the same nonce and higher fees, or with a new gas limit.
+ * - `wait for funds`: the wallet must be funded first. `give up`: the node's refusal stands.
  */
 export type Remedy =
   | 'send again'
@@ -45,18 +46,18 @@ export type Remedy =
   | 'wait for funds'
   | 'give up';
 
-/** How often what may pass is tried before it is taken for what it says. */
+/** Number of attempts before a refusal that may pass is taken at face value. */
 const MOST_ATTEMPTS = 5;
 const MOST_ESTIMATES = 2;
 
-/** Decides, from what the node said and what it counts. */
+/** Chooses the action from the node's refusal and its transaction count. */
 export function decideRejection(rejection: Rejection): Remedy {
   const { refusal, attempts, nonce, pending, mayBeTaken } = rejection;
   const isTried = attempts >= MOST_ATTEMPTS;
   switch (refusal) {
     case 'nonce too low':
     case 'nonce held':
-      // Another transaction has this nonce, and both wait for a lower one. Only this queue will use that.
+      // Another transaction waits with this nonce. It needs a lower nonce, which only this queue will use.
       if (refusal === 'nonce held' && pending < nonce && rejection.pendingHolder === 'nobody')
         return decideGap(rejection);
       if (pending <= nonce && !isTried) return 'send again later';
@@ -76,7 +77,7 @@ export function decideRejection(rejection: Rejection): Remedy {
   }
 }
 
-/** The node waits for the nonce that it counts up to. */
+/** Chooses the action when the node waits for a lower nonce, the one equal to its count. */
 function decideGap({ nonce, pending, floor, isChainShorter, pendingHolder, attempts }: Rejection): Remedy {
   if (pending >= nonce || pendingHolder === 'being sent')
     return attempts > 1 ? 'send again later' : 'send again';

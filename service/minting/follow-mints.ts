@@ -11,19 +11,19 @@ import { createMintResending } from './resend-mints';
 const SHORTEST_POLL_MS = 40;
 const MOST_ESTIMATES = 2;
 /**
- * Of the gas limit, in hundredths: what used more than that has run out of it. Each call inside keeps a 64th
- * back.
+ * Percent of the gas limit: a reverted transaction that used at least this much ran out of gas. Some of the
+ * limit stays unused, because each inner call keeps back a 64th (EIP-150).
  */
 const NEARLY_ALL = 95n;
-/** For fewer, their receipts are as cheap as one question for logs. */
+/** Below this number, asking for the receipts is as cheap as one log query. */
 const FEWEST_FOR_LOGS = 3;
-/** Blocks that every provider answers for. */
+/** A block range that every provider accepts for a log query. */
 const MOST_BLOCKS = 100;
 
 /**
- * Follows all that is pending or mined together: each time one question, how many transactions of the wallet
- * are mined, and then what became of those that must be. What is mined is followed until its block is final;
- * the blocks of final mints are looked at now and then.
+ * Follows all pending and mined mints together. Each round asks how many of the wallet's transactions are
+ * mined, and then looks up the mints whose nonces are used. A mined mint is followed until its block is
+ * final; the blocks of final mints are checked now and then.
  */
 export async function followMints(parts: QueueParts): Promise<void> {
   const { chain, client, logger, nonces, recorder, states, stopping, terms, timing, wallet, width } = parts;
@@ -31,7 +31,7 @@ export async function followMints(parts: QueueParts): Promise<void> {
   const simulate = createMintSimulation(client, { registryAddress, walletAddress: wallet.address });
   const resending = createMintResending(parts);
   const finality = createMintFinality(parts);
-  /** The newest block when logs were last read. */
+  /** The newest block at the last log query. */
   let logsRead: number | undefined;
 
   const asleep = states.sleeps.following;
@@ -48,18 +48,18 @@ export async function followMints(parts: QueueParts): Promise<void> {
       asleep.reset();
     }
     recorder.submitted(states.held('pending'));
-    // What is mined changes seldom, and what is final hardly ever.
+    // Mined mints change seldom, final ones hardly ever.
     const isIdle = states.held().length === 0;
     const idleMs = states.allMined().length > 0 ? 4 * timing.pollMs : timing.finalCheckMs;
     await asleep.sleep(isIdle ? idleMs : timing.pollMs);
-    // With many at once, each that is taken wakes: several are looked for together.
+    // Each accepted transaction wakes this loop. The shortest interval looks up several at once.
     const restMs = SHORTEST_POLL_MS - (performance.now() - lookedAt);
     if (restMs > 0) await pause(restMs, stopping);
   }
 
   async function look(): Promise<void> {
     const held = states.held().filter(({ versions }) => versions.some(({ mayBeTaken }) => mayBeTaken));
-    // What the node does not tell of one mint must not hold up the others.
+    // A failed look must not hold up the others.
     const looks = [
       () => (held.length > 0 ? lookAtPending(held) : Promise.resolve()),
       () => (states.allMined().length > 0 ? finality.lookAtMined(states.allMined()) : Promise.resolve()),
@@ -76,7 +76,8 @@ export async function followMints(parts: QueueParts): Promise<void> {
     if (newest !== undefined && newest.nonce >= used) width.minesAtOnce = false;
     nonces.note(used, true);
     if (used < nonces.floor) {
-      // Not when a node is behind, and not while a reorganisation has put back what waits to be mined again.
+      // The pool counts too: after a reorganisation, transactions wait in it to be mined again. A node that
+      // is behind catches up within patienceMs.
       nonces.note(await chain.count(wallet.address, 'pending'));
       if (nonces.lowForMs() >= timing.patienceMs) return resetNonces(parts, used);
     }
@@ -88,7 +89,7 @@ export async function followMints(parts: QueueParts): Promise<void> {
     if (failed !== undefined) throw failed.reason;
   }
 
-  /** Finds mints by one question for logs. Those that it misses are looked up by their receipts. */
+  /** Finds mints with one log query. The mints that it misses are looked up by their receipts. */
   async function findByLogs(landed: readonly PendingTransaction[]): Promise<void> {
     if (landed.length < FEWEST_FOR_LOGS) return;
     const from = logsRead;
@@ -104,8 +105,8 @@ export async function followMints(parts: QueueParts): Promise<void> {
   }
 
   /**
-   * Decides about a transaction whose nonce is used. Whichever transaction made the token counts. When none
-   * did, that is certain only at a block that has CONFIRMATIONS blocks on top.
+   * Decides about a transaction whose nonce is used. Any transaction that made the token counts. That none
+   * did is certain only at a block with CONFIRMATIONS blocks on top.
    */
   async function judge(pending: PendingTransaction): Promise<void> {
     const { mint, nonce } = pending;
@@ -114,7 +115,7 @@ export async function followMints(parts: QueueParts): Promise<void> {
     if (ofAll.state === 'mined') return recorder.mined(mint, ofAll.mined);
     const own = await chain.verdictOn(mint, pending.versions);
     pending.missingSince ??= performance.now();
-    // A node may tell a count before it has the receipts.
+    // A node may report a new count before it has the receipts.
     if (own.state === 'none' && performance.now() - pending.missingSince < timing.patienceMs) return;
     const deep = await chain.deep();
     if (deep < 0 || (await chain.count(wallet.address, deep)) <= nonce) return;
@@ -123,7 +124,7 @@ export async function followMints(parts: QueueParts): Promise<void> {
     if (mined === undefined || !states.isHeld(pending)) return;
     if (own.state === 'reverted') return judgeReverted(pending, own.hash, own.usedGas);
     if (own.state === 'no token') terms.forgetGas();
-    // Without a registry this fails when its gas is estimated.
+    // If the registry is missing, the gas estimate fails next.
     signAnew(parts, pending, own.state === 'none' ? 'somebody else used its nonce' : 'it made no token');
   }
 

@@ -9,7 +9,7 @@ import type { QueueParts } from './queue-parts';
 import { giveUp } from './record-mints';
 import { raiseFees } from './transaction-terms';
 
-/** A transaction that no node is known to have. `wasTaken`: it may have been taken before this attempt. */
+/** A transaction that no node acknowledged. `wasTaken`: a node may have accepted it before this attempt. */
 export interface NotAcknowledged {
   pending: PendingTransaction;
   outcome: Exclude<Broadcast, { state: 'taken' }>;
@@ -20,10 +20,10 @@ export interface NotAcknowledged {
 const PASSING: readonly Refusal[] = ['busy', 'nonce held'];
 
 /**
- * Does what is to be done about transactions that were not acknowledged, the lowest nonce first. A refusal
- * that is no definite no leaves open whether a node has the transaction; so does a connection that broke.
+ * Handles transactions that no node acknowledged, the lowest nonce first. After an indefinite refusal or a
+ * broken connection, a node may still have the transaction.
  *
- * @returns whether nothing should be sent for a moment.
+ * @returns whether sending should pause for a moment.
  */
 export async function handleRejections(
   parts: QueueParts,
@@ -31,7 +31,7 @@ export async function handleRejections(
 ): Promise<boolean> {
   const { states, network } = parts;
   const inOrder = [...rejected].sort((left, right) => left.pending.nonce - right.pending.nonce);
-  // Held by the queue while one after the other is decided.
+  // All of them keep their nonces while they are decided one after the other.
   const held = inOrder.filter(({ pending }) => states.isHeld(pending));
   for (const { pending } of held) if (states.stateOf(pending.mint) === 'sending') states.ready(pending);
   let pauses = false;
@@ -39,14 +39,15 @@ export async function handleRejections(
     if (states.stateOf(pending.mint) !== 'ready' || !states.isHeld(pending)) continue;
     const newest = newestOf(pending);
     if (outcome.state === 'open') {
-      // Watched, as a node may have it; sent again by then if it is not mined.
+      // A node may have it, so it is watched; it is sent again if it is not mined in time.
       states.pending(pending);
       pending.attempts++;
       logRejection(parts, pending, 'the node did not answer', outcome.cause);
       pauses = true;
       continue;
     }
-    // A single node that had it would say so. Of another network's nodes, others may have it.
+    // The single node of a local network would say if it had the transaction. On other networks, another node
+    // may have it.
     if (isDefinite(outcome.cause)) newest.mayBeTaken = wasTaken && !network.local;
     if (isDefinite(outcome.cause) && network.local) newest.wasSent = false;
     if (!PASSING.includes(classifyRefusal(outcome.cause))) pending.attempts++;
@@ -55,7 +56,7 @@ export async function handleRejections(
   return pauses;
 }
 
-/** Gives whether nothing should be sent for a moment. */
+/** Returns whether sending should pause for a moment. */
 async function handleOne(parts: QueueParts, pending: PendingTransaction, cause: unknown): Promise<boolean> {
   const { nonces, states, chain, wallet, width, timing } = parts;
   try {
@@ -83,7 +84,9 @@ async function handleOne(parts: QueueParts, pending: PendingTransaction, cause: 
   }
 }
 
-/** The transaction is ready to be sent again, unless what follows takes it away. */
+/**
+ * Applies a remedy. The transaction is `ready` when this is called; a case that does nothing sends it again.
+ */
 async function apply(
   parts: QueueParts,
   pending: PendingTransaction,
@@ -95,7 +98,7 @@ async function apply(
     case 'send again':
       return;
     case 'send again later':
-      // It may be mined while it waits to be sent.
+      // It may be mined during the pause, so it is watched as pending.
       if (newestOf(pending).mayBeTaken) states.pending(pending);
       return;
     case 'watch':
@@ -103,7 +106,8 @@ async function apply(
     case 'sign anew':
       if (classifyRefusal(cause) === 'nonce too low') nonces.raise(nonce + 1);
       signAnew(parts, pending, 'somebody else used its nonce');
-      // And those after it, as far as others have come: one by one, others would be faster again.
+      // The ready transactions whose nonces others used too are signed again now. One at a time, this queue
+      // would fall behind again.
       for (const ready of states.held('ready'))
         if (ready.nonce < count && !newestOf(ready).mayBeTaken)
           signAnew(parts, ready, 'somebody else used its nonce');
@@ -134,8 +138,8 @@ async function apply(
 }
 
 /**
- * Its nonce goes to another mint: once that is mined, this one can be said to have failed. Until then it is
- * tried again and again.
+ * Refuses a mint and frees its nonce for another one. The mint can fail once that nonce is mined; until then
+ * it is tried again and again.
  */
 async function refuse(parts: QueueParts, pending: PendingTransaction, cause: unknown): Promise<void> {
   const { mint } = pending;
@@ -159,8 +163,8 @@ export function signAnew({ states, logger }: QueueParts, pending: PendingTransac
 }
 
 /**
- * The node counts fewer transactions than before. On a chain that was started anew, as a local one is with
- * its node, all mints are signed anew; otherwise nodes may still have what was sent.
+ * The node counts fewer transactions than before. If a local chain was started anew, all mints are signed
+ * again; on other chains nodes may still have the transactions that were sent.
  */
 export async function resetNonces(parts: QueueParts, count: number): Promise<void> {
   const { states, nonces, chain, terms, recorder, logger, network } = parts;
@@ -177,7 +181,7 @@ export async function resetNonces(parts: QueueParts, count: number): Promise<voi
 }
 
 /**
- * Signs a mint with the same nonce and higher fees. Its newest version is the result.
+ * Signs a mint with the same nonce and higher fees, as its newest version.
  *
  * @returns undefined where gas is free, and when the queue stops.
  */

@@ -8,7 +8,7 @@ import type { MinedMint } from '../journal/issuance';
 import type { Mint, SignedMint } from './mint';
 import { readBackwards } from '../chain/read-backwards';
 
-/** What a receipt has that decides, as JSON-RPC gives it. */
+/** The fields of a JSON-RPC receipt that decide a verdict. */
 export interface MintReceipt {
   transactionHash: string;
   blockNumber: string;
@@ -19,12 +19,12 @@ export interface MintReceipt {
 }
 
 /**
- * What the receipts of one mint's transactions say of it:
+ * The result of one mint, from the receipts of its transactions:
  *
- * - `none`: there are none.
+ * - `none`: no receipts.
  * - `mined`: the token was made.
- * - `reverted`: a transaction was mined, and the registry refused; `usedGas` is what it used up until then.
- * - `no token`: a transaction succeeded and made no token: what is at the registry's address is no registry.
+ * - `reverted`: a transaction was mined and reverted; `usedGas` is the gas that it used.
+ * - `no token`: a transaction succeeded and made no token: there is no registry at the configured address.
  */
 export type Verdict =
   | { state: 'none' | 'no token' }
@@ -37,7 +37,8 @@ const TRANSFER = registryInterface.getEvent('Transfer').topicHash;
 const FROM_NOBODY = zeroPadValue(ZeroAddress, 32);
 
 /**
- * What the chain says of the mints of one registry, with what it says at a depth where it is not taken back.
+ * Reads the mints of one registry from the chain, also at a depth that no reorganisation is expected to
+ * reach.
  */
 export class MintChain {
   constructor(
@@ -50,29 +51,30 @@ export class MintChain {
     return headNumberOf(this.client);
   }
 
-  /** The newest block that has CONFIRMATIONS blocks on top, which may be below 0. */
+  /** Number of the newest block with CONFIRMATIONS blocks on top; negative on a shorter chain. */
   async deep(): Promise<number> {
     return (await this.head()) - this.confirmations;
   }
 
-  /** Undefined: the node does not have it. */
+  /** Undefined when the node does not have the block. */
   async blockHash(number: number): Promise<string | undefined> {
     return (await blockAt(this.client, number))?.hash;
   }
 
-  /** Of block 0: a local chain that is started anew has another. */
+  /** Hash of block 0. A local chain that is started anew has another one. */
   async genesisHash(): Promise<string> {
     return (await this.blockHash(0)) ?? '';
   }
 
   /**
-   * How many transactions of a wallet are mined; `pending`: with those that wait; a number: up to this block.
+   * The wallet's transaction count. `latest`: mined ones; `pending`: also those in the pool; a number: mined
+   * up to that block.
    */
   count(wallet: string, at: 'latest' | 'pending' | number): Promise<number> {
     return this.client.getTransactionCount(wallet, at);
   }
 
-  /** What a mint's transactions came to. Receipts that the node does not have are left out. */
+  /** Judges the given transactions of a mint. Receipts that the node does not have are left out. */
   async verdictOn({ issuance }: Mint, transactions: readonly SignedMint[]): Promise<Verdict> {
     const receipts = await Promise.all(
       transactions.map(
@@ -87,7 +89,7 @@ export class MintChain {
     );
   }
 
-  /** The mints of these tokens in a range of blocks, by one question for their logs. */
+  /** The mints of these tokens in a range of blocks, from one log query. */
   async mintedBetween(
     fromBlock: number,
     toBlock: number,
@@ -100,11 +102,11 @@ export class MintChain {
   }
 
   /**
-   * Looks on the chain whether a token was made, by whichever transaction; mostly it was one of its own.
+   * Finds the transaction that made a token. It need not be one of the mint's own.
    *
    * @returns undefined when there is no such token, or no registry.
-   * @throws ChainError MINT_NOT_CONFIRMED (retryable) when the token is there and its log is not, as with a
-   *   node that is behind; whatever the node answers.
+   * @throws ChainError MINT_NOT_CONFIRMED (retryable) when the token exists but the node does not have its
+   *   log, as a node that is behind; also any error of the node.
    */
   async findMint(mint: Mint): Promise<MinedMint | undefined> {
     const { tokenId } = mint.issuance;
@@ -117,9 +119,7 @@ export class MintChain {
     throw new ChainError('MINT_NOT_CONFIRMED', message, { retryable: true });
   }
 
-  /**
-   * A node that does not have the block does not answer; one that answers for another block would be wrong.
-   */
+  /** Whether the token exists at a block. Rejects when the node does not have that block. */
   async existsAt(tokenId: string, block: number | 'latest'): Promise<boolean> {
     const data = registryInterface.encodeFunctionData('ownerOf', [`0x${tokenId}`]);
     try {
@@ -130,7 +130,7 @@ export class MintChain {
     }
   }
 
-  /** From the newest block back to the registry's first: what is looked for was sent not long ago. */
+  /** Searches from the newest block back to the registry's first: the mint was sent recently. */
   async #findLog(tokenId: string): Promise<MinedMint | undefined> {
     const [fromBlock, toBlock] = await Promise.all([this.#genesis(), this.head()]);
     const [transfer = '', from = '', id = ''] = mintTopics(tokenId);
@@ -161,7 +161,7 @@ export class MintChain {
   }
 }
 
-/** Judges: a token that was made counts, whatever became of the other transactions for it. */
+/** Judges the receipts of one token. One transaction that made it is enough, whatever the others did. */
 export function judgeReceipts(
   receipts: readonly MintReceipt[],
   registryAddress: string,

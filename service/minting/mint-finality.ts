@@ -2,22 +2,22 @@ import type { BlockId, Unfinished } from '../journal/issuance';
 import type { Mint } from './mint';
 import type { QueueParts } from './queue-parts';
 
-/** Looks after what is mined. */
+/** Follows mined mints until they are final, and final ones in case of a deep reorganisation. */
 export interface MintFinality {
-  /** Their blocks become final, or are gone. */
+  /** Marks mints as final whose blocks are deep enough, and sends those again whose blocks are gone. */
   lookAtMined(mints: readonly Mint[]): Promise<void>;
-  /** A reorganisation that was deeper than CONFIRMATIONS is found by the block of the highest final mint. */
+  /** Detects a reorganisation deeper than CONFIRMATIONS by the block of the highest final mint. */
   lookAtFinal(): Promise<void>;
 }
 
 /**
- * Makes mints final whose blocks have CONFIRMATIONS blocks on top, and sends those again whose blocks are
- * gone. A reorganisation that was deeper is found by the highest block of a final mint: the documents of the
- * mints that it took are out in the world, so they are minted again.
+ * Marks mints as final when their blocks have CONFIRMATIONS blocks on top, and sends those again whose blocks
+ * are gone. After a deeper reorganisation, the mints that it removed are minted again, because their
+ * documents were handed out.
  */
 export function createMintFinality(parts: QueueParts): MintFinality {
   const { chain, network, recorder, states, timing, wallet } = parts;
-  /** Since when the highest block of a final mint is not on the chain, by `performance.now()`. */
+  /** When the block of the highest final mint was first missing, by `performance.now()`. */
   let goneSince: number | undefined;
   let checkedAt = -Infinity;
 
@@ -25,7 +25,7 @@ export function createMintFinality(parts: QueueParts): MintFinality {
     const deep = await chain.deep();
     const due = mints.filter(({ mined }) => mined !== undefined && mined.block.number <= deep);
     const blocks = due.map(({ mined }) => mined?.block);
-    // The newest block stands for all below it; what becomes final is looked at itself.
+    // The newest block stands for all blocks below it. Blocks that become final are checked one by one.
     const [newest] = mints.flatMap(({ mined }) => mined?.block ?? []).sort((a, b) => b.number - a.number);
     const areThere = await Promise.all([...blocks, newest].map(isThere));
     recorder.final(due.filter((_, index) => areThere[index]));
@@ -35,13 +35,13 @@ export function createMintFinality(parts: QueueParts): MintFinality {
   }
 
   /**
-   * Its block may be gone: whether the token was made in another is asked until a node that is behind must
-   * have it.
+   * Handles a mint whose block may be gone. It asks for another block with the token until a node that is
+   * behind must have caught up.
    */
   async function findAgain(mint: Mint): Promise<void> {
     const verdict = await chain.verdictOn(mint, mint.transactions);
     if (states.stateOf(mint) !== 'mined' || mint.mined === undefined) return;
-    // A node that is behind tells the block that is gone.
+    // A node that is behind still reports the block that is gone.
     if (verdict.state === 'mined' && (await isThere(verdict.mined.block)))
       return recorder.mined(mint, verdict.mined);
     mint.goneSince ??= performance.now();
@@ -67,7 +67,7 @@ export function createMintFinality(parts: QueueParts): MintFinality {
     await reopen(anchor);
   }
 
-  /** The highest block of a final mint, or the highest below another. */
+  /** The highest block of a final mint, or the highest below block `below`. */
   async function highestFinal(below?: number): Promise<BlockId | undefined> {
     return recorder.persist((journal) => journal.highestFinal(below));
   }

@@ -19,23 +19,23 @@ import { BroadcastWidth, sendMints } from './send-mints';
 import { TransactionTerms } from './transaction-terms';
 
 /**
- * Mints the tokens of one wallet on one chain: it alone sends transactions of this wallet, as far as this
- * service goes.
+ * Mints the tokens of one wallet on one chain. Within this service, only this queue sends transactions of the
+ * wallet.
  */
 export interface MintQueue {
   /**
-   * Mints the token of an issuance that is in the journal. Goes on until it is final or failed, with or
+   * Mints the token of an issuance in the journal. Minting goes on until the mint is final or failed, with or
    * without callers.
    *
    * @returns the hash of the mined transaction.
-   * @throws ChainError with the code of the failure.
+   * @throws ChainError with the failure's code.
    */
   mint(issuance: Issuance): Promise<string>;
-  /** Sends nothing more; what is in flight is finished at the next start. */
+  /** Stops sending. The next start finishes the mints in flight. */
   stop(): Promise<void>;
 }
 
-/** What a queue works with. */
+/** Everything that a queue needs. */
 export interface MintQueueOptions {
   client: RpcClient;
   network: Network;
@@ -44,27 +44,27 @@ export interface MintQueueOptions {
   privateKey: string;
   registryAddress: string;
   journal: MintJournal;
-  /** Rejects while the node cannot be asked, and when it is of another chain. */
+  /** Rejects when the node cannot be asked or belongs to another chain. */
   checkChain: () => Promise<void>;
   /** Fees of the next transaction. */
   readFees: () => Promise<TransactionFees>;
   logger: Logger;
-  /** Masks secrets in what is kept of a failure. */
+  /** Masks secrets in the failure messages that the journal keeps. */
   mask: (text: string) => string;
   observer: MintObserver;
-  /** What tests shorten of the times. */
+  /** Times that tests shorten. */
   timing?: Partial<MintTiming>;
 }
 
 const SHORTEST_FEE_AGE_MS = 1_000;
 const NODE_PAUSE_MS = 1_000;
-/** A node that hangs must not hold a stop up: what is under way is in the journal. */
+/** A node that hangs must not hold up a stop: the journal has everything that is in flight. */
 const LONGEST_STOP_MS = 5_000;
 
 /**
- * Opens the queue of a wallet. What an earlier run left is taken up first. Everything that is sent is in the
- * journal before. Three loops share the work: what waits is prepared, what is ready is sent, what a node may
- * have is followed until it is final.
+ * Opens the queue of a wallet. It first takes up the unfinished mints of an earlier run. Every transaction is
+ * in the journal before it is sent. Three loops share the work: one prepares waiting mints, one sends ready
+ * transactions, one follows sent ones until they are final.
  */
 export function createMintQueue(options: MintQueueOptions): MintQueue {
   const stop = new AbortController();
@@ -85,7 +85,7 @@ export function createMintQueue(options: MintQueueOptions): MintQueue {
     async mint(issuance) {
       const { state, tokenId, txHash } = issuance;
       if ((state === 'mined' || state === 'final') && txHash !== undefined) return txHash;
-      // Those of an earlier run come first, and this may be one of them.
+      // Mints of an earlier run come first, and this may be one of them.
       await recovered;
       if (stop.signal.aborted) throw stoppedMinting(tokenId);
       const outcome = states.outcomeOf(tokenId);
@@ -98,7 +98,7 @@ export function createMintQueue(options: MintQueueOptions): MintQueue {
       stop.abort();
       for (const sleep of Object.values(states.sleeps)) sleep.wake();
       const reject = ({ outcome, issuance }: Mint): void => outcome.reject(stoppedMinting(issuance.tokenId));
-      // What is being settled may be in the journal soon.
+      // Mints that are being settled may reach the journal during the stop.
       states
         .unsettled()
         .filter((mint) => states.stateOf(mint) !== 'settled')
@@ -146,12 +146,12 @@ function createParts(options: MintQueueOptions, stopping: AbortSignal): QueuePar
   };
 }
 
-/** Takes up what an earlier run of the service left. */
+/** Takes up the unfinished mints of an earlier run of the service. */
 async function recover(parts: QueueParts, checkChain: () => Promise<void>): Promise<void> {
   const { recorder, states, wallet, logger } = parts;
-  // At once: what is added from now on is of this run, and has a caller.
+  // Read at once: an issuance added after this belongs to this run and has a caller.
   const unfinished = (await recorder.persist((journal) => journal.unfinished())) ?? [];
-  // A node of another chain knows nothing of the mints, which would be taken for failed.
+  // A node of another chain knows nothing of the mints, so they would be marked as failed.
   await untilChainIsRight(parts, checkChain);
   if (unfinished.length > 0)
     logger.info({ mints: unfinished.length }, 'mints of an earlier run are taken up');
@@ -172,7 +172,7 @@ async function untilChainIsRight(parts: QueueParts, checkChain: () => Promise<vo
   }
 }
 
-/** What is told of a mint that this process does not wait for any more. */
+/** The error for callers of a mint that this process no longer waits for. */
 export function stoppedMinting(tokenId: string): ChainError {
   const message = `The service stops while token ${tokenId} is minted: that is finished at the next start.`;
   const remedy = 'Start the service again; the document is kept.';

@@ -3,14 +3,14 @@ import { createWakeableSleep } from '../base/wakeable-sleep';
 import { lastPending, newMint, newOutcome, readSignedMint, type Mint, type PendingTransaction } from './mint';
 import type { Nonces } from './nonces';
 
-/** Where a mint stands. */
+/** The state of a mint. */
 export type MintState =
   'preparing' | 'waiting' | 'deferred' | 'ready' | 'sending' | 'pending' | 'mined' | 'settled';
 
 const MOST_REMEMBERED = 10_000;
 
 /**
- * Every mint of the queue, and the only owner of where each stands.
+ * All mints of the queue. This class alone changes their states.
  *
  * | from      | what happens                                              | to        |
  * | --------- | --------------------------------------------------------- | --------- |
@@ -40,11 +40,11 @@ const MOST_REMEMBERED = 10_000;
  * | mined     | CONFIRMATIONS blocks are on top of its block              | settled   |
  * | mined     | its block is gone: it is placed anew                      | preparing |
  *
- * A deeper reorganisation adds a settled mint anew. Each nonce is held by one mint at most: that of a mint
- * which is ready, sending or pending.
+ * After a deeper reorganisation, a settled mint is added anew. Each nonce is held by at most one mint, which
+ * is ready, sending or pending.
  */
 export class MintStates {
-  /** Each part of the queue sleeps until there is something for it to do. */
+  /** Each loop of the queue sleeps until it has work. */
   readonly sleeps = {
     preparing: createWakeableSleep(),
     sending: createWakeableSleep(),
@@ -55,13 +55,13 @@ export class MintStates {
   #order = 0;
   /** In the queue's order. */
   #waiting: Mint[] = [];
-  /** Until when, by `performance.now()`. */
+  /** When each deferred mint may be tried again, by `performance.now()`. */
   readonly #deferred = new Map<Mint, number>();
-  /** What is ready, sending and pending, by nonce, and by mint. */
+  /** Transactions that are ready, sending or pending, by nonce and by mint. */
   readonly #held = new Map<number, PendingTransaction>();
   readonly #heldBy = new WeakMap<Mint, PendingTransaction>();
   readonly #mined = new Set<Mint>();
-  /** Outcomes of the last ones that were settled: a caller may have read its row before. */
+  /** Outcomes of the most recently settled mints: a caller may have read the row before the mint settled. */
   readonly #outcomes = new Map<string, Promise<string>>();
 
   constructor(private readonly nonces: Nonces) {}
@@ -74,7 +74,7 @@ export class MintStates {
     return this.#mints.get(tokenId);
   }
 
-  /** What became of a token, or will: undefined when the queue knows nothing of it. */
+  /** The outcome of a token's mint, pending or settled; undefined when the queue does not know the token. */
   outcomeOf(tokenId: string): Promise<string> | undefined {
     return this.#mints.get(tokenId)?.outcome.promise ?? this.#outcomes.get(tokenId);
   }
@@ -83,7 +83,7 @@ export class MintStates {
     return [...this.#mints.values()];
   }
 
-  /** A mint that the queue does not have yet. */
+  /** Adds a mint that the queue does not have yet. */
   add(issuance: Issuance, isRecovered: boolean): Mint {
     const mint = newMint(issuance, this.#order++, isRecovered);
     this.#mints.set(issuance.tokenId, mint);
@@ -93,9 +93,9 @@ export class MintStates {
   }
 
   /**
-   * A mint that an earlier run of the service began, or that was final. What was sent, or may have been, is
-   * sent again, the same bytes, by which it is found out where it is; what was never signed, or by another
-   * wallet, waits; what was mined is followed.
+   * Takes up a mint that an earlier run of the service began, or that was final. A transaction that was or
+   * may have been sent is sent again with the same bytes, which shows where it is. A mint that was never
+   * signed, or only by another wallet, waits. A mined one is followed.
    */
   takeUp({ issuance, transactions, mined }: Unfinished, wallet: string): void {
     const mint = this.add(issuance, true);
@@ -112,14 +112,17 @@ export class MintStates {
     this.sleeps.preparing.wake();
   }
 
-  /** Leaves a mint alone for a while; those after it go on. */
+  /** Sets a mint aside for `ms` milliseconds; the mints after it go on. */
   defer(mint: Mint, ms: number): void {
     if (!this.#leave(mint, 'deferred')) return;
     this.#deferred.set(mint, performance.now() + ms);
     this.sleeps.preparing.wake();
   }
 
-  /** Lets those wait that were deferred long enough; gives in how many milliseconds the next has been. */
+  /**
+   * Moves mints that were deferred long enough to `waiting`. Returns the milliseconds until the next is due,
+   * or Infinity.
+   */
   resume(): number {
     const now = performance.now();
     let nextMs = Infinity;
@@ -140,7 +143,10 @@ export class MintStates {
     return taken;
   }
 
-  /** Sends what a mint was last signed with by this wallet, the same bytes; a mint without that waits. */
+  /**
+   * Sends the last transaction that this wallet signed for a mint again, with the same bytes. A mint without
+   * one waits, and so does one whose nonce is taken.
+   */
   sendAgain(mint: Mint, wallet: string): void {
     const pending = lastPending(mint, wallet);
     if (pending === undefined || this.holderOf(pending.nonce) !== 'nobody') this.wait(mint);
@@ -148,7 +154,7 @@ export class MintStates {
   }
 
   /**
-   * A transaction is to be sent, for the first time or again. Another mint that holds its nonce gets a new
+   * Marks a transaction to be sent, for the first time or again. Another mint that holds its nonce gets a new
    * one.
    */
   ready(pending: PendingTransaction): void {
@@ -161,7 +167,10 @@ export class MintStates {
     return next;
   }
 
-  /** A node may have it. The first is looked for at once: those that follow, once a while. */
+  /**
+   * Marks a transaction that a node may have. The first pending one wakes the follower; later ones are found
+   * by its next poll.
+   */
   pending(pending: PendingTransaction): void {
     if (this.held('pending').length === 0) this.sleeps.following.wake();
     this.#hold(pending, 'pending');
@@ -171,7 +180,7 @@ export class MintStates {
     return this.#heldBy.get(pending.mint) === pending;
   }
 
-  /** The token exists, in a block that may yet go away. */
+  /** The token exists, in a block that is not final. */
   mined(mint: Mint, mined: MinedMint): void {
     if (!this.#leave(mint, 'mined')) return;
     mint.mined = mined;
@@ -180,7 +189,7 @@ export class MintStates {
     this.#mined.add(mint);
   }
 
-  /** The token is not on the chain any more: whoever asks from now on waits again. */
+  /** The token is no longer on the chain. Callers that ask from now on wait again. */
   unmined(mint: Mint): void {
     mint.mined = undefined;
     mint.goneSince = undefined;
@@ -188,12 +197,12 @@ export class MintStates {
     this.#leave(mint, 'preparing');
   }
 
-  /** Nothing will change any more. The mint is found until it is forgotten. */
+  /** The mint will not change any more. It can be found until it is forgotten. */
   settle(mint: Mint): void {
     this.#leave(mint, 'settled');
   }
 
-  /** That is in the journal. */
+  /** Forgets a settled mint once the journal has its result. */
   forget({ issuance, outcome }: Mint): void {
     this.#mints.delete(issuance.tokenId);
     this.#outcomes.set(issuance.tokenId, outcome.promise);
@@ -201,7 +210,7 @@ export class MintStates {
     if (this.#outcomes.size > MOST_REMEMBERED) this.#outcomes.delete(oldest);
   }
 
-  /** What is ready, sending or pending, in the order of nonces. */
+  /** Transactions that are ready, sending or pending, in the order of their nonces. */
   held(state?: 'ready' | 'pending'): PendingTransaction[] {
     return [...this.#held.values()]
       .filter(({ mint }) => state === undefined || this.stateOf(mint) === state)
@@ -216,14 +225,14 @@ export class MintStates {
     return [...this.#mined];
   }
 
-  /** Where the queue holds a nonce. */
+  /** Whether the queue holds a nonce, and how far its transaction is. */
   holderOf(nonce: number): 'nobody' | 'being sent' | 'pending' {
     const pending = this.#held.get(nonce);
     if (pending === undefined) return this.nonces.isGiven(nonce) ? 'being sent' : 'nobody';
     return this.stateOf(pending.mint) === 'pending' ? 'pending' : 'being sent';
   }
 
-  /** Whether it was not too late. */
+  /** Gives a transaction its nonce and state; false when its mint is mined or settled already. */
   #hold(pending: PendingTransaction, state: 'ready' | 'sending' | 'pending'): boolean {
     const { mint, nonce } = pending;
     if (this.stateOf(mint) === 'mined' || !this.#leave(mint, state)) return false;
@@ -234,7 +243,7 @@ export class MintStates {
     return true;
   }
 
-  /** Takes a mint out of wherever it is. */
+  /** Takes a mint out of its state and sets the next; false when it is settled. */
   #leave(mint: Mint, next: MintState): boolean {
     const state = this.stateOf(mint);
     if (state === 'settled') return false;

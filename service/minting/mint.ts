@@ -3,61 +3,62 @@ import type { TransactionFees } from '../chain/fees';
 import type { ChainError } from '../base/errors';
 import type { Issuance, MinedMint, MintTransaction } from '../journal/issuance';
 
-// A mint is one token that is to be made. A signed mint is a transaction that makes it. A pending transaction
-// is the mint's way to the chain under one nonce: one signed mint, and those that replace it with a higher
-// fee.
+// A mint is one attempt to make one token. A signed mint is a transaction that makes it. A pending
+// transaction is a mint under one nonce: a signed mint and its replacements with higher fees.
 
-/** A transaction that mints a token, and what it offers. */
+/** A transaction that mints a token, with its gas limit and fees. */
 export interface SignedMint extends MintTransaction {
-  /** The wallet that signed it, with its checksum. */
+  /** Checksummed address of the wallet that signed it. */
   from: string;
   gasLimit: bigint;
   fees: TransactionFees;
-  /** Whether some node may have it, going by what nodes said of it. */
+  /** Whether some node may have it, judged by the nodes' answers. */
   mayBeTaken: boolean;
   /**
-   * Whether it was ever given to a node, whatever that said: then it can be mined as long as its nonce is not
-   * used.
+   * Whether it was ever given to a node, whatever the answer. If so, it can be mined until its nonce is used.
    */
   wasSent: boolean;
 }
 
-/** What becomes of a mint, for its callers: the hash of the transaction that made the token. */
+/** The result of a mint for its callers: the hash of the transaction that made the token, or the error. */
 export interface Outcome {
   promise: Promise<string>;
   resolve(hash: string): void;
   reject(error: Error): void;
 }
 
-/** One token on its way, from when the queue knows of it until it is final or failed. */
+/** One token, from when it is added to the queue until it is final or failed. */
 export interface Mint {
   readonly issuance: Issuance;
-  /** The queue's order: lower ones first. */
+  /** Position in the queue: lower ones first. */
   readonly order: number;
   /**
-   * Whether an earlier run of the service began it: nobody waits for it, so without funds it does not fail.
+   * Whether an earlier run of the service began it. Nobody waits for it, so it does not fail for lack of
+   * funds.
    */
   readonly isRecovered: boolean;
   /** The oldest first. */
   transactions: SignedMint[];
-  /** Whether its token ever existed: its document is out in the world, and the mint never fails. */
+  /** Whether its token ever existed. Then its document was handed out, and the mint never fails. */
   wasMined: boolean;
-  /** While it is mined. */
+  /** Set while it is mined. */
   mined: MinedMint | undefined;
-  /** Since when the block that it was mined in is not on the chain, by `performance.now()`. */
+  /** When its block was first missing from the chain, by `performance.now()`. */
   goneSince: number | undefined;
-  /** How often it was deferred for a refusal that may pass. */
+  /** How often its gas could not be estimated. */
   deferrals: number;
   /** How often its gas was estimated again. */
   estimates: number;
-  /** Why nodes would not take it again and again: its failure once nothing that was sent can make it. */
+  /**
+   * The nodes' repeated refusal. It becomes the mint's failure once no sent transaction can make the token.
+   */
   refusal: ChainError | undefined;
   /** Whether the wallet could not pay for it when it was last sent or estimated. */
   isUnfunded: boolean;
-  /** Whether the journal says that a node may have it. */
+  /** Whether the journal has the mint as `submitted`. */
   isNoted: boolean;
   outcome: Outcome;
-  /** The last change of the journal: the next one waits for it. */
+  /** The mint's last journal write; the next one waits for it. */
   recorded: Promise<void>;
 }
 
@@ -67,17 +68,16 @@ export interface PendingTransaction {
   readonly nonce: number;
   /** The newest replaces the others. */
   versions: [SignedMint, ...SignedMint[]];
-  /** When the newest was sent, by `performance.now()`. */
+  /** When the newest version was sent, by `performance.now()`. */
   sentAt: number;
-  /** How often in a row no node acknowledged it. */
+  /** Consecutive sends that no node acknowledged. */
   attempts: number;
-  /** Since when its nonce is used, without a receipt of any version. */
+  /** When its nonce was first seen as used without a mined token, by `performance.now()`. */
   missingSince: number | undefined;
-  /** How often it was replaced for not being mined in time. */
+  /** How often it was replaced because it was not mined in time. */
   replacements: number;
 }
 
-/** A mint at its beginning. */
 export function newMint(issuance: Issuance, order: number, isRecovered: boolean): Mint {
   return {
     issuance,
@@ -97,7 +97,7 @@ export function newMint(issuance: Issuance, order: number, isRecovered: boolean)
   };
 }
 
-/** An outcome that is open. */
+/** An unresolved outcome. */
 export function newOutcome(): Outcome {
   let resolve: Outcome['resolve'] = () => undefined;
   let reject: Outcome['reject'] = () => undefined;
@@ -105,26 +105,28 @@ export function newOutcome(): Outcome {
     resolve = resolved;
     reject = rejected;
   });
-  // Nobody may be waiting.
+  // Without a caller, a rejection would be unhandled.
   promise.catch(() => undefined);
   return { promise, resolve, reject };
 }
 
-/** A mint under the nonce of its versions. */
+/** A pending transaction of a mint, not sent yet. All versions have the same nonce. */
 export function newPending(mint: Mint, versions: PendingTransaction['versions']): PendingTransaction {
   const [{ nonce }] = versions;
   const sentAt = performance.now();
   return { mint, nonce, versions, sentAt, attempts: 0, missingSince: undefined, replacements: 0 };
 }
 
-/** The way of a mint under the nonce of its last transaction by this wallet, if it has any. */
+/** The pending transaction with the nonce that this wallet last signed for the mint, if any. */
 export function lastPending(mint: Mint, wallet: string): PendingTransaction | undefined {
   const own = mint.transactions.filter(({ from }) => from === wallet);
   const [first, ...others] = own.filter(({ nonce }) => nonce === own.at(-1)?.nonce);
   return first && newPending(mint, [first, ...others]);
 }
 
-/** A transaction of the journal. Whether it was ever sent is not known, so it counts as sent. */
+/**
+ * Reads a transaction of the journal. The journal does not record whether it was sent, so it counts as sent.
+ */
 export function readSignedMint({ tokenId, hash, nonce, raw }: MintTransaction): SignedMint {
   const { from, gasLimit, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = Transaction.from(raw);
   const fees: TransactionFees =
@@ -134,7 +136,7 @@ export function readSignedMint({ tokenId, hash, nonce, raw }: MintTransaction): 
   return { tokenId, hash, nonce, raw, from: from ?? '', gasLimit, fees, mayBeTaken: true, wasSent: true };
 }
 
-/** The version of a pending transaction that counts. */
+/** The newest version of a pending transaction, which replaces the others. */
 export function newestOf({ versions }: PendingTransaction): SignedMint {
   return versions.at(-1) ?? versions[0];
 }

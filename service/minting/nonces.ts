@@ -1,19 +1,19 @@
 /**
- * What is known of the wallet's nonces. A node's count has what others sent with this wallet, and is behind
- * when a provider answers from a node that is; so what the queue knows counts as well.
+ * Tracks the wallet's nonces. A node's count includes transactions that others sent with this wallet, but a
+ * node may be behind. The queue therefore combines that count with the nonces that it gave itself.
  */
 export class Nonces {
-  /** Nonces below are used, as far as any node ever said. */
+  /** Nonces below this one are used; the highest value that any node has reported. */
   floor = 0;
   /** When the floor last rose, by `performance.now()`. */
   roseAt = performance.now();
   /** Counts how often all nonces were forgotten. */
   epoch = 0;
-  /** Given, and not signed and kept yet. */
+  /** Given, but not yet signed and kept in the journal. */
   readonly #given = new Set<number>();
-  /** Given and taken back. Transactions with higher nonces wait for them. */
+  /** Given and taken back. Transactions with higher nonces cannot be mined before these are used. */
   readonly #freed = new Set<number>();
-  /** Since when nodes count less than the floor. */
+  /** When nodes began to count less than the floor. */
   #lowSince: number | undefined;
 
   /** Takes a node's count of the wallet's transactions into account. `latest`: it counts mined ones only. */
@@ -26,7 +26,7 @@ export class Nonces {
     if (latest) this.raise(count);
   }
 
-  /** Nonces below are used: a node says so. */
+  /** Nonces below `used` are used, as a node says. */
   raise(used: number): void {
     if (used <= this.floor) return;
     this.floor = used;
@@ -34,15 +34,15 @@ export class Nonces {
     for (const nonce of this.#freed) if (nonce < used) this.#freed.delete(nonce);
   }
 
-  /** Milliseconds for which nodes have counted less than they did before. */
+  /** Milliseconds for which nodes have counted less than the floor. */
   lowForMs(): number {
     return this.#lowSince === undefined ? 0 : performance.now() - this.#lowSince;
   }
 
   /**
-   * The next nonces to sign with, in order. What was taken back is given first.
+   * Gives the next nonces to sign with. Nonces that were taken back come first.
    *
-   * @param pending the node's count, with transactions that wait.
+   * @param pending the node's count, including transactions in its pool.
    * @param highestHeld the highest nonce of a transaction that is signed.
    */
   give(count: number, pending: number, highestHeld = -1): number[] {
@@ -59,7 +59,7 @@ export class Nonces {
     return given;
   }
 
-  /** Transactions with these nonces are signed and kept, or will not be. */
+  /** Ends the giving of these nonces: their transactions are kept in the journal, or will never be. */
   settle(nonces: readonly number[]): void {
     for (const nonce of nonces) this.#given.delete(nonce);
   }
@@ -82,7 +82,7 @@ export class Nonces {
     return this.#freed.size === 0 ? undefined : Math.min(...this.#freed);
   }
 
-  /** The chain, or what waited for it, is gone: nonces from `count` on are free. */
+  /** The chain, or its pool of transactions, is gone: nonces from `count` on are free. */
   reset(count: number): void {
     this.epoch++;
     this.floor = count;

@@ -9,21 +9,20 @@ import { giveUp, mayStillBeMade } from './record-mints';
 /** How many mints are signed and kept in the journal together. */
 const BATCH = 16;
 /**
- * With fewer ready to be sent, the next are prepared: the last are sent while those are kept. Together they
- * cost one commit and one question.
+ * The next batch is prepared when fewer than this are ready, so that the last ones are sent while the batch
+ * is written. A batch costs one commit and one transaction count.
  */
 const FEWEST_READY = 6;
 const IDLE_MS = 60_000;
 const NODE_PAUSE_MS = 500;
-/** How often a node may refuse to estimate, for a reason that nobody knows. */
+/** How often a node may refuse to estimate for an unknown reason. */
 const MOST_DEFERRALS = 5;
 const REFUSED_PAUSE_MS = 1_000;
 const MISSING_PAUSE_MS = 500;
 const OTHERS_PAUSE_MS = 1_000;
 
 /**
- * Gives nonces to the mints that wait, signs them and keeps them in the journal, while those before them are
- * being sent.
+ * Gives nonces to waiting mints, signs them and keeps them in the journal, while earlier ones are being sent.
  */
 export async function prepareMints(parts: QueueParts): Promise<void> {
   const { chain, logger, nonces, recorder, states, stopping, terms, timing, wallet } = parts;
@@ -40,8 +39,8 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
   }
 
   /**
-   * With nobody waiting for a nonce that was taken back, the mint with the highest nonce is signed again with
-   * it.
+   * Fills a nonce that was taken back. If no mint waits for one, the mint with the highest nonce is signed
+   * again with it.
    */
   function fillHoles(): void {
     const hole = nonces.lowestFreed();
@@ -64,7 +63,7 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
     for (const mint of batch) if (states.stateOf(mint) === 'preparing') states.wait(mint);
   }
 
-  /** A mint of which the node answers nothing waits; the others go on. */
+  /** Defers a mint if the node cannot answer for it; the others go on. */
   async function orDefer<T>(mint: Mint, work: Promise<T>): Promise<T | undefined> {
     try {
       return await work;
@@ -77,8 +76,8 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
   }
 
   /**
-   * What was sent once may be mined by now, whatever a node said then. What nodes refused, and cannot be
-   * mined any more, has failed.
+   * Looks up a mint that was signed before. Its transaction may be mined by now, whatever a node said then. A
+   * refused mint whose transactions cannot be mined any more has failed.
    */
   async function lookUp(mint: Mint): Promise<void> {
     if (mint.transactions.length === 0) return;
@@ -89,8 +88,8 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
   }
 
   /**
-   * The same bytes while nobody uses their nonce: a mint that is refused for days must not be signed as often
-   * as it is tried. Once the nonce is used at depth, the mint is signed under a new one.
+   * Sends the same bytes again while their nonce is unused: a mint that is refused for days must not be
+   * signed at every attempt. Once the nonce is used at depth, the mint is signed under a new one.
    */
   async function sendRefusedAgain(mint: Mint): Promise<void> {
     const pending = lastPending(mint, wallet.address);
@@ -108,7 +107,7 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
     }
   }
 
-  /** The gas limits of those that can be minted; the others go elsewhere. */
+  /** The gas limits of the mints that can be sent now. The others are deferred or given up. */
   async function gasLimits(mints: readonly Mint[]): Promise<Map<Mint, bigint>> {
     const limits = new Map<Mint, bigint>();
     const estimates = await Promise.allSettled(mints.map((mint) => terms.gasLimit(mint)));
@@ -120,9 +119,12 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
     return limits;
   }
 
-  /** Gives false when it says nothing about this mint: the node could not be asked. */
+  /**
+   * Handles a failed gas estimate; false when the node could not be asked, which says nothing about this
+   * mint.
+   */
   async function judgeEstimate(mint: Mint, cause: unknown): Promise<boolean> {
-    // A local chain that was started anew gets its registry some seconds later.
+    // A local chain that was just started gets its registry some seconds later.
     const mayGetRegistry = ++mint.deferrals * MISSING_PAUSE_MS <= timing.registryMs;
     if (cause instanceof ChainError && mayGetRegistry) states.defer(mint, MISSING_PAUSE_MS);
     else if (cause instanceof ChainError) await giveUp(parts, mint, cause);
@@ -154,9 +156,10 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
 }
 
 /**
- * The wallet cannot pay for a mint. Nodes count what waits with it: with others in flight, it may be able to
- * when they are mined. A caller is told, unless the mint may yet be mined. Then it waits until the wallet is
- * funded, and so does one of an earlier run: its document may have been handed out, and its caller is gone.
+ * Handles a mint that the wallet cannot pay for. Nodes count the cost of pending transactions too, so the
+ * mint is tried again after those in flight. Without any, its caller gets an error, unless the mint may still
+ * be mined. In that case it waits until the wallet is funded. A mint of an earlier run waits too: its
+ * document may have been handed out, and its caller is gone.
  */
 export async function shortOfFunds(parts: QueueParts, mint: Mint, cause: unknown): Promise<void> {
   const { states, logger, timing } = parts;

@@ -10,7 +10,7 @@ import type { Nonces } from './nonces';
 import type { BroadcastWidth } from './send-mints';
 import type { TransactionTerms } from './transaction-terms';
 
-/** What the parts of the queue work with. Each of them owns its own state; nothing here is replaced. */
+/** The parts of a queue, passed to each of its functions. Each part owns its own state; none is replaced. */
 export interface QueueParts {
   readonly client: RpcClient;
   readonly network: Network;
@@ -23,34 +23,34 @@ export interface QueueParts {
   readonly width: BroadcastWidth;
   readonly timing: MintTiming;
   readonly logger: Logger;
-  /** Ends when the queue stops. */
+  /** Aborts when the queue stops. */
   readonly stopping: AbortSignal;
 }
 
-/** How long the queue waits for what, in milliseconds, and how often. */
+/** The queue's waiting times in milliseconds, and its limits. */
 export interface MintTiming {
-  /** Between two looks at the chain while something is pending. */
+  /** Between two polls of the chain while a transaction is pending. */
   pollMs: number;
-  /** How long an answer that contradicts what is known is taken for one of a node that is behind. */
+  /** How long a contradicting answer is attributed to a node that is behind. */
   patienceMs: number;
-  /** Between two looks whether the node still has what waits longest. */
+  /** Between two checks whether the node still has the transaction with the lowest nonce. */
   presenceMs: number;
-  /** After which a transaction that is not mined is replaced: some blocks, and a minute at least. */
+  /** A transaction that is not mined within this time is replaced: five blocks, and a minute at least. */
   replaceAfterMs: number;
-  /** How often a transaction is replaced that offers enough. */
+  /** How often a transaction is replaced although its fees are high enough. */
   mostReplacements: number;
-  /** Before a mint that the wallet cannot pay for, or that may yet fail, is tried again. */
+  /** Before a mint that the wallet cannot pay for is tried again. */
   deferMs: number;
-  /** How long a chain without the registry is taken for one that is being set up. */
+  /** How long a chain without the registry counts as being set up. */
   registryMs: number;
-  /** Between two looks whether the blocks of final mints are still on the chain. */
+  /** Between two checks whether the blocks of final mints are still on the chain. */
   finalCheckMs: number;
 }
 
-/** A node of this machine may mine ten blocks a second, and minds no questions. */
+/** A local node may mine ten blocks a second, and polling it is cheap. */
 const LOCAL_POLL_MS = 50;
 
-/** The times for a network. A node of this machine is never behind; others are by a few blocks. */
+/** The times for a network. A local node is never behind; others may be behind by a few blocks. */
 export function timingFor(
   client: RpcClient,
   { blockTimeMs, local }: Network,
@@ -69,7 +69,7 @@ export function timingFor(
   };
 }
 
-/** Sleeps, but not when the signal aborts. */
+/** Sleeps; returns early when the signal aborts. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

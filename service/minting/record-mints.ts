@@ -7,7 +7,7 @@ import type { Mint, PendingTransaction, SignedMint } from './mint';
 import type { MintStates } from './mint-states';
 import { pause, type QueueParts } from './queue-parts';
 
-/** What the queue needs of the journal. */
+/** The journal methods that the queue uses. */
 export type MintJournal = Pick<
   Journal,
   | 'unfinished'
@@ -22,19 +22,19 @@ export type MintJournal = Pick<
   | 'finalSince'
 >;
 
-/** Told what the service counts. */
+/** Receives the events that the service counts. */
 export interface MintObserver {
-  /** A mint failed, with this code. */
+  /** A mint failed with this error code. */
   failed(code: string): void;
-  /** A reorganisation deeper than CONFIRMATIONS took the blocks of so many mints. */
+  /** A reorganisation deeper than CONFIRMATIONS removed the blocks of this many mints. */
   reorganised(mints: number): void;
 }
 
 const JOURNAL_PAUSE_MS = 1_000;
 
 /**
- * Moves mints to where what is known of them belongs, and writes it to the journal; callers are told when it
- * is durable. A database that is away delays that and loses nothing.
+ * Changes the state of mints and writes it to the journal. Callers get their result once it is durable. While
+ * the database is away, writes are delayed and not lost.
  */
 export class MintRecorder {
   readonly #underWay = new Set<Promise<void>>();
@@ -47,12 +47,12 @@ export class MintRecorder {
       mask: (text: string) => string;
       observer: MintObserver;
       stopping: AbortSignal;
-      /** No confirmations are asked for. */
+      /** CONFIRMATIONS is 0. */
       isFinalAtOnce: boolean;
     },
   ) {}
 
-  /** Does something in the journal until it succeeds; undefined when the queue stops before. */
+  /** Repeats a journal operation until it succeeds; undefined when the queue stops first. */
   async persist<T>(work: (journal: MintJournal) => Promise<T>): Promise<T | undefined> {
     const { journal, logger, stopping } = this.options;
     while (!stopping.aborted) {
@@ -67,14 +67,14 @@ export class MintRecorder {
     return undefined;
   }
 
-  /** Keeps transactions, which comes before sending them. False when the queue stops. */
+  /** Writes transactions to the journal before they are sent; false when the queue stops first. */
   async keep(signed: readonly SignedMint[]): Promise<boolean> {
     const transactions = signed.map(({ tokenId, hash, nonce, raw }) => ({ tokenId, hash, nonce, raw }));
     const kept = await this.persist((journal) => journal.keepTransactions(transactions).then(() => true));
     return kept === true;
   }
 
-  /** Notes those that a node may have and that are not mined at once. */
+  /** Writes `submitted` for mints that a node may have, except those mined meanwhile. */
   submitted(pending: readonly PendingTransaction[]): void {
     const { states } = this.options;
     const mints = pending.map(({ mint }) => mint).filter(({ isNoted }) => !isNoted);
@@ -91,7 +91,7 @@ export class MintRecorder {
     if (states.stateOf(mint) === 'settled' || mint.mined?.block.hash === mined.block.hash) return;
     states.mined(mint, mined);
     if (isFinal) states.settle(mint);
-    // Another one takes its place if the block goes away meanwhile.
+    // If the block goes away meanwhile, the mint gets a new outcome.
     const { outcome } = mint;
     this.#record([mint], async (journal) => {
       const tokenId = tokenIdOf(mint);
@@ -103,7 +103,7 @@ export class MintRecorder {
     });
   }
 
-  /** Their blocks are deep enough. */
+  /** The blocks of these mints have CONFIRMATIONS blocks on top. */
   final(mints: readonly Mint[]): void {
     const { states } = this.options;
     for (const mint of mints) states.settle(mint);
@@ -113,7 +113,7 @@ export class MintRecorder {
     });
   }
 
-  /** The block that it was mined in is gone. */
+  /** The block of the mint is gone. */
   unmined(mint: Mint): void {
     const { states, logger } = this.options;
     const tokenId = tokenIdOf(mint);
@@ -123,7 +123,7 @@ export class MintRecorder {
     this.#record([mint], (journal) => journal.unmined(tokenId));
   }
 
-  /** The token does not exist, and nothing that was sent can make it. */
+  /** The token does not exist, and no sent transaction can make it. */
   failed(mint: Mint, error: ChainError): void {
     const { states, logger, observer } = this.options;
     if (states.stateOf(mint) === 'settled') return;
@@ -138,12 +138,12 @@ export class MintRecorder {
     });
   }
 
-  /** False when the blocks in the journal were those of another chain. */
+  /** Notes the chain; false when the journal's blocks were those of another chain. */
   async enterChain(genesisHash: string): Promise<boolean> {
     return (await this.persist((journal) => journal.enterChain(genesisHash))) ?? true;
   }
 
-  /** A deep reorganisation took the blocks of so many mints, from this block on. */
+  /** A deep reorganisation removed the blocks of this many mints, from block `since` on. */
   reorganised(mints: number, since: number): void {
     const { logger, observer } = this.options;
     observer.reorganised(mints);
@@ -153,12 +153,12 @@ export class MintRecorder {
     );
   }
 
-  /** Resolves when nothing is being written. */
+  /** Resolves when all journal writes have ended. */
   async finish(): Promise<void> {
     await Promise.all(this.#underWay);
   }
 
-  /** Each change of a mint waits for those before it. */
+  /** Writes the changes of a mint one after the other. */
   #record(mints: readonly Mint[], work: (journal: MintJournal) => Promise<void>): void {
     if (mints.length === 0) return;
     const before = Promise.all(mints.map(({ recorded }) => recorded));
@@ -170,7 +170,7 @@ export class MintRecorder {
     void recorded.finally(() => this.#underWay.delete(recorded));
   }
 
-  /** The journal does not have them, or says that they failed. */
+  /** Drops mints that the journal does not have, or has as failed. */
   #drop(mints: readonly Mint[], error: unknown): void {
     const { states, logger } = this.options;
     logger.error({ error, tokenIds: mints.map(tokenIdOf) }, messageOf(error));
@@ -182,8 +182,8 @@ export class MintRecorder {
   }
 
   /**
-   * With reason and remedy: whoever reads the journal sees nothing else. Libraries put URLs, with their keys,
-   * into messages.
+   * Adds reason and remedy to the message, because a reader of the journal sees nothing else. Masks it,
+   * because libraries put URLs with their keys into messages.
    */
   #failureOf(error: ChainError): Failure {
     const { code, remedy, reason } = error;
@@ -198,11 +198,11 @@ function tokenIdOf({ issuance }: Mint): string {
 }
 
 /**
- * Ends a mint that cannot be made, if that is certain: the token never existed, and at a block that has
- * CONFIRMATIONS blocks on top every nonce that could make it is used. Until then the mint is deferred and
- * tried again. The registry refuses a token that it has, too: so it is looked for first.
+ * Marks a mint as failed if that is certain: the token never existed, and at a block with CONFIRMATIONS
+ * blocks on top every nonce that could make it is used. Until then the mint is deferred and tried again. The
+ * token is looked for first, because the registry also refuses one that exists already.
  *
- * @throws whatever the node answers.
+ * @throws any error of the node.
  */
 export async function giveUp(parts: QueueParts, mint: Mint, error: ChainError): Promise<void> {
   const { chain, recorder, states, timing, logger } = parts;
@@ -216,8 +216,8 @@ export async function giveUp(parts: QueueParts, mint: Mint, error: ChainError): 
 }
 
 /**
- * Whether the token exists, or may yet be made by what was sent: also when every node said that it did not
- * take it.
+ * Whether the token exists, or a sent transaction may still make it. A transaction counts as sent even if
+ * every node refused it.
  */
 export async function mayStillBeMade({ chain }: QueueParts, mint: Mint): Promise<boolean> {
   const possible = mint.transactions.filter(({ wasSent }) => wasSent);

@@ -8,7 +8,7 @@ import type { QueueParts } from './queue-parts';
 
 const FIRST_PAUSE_MS = 100;
 
-/** Looks after what waits to be mined. */
+/** Sends pending transactions again where needed. */
 export interface MintResending {
   /**
    * @param all pending transactions in the order of nonces.
@@ -23,7 +23,7 @@ export interface MintResending {
  */
 export function createMintResending(parts: QueueParts): MintResending {
   const { chain, client, logger, nonces, states, terms, timing, wallet } = parts;
-  /** When the node was last asked whether it still has what is to be mined next. */
+  /** When the node was last asked for the next transaction to be mined, by `performance.now()`. */
   let presenceAt = performance.now();
 
   async function look(all: readonly PendingTransaction[], used: number): Promise<void> {
@@ -38,9 +38,9 @@ export function createMintResending(parts: QueueParts): MintResending {
   }
 
   /**
-   * Looks now and then whether the node still has what is to be mined next. What it does not have is sent
-   * again, the same bytes: nodes forget what waits when they restart, when there is too much of it, and when
-   * they are told to.
+   * Checks now and then whether the node still has the next transaction to be mined. Lost transactions are
+   * sent again with the same bytes: nodes forget pending ones when they restart, when their pool is full, and
+   * on command.
    */
   async function findLost(waiting: readonly PendingTransaction[], used: number): Promise<void> {
     const [next] = waiting;
@@ -63,7 +63,10 @@ export function createMintResending(parts: QueueParts): MintResending {
     return known.includes(true);
   }
 
-  /** It waits for one before it that the queue does not have: nobody may be about to send that. */
+  /**
+   * The transaction waits for a lower nonce that the queue does not hold. It is freed for another mint,
+   * because perhaps nobody else is about to use it.
+   */
   async function findHole({ nonce }: PendingTransaction): Promise<void> {
     const pending = await chain.count(wallet.address, 'pending');
     nonces.note(pending);
@@ -73,9 +76,9 @@ export function createMintResending(parts: QueueParts): MintResending {
   }
 
   /**
-   * Replaces what is not mined in time by the same mint with the same nonce and higher fees; either may be
-   * mined. What offers less than it takes now, as often as that is so; and the one that is to be mined next,
-   * some times: those that wait for it have no part in the delay.
+   * Replaces transactions that are not mined in time: same mint, same nonce, higher fees. Either version may
+   * be mined. A transaction that offers less than the current fees is replaced every time. The next one to be
+   * mined is replaced `mostReplacements` times even if it offers enough; the ones behind it only wait for it.
    */
   async function replaceOverdue(waiting: readonly PendingTransaction[]): Promise<void> {
     const now = performance.now();
@@ -95,7 +98,7 @@ export function createMintResending(parts: QueueParts): MintResending {
 
   async function replace(pending: PendingTransaction): Promise<void> {
     const { nonce, hash: replaced } = newestOf(pending);
-    // The next offers more than this, also when this is refused.
+    // The next replacement offers more than this one, even if this one is refused.
     const signed = await offerMore(parts, pending);
     if (signed === undefined) return;
     pending.replacements++;

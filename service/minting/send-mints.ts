@@ -8,8 +8,8 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 
 /**
- * Sends what is ready in the order of nonces, as many together as the node lets. Once one is not
- * acknowledged, no more are sent until those under way are answered; then the rejections are handled.
+ * Sends ready transactions in the order of their nonces, several at a time if the node allows it. After one
+ * that is not acknowledged, sending stops until all in flight are answered; then the rejections are handled.
  */
 export async function sendMints(parts: QueueParts): Promise<void> {
   const { client, logger, states, stopping, width } = parts;
@@ -42,7 +42,7 @@ export async function sendMints(parts: QueueParts): Promise<void> {
   }
   await Promise.all(underWay);
 
-  /** Undefined: a node has it. */
+  /** Sends a transaction; undefined when a node has it. */
   async function send(pending: PendingTransaction): Promise<NotAcknowledged | undefined> {
     const newest = newestOf(pending);
     const wasTaken = newest.mayBeTaken;
@@ -63,27 +63,27 @@ export async function sendMints(parts: QueueParts): Promise<void> {
   }
 }
 
-/** More would gain nothing: a node works on a few requests at a time. */
+/** A larger number gains nothing: a node works on a few requests at a time. */
 const WIDEST = 16;
-/** After which a node that refused is tried again. */
+/** How long transactions are sent one after the other once a node refused one for its order. */
 const NARROW_FOR_MS = 60_000;
 
 /**
- * How many transactions may be under way to the node together, before it has acknowledged any of them. Nodes
- * let transactions wait for those before them, in whatever order they come. A local one that mines at once
- * refuses what comes too early: there, and for a while wherever a node refuses so, it is one after the other.
+ * How many transactions may be on their way to the node before it acknowledges the first. Most nodes accept
+ * transactions in any order. A local node that mines at once refuses one that arrives too early. There, and
+ * for a while after any node refuses one for that reason, transactions are sent one after the other.
  */
 export class BroadcastWidth {
   #narrowUntil = -Infinity;
 
-  /** @param minesAtOnce whether the node mines each transaction when it comes, as far as is known. */
+  /** @param minesAtOnce whether the node mines each transaction on arrival, as far as is known. */
   constructor(public minesAtOnce: boolean) {}
 
   now(): number {
     return this.minesAtOnce || performance.now() < this.#narrowUntil ? 1 : WIDEST;
   }
 
-  /** The node refused a transaction because the one before it had not come yet. */
+  /** The node refused a transaction because the one before it had not arrived. */
   refused(): void {
     this.#narrowUntil = performance.now() + NARROW_FOR_MS;
   }

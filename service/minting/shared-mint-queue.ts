@@ -7,7 +7,7 @@ import { mintingRightOf, type JournalScope } from '../journal/journal-scope';
 import { pause } from './queue-parts';
 import { stoppedMinting, type MintQueue } from './mint-queue';
 
-/** What a shared queue is made of. `openQueue` takes up what is unfinished in the journal. */
+/** The parts of a shared queue. `openQueue` takes up the unfinished mints of the journal. */
 export interface SharedMintQueueOptions {
   database: Database;
   journal: Pick<Journal, 'find' | 'signed'>;
@@ -17,16 +17,16 @@ export interface SharedMintQueueOptions {
 }
 
 /**
- * How often the right to send is asked for, what other processes added is looked for, and what another sends
- * for this one.
+ * Time between two requests for the right to send, and between two looks for documents that other processes
+ * added or minted.
  */
 const ASK_EVERY_MS = 2_000;
 const LOOK_EVERY_MS = 250;
 
 /**
- * One queue for a journal, however many processes share the database: the one that has the right to send
- * opens it and mints what the others have put into the journal, too; when it dies another takes over. Only
- * the process with the right gives nonces; while the right passes on, two may for a moment.
+ * Starts the only queue of a journal, however many processes share the database. The process with the right
+ * to send opens the queue and also mints what the others added to the journal. When it dies, another takes
+ * over. Only the process with the right gives nonces; while the right passes on, two may do so for a moment.
  */
 export async function startSharedMintQueue(options: SharedMintQueueOptions): Promise<MintQueue> {
   const { database, journal, logger, openQueue } = options;
@@ -44,7 +44,7 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
     const led = openQueue();
     const handedOver = new Set<string>();
     queue = led;
-    // At once, also while the database hangs: another process may have the right already.
+    // The queue stops at once, even while the database hangs: another process may have the right already.
     leadership.lost.addEventListener('abort', () => void led.stop(), { once: true });
     while (!stopping.signal.aborted && !leadership.lost.aborted) {
       if (database.engine === 'postgres') await mintForOthers(led, handedOver);
@@ -55,7 +55,9 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
     await leadership.release();
   }
 
-  /** Each is handed over once: it may take hours to take up the first, when the node is away. */
+  /**
+   * Hands each issuance over once: while the node is away, the queue may take hours to start on the first.
+   */
   async function mintForOthers(led: MintQueue, handedOver: Set<string>): Promise<void> {
     try {
       for (const issuance of await journal.signed()) {
@@ -80,7 +82,10 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
     await leadership?.release();
   }
 
-  /** The row is read after the queue was taken: only the process that leads says that a mint failed. */
+  /**
+   * Waits for the outcome of an issuance. The row is read after `queue`: only the leading process may mark a
+   * mint as failed.
+   */
   async function outcomeOf(issuance: Issuance): Promise<string> {
     for (let known: Issuance | undefined = issuance; !stopping.signal.aborted; known = undefined) {
       const led = queue;
@@ -109,7 +114,7 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
     throw new ServiceError('ISSUANCE_UNKNOWN', message);
   }
 
-  /** Undefined: the right to send was lost meanwhile, and another process goes on. */
+  /** Undefined when the right to send was lost meanwhile and another process goes on. */
   async function mintWith(led: MintQueue, issuance: Issuance): Promise<string | undefined> {
     try {
       return await led.mint(issuance);
@@ -120,7 +125,7 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
   }
 
   const running = run(await askToLead());
-  /** One for all that wait for a token. */
+  /** One outcome for all callers that wait for the same token. */
   const outcomes = new Map<string, Promise<string>>();
   return {
     mint(issuance) {

@@ -6,7 +6,7 @@ import { ChainError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
 import type { Mint, SignedMint } from './mint';
 
-/** What a mint's transaction is signed with. */
+/** Nonce, gas limit and fees of a mint's transaction. */
 export interface MintTerms {
   nonce: number;
   gasLimit: bigint;
@@ -15,14 +15,14 @@ export interface MintTerms {
 
 const KEEP_GAS_MS = 5 * 60_000;
 /**
- * In hundredths of the estimate. Ids and addresses with more zero bytes cost up to 864 less than others: a
+ * Percent of the estimate. Ids and addresses with more zero bytes cost up to 864 gas less than others, a
  * fiftieth of this margin.
  */
 const MARGIN = 115n;
 
-/** What transactions are signed with: gas limits and fees, each asked for once for all mints of a while. */
+/** Signs mint transactions. Gas limits and fees are read once and kept for a while for all mints. */
 export class TransactionTerms {
-  /** By the length of the remark. */
+  /** Gas limits by the length of the remark. */
   readonly #limits = new Map<number, Kept<bigint>>();
   #fees: Kept<TransactionFees> | undefined;
 
@@ -35,7 +35,7 @@ export class TransactionTerms {
       registry: TradeTrustTokenStandard;
       /** Fees of the next transaction. */
       readFees: () => Promise<TransactionFees>;
-      /** Milliseconds for which fees are right. */
+      /** Milliseconds for which fees are kept. */
       keepFeesMs: number;
     },
   ) {}
@@ -45,19 +45,20 @@ export class TransactionTerms {
   }
 
   /**
-   * The gas limit of a mint. A mint's gas depends on the length of its remark alone, but for what the zero
-   * bytes of its ids and addresses save: 297,000 without one, 317,400 for 1 byte, and about 22,500 more for
-   * each further 32, which are stored. So one estimate serves all mints with a remark of that length for a
-   * while. A mint that was signed before is estimated by itself: it may revert where others do not.
+   * The gas limit of a mint. Its gas depends on the length of its remark, and slightly on the zero bytes of
+   * its ids and addresses: 297,000 without a remark, 317,400 for 1 byte, and about 22,500 more for each
+   * further 32 bytes, which are stored. One estimate therefore serves all mints with a remark of that length
+   * for a while. A mint that was signed before is estimated by itself, because it may revert where others do
+   * not.
    *
-   * @throws ChainError REGISTRY_MISSING; what the node answers to an estimate: the mint would revert, the
-   *   wallet cannot pay.
+   * @throws ChainError REGISTRY_MISSING; any error of the node's estimate, as when the mint would revert or
+   *   the wallet cannot pay.
    */
   async gasLimit({ issuance, transactions }: Mint): Promise<bigint> {
     if (transactions.length > 0) return this.#estimate(issuance);
     const { length } = issuance.remark;
     const learned = this.#limits.get(length);
-    // A mint may fail to learn it for a reason of its own.
+    // The shared estimate may have failed for a reason of the mint that asked for it.
     if (isFresh(learned, KEEP_GAS_MS)) return learned.value.catch(() => this.#estimate(issuance));
     const learning = { value: this.#estimate(issuance), at: performance.now() };
     this.#limits.set(length, learning);
@@ -65,12 +66,12 @@ export class TransactionTerms {
     return learning.value;
   }
 
-  /** What was learned is no longer right: the registry is another, or a mint ran out of gas. */
+  /** Drops the kept gas limits, as when the registry changed or a mint ran out of gas. */
   forgetGas(): void {
     this.#limits.clear();
   }
 
-  /** The fees of the next transactions. A failure is not kept. */
+  /** The fees of the next transactions. A failed read is not kept. */
   fees(): Promise<TransactionFees> {
     if (isFresh(this.#fees, this.options.keepFeesMs)) return this.#fees.value;
     this.#fees = { value: this.options.readFees(), at: performance.now() };
@@ -78,12 +79,12 @@ export class TransactionTerms {
     return this.#fees.value;
   }
 
-  /** They were not enough: the next are read anew. */
+  /** Drops the kept fees because they were too low; the next call reads them anew. */
   forgetFees(): void {
     this.#fees = undefined;
   }
 
-  /** Signs the transaction of a mint, and keeps it in mind; it is not in the journal yet. */
+  /** Signs the transaction of a mint and adds it to the mint. The caller writes it to the journal. */
   async sign(mint: Mint, { nonce, gasLimit, fees }: MintTerms): Promise<SignedMint> {
     const { tokenId, beneficiary, holder, remark } = mint.issuance;
     const args = [beneficiary, holder, `0x${tokenId}`, remark] as const;
@@ -99,7 +100,7 @@ export class TransactionTerms {
 
   async #estimate({ beneficiary, holder, tokenId, remark }: Issuance): Promise<bigint> {
     const { client, registry, registryAddress } = this.options;
-    // Where nothing is, everything succeeds, and nothing is minted.
+    // Without a contract at the address, an estimate succeeds and the transaction mints nothing.
     if ((await client.getCode(registryAddress)) === '0x') throw registryMissing(registryAddress);
     const gas = await registry.mint.estimateGas(beneficiary, holder, `0x${tokenId}`, remark);
     return (gas * MARGIN) / 100n;
@@ -122,10 +123,10 @@ function registryMissing(address: string): ChainError {
 }
 
 /**
- * The fees of a transaction that takes the place of one that is not mined: each at least an eighth higher,
- * which is what nodes ask for, and at least what it takes now.
+ * The fees of a replacement transaction. Each is at least an eighth higher than before, as nodes require, and
+ * at least the current fee.
  *
- * @returns undefined where gas is free: no fee would make a difference.
+ * @returns undefined where gas is free, because no fee would make a difference.
  */
 export function raiseFees(offered: TransactionFees, now: TransactionFees): TransactionFees | undefined {
   if (highestGasPrice(offered) === 0n && highestGasPrice(now) === 0n) return undefined;
@@ -136,12 +137,15 @@ export function raiseFees(offered: TransactionFees, now: TransactionFees): Trans
   return { type: 2, maxFeePerGas, maxPriorityFeePerGas };
 }
 
-/** A transaction of the old kind offers all of its price to whoever mines it. */
+/** A legacy transaction offers its whole gas price to the block producer. */
 function priorityOf(fees: TransactionFees): bigint {
   return fees.type === 2 ? fees.maxPriorityFeePerGas : fees.gasPrice;
 }
 
-/** Rounded up: a wei less is refused; so is what offers no more than before, be it nothing. */
+/**
+ * Rounded up, because nodes refuse a wei less. A free transaction is raised too: its replacement must offer
+ * more.
+ */
 function raised(fee: bigint): bigint {
   return fee + highest((fee + 7n) / 8n, 1n);
 }
