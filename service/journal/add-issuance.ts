@@ -7,7 +7,7 @@ import { findIssuance, findIssuanceByKey } from './find-issuance';
 import type { IdempotentRequest } from './journal';
 import { beginStoring, endStoring, giveUpStoring } from './unfinished-documents';
 
-/** A document to be added, and where. */
+/** A document to be added to the journal of a scope. */
 interface Addition {
   scope: string;
   signed: SignedDocument;
@@ -17,11 +17,12 @@ interface Addition {
 }
 
 /**
- * Stores a document and its issuance. All parts but the last are stored before, one statement each; the last
- * part and the issuance are one transaction, so that a document of one part costs one commit, and an issuance
- * never has less than the whole document.
+ * Stores a document and its issuance. All parts but the last are stored first, one statement each. One
+ * transaction then stores the last part and the issuance, so a document of one part costs one commit, and
+ * every issuance has its whole document.
  *
- * @returns the issuance that has the key already; undefined when the document was stored.
+ * @returns undefined when the document was stored; otherwise the issuance that already has the
+ *   Idempotency-Key.
  */
 export async function addIssuance(database: Database, addition: Addition): Promise<Issuance | undefined> {
   const { db } = database;
@@ -43,8 +44,8 @@ export async function addIssuance(database: Database, addition: Addition): Promi
 }
 
 /**
- * Makes the issuance with the last part. When the key was somebody else's and is free again by then, it is
- * tried again.
+ * Stores the issuance with the last part. If another issuance had the key and has freed it by now, this tries
+ * again.
  */
 async function conclude(
   { db, transact }: Database,
@@ -67,7 +68,7 @@ async function conclude(
   }
 }
 
-/** Whether the key was free. */
+/** Inserts the issuance; false when another one has the key. */
 async function insertIssuance(
   db: Transaction<Schema>,
   { scope, signed, request, now }: Addition,
@@ -103,8 +104,8 @@ async function insertIssuance(
 }
 
 /**
- * After a failure: whether the issuance is there all the same, as when the answer to a commit was lost. If it
- * is not, what was stored before it is removed; if nobody can tell, that is left to the next purge.
+ * Whether the issuance exists after a failure, as when the answer to a commit was lost. If it does not exist,
+ * its stored parts are removed; if the database cannot be asked, the next purge removes them.
  */
 async function wasStored(db: Kysely<Schema>, key: DocumentKey): Promise<boolean> {
   try {

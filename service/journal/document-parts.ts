@@ -3,23 +3,22 @@ import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 import { ServiceError } from '../base/errors';
 
-/** Whose document. */
+/** Identifies the document of one issuance. */
 export interface DocumentKey {
   scope: string;
   tokenId: string;
 }
 
 /**
- * Bytes of one part, and of one statement. SQLite works on the event loop: a part takes it about 1 ms, and 6
- * to 10 ms when the write-ahead log is copied into the database. PostgreSQL's driver copies each part some
- * times over.
+ * Bytes of one part, which one statement stores. SQLite blocks the event loop for about 1 ms per part, and
+ * for 6 to 10 ms at a checkpoint of the write-ahead log. PostgreSQL's driver copies each part several times.
  */
 export const PART_BYTES = 256 * 1024;
 
-/** Parts of one deletion. */
+/** Parts that one statement deletes. */
 const DELETED_AT_ONCE = 8;
 
-/** The parts of a document, views of its bytes; one at least. */
+/** Splits a document into parts, which are views of its bytes. There is always at least one. */
 export function partsOf(document: Uint8Array): Uint8Array[] {
   const count = Math.max(1, Math.ceil(document.length / PART_BYTES));
   return Array.from({ length: count }, (_, part) =>
@@ -27,7 +26,6 @@ export function partsOf(document: Uint8Array): Uint8Array[] {
   );
 }
 
-/** Stores one part. */
 export async function storePart(
   db: Kysely<Schema>,
   { scope, tokenId }: DocumentKey,
@@ -37,7 +35,7 @@ export async function storePart(
   await db.insertInto('document_parts').values({ scope, token_id: tokenId, part, bytes }).execute();
 }
 
-/** Stores the first parts of a document; lets the event loop do something else after each. */
+/** Stores the first parts of a document, and yields to the event loop after each. */
 export async function storeParts(
   db: Kysely<Schema>,
   key: DocumentKey,
@@ -50,10 +48,10 @@ export async function storeParts(
 }
 
 /**
- * The parts of a document, one at a time.
+ * Reads the parts of a document, one at a time.
  *
  * @param length of the whole document in bytes.
- * @throws ServiceError DOCUMENT_INCOMPLETE when there is less, as when it is purged meanwhile.
+ * @throws ServiceError DOCUMENT_INCOMPLETE when parts are missing, as when the document is purged meanwhile.
  */
 export async function* readParts(
   db: Kysely<Schema>,

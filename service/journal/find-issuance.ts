@@ -2,7 +2,7 @@ import type { Kysely, Selectable } from 'kysely';
 import type { IssuancesTable, Schema } from '../database/schema';
 import type { Issuance } from './issuance';
 
-/** A row as the rest of the program has it. */
+/** Converts a row to an Issuance. */
 export function issuanceOf(row: Selectable<IssuancesTable>): Issuance {
   const { failure_code: code, failure_message: message } = row;
   return {
@@ -19,7 +19,6 @@ export function issuanceOf(row: Selectable<IssuancesTable>): Issuance {
   };
 }
 
-/** The issuance of a token. */
 export async function findIssuance(
   db: Kysely<Schema>,
   scope: string,
@@ -49,7 +48,7 @@ export async function findIssuanceByKey(
   return row && issuanceOf(row);
 }
 
-/** Bytes of a token's document; undefined when there is no such issuance. */
+/** Length of a token's document in bytes; undefined when the token has no issuance. */
 export async function documentLength(
   db: Kysely<Schema>,
   scope: string,

@@ -3,7 +3,7 @@ import type { Schema } from '../database/schema';
 import { parseScope, scopeName, type JournalScope } from './journal-scope';
 
 /**
- * The journals of a registry that have something in them, whoever the issuers are.
+ * The journals of a registry that have issuances, of all issuers.
  *
  * @param registry chain id and address, `80002:0x…`, or the address alone, in any case.
  */
@@ -19,8 +19,8 @@ export async function findJournals(db: Kysely<Schema>, registry: string): Promis
 }
 
 /**
- * The journals in which something is being issued, and how much: the index issuances_unfinished holds just
- * these rows.
+ * The journals with unfinished issuances, and their number. The index issuances_unfinished has exactly these
+ * rows.
  */
 export async function countUnfinished(
   db: Kysely<Schema>,
@@ -35,7 +35,7 @@ export async function countUnfinished(
   return rows.map(({ scope, unfinished }) => ({ scope: parseScope(scope), unfinished: Number(unfinished) }));
 }
 
-/** How many documents of a journal ended before a time (epoch milliseconds), and their bytes. */
+/** Number and total bytes of a journal's documents that ended before a time (epoch milliseconds). */
 export async function countEnded(
   db: Kysely<Schema>,
   scope: JournalScope,

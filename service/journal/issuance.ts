@@ -1,36 +1,36 @@
 /**
- * How far a document is from its signature on:
+ * The state of a document after it is signed:
  *
- * - `signed`: it is in the journal; no node is known to have a transaction of it.
- * - `submitted`: a node may have its mint.
+ * - `signed`: it is in the journal, and no node is known to have one of its transactions.
+ * - `submitted`: a node may have its transaction.
  * - `mined`: its token exists, in a block that has fewer than CONFIRMATIONS blocks on top.
  * - `final`: its token exists, in a block that has CONFIRMATIONS blocks on top.
- * - `failed`: its token does not exist and will not.
+ * - `failed`: its token does not exist and never will.
  */
 export type IssuanceState = 'signed' | 'submitted' | 'mined' | 'final' | 'failed';
 
-/** A document from its signature on: one row of the journal, without the document itself. */
+/** A signed document's row in the journal, without the document itself. */
 export interface Issuance {
   /** 64 lower-case hexadecimal digits. */
   tokenId: string;
   credentialId: string;
-  /** With their checksums. */
+  /** Beneficiary and holder are checksummed addresses. */
   beneficiary: string;
   holder: string;
   /** 0x-prefixed hex. */
   remark: string;
   state: IssuanceState;
-  /** Of the transaction that made the token, 0x-prefixed; kept when a reorganisation takes its block. */
+  /** Hash of the transaction that made the token, 0x-prefixed; kept when a reorganisation takes its block. */
   txHash: string | undefined;
-  /** Why it failed: a stable code, and a message without secrets. */
+  /** Set when the state is `failed`. The message has no secrets. */
   failure: Failure | undefined;
-  /** SHA-256 of the request it answers, in hex; undefined without an Idempotency-Key. */
+  /** SHA-256 of the request in hex; undefined without an Idempotency-Key. */
   requestHash: string | undefined;
   /** Epoch milliseconds. */
   createdAt: number;
 }
 
-/** A signed document that gets an issuance. `document`: JSON in UTF-8. */
+/** A signed document before it is added to the journal. `document`: JSON in UTF-8. */
 export interface SignedDocument extends Pick<
   Issuance,
   'tokenId' | 'credentialId' | 'beneficiary' | 'holder' | 'remark'
@@ -38,13 +38,13 @@ export interface SignedDocument extends Pick<
   document: Uint8Array;
 }
 
-/** Why a document's token was not made. */
+/** The reason why a token was not made: a stable code and a message. */
 export interface Failure {
   code: string;
   message: string;
 }
 
-/** A block, as far as it identifies one. */
+/** Number and hash of a block. */
 export interface BlockId {
   number: number;
   /** 0x-prefixed. */
@@ -57,10 +57,7 @@ export interface MinedMint {
   block: BlockId;
 }
 
-/**
- * A signed transaction that mints a token. There may be several for one token: with a higher fee, or another
- * nonce.
- */
+/** A signed transaction that mints a token. A token may have several, with higher fees or other nonces. */
 export interface MintTransaction {
   tokenId: string;
   /** 0x-prefixed. */
@@ -70,10 +67,12 @@ export interface MintTransaction {
   raw: string;
 }
 
-/** An issuance that may change yet, with all transactions that were ever signed for it, the oldest first. */
+/**
+ * An issuance that may still change, with all transactions that were ever signed for it, the oldest first.
+ */
 export interface Unfinished {
   issuance: Issuance;
   transactions: MintTransaction[];
-  /** Undefined: not mined. */
+  /** Undefined while it is not mined. */
   mined: MinedMint | undefined;
 }

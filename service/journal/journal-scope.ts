@@ -1,6 +1,6 @@
 /**
- * Whose issuances a journal is about: other issuers and registries may share the database. Whichever wallet
- * minted does not matter.
+ * Identifies one journal: other issuers and registries may share the database. The wallet that mints is not
+ * part of it.
  */
 export interface JournalScope {
   chainId: number;
@@ -15,7 +15,7 @@ export function scopeName({ chainId, registryAddress, issuer }: JournalScope): s
   return `${chainId}:${registryAddress.toLowerCase()}:${issuer}`;
 }
 
-/** Name of the right to mint what is in a journal: one process at a time has it. */
+/** Name of the right to mint the documents of a journal, which one process at a time has. */
 export function mintingRightOf(scope: JournalScope): string {
   return `mint:${scopeName(scope)}`;
 }

@@ -8,7 +8,7 @@ import type {
   Unfinished,
 } from './issuance';
 
-/** A caller's Idempotency-Key, and what it asked for. */
+/** A caller's Idempotency-Key and the hash of its request. */
 export interface IdempotentRequest {
   key: string;
   /** SHA-256 in hex. */
@@ -16,54 +16,56 @@ export interface IdempotentRequest {
 }
 
 /**
- * What was issued, and what is being issued: in the database before anything is sent, so that no crash loses
- * a document whose token exists. Every promise resolves when the change is durable.
+ * The record of issued and unfinished documents. A document is in the database before any of its transactions
+ * is sent, so no crash loses a document whose token exists. Every promise resolves when the change is
+ * durable.
  */
 export interface Journal {
   /**
    * Stores a document with the state `signed`.
    *
-   * @returns undefined when it was stored; the issuance that has the key already, when there is one: then
-   *   nothing was stored.
+   * @returns undefined when it was stored; if another issuance has the key already, that issuance, and
+   *   nothing is stored.
    */
   add(signed: SignedDocument, request?: IdempotentRequest): Promise<Issuance | undefined>;
   find(tokenId: string): Promise<Issuance | undefined>;
   findByKey(key: string): Promise<Issuance | undefined>;
-  /** Bytes of a document; undefined when there is no such issuance. */
+  /** Length of a document in bytes; undefined when the token has no issuance. */
   documentLength(tokenId: string): Promise<number | undefined>;
   /** The bytes of a document, in parts. */
   documentOf(tokenId: string): AsyncIterable<Uint8Array>;
   /** The issuances that are neither final nor failed, in the order in which they were added. */
   unfinished(): Promise<Unfinished[]>;
-  /** Those of them that no node is known to have. */
+  /** The unfinished issuances that no node is known to have. */
   signed(): Promise<Issuance[]>;
-  /** Before the transactions are sent. */
+  /** Stores transactions; called before they are sent. */
   keepTransactions(transactions: readonly MintTransaction[]): Promise<void>;
   submitted(tokenIds: readonly string[]): Promise<void>;
   mined(tokenId: string, mined: MinedMint, isFinal: boolean): Promise<void>;
   final(tokenIds: readonly string[]): Promise<void>;
-  /** The block of the mint is gone, final or not: the state is `submitted` again. */
+  /** The mint's block is gone, even if it was final: the state becomes `submitted` again. */
   unmined(tokenId: string): Promise<void>;
-  /** Frees the Idempotency-Key: the same request may be tried again. The document's bytes are removed. */
+  /** Frees the Idempotency-Key, so that the same request may be tried again, and removes the document. */
   failed(tokenId: string, failure: Failure): Promise<void>;
   /**
-   * Notes which chain the blocks are of.
+   * Notes the chain that the blocks belong to.
    *
-   * @returns false when the noted blocks were those of another chain: no final mint is in a block then.
+   * @returns false when the noted blocks belonged to another chain; the journal's mints then have no block
+   *   any more.
    */
   enterChain(genesisHash: string): Promise<boolean>;
-  /** The highest block of a final mint, or the highest below `below`. */
+  /** The highest block of a final mint, below `below` if that is given. */
   highestFinal(below?: number): Promise<BlockId | undefined>;
-  /** Final mints of this block and those above it. */
+  /** Final mints in this block and those above it. */
   finalSince(blockNumber: number): Promise<Unfinished[]>;
   /**
-   * Removes what ended before a time (epoch milliseconds), and documents whose storing was interrupted. Gives
-   * how many issuances went.
+   * Removes issuances that ended before a time (epoch milliseconds), and documents that were only partly
+   * stored. Resolves to the number of removed issuances.
    */
   purge(endedBefore: number): Promise<number>;
   /** Removes one issuance that is final or failed, with its document. */
   remove(tokenId: string): Promise<Removal>;
 }
 
-/** What became of the wish to remove one issuance. */
+/** The result of removing one issuance. */
 export type Removal = 'removed' | 'unfinished' | 'unknown';

@@ -1,10 +1,10 @@
 import type { Database } from '../database/database';
 import type { MintTransaction } from './issuance';
 
-/** Rows of one statement. SQLite works synchronously, and PostgreSQL takes at most 65,535 parameters. */
+/** Rows per statement. SQLite blocks the event loop, and PostgreSQL takes at most 65,535 parameters. */
 const BATCH = 200;
 
-/** Keeps signed transactions, all or none. One that is kept already stays where it is. */
+/** Stores signed transactions, all or none. One that is stored already keeps its position. */
 export async function keepTransactions(
   { transact }: Database,
   scope: string,

@@ -2,19 +2,19 @@ import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 import { scopeName, type JournalScope } from './journal-scope';
 
-/** How the mints of a journal stand, whichever process sends them. */
+/** Number of a journal's mints by state, whichever process sends them. */
 export interface MintFigures {
-  /** No node is known to have a transaction of them. */
+  /** Mints whose transactions no node is known to have. */
   waiting: number;
-  /** A node may have their transactions. */
+  /** Mints whose transactions a node may have. */
   inFlight: number;
-  /** Their tokens exist, in blocks that are not final. */
+  /** Mints whose tokens exist in blocks that are not final. */
   mined: number;
-  /** When the oldest of those that wait or are in flight was added, in epoch milliseconds. */
+  /** When the oldest waiting or in-flight mint was added, in epoch milliseconds. */
   oldestAddedAt: number | undefined;
 }
 
-/** Counts what is unfinished: the index issuances_unfinished holds just these rows. */
+/** Counts unfinished mints. The index issuances_unfinished has exactly these rows. */
 export async function mintFiguresOf(db: Kysely<Schema>, scope: JournalScope): Promise<MintFigures> {
   const row = await db
     .selectFrom('issuances')

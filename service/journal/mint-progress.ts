@@ -7,10 +7,10 @@ import { issuanceOf } from './find-issuance';
 import type { BlockId, Failure, Issuance, MinedMint, MintTransaction, Unfinished } from './issuance';
 import { markUnfinished } from './unfinished-documents';
 
-/** Tokens of one statement. */
+/** Tokens per statement. */
 const BATCH = 200;
 
-/** Whose rows, in which database. */
+/** The rows of one journal in a database. */
 export interface JournalRows {
   database: Database;
   scope: string;
@@ -30,7 +30,7 @@ export async function unfinishedIssuances({ database: { db }, scope }: JournalRo
   return withTransactions(db, scope, rows);
 }
 
-/** What no node is known to have. */
+/** Issuances that no node is known to have, in the order of adding. */
 export async function signedIssuances({ database: { db }, scope }: JournalRows): Promise<Issuance[]> {
   const rows = await db
     .selectFrom('issuances')
@@ -43,7 +43,7 @@ export async function signedIssuances({ database: { db }, scope }: JournalRows):
   return rows.map(issuanceOf);
 }
 
-/** A node may have the mints of these. */
+/** Sets signed issuances to `submitted`. */
 export async function noteSubmitted(
   { database, scope }: JournalRows,
   tokenIds: readonly string[],
@@ -62,9 +62,10 @@ export async function noteSubmitted(
 }
 
 /**
- * The token exists. What has failed stays so: its document is gone.
+ * Sets an issuance to `mined`, or to `final` when `finalAt` is given. A failed issuance stays failed, because
+ * its document is gone.
  *
- * @throws ServiceError ISSUANCE_UNKNOWN.
+ * @throws ServiceError ISSUANCE_UNKNOWN when the token has no issuance, or a failed one.
  */
 export async function noteMined(
   { database, scope }: JournalRows,
@@ -89,7 +90,7 @@ export async function noteMined(
   );
 }
 
-/** The blocks of these are deep enough. */
+/** Sets mined issuances to `final`. */
 export async function noteFinal(
   { database, scope }: JournalRows,
   tokenIds: readonly string[],
@@ -108,7 +109,10 @@ export async function noteFinal(
   );
 }
 
-/** The block of the mint is gone. The hash stays: a caller was told of it. */
+/**
+ * Sets a mined or final issuance to `submitted` after its block is gone. The transaction hash stays, because
+ * a caller may have received it.
+ */
 export async function noteUnmined({ database, scope }: JournalRows, tokenId: string): Promise<void> {
   await database.db
     .updateTable('issuances')
@@ -119,7 +123,10 @@ export async function noteUnmined({ database, scope }: JournalRows, tokenId: str
     .execute();
 }
 
-/** The token will never exist: key and document go. A mint that was mined once stays. */
+/**
+ * Sets an unfinished issuance to `failed` and removes its Idempotency-Key and document. A mint that was ever
+ * mined is left alone.
+ */
 export async function noteFailed(
   { database, scope }: JournalRows,
   tokenId: string,
@@ -133,7 +140,7 @@ export async function noteFailed(
       .where('scope', '=', scope)
       .where('token_id', '=', tokenId)
       .where('ended_at', 'is', null)
-      // Another process may have had the right to mint meanwhile.
+      // Another process may have had the right to mint meanwhile, and seen the mint mined.
       .where('tx_hash', 'is', null)
       .executeTakeFirst();
     if (row === undefined) return;
@@ -154,7 +161,7 @@ export async function noteFailed(
   });
 }
 
-/** Notes the chain; on another than before, no final mint is in a block. */
+/** Notes the chain. On a new chain, all mints lose their blocks. */
 export async function enterChain({ database, scope }: JournalRows, genesisHash: string): Promise<boolean> {
   return database.db.transaction().execute(async (transaction) => {
     const noted = await transaction
@@ -178,7 +185,7 @@ export async function enterChain({ database, scope }: JournalRows, genesisHash: 
   });
 }
 
-/** The highest block of a final mint below `below`. */
+/** The highest block of a final mint, below `below`. */
 export async function highestFinal(
   { database: { db }, scope }: JournalRows,
   below = Number.MAX_SAFE_INTEGER,
@@ -195,7 +202,7 @@ export async function highestFinal(
   return row && { number: Number(row.block_number), hash: String(row.block_hash) };
 }
 
-/** Final mints of this block and those above it. */
+/** Final mints in this block and those above it. */
 export async function finalSince(
   { database: { db }, scope }: JournalRows,
   blockNumber: number,
@@ -225,7 +232,7 @@ async function withTransactions(
       .where('scope', '=', scope)
       .where('token_id', 'in', some)
       .execute();
-    // Asked for in order, SQLite would read all transactions that there ever were.
+    // Sorted here: with ORDER BY, SQLite would read every transaction of the journal.
     found.sort((left, right) => left.position - right.position);
     for (const { token_id: tokenId, hash, nonce, raw } of found)
       byToken.get(tokenId)?.push({ tokenId, hash, nonce, raw });

@@ -5,13 +5,14 @@ import { PART_BYTES } from './document-parts';
 import type { Removal } from './journal';
 import { markUnfinished, removeUnfinished } from './unfinished-documents';
 
-/** Short transactions: a service that runs meanwhile waits for each. */
+/** Issuances per transaction. It is small because a running service waits for each transaction. */
 const BATCH = 100;
 
 /**
- * Removes what ended before a time (epoch milliseconds), and documents whose storing was interrupted.
+ * Removes issuances that ended before a time (epoch milliseconds), and documents that were only partly
+ * stored.
  *
- * @returns how many issuances went.
+ * @returns the number of removed issuances.
  */
 export async function purgeIssuances(
   db: Kysely<Schema>,
@@ -38,7 +39,7 @@ export async function purgeIssuances(
   return total;
 }
 
-/** Removes one issuance that has ended, whenever it did. */
+/** Removes one issuance that is final or failed, whatever its age. */
 export async function removeIssuance(
   db: Kysely<Schema>,
   scope: string,
@@ -59,9 +60,9 @@ export async function removeIssuance(
 }
 
 /**
- * The rows first, with a note of the documents whose parts are to go: a crash leaves no issuance without its
- * document. Documents of one part go at once: a commit for each of them would take most of the time (3,000
- * took 20 s).
+ * Deletes the rows and notes the documents whose parts are to be deleted, in one transaction, so a crash
+ * leaves no issuance without its document. Documents of one part are deleted in the same transaction: a
+ * commit for each would take most of the time (20 s for 3,000).
  */
 async function removeRows(
   db: Kysely<Schema>,

@@ -3,13 +3,16 @@ import type { Schema } from '../database/schema';
 import { ServiceError } from '../base/errors';
 import { removeParts, type DocumentKey } from './document-parts';
 
-/** Nobody stores a document for so long: whoever began it earlier has died. */
+/** Storing a document never takes this long. A process that began one earlier has died. */
 const LONGEST_STORING_MS = 3_600_000;
 
-/** Documents of one reading. */
+/** Documents per query. */
 const BATCH = 100;
 
-/** Notes that a document gets parts before its issuance, so that they are found when it never gets one. */
+/**
+ * Notes a document whose parts are stored before its issuance. The note finds the parts if the issuance never
+ * follows.
+ */
 export async function beginStoring(
   db: Kysely<Schema>,
   { scope, tokenId }: DocumentKey,
@@ -19,10 +22,10 @@ export async function beginStoring(
 }
 
 /**
- * In the transaction that makes the issuance: its document is finished now. This and the removal cannot
- * both find the row as it was.
+ * Ends the storing of a document, in the transaction that inserts its issuance. Only one of this and
+ * `removeUnfinished` finds the row with a `begun_at`.
  *
- * @throws ServiceError STORING_INTERRUPTED when somebody took the document for one that a crash had left.
+ * @throws ServiceError STORING_INTERRUPTED when another process took the document for one that a crash left.
  */
 export async function endStoring(db: Kysely<Schema>, { scope, tokenId }: DocumentKey): Promise<void> {
   const { numDeletedRows } = await db
@@ -37,9 +40,9 @@ export async function endStoring(db: Kysely<Schema>, { scope, tokenId }: Documen
 }
 
 /**
- * Nobody makes this document's issuance any more: its parts go at once, also those that were stored after
- * somebody else had removed the earlier ones. What has its issuance by now stays; the update waits for the
- * transaction that makes it.
+ * Gives up a document that will not get an issuance, and removes its parts, including parts stored after
+ * another process removed the earlier ones. A document that has its issuance by now stays; the update waits
+ * for the transaction that inserts it.
  */
 export async function giveUpStoring(db: Kysely<Schema>, key: DocumentKey): Promise<void> {
   await db
@@ -51,7 +54,7 @@ export async function giveUpStoring(db: Kysely<Schema>, key: DocumentKey): Promi
   await removeDocument(db, key);
 }
 
-/** Documents whose parts are to be removed; the next `removeUnfinished` does it. */
+/** Marks documents whose parts the next `removeUnfinished` removes. */
 export async function markUnfinished(
   db: Kysely<Schema>,
   scope: string,
@@ -66,10 +69,7 @@ export async function markUnfinished(
     .execute();
 }
 
-/**
- * Removes the parts of documents that were given up, and of those that a process left half stored when it
- * died.
- */
+/** Removes the parts of marked documents, and of those that a process left partly stored when it died. */
 export async function removeUnfinished(db: Kysely<Schema>, scope: string, now: number): Promise<void> {
   await db
     .updateTable('loose_documents')
@@ -92,8 +92,9 @@ export async function removeUnfinished(db: Kysely<Schema>, scope: string, now: n
 }
 
 /**
- * The note goes last: what is interrupted here is gone on with at the next time. A document that was added
- * twice is noted once more after it had its issuance: its parts stay, unless the issuance failed.
+ * Removes a document's parts, then its note, so an interrupted removal continues the next time. If a document
+ * was added twice, it may be noted again after it got its issuance; its parts stay unless that issuance
+ * failed.
  */
 async function removeDocument(db: Kysely<Schema>, key: DocumentKey): Promise<void> {
   const { scope, tokenId } = key;
