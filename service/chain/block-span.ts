@@ -1,20 +1,18 @@
-/** How many blocks to read together: as many as the provider answers for. */
+/** The number of blocks to read at once, adapted to the provider's limits. */
 export interface BlockSpan {
   blocks(): number;
   /**
-   * The provider refused, or there was more in them than is good to hold at once: read half as many. False:
-   * it is one already.
+   * Halves the span after the provider refused, or when the answer was too large to hold at once. Returns
+   * false when it is already one block.
    */
   shrink(): boolean;
-  /** That many were read: try more the next time. */
+  /** Widens the span after a successful read. */
   grow(): void;
-  /**
-   * A block could not be read by itself. Gives whether it is the one that could not be read the last time.
-   */
+  /** Notes that a block could not be read by itself. Returns whether the same block failed the last time. */
   failedAgain(block: number): boolean;
 }
 
-/** Starts with the most, and never goes beyond. */
+/** Starts with `most` blocks and never exceeds that. */
 export function createBlockSpan(most: number): BlockSpan {
   let blocks = most;
   let failed: number | undefined;

@@ -3,24 +3,24 @@ import { nodeErrorOf } from './refusals';
 import type { RpcClient } from './rpc-client';
 
 /**
- * What became of a signed transaction that was given to a node:
+ * The result of giving a signed transaction to a node:
  *
- * - `taken`: the node has it, from now on or since earlier.
+ * - `taken`: the node has it, now or already before.
  * - `refused`: the node said no.
- * - `open`: the connection failed, or the node's own time was over, so that it may have it.
+ * - `open`: the connection failed or the node timed out, so the node may have it.
  */
 export type Broadcast = { state: 'taken' } | { state: 'refused' | 'open'; cause: unknown };
 
-/** ethers' codes for a refusal by the node. */
+/** Error codes of ethers for a refusal by the node. */
 const ANSWERS = ['NONCE_EXPIRED', 'REPLACEMENT_UNDERPRICED', 'INSUFFICIENT_FUNDS', 'CALL_EXCEPTION'] as const;
 
-/** What nodes, and what stands before them, say when they do not know themselves what came of a request. */
+/** Messages of nodes and gateways that do not know the result of a request themselves. */
 const TIME_OVER = /timed? ?out|deadline exceeded/i;
 
 /**
- * Gives a node one signed transaction, once. The very same bytes may be given again whatever came of it: that
- * cannot send them twice. A node that mines at once answers with an error for a transaction that was mined
- * and reverted: what it knows it has taken.
+ * Sends one signed transaction to a node, once. The same bytes may be sent again after any result, because
+ * they cannot be mined twice. A node that mines at once answers with an error when a transaction was mined
+ * and reverted; a transaction that the node knows therefore counts as taken.
  */
 export async function broadcast(client: RpcClient, raw: string): Promise<Broadcast> {
   try {
@@ -33,7 +33,7 @@ export async function broadcast(client: RpcClient, raw: string): Promise<Broadca
   }
 }
 
-/** Whether a node has a transaction, waiting or mined. Rejects when it cannot be asked. */
+/** Whether a node has a transaction, pending or mined. Rejects when the node cannot be asked. */
 export async function knows(client: RpcClient, hash: string): Promise<boolean> {
   return ((await client.send('eth_getTransactionByHash', [hash])) as unknown) !== null;
 }

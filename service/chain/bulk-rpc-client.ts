@@ -16,22 +16,22 @@ import { isThrottled } from './refusals';
 import { createRequestPace } from './request-pace';
 import { retryIdempotent } from './retry-idempotent';
 
-/** How often something is asked for of a provider that is asked too often. */
+/** Attempts of a request that the provider throttles. */
 const ATTEMPTS = 5;
-/** Connections kept open: more than the reader asks at the same time. */
+/** Open connections: more than the reader's concurrent requests. */
 const CONNECTIONS = 16;
 /**
- * Calls in one request. Few enough for every provider's limit, and for a plan without cost: six receipts are
- * 480 of the 500 credits that Infura's has for a second.
+ * Calls per request. This is within every provider's limit, and within free plans: six receipts cost 480 of
+ * the 500 credits per second of Infura's.
  */
 const BATCH = 6;
 const CONCURRENT_BATCHES = 8;
 
 /**
- * A provider over HTTP for answers of many megabytes, as ranges of logs are. ethers' own transport copies
- * what has come for each piece that comes and turns bytes into text one by one: a range with 12,000 logs took
- * it 15 times as long. What a provider refuses as too often is asked for again, slower; a range only once, so
- * that less can be asked for.
+ * A provider over HTTP for answers of many megabytes, such as ranges of logs. ethers' own transport copies
+ * the answer for each chunk and decodes it byte by byte, which took 15 times as long for a range with 12,000
+ * logs. A throttled request is repeated at a slower pace; a throttled range is repeated once, after which the
+ * caller asks for fewer blocks.
  */
 export class BulkRpcClient extends JsonRpcProvider {
   readonly #url: string;
@@ -40,9 +40,9 @@ export class BulkRpcClient extends JsonRpcProvider {
   readonly #mask: (text: string) => string;
   readonly #agent = new Agent({ connections: CONNECTIONS });
   readonly #pace = createRequestPace();
-  /** Whether the provider was seen to refuse a range for its width as if it were asked too often. */
+  /** Whether the provider was seen to answer "too many requests" to a range that is too wide. */
   #refusesWidth = false;
-  /** Whether the provider answers several calls in one request; undefined: not known yet. */
+  /** Whether the provider supports batches; undefined while that is not known. */
   #answersBatches: boolean | undefined;
 
   constructor(url: string, chain: Networkish, options: JsonRpcApiProviderOptions, timeoutMs: number) {
@@ -80,12 +80,14 @@ export class BulkRpcClient extends JsonRpcProvider {
     }
     const results: unknown[] = [];
     for (const one of params) results.push(await this.send(method, one));
-    // A provider that answered a batch before has just failed once.
+    // A provider that answered a batch before still supports batches.
     if (isBatch) this.#answersBatches ??= false;
     return results;
   }
 
-  /** Undefined: the provider did not answer all of them; asked one by one it may, or says why not. */
+  /**
+   * Undefined when the provider did not answer all calls. One by one, it may answer them or give a reason.
+   */
   async #sendTogether(method: string, params: readonly unknown[][]): Promise<unknown[] | undefined> {
     const payloads = params.map((one, id): JsonRpcPayload => ({ jsonrpc: '2.0', id, method, params: one }));
     try {
@@ -93,7 +95,7 @@ export class BulkRpcClient extends JsonRpcProvider {
       const results = new Map(answers.flatMap((one) => ('result' in one ? [[one.id, one.result]] : [])));
       return results.size === params.length ? params.map((_, id) => results.get(id) as unknown) : undefined;
     } catch (cause) {
-      // More requests would make these two worse.
+      // More requests would make a timeout or throttling worse.
       if (isError(cause, 'TIMEOUT') || isThrottled(cause)) throw cause;
       return undefined;
     }
@@ -113,11 +115,11 @@ export class BulkRpcClient extends JsonRpcProvider {
         return answer;
       } catch (cause) {
         if (!isThrottled(cause)) throw cause;
-        // It is the pace, or the quota of the day: what was taken for a refusal of the width may have been
-        // one of those.
+        // The cause is the pace or the daily quota, and it may have been the cause of an earlier refusal of a
+        // range.
         if (!isRange(payload)) this.#refusesWidth = false;
         if (isRange(payload) && (attempt > 1 || this.#refusesWidth)) {
-          // Refused at a slow pace too: it asks for too much, and less is to be asked for.
+          // A range that is refused at a slow pace too is too wide, so the caller must ask for fewer blocks.
           this.#refusesWidth = true;
           this.#pace.forget();
           throw cause;
@@ -154,7 +156,7 @@ export class BulkRpcClient extends JsonRpcProvider {
   }
 }
 
-/** Whether it asks for the logs of more than one block. */
+/** Whether a request asks for the logs of more than one block. */
 function isRange(payload: JsonRpcPayload | JsonRpcPayload[]): boolean {
   const payloads = Array.isArray(payload) ? payload : [payload];
   return payloads.some(({ method, params }) => {
@@ -164,8 +166,8 @@ function isRange(payload: JsonRpcPayload | JsonRpcPayload[]): boolean {
 }
 
 /**
- * In the form that ethers gives to it; without the URL, which holds a key. `responseBody` is cut: what is
- * secret in it is masked before.
+ * Builds an error like ethers' own, without the URL, which may contain a key. `responseBody` is masked before
+ * it is cut, so that no part of a secret remains.
  */
 function serverError(status: number, responseBody: string): Error {
   const response = new FetchResponse(status, '', {}, Buffer.from(responseBody));

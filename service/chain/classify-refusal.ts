@@ -2,24 +2,24 @@ import { isError } from 'ethers';
 import { nodeErrorCodeOf, nodeErrorOf } from './refusals';
 
 /**
- * Why a node does not take a transaction:
+ * The reason why a node refuses a transaction:
  *
  * - `nonce too low`: a transaction with this nonce was mined.
- * - `nonce too high`: one before it is missing, and the node lets none wait for it.
- * - `nonce held`: another one with this nonce waits, and this one does not offer enough more to take its
- *   place.
+ * - `nonce too high`: a lower nonce is missing, and the node does not queue transactions.
+ * - `nonce held`: another transaction with this nonce is pending, and this one does not offer enough more to
+ *   replace it.
  * - `fee too low`: it would not be mined at this price.
  * - `no funds`: the wallet cannot pay for it.
- * - `gas`: its gas limit is too low for any transaction of its kind, or higher than a block's.
+ * - `gas`: its gas limit is below the minimum for such a transaction, or above the block's limit.
  * - `busy`: the node has no room or no time for it now.
- * - `other`: what nobody has thought of.
+ * - `other`: the node's message is unknown.
  */
 export type Refusal =
   'nonce too low' | 'nonce too high' | 'nonce held' | 'fee too low' | 'no funds' | 'gas' | 'busy' | 'other';
 
 /**
- * What nodes say, the more special first. There are no common codes: geth's words, Erigon's, Nethermind's,
- * Besu's, Hardhat's.
+ * Messages of nodes, the more specific first. Nodes have no common error codes; the patterns cover geth,
+ * Erigon, Nethermind, Besu and Hardhat.
  */
 const WORDS: readonly [RegExp, Refusal][] = [
   [/nonce (is )?too low|old ?nonce|nonce expired/i, 'nonce too low'],
@@ -36,7 +36,7 @@ const WORDS: readonly [RegExp, Refusal][] = [
   [/rate limit|too many|limit reached|limit exceeded|try again|timed? ?out|busy/i, 'busy'],
 ];
 
-/** Reads an error that a node answered a transaction with. */
+/** Classifies the error that a node answered to a transaction. */
 export function classifyRefusal(thrown: unknown): Refusal {
   if (isError(thrown, 'NONCE_EXPIRED')) return 'nonce too low';
   if (isError(thrown, 'REPLACEMENT_UNDERPRICED')) return 'nonce held';
@@ -45,12 +45,12 @@ export function classifyRefusal(thrown: unknown): Refusal {
   return WORDS.find(([pattern]) => pattern.test(words))?.[1] ?? 'other';
 }
 
-/** JSON-RPC 2.0, section 5.1: what failed is not said. */
+/** JSON-RPC 2.0, section 5.1: an internal error, which does not say what failed. */
 const INTERNAL_ERROR = -32603;
 
 /**
- * Whether a refusal says that the node does not have the transaction. An internal error, words that nobody
- * knows, and what a load balancer says for the nodes behind it ("busy", "try again") leave that open.
+ * Whether a refusal means that the node does not have the transaction. An internal error, an unknown message,
+ * and a load balancer's answer ("busy", "try again") leave that open.
  */
 export function isDefinite(thrown: unknown): boolean {
   const refusal = classifyRefusal(thrown);

@@ -4,29 +4,29 @@ import type { FeeSource } from './gas-station';
 import type { GasPricing } from './networks';
 
 /**
- * What a transaction offers for its gas, in wei, as the fields that ethers and JSON-RPC name so. `type`: of
- * EIP-2718.
+ * The gas price of a transaction in wei, in the fields of ethers and JSON-RPC. `type` is the transaction type
+ * of EIP-2718.
  */
 export type TransactionFees =
   { type: 2; maxFeePerGas: bigint; maxPriorityFeePerGas: bigint } | { type: 0; gasPrice: bigint };
 
-/** What reading fees needs. */
+/** The sources of fees. */
 export interface FeeReading {
   gasPricing: GasPricing;
   /** The network's gas station, if it has one. */
   readStation: FeeSource | undefined;
-  /** What the node estimates: ethers' `getFeeData`. */
+  /** The node's estimate: ethers' `getFeeData`. */
   readNode: () => Promise<FeeData>;
-  /** Told when the station fails and the node's estimate is used. */
+  /** Called when the gas station fails and the node's estimate is used. */
   warn: (message: string, cause: unknown) => void;
 }
 
 /**
- * The fees of the next transaction. The gas station's come first (docs/specification.md 2.9): it
- * knows what gets a transaction mined on its network, where nodes often do not.
+ * The fees of the next transaction. The gas station is asked first (docs/specification.md 2.9): it knows the
+ * fees that get a transaction mined on its network, which nodes often do not.
  *
- * @throws ChainError FEES_UNKNOWN (retryable) when the node has no gas price to tell; whatever else the node
- *   answers.
+ * @throws ChainError FEES_UNKNOWN (retryable) when the node has no gas price; also any other error of the
+ *   node.
  */
 export async function readFees({
   gasPricing,
@@ -45,12 +45,12 @@ export async function readFees({
   return estimatedFees(gasPricing, await readNode());
 }
 
-/** The most that a unit of gas may cost, in wei. */
+/** The highest price per unit of gas, in wei. */
 export function highestGasPrice(fees: TransactionFees): bigint {
   return fees.type === 2 ? fees.maxFeePerGas : fees.gasPrice;
 }
 
-/** A node without a base fee prices gas the old way, whatever the table says. */
+/** A node without a base fee uses a legacy gas price, whatever the network table says. */
 function estimatedFees(gasPricing: GasPricing, estimate: FeeData): TransactionFees {
   const { gasPrice, maxFeePerGas, maxPriorityFeePerGas } = estimate;
   const hasBaseFee = maxFeePerGas !== null && maxPriorityFeePerGas !== null;

@@ -14,7 +14,7 @@ export type FeeSource = () => Promise<GasFees>;
 const REQUEST_TIMEOUT_MS = 5_000;
 const GWEI_DECIMALS = 9;
 
-/** Some stations write their numbers as text. */
+/** Some stations send numbers as strings. */
 const gwei = z.union([z.number().nonnegative(), z.string().regex(/^\d+(\.\d+)?$/)]).nullish();
 const answerSchema = z.object({ standard: z.object({ maxFee: gwei, maxPriorityFee: gwei }).optional() });
 
@@ -24,8 +24,8 @@ const answerSchema = z.object({ standard: z.object({ maxFee: gwei, maxPriorityFe
  */
 export function createGasStation(url: string, timeoutMs = REQUEST_TIMEOUT_MS): FeeSource {
   return async () => {
-    // Of all of it: a host that takes the connection, or half of the answer, and nothing more keeps a mint
-    // waiting, too.
+    // The timeout covers the whole request. A host that accepts the connection, or sends half of the answer,
+    // and then stalls would keep a mint waiting.
     const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(timeoutMs) });
     const text = await body.text();
     if (statusCode !== 200) throw new Error(`the gas station answered ${statusCode}`);
@@ -43,13 +43,13 @@ export function feesOf(answer: unknown): GasFees {
   return { maxFeePerGas: weiOf(standard?.maxFee), maxPriorityFeePerGas: weiOf(standard?.maxPriorityFee) };
 }
 
-/** A decimal number of gwei in wei. Digits after the ninth are below one wei and rounded. */
+/** Converts a decimal number of gwei to wei. Digits after the ninth are below one wei and rounded. */
 function weiOf(gweiNumber: number | string | null | undefined): bigint {
   if (typeof gweiNumber === 'string') return weiOfText(gweiNumber);
   return parseUnits((gweiNumber ?? 0).toFixed(GWEI_DECIMALS), GWEI_DECIMALS);
 }
 
-/** Not by way of a number, which has fewer digits than a text may have. */
+/** A number would lose digits that a string may have. */
 function weiOfText(text: string): bigint {
   const [whole = '', fraction = ''] = text.split('.');
   const wei = BigInt(whole + fraction.padEnd(GWEI_DECIMALS, '0').slice(0, GWEI_DECIMALS));

@@ -1,18 +1,18 @@
 /**
  * A chain that documents can be issued on.
  *
- * - `name`: what `NET` and Hardhat's `--network` take.
+ * - `name`: the value of `NET` and of Hardhat's `--network`.
  * - `chainKey`: `data.chainKey` of the events.
  * - `currency`: native currency symbol, `credentialStatus.tokenNetwork.chain` of the credentials.
  * - `rpcUrl`: `{key}` stands for the value of the setting named in `rpcKey`.
  * - `explorerUrl`: block explorer with `/tx/HASH` and `/address/ADDRESS`, without a slash at the end.
- * - `explorerApi`: whose API the explorer has, which takes the source of contracts (deploy/explorers.ts);
- *   undefined where that is not known.
- * - `gasStationUrl`: publishes the fees that get a transaction mined (gas-station.ts).
- * - `gasPricing`: what a transaction offers (fees.ts).
- * - `blockTimeMs`: usual time between two blocks. 0: the chain mines when it has something to mine.
- * - `confirmations`: blocks that must be mined on top of an event's block before it is delivered, unless
- *   CONFIRMATIONS says otherwise.
+ * - `explorerApi`: the kind of API at which contract sources are verified (deploy/explorers.ts); undefined if
+ *   unknown.
+ * - `gasStationUrl`: publishes current fees (gas-station.ts).
+ * - `gasPricing`: the fee fields of a transaction (fees.ts).
+ * - `blockTimeMs`: usual time between two blocks; 0 for a chain that mines only when there are transactions.
+ * - `confirmations`: blocks that must be on top of an event's block before it is delivered, unless
+ *   CONFIRMATIONS is set.
  */
 export interface Network {
   readonly chainId: number;
@@ -33,14 +33,13 @@ export interface Network {
 /**
  * How a network prices gas:
  *
- * - `eip-1559`: `maxFeePerGas` and `maxPriorityFeePerGas`; a gas price where the node turns out to have no
- *   base fee.
- * - `legacy`: one gas price, which the node tells. Every network takes such transactions.
+ * - `eip-1559`: `maxFeePerGas` and `maxPriorityFeePerGas`, or a gas price if the node has no base fee.
+ * - `legacy`: one gas price, from the node. Every network accepts such transactions.
  * - `free`: a gas price of 0.
  */
 export type GasPricing = 'eip-1559' | 'legacy' | 'free';
 
-/** Who makes an explorer's software. */
+/** Software of a block explorer. */
 export type ExplorerApi = 'etherscan' | 'blockscout';
 
 /** Settings that hold the key of an RPC provider. */
@@ -49,8 +48,8 @@ export type RpcKeySetting = 'PROVIDER_API_KEY' | 'NETWORK_A_API_KEY' | 'NETWORK_
 const LOCAL_RPC_URL = 'http://127.0.0.1:8545';
 
 /**
- * Every network of the registry's v5 contracts. Adding a row is all that a new network needs.
- * docs/networks.md says where the figures are from.
+ * Every network of the registry's v5 contracts. A new network needs only a row here. docs/networks.md has the
+ * sources of the figures.
  */
 export const NETWORKS: readonly Network[] = [
   local(31337, 'localhost', 'hardhat'),
@@ -98,7 +97,7 @@ export const NETWORKS: readonly Network[] = [
 /** Used when NET is not set: the Amoy test network (docs/specification.md 1.4). */
 export const DEFAULT_NETWORK = 'amoy';
 
-/** The network that NET names, by chain id ("80002") or by name ("amoy"), or undefined. */
+/** The network with the id ("80002") or name ("amoy") in NET, or undefined. */
 export function findNetwork(net: string): Network | undefined {
   const wanted = net.trim().toLowerCase();
   return NETWORKS.find((network) => network.name === wanted || String(network.chainId) === wanted);
@@ -123,7 +122,7 @@ function local(chainId: number, name: string, chainKey: string): Network {
   };
 }
 
-/** Ethereum's chains, behind Infura's key. */
+/** A chain whose RPC URL needs Infura's key, with the values of Ethereum. */
 function infura(chainId: number, name: string, chainKey: string, host: string, explorerUrl: string): Network {
   return {
     chainId,
@@ -141,7 +140,7 @@ function infura(chainId: number, name: string, chainKey: string, host: string, e
   };
 }
 
-/** What Polygon's chains have otherwise. */
+/** The values of Polygon's chains that differ from Ethereum's. */
 function polygon(
   station: string,
 ): Pick<Network, 'currency' | 'gasStationUrl' | 'blockTimeMs' | 'confirmations'> {
@@ -149,7 +148,7 @@ function polygon(
   return { currency: 'POL', gasStationUrl, blockTimeMs: 2_000, confirmations: 32 };
 }
 
-/** Chains with blocks every two seconds or so, and nodes that anybody may use. */
+/** A chain with blocks about every two seconds and public nodes. */
 function keyless(
   chainId: number,
   name: string,
@@ -180,7 +179,7 @@ function astron(chainId: number, name: string, prefix: string, path: string): Ne
   };
 }
 
-/** Stability's endpoint for transactions at a gas price of 0. */
+/** Stability's endpoint that accepts transactions with a gas price of 0. */
 function stabilityRpc(subdomain: string): string {
   return `https://rpc.${subdomain}stabilityprotocol.com/zgt/{key}`;
 }

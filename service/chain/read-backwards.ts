@@ -3,7 +3,7 @@ import { codeOf } from '../base/errors';
 import { createBlockSpan, type BlockSpan } from './block-span';
 import { isRangeRefused } from './refusals';
 
-/** Blocks to look at. `onProgress` is told the lowest block that was read, after each query. */
+/** The blocks to read. `onProgress` is called after each query with the lowest block that was read. */
 export interface LogRange {
   fromBlock: number;
   toBlock: number;
@@ -11,18 +11,18 @@ export interface LogRange {
 }
 
 /**
- * A query that got no answer in all of its time is asked for an eighth the next time: each such try costs
- * half a minute.
+ * After a timeout, the next query asks for an eighth of the blocks: each such attempt costs half a minute.
  */
 const HALVINGS_AFTER_TIMEOUT = 3;
 
 /**
- * Reads a range of blocks from its end: all of it at once, and less only when that is refused.
+ * Reads a range of blocks, the newest first. It asks for the whole range at once, and for fewer blocks only
+ * after a refusal.
  *
- * @param read what is in the blocks from `first` to `last`.
- * @param take is given what was read, the newest blocks first; true ends the reading.
+ * @param read reads the blocks from `first` to `last`.
+ * @param take receives each result, the newest blocks first; true ends the reading.
  * @returns whether `take` ended it.
- * @throws whatever the node answers for a single block, and when it cannot be reached.
+ * @throws any error of the node for a single block, and any error when it cannot be reached.
  */
 export async function readBackwards<T>(
   { fromBlock, toBlock, onProgress }: LogRange,
@@ -42,7 +42,7 @@ export async function readBackwards<T>(
   return false;
 }
 
-/** Undefined: the provider refused, and fewer blocks are to be asked for. */
+/** Undefined when the provider refused; the span is narrower then. */
 async function readOrShrink<T>(span: BlockSpan, read: () => Promise<T>): Promise<{ read: T } | undefined> {
   try {
     return { read: await read() };
@@ -54,8 +54,8 @@ async function readOrShrink<T>(span: BlockSpan, read: () => Promise<T>): Promise
 }
 
 /**
- * Providers refuse in words of their own, or cut the connection: any answer that is an error counts, but not
- * that nobody is there.
+ * Whether the error may be due to the width of the range. Providers refuse in their own words or cut the
+ * connection, so any error answer counts. A node that cannot be reached does not.
  */
 function mayBeForTheRange(error: unknown): boolean {
   return (
@@ -67,5 +67,5 @@ function mayBeForTheRange(error: unknown): boolean {
   );
 }
 
-/** The connection was there, and ended without an answer. */
+/** Codes of a connection that was open and ended without an answer. */
 const CUT = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);

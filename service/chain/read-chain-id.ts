@@ -6,10 +6,10 @@ import { nodeErrorOf } from './refusals';
 import type { RpcClient } from './rpc-client';
 
 /**
- * Asks a node which chain it is of.
+ * Asks a node for its chain id.
  *
- * @throws ChainError RPC_UNREACHABLE (retryable) when nobody answers, or not as a node does; RPC_KEY_REFUSED
- *   (retryable), naming the setting that holds the key.
+ * @throws ChainError RPC_UNREACHABLE (retryable) when there is no answer, or not one of a node;
+ *   RPC_KEY_REFUSED (retryable), naming the setting with the key.
  */
 export async function readChainId(client: RpcClient, url: string, network: Network): Promise<number> {
   const node = printableUrl(url);
@@ -25,11 +25,11 @@ export async function readChainId(client: RpcClient, url: string, network: Netwo
   throw unreachable(`The node at ${node} does not say which chain it is of.`);
 }
 
-/** ethers' codes for an answer that it cannot make anything of. */
+/** Error codes of ethers for an answer that it cannot read. */
 const NONSENSE = ['BAD_DATA', 'UNSUPPORTED_OPERATION', 'UNKNOWN_ERROR'] as const;
 const LONGEST_REASON = 200;
 
-/** What is to be said of a failure without an HTTP status. */
+/** Describes a failure without an HTTP status. */
 function answerOf(cause: unknown, url: string): string {
   const reason = nodeErrorOf(cause);
   const mask = secretMasker(secretPartsOf(url));
@@ -38,7 +38,7 @@ function answerOf(cause: unknown, url: string): string {
   return isNonsense ? 'answers, but not as a node does' : 'does not answer';
 }
 
-/** What an HTTP status says of a node. */
+/** Describes a failure by its HTTP status. */
 function problemOf(status: number): string {
   if (status === 402) return 'answers 402: its provider wants to be paid, or the quota is used up';
   if (status === 429) return 'answers 429: its provider is asked too often, or the quota is used up';
@@ -50,7 +50,8 @@ function unreachable(message: string, cause?: unknown): ChainError {
 }
 
 /**
- * A provider does not know the key, or does not let it read this chain. Somebody may be about to allow it.
+ * The provider does not know the key, or does not allow it to read this chain. This is retryable, because the
+ * operator may be about to allow it.
  */
 function keyRefused(status: number, url: string, network: Network, cause: unknown): ChainError {
   const remedy = remedyFor(url, network);

@@ -2,7 +2,7 @@ import pMap from 'p-map';
 import { ChainError } from '../base/errors';
 import type { RpcClient } from './rpc-client';
 
-/** A block's header, as far as reading logs needs it. */
+/** The fields of a block header that reading logs needs. */
 export interface ChainBlock {
   number: number;
   hash: string;
@@ -11,7 +11,7 @@ export interface ChainBlock {
   timestamp: number;
 }
 
-/** A log. Address in lower case. */
+/** A log, with its address in lower case. */
 export interface ChainLog {
   address: string;
   topics: string[];
@@ -23,22 +23,22 @@ export interface ChainLog {
   index: number;
 }
 
-/** A transaction, and the block that it was found in. */
+/** A transaction and the block that contains it. */
 export type TransactionInBlock = Pick<ChainLog, 'transactionHash' | 'blockHash'>;
 
 /**
- * Which logs: of a range of blocks, or of the one block with this hash (EIP-234). `topics`: any of these as
- * the first topic; `fourthTopic`: only those with this one as the fourth.
+ * Selects the logs of a range of blocks, or of the block with this hash (EIP-234). `topics`: the first topic
+ * is one of these. `fourthTopic`: the fourth topic is this one.
  */
 export type LogFilter = { address?: string[]; topics?: string[]; fourthTopic?: string } & (
   { fromBlock: number; toBlock: number } | { blockHash: string }
 );
 
-/** Receipts asked for at the same time, where a client does not put them into batches. */
+/** Concurrent requests for receipts when the client does not support batches. */
 const CONCURRENT_RECEIPTS = 8;
 
-// The answers are read as they come: ethers' own blocks and logs check and copy fields that nobody here
-// needs.
+// These functions parse the raw answers: ethers' own blocks and logs check and copy fields that are not
+// needed here.
 
 /** The number of the newest block. */
 export async function headNumberOf(client: RpcClient): Promise<number> {
@@ -59,7 +59,7 @@ export async function blockAt(client: RpcClient, number: number): Promise<ChainB
   };
 }
 
-/** The logs that match, in chain order. */
+/** The matching logs, in chain order. */
 export async function logsOf(client: RpcClient, filter: LogFilter): Promise<ChainLog[]> {
   const { topics, address, fourthTopic } = filter;
   const blocks =
@@ -80,9 +80,9 @@ export async function logsOf(client: RpcClient, filter: LogFilter): Promise<Chai
 }
 
 /**
- * Who sent a transaction, which must be in the block. In lower case. Nodes know by their hashes the
- * transactions of the last year or so only (geth's `--history.transactions`): older ones are found by their
- * place in the block.
+ * The sender of a transaction, in lower case. The transaction must be in the block. Nodes find by hash only
+ * the transactions of about the last year (geth's `--history.transactions`); older ones are found by their
+ * position in the block.
  */
 export async function senderOf(
   client: RpcClient,
@@ -118,10 +118,10 @@ export async function transactionsOf(client: RpcClient, blockHash: string): Prom
 }
 
 /**
- * The logs of each transaction, in order, from its receipt; undefined where the node does not know the
- * transaction by its hash. Each must be in its block.
+ * The logs of each transaction from its receipt, in order; undefined where the node does not know the hash.
+ * Each transaction must be in its block.
  *
- * @throws ChainError BLOCK_CHANGED (retryable) when one is in another block by now.
+ * @throws ChainError BLOCK_CHANGED (retryable) when a transaction moved to another block.
  */
 export async function receiptLogsOf(
   client: RpcClient,

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { isError, type CallExceptionError } from 'ethers';
 
 /**
- * What providers say when a range of blocks is too wide for them, or holds too much. There is no common code
+ * Messages of providers for a range of blocks that is too wide or has too many logs. There is no common code
  * for it.
  */
 const REFUSALS = [
@@ -14,27 +14,27 @@ const REFUSALS = [
 
 const THROTTLING = /rate limit|too many requests/i;
 
-/** Whether a provider refused a read that it may answer for fewer blocks. */
+/** Whether a provider refused a read, but may answer it for fewer blocks. */
 export function isRangeRefused(error: unknown): boolean {
   const isTooLarge = isError(error, 'SERVER_ERROR') && error.response?.statusCode === 413;
   return isTooLarge || isThrottled(error) || REFUSALS.some((refusal) => refusal.test(textOf(error)));
 }
 
-/** Whether a provider says that it is asked too often: by status 429, or in words. */
+/** Whether a provider throttles requests, by status 429 or by its message. */
 export function isThrottled(error: unknown): boolean {
   const status = isError(error, 'SERVER_ERROR') ? error.response?.statusCode : undefined;
   return status === 429 || THROTTLING.test(textOf(error));
 }
 
 /**
- * Whether the contract itself refused. ethers calls whatever a node answers to a call an exception of the
- * call, "too many requests" too.
+ * Whether the contract itself reverted. ethers reports any error answer to a call as a CALL_EXCEPTION, even
+ * "too many requests".
  */
 export function isReverted(error: unknown): error is CallExceptionError & { data: string } {
   return isError(error, 'CALL_EXCEPTION') && error.data !== null;
 }
 
-/** What the node itself says of an error, if it is one that it answered with. */
+/** The message of the node's own error, if the node answered with one. */
 export function nodeErrorOf(thrown: unknown): string | undefined {
   const nodeError = nodeAnswerOf(thrown);
   return nodeError && 'message' in nodeError ? String(nodeError.message) : undefined;
@@ -46,7 +46,7 @@ export function nodeErrorCodeOf(thrown: unknown): number | undefined {
   return nodeError && 'code' in nodeError ? Number(nodeError.code) : undefined;
 }
 
-/** ethers puts it in `error` or `info.error`. */
+/** ethers puts the node's error in `error` or `info.error`. */
 function nodeAnswerOf(thrown: unknown): object | undefined {
   if (typeof thrown !== 'object' || thrown === null) return undefined;
   const { error, info } = thrown as { error?: unknown; info?: { error?: unknown } };
@@ -54,7 +54,7 @@ function nodeAnswerOf(thrown: unknown): object | undefined {
   return typeof nodeError === 'object' && nodeError !== null ? nodeError : undefined;
 }
 
-/** The message with the node's own answer in it; not the URL or the request, which may hold anything. */
+/** The message and the node's own answer, without URL and request, which may contain anything. */
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const answer: unknown = 'error' in error ? error.error : undefined;

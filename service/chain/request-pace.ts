@@ -1,28 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Spaces requests to a provider out while it says that they come too often. */
+/** Spaces requests out while the provider throttles them. */
 export interface RequestPace {
-  /** Resolves when the next request may be sent, with the number of the pace that it is sent at. */
+  /** Resolves when the next request may be sent, with the number of the current pace. */
   turn(): Promise<number>;
-  /** The provider refused a request as too many. `pace`: what `turn` gave for it. */
+  /** The provider throttled a request. `pace`: the number that `turn` gave for it. */
   refused(pace: number): void;
   /** The provider answered a request. */
   answered(): void;
-  /** It was not the pace that the provider minded. */
+  /** Removes the pause, because the refusal had another cause than the pace. */
   forget(): void;
 }
 
-/** The pause between two requests after a refusal: slow enough for the plans that cost nothing. */
+/** The pause between two requests after a refusal, long enough for free plans. */
 const SLOW_INTERVAL_MS = 1_000;
-/** What an answer leaves of the pause. */
+/** Each answer multiplies the pause by this. */
 const RECOVERY = 0.8;
-/** Shorter is as good as none. */
+/** A shorter pause is dropped. */
 const SHORTEST_INTERVAL_MS = 50;
 
 /**
- * Providers count requests per second, each its own way (credits, compute units, requests), and tell nobody
- * beforehand: a plan without cost may allow two queries for logs a second. So the pace is found: a refusal
- * makes it slow, answers make it faster again.
+ * Providers limit requests per second, each in its own unit (credits, compute units, requests), and do not
+ * announce the limit; a free plan may allow two log queries per second. The pace is therefore found: a
+ * refusal slows it down, and answers speed it up again.
  */
 export function createRequestPace(): RequestPace {
   let intervalMs = 0;
@@ -39,7 +39,7 @@ export function createRequestPace(): RequestPace {
       return pace;
     },
     refused(sentAt) {
-      // Requests that were under way together are refused together: that is one refusal.
+      // Refusals of requests that were sent at the same pace count as one.
       if (sentAt !== pace) return;
       pace++;
       intervalMs = SLOW_INTERVAL_MS;

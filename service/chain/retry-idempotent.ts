@@ -5,14 +5,13 @@ import { isRangeRefused } from './refusals';
 const ATTEMPTS = 4;
 const FIRST_PAUSE_MS = 50;
 
-/** Sent twice, this may end as an error although the first was taken: broadcast.ts tells what came of it. */
+/** A repeated send may fail although the first one was accepted. broadcast.ts handles that case. */
 const NOT_IDEMPOTENT = new Set(['eth_sendRawTransaction']);
 
 /**
- * Sends a request again when the connection failed or a gateway answered for the node: sockets that are kept
- * open are reset now and then, and whatever only asks may be asked again. The node's own answer, also one
- * that says no, is never asked for again, and neither is a request that took all of its time, or that asks
- * for too much or too often.
+ * Repeats a request when the connection failed or a gateway answered for the node. Open sockets are reset now
+ * and then, and a request that only reads can be repeated. An answer of the node itself, even an error, is
+ * final. A request that timed out, asked for too much or was throttled is not repeated either.
  */
 export async function retryIdempotent<T>(
   payload: JsonRpcPayload | JsonRpcPayload[],

@@ -10,31 +10,32 @@ import { SocketRpcClient } from './socket-rpc-client';
 /** An ethers provider for one chain, over HTTP or WebSocket. */
 export type RpcClient = JsonRpcProvider & {
   /**
-   * On a WebSocket only: calls the listener when the node tells of a new block, until the result is called.
+   * WebSocket only: calls the listener for each new block that the node reports, until the returned function
+   * is called.
    */
   onNewHead?(listener: () => void): () => void;
   /**
-   * For reading logs over HTTP only: calls the method once for each of these parameters, several calls in one
-   * request; gives the results in the same order.
+   * `bulk` over HTTP only: calls the method once for each entry of `params`, several calls per request. The
+   * results are in the same order.
    */
   sendBatches?(method: string, params: readonly unknown[][]): Promise<unknown[]>;
 };
 
 const REQUEST_TIMEOUT_MS = 30_000;
-/** How often a receipt that is waited for is asked for: once a block, within these bounds. */
+/** The polling interval is the block time, within these bounds. */
 const SHORTEST_POLLING_INTERVAL_MS = 200;
 const LONGEST_POLLING_INTERVAL_MS = 4_000;
 
 /**
- * Connects to a chain. ethers caches equal calls for 250 ms, which makes nonces and heads stale: the cache is
- * off. Requests are not batched by themselves: one slow or refused call must not take others with it.
+ * Creates a client of a chain. ethers caches equal calls for 250 ms, which makes nonces and heads stale, so
+ * the cache is off. ethers' batching is off too, because one slow or refused call must not affect others.
  *
- * @param use `bulk` for reading logs: answers may be large, and a refusal, "too many requests" too, is
- *   reported at once, so that less can be asked for. `single` repeats a request that came too soon.
+ * @param use `bulk` for reading logs: answers may be large, and a refused range is reported early, so that
+ *   the caller can ask for fewer blocks. `single` repeats throttled requests.
  */
 export function createRpcClient(url: string, network: Network, use: 'single' | 'bulk' = 'single'): RpcClient {
-  // Not ethers' own entry for the chain: for Polygon's it asks a gas station of ethers' choice when the node
-  // is to be asked for the fees.
+  // ethers' own entry for the chain is not used: for Polygon it asks a gas station of ethers' choice instead
+  // of the node for the fees.
   const chain = new EthersNetwork(network.name, network.chainId);
   const pollingInterval = Math.min(
     Math.max(network.blockTimeMs, SHORTEST_POLLING_INTERVAL_MS),
@@ -49,10 +50,10 @@ export function createRpcClient(url: string, network: Network, use: 'single' | '
 }
 
 /**
- * Asks the node for its chain id, once it can be reached, and remembers a right answer.
+ * Creates a check of the node's chain id. A correct answer is remembered.
  *
- * @throws ConfigurationError CHAIN_ID_MISMATCH when the node is of another chain than NET says: signing or
- *   reading there would put documents on the wrong chain. What readChainId throws.
+ * @throws ConfigurationError CHAIN_ID_MISMATCH when the node belongs to another chain than NET: signing or
+ *   reading there would put documents on the wrong chain. Also every error of readChainId.
  */
 export function createChainCheck(client: RpcClient, url: string, network: Network): () => Promise<void> {
   let checked = false;

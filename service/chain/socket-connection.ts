@@ -1,18 +1,18 @@
 import { makeError } from 'ethers';
 import { WebSocket, type RawData } from 'ws';
 
-/** Messages over one WebSocket. */
+/** Requests and answers over one WebSocket. */
 export interface SocketConnection {
-  /** Resolves with the answer of this id; rejects when the connection ends or the time is up. */
+  /** Resolves with the answer that has this id; rejects when the connection ends or `timeoutMs` is over. */
   ask(id: number, message: string, timeoutMs: number): Promise<unknown>;
   /** Sends without waiting for an answer. */
   tell(message: string): void;
   close(): void;
 }
 
-/** What a connection tells of by itself. */
+/** Callbacks of a connection. */
 export interface SocketListeners {
-  /** Called once when it ends, for whatever reason, or could not be opened. */
+  /** Called once when the connection ends for any reason, or could not be opened. */
   onClosed: () => void;
   /** Called for each notification of a new block. */
   onNewHead: () => void;
@@ -53,7 +53,8 @@ function connection(socket: WebSocket, waiting: Map<number, Waiting>): SocketCon
           const message = `no answer over the WebSocket within ${timeoutMs} ms`;
           const timeout: Error = makeError(message, 'TIMEOUT', { operation: 'ask', reason: 'timeout' });
           reject(timeout);
-          // A connection that swallows a request is most likely half-open: the next request gets a new one.
+          // A connection that does not answer a request is most likely half-open. The next request opens a
+          // new one.
           socket.terminate();
         }, timeoutMs);
         const settled = (): void => {
@@ -71,7 +72,7 @@ function connection(socket: WebSocket, waiting: Map<number, Waiting>): SocketCon
   };
 }
 
-/** The only subscription made is the one to new blocks. */
+/** Dispatches a message. The only subscription is the one to new blocks. */
 function take(message: Message | undefined, waiting: Map<number, Waiting>, onNewHead: () => void): void {
   if (message?.method === 'eth_subscription') onNewHead();
   else if (message?.id !== undefined) waiting.get(message.id)?.answered(message);
@@ -82,7 +83,7 @@ interface Message {
   method?: string;
 }
 
-/** What is no JSON-RPC answer is ignored: nobody waits for it. */
+/** Undefined for a message that is not JSON. It is ignored, because no request waits for it. */
 function parse(data: RawData): Message | undefined {
   try {
     return JSON.parse((data as Buffer).toString('utf8')) as Message;

@@ -9,9 +9,8 @@ import { retryIdempotent } from './retry-idempotent';
 import { openSocket, type SocketConnection } from './socket-connection';
 
 /**
- * A provider over WebSocket that survives its connection: it connects when something is asked, and again
- * after the connection was lost. ethers' own WebSocketProvider does neither; a refused connection ends the
- * process.
+ * A provider over WebSocket that reconnects. It connects for the first request, and again after the
+ * connection was lost. ethers' own WebSocketProvider does neither, and a refused connection ends the process.
  */
 export class SocketRpcClient extends JsonRpcProvider {
   readonly #url: string;
@@ -41,7 +40,7 @@ export class SocketRpcClient extends JsonRpcProvider {
     return Promise.all(answers);
   }
 
-  /** Calls the listener for each block that the node tells of, over whichever connection there is. */
+  /** Calls the listener for each new block that the node reports, on the current and later connections. */
   onNewHead(listener: () => void): () => void {
     this.#newHeadListeners.add(listener);
     void this.#connection?.then(subscribe, () => undefined);
@@ -80,8 +79,8 @@ export class SocketRpcClient extends JsonRpcProvider {
 const subscribed = new WeakSet<SocketConnection>();
 
 /**
- * Once for each connection. A node without subscriptions refuses; then new blocks are found by asking. Ids of
- * requests are positive.
+ * Subscribes to new blocks, once per connection. A node without subscriptions refuses, and new blocks are
+ * found by polling. Id 0 is free, because the ids of requests are positive.
  */
 function subscribe(connection: SocketConnection): void {
   if (subscribed.has(connection)) return;
