@@ -4,9 +4,9 @@ import type { MintQueue } from '../minting/mint-queue';
 import { untilAborted } from '../base/until-aborted';
 
 /**
- * Resolves with the hash of the mint, which goes on when nobody waits any more.
+ * Waits for a mint and resolves with its transaction hash. The mint goes on when nobody waits any more.
  *
- * @throws ChainError MINT_NOT_CONFIRMED (retryable) after `waitMs`; what became of the mint.
+ * @throws ChainError MINT_NOT_CONFIRMED (retryable) after `waitMs`; otherwise the mint's own error.
  */
 export async function awaitMint(
   queue: Pick<MintQueue, 'mint'>,

@@ -1,4 +1,6 @@
-/** Whoever waits for the same document: while it is not kept yet, it is made for them alone. */
+/**
+ * The callers that wait for the same document. Until it is kept, work on it stops when all of them have left.
+ */
 export class Callers {
   readonly #allLeft = new AbortController();
   #waiting = 0;
@@ -8,7 +10,7 @@ export class Callers {
     this.join(first);
   }
 
-  /** Aborts when the last one leaves, unless the document is kept by then. Its reason is the last one's. */
+  /** Aborts when the last caller leaves before the document is kept, with that caller's reason. */
   get allLeft(): AbortSignal {
     return this.#allLeft.signal;
   }
@@ -25,9 +27,9 @@ export class Callers {
   }
 
   /**
-   * From here on the work is finished, whoever waits.
+   * From now on the work is finished even if all callers leave.
    *
-   * @throws the last one's reason when all have left.
+   * @throws the last caller's reason when all have left.
    */
   keep(): void {
     this.allLeft.throwIfAborted();

@@ -1,11 +1,11 @@
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** What stands before a value: the beginning of a list or an object, or a comma. */
+/** The characters that precede a value: the start of a list or an object, or a comma. */
 const OPENERS = new Set(Buffer.from('[{,'));
 
 /**
- * How many values a JSON text has at the most, without parsing it: what parsing it costs in memory depends on
- * their number, and not on the length of the text alone. Strings are passed over, whatever is in them.
+ * An upper bound for the number of values in a JSON text, without parsing it. The memory that parsing takes
+ * depends on that number, not only on the length of the text. Characters inside strings are skipped.
  */
 export function countValues(json: Uint8Array): number {
   const text = Buffer.from(json.buffer, json.byteOffset, json.byteLength);
@@ -19,7 +19,8 @@ export function countValues(json: Uint8Array): number {
 }
 
 /**
- * The quote that ends the string which begins at `start`: one with an even number of backslashes before it.
+ * Index of the quote that ends the string starting at `start`: the first with an even number of backslashes
+ * before it.
  */
 function endOfString(text: Buffer, start: number): number {
   for (let end = text.indexOf(QUOTE, start + 1); end !== -1; end = text.indexOf(QUOTE, end + 1)) {

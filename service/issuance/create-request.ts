@@ -2,7 +2,7 @@ import { getAddress, ZeroAddress } from 'ethers';
 import { RequestError } from '../base/errors';
 import type { JsonObject } from './credential';
 
-/** The body of POST /create/{documentId}, checked. Addresses have their checksum. */
+/** The checked body of POST /create/{documentId}. Addresses are checksummed. */
 export interface CreateRequest {
   credentialSubject: JsonObject;
   owner: string;
@@ -13,17 +13,17 @@ export interface CreateRequest {
 const MEMBERS = ['credentialSubject', 'owner', 'holder', 'remarks'];
 const ADDRESS = 'Give the address of an account: 0x and 40 hexadecimal digits.';
 
-/** Characters of a name that the API does not know, which may be megabytes. */
+/** Characters shown of an unknown name, which may be megabytes long. */
 const LONGEST_SHOWN = 50;
 
 /**
- * Checks the shape of a request body. None of the strict rules for a Bill of Lading are applied: they are for
- * the author of the credential.
+ * Checks the shape of a request body. The strict rules for a Bill of Lading are not applied: they are for the
+ * author of the credential.
  *
- * @throws RequestError REQUEST_FIELD_INVALID: the message has the JSON pointer, and what to do.
+ * @throws RequestError REQUEST_FIELD_INVALID, with JSON pointer and remedy in the message.
  */
 export function parseCreateRequest(body: JsonObject): CreateRequest {
-  // First: a misspelt name explains why another is missing.
+  // Unknown names are reported first: a misspelt name explains why another is missing.
   refuseUnknown(body);
   return {
     credentialSubject: subjectOf(body.credentialSubject),

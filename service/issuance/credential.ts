@@ -5,9 +5,7 @@ import { validUntilOf } from './validity';
 /** A JSON object as a caller sent it. */
 export type JsonObject = Record<string, unknown>;
 
-/**
- * A credential before it is signed. The fields have the order of the answer.
- */
+/** A credential before it is signed. Its fields are in the order of the answer. */
 export interface UnsignedCredential {
   '@context': string[];
   type: ['VerifiableCredential'];
@@ -26,8 +24,8 @@ export interface UnsignedCredential {
 }
 
 /**
- * What a credential is made of. `id` and `issuedAt` are chosen by the caller, so that the same input gives
- * the same credential.
+ * The input of a credential. The caller chooses `id` and `issuedAt`, so the same input gives the same
+ * credential.
  */
 export interface CredentialInput {
   id: string;

@@ -13,7 +13,8 @@ import {
 } from './credential';
 
 /**
- * What jsonld wants of a document loader. `tag: 'static'` lets it share processed contexts between documents.
+ * The result that jsonld expects of a document loader. `tag: 'static'` lets it share processed contexts
+ * between documents.
  */
 export interface LoadedDocument {
   contextUrl: null;
@@ -22,13 +23,13 @@ export interface LoadedDocument {
   tag: 'static';
 }
 
-/** Answers the URL of a context with the context; never touches the network. */
+/** Returns the context of a URL without using the network. */
 export type DocumentLoader = (url: string) => Promise<LoadedDocument>;
 
 /**
- * A loader that knows the base contexts from their packages, the TradeTrust contexts, and the Bill of Lading
- * context under `billOfLadingContextUrl`, if its content is known. Any other URL is an error: what a
- * signature means must not depend on who answers for a host today.
+ * Creates a loader that knows the base contexts from their packages, the TradeTrust contexts, and the Bill of
+ * Lading context under `billOfLadingContextUrl` if that is a known one. Any other URL is an error: the
+ * meaning of a signature must not depend on the current answer of a host.
  */
 export function createDocumentLoader(billOfLadingContextUrl: string): DocumentLoader {
   const known = new Map<string, LoadedDocument>();

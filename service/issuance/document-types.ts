@@ -2,7 +2,7 @@
 export type DocumentType = 'BILL_OF_LADING';
 
 /**
- * The supported document type that a path parameter names, whatever its case, or undefined
+ * The supported document type that a path parameter names, case-insensitively, or undefined
  * (docs/specification.md 2.1).
  */
 export function findDocumentType(documentId: string): DocumentType | undefined {

@@ -9,17 +9,18 @@ import { findDocumentType, type DocumentType } from './document-types';
 import { keptDocument, partsKept, type DocumentBytes } from './kept-document';
 import type { PreparedDocument, PrepareForCallers } from './preparation';
 
-/** What POST /create/{documentId} asks for. */
+/** A request to POST /create/{documentId}. */
 export interface IssueRequest {
-  /** The body's bytes, which are given away. */
+  /** The body's bytes. Issuing takes them over, and they are empty afterwards. */
   body: Uint8Array<ArrayBuffer>;
   /** Undefined without an Idempotency-Key. */
   request: IdempotentRequest | undefined;
-  /**
-   * Called when the document is in the journal, and nothing large is held in memory for the request any more.
-   */
+  /** Called when the document is in the journal and the request holds no large data in memory any more. */
   stored: () => void;
-  /** Aborts when the caller leaves: what is not in the journal by then is given up, unless others wait. */
+  /**
+   * Aborts when the caller leaves. A document that is not in the journal by then is given up, unless other
+   * callers wait for it.
+   */
   left: AbortSignal;
 }
 
@@ -27,23 +28,23 @@ export interface IssueRequest {
 export interface IssuedDocument {
   credentialId: string;
   tokenId: string;
-  /** Of the mint, 0x-prefixed. */
+  /** Transaction hash of the mint, 0x-prefixed. */
   txHash: string;
   document: DocumentBytes;
 }
 
-/** The use case: from a request body to a signed credential whose token is mined. */
+/** Issues a document: from a request body to a signed credential whose token is mined. */
 export type IssueDocument = (request: IssueRequest) => Promise<IssuedDocument>;
 
 /**
- * Steps 1 and 2 of docs/specification.md, section 2: gives what issues documents of the type that a path
- * names.
+ * Steps 1 and 2 of docs/specification.md, section 2. Returns the function that issues documents of the type
+ * in the path.
  *
  * @throws RequestError DOCUMENT_NOT_SUPPORTED; ConfigurationError NOT_CONFIGURED.
  */
 export type AcceptDocument = (documentId: string) => IssueDocument;
 
-/** What issuing needs: who signs, who mints, and where it is written down. */
+/** The parts that issuing needs: signing, minting and the journal. */
 export interface Issuer {
   prepare: PrepareForCallers;
   /** Rejects when the registry would refuse the mint. */
@@ -52,20 +53,20 @@ export interface Issuer {
   queue: Pick<MintQueue, 'mint'>;
   /** Milliseconds that a caller waits for the mint. */
   waitMs: number;
-  /** Rejects when the node is of another chain than NET says, or does not answer. */
+  /** Rejects when the node belongs to another chain than NET, or does not answer. */
   checkChain(): Promise<void>;
 }
 
-/** What is being issued for a key. */
+/** The document being issued for an Idempotency-Key. */
 interface Running extends IdempotentRequest {
   callers: Callers;
   issued: Promise<IssuedDocument>;
 }
 
 /**
- * Makes the use case. Its steps are the numbered ones of POST /create.
+ * Creates the use case. The numbered steps are those of POST /create in docs/specification.md, section 2.
  *
- * @param issuer what is needed, or the names of the settings that are missing: then no document is accepted.
+ * @param issuer the parts, or the names of missing settings; with missing settings no document is accepted.
  * @param newUuid a UUID version 7.
  */
 export function createAcceptDocument(
@@ -78,7 +79,7 @@ export function createAcceptDocument(
   return (documentId) => {
     // 1. The type of document.
     const documentType = documentTypeOf(documentId);
-    // 2. and 3. What must be configured, and the network.
+    // 2. and 3. The configuration and the network.
     if ('missing' in issuer) throw notConfigured(issuer.missing);
     return async ({ body, request, stored, left }) => {
       const callers = new Callers(left);
@@ -86,14 +87,14 @@ export function createAcceptDocument(
       if (request === undefined) return issue(issuer, preparation, undefined);
       const { key } = request;
       const earlier = running.get(key);
-      // What all have left is being given up: whoever comes then begins anew.
+      // If all its callers have left, the earlier work is being given up, and this request starts anew.
       if (earlier && !earlier.callers.allLeft.aborted) {
         requireSame(earlier, request);
         letGo(preparation);
         earlier.callers.join(left);
         return earlier.issued;
       }
-      // Noted before anything is waited for: of two that come together the second waits for the first.
+      // Set before the first await: of two simultaneous requests, the second must wait for the first.
       const issued = issueOnce(issuer, preparation, request).finally(() => {
         if (running.get(key)?.callers === callers) running.delete(key);
       });
@@ -104,12 +105,12 @@ export function createAcceptDocument(
 }
 
 /**
- * Larger documents are read from the journal again when they are answered: a chain that stands still lets
- * many wait for their mints.
+ * Larger documents are read from the journal again for the answer, because many may wait for their mints
+ * while the chain stands still.
  */
 const HELD_BYTES = 64 * 1024;
 
-/** What every request needs. */
+/** A request with the sources of ids and time. */
 interface Asked {
   stored: () => void;
   documentType: DocumentType;
@@ -131,21 +132,21 @@ async function issue(
 ): Promise<IssuedDocument> {
   const { issuance, isEarlier, document } = await signAndStore(issuer, asked, request);
   if (isEarlier && request) return outcomeOf(issuer, asked, issuance, request);
-  // From here on it will be minted, whatever becomes of this process and of the caller.
+  // From now on the document will be minted, even if this process ends or the caller leaves.
   asked.stored();
   // 9. and 10. The token.
   const txHash = await awaitMint(issuer.queue, issuance, issuer.waitMs);
   return { ...namesOf(issuance), txHash, document };
 }
 
-/** A document that is in the journal: this one, or the one that has its key already. */
+/** A document in the journal: this one, or an earlier one with the same key. */
 interface Stored {
   issuance: Issuance;
   isEarlier: boolean;
   document: DocumentBytes;
 }
 
-/** A function of its own: nothing holds a large document in memory while its mint is waited for. */
+/** A separate function, so that no large document stays in memory while its mint is awaited. */
 async function signAndStore(
   { prepare, journal, ...issuer }: Issuer,
   { documentType, body, newUuid, clock, callers }: Asked,
@@ -154,11 +155,11 @@ async function signAndStore(
   const issuedAt = clock.now();
   // 4. and 5. The credential, signed.
   const prepared = await prepare({ documentType, body, uuid: newUuid(), issuedAt }, callers.allLeft);
-  // Not before: what is wrong with the request is said also while no node answers.
+  // Checked after the request itself, so that an invalid request is reported even while no node answers.
   await issuer.checkChain();
   callers.allLeft.throwIfAborted();
   const { document, ...mint } = prepared;
-  // 6. to 8. What the registry would refuse is not begun.
+  // 6. to 8. A mint that the registry would refuse is not started.
   await issuer.simulate(mint);
   callers.keep();
   const earlier = await journal.add(prepared, request);
@@ -175,7 +176,7 @@ async function signAndStore(
   return { issuance, isEarlier: earlier !== undefined, document: { length, parts } };
 }
 
-/** What the same request led to, or is leading to. */
+/** The result of an earlier request with the same key. */
 async function outcomeOf(
   issuer: Issuer,
   asked: Asked,
@@ -191,8 +192,8 @@ async function outcomeOf(
 }
 
 /**
- * Who waits for what another request began needs no body: whatever holds the array, its memory is free from
- * here on, and so is its place among the large ones.
+ * Frees the body of a request that waits for another one's document, whoever holds the array, and its place
+ * among the large requests.
  */
 function letGo({ body, stored }: Asked): void {
   if (body.byteLength > 0) structuredClone(body.buffer, { transfer: [body.buffer] });
@@ -203,7 +204,7 @@ function namesOf({ credentialId, tokenId }: Issuance): Pick<IssuedDocument, 'cre
   return { credentialId, tokenId };
 }
 
-/** Characters of what is sent as a type, which may be as long as headers are. */
+/** Characters shown of an unknown document type, which may be as long as a path can be. */
 const LONGEST_SHOWN = 100;
 
 /** https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header, section 2.7. */

@@ -1,9 +1,9 @@
 /**
- * The answer to a request whose token is mined, `{"signedW3CDocument": …, "txHash": "0x…"}`, around a
- * document that is JSON already.
+ * The answer to a request whose token is mined: `{"signedW3CDocument": …, "txHash": "0x…"}`. The document in
+ * it is JSON already.
  */
 export interface IssuedAnswer {
-  /** Bytes. */
+  /** In bytes. */
   length: number;
   /** UTF-8. */
   chunks: AsyncIterable<Uint8Array>;
@@ -12,10 +12,10 @@ export interface IssuedAnswer {
 const HEAD = Buffer.from('{"signedW3CDocument":');
 
 /**
- * Makes the answer without copying or parsing the document.
+ * Creates the answer without copying or parsing the document.
  *
- * @param document its parts: those of a journal, or the whole in one.
- * @param length of the document in bytes.
+ * @param document the document's parts, or the whole document as one part.
+ * @param length the document's length in bytes.
  */
 export function issuedAnswer(
   document: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,

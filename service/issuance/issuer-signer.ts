@@ -5,8 +5,8 @@ import { ConfigurationError, messageOf } from '../base/errors';
 const MULTIKEY_CONTEXT_URL = 'https://w3id.org/security/multikey/v1';
 
 /**
- * The issuer's key as the libraries sign with it. Its public and secret parts are imported here, so that a
- * damaged pair is found.
+ * Creates a signer from the issuer's key. Both the public and the secret part are imported here, so that a
+ * damaged pair is detected.
  *
  * @throws ConfigurationError when the key pair cannot be used.
  */

@@ -11,12 +11,11 @@ import { PreparedContexts } from './prepared-contexts';
 import { newStatementKey, type StatementKey } from './statement-key';
 
 /**
- * The ecdsa-sd-2023 cryptosuite for an issuer of many documents. It takes the place of the library's two
- * functions that know neither contexts that are prepared nor another key than one of WebCrypto, and calls for
- * each of their steps what they call. What it signs, and the proof that it makes, are the library's to the
- * byte (test/unit/cheaper-signing.test.ts).
+ * The ecdsa-sd-2023 cryptosuite for an issuer of many documents. It replaces two functions of the library,
+ * which support neither prepared contexts nor keys other than WebCrypto's, and makes the same calls for each
+ * step. The signed data and the proof equal the library's byte for byte (test/unit/cheaper-signing.test.ts).
  *
- * @param makeStatementKey a new key for each credential; tests give one that is not random.
+ * @param makeStatementKey creates a new key for each credential; tests pass one that is not random.
  */
 export function createIssuingCryptosuite(
   mandatoryPointers: string[],
@@ -28,7 +27,7 @@ export function createIssuingCryptosuite(
     async createVerifyData({ document, proof, documentLoader }) {
       const options = { documentLoader, contextResolver };
       const proofHash = hashCanonizedProof({ document, proof, options });
-      // What is wrong with the document is said first.
+      // An error in the document is reported before one in the proof.
       proofHash.catch(() => undefined);
       const hmac = await createHmac({ key: null });
       const { groups } = await canonicalizeAndGroup({

@@ -1,7 +1,7 @@
 import type { Journal } from '../journal/journal';
 import { ServiceError } from '../base/errors';
 
-/** A signed credential: JSON, UTF-8. `length` in bytes. Its parts can be read more than once. */
+/** A signed credential as JSON in UTF-8. `length` is in bytes. The parts can be read more than once. */
 export interface DocumentBytes {
   length: number;
   parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
@@ -9,13 +9,13 @@ export interface DocumentBytes {
 
 type Kept = Pick<Journal, 'documentLength' | 'documentOf'>;
 
-/** Reads a document from the journal, anew for each who reads: several callers may be answered with it. */
+/** Reads a document from the journal, anew for each reader, because it may answer several callers. */
 export function partsKept(journal: Kept, tokenId: string): AsyncIterable<Uint8Array> {
   return { [Symbol.asyncIterator]: () => journal.documentOf(tokenId)[Symbol.asyncIterator]() };
 }
 
 /**
- * A document of the journal.
+ * Reads a document of the journal.
  *
  * @throws ServiceError ISSUANCE_UNKNOWN when it was removed meanwhile.
  */

@@ -4,24 +4,24 @@ import { countValues } from './count-values';
 import type { JsonObject } from './credential';
 
 /**
- * Five times what a Bill of Lading with a thousand packages has. Whoever signs or verifies compares each
- * statement with each other: a list of 20,000 takes a processor half a minute, one of 250,000 would take it
+ * Five times the values of a Bill of Lading with a thousand packages. Signing and verifying compare each
+ * statement with every other: a list of 20,000 takes a processor half a minute, and one of 250,000 would take
  * an hour.
  */
 const MOST_VALUES = 20_000;
 
 /**
- * The JSON object that a request's body is.
+ * Parses a request's body as a JSON object.
  *
- * @throws RequestError BODY_NOT_JSON for anything else: no UTF-8, no JSON, nothing at all, a list, a text,
- *   and for a key `__proto__`, wherever it is; BODY_TOO_COMPLEX for more values than any document has.
+ * @throws RequestError BODY_NOT_JSON for an empty body, invalid UTF-8 or JSON, a value that is not an object,
+ *   and a key `__proto__` at any depth; BODY_TOO_COMPLEX for too many values.
  */
 export function parseBody(body: Uint8Array): JsonObject {
   refuseComplex(body);
   return jsonObjectOf(parse(body));
 }
 
-/** Refuses more values than any document has, without parsing them. */
+/** Refuses a body with more values than any document has, without parsing it. */
 export function refuseComplex(body: Uint8Array): void {
   if (countValues(body) <= MOST_VALUES) return;
   const remedy = 'Leave some out, or attach them as a file.';
@@ -29,7 +29,7 @@ export function refuseComplex(body: Uint8Array): void {
   throw new RequestError('BODY_TOO_COMPLEX', message, { remedy });
 }
 
-/** What was parsed, if it is an object without a key `__proto__` in it. */
+/** Returns the parsed value if it is an object without a key `__proto__` at any depth. */
 export function jsonObjectOf(value: unknown): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notJson();
   try {
@@ -48,7 +48,6 @@ function parse(body: Uint8Array): unknown {
   }
 }
 
-/** The error for a body that is no JSON object. */
 export function notJson(detail = '', cause?: unknown): RequestError {
   return new RequestError('BODY_NOT_JSON', `The body is not a valid JSON object${detail}.`, { cause });
 }

@@ -1,39 +1,37 @@
 import type { SignedDocument } from '../journal/issuance';
 import type { DocumentType } from './document-types';
 
-/**
- * What a document is prepared from. The same preparation gives the same credential, but for its signature.
- */
+/** The input of a document. The same input gives the same credential, except for its signature. */
 export interface Preparation {
   documentType: DocumentType;
-  /** The request's body as it came. It is given away: nobody else may use it afterwards. */
+  /** The raw body of the request. The preparation takes it over, and it must not be used afterwards. */
   body: Uint8Array<ArrayBuffer>;
-  /** Version 7. */
+  /** UUID version 7. */
   uuid: string;
   /** Epoch milliseconds. */
   issuedAt: number;
 }
 
 /**
- * What a preparation leads to: a signed credential, and what its mint needs. Its bytes are made once, stored
- * and answered as they are.
+ * The result of a preparation: a signed credential and the values that its mint needs. The bytes are made
+ * once, then stored and sent unchanged.
  */
 export interface PreparedDocument extends SignedDocument {
   document: Uint8Array<ArrayBuffer>;
 }
 
 /**
- * From a request's body to a signed credential.
+ * Turns a request's body into a signed credential.
  *
- * @throws RequestError (BODY_NOT_JSON for what is no JSON object) and SigningError for what the caller sent;
- *   ChainError REMARK_TOO_LONG for a remark that is too long to be simulated.
+ * @throws RequestError (BODY_NOT_JSON if the body is not a JSON object) and SigningError for an invalid
+ *   request; ChainError REMARK_TOO_LONG for a remark that is too long to be simulated.
  */
 export type PrepareDocument = (preparation: Preparation) => Promise<PreparedDocument>;
 
 /**
- * The same for callers who may leave.
+ * PrepareDocument for callers that may leave.
  *
  * @param left aborts when nobody waits for the document any more.
- * @throws the reason of `left` when the document is given up for that.
+ * @throws the reason of `left` when the document is given up because of it.
  */
 export type PrepareForCallers = (preparation: Preparation, left?: AbortSignal) => Promise<PreparedDocument>;

@@ -12,12 +12,14 @@ import { createCredentialSigner } from './sign';
 import { statementsLength } from './statements-length';
 import { findUnprotectedContent } from './unprotected-content';
 
-/** A body of 50 MB, the limit, whose ids are no longer than ids are has fewer. */
+/** Characters of statements. A body at the limit of 50 MB with ids of usual length has fewer. */
 const MOST_CHARACTERS = 56_000_000;
 
 const LONGEST_SIMULATED_REMARK = 1_000;
 
-/** What all documents of an issuer have in common. Plain values, which can be handed to a thread. */
+/**
+ * The values that all documents of an issuer share. They are plain, so that they can be passed to a thread.
+ */
 export interface PreparationSettings {
   keyPair: DidKeyPair;
   did: string;
@@ -29,7 +31,7 @@ export interface PreparationSettings {
 }
 
 /**
- * Makes the part of issuing that needs neither chain nor database, and all of the computing.
+ * Creates the part of issuing that does all the computing and needs neither chain nor database.
  *
  * @throws ConfigurationError when the key pair cannot be used.
  */
@@ -64,7 +66,7 @@ export async function createDocumentPreparer(settings: PreparationSettings): Pro
 }
 
 /**
- * The parts that are not the caller's hold nothing of the kind, so that the pointer is one into the request
+ * The caller's parts are the only ones that may contain such content, so the pointer is valid in the request
  * body.
  */
 function refuseUnprotected(credential: UnsignedCredential): void {
@@ -72,7 +74,10 @@ function refuseUnprotected(credential: UnsignedCredential): void {
   if (found) throw new RequestError(found.code, `${found.pointer} ${found.problem}.`);
 }
 
-/** As the contract does, which takes 120 bytes: a node takes half a minute to look at megabytes. */
+/**
+ * Fails like the contract, whose limit is 120 bytes: simulating a remark of megabytes takes a node half a
+ * minute.
+ */
 function refuseEndlessRemark(remarks = ''): void {
   if (remarks.length > LONGEST_SIMULATED_REMARK) throw refusedMint('RemarkLengthExceeded');
 }

@@ -17,18 +17,20 @@ export interface DataIntegrityProofValue {
   proofValue: string;
 }
 
-/** A credential with its base proof: the holder derives disclosed versions from it, which then verify. */
+/**
+ * A credential with its base proof, from which the holder derives verifiable versions with disclosed parts.
+ */
 export type SignedCredential = UnsignedCredential & { proof: DataIntegrityProofValue };
 
 /** Signs credentials with the issuer's key. */
 export type SignCredential = (credential: UnsignedCredential, created: Date) => Promise<SignedCredential>;
 
-/** A holder who discloses selectively can hide none of these (docs/specification.md 3.8). */
+/** The parts that selective disclosure cannot hide (docs/specification.md 3.8). */
 export const MANDATORY_POINTERS = ['/issuer', '/validFrom', '/validUntil', '/credentialStatus'];
 
 /**
- * Makes the signer: ecdsa-sd-2023 data integrity proofs (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023),
- * verification method `<did>#keys-1`.
+ * Creates a signer for ecdsa-sd-2023 data integrity proofs
+ * (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023), verification method `<did>#keys-1`.
  *
  * @throws ConfigurationError when the key pair cannot be used.
  */
@@ -50,8 +52,8 @@ export async function createCredentialSigner(
 }
 
 /**
- * Puts into words what JSON-LD's safe mode found: a term no context defines would silently stay out of the
- * signature.
+ * Converts an error of JSON-LD's safe mode, which refuses a term that no context defines: such a term would
+ * not be signed.
  */
 function signingFailed(cause: unknown): SigningError {
   const unknownContext = contextErrorIn(cause);
@@ -80,7 +82,7 @@ interface SafeModeEvent {
   details?: Record<string, unknown>;
 }
 
-/** jsonld wraps what the document loader threw, as `details.cause`. */
+/** jsonld wraps an error of the document loader as `details.cause`. */
 function contextErrorIn(cause: unknown): SigningError | undefined {
   if (!(cause instanceof Error) || !('details' in cause)) return undefined;
   const { details } = cause as { details?: { cause?: unknown } };

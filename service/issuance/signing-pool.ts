@@ -11,66 +11,66 @@ import type { Preparation, PrepareForCallers } from './preparation';
 import type { Loaded, PreparationOutcome, SigningTask } from './signing-worker';
 import { fromTransferredError } from './transferred-error';
 
-/** How much is being signed. */
+/** The load of the signing threads. */
 export interface SigningFigures {
   /** Documents that wait for a thread. */
   waiting: number;
-  /** Documents that have one. */
+  /** Documents that have a thread. */
   busy: number;
   threads: number;
 }
 
-/** Threads that prepare documents, one at a time each, in the order of asking. */
+/** Threads that prepare documents in the order of the requests. Each thread prepares one at a time. */
 export interface SigningPool {
   /**
-   * Hands the body over to the next thread that is free: afterwards, here, it is empty.
+   * Transfers the body to the next free thread; here it is empty afterwards.
    *
-   * When nobody waits any more, what has no thread yet is not begun. What has one is given up unless it is
-   * soon done.
+   * After `left` aborts, a document without a thread is not started. One that has a thread is given up,
+   * unless it is nearly done.
    *
-   * @throws BusyError when too many wait, or for too long; SigningError SIGNING_WORKER_LOST (retryable) when
-   * the thread ended before it answered; otherwise what preparing throws.
+   * @throws BusyError when too many documents wait, or one waits too long; SigningError SIGNING_WORKER_LOST
+   *   (retryable) when the thread ended before it answered; otherwise any error of preparing.
    */
   prepare: PrepareForCallers;
   figures(): SigningFigures;
-  /** Ends the threads, and with SIGNING_WORKER_LOST whatever they were at. */
+  /** Ends the threads. Their documents fail with SIGNING_WORKER_LOST. */
   destroy(): Promise<void>;
 }
 
-/** What tests choose. */
+/** Options for tests. */
 export interface SigningPoolOptions {
-  /** One for each processor unless given. */
+  /** Number of threads; default: one per processor. */
   threads?: number;
-  /** How many documents may wait for a thread, and for how many milliseconds. */
+  /** The number of documents that may wait for a thread, and how long in milliseconds. */
   waiting?: number;
   waitMs?: number;
 }
 
 /**
- * Beside this file, and like it compiled or not: production runs `dist/` alone, and tests run the sources
- * they test, not what was built from them some time ago. Only then does a thread need ts-node, which the
- * process has set up for itself but not for its threads.
+ * The worker is next to this file and has the same extension: production runs only `dist/`, and tests run the
+ * current sources rather than an older build. A `.ts` worker needs ts-node, which the process has set up only
+ * for itself.
  */
 const EXTENSION = extname(__filename);
 const WORKER = join(__dirname, `signing-worker${EXTENSION}`);
 const EXEC_ARGV = EXTENSION === '.ts' ? ['--require', 'ts-node/register/transpile-only'] : [];
 
 /**
- * Megabytes of heap for each thread. Without it garbage gathers: 2.0 GB for the process while four documents
- * of 40 MB are signed by two threads, and 1.5 GB with it. A body of 50 MB with letters beyond Latin 1 needs
- * between 512 and 768. Not lower: where the string that does not fit is a large one, V8 ends not the thread
- * but the process.
+ * Megabytes of heap per thread. Without this limit garbage accumulates: signing four documents of 40 MB on
+ * two threads takes 2.0 GB without it and 1.5 GB with it. A body of 50 MB with letters beyond Latin-1 needs
+ * between 512 and 768. A low limit is risky: if a large string does not fit, V8 ends the whole process
+ * instead of the thread.
  */
 const HEAP_MEGABYTES = 1024;
 
-/** 64 MB of bodies that nothing else keeps waiting; larger ones wait before they are read, too. */
+/** At most 64 MB of small bodies. Larger bodies already wait before they are read. */
 const MOST_WAITING = 1_000;
-/** Few callers wait for longer. */
+/** Few callers wait longer. */
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * How long a thread goes on for nobody. Its replacement takes a second of the processor to load: to end it
- * earlier would mostly cost more than it saves.
+ * How long a thread continues after all callers have left. Loading its replacement takes a second of
+ * processor time, so ending it earlier would mostly cost more than it saves.
  */
 const ABANDONED_MS = 1_000;
 
@@ -78,8 +78,8 @@ const LONGEST_LOADING_MS = 5_000;
 const LOADING_POLL_MS = 10;
 
 /**
- * Starts the threads. They warm up while the service starts to listen: a document that comes earlier waits
- * for them. A thread that ends is replaced. None keeps the process from ending.
+ * Starts the threads. They warm up while the service starts to listen; a document that arrives earlier waits
+ * for them. A thread that ends is replaced. The threads do not keep the process alive.
  *
  * @throws ConfigurationError when the key pair cannot be used.
  */
@@ -97,22 +97,22 @@ export async function createSigningPool(
     minThreads: threads,
     maxThreads: threads,
     idleTimeout: Infinity,
-    // A thread that sleeps in Atomics.wait does nothing else; waking one the usual way costs less than a
-    // tenth of a millisecond.
+    // A thread in Atomics.wait cannot do anything else. Waking it by message costs less than 0.1 ms.
     atomics: 'disabled',
     recordTiming: false,
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MEGABYTES },
     workerData: settings,
-    // Nothing of the service's own: a thread has no business with its other secrets.
+    // The environment is empty, because a thread does not need the service's other secrets.
     env: {},
     argv: [],
     execArgv: EXEC_ARGV,
   });
   const underWay = new Set<(cause: unknown) => void>();
   const giveUp = (cause: Error): void => underWay.forEach((reject) => reject(cause));
-  // Of a thread that was at nothing: it is replaced, and nobody has lost anything.
+  // An idle thread died. The pool replaces it; no request was using it.
   pool.on('error', () => undefined);
-  // The pool does not replace a thread that ends before it is ready, and what waits would wait for good.
+  // The pool does not replace a thread that ends before it is ready. Without this, waiting documents would
+  // wait forever.
   pool.on('workerDestroy', () =>
     setImmediate(() => {
       if (pool.threads.length === 0) giveUp(new Error('No thread could be started.'));
@@ -120,7 +120,7 @@ export async function createSigningPool(
   );
   const loaded = new Set<number>();
   pool.on('message', ({ loadedThread }: Loaded) => loaded.add(loadedThread));
-  // The pool's own queue has no bound in time.
+  // The pool's own queue has no time limit.
   const semaphore = createSemaphore({ permits: threads, waiting, waitMs });
   let isDestroyed = false;
   return {
@@ -152,8 +152,8 @@ export async function createSigningPool(
 }
 
 /**
- * Node.js 20 ends the whole process when a thread is ended while it requires an ES module: "IsGraphAsync must
- * be used on an instantiated module".
+ * Waits until all threads have loaded. Node.js 20 ends the whole process when a thread is terminated while it
+ * requires an ES module: "IsGraphAsync must be used on an instantiated module".
  */
 async function allLoaded(pool: { threads: readonly Worker[] }, loaded: Set<number>): Promise<void> {
   const deadline = performance.now() + LONGEST_LOADING_MS;
@@ -186,8 +186,8 @@ async function answerOf(
 }
 
 /**
- * Says when to end the thread of a task that nobody waits for. While the task has not begun the thread is
- * left alone: it may be loading, and to end it then would end the process.
+ * Signals when to terminate the thread of an abandoned task. A thread that has not begun its task may still
+ * be loading, and terminating it then would end the process.
  */
 function endWhenAbandoned(left: AbortSignal, begun: Int32Array): { end: AbortSignal; cancel: () => void } {
   const controller = new AbortController();
@@ -204,7 +204,7 @@ function endWhenAbandoned(left: AbortSignal, begun: Int32Array): { end: AbortSig
   return { end: controller.signal, cancel };
 }
 
-/** Small Buffers share memory with others, which must not be given away with them. */
+/** Copies a small Buffer, because it shares its memory with others and a transfer would take that too. */
 function withBufferOfItsOwn(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
 }

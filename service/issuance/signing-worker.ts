@@ -4,17 +4,20 @@ import { createDocumentPreparer, type PreparationSettings } from './prepare-docu
 import type { Preparation, PreparedDocument, PrepareDocument } from './preparation';
 import { toTransferredError, type TransferredError } from './transferred-error';
 
-/** What a thread of the signing pool answers: errors of the service would lose their class on the way. */
+/**
+ * The answer of a signing thread. Errors are converted, because they would lose their class between threads.
+ */
 export type PreparationOutcome = { prepared: PreparedDocument } | { error: TransferredError };
 
-/** What a thread of the signing pool is given. */
+/** The input of a signing thread. */
 export interface SigningTask extends Preparation {
-  /** The thread writes 1 into it when it begins: it has loaded by then. */
+  /** The thread writes 1 when it begins, which means that it has loaded. */
   begun: Int32Array<SharedArrayBuffer>;
 }
 
 /**
- * Runs what a thread does first, so that no caller waits for it: loading, compiling, processing the contexts.
+ * A document for a dry run at the start of a thread, so that no caller waits for loading, compiling and
+ * processing the contexts.
  */
 const DRY_RUN = {
   credentialSubject: {
@@ -28,14 +31,14 @@ const DRY_RUN = {
   remarks: 'none',
 };
 
-/** What a thread says once, when all that it runs is loaded. */
+/** The message that a thread sends once it has loaded. */
 export interface Loaded {
   loadedThread: number;
 }
 
 async function start(settings: PreparationSettings): Promise<(task: SigningTask) => Promise<unknown>> {
   const preparer = createDocumentPreparer(settings);
-  // What is wrong is said to whoever asks for a document: a thread that fails at its start would be started
+  // An error here is reported to the next caller. If the thread failed at its start, it would be started
   // again and again.
   await preparer.then(runDry).catch(() => undefined);
   parentPort?.postMessage({ loadedThread: threadId } satisfies Loaded);
@@ -58,11 +61,11 @@ async function runDry(prepare: PrepareDocument): Promise<void> {
   });
 }
 
-/** The document's bytes change hands and are not copied. */
+/** The document's bytes are transferred, not copied. */
 function moved(prepared: PreparedDocument): unknown {
   const outcome: PreparationOutcome = { prepared };
   return move({ [valueSymbol]: outcome, [transferableSymbol]: prepared.document.buffer });
 }
 
-/** The pool waits for it, and calls what it resolves to. */
+/** The pool awaits this promise and calls the resulting function. */
 export default start(workerData as PreparationSettings);

@@ -1,10 +1,10 @@
 /**
- * About how many characters the statements (N-Quads) about a subject have, the vocabulary's own left out.
- * Signing holds them several times over, and they can be far longer than the JSON: each statement names its
- * subject, and DEL, one character here, has six there.
+ * The approximate number of characters of the statements (N-Quads) about a subject, without the IRIs of the
+ * vocabulary. Signing holds the statements several times, and they can be far longer than the JSON: each
+ * repeats its subject's id, and DEL, one character in JSON, takes six.
  *
- * @param value a subject that findUnprotectedContent has seen, which is not too deep.
- * @param named the length of the id of what the value is said of.
+ * @param value a subject that findUnprotectedContent has checked, so it is not too deep.
+ * @param named the length of the id of the object that has this value.
  */
 export function statementsLength(value: unknown, named = 0): number {
   if (typeof value === 'string') return named + value.length + 5 * countOf(value, '\u007f');

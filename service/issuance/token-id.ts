@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 
 /**
- * The token of a credential: lower-case hex SHA-256 of the UTF-8 bytes of its `id`, 64 characters
+ * The token id of a credential: lower-case hex SHA-256 of the UTF-8 bytes of its `id`, 64 characters
  * (docs/specification.md 2.6).
  */
 export function tokenIdOf(credentialId: string): string {
   return createHash('sha256').update(credentialId, 'utf8').digest('hex');
 }
 
-/** The same token id as the contracts take it. */
+/** A token id as the contracts take it. */
 export function tokenIdAsUint256(tokenId: string): bigint {
   return BigInt(`0x${tokenId}`);
 }

@@ -7,16 +7,16 @@ import {
   messageOf,
 } from '../base/errors';
 
-/** What is left of an error on its way from one thread to another, which takes plain values only. */
+/** An error as plain values, which is all that can be sent between threads. */
 export interface TransferredError {
-  /** The class's name, if it is one of the service's. */
+  /** Class name; `Error` for an error that is not the service's own. */
   name: string;
   code: string;
   message: string;
   retryable: boolean;
   remedy: string | undefined;
   reason: string | undefined;
-  /** The messages of what caused it, the nearest first. */
+  /** The messages of its causes, the nearest first. */
   causes: string[];
 }
 
@@ -26,13 +26,13 @@ const CLASSES = new Map(
 
 const NOT_OURS = { name: 'Error', code: '', retryable: false, remedy: undefined, reason: undefined };
 
-/** Takes an error apart. */
+/** Converts an error to plain values. */
 export function toTransferredError(error: unknown): TransferredError {
   const { name, code, retryable, remedy, reason } = error instanceof ServiceError ? error : NOT_OURS;
   return { name, code, message: messageOf(error), retryable, remedy, reason, causes: causesOf(error) };
 }
 
-/** Puts it together again, of the same class; what was no error of the service is a plain Error. */
+/** Restores an error with its class. An error that was not the service's own becomes a plain Error. */
 export function fromTransferredError(transferred: TransferredError): Error {
   const { name, code, message, retryable, remedy, reason, causes } = transferred;
   const cause = causes.reduceRight<Error | undefined>(
@@ -49,7 +49,7 @@ export function fromTransferredError(transferred: TransferredError): Error {
   });
 }
 
-/** More than errors have: a chain that comes back to itself ends, too. */
+/** More causes than errors have. The limit also ends a circular chain. */
 const MOST_CAUSES = 10;
 
 function causesOf(error: unknown): string[] {

@@ -6,7 +6,7 @@ import {
   type Problem,
 } from './unprotected-values';
 
-/** Something in a credential that must not be signed, or not be believed: where, and why. */
+/** A part of a credential that must not be signed or, in a received one, not be trusted. */
 export interface UnprotectedContent extends Problem {
   /** JSON pointer (RFC 6901) from the root that was given. */
   pointer: string;
@@ -31,17 +31,17 @@ interface Place {
 }
 
 /**
- * The first content, in the order of the document, that an ecdsa-sd-2023 signature does not protect from
- * being changed, or undefined.
+ * Finds the first content, in document order, that an ecdsa-sd-2023 signature does not protect from changes;
+ * undefined if there is none.
  *
- * Takes a whole credential, to be signed or derived, or its subject alone. Only a whole credential may have
- * `@context` (a list of URLs) and `proof` at its root, and only there the ids of the subject can be compared
- * with those of the issuer and of the credential.
+ * `root` is a whole credential, to be signed or derived, or its subject alone. Only a whole credential may
+ * have `@context` (a list of URLs) and `proof` at its root. Only in a whole credential are the subject's ids
+ * compared with those of the issuer and of the credential.
  *
- * What is allowed is what is known to be protected (docs/signature-coverage.md): objects whose keys are plain
- * terms, with ids of their own; lists of different literals or of objects; well-formed strings; booleans;
- * numbers that JSON-LD writes exactly; and null, which JSON-LD defines as absent. Walks without recursion:
- * the depth of the input is the caller's choice.
+ * Only content that is known to be protected is allowed (docs/signature-coverage.md): objects whose keys are
+ * plain terms, with ids of their own; lists of different literals or of objects; well-formed strings;
+ * booleans; numbers that JSON-LD writes exactly; and null, which JSON-LD defines as absent. The walk does not
+ * use recursion, because the caller chooses the depth of the input.
  */
 export function findUnprotectedContent(root: unknown): UnprotectedContent | undefined {
   for (const found of unprotectedContentIn(root)) return found;
@@ -49,8 +49,8 @@ export function findUnprotectedContent(root: unknown): UnprotectedContent | unde
 }
 
 /**
- * All of it, for whoever mends a document; of a list or an object, what is inside of a part that is refused
- * is not looked at.
+ * Yields all unprotected content, for an author who corrects a document. The inside of a refused part is not
+ * checked.
  */
 export function* unprotectedContentIn(root: unknown): Generator<UnprotectedContent, void, undefined> {
   const ids = new Set(isCredential(root) ? [root.issuer, root.id] : []);
@@ -68,7 +68,7 @@ export function* unprotectedContentIn(root: unknown): Generator<UnprotectedConte
   }
 }
 
-/** What is wrong with the members themselves, and the places to look at next. */
+/** The problems of the members themselves, and the places to check next. */
 interface Inside {
   problems: UnprotectedContent[];
   children: Place[];
@@ -102,7 +102,7 @@ function isCredential(root: unknown): root is Record<string, unknown> {
   return typeof root === 'object' && root !== null && '@context' in root && 'credentialSubject' in root;
 }
 
-/** A context written out would give the words of the credential another meaning, or none. */
+/** An inline context could change the meaning of the credential's terms or remove it. */
 function isListOfUrls(contexts: unknown): boolean {
   return [contexts].flat().every((context) => typeof context === 'string');
 }

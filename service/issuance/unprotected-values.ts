@@ -1,4 +1,4 @@
-/** Why a value, a key or a list is not protected by the signature, and what to write instead. */
+/** The reason why the signature does not protect a value, a key or a list, and a remedy. */
 export interface Problem {
   code: 'TEXT_NOT_PROTECTED' | 'SUBJECT_VALUE_INVALID';
   /** Continues a sentence that begins with the JSON pointer. */
@@ -40,15 +40,16 @@ const NO_IRI = invalid('is no absolute IRI, written out and percent-encoded, nor
 
 const GRAPH_TERMS = new Set(['proof', 'verifiableCredential']);
 
-/** What JSON-LD writes as a number, it writes with 16 significant digits, or as an integer. */
+/** JSON-LD writes a number as an integer or with 16 significant digits. */
 export function problemOfValue(value: unknown): Problem | undefined {
   if (typeof value === 'string') return problemOfText(value);
   return typeof value === 'number' && !isExact(value) ? INEXACT_NUMBER : undefined;
 }
 
 /**
- * jsonld 9 takes a number for a double when its text has a point, and for an integer otherwise: 1e-7 would be
- * signed as 0. Doubles get 16 digits: 0.30000000000000004 would be signed as 0.3.
+ * Whether jsonld 9 signs the number exactly. It treats a number as a double when its text has a point, and
+ * otherwise as an integer: 1e-7 would be signed as 0. Doubles get 16 digits: 0.30000000000000004 would be
+ * signed as 0.3.
  */
 function isExact(value: number): boolean {
   if (Number.isSafeInteger(value)) return !Object.is(value, -0);
@@ -62,8 +63,8 @@ function problemOfText(text: string): Problem | undefined {
 }
 
 /**
- * A key that is not a term (a plain word that a context defines) has no place in a document that JSON readers
- * understand.
+ * The problem of a key that is not a term, that is, a plain word that a context defines. Readers of the JSON
+ * could not understand it.
  */
 export function problemOfKey(key: string): Problem | undefined {
   if (key.startsWith('@')) return KEYWORD;
@@ -73,15 +74,15 @@ export function problemOfKey(key: string): Problem | undefined {
 }
 
 /**
- * The characters that no IRI has (RFC 3987): older libraries write them into the signed statements as they
- * are.
+ * Characters that are not allowed in an IRI (RFC 3987). Older libraries write them into the signed statements
+ * unescaped.
  */
 // eslint-disable-next-line no-control-regex
 const NOT_IN_IRIS = /[\u0000-\u0020<>"{}|^`\\]/;
 
 /**
- * The values of `id` and `type`. The render-method context defines the prefix `xsd:`, so that one IRI could
- * have two spellings.
+ * The problem of a value of `id` or `type`. A name with the prefix `xsd:`, which the render-method context
+ * defines, would give one IRI two spellings.
  */
 export function problemOfName(key: string, value: unknown): Problem | undefined {
   if (key !== 'id' && key !== 'type') return undefined;
@@ -91,15 +92,15 @@ export function problemOfName(key: string, value: unknown): Problem | undefined 
 }
 
 /**
- * A list is a set to JSON-LD: lists in it dissolve, and equal literals become one. `index` is that of the
- * item in the list.
+ * The problem of a list. JSON-LD treats it as a set: nested lists are flattened, and equal literals become
+ * one. `index` is the item's position in the list.
  */
 export function problemOfList(list: unknown[]): { index: number; problem: Problem } | undefined {
   const seen = new Set<string>();
   for (const [index, item] of list.entries()) {
     if (Array.isArray(item)) return { index, problem: NESTED_LIST };
     if (typeof item !== 'string' && typeof item !== 'number' && typeof item !== 'boolean') continue;
-    // As text: a term with a datatype makes 5 and "5" the same.
+    // Compared as text, because a term with a datatype makes 5 and "5" the same.
     const literal = String(item);
     if (seen.has(literal)) return { index, problem: REPETITION };
     seen.add(literal);

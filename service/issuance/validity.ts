@@ -1,9 +1,9 @@
 const MONTHS_VALID = 3;
 
 /**
- * The end of a credential's validity: three calendar months after `from`, in UTC, at the same time of day. A
- * day that the month does not have becomes the month's last (30 November → 28 or 29 February;
- * docs/specification.md 3.5).
+ * The end of a credential's validity: three calendar months after `from`, in UTC, at the same time of day. If
+ * that month lacks the day, its last day is used (30 November → 28 or 29 February; docs/specification.md
+ * 3.5).
  */
 export function validUntilOf(from: Date): Date {
   const until = new Date(from);
