@@ -23,7 +23,7 @@ import { issuedDocument, type IssuedDocuments } from './routes/issued-document';
 import { metrics, type MetricsText } from './routes/metrics';
 import { publishedFile } from './routes/published-file';
 
-/** What the HTTP API needs. */
+/** The parts of the HTTP API. */
 export interface HttpAppOptions {
   acceptDocument: AcceptDocument;
   didDocumentPath: string;
@@ -34,11 +34,11 @@ export interface HttpAppOptions {
   newId: () => string;
   health: () => Promise<HealthReport>;
   metrics: MetricsText;
-  /** What GET /documents/{tokenId} reads, which exists with an API key only. */
+  /** The documents of GET /documents/{tokenId}, a path that exists only with an API key. */
   issuedDocuments?: IssuedDocuments | undefined;
   /** How many POST /create may be under way at once; undefined: any number. */
   callersAtOnce?: number | undefined;
-  /** How many bodies are read and worked on at once. */
+  /** Limits for the bodies that are processed at once. */
   bodyLimits?: BodyLimitsOptions;
 }
 
@@ -76,7 +76,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
     createDocument,
   );
   const { apiKey, issuedDocuments } = options;
-  // Documents are confidential: without a key to ask for there is no such path.
+  // Documents are confidential, so this path does not exist without an API key.
   if (apiKey !== undefined && issuedDocuments !== undefined)
     router.get('/documents/:tokenId', requireApiKey(apiKey), issuedDocument(issuedDocuments));
 
@@ -88,7 +88,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   app.use(unanswered);
   app.use(router.routes());
   app.use(router.allowedMethods());
-  // What cannot be answered any more (a caller that went away) ends up here.
+  // Called for errors that cannot be answered any more, as when the caller has disconnected.
   app.on('error', (error) => options.logger.warn({ error: error as unknown }, 'response failed'));
   return app;
 }

@@ -4,10 +4,13 @@ import { HttpError } from './middleware/errors';
 /** The limit of every JSON body: 50 MB, attachments included (docs/specification.md 5.3). */
 export const LIMIT_BYTES = 50 * 1024 * 1024;
 
-/** A body of this size is parsed at once, and never waits: what else a request takes is as much as it is. */
+/**
+ * A body up to this size is parsed at once and never waits, because the rest of a request takes as much
+ * memory.
+ */
 export const SMALL_BYTES = 64 * 1024;
 
-/** The most bytes that the body may have, as far as its headers tell. */
+/** The most bytes that the body may have according to its headers; Infinity if they do not tell. */
 export function mostBytes({ req: { headers } }: Context): number {
   if (headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity')
     return Infinity;
@@ -17,8 +20,8 @@ export function mostBytes({ req: { headers } }: Context): number {
 }
 
 /**
- * The error for a longer one. The rest of it is read and dropped, so that the caller can finish sending and
- * read the answer.
+ * The error for a body over the limit. The rest of the body is read and dropped, so that the caller can
+ * finish sending and read the answer.
  */
 export function tooLarge(ctx: Context): HttpError {
   ctx.set('Connection', 'close');

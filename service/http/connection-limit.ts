@@ -6,20 +6,21 @@ interface Needs {
   registries: readonly { webhook: { maxConcurrentDeliveries: number } | undefined }[];
 }
 
-/** The database, files, the standard streams and Node.js itself; with some to spare. */
+/** The database, files, the standard streams and Node.js itself, with a reserve. */
 const OF_THE_PROCESS = 48;
 const OF_A_THREAD = 4;
-/** Connections to a registry's node. */
+/** The connections to a registry's node. */
 const OF_A_REGISTRY = 16;
 const LEAST = 16;
-/** More would need memory that their requests have to have. */
+/** More connections would take memory that requests need. */
 const MOST = 10_000;
 
 /**
- * How many callers may be connected at once, so that deliveries, database and node never lack a descriptor. A
- * request asks the node over a connection of its own: half of what is left is for those.
+ * The number of callers that may be connected at once, so that deliveries, database and node never lack a
+ * descriptor. A request uses a connection of its own to the node, so half of the remaining descriptors is
+ * left for those.
  *
- * @param openFiles how many descriptors the process may have.
+ * @param openFiles the number of descriptors that the process may have.
  */
 export function connectionsFor({ signingThreads, registries }: Needs, openFiles: number): number {
   const eventDelivery = registries.map(
@@ -37,12 +38,12 @@ export function creatingAtOnce(connections: number): number {
   return connections - OF_OTHER_REQUESTS;
 }
 
-/** What systems that do not tell allow at the least. */
+/** The least usual limit, for systems that do not report theirs. */
 const USUAL_OPEN_FILES = 1_024;
 
 /**
- * How many descriptors this process may have, as `ulimit -n` says: Node.js raises the soft limit to the hard
- * one when it starts.
+ * The number of descriptors that this process may have, as in `ulimit -n`. Node.js raises the soft limit to
+ * the hard limit when it starts.
  */
 export function readOpenFilesLimit(): number {
   try {

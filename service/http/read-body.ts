@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createBrotliDecompress, createUnzip } from 'node:zlib';
 
-/** Why a body could not be read. */
+/** The reason why a body could not be read. */
 export class BodyProblem extends Error {
   readonly problem: 'aborted' | 'too slow' | 'too large' | 'wrongly encoded' | 'unknown encoding';
 
@@ -15,19 +15,19 @@ export class BodyProblem extends Error {
 
 /** The least number of bytes that a body brings in each interval, until it is complete. */
 export interface LeastRate {
-  /** As they come, not as they decode. */
+  /** Received bytes, before decoding. */
   bytes: number;
-  /** Milliseconds. */
+  /** In milliseconds. */
   withinMs: number;
 }
 
 /**
- * Reads a request's body, decoded from its Content-Encoding (gzip, deflate, br), into bytes that share their
+ * Reads a request's body and decodes it from its Content-Encoding (gzip, deflate, br). The result shares its
  * memory with nothing.
  *
- * @param limit most bytes, of what is decoded.
- * @param onChunk is given the decoded bytes as they come.
- * @throws BodyProblem. The request goes on then; whoever answers decides what becomes of the rest.
+ * @param limit most decoded bytes.
+ * @param onChunk receives the decoded bytes as they arrive.
+ * @throws BodyProblem. The request stays open; the calling code decides about the rest of its body.
  */
 export async function readBody(
   request: IncomingMessage,
@@ -48,7 +48,7 @@ export async function readBody(
       source.on('end', resolve);
       if (source !== request)
         source.on('error', (cause) => reject(new BodyProblem('wrongly encoded', cause)));
-      // Also when it closed before anybody read it, as a caller does who does not want to wait.
+      // The connection may have closed before the body is read, as when a waiting caller leaves.
       const abort = (): void => reject(new BodyProblem('aborted'));
       if (request.destroyed && !request.complete) abort();
       request.on('close', () => {
@@ -81,13 +81,13 @@ export async function atLeastRate<T>(
   const tooSlow = new Promise<never>((_, reject) => {
     const look = (): void => {
       if (!request.complete && socket.bytesRead - before < bytes) {
-        // What else comes is kept by nobody.
+        // Nobody keeps the rest.
         request.removeAllListeners('data').resume();
         reject(new BodyProblem('too slow'));
       }
       before = socket.bytesRead;
     };
-    // Only when what came while this process was busy has been read.
+    // Runs after the bytes that arrived while this process was busy are read.
     timer = setInterval(() => setImmediate(look), withinMs);
   });
   try {
@@ -98,8 +98,8 @@ export async function atLeastRate<T>(
 }
 
 /**
- * Corrupt input is an error of the decoder's; the request itself goes on. Small or capital letters are the
- * same in the name of an encoding (RFC 9110, section 8.4.1).
+ * The decoder raises an error for corrupt input, and the request itself goes on. Names of encodings are
+ * case-insensitive (RFC 9110, section 8.4.1).
  */
 function decoded(request: IncomingMessage): Readable {
   const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity';
@@ -110,15 +110,12 @@ function decoded(request: IncomingMessage): Readable {
 }
 
 /**
- * Copied 40 MB at once, with memory that the system first has to find, a body kept everybody else waiting for
- * up to 190 ms.
+ * Bytes copied per turn. Copying 40 MB at once, into memory that the system must first allocate, blocked all
+ * other requests for up to 190 ms.
  */
 const COPIED_AT_ONCE = 1024 * 1024;
 
-/**
- * Puts chunks together in memory that is shared with nothing. Lets the event loop do something else between
- * the pieces.
- */
+/** Joins chunks in memory that nothing shares, and yields to the event loop between the pieces. */
 export async function joined(chunks: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
   const bytes = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
   let offset = 0;

@@ -6,10 +6,12 @@ import { jsonObjectOf, notJson, refuseComplex } from '../issuance/parse-body';
 import { SMALL_BYTES } from './body-limit';
 import { BodyProblem, joined } from './read-body';
 
-/** `onProtoPoisoning` is an option of co-body, which reads for koa-bodyparser: jsonObjectOf looks for it. */
+/**
+ * `onProtoPoisoning` is an option of co-body, the reader of koa-bodyparser. jsonObjectOf refuses `__proto__`.
+ */
 const OPTIONS: bodyParser.Options & { onProtoPoisoning: 'ignore' } = {
   enableTypes: ['json'],
-  // Of the types whose name ends with +json koa-bodyparser knows some only: announcedBody has looked.
+  // koa-bodyparser knows only some of the +json types. announcedBody has checked the type already.
   detectJSON: () => true,
   jsonLimit: String(SMALL_BYTES),
   onProtoPoisoning: 'ignore',
@@ -17,21 +19,21 @@ const OPTIONS: bodyParser.Options & { onProtoPoisoning: 'ignore' } = {
 
 const parse = bodyParser(OPTIONS);
 
-/** A small body: as it came, in memory of its own, and parsed. */
+/** A small body: its raw bytes, in memory that nothing shares, and its parsed value. */
 export interface ReadJson {
   bytes: Uint8Array<ArrayBuffer>;
   value: JsonObject;
 }
 
 /**
- * Reads and parses a body of up to 64 KB. koa-bodyparser alone takes no body for `{}`, and bytes that are no
- * UTF-8 for U+FFFD, which would be signed: so the bytes are looked at beside it.
+ * Reads and parses a body of up to 64 KB. koa-bodyparser reads an empty body as `{}`, and invalid UTF-8 as
+ * U+FFFD, which would be signed. The bytes are therefore checked separately.
  *
  * @throws RequestError BODY_NOT_JSON, BODY_TOO_COMPLEX; BodyProblem when the body does not arrive.
  */
 export async function readJson(ctx: Context): Promise<ReadJson> {
   const chunks: Uint8Array[] = [];
-  // The parser begins to read in the same turn: neither misses anything.
+  // The parser starts to read in the same turn, so both get every chunk.
   ctx.req.on('data', (chunk: Uint8Array) => chunks.push(chunk));
   try {
     await parse(ctx, async () => undefined);
@@ -42,13 +44,13 @@ export async function readJson(ctx: Context): Promise<ReadJson> {
   if (bytes.length === 0 || !isUtf8(bytes)) throw notJson();
   refuseComplex(bytes);
   const value = jsonObjectOf(ctx.request.body);
-  // A request that waits for its mint keeps neither.
+  // A request that waits for its mint must not keep these in memory.
   ctx.request.body = undefined;
   ctx.request.rawBody = '';
   return { bytes, value };
 }
 
-/** What is no JSON is a SyntaxError; the other errors are about the reading, and have a type. */
+/** Invalid JSON is a SyntaxError. The other errors come from reading and have a type. */
 function problemOf(cause: unknown): unknown {
   if (cause instanceof SyntaxError) return notJson('', cause);
   const isAborted =

@@ -3,8 +3,8 @@ import type { Context } from 'koa';
 import type { IssuedAnswer } from '../issuance/issued-answer';
 
 /**
- * Answers 200 with what was issued, from its bytes. A client that goes away stops the reading; when the
- * reading fails half-way Koa cuts the connection: nothing else says so by then.
+ * Answers 200 with an issued document, streamed. Reading stops when the client disconnects. When reading
+ * fails half-way, Koa cuts the connection, which is the only possible signal by then.
  */
 export function sendIssued(ctx: Context, { length, chunks }: IssuedAnswer): void {
   ctx.status = 200;

@@ -2,14 +2,14 @@ import { ConfigurationError, ServiceError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { untilAborted } from '../base/until-aborted';
 
-/** What is used of the package `@ngrok/ngrok`, whose own names these are. */
+/** The used part of the package `@ngrok/ngrok`, with its own names. */
 export interface TunnelLibrary {
   forward(options: {
-    /** Base address of what the tunnel leads to. */
+    /** Base address of the tunnel's target. */
     addr: string;
     authtoken: string;
     domain: string;
-    /** "closed" for every connection that was lost or could not be made, "connected". */
+    /** Called with "closed" for each connection that was lost or failed, and with "connected". */
     onStatusChange: (status: string) => void;
   }): Promise<TunnelListener>;
 }
@@ -20,34 +20,36 @@ export interface TunnelListener {
   close(): Promise<void>;
 }
 
-/** A tunnel that is open, still being opened, or could not be. */
+/** A tunnel that is open, is being opened, or failed to open. */
 export interface Tunnel {
-  /** Takes the public address away, or stops trying. Never rejects, and takes seconds at most. */
+  /** Closes the tunnel, or stops opening it. Never rejects, and takes a few seconds at most. */
   close(): Promise<void>;
 }
 
-/** Where a tunnel leads, and in whose name. */
+/** Target, domain and account of a tunnel. */
 export interface TunnelOptions {
   /** Base address that the service listens on. */
   localUrl: string;
-  /** DOMAIN. */
+  /** The setting DOMAIN. */
   domain: string | undefined;
   authtoken: string;
   logger: Logger;
-  /** Passed in by tests. */
+  /** Replaced by tests. */
   load: (() => Promise<TunnelLibrary>) | undefined;
-  /** Milliseconds after which opening is given up. Passed in by tests. */
+  /** Milliseconds after which opening is given up. Replaced by tests. */
   openWithinMs: number | undefined;
 }
 
 const LIBRARY: string = '@ngrok/ngrok';
-/** The library waits for ever for a server that accepts the connection and says nothing. */
+/**
+ * Without a limit, the library waits forever for a server that accepts the connection and does not answer.
+ */
 const OPEN_WITHIN_MS = 30_000;
 const CLOSE_WITHIN_MS = 3_000;
 
 /**
- * Opens a public tunnel to the service in the background: whatever becomes of it is logged, and the service
- * goes on. It is for tests: a service that others rely on has a host of its own.
+ * Opens a public tunnel to the service in the background. Failures are logged, and the service goes on. The
+ * tunnel is meant for testing; a service that others rely on needs a host of its own.
  */
 export function openTunnel(options: TunnelOptions): Tunnel {
   const closing = new AbortController();
@@ -75,7 +77,7 @@ async function open(options: TunnelOptions, closing: AbortSignal): Promise<Tunne
     status.opened();
     return listener;
   } catch (cause) {
-    // One that opens after all would be nobody's to close.
+    // A tunnel that opens after this would never be closed.
     forwarded.then((late) => late.close()).catch(() => undefined);
     if (closing.aborted) return undefined;
     const error = cause instanceof ServiceError ? cause : notOpened(cause, openWithinMs);
@@ -103,19 +105,22 @@ async function forward(
 }
 
 /**
- * Loaded for those who want a tunnel alone. Its name is no literal, for the package may not be there when
- * this is compiled.
+ * Loads the library only when a tunnel is wanted. Its name is not a literal, because the optional package may
+ * be missing when this is compiled.
  */
 async function loadLibrary(): Promise<TunnelLibrary> {
   return (await import(LIBRARY)) as TunnelLibrary;
 }
 
-/** A service that listens on all addresses is reached on the loopback one. */
+/** Replaces the wildcard address by the loopback address, at which the service can be reached. */
 function reachable(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
 
-/** ngrok's own codes say that it was reached and refused; anything else, that it was not. */
+/**
+ * The error for a tunnel that did not open. A code of ngrok means that ngrok refused it; otherwise ngrok was
+ * not reached.
+ */
 function notOpened(cause: unknown, openWithinMs: number): ServiceError {
   const isTooLate = cause instanceof Error && cause.name === 'TimeoutError';
   const reason = isTooLate ? `no answer within ${openWithinMs / 1_000} s` : oneLine(messageOf(cause));
@@ -133,8 +138,8 @@ function notOpened(cause: unknown, openWithinMs: number): ServiceError {
 }
 
 /**
- * Logs when an open tunnel loses its connection and when it is back; the library tries again by itself, and
- * tells of every attempt.
+ * Logs when an open tunnel loses its connection and when it is back. The library reconnects by itself and
+ * reports every attempt.
  */
 function statusLog(
   logger: Logger,

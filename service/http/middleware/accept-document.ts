@@ -1,15 +1,15 @@
 import type { Middleware } from 'koa';
 import type { AcceptDocument, IssueDocument } from '../../issuance/issue-document';
 
-/** What the middleware leaves for the route. */
+/** State that the middleware sets for the route. */
 export interface AcceptedState {
-  /** Issues documents of the type that the path names. */
+  /** Issues documents of the type in the path. */
   issueDocument: IssueDocument;
 }
 
 /**
- * Asks first whether documents of this type are issued here at all: no mistake in the request matters before
- * that, and nothing of its body is read.
+ * Checks first whether documents of this type are issued here. That error comes before any other error in the
+ * request, and before the body is read.
  */
 export function acceptDocument(
   accept: AcceptDocument,

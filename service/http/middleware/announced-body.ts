@@ -5,8 +5,8 @@ import { LIMIT_BYTES, tooLarge } from '../body-limit';
 const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
 
 /**
- * Refuses what is no JSON (415) or too long (413) by its headers: before it waits, and before any of it is
- * read.
+ * Refuses a body by its headers if it is not JSON (415) or too long (413), before the request waits and
+ * before any of the body is read.
  */
 export const announcedBody: Middleware = async (ctx, next) => {
   if (!JSON_TYPE.test(ctx.request.type)) {

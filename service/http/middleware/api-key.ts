@@ -2,10 +2,12 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Middleware } from 'koa';
 import { HttpError } from './errors';
 
-/** The scheme is written in any case, with one space or more after it (RFC 9110, section 11). */
+/** The scheme is case-insensitive, and one or more spaces follow it (RFC 9110, section 11). */
 const BEARER = /^bearer +/i;
 
-/** Asks for `Authorization: Bearer <API_KEY>` when a key is configured. Compares in constant time. */
+/**
+ * Requires `Authorization: Bearer <API_KEY>` when a key is configured. The comparison takes constant time.
+ */
 export function requireApiKey(apiKey: string | undefined): Middleware {
   return async (ctx, next) => {
     const credentials = ctx.get('Authorization').replace(BEARER, 'Bearer ');

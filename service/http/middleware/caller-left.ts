@@ -1,22 +1,23 @@
 import type { Middleware } from 'koa';
 import { CallerLeftError } from '../../base/errors';
 
-/** What the middleware leaves for those that come after it. */
+/** State that the middleware sets for later ones. */
 export interface CallerState {
-  /** Aborts with a CallerLeftError when the connection ends while the request is worked on. */
+  /** Aborts with a CallerLeftError when the connection ends before the request is answered. */
   left: AbortSignal;
 }
 
-/** Notices that the caller closes the connection: what it asked for need not be done then. */
+/** Detects that the caller closes the connection, so that its request can be given up. */
 export const callerLeft: Middleware<CallerState> = async (ctx, next) => {
   const { socket } = ctx.req;
   const left = new AbortController();
   ctx.state.left = left.signal;
   const leave = (): void => left.abort(new CallerLeftError());
   if (socket.destroyed) leave();
-  // Not of the response: of several requests on one connection only the first one's response is told.
+  // The socket's event is used because, with several requests on one connection, only the first one's
+  // response emits `close`.
   socket.once('close', leave);
-  // Any number of requests may come on one connection before the first is answered.
+  // One connection may carry any number of requests before the first is answered.
   socket.setMaxListeners(0);
   try {
     await next();

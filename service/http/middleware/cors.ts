@@ -1,8 +1,8 @@
 import type { Middleware } from 'koa';
 
 /**
- * Every response carries them (docs/specification.md 5.2). Scripts of another origin see no header of ours
- * that is not exposed.
+ * Headers of every response (docs/specification.md 5.2). Scripts of another origin can read only the
+ * service's headers that are exposed here.
  */
 export const CORS_HEADERS = {
   'Access-Control-Allow-Origin': '*',
@@ -10,7 +10,7 @@ export const CORS_HEADERS = {
   'Access-Control-Expose-Headers': 'X-Error-Code, X-Request-Id, Retry-After',
 } as const;
 
-/** Puts the cross-origin headers on every response, and answers OPTIONS. */
+/** Sets the cross-origin headers on every response, and answers OPTIONS. */
 export const cors: Middleware = async (ctx, next): Promise<void> => {
   ctx.set(CORS_HEADERS);
   if (ctx.method !== 'OPTIONS') {

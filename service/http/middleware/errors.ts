@@ -4,12 +4,13 @@ import type { Logger } from '../../base/logger';
 import type { RequestState } from './request-log';
 
 /**
- * Carried by every answer from 400 up: the stable code of docs/error-codes.md, by which a program tells a
- * mistake of its own from an outage, and a document that was not issued from one that is still under way.
+ * Header of every answer with a status of 400 or above: a stable code of docs/error-codes.md. It tells a
+ * program whether the mistake is its own or the service fails, and whether a document was refused or is still
+ * in progress.
  */
 export const ERROR_CODE_HEADER = 'X-Error-Code';
 
-/** An answer other than 500 whose reason may be told: wrong use of HTTP. */
+/** An error in the use of HTTP. It has a status other than 500, and its message is sent to the caller. */
 export class HttpError extends Error {
   readonly status: number;
   readonly code: string;
@@ -22,7 +23,10 @@ export class HttpError extends Error {
   }
 }
 
-/** Errors of issuing that are about the request, not about what is signed: their reason may be told. */
+/**
+ * Errors of issuing that concern the request rather than the signed content. Their message is sent to the
+ * caller.
+ */
 const STATUS_OF_REQUEST_ERRORS: Readonly<Record<string, number>> = {
   BODY_NOT_JSON: 400,
   BODY_TOO_COMPLEX: 400,
@@ -30,14 +34,14 @@ const STATUS_OF_REQUEST_ERRORS: Readonly<Record<string, number>> = {
   IDEMPOTENCY_KEY_REUSED: 422,
 };
 
-/** nginx's own for it. Nobody receives it: it is in the log. */
+/** nginx's status for a caller that left. It appears only in the log. */
 const CLIENT_CLOSED_REQUEST = 499;
 
 const INTERNAL_SERVER_ERROR = 'Internal server error';
 
 /**
- * Turns everything thrown into the error body of docs/specification.md 5.4. The reason of a 500 is logged and
- * never returned, except as a stack when NODE_ENV is development, and then masked.
+ * Turns every error into the error body of docs/specification.md 5.4. The reason of a 500 is logged and not
+ * returned. In development (NODE_ENV) every error body has a masked stack.
  */
 export function errors(options: {
   development: boolean;
@@ -63,7 +67,7 @@ export function errors(options: {
   };
 }
 
-/** The status of what may be told; undefined: 500, and nothing of the reason. */
+/** The status of an error whose message may be sent; undefined for a 500 without its reason. */
 function toldStatus(thrown: unknown): number | undefined {
   if (thrown instanceof HttpError) return thrown.status;
   if (thrown instanceof BusyError) return 503;
@@ -71,18 +75,18 @@ function toldStatus(thrown: unknown): number | undefined {
   return thrown instanceof RequestError ? STATUS_OF_REQUEST_ERRORS[thrown.code] : undefined;
 }
 
-/** In the error's words, with the name of the contract's error beside them. The caller is told neither. */
+/** Logs the error's message and the name of the contract's error. The caller gets neither. */
 function logFailure(log: Logger, error: unknown, line: { code: string; status: number }): void {
   if (error instanceof ServiceError) log.error({ error, ...line, reason: error.reason }, error.message);
   else log.error({ error, ...line }, 'request failed');
 }
 
-/** The codes of libraries and of Node.js are for the log: they are not ours to keep stable. */
+/** Codes of libraries and Node.js appear only in the log, because the service cannot keep them stable. */
 function publicCodeOf(thrown: unknown): string {
   return thrown instanceof ServiceError || thrown instanceof HttpError ? thrown.code : 'INTERNAL';
 }
 
-/** Of 0 nobody would wait. */
+/** At least 1, because a caller would not wait for 0. */
 function secondsOf(ms: number): string {
   return String(Math.max(1, Math.ceil(ms / 1000)));
 }

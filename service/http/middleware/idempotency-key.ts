@@ -3,13 +3,16 @@ import { HttpError } from './errors';
 
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 
-/** What the middleware leaves for the route. */
+/** State that the middleware sets for the route. */
 export interface IdempotencyKeyState {
-  /** Undefined: the caller sent none. */
+  /** Undefined when the caller sent none. */
   idempotencyKey: string | undefined;
 }
 
-/** Takes the caller's Idempotency-Key. Sent twice, Node.js joins them with a space, which no key has. */
+/**
+ * Reads the caller's Idempotency-Key. Node.js joins repeated headers with a comma and a space; no valid key
+ * has a space.
+ */
 export const idempotencyKey: Middleware<IdempotencyKeyState> = async (ctx, next) => {
   const sent = ctx.req.headers['idempotency-key'];
   const key = Array.isArray(sent) ? sent.join(', ') : sent;

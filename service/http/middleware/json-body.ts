@@ -7,21 +7,21 @@ import { readJson } from '../read-json';
 import type { BodyLimitsState } from './limit-bodies';
 import { HttpError } from './errors';
 
-/** What the middleware leaves for the route. */
+/** State that the middleware sets for the route. */
 export interface JsonBodyState {
-  /** The body as it came, decoded: it has its memory for itself, and can be given to another thread. */
+  /** The decoded body, in memory that nothing shares, so that it can be transferred to another thread. */
   body: Uint8Array<ArrayBuffer>;
   /**
-   * SHA-256 in hex of the document type in capitals, a line feed and the body: what one request has in common
-   * with the same once more.
+   * SHA-256 in hex of the document type in capitals, a line feed and the body. Repetitions of a request have
+   * the same hash.
    */
   requestHash: string;
 }
 
 /**
- * Reads the body of POST /create. The shape of a small one is checked here, before it waits for anything. Any
- * other is not looked into: the thread that signs it parses it, for 40 MB keep everybody else waiting for
- * 100 ms. 413 over the limit, 400 for what does not arrive whole, 408 for what hardly arrives.
+ * Reads the body of POST /create. The shape of a small body is checked here, before it waits for anything. A
+ * larger one is parsed by the thread that signs it, because parsing 40 MB would block all other requests for
+ * 100 ms. Answers 413 over the limit, 400 for a body that is incomplete, and 408 for one that hardly arrives.
  */
 export const jsonBody: Middleware<
   JsonBodyState & BodyLimitsState,
@@ -56,7 +56,7 @@ function answerTo(ctx: Context, { problem }: BodyProblem): HttpError {
   return new HttpError(400, 'BODY_NOT_JSON', 'The body does not decode as its Content-Encoding says.');
 }
 
-/** Nothing of the rest is waited for: the connection ends with the answer. */
+/** The connection ends with the answer; the rest of the body is not awaited. */
 function tooSlow(ctx: Context): HttpError {
   ctx.set('Connection', 'close');
   return new HttpError(408, 'BODY_TOO_SLOW', 'The body arrives too slowly.');

@@ -2,8 +2,8 @@ import type { Middleware } from 'koa';
 import { HttpError } from './errors';
 
 /**
- * Turns what no route answered into an error. The router leaves 405 or 501 with the methods of the path in
- * `Allow`, if it knows the path.
+ * Turns a request that no route answered into an error. If the router knows the path, it leaves 405 or 501,
+ * with the path's methods in `Allow`.
  */
 export const unanswered: Middleware = async (ctx, next) => {
   await next();

@@ -2,8 +2,8 @@ import type { Middleware } from 'koa';
 import { HttpError } from './errors';
 
 /**
- * Refuses a request whose target cannot be read, and one of HTTP/1.1 without a Host (RFC 9112, section 3.2).
- * The router would take malformed percent-encoding for the text that stands there.
+ * Refuses a request whose target cannot be read, and an HTTP/1.1 request without Host (RFC 9112, section
+ * 3.2). The router would use malformed percent-encoding as literal text.
  */
 export const wellFormed: Middleware = async (ctx, next) => {
   if (ctx.req.httpVersion === '1.1' && ctx.req.headers.host === undefined)
@@ -15,7 +15,7 @@ export const wellFormed: Middleware = async (ctx, next) => {
   await next();
 };
 
-/** Koa throws when it is asked for the path of a target that is no URL. */
+/** `path` is a function because Koa's ctx.path throws for a target that is not a URL. */
 function isDecodable(path: () => string): boolean {
   try {
     decodeURIComponent(path());

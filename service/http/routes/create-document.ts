@@ -26,7 +26,7 @@ export const createDocument: Middleware<State> = async (ctx) => {
   });
   const { credentialId, tokenId, txHash, document } = issued;
   log.info({ id: credentialId, tokenId, txHash }, 'document issued');
-  // Nobody reads the answer then.
+  // After the caller has left, there is nobody to answer.
   left.throwIfAborted();
   sendIssued(ctx, issuedAnswer(document.parts, document.length, txHash));
 };

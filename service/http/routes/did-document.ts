@@ -3,7 +3,7 @@ import type { Middleware } from 'koa';
 import { ConfigurationError, messageOf } from '../../base/errors';
 
 /**
- * GET /.well-known/did.json: the file that `npx tdoc did` wrote, read anew each time, so that a rotated
+ * GET /.well-known/did.json: the file that `npx tdoc did` wrote. It is read for each request, so a rotated
  * key needs no restart.
  */
 export function didDocument(path: string): Middleware {

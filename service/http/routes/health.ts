@@ -1,17 +1,17 @@
 import type { Middleware } from 'koa';
 import { ERROR_CODE_HEADER } from '../middleware/errors';
 
-/** Whether the service does what it is there for, and the details. */
+/** Whether every registry's events are read, and the details. */
 export interface HealthReport {
   isHealthy: boolean;
   feeds: readonly object[];
-  /** Undefined while documents cannot be issued: settings are missing. */
+  /** Undefined when documents cannot be issued because settings are missing. */
   issuing: object | undefined;
-  /** Work that no setting follows; undefined while there is none, or it is not known. */
+  /** Work in the database that no setting follows; undefined if there is none or it is not known. */
   unfollowed?: object | undefined;
 }
 
-/** GET /health: 200 while every registry's events are read, 503 when some are not. */
+/** GET /health: 200 while every registry's events are read, otherwise 503. */
 export function health(report: () => Promise<HealthReport>): Middleware {
   return async (ctx) => {
     const { isHealthy, ...details } = await report();

@@ -6,21 +6,21 @@ import { parseTokenId, tokenIdHexOf } from '../../registry/token-id-forms';
 import { HttpError } from '../middleware/errors';
 import { sendIssued } from '../send-issued';
 
-/** Where issued documents are read from. */
+/** The journal methods that read issued documents. */
 export interface IssuedDocuments {
   find(tokenId: string): Promise<Issuance | undefined>;
-  /** Bytes; undefined when there is no such document. */
+  /** Length in bytes; undefined when there is no such document. */
   documentLength(tokenId: string): Promise<number | undefined>;
   documentOf(tokenId: string): AsyncIterable<Uint8Array>;
 }
 
-/** When to ask again for what is being issued. Seconds. */
+/** Seconds after which to ask again for a document in progress. */
 const ASK_AGAIN_S = '1';
 
 /**
- * GET /documents/{tokenId}: the answer of the request that issued it, for a caller whose connection broke
- * before it came. The header X-Document-State says `mined` while a reorganisation may still take the mint
- * away, and `final` from then on.
+ * GET /documents/{tokenId}: the answer to the request that issued the document, for a caller whose connection
+ * broke before it arrived. The header X-Document-State is `mined` while a reorganisation may still remove the
+ * mint, and `final` after that.
  */
 export function issuedDocument(
   documents: IssuedDocuments,

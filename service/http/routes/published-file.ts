@@ -8,8 +8,8 @@ import { readContextFile } from '../../base/published-files';
 const ONE_YEAR_IMMUTABLE = 'public, max-age=31536000, immutable';
 
 /**
- * Serves a context or a schema of ours, byte for byte. Whoever has it already is told that it is the same
- * (RFC 9110, section 13.1.2).
+ * Serves a context or schema of the service, byte for byte. A conditional request for an unchanged file gets
+ * 304 (RFC 9110, section 13.1.2).
  */
 export function publishedFile(fileName: string, mediaType: string): Middleware {
   const bytes = readContextFile(fileName);
