@@ -28,7 +28,7 @@ export type DocumentLoader = (url: string) => Promise<LoadedDocument>;
 
 /**
  * Creates a loader that knows the base contexts from their packages, the TradeTrust contexts, and the Bill of
- * Lading context under `billOfLadingContextUrl` if that is a known one. Any other URL is an error: the
+ * Lading context under `billOfLadingContextUrl` if its content is known. Any other URL is an error: the
  * meaning of a signature must not depend on the current answer of a host.
  */
 export function createDocumentLoader(billOfLadingContextUrl: string): DocumentLoader {

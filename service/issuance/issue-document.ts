@@ -11,7 +11,7 @@ import type { PreparedDocument, PrepareForCallers } from './preparation';
 
 /** A request to POST /create/{documentId}. */
 export interface IssueRequest {
-  /** The body's bytes. Issuing takes them over, and they are empty afterwards. */
+  /** The body's bytes. Issuing takes them over; the caller must not use them afterwards. */
   body: Uint8Array<ArrayBuffer>;
   /** Undefined without an Idempotency-Key. */
   request: IdempotentRequest | undefined;

@@ -23,7 +23,7 @@ export interface SigningFigures {
 /** Threads that prepare documents in the order of the requests. Each thread prepares one at a time. */
 export interface SigningPool {
   /**
-   * Transfers the body to the next free thread; here it is empty afterwards.
+   * Transfers the body to the next free thread. The caller must not use it afterwards.
    *
    * After `left` aborts, a document without a thread is not started. One that has a thread is given up,
    * unless it is nearly done.
