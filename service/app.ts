@@ -26,13 +26,13 @@ import { openTunnel, type Tunnel, type TunnelOptions } from './http/tunnel';
 /** The running service. */
 export interface App {
   url: string;
-  /** Finishes what is in flight and closes everything. */
+  /** Finishes requests and deliveries in flight and closes everything. */
   stop(): Promise<void>;
 }
 
 /**
- * Tests replace these: parts of the tunnel, and the times of minting, of the comparison of journal and
- * watcher, and between two lines about a catch-up.
+ * Parts that tests replace: the tunnel's library and time limit, and the times of minting, of the
+ * contradiction check, and between two log lines about a catch-up.
  */
 export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>> & {
   mintTiming?: Partial<MintTiming>;
@@ -41,11 +41,11 @@ export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>
 };
 
 /**
- * The composition root: two lines start here, issuing and eventDelivery, which meet only on the chain, and
- * what looks at both.
+ * The composition root. It starts issuing and event delivery, which meet only on the chain, and the
+ * observation of both.
  *
- * @throws ConfigurationError when what is configured cannot work: the node is of another chain, the port or
- *   the database is taken.
+ * @throws ConfigurationError when the configuration cannot work: the node belongs to another chain, or the
+ *   port or the database is taken.
  */
 export async function startApp(config: Config, logger: Logger, replaced: ReplacedParts = {}): Promise<App> {
   const client = createRpcClient(config.rpcUrl, config.network);
@@ -57,7 +57,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     if (!(error instanceof ChainError)) throw error;
     logger.warn({ error }, error.message);
   });
-  // What was opened last is closed first, here and when the start fails.
+  // Parts are closed in reverse order, at a stop and when the start fails.
   const open: (() => unknown)[] = [() => client.destroy()];
   const close = async (): Promise<void> => {
     for (const one of open.splice(0).reverse()) await one();
@@ -93,8 +93,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     return {
       url: server.url,
       async stop() {
-        // What is asked through the tunnel is answered before it closes; nothing is delivered any more
-        // meanwhile.
+        // Requests through the tunnel are answered before it closes. Deliveries stop at the same time.
         await Promise.all([server.close().finally(() => publicEnd?.close()), eventDelivery.stop()]);
         await close();
       },
@@ -105,7 +104,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
   }
 }
 
-/** Removes what both lines keep when it is old. */
+/** Removes old documents and events. */
 function startRetentions(
   { documentRetentionDays, eventRetentionDays }: Config,
   { issuing, eventDelivery, logger }: { issuing: Issuing; eventDelivery: EventDelivery; logger: Logger },

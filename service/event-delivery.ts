@@ -12,31 +12,31 @@ import { purgeEvents } from './outbox/purge-events';
 import { secretMasker } from './base/mask-secrets';
 import { followRegistry } from './watcher/follow-registry';
 
-/** A registry whose events are announced. */
+/** The event delivery of one registry. */
 interface DeliveredFeed extends ReportedFeed {
   stop(): Promise<void>;
 }
 
-/** Told what the service counts. `registry`: chain id and address. */
+/** Receives the events that the service counts. `registry`: chain id and address. */
 export interface EventDeliveryObserver {
   recorded(registry: string, events: number): void;
   attempted(registry: string, outcome: 'delivered' | 'failed' | 'dead'): void;
 }
 
-/** The line from the chain to the subscribers. */
+/** Event delivery, from the chain to the subscribers. */
 export interface EventDelivery {
   feeds: readonly DeliveredFeed[];
-  /** How the outboxes stand of those registries whose feeds are known by now. */
+  /** Figures of the outboxes, for registries whose feeds are known by now. */
   figures(): Promise<({ registry: string } & OutboxFigures)[]>;
   /**
-   * Removes the events of the followed registries that were recorded and last sent before a time (epoch
-   * milliseconds) and that nothing needs any more; gives how many.
+   * Removes events of the followed registries that were recorded and last sent before a time (epoch
+   * milliseconds) and are not needed any more. Resolves to their number.
    */
   purge(this: void, before: number, signal: AbortSignal): Promise<number>;
   stop(): Promise<void>;
 }
 
-/** watcher → outbox → delivery, once for each registry: what one waits for, the others do not. */
+/** Starts watcher → outbox → delivery for each registry. The registries do not wait for each other. */
 export function startEventDelivery(
   config: Config,
   parts: Omit<FeedParts, 'config' | 'opened'>,
@@ -68,7 +68,7 @@ export function startEventDelivery(
   };
 }
 
-/** What the feeds share. `opened`: the name of each registry's feed, once it is known. */
+/** The parts that all feeds share. `opened`: the name of each registry's feed, once it is known. */
 interface FeedParts {
   config: Config;
   database: Database;
@@ -79,7 +79,7 @@ interface FeedParts {
   progressEveryMs?: number | undefined;
 }
 
-/** How often the log says how far a catch-up is. */
+/** Time between two log lines about the progress of a catch-up. */
 const PROGRESS_EVERY_MS = 10_000;
 
 function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed {

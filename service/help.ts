@@ -15,11 +15,11 @@ It takes no arguments. Settings are environment variables, or lines of .env; the
   DID_KEY_PAIRS            written by: npx tdoc setup
   SIGNING_PRIVATE_KEY      written by: npx tdoc setup
   WEBHOOK_URL              where events are delivered
-  API_KEY                  what callers of POST /create must know
+  API_KEY                  key that callers of POST /create must send
   HOST, PORT               listening address: 127.0.0.1, 3000
   DATA_DIR                 folder of the embedded database: .data
-  DATABASE_URL             PostgreSQL, instead of it
+  DATABASE_URL             PostgreSQL, instead of the embedded database
   ENV_FILE                 another file than .env
 
-docs/settings.md has all of them. Ctrl-C stops the service; what is undelivered is delivered after the next start.
+docs/settings.md has all of them. Ctrl-C stops the service; the next start delivers the remaining events.
 `;

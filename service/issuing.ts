@@ -20,21 +20,21 @@ import { startSharedMintQueue } from './minting/shared-mint-queue';
 import { createMintSimulation } from './registry/simulate-mint';
 import { secretMasker } from './base/mask-secrets';
 
-/** The line from a request to a mined token. */
+/** Issuing, from a request to a mined token. */
 export interface Issuing {
-  /** What is needed, or the names of the settings that are missing. */
+  /** The parts of issuing, or the names of the missing settings. */
   issuer: Issuer | { missing: string[] };
   /** Undefined while settings are missing. */
   journal: Journal | undefined;
-  /** What is watched of it; undefined while settings are missing. */
+  /** Sources for observation; undefined while settings are missing. */
   watched: WatchedIssuing | undefined;
-  /** Ends the threads and the queue: what is in flight is finished at the next start. */
+  /** Ends the threads and the queue. The next start finishes the mints in flight. */
   stop(): Promise<void>;
 }
 
-/** Where it is seen how issuing stands. */
+/** Sources for observing issuing. */
 export interface WatchedIssuing {
-  /** Of the journal's rows. */
+  /** Scope of the journal's rows. */
   scope: JournalScope;
   signing: () => { waiting: number; busy: number; threads: number };
   walletAddress: string;
@@ -43,11 +43,11 @@ export interface WatchedIssuing {
   readFees: () => Promise<TransactionFees>;
 }
 
-/** What a caller waits for a mint at the most: then it is most likely that nobody waits any more. */
+/** The longest time a caller waits for a mint. Most callers have given up by then. */
 const LONGEST_WAIT_MS = 10 * 60_000;
 
 /**
- * Starts the threads that sign and the queue that mints, if everything is configured; and finishes what an
+ * Starts the signing threads and the mint queue if everything is configured, and finishes mints that an
  * earlier run left in flight.
  */
 export async function startIssuing(
@@ -58,7 +58,7 @@ export async function startIssuing(
     database: Database;
     observer: MintObserver;
     logger: Logger;
-    /** What tests shorten of the times. */
+    /** Times that tests shorten. */
     mintTiming?: Partial<MintTiming> | undefined;
   },
 ): Promise<Issuing> {
@@ -114,7 +114,7 @@ export async function startIssuing(
       signing: () => pool.figures(),
       walletAddress,
       readBalance: () => client.getBalance(walletAddress),
-      // Whoever looks at the wallet every minute must not fill the log.
+      // The wallet is read so often that logging each warning would fill the log.
       readFees: () => readFees({ ...fees, warn: () => undefined }),
     },
     async stop() {
@@ -123,7 +123,7 @@ export async function startIssuing(
   };
 }
 
-/** What all documents of this issuer have in common; undefined while settings are missing. */
+/** The values that all documents of this issuer share; undefined while settings are missing. */
 export function preparationOf(config: Config): PreparationSettings | undefined {
   const { didKeyPair: keyPair, tokenRegistryAddress: tokenRegistry, billOfLadingContextUrl } = config;
   if (!keyPair || !tokenRegistry || !billOfLadingContextUrl) return undefined;
@@ -139,13 +139,13 @@ export function preparationOf(config: Config): PreparationSettings | undefined {
   };
 }
 
-/** The registry that documents are issued in, as its events are read. */
+/** The followed registry in which documents are issued. */
 export function ownRegistryOf(config: Config): FollowedRegistry | undefined {
   const { registries, network, tokenRegistryAddress } = config;
   return registries.find((one) => one.network === network && one.address === tokenRegistryAddress);
 }
 
-/** Those of the registry's events: they and its mints become final together. */
+/** Mints use the confirmations of the registry's events, so both become final together. */
 function confirmationsOf(config: Config): number {
   return ownRegistryOf(config)?.confirmations ?? config.network.confirmations;
 }

@@ -6,7 +6,7 @@ import { createLogger, type Logger } from './base/logger';
 import { secretMasker } from './base/mask-secrets';
 import { withCommandsFor } from './config/tenant';
 
-/** What is in flight when a signal comes has this long to finish. */
+/** Time for requests and deliveries in flight to finish after a signal. */
 const STOP_WITHIN_MS = 10_000;
 
 async function main(): Promise<void> {
@@ -21,7 +21,7 @@ async function main(): Promise<void> {
   endOnUnexpected(logger);
   const starting = startApp(config, logger);
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    // What is half open cannot be closed: a start is finished first.
+    // A start must be complete before it can be stopped.
     process.once(signal, () => void stop(signal, async () => (await starting).stop(), logger));
   }
   const app = await starting.catch((error: unknown) => {
@@ -42,8 +42,8 @@ async function main(): Promise<void> {
 }
 
 /**
- * A mistake of ours that nothing caught: Node.js would print it past the logger, and so past the masking of
- * secrets.
+ * Ends the process after an uncaught error. Node.js would print the error without the logger, and so without
+ * masking secrets.
  */
 function endOnUnexpected(logger: Logger): void {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
@@ -62,7 +62,7 @@ function readConfig(): Config {
   }
 }
 
-/** None while ENV_FILE cannot be read: nothing of it is said then. */
+/** Empty when ENV_FILE cannot be read; the message has no values of it then. */
 function secretsIfAny(): string[] {
   try {
     return knownSecrets();
@@ -84,7 +84,7 @@ async function stop(signal: string, stopApp: () => Promise<void>, logger: Logger
   process.exit(0);
 }
 
-/** A service that cannot start says why in plain words: somebody is looking at the terminal. */
+/** Prints plain text instead of a log line, because an operator watches the terminal during a start. */
 function fail(message: string, stack?: string): never {
   process.stderr.write(`The service cannot start.\n${message}\n${stack ? `${stack}\n` : ''}`);
   process.exit(1);

@@ -15,33 +15,36 @@ import { createWalletReading } from './observability/wallet-reading';
 import type { EventDelivery } from './event-delivery';
 import { ownRegistryOf, type Issuing } from './issuing';
 
-/** What looks at both lines: it answers GET /health and GET /metrics, and compares what the two say. */
+/**
+ * Observes issuing and event delivery: it answers GET /health and GET /metrics, and compares the results of
+ * both.
+ */
 export interface Observing extends Pick<HttpAppOptions, 'health' | 'metrics'> {
   stop(): Promise<void>;
 }
 
-/** What is looked at, and what was counted. */
+/** The observed parts and their counters. */
 export interface ObservingParts {
   database: Database;
-  /** Made before the lines, which tell them what they do. */
+  /** Created before issuing and event delivery, which report to it. */
   metrics: Metrics;
   outcomes: MintOutcomes;
   issuing: Issuing;
   eventDelivery: EventDelivery;
   logger: Logger;
-  /** What tests shorten. */
+  /** Times that tests shorten. */
   timing: Partial<CheckTiming>;
 }
 
-/** Whoever asks whether the service lives waits for no database: probes give up after a second. */
+/** Health probes give up after a second, so GET /health does not wait longer for the database. */
 const HEALTH_WITHIN_MS = 500;
-/** Prometheus gives up after ten seconds. */
+/** Prometheus gives up after ten seconds by default. */
 const METRICS_WITHIN_MS = 5_000;
-/** Milliseconds for which a balance is not read again. */
+/** Milliseconds for which a balance is kept. */
 const KEEP_BALANCE_MS = 60_000;
 const KEEP_LOCAL_BALANCE_MS = 10_000;
 
-/** Looks at both lines, and changes nothing. */
+/** Starts observing issuing and event delivery. It changes neither. */
 export function startObserving(config: Config, parts: ObservingParts): Observing {
   const { database, metrics, eventDelivery, logger } = parts;
   const reportIssuing = issuingReportOf(config, parts);
@@ -79,7 +82,7 @@ function followedBy({ network }: Config, { issuing, eventDelivery }: ObservingPa
   return { chainId: network.chainId, registries, scope: issuing.watched?.scope };
 }
 
-/** Undefined unless both lines are about one registry. */
+/** Undefined unless the registry of issuing is also followed. */
 function startCheck(
   config: Config,
   { database, metrics, issuing, logger, timing }: ObservingParts,
@@ -99,7 +102,7 @@ function startCheck(
   });
 }
 
-/** Gives undefined while documents cannot be issued: settings are missing. */
+/** The report is undefined when documents cannot be issued because settings are missing. */
 function issuingReportOf(
   { network }: Config,
   { database, outcomes, issuing, logger }: ObservingParts,

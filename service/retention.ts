@@ -6,32 +6,35 @@ import type { Logger } from './base/logger';
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
-/** What is kept how long. */
+/** Describes the records to remove, and their retention. */
 export interface RetentionOptions {
-  /** As the log calls it: "issued documents". */
+  /** Name of the records in the log, such as "issued documents". */
   what: string;
   /**
-   * Removes what ended before a time (epoch milliseconds), and gives how many; may end early when the signal
-   * aborts.
+   * Removes records that ended before a time (epoch milliseconds) and resolves to their number. It may end
+   * early when the signal aborts.
    */
   purge: (before: number, signal: AbortSignal) => Promise<number>;
-  /** Days after which it is removed; undefined: never. */
+  /** Days after which records are removed; undefined to keep them forever. */
   days: number | undefined;
   clock: Clock;
   logger: Logger;
-  /** Milliseconds between two looks. */
+  /** Milliseconds between two runs. */
   everyMs?: number;
 }
 
-/** The time (epoch milliseconds) before which what is removed ended. Nothing ended before 0. */
+/**
+ * The time (epoch milliseconds) before which a removed record ended. It is 0 without a retention, because
+ * nothing ended before 0.
+ */
 export function overBefore(days: number | undefined, now: number): number {
   return days === undefined ? 0 : now - days * DAY_MS;
 }
 
 /**
- * Removes what is old enough, now and every hour. A look that fails is made again an hour later.
+ * Removes old records now and every hour. A failed run is repeated an hour later.
  *
- * @returns what stops it; a look that is under way is waited for.
+ * @returns `stop`, which resolves after a current run has ended.
  */
 export function startRetention(options: RetentionOptions): { stop(): Promise<void> } {
   const stopped = new AbortController();
