@@ -16,7 +16,7 @@ export interface Rejection {
   floor: number;
   /** Whether nodes have counted less than `floor` for so long that they cannot just be behind. */
   isChainShorter: boolean;
-  /** Who holds the nonce `pending` in the queue. */
+  /** Holder of the nonce `pending` in the queue. */
   pendingHolder: 'nobody' | 'being sent' | 'pending';
 }
 

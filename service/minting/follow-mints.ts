@@ -105,8 +105,8 @@ export async function followMints(parts: QueueParts): Promise<void> {
   }
 
   /**
-   * Decides about a transaction whose nonce is used. Any transaction that made the token counts. That none
-   * did is certain only at a block with CONFIRMATIONS blocks on top.
+   * Decides about a transaction whose nonce is used. Any transaction that made the token counts. It is
+   * certain that none did only at a block with CONFIRMATIONS blocks on top.
    */
   async function judge(pending: PendingTransaction): Promise<void> {
     const { mint, nonce } = pending;

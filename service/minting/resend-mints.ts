@@ -64,8 +64,8 @@ export function createMintResending(parts: QueueParts): MintResending {
   }
 
   /**
-   * The transaction waits for a lower nonce that the queue does not hold. It is freed for another mint,
-   * because perhaps nobody else is about to use it.
+   * The transaction waits for a lower nonce that the queue does not hold. The lower nonce is freed for
+   * another mint, because perhaps no other process is about to use it.
    */
   async function findHole({ nonce }: PendingTransaction): Promise<void> {
     const pending = await chain.count(wallet.address, 'pending');
