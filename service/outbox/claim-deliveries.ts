@@ -2,25 +2,25 @@ import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 
-/** An event that this process alone may deliver until its lease ends. */
+/** An event that only this process may deliver until its lease ends. */
 export interface ClaimedDelivery {
   stream: string;
   lease: string;
-  /** When it falls due again unless it is settled, in epoch milliseconds. */
+  /** The delivery falls due again at this time unless it is settled. Epoch milliseconds. */
   leasedUntil: number;
   /** 1 for the first attempt. */
   attempt: number;
-  /** When the first attempt began, in epoch milliseconds: this one, or an earlier one. */
+  /** Start of the event's first attempt, which may be this one. Epoch milliseconds. */
   firstAttemptedAt: number;
   eventId: string;
   type: string;
   tokenId: string;
   transactionHash: string;
-  /** The bytes to send. */
+  /** The request body, exactly as it is sent. */
   body: string;
 }
 
-/** Whose due deliveries are claimed, and for how long. */
+/** The feed to claim from, and the terms of the lease. */
 export interface Claim {
   feed: string;
   lease: string;
@@ -30,9 +30,9 @@ export interface Claim {
 }
 
 /**
- * Claims the due heads of up to `limit` streams. One statement, on an index of the streams that have
- * something to do: its cost does not grow with the backlog behind the heads. A claim that is never settled
- * falls due again when the lease ends. Processes that claim at the same time pass over each other's rows.
+ * Claims the heads of up to `limit` due token queues. It is one statement on an index of the queues that are
+ * not empty, so its cost does not grow with the backlog behind the heads. A claim that is never settled falls
+ * due again when its lease ends. Concurrent processes skip each other's rows.
  */
 export async function claimDeliveries(
   { engine }: Pick<Database, 'engine'>,
@@ -40,7 +40,7 @@ export async function claimDeliveries(
   { feed, lease, limit, now, leaseMs }: Claim,
 ): Promise<ClaimedDelivery[]> {
   const claimed = await db
-    // A common table expression is evaluated once: as a subquery, PostgreSQL might do so again for each row.
+    // PostgreSQL evaluates a common table expression once; it might evaluate a subquery once per row.
     .with('due', (cte) =>
       cte
         .selectFrom('streams')
@@ -90,8 +90,8 @@ export async function claimDeliveries(
 }
 
 /**
- * The event at the head of each stream in which something waits. What is selected of it, and of which
- * streams, is the caller's.
+ * Joins each non-empty token queue with the event at its head. The caller adds the columns and the
+ * conditions.
  */
 export function selectHeads(db: Kysely<Schema>) {
   return db
@@ -106,7 +106,7 @@ export function selectHeads(db: Kysely<Schema>) {
     );
 }
 
-/** When the next stream of a feed falls due, or undefined if nothing waits, or the feed is held. */
+/** Time at which the next queue of a feed falls due. Undefined if nothing waits or the feed is held. */
 export async function nextDueAt(db: Kysely<Schema>, feed: string): Promise<number | undefined> {
   const row = await db
     .selectFrom('streams')
@@ -123,7 +123,7 @@ function isNotHeld(eb: ExpressionBuilder<Schema, 'streams'>, feed: string): Expr
   return eb.not(eb.exists(held));
 }
 
-/** A stream as if it had not been claimed: no attempt was made. */
+/** Resets a token queue to its state before the claim. The claim does not count as an attempt. */
 export function unclaimed(eb: ExpressionBuilder<Schema, 'streams'>, now: number) {
   return {
     lease: null,
@@ -138,7 +138,9 @@ export function unclaimed(eb: ExpressionBuilder<Schema, 'streams'>, now: number)
   };
 }
 
-/** Gives back what was claimed under a lease whose claim failed: whether it was committed is not known. */
+/**
+ * Releases the deliveries of a lease after its claim failed: the claim may have been committed all the same.
+ */
 export async function releaseLease(
   db: Kysely<Schema>,
   { feed, lease, now }: Pick<Claim, 'feed' | 'lease' | 'now'>,
@@ -153,8 +155,8 @@ export async function releaseLease(
 }
 
 /**
- * Makes due what is to wait for longer than anything waits: it was put off by a clock that has been set back
- * since. Without this it would stand still until the clock is there again.
+ * Makes deliveries due whose wait exceeds the longest possible wait. Their time was set before the system
+ * clock was set back; without this they would not be sent until the clock reaches that time.
  */
 export async function makeDue(
   db: Kysely<Schema>,
@@ -168,7 +170,7 @@ export async function makeDue(
     .execute();
 }
 
-/** Gives back what a process that died had claimed. Only for the one process that owns the database. */
+/** Releases the claims of a process that died. Call it only in the one process that owns the database. */
 export async function releaseLeases(db: Kysely<Schema>, feed: string, now: number): Promise<void> {
   await db
     .updateTable('streams')

@@ -4,10 +4,10 @@ import type { EventTypeSuffix, RegistryEvent } from '../registry/registry-event'
 /** Prefix of every event type (docs/webhooks.md, "Event types"). */
 const TYPE_PREFIX = 'com.service.etr.';
 
-/** Namespace of the event ids. Changing it would announce every event again under another id. */
+/** Namespace of the event ids. If it changes, every event is sent again with a new id. */
 const EVENT_ID_NAMESPACE = 'ef6a20b8-0d2d-46c0-ab17-9ff867596923';
 
-/** A registry of one chain, as events name it. */
+/** A registry of one chain, with the fields that events carry. */
 export interface RegistryIdentity {
   chainKey: string;
   chainId: number;
@@ -15,7 +15,7 @@ export interface RegistryIdentity {
   registryAddress: string;
 }
 
-/** The body of a delivery (CloudEvents 1.0; the tables "Body" and "data fields" of the document). */
+/** The body of a delivery: CloudEvents 1.0, see the tables "Body" and "data fields" in docs/webhooks.md. */
 export interface CloudEvent {
   specversion: '1.0';
   id: string;
@@ -38,10 +38,10 @@ export interface CloudEvent {
 }
 
 /**
- * The same on every attempt, restart and replica: UUID v5 of chain, transaction and log
- * (docs/specification.md 7.5).
+ * The event's id: a UUID v5 of chain, transaction and log position (docs/specification.md 7.5). It is the
+ * same for every attempt, restart and replica.
  *
- * @param blockHash only for an event whose id is that of another, orphaned one: see match-orphans.ts.
+ * @param blockHash only given if an orphaned event already has the id; see match-orphans.ts.
  */
 export function eventIdOf(
   chainId: number,
@@ -58,20 +58,20 @@ export function typeOf({ type }: RegistryEvent): CloudEvent['type'] {
   return `${TYPE_PREFIX}${type}`;
 }
 
-/** The queue of a feed that the events of a token wait in. */
+/** Name of a token's queue in a feed. */
 export function tokenStreamOf(feed: string, tokenId: string): string {
   return `${feed}/${tokenId}`;
 }
 
 /**
- * The queue of a feed that an event waits in. Events of the registry itself have the subject of a token 0,
- * and a queue of their own: it is named by the registry's address.
+ * Name of the queue that an event waits in. Events of the registry itself carry token id 0 but have their own
+ * queue, named after the registry's address.
  */
 export function streamOf(feed: string, { tokenIdHex, tokenId, registryAddress }: CloudEvent['data']): string {
   return tokenStreamOf(feed, tokenIdHex === undefined ? registryAddress : tokenId);
 }
 
-/** Builds the CloudEvent of one registry event. */
+/** Builds the CloudEvent of a registry event. */
 export function toCloudEvent(
   event: RegistryEvent,
   registry: RegistryIdentity,

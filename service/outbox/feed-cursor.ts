@@ -1,35 +1,36 @@
 import type { Kysely, Selectable } from 'kysely';
 import type { FeedsTable, Schema } from '../database/schema';
 
-/** A block that was read. */
+/** A block whose hash is kept, to recognise a reorganisation. */
 export interface KeptBlock {
   number: number;
-  /** Undefined: the block before the first that was read, whichever it is. */
+  /** Undefined for the block before the first one read: its hash is not known. */
   hash: string | undefined;
 }
 
-/** Where a feed goes on reading, and by what a reorganisation is recognised. */
+/** The position of a feed, and the blocks by which a reorganisation is recognised. */
 export interface FeedCursor {
   /** The first block that has not been read. */
   nextBlock: number;
   /**
-   * The last block read and earlier ones down to the finality depth, ascending. Between them no block has
+   * The last block read and earlier ones back to the finality depth, ascending. Blocks between them have no
    * events.
    */
   kept: KeptBlock[];
 }
 
-/** A feed that this process alone may write. */
+/** A feed that only this process may write. */
 export interface OpenFeed {
   feed: string;
-  /** Refuses what an earlier reader still writes. */
+  /** Incremented whenever the feed is opened. Writes with an older epoch are refused. */
   epoch: number;
   cursor: FeedCursor;
 }
 
 /**
- * Begins reading a feed where it was left; a feed seen for the first time begins at `startBlock`. Its
- * deliveries are held until `releaseFeed` or the first range says that what was read is still on the chain.
+ * Opens a feed at its stored cursor; a new feed starts at `startBlock`. Its deliveries are held until
+ * `releaseFeed`, `recordRange` or `rewindFeed` has succeeded: the blocks read earlier have then been compared
+ * with the chain.
  */
 export async function openFeed(
   db: Kysely<Schema>,
@@ -63,8 +64,8 @@ async function keptBlocks(db: Kysely<Schema>, feed: string): Promise<KeptBlock[]
 }
 
 /**
- * A feed that has kept nothing yet knows the block that it read last, if it has read any; else where it
- * began.
+ * Keeps the first block of a feed that has none: the last block read or, if none was read, the one before its
+ * start.
  */
 async function keepFirst(
   db: Kysely<Schema>,
@@ -75,12 +76,12 @@ async function keepFirst(
   return { number, hash: hash ?? undefined };
 }
 
-/** What was read is still on the chain: deliveries may go on. */
+/** Resumes deliveries: the blocks read so far are still on the chain. */
 export async function releaseFeed(db: Kysely<Schema>, { feed, epoch }: OpenFeed): Promise<void> {
   await setHeld(db, feed, epoch, 0);
 }
 
-/** Claims nothing more of the feed, in no process, until it is rewound or released. */
+/** Stops all processes from claiming deliveries of the feed until it is rewound or released. */
 export async function holdFeed(db: Kysely<Schema>, { feed, epoch }: OpenFeed): Promise<void> {
   await setHeld(db, feed, epoch, 1);
 }

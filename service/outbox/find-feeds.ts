@@ -2,8 +2,8 @@ import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 
 /**
- * The feeds of a registry, or of all, the latest of each registry only: a local chain that was started anew
- * leaves the feed of its predecessor behind, which nothing is delivered from any more.
+ * The current feed of each registry, or of the one given. A local chain that was restarted leaves the feed of
+ * its predecessor behind; nothing is delivered from that feed any more.
  *
  * @param registry address, or chain id and address (`80002:0x…`), in any case.
  */
@@ -12,7 +12,7 @@ export async function findFeeds(db: Kysely<Schema>, registry?: string): Promise<
   return [...new Map(feeds.map((feed) => [registryOfFeed(feed), feed])).values()];
 }
 
-/** Those that were left behind too. */
+/** Like `findFeeds`, with the feeds that were left behind. */
 export async function findAllFeeds(db: Kysely<Schema>, registry?: string): Promise<string[]> {
   const rows = await db.selectFrom('feeds').select('feed').orderBy('opened_at').orderBy('feed').execute();
   const wanted = registry?.toLowerCase();
@@ -37,7 +37,7 @@ export async function nextBlocksOf(
   return rows.map(({ feed, next_block }) => ({ feed, nextBlock: Number(next_block) }));
 }
 
-/** Chain id and registry address of a feed, as metrics and log lines name it. */
+/** Chain id and registry address of a feed, the form that metrics and log lines use. */
 export function registryOfFeed(feed: string): string {
   return feed.split(':').slice(0, 2).join(':');
 }

@@ -3,7 +3,7 @@ import type { Schema } from '../database/schema';
 import { selectHeads } from './claim-deliveries';
 import { registryOfFeed } from './find-feeds';
 
-/** An event that was given up. Times in epoch milliseconds. */
+/** An event that was given up. Times are in epoch milliseconds. */
 export interface DeadLetter {
   registry: string;
   eventId: string;
@@ -12,14 +12,14 @@ export interface DeadLetter {
   transactionHash: string;
   diedAt: number;
   attempts: number;
-  /** Of the last attempt. */
+  /** Status and error of the last attempt. */
   status: number | null;
   error: string | null;
-  /** What was sent. */
+  /** The body that was sent. */
   body: string;
 }
 
-/** What had reached the subscriber, or may have, from a block that was orphaned. */
+/** An event that was delivered, or may have been, before its block was orphaned. */
 export interface Orphan {
   registry: string;
   eventId: string;
@@ -31,19 +31,19 @@ export interface Orphan {
   body: string;
 }
 
-/** A token's queue in which something waits: the event at its head. */
+/** The head of a token queue that is not empty. */
 export interface WaitingDelivery {
   registry: string;
   eventId: string;
   type: string;
   tokenId: string;
-  /** Events that wait in this queue, this one included. */
+  /** Events that wait in this queue, including this one. */
   waiting: number;
   attempts: number;
   nextAttemptAt: number | null;
 }
 
-/** An attempt that was made. */
+/** A recorded attempt. */
 export interface Attempt {
   attempt: number;
   attemptedAt: number;
@@ -52,7 +52,7 @@ export interface Attempt {
   milliseconds: number;
 }
 
-/** Everything about one event. */
+/** An event with its state and its attempts. */
 export interface EventHistory {
   registry: string;
   eventId: string;
@@ -61,7 +61,7 @@ export interface EventHistory {
   attempts: Attempt[];
 }
 
-/** The dead letters of these feeds, earliest first. */
+/** The dead letters of the given feeds, oldest first. */
 export async function listDeadLetters(db: Kysely<Schema>, feeds: string[]): Promise<DeadLetter[]> {
   if (feeds.length === 0) return [];
   const rows = await db
@@ -89,7 +89,7 @@ export async function listDeadLetters(db: Kysely<Schema>, feeds: string[]): Prom
   return rows.map(({ feed, ...row }) => ({ registry: registryOfFeed(feed), ...row }));
 }
 
-/** The orphans of these feeds, earliest first. */
+/** The orphans of the given feeds, oldest first. */
 export async function listOrphans(db: Kysely<Schema>, feeds: string[]): Promise<Orphan[]> {
   if (feeds.length === 0) return [];
   const rows = await db
@@ -111,7 +111,7 @@ export async function listOrphans(db: Kysely<Schema>, feeds: string[]): Promise<
   return rows.map(({ feed, ...row }) => ({ registry: registryOfFeed(feed), ...row }));
 }
 
-/** The head of each queue in which something waits, those that are due earliest first. */
+/** The head of each queue that is not empty, in the order in which they fall due. */
 export async function listWaiting(
   db: Kysely<Schema>,
   feeds: string[],
@@ -140,7 +140,7 @@ export async function listWaiting(
   }));
 }
 
-/** What became of an event, in each feed that has it. */
+/** The event's history, once for each feed that contains it. */
 export async function historyOf(db: Kysely<Schema>, eventId: string): Promise<EventHistory[]> {
   const events = await db.selectFrom('events').selectAll().where('event_id', '=', eventId).execute();
   return Promise.all(
@@ -171,7 +171,7 @@ export async function historyOf(db: Kysely<Schema>, eventId: string): Promise<Ev
   );
 }
 
-/** Which of these events are waiting to be delivered. */
+/** The ids of those events that are waiting to be delivered. */
 export async function waitingAmong(
   db: Kysely<Schema>,
   feed: string,

@@ -3,35 +3,36 @@ import type { Schema } from '../database/schema';
 import type { RegistryEvent } from '../registry/registry-event';
 import { eventIdOf, typeOf, type CloudEvent, type RegistryIdentity } from './cloud-event';
 
-/** An event that has to be announced, and the id for it. */
+/** An event to store and send, and its id. */
 interface NewEvent {
   event: RegistryEvent;
   eventId: string;
 }
 
-/** An event that the subscriber has, or may have, and whose block a reorganisation took away. */
+/** An event that the subscriber has, or may have, and whose block was orphaned. */
 interface Orphan {
   eventId: string;
   logIndex: number;
-  /** The transaction, and what the event says. */
+  /** The transaction, and the event's type, token and payload. */
   content: string;
-  /** False: no attempt is known to have succeeded, and the event was withdrawn. */
+  /** False if no attempt is known to have succeeded; the event was withdrawn. */
   isDelivered: boolean;
 }
 
 /**
- * Finds the events that were sent already, before a reorganisation took their block away and their
- * transaction was mined again. Usually they have the same ids. But a transaction may log differently in the
- * new block, and earlier versions made ids of places in blocks: an event is also recognised by what it says.
+ * Finds the events that were already sent before a reorganisation orphaned their block and their transaction
+ * was mined again. They usually have the same ids. A transaction may emit different logs in the new block,
+ * however, and earlier versions derived ids from positions in blocks. Events are therefore matched by content
+ * as well.
  *
- * - One that was delivered keeps its id, is on the chain again, and is not announced a second time.
- * - One that may have been received is announced under the id and the log index that it was sent under. If
- *   another event stands at that log index now, it has its own: subscribers who deduplicate by transaction
- *   and log index would take one of the two for known.
+ * - A delivered event keeps its id, is marked as on the chain again, and is not sent a second time.
+ * - An event that may have been received is sent with the id and the log index it was sent with before. If
+ *   another event now has that log index, it is sent with its own: subscribers who deduplicate by transaction
+ *   and log index would otherwise drop one of the two.
  *
- * @returns what has to be announced: those, and all others. Should one of the others have come to stand where
- *   an orphan of another content stood, then the id by chain, transaction and log is taken, and subscribers
- *   would take the event for known: its id is made with the block's hash as well.
+ * @returns the events to send: those that may have been received, and all new ones. If a new event has the
+ *   position of an orphan with other content, its regular id is taken and subscribers would drop it as a
+ *   duplicate. Its id is then derived from the block hash as well.
  */
 export async function matchOrphans(
   db: Transaction<Schema>,
@@ -44,8 +45,8 @@ export async function matchOrphans(
   const attempted = await attemptedOf(db, feed);
   const taken = new Set([...delivered, ...attempted].map(({ eventId }) => eventId));
   const places = new Set(events.map(placeOf));
-  // An event may be an orphan twice: earlier versions gave it another id in another block. If one of the two
-  // was delivered, the event is known.
+  // An event may be an orphan twice: earlier versions gave it a new id in each block. The delivered one takes
+  // precedence: the subscriber knows the event.
   const matches = new Map<RegistryEvent, Orphan>();
   match(events, delivered, chainId, matches);
   match(events, attempted, chainId, matches);
@@ -69,8 +70,8 @@ export async function matchOrphans(
 }
 
 /**
- * Adds the orphan of each event that has one to `matches`. Those with the same id come first: of several logs
- * of a transaction that say the same, each finds its own.
+ * Adds each event's orphan, if any, to `matches`. Matches by id come first, so that identical logs of one
+ * transaction each get their own orphan.
  */
 function match(
   events: readonly RegistryEvent[],
@@ -98,7 +99,7 @@ function placeOf({ transactionHash, logIndex }: RegistryEvent): string {
   return `${transactionHash}:${logIndex}`;
 }
 
-/** Rarely any: an index holds just these rows. */
+/** Reads the delivered orphans. There are few, and an index covers just these rows. */
 async function deliveredOf(db: Transaction<Schema>, feed: string): Promise<Orphan[]> {
   const rows = await db
     .selectFrom('events')
@@ -111,8 +112,7 @@ async function deliveredOf(db: Transaction<Schema>, feed: string): Promise<Orpha
 }
 
 /**
- * Those that may have reached the subscriber without the service knowing, that were withdrawn, and that were
- * not announced again since.
+ * Reads the withdrawn events that may have reached the subscriber unnoticed and were not sent again since.
  */
 async function attemptedOf(db: Transaction<Schema>, feed: string): Promise<Orphan[]> {
   const rows = await db
@@ -125,7 +125,7 @@ async function attemptedOf(db: Transaction<Schema>, feed: string): Promise<Orpha
     .where('orphans.outcome', '=', 'attempted')
     .where('events.event_id', 'is', null)
     .execute();
-  // An event may have been withdrawn several times.
+  // An event that was withdrawn several times has several rows.
   const byId = new Map(rows.map(({ event_id, body }) => [event_id, orphanOf(event_id, body, false)]));
   return [...byId.values()];
 }
@@ -140,7 +140,10 @@ function contentOfEvent(event: RegistryEvent): string {
   return contentOf(event.transactionHash, typeOf(event), (event.tokenId ?? 0n).toString(), event.payload);
 }
 
-/** What an event says, wherever it stands. The payload's fields come in one order, from one decoder. */
+/**
+ * The event's content, independent of its position. The decoder always emits the payload's fields in the same
+ * order.
+ */
 function contentOf(transactionHash: string, type: string, tokenId: string, payload: object): string {
   return JSON.stringify([transactionHash, type, tokenId, payload]);
 }

@@ -4,10 +4,10 @@ import { ServiceError } from '../base/errors';
 import type { KeptBlock, OpenFeed } from './feed-cursor';
 
 /**
- * Moves a feed's cursor and lets its deliveries go on. The first statement of everything that writes what was
- * read: it locks the feed's row, so that such transactions run one after the other.
+ * Moves a feed's cursor and releases its deliveries. Every transaction that writes what was read calls this
+ * first: it locks the feed's row, so that these transactions run one at a time.
  *
- * @throws ServiceError CURSOR_MOVED (retryable: the feed is opened again) when another reader took over.
+ * @throws ServiceError CURSOR_MOVED (retryable: the feed is opened again) if another reader took over.
  */
 export async function moveCursor(
   db: Transaction<Schema>,
@@ -25,7 +25,7 @@ export async function moveCursor(
   throw new ServiceError('CURSOR_MOVED', message, { retryable: true });
 }
 
-/** Keeps the blocks' hashes, and forgets all that are older than `oldest`. */
+/** Stores the hashes of the blocks and deletes those of blocks before `oldest`. */
 export async function keepBlocks(
   db: Transaction<Schema>,
   feed: string,

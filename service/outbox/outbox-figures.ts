@@ -2,16 +2,16 @@ import { sql } from 'kysely';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 
-/** How a feed's outbox stands. */
+/** The figures of a feed's outbox. */
 export interface OutboxFigures {
-  /** Events that are not delivered yet. */
+  /** Events not delivered yet. */
   waiting: number;
   deadLetters: number;
-  /** Delivered events whose block was orphaned and whose transactions have not been mined again. */
+  /** Delivered events whose block was orphaned and whose transaction has not been mined again. */
   orphaned: number;
 }
 
-/** How many events of each of these feeds are not delivered yet; feeds without any are left out. */
+/** Number of undelivered events per feed. Feeds without any are left out. */
 export async function undeliveredOf(
   db: Kysely<Schema>,
   feeds: readonly string[],
@@ -28,7 +28,7 @@ export async function undeliveredOf(
   return rows.map(({ feed, undelivered }) => ({ feed, undelivered: Number(undelivered) }));
 }
 
-/** Counts what waits, what was given up and what was orphaned. Each count is on an index or a small table. */
+/** Counts waiting events, dead letters and orphans. Each count uses an index or a small table. */
 export async function outboxFiguresOf(db: Kysely<Schema>, feed: string): Promise<OutboxFigures> {
   const [streams, dead, orphans] = await Promise.all([
     db

@@ -3,7 +3,7 @@ import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 
-/** Short transactions: a service that runs meanwhile waits for each. */
+/** Events per transaction. Transactions are short because a running service waits for each. */
 const BATCH = 100;
 
 interface OldEvent {
@@ -12,17 +12,18 @@ interface OldEvent {
 }
 
 /**
- * Removes a feed's events, with their attempts and places in queues, that were recorded and last sent before
- * a time (epoch milliseconds). These stay, however old they are:
+ * Deletes a feed's events, with their attempts and queue positions, that were recorded and last sent before a
+ * time (epoch milliseconds). These are kept, however old they are:
  *
- * - events that are not delivered: they wait, or are dead letters;
- * - events that a reorganisation may take away: their blocks come after the oldest one that is kept;
- * - events that a reorganisation took away after they were delivered: they are recognised by their rows when
- *   they are mined again.
+ * - events not delivered: they wait, or are dead letters;
+ * - events that a reorganisation could still orphan: their blocks come after the oldest kept block;
+ * - delivered events that a reorganisation orphaned: their rows are needed to recognise them when they are
+ *   mined again.
  *
- * Between two batches it pauses for as long as a batch took. Aborting ends it after a batch.
+ * It pauses after each batch for as long as the batch took. If the signal aborts, it ends after the current
+ * batch.
  *
- * @returns how many events were removed.
+ * @returns the number of deleted events.
  */
 export async function purgeEvents(
   { db }: Pick<Database, 'db'>,
@@ -38,7 +39,7 @@ export async function purgeEvents(
   return removed;
 }
 
-/** How many events `purgeEvents` would remove. */
+/** Number of events that `purgeEvents` would delete. */
 export async function countPurgeable(db: Kysely<Schema>, feed: string, before: number): Promise<number> {
   let count = 0;
   for await (const events of oldEvents(db, feed, before)) {
@@ -54,15 +55,15 @@ export async function countPurgeable(db: Kysely<Schema>, feed: string, before: n
   return count;
 }
 
-/** The last block of which events were removed. */
+/** The last block whose events were deleted. Undefined if none were. */
 export async function purgedUpTo(db: Kysely<Schema>, feed: string): Promise<number | undefined> {
   const row = await db.selectFrom('feeds').select('purged_up_to').where('feed', '=', feed).executeTakeFirst();
   return row?.purged_up_to ?? undefined;
 }
 
 /**
- * Events that are old enough, from the oldest block on, in batches. Events are recorded in the order of their
- * blocks: it ends where a whole batch is too young.
+ * Yields batches of old events in block order. Events are recorded in block order, so it ends at the first
+ * batch that has no old event.
  */
 async function* oldEvents(db: Kysely<Schema>, feed: string, before: number): AsyncGenerator<OldEvent[]> {
   const oldestKept = await oldestKeptOf(db, feed);
@@ -78,7 +79,7 @@ async function* oldEvents(db: Kysely<Schema>, feed: string, before: number): Asy
   }
 }
 
-/** No reorganisation goes further back. -1: nothing was read yet. */
+/** The oldest kept block: no reorganisation goes further back. -1 if nothing was read yet. */
 async function oldestKeptOf(db: Kysely<Schema>, feed: string): Promise<number> {
   const row = await db
     .selectFrom('blocks')
@@ -109,7 +110,7 @@ async function eventsAfter(
     .execute();
 }
 
-/** Removes those that may be removed, and gives how many. */
+/** Deletes the events that may be deleted, and returns their number. */
 async function remove(
   db: Kysely<Schema>,
   feed: string,
@@ -117,7 +118,7 @@ async function remove(
   before: number,
 ): Promise<number> {
   return db.transaction().execute(async (transaction) => {
-    // Locks the feed's row, as whatever puts events back into their queues or takes them out does first.
+    // Locks the feed's row first, like every transaction that puts events into queues or takes them out.
     const { purged_up_to: last } = await transaction
       .updateTable('feeds')
       .set((eb) => ({ purged_up_to: eb.ref('purged_up_to') }))
@@ -147,7 +148,7 @@ async function remove(
   });
 }
 
-/** In one statement: an event that leaves its queue between two may be a dead letter by the second. */
+/** One statement: with two, an event that leaves its queue in between could be missed as a dead letter. */
 function isDone(eb: ExpressionBuilder<Schema, 'events'>, before: number): Expression<SqlBool> {
   const waiting = eb
     .selectFrom('deliveries')

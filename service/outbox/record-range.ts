@@ -7,12 +7,12 @@ import type { KeptBlock, OpenFeed } from './feed-cursor';
 import { matchOrphans } from './match-orphans';
 import { keepBlocks, moveCursor } from './move-cursor';
 
-/** What a range of blocks held. */
+/** A range of blocks that was read, with its events. */
 export interface RecordedRange {
   events: RegistryEvent[];
-  /** The blocks to keep the hashes of: those with events, and the last. Ascending. */
+  /** The blocks whose hashes are kept: those with events, and the last. Ascending. */
   blocks: KeptBlock[];
-  /** Of kept blocks, none before this one is needed any more. */
+  /** Kept blocks before this one are deleted. */
   oldestKept: number;
   nextBlock: number;
 }
@@ -22,15 +22,15 @@ interface NewEvent {
   cloudEvent: CloudEvent;
 }
 
-/** Rows of one statement. SQLite works synchronously, and PostgreSQL takes at most 65,535 parameters. */
+/** Rows per statement. SQLite blocks the event loop, and PostgreSQL takes at most 65,535 parameters. */
 const BATCH = 200;
 
 /**
- * Stores the events of a range, queues each for delivery, and moves the cursor: in one transaction, so that
- * an event is either stored and queued and behind the cursor, or none of the three. An event that is already
- * stored is left as it is; one that was delivered before a reorganisation is known again and not queued.
+ * Stores the events of a range, queues them for delivery and moves the cursor, all in one transaction. An
+ * event that is already stored is left as it is. An event that was delivered before a reorganisation is
+ * recognised and not queued.
  *
- * @returns how many events were new.
+ * @returns the number of new events.
  */
 export async function recordRange(
   { db }: Database,
@@ -87,8 +87,9 @@ async function insertEvents(
 }
 
 /**
- * Appends events to their streams. A stream that was idle is due at once; one that backs off keeps its time.
- * Streams are written in the order of their names: whoever locks several does (see settle-deliveries.ts).
+ * Appends events to their token queues. An idle queue falls due at once; a queue that backs off keeps its
+ * time. Queues are written in the order of their names, like everywhere that several are locked (see
+ * settle-deliveries.ts).
  */
 export async function enqueue(
   db: Transaction<Schema>,

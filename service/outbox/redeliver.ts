@@ -5,10 +5,10 @@ import type { CloudEvent } from './cloud-event';
 import { waitingAmong } from './list-deliveries';
 import { enqueue } from './record-range';
 
-/** Which events of a feed to send again. */
+/** The events of a feed to send again. */
 export type Selection = { eventId: string } | { dead: true } | { fromBlock: number };
 
-/** How many events were put into their queues again, and how many were waiting there already. */
+/** The number of events queued again, and of those that were already waiting. */
 export interface Redelivered {
   enqueued: number;
   waiting: number;
@@ -19,12 +19,12 @@ interface Place {
   log_index: number;
 }
 
-/** Short transactions: a service that runs meanwhile waits for each. */
+/** Events per transaction. Transactions are short because a running service waits for each. */
 const BATCH = 200;
 
 /**
- * Puts events into their tokens' queues once more, behind what waits there, in chain order. The bodies and
- * ids are those that were sent before. Events whose blocks were orphaned are not sent again.
+ * Appends events to their token queues again, in chain order, with the ids and bodies that were sent before.
+ * Events whose blocks were orphaned are not sent again.
  */
 export async function redeliver(
   { db }: Database,
@@ -36,7 +36,7 @@ export async function redeliver(
   let after: Place = { block_number: -1, log_index: -1 };
   for (;;) {
     const batch = await db.transaction().execute(async (transaction) => {
-      // Locks the feed's row, as everything does that writes several of its streams.
+      // Locks the feed's row first, like every transaction that writes several of its queues.
       await transaction
         .updateTable('feeds')
         .set((eb) => ({ held: eb.ref('held') }))

@@ -5,28 +5,28 @@ import type { KeptBlock, OpenFeed } from './feed-cursor';
 import { keepBlocks, moveCursor } from './move-cursor';
 import { affectedStreams, lockStreams, removeFromStream } from './withdraw-deliveries';
 
-/** An event that had reached the subscriber when its block was orphaned, or may have. */
+/** An event that was delivered, or may have been, before its block was orphaned. */
 export interface OrphanedEvent {
   eventId: string;
   type: string;
   tokenId: string;
   blockNumber: number;
   transactionHash: string;
-  /** `attempted`: no attempt succeeded, but one may have been received all the same. */
+  /** `attempted`: no attempt succeeded, but the receiver may still have got one. */
   outcome: 'delivered' | 'attempted';
 }
 
-/** What a rewind did. */
+/** The result of a rewind. */
 export interface Rewound {
   /**
-   * Events that were still undelivered and are not delivered any more, unless their transactions are mined
+   * Number of undelivered events that were withdrawn. They are sent only if their transactions are mined
    * again.
    */
   withdrawn: number;
   orphaned: OrphanedEvent[];
 }
 
-/** Values of one statement: both engines limit its parameters. */
+/** Values per statement: both engines limit the parameters. */
 const BATCH = 1_000;
 
 type OrphanedRow = Pick<
@@ -35,11 +35,12 @@ type OrphanedRow = Pick<
 >;
 
 /**
- * Takes a feed back to a block that is still on the chain, in one transaction: undelivered events of later
- * blocks are withdrawn, delivered ones are noted as orphans.
+ * Rewinds a feed to a block that is still on the chain, in one transaction. Undelivered events of later
+ * blocks are withdrawn, delivered ones are recorded as orphans.
  *
- * @returns `in flight` and nothing changed while a delivery of an affected token is under way: whether it
- *   succeeds decides what its event is. Hold the feed, so that no other begins, and ask again.
+ * @returns `in flight`, with nothing changed, while an event of an affected token is being delivered: the
+ *   outcome of the delivery decides whether the event is an orphan. Hold the feed, so that no delivery
+ *   begins, and call this again.
  */
 export async function rewindFeed(
   database: Database,
@@ -81,7 +82,7 @@ export async function rewindFeed(
     });
 }
 
-/** Rolls the transaction back. */
+/** Thrown to roll the transaction back. */
 class InFlight extends Error {}
 
 async function eventsAfter(db: Transaction<Schema>, feed: string, block: number): Promise<OrphanedRow[]> {
@@ -96,7 +97,7 @@ async function eventsAfter(db: Transaction<Schema>, feed: string, block: number)
     .execute();
 }
 
-/** The events that attempts were recorded for, and whether one of them succeeded. */
+/** The events with recorded attempts, and whether one of the attempts succeeded. */
 async function attemptedAmong(
   db: Transaction<Schema>,
   feed: string,
@@ -148,7 +149,10 @@ async function dropDeadLetters(
   }
 }
 
-/** Delivered events stay, marked, so that they are known should they be mined again; withdrawn ones go. */
+/**
+ * Records orphans. Delivered events stay, marked, to be recognised if they are mined again; withdrawn ones
+ * are deleted.
+ */
 async function note(
   db: Transaction<Schema>,
   feed: string,
@@ -164,7 +168,7 @@ async function note(
         .insertInto('orphans')
         .values({ feed, event_id, block_number, block_hash, outcome, body, orphaned_at: now })
         .onConflict((conflict) =>
-          // A branch may come back, and go again.
+          // A branch may become canonical again, and be orphaned again.
           conflict
             .columns(['feed', 'event_id', 'block_hash'])
             .doUpdateSet({ outcome, orphaned_at: now, mined_again_in: null }),

@@ -3,30 +3,30 @@ import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { unclaimed, type ClaimedDelivery } from './claim-deliveries';
 
-/** An attempt, as it is recorded. */
+/** The recorded part of an attempt. */
 export interface AttemptRecord {
   attemptedAt: number;
   milliseconds: number;
   status: number | undefined;
-  /** Undefined for success. */
+  /** Undefined on success. */
   error: string | undefined;
 }
 
-/** What becomes of a claimed delivery; released: no attempt was made. */
+/** The outcome of a claimed delivery. `released`: no attempt was made. */
 export type Settlement =
   | { outcome: 'delivered' | 'dead'; delivery: ClaimedDelivery; attempt: AttemptRecord }
   | { outcome: 'failed'; delivery: ClaimedDelivery; attempt: AttemptRecord; nextAttemptAt: number }
   | { outcome: 'released'; delivery: ClaimedDelivery };
 
-/** The delivery is not tried again: its stream moves on. */
+/** A delivery that is not tried again: its queue moves on. */
 type Over = Extract<Settlement, { outcome: 'delivered' | 'dead' }>;
 
 /**
- * Records attempts and moves their streams on, many in one transaction: a commit is a disk write, and one for
- * each delivery would be most of a delivery's cost. Everything is fenced by the lease: what was claimed by
- * somebody else meanwhile stays theirs.
+ * Records attempts and advances their token queues. Many are settled in one transaction: a commit is a disk
+ * write, and would be most of a single delivery's cost. Every write checks the lease: a delivery that another
+ * process has claimed meanwhile is left to it.
  *
- * @returns the settlements that were somebody else's.
+ * @returns the settlements of deliveries that another process has claimed.
  */
 export async function settleDeliveries(
   { engine }: Pick<Database, 'engine'>,
@@ -36,8 +36,7 @@ export async function settleDeliveries(
   now: number,
 ): Promise<Settlement[]> {
   await recordAttempts(db, feed, settlements);
-  // Streams are locked in the order of their names here and in record-range.ts: in any other order the two
-  // would deadlock.
+  // Queues are locked in the order of their names, as in record-range.ts: any other order could deadlock.
   if (engine === 'postgres') await lockInOrder(db, settlements);
   const lost: Settlement[] = [];
   for (const round of oneOfEachStream(settlements)) {
@@ -54,8 +53,8 @@ export async function settleDeliveries(
 }
 
 /**
- * Nearly always all in one round. A delivery that outlived its lease may be settled together with the one
- * that followed it.
+ * Splits settlements into rounds with one per queue. There is nearly always one round; a delivery that
+ * outlived its lease may be settled together with the next one of its queue.
  */
 function oneOfEachStream(settlements: readonly Settlement[]): Settlement[][] {
   const rounds: Settlement[][] = [];
@@ -107,8 +106,8 @@ async function lockInOrder(db: Transaction<Schema>, settlements: readonly Settle
 }
 
 /**
- * The heads of these streams are done with: the next event of each is due at once. Gives the streams that
- * were still ours.
+ * Advances the queues past their heads; the next event of each falls due at once. Returns the queues whose
+ * lease this process still held.
  */
 async function moveOn(
   db: Transaction<Schema>,
@@ -137,7 +136,7 @@ async function moveOn(
   return new Set(moved.map(({ stream }) => stream));
 }
 
-/** A failed attempt: the stream waits, and everything behind its head with it. */
+/** Schedules the next attempt of the queue's head. Everything behind the head waits with it. */
 async function waitUntil(
   db: Transaction<Schema>,
   { stream, lease }: ClaimedDelivery,
@@ -152,7 +151,7 @@ async function waitUntil(
   return numUpdatedRows === 1n;
 }
 
-/** Claimed but not attempted: as if it had not been claimed. */
+/** Releases a delivery that was claimed but not attempted. */
 async function release(
   db: Transaction<Schema>,
   { stream, lease }: ClaimedDelivery,

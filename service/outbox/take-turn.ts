@@ -2,7 +2,7 @@ import type { Database } from '../database/database';
 import { claimDeliveries, type Claim, type ClaimedDelivery } from './claim-deliveries';
 import { settleDeliveries, type Settlement } from './settle-deliveries';
 
-/** Outcomes to record and deliveries to claim. */
+/** The outcomes to record and the deliveries to claim. */
 export interface Turn {
   settlements: readonly Settlement[];
   /** A limit of 0 claims nothing. */
@@ -10,8 +10,8 @@ export interface Turn {
 }
 
 /**
- * Records what was delivered and claims what is next, in one transaction: one disk write for both, and a
- * token's next event is claimed in the very transaction that settles the one before it.
+ * Records outcomes and claims the next deliveries in one transaction. This takes one disk write, and a
+ * token's next event is claimed in the transaction that settles the previous one.
  */
 export async function takeTurn(
   database: Database,

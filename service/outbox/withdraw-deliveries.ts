@@ -2,13 +2,13 @@ import type { Selectable, Transaction } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema, StreamsTable } from '../database/schema';
 
-/** Rows of one statement: both engines limit its parameters. */
+/** Rows per statement: both engines limit the parameters. */
 const BATCH = 1_000;
 
 /** A stream as it is stored. */
 type Stream = Selectable<StreamsTable>;
 
-/** The streams of a feed in which events of blocks after `block` wait or have been. */
+/** The token queues of a feed that contain, or contained, events of blocks after `block`. */
 export async function affectedStreams(
   db: Transaction<Schema>,
   feed: string,
@@ -29,8 +29,7 @@ export async function affectedStreams(
 }
 
 /**
- * Reads streams, one after the other in the order given; on PostgreSQL nobody else writes them until the
- * transaction ends.
+ * Reads token queues one by one in the given order. On PostgreSQL they are locked until the transaction ends.
  */
 export async function lockStreams(
   { engine }: Database,
@@ -51,10 +50,10 @@ export async function lockStreams(
 }
 
 /**
- * Takes events out of a stream that nobody is delivering from; those that stay move together, in their order.
+ * Removes events from a queue that has no delivery under way. The remaining events move up in order.
  *
- * @returns the event taken out that an attempt had begun for; if the process died then, nothing else tells of
- *   it.
+ * @returns the removed head, if an attempt of it had begun. The attempt is recorded nowhere else if the
+ *   process died during it.
  */
 export async function removeFromStream(
   db: Transaction<Schema>,
@@ -76,7 +75,7 @@ export async function removeFromStream(
   const staying = ids.filter((id) => !unwanted.has(id));
   const from = head + firstUnwanted;
   await db.deleteFrom('deliveries').where('stream', '=', stream).where('position', '>=', from).execute();
-  // Usually none: what is sent again on request is older than what it waits behind.
+  // Usually empty: events that are sent again on request are older than the events they wait behind.
   const moving = staying.slice(firstUnwanted).map((event_id, index) => ({
     stream,
     position: from + index,
