@@ -1,36 +1,33 @@
 import type { RpcClient } from '../chain/rpc-client';
 
-/** Tells when it is worth asking for new blocks. */
+/** Decides when to ask the chain for new blocks. */
 export interface BlockAlarm {
   /**
-   * Resolves when the node told of a block since the last call, or when it is time to ask, or when the signal
-   * aborts.
+   * Resolves when the node has reported a block since the last call, when the pause is over, or when the
+   * signal aborts.
    */
   wait(signal: AbortSignal): Promise<void>;
-  /**
-   * Something happened on the registry and more may follow, or more is there than was read: the chain is
-   * asked often again.
-   */
+  /** Shortens the pause again: the registry had an event and more may follow, or there is more to read. */
   quicken(): void;
   stop(): void;
 }
 
 /**
- * How often the chain is asked, in milliseconds: `shortest` after something happened, from there growing to
- * `longest`.
+ * Bounds of the pause between two requests, in milliseconds. The pause is `shortest` after an event and grows
+ * to `longest`.
  */
 export interface Pauses {
   shortest: number;
   longest: number;
 }
 
-/** By how much each pause in which nothing happened is longer than the one before. */
+/** Factor by which each pause without an event is longer than the one before. */
 const GROWTH = 1.5;
 
 /**
- * On a WebSocket the node tells of new blocks (`newHeads`). That is a hint only, and may fail silently: the
- * chain is asked all the same. Asking costs: providers count calls by the day, and most of the time nothing
- * happens in a registry. So the pauses grow while nothing does.
+ * Creates an alarm. Over a WebSocket the node reports new blocks (`newHeads`), but subscriptions can fail
+ * silently, so the chain is polled as well. Providers limit calls per day and most registries are idle most
+ * of the time: the pause grows as long as nothing happens.
  */
 export function createBlockAlarm(client: RpcClient, { shortest, longest }: Pauses): BlockAlarm {
   let isRung = false;

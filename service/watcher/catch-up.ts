@@ -2,38 +2,38 @@ import type { Clock } from '../base/clock';
 import type { Logger } from '../base/logger';
 import type { FeedStatus } from './feed-status';
 
-/** A reading that has not reached the newest blocks yet. */
+/** A catch-up: the reader has not reached the newest blocks yet. */
 export interface CatchUp {
-  /** The blocks to read. The last grows with the chain. */
+  /** The blocks to read, both included. `toBlock` grows with the chain. */
   fromBlock: number;
   toBlock: number;
   /** Epoch milliseconds. */
   since: number;
 }
 
-/** How far a catch-up is. */
+/** The progress of a catch-up. */
 export interface CatchUpProgress {
   blocksRead: number;
-  /** All blocks of the catch-up. */
+  /** Number of blocks in the whole catch-up. */
   blocks: number;
   blocksPerSecond: number;
-  /** Undefined while nothing has been read. */
+  /** Undefined until a block has been read. */
   secondsLeft: number | undefined;
 }
 
-/** Follows a feed's catch-ups, and logs how far they are. */
+/** Tracks the catch-ups of a feed and logs their progress. */
 export interface CatchUpReport {
-  /** To be called when `status.nextBlock`, or the last block to read, may have changed. */
+  /** Call it when `status.nextBlock` or the last block to read may have changed. */
   seen(lastBlock: number): void;
-  /** Ends a catch-up that is not read on, and logs nothing. */
+  /** Ends a catch-up that is not continued, without a log line. */
   forget(): void;
   stop(): void;
 }
 
-/** A few blocks that came together are read sooner: they are no catch-up. */
+/** Shorter catch-ups are not reported: they are a few blocks that arrived together. */
 const SHORTEST_MS = 1_000;
 
-/** How far a feed's catch-up is; undefined when there is none, or it has just begun. */
+/** The progress of a feed's catch-up. Undefined if there is none, or it has just begun. */
 export function progressOf(
   { catchUp, nextBlock }: Pick<FeedStatus, 'catchUp' | 'nextBlock'>,
   now: number,
@@ -52,7 +52,7 @@ export function progressOf(
   };
 }
 
-/** Keeps `status.catchUp`, and logs how far it is, every so many milliseconds and when it is over. */
+/** Maintains `status.catchUp`. Logs its progress every `progressEveryMs` milliseconds, and its end. */
 export function reportCatchUp(
   status: FeedStatus,
   { clock, logger, progressEveryMs }: { clock: Clock; logger: Logger; progressEveryMs: number },
@@ -70,7 +70,7 @@ export function reportCatchUp(
       const now = clock.now();
       if (nextBlock <= lastBlock) {
         const { fromBlock = nextBlock, since = now } = catchUp ?? {};
-        // A reorganisation may lead to a block before the first.
+        // A reorganisation may rewind to a block before the first.
         status.catchUp = { fromBlock: Math.min(fromBlock, nextBlock), toBlock: lastBlock, since };
         return;
       }

@@ -1,31 +1,33 @@
 import type { CatchUp } from './catch-up';
 
 /**
- * What a feed is doing:
+ * State of a feed:
  *
- * - starting: the registry has not been found on the chain yet; following: events are read; standby: another
- *   process reads them;
- * - failing: the node cannot be read, and is asked again; stopped: nobody but a person can make it go on.
+ * - starting: the registry has not been found on the chain yet;
+ * - following: events are read;
+ * - standby: another process reads them;
+ * - failing: the node cannot be read; it is retried;
+ * - stopped: an operator has to intervene.
  */
 export type FeedState = 'starting' | 'following' | 'standby' | 'failing' | 'stopped';
 
-/** How a feed is doing, for health and metrics. */
+/** The status of a feed, for health and metrics. */
 export interface FeedStatus {
   state: FeedState;
-  /** When the state began, in epoch milliseconds. */
+  /** Start of the state, in epoch milliseconds. */
   since: number;
   /** The first block that has not been read. */
   nextBlock: number | undefined;
-  /** The chain's newest block when it was last asked. */
+  /** The chain's newest block at the last request. */
   headBlock: number | undefined;
-  /** Undefined while the newest blocks are read. */
+  /** Undefined while the feed is up to date. */
   catchUp: CatchUp | undefined;
-  /** Code and text of the error, when failing or stopped. */
+  /** Code and text of the error in the states failing and stopped. */
   code: string | undefined;
   reason: string | undefined;
 }
 
-/** The status of a feed that is starting. */
+/** The initial status of a feed. */
 export function newFeedStatus(now: number): FeedStatus {
   return {
     state: 'starting',
@@ -38,7 +40,7 @@ export function newFeedStatus(now: number): FeedStatus {
   };
 }
 
-/** Changes the state; `since` stays when it is the same. */
+/** Sets the state. `since` is kept if the state does not change. */
 export function setState(
   status: FeedStatus,
   state: FeedState,

@@ -4,11 +4,12 @@ import { ChainError } from '../base/errors';
 import type { KeptBlock } from '../outbox/feed-cursor';
 
 /**
- * The newest kept block that is still on the chain, found by halving: if a block is on the chain, all before
- * it are.
+ * Finds the newest kept block that is still on the chain, by bisection: if a block is on the chain, all
+ * blocks before it are.
  *
- * @param head number of the chain's newest block; kept blocks above it are gone.
- * @throws ChainError CHAIN_REORGANISED when none is: the reorganisation is deeper than what was kept.
+ * @param head number of the chain's newest block; kept blocks above it are no longer on the chain.
+ * @throws ChainError CHAIN_REORGANISED if there is none: the reorganisation goes back further than the kept
+ *   blocks.
  */
 export async function findAncestor(
   client: RpcClient,
@@ -29,7 +30,7 @@ export async function findAncestor(
   throw tooDeep(kept);
 }
 
-/** @throws ChainError BLOCK_MISSING (retryable) when the node cannot tell. */
+/** @throws ChainError BLOCK_MISSING (retryable) if the node does not have the block. */
 export async function isOnChain(client: RpcClient, { number, hash }: KeptBlock): Promise<boolean> {
   if (hash === undefined) return true;
   const block = await blockAt(client, number);

@@ -3,22 +3,22 @@ import { ServiceError, codeOf, messageOf } from '../base/errors';
 import { setState, type FeedStatus } from './feed-status';
 import { newFeedMemory, readFeed, type FeedMemory, type FeedReading } from './read-feed';
 
-/** A registry being followed. */
+/** A registry that is being followed. */
 export interface Follower {
   readonly status: Readonly<FeedStatus>;
-  /** Reads nothing more; resolves when what is being stored is stored. */
+  /** Stops reading; resolves when the events being stored are stored. */
   stop(): Promise<void>;
 }
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
-/** How often a process that stands by asks whether the feed has become free. */
+/** How often a standby process checks whether the feed has become free. */
 const STANDBY_MS = 2_000;
 
 /**
- * Reads the registry's events from the stored cursor on and stores them, for ever. A node that fails is asked
- * again, after a growing pause, from the same cursor. An error that nobody but a person can mend ends the
- * following and is logged as such.
+ * Reads the registry's events from the stored cursor and stores them, until it is stopped. If the node fails,
+ * it is retried from the same cursor after a growing pause. An error that only an operator can fix is logged
+ * and ends this.
  */
 export function followRegistry(options: FeedReading): Follower {
   const abort = new AbortController();
@@ -52,7 +52,7 @@ async function run(options: FeedReading, memory: FeedMemory, signal: AbortSignal
     } catch (error) {
       if (signal.aborted) return;
       const reason = messageOf(error);
-      // Anybody may see the status: of errors that are not ours only that they are in the log.
+      // The status is public, so errors of other code are shown only as "see the log".
       const shown = error instanceof ServiceError ? options.mask(reason) : 'see the log';
       const described = { code: codeOf(error), reason: shown };
       if (error instanceof ServiceError && !error.retryable) {

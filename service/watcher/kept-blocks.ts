@@ -1,11 +1,11 @@
 import type { KeptBlock } from '../outbox/feed-cursor';
 
 /**
- * The kept blocks after more were read. Those older than the finality depth go, but for the newest of them:
- * below it nothing is expected to change, so it is the ground that a reorganisation is measured from.
+ * The kept blocks after more were read. Blocks older than the finality depth are dropped, except the newest
+ * of them: it is not expected to change, so it is always available as a common ancestor.
  *
- * @param kept ascending, as are `read`.
- * @param depth blocks.
+ * @param kept ascending, like `read`.
+ * @param depth number of blocks.
  */
 export function keepRead(kept: readonly KeptBlock[], read: readonly KeptBlock[], depth: number): KeptBlock[] {
   const all = [...kept, ...read];

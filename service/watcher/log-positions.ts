@@ -5,21 +5,21 @@ import { ChainError } from '../base/errors';
 import { readTwice } from './read-twice';
 
 /**
- * Gives a log's position among the logs of its transaction, from 0.
+ * Returns a log's position among the logs of its transaction, from 0.
  *
- * @throws ChainError ANSWERS_DIFFER (retryable) when the logs of its transaction do not have it.
+ * @throws ChainError ANSWERS_DIFFER (retryable) if the transaction's logs do not contain it.
  */
 export type PositionOf = (log: ChainLog) => number;
 
-/** Blocks asked for at the same time. */
+/** Blocks that are requested at the same time. */
 const CONCURRENT_BLOCKS = 8;
 
 /**
- * Reads where logs stand in their transactions: `eth_getLogs` tells their places in their blocks only. One
- * receipt for each transaction, which nodes have as a whole or not at all.
+ * Reads the positions of logs within their transactions; `eth_getLogs` only gives positions within blocks. It
+ * reads one receipt per transaction, since a node has a receipt completely or not at all.
  *
- * Nodes know by their hashes the transactions of the last year or so only (geth's `--history.transactions`).
- * Those that the node does not know are found among all logs of their blocks.
+ * Nodes index transactions by hash for about a year only (geth's `--history.transactions`). For a transaction
+ * that the node does not find, all logs of its block are read.
  */
 export async function readPositions(client: RpcClient, logs: readonly ChainLog[]): Promise<PositionOf> {
   const transactions = [...new Map(logs.map((log) => [keyOf(log), log])).values()];
@@ -41,7 +41,7 @@ async function readFromBlocks(
   return logs.flat().filter((log) => wanted.has(keyOf(log)));
 }
 
-/** @param logs all those of every transaction that is asked for, each transaction's in their order. */
+/** @param logs all logs of every transaction that will be looked up, in order within each transaction. */
 export function positionsAmong(logs: readonly ChainLog[]): PositionOf {
   const byTransaction = new Map<string, ChainLog[]>();
   for (const log of logs) {

@@ -8,9 +8,8 @@ import { positionsAmong } from './log-positions';
 import { eventsOf, type RangeRead } from './read-range';
 
 /**
- * Reads a block from the receipts of all its transactions. For a block of which the provider gives no logs
- * because there are too many that match: anybody can fill a block with logs that look like those of title
- * escrows.
+ * Reads a block from the receipts of all its transactions. It is used for blocks whose logs the provider
+ * refuses because too many match: anybody can fill a block with logs that look like those of title escrows.
  */
 export async function readByReceipts(
   client: RpcClient,

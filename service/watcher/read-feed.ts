@@ -15,50 +15,48 @@ import { reportCatchUp, type CatchUpReport } from './catch-up';
 import { newFeedStatus, type FeedStatus } from './feed-status';
 import { watch, type BlockRange, type Sighting } from './watch';
 
-/** What reading a registry's events needs. */
+/** Options for reading the events of a registry. */
 export interface FeedReading {
   client: RpcClient;
   registryAddress: string;
   identity: RegistryIdentity;
-  /** Undefined: the registry's `genesis()`. */
+  /** Defaults to the registry's `genesis()`. */
   startBlock: number | undefined;
   confirmations: number;
   finalityDepth: number;
   pauses: Pauses;
-  /** How often the log says how far a catch-up is. */
+  /** Interval of the log lines about a catch-up. */
   progressEveryMs: number;
   database: Database;
   clock: Clock;
   logger: Logger;
   mask: (text: string) => string;
-  /** Rejects when the node is of the wrong chain. */
+  /** Rejects if the node is of another chain. */
   checkChain(): Promise<void>;
-  /** Called with the feed's name before it is read, and again whenever reading begins anew. */
+  /** Called with the feed's name before it is read, and whenever reading starts again. */
   onOpened(feed: string): Promise<void>;
-  /**
-   * Called when deliveries may have become due: after events were stored (how many), or a feed was released.
-   */
+  /** Called when deliveries may have become due: `events` events were stored, or the feed was released. */
   onDue(events: number): void;
-  /** Called when nothing may be sent any more until `onDue` is called. */
+  /** Called when nothing may be sent until the next `onDue`. */
   onHeld(): void;
 }
 
-/** How often it is looked whether the deliveries under way have ended, before a rewind. */
+/** Interval of the checks, before a rewind, whether the deliveries under way have ended. */
 const IN_FLIGHT_POLL_MS = 50;
 const MOST_BLOCKS = 2_000;
 
-/** What lasts from one reading of a feed to the next. */
+/** State that is kept between two readings of a feed. */
 export interface FeedMemory {
-  /** The feed that was read; undefined: none yet. */
+  /** The feed read last. Undefined if none was read yet. */
   feed: string | undefined;
   findRegistry: () => Promise<RegistryOnChain>;
   span: BlockSpan;
   status: FeedStatus;
-  /** A node that fails does not end a catch-up. To be stopped at the end. */
+  /** Kept here because a catch-up goes on when the node fails. Stop it at the end. */
   catchUp: CatchUpReport;
 }
 
-/** The memory of a feed of which nothing has been read. */
+/** The memory of a feed that has not been read yet. */
 export function newFeedMemory(options: FeedReading): FeedMemory {
   const { client, registryAddress, clock } = options;
   const status = newFeedStatus(clock.now());
@@ -72,10 +70,10 @@ export function newFeedMemory(options: FeedReading): FeedMemory {
 }
 
 /**
- * Reads a feed until the signal aborts or the right to it is lost.
+ * Reads a feed until the signal aborts or another process takes over.
  *
- * @param onRead called whenever the chain could be read.
- * @returns `standby` when another process reads it.
+ * @param onRead called each time the chain was read successfully.
+ * @returns `standby` if another process reads the feed.
  */
 export async function readFeed(
   options: FeedReading,
@@ -87,7 +85,7 @@ export async function readFeed(
   const registry = await untilAborted(stop, memory.findRegistry());
   const feed = feedName(options.identity, registry);
   const leadership = await options.database.lead(feed);
-  // Another process reads on, or another chain has taken the place of the one before.
+  // Another process reads the feed, or the chain was replaced.
   if (leadership === undefined || memory.feed !== feed) memory.catchUp.forget();
   memory.feed = feed;
   if (leadership === undefined) {
@@ -99,7 +97,7 @@ export async function readFeed(
   try {
     const first = options.startBlock ?? registry.genesisBlock;
     const open = await openFeed(options.database.db, feed, first, options.clock.now());
-    // Not before: the feed is held now, until what was read has been compared with the chain.
+    // Only now: openFeed holds the feed until the blocks read earlier have been compared with the chain.
     await options.onOpened(feed);
     await follow(options, memory, { open, registry, alarm, signal }, onRead);
     return 'ended';
@@ -138,14 +136,14 @@ async function follow(
       );
       hasTold = true;
     }
-    // That what was read is still there says nothing of whether more can be read.
+    // The first sighting only shows that the earlier blocks are still there, not that more can be read.
     const isRead = sighting.kind === 'range' || sighting.kind === 'unchanged';
     if (isRead && !isFirst && !isBehind) onRead();
     isFirst = false;
   }
 }
 
-/** Does what a sighting asks for; gives whether the feed's deliveries are held. */
+/** Handles a sighting; returns whether the feed's deliveries are held. */
 async function take(
   options: FeedReading,
   open: OpenFeed,
@@ -160,8 +158,7 @@ async function take(
       return false;
     }
     case 'mismatch':
-      // Until the common ancestor is known nobody can say which of the events that wait are still on the
-      // chain.
+      // Until the common ancestor is known, waiting events may be of orphaned blocks.
       await holdFeed(options.database.db, open);
       options.onHeld();
       return true;
@@ -185,8 +182,8 @@ async function store(options: FeedReading, open: OpenFeed, range: BlockRange): P
 }
 
 /**
- * Waits for deliveries under way: whether they succeed decides what their events are. Gives whether it was
- * done.
+ * Rewinds the feed once the deliveries under way have ended: their outcome decides whether an event becomes
+ * an orphan. Returns false if it was aborted.
  */
 async function rewind(
   options: FeedReading,
@@ -216,7 +213,8 @@ function tell(logger: Logger, ancestor: KeptBlock, { withdrawn, orphaned }: Rewo
 }
 
 /**
- * A chain that was started anew gives the same addresses to other contracts: its block 0 is part of the name.
+ * Names a feed. A restarted local chain gives the same addresses to other contracts, so the name contains the
+ * hash of block 0.
  */
 function feedName(
   { chainId, registryAddress }: RegistryIdentity,

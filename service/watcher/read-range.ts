@@ -9,10 +9,10 @@ import type { RegistryEvent } from '../registry/registry-event';
 import { readPositions, type PositionOf } from './log-positions';
 import { readTwice } from './read-twice';
 
-/** Blocks asked for at the same time. */
+/** Blocks that are requested at the same time. */
 const CONCURRENT_BLOCKS = 8;
 
-/** What a range of blocks holds. */
+/** The contents of a range of blocks. */
 export interface RangeRead {
   events: RegistryEvent[];
   /** The blocks with events, the first and the last one. Ascending. */
@@ -20,11 +20,11 @@ export interface RangeRead {
 }
 
 /**
- * All genuine events of the blocks `first` to `last`, in chain order. Two `eth_getLogs` queries however many
- * tokens there are (escrow events carry their registry unindexed, so they are selected by topic and checked
- * here), one call for each block that has events, for its time, and one for each transaction that has some,
- * for the places of its logs. A single block is asked for by its hash, which a node that does not have it
- * cannot answer.
+ * Reads all genuine events of the blocks `first` to `last`, in chain order. It makes two `eth_getLogs`
+ * queries for any number of tokens: title escrow events carry their registry unindexed, so they are selected
+ * by topic and checked here. It also makes one call per block with events, for the block's time, and one per
+ * transaction with events, for the positions of its logs. A single block is requested by hash: a node that
+ * does not have the block fails then, instead of answering with no logs.
  */
 export async function readRange(
   client: RpcClient,
@@ -54,7 +54,7 @@ export async function readRange(
   return { events: eventsOf(genuine, byNumber, positionOf), blocks: read };
 }
 
-/** Puts decoded logs together with their blocks and their places in their transactions. */
+/** Combines decoded logs with their blocks and their positions in their transactions. */
 export function eventsOf(
   decoded: readonly DecodedLog[],
   blocks: ReadonlyMap<number, ChainBlock>,
@@ -74,8 +74,8 @@ export function eventsOf(
 }
 
 /**
- * The first and the last block, which must be what they were before the logs were read, and those of the
- * logs. Ascending.
+ * Reads the blocks of the logs, and the first and the last block of the range. These two must not have
+ * changed since the logs were read. Ascending.
  */
 async function blocksOf(
   client: RpcClient,
@@ -83,7 +83,8 @@ async function blocksOf(
   first: ChainBlock,
   last: ChainBlock,
 ): Promise<ChainBlock[]> {
-  // The logs of a single block were read by its hash; a range by numbers may have changed meanwhile.
+  // The logs of a single block were requested by its hash. A range is requested by numbers and may have
+  // changed.
   if (first.number === last.number) return [last];
   const numbers = new Set([first.number, last.number, ...decoded.map(({ log }) => log.blockNumber)]);
   const ascending = [...numbers].sort((left, right) => left - right);
@@ -95,7 +96,8 @@ async function blocksOf(
 }
 
 /**
- * The logs and the block were read by separate calls: if they are not of one branch, all of it is read again.
+ * The logs and the block were read in separate calls. If they are of different branches, the range is read
+ * again.
  */
 function timestampOf(blocks: ReadonlyMap<number, ChainBlock>, { blockNumber, blockHash }: ChainLog): number {
   const block = blocks.get(blockNumber);

@@ -2,12 +2,12 @@ import { logsOf, type ChainLog, type LogFilter } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
 
-/** How often two answers to the same question may differ before the reading is given up for a while. */
+/** Maximum number of readings that differ before the error is thrown. */
 const READINGS = 3;
 
 /**
- * The logs that match, asked for twice: the answers must agree. Providers behind a load balancer now and then
- * leave logs out, and what is left out here would be lost.
+ * Reads the matching logs twice and compares the answers. Providers behind a load balancer sometimes omit
+ * logs, and an omitted log would never be read.
  *
  * @throws ChainError ANSWERS_DIFFER (retryable)
  */

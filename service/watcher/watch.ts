@@ -15,13 +15,14 @@ import { readByReceipts } from './read-by-receipts';
 import { readRange, type RangeRead } from './read-range';
 
 /**
- * What the watcher saw:
+ * An observation of the watcher:
  *
  * - `range`: blocks that were read, with all genuine events in them.
- * - `unchanged`: nothing is new, and what was read is still there; `isAllThere` unless the node has fewer
- *   blocks than were read.
- * - `mismatch`: something that was read is no longer there. What follows is `reorganised`, or an error.
- * - `reorganised`: the chain no longer has what was read after the ancestor; the next range begins behind it.
+ * - `unchanged`: there is nothing new, and the blocks read earlier are still there. `isAllThere` is false if
+ *   the node has fewer blocks than were read.
+ * - `mismatch`: a block that was read is no longer on the chain. `reorganised` or an error follows.
+ * - `reorganised`: the blocks read after the ancestor are no longer on the chain; the next range begins after
+ *   it.
  */
 export type Sighting = { headBlock: number } & (
   | ({ kind: 'range' } & BlockRange)
@@ -30,51 +31,48 @@ export type Sighting = { headBlock: number } & (
   | { kind: 'reorganised'; ancestor: KeptBlock }
 );
 
-/** Blocks that were read together. */
+/** A range of blocks that were read together. */
 export interface BlockRange {
   fromBlock: number;
   toBlock: number;
   events: RegistryEvent[];
   /** The blocks with events, the first and the last. Ascending. */
   blocks: KeptBlock[];
-  /** Number of the oldest block that is still kept. */
+  /** Number of the oldest kept block. */
   oldestKept: number;
 }
 
-/** What the watcher needs. */
+/** Options of `watch`. */
 export interface WatchOptions {
   client: RpcClient;
   contracts: RegistryContracts;
   cursor: FeedCursor;
-  /**
-   * Hash of block 0 when the feed began: tells a chain that was started anew from a node that lags behind.
-   */
+  /** Hash of block 0 when the feed began. It distinguishes a restarted chain from a node that lags behind. */
   genesisHash: string;
   confirmations: number;
   /** How many blocks back a reorganisation is followed. */
   finalityDepth: number;
-  /** How many blocks the provider answers for at once. */
+  /** How many blocks the provider accepts in one request. */
   span: BlockSpan;
   alarm: BlockAlarm;
   signal: AbortSignal;
 }
 
 /**
- * So near to the head blocks are read one by one: a range is asked for by numbers, and a node that has only
- * some of its blocks yet answers with the logs of those.
+ * This close to the head, blocks are read one by one. A range is requested by block numbers, and a node that
+ * does not have all of its blocks yet returns the logs of those it has.
  */
 const NEAR_HEAD = 8;
-/** More events than this in one range are not good to hold, and to store, at once. */
+/** A range with more events than this shrinks the next one, to limit memory and the size of transactions. */
 const MANY_EVENTS = 2_000;
 
 /**
- * The blocks from the cursor on, range after range, for ever; each range is yielded once it has its
- * confirmations. The first sighting is whether what was read before is still there. Ends when the signal
- * aborts.
+ * Yields the blocks from the cursor on, range by range, each once it has its confirmations. The first
+ * sighting says whether the blocks read earlier are still there. It ends when the signal aborts.
  *
- * @throws ChainError CHAIN_REORGANISED (not retryable) when a reorganisation is deeper than what is kept;
- *   CHAIN_REPLACED when it is another chain; whatever the node answers otherwise: start again from the last
- *   cursor that was stored.
+ * @throws ChainError CHAIN_REORGANISED (not retryable) if a reorganisation goes back further than the kept
+ *   blocks; CHAIN_REPLACED (retryable) if the node is of another chain; any error of the node. Start again
+ *   from the last stored cursor.
  */
 export async function* watch(options: WatchOptions): AsyncGenerator<Sighting, void, undefined> {
   const { client, finalityDepth, alarm, signal } = options;
@@ -100,14 +98,14 @@ export async function* watch(options: WatchOptions): AsyncGenerator<Sighting, vo
         kept: keepRead(cursor.kept, sighting.blocks, finalityDepth),
       };
     }
-    // After a reorganisation too: a node that contradicts itself is not asked without a pause.
+    // Also after a reorganisation, so that a node with contradictory answers is not asked without a pause.
     if (sighting?.kind !== 'range' && sighting !== undefined && !isFirst) await alarm.wait(signal);
     if (signal.aborted) return;
     next = look(options, cursor);
   }
 }
 
-/** Undefined: the provider refused the range, and a shorter one is to be asked for. */
+/** Undefined if the provider refused the range; the next one is shorter. */
 async function look(options: WatchOptions, cursor: FeedCursor): Promise<Sighting | undefined> {
   const { client, confirmations, span } = options;
   const { nextBlock, kept } = cursor;
@@ -137,13 +135,12 @@ async function readOrShrink(
     return await readRange(client, contracts, first, last);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    // Whatever the reason is (many providers answer nothing at all for what takes them too long), less is
-    // asked for the next time.
+    // Any error shrinks the next range: many providers give no reason when a query takes too long.
     const isShorter = span.shrink();
     const isRefused = isRangeRefused(error);
     if (isThrottled(error)) {
       if (!isShorter) throw error;
-      // There is something to read, and it is only the provider that needs a pause.
+      // There is more to read; only the provider needs a pause.
       alarm.quicken();
       await alarm.wait(signal);
     } else if (first.number === last.number && (span.failedAgain(last.number) || isRefused)) {
@@ -155,19 +152,19 @@ async function readOrShrink(
   }
 }
 
-/** The first unread block must be a child of the last one read. */
+/** Whether the first unread block is a child of the last block read. */
 async function isContinuation(
   { client }: WatchOptions,
   lastRead: KeptBlock | undefined,
   first: ChainBlock,
 ): Promise<boolean> {
   if (lastRead?.hash === undefined || first.parentHash === lastRead.hash) return true;
-  // Hardhat mines thousands of blocks at once by not making them up until they are asked for: their children
-  // know no parent.
+  // Hardhat can mine thousands of blocks at once by creating them only when they are requested. Their
+  // children have no parent hash.
   return first.parentHash === ZeroHash && (await isOnChain(client, lastRead));
 }
 
-/** Whether what was read is still on the chain. */
+/** Compares the newest block that was read with the chain. */
 async function compare(
   options: WatchOptions,
   { nextBlock, kept }: FeedCursor,
@@ -179,7 +176,7 @@ async function compare(
   return { kind: 'unchanged', headBlock, isAllThere: there === 'there' && headBlock >= nextBlock - 1 };
 }
 
-/** A node that lags may not have the block: then nothing is known, unless it is of another chain. */
+/** `unknown` if a lagging node does not have the block and is of the same chain. */
 async function isThere(
   options: WatchOptions,
   block: KeptBlock | undefined,
@@ -210,8 +207,8 @@ async function isSameChain({ client, genesisHash }: WatchOptions): Promise<boole
 }
 
 /**
- * A block that the node has just told of but does not have (a provider behind a load balancer) is worth
- * asking for again.
+ * Reads a block that should exist. Behind a load balancer, a node may not have the block that another one has
+ * just reported, so the error is retryable.
  */
 async function existingBlock(client: RpcClient, number: number): Promise<ChainBlock> {
   const block = await blockAt(client, number);
