@@ -6,7 +6,7 @@ import { classifyOutcome } from './classify-outcome';
 import type { WebhookClient } from './post';
 import { nextAttemptAt, type RetrySchedule } from './retry-schedule';
 
-/** What an attempt needs. `random` is from 0 to below 1. */
+/** Dependencies of an attempt. `random` returns a number from 0 to below 1. */
 export interface AttemptOptions {
   client: WebhookClient;
   schedule: RetrySchedule;
@@ -17,7 +17,7 @@ export interface AttemptOptions {
   onAttempt(outcome: 'delivered' | 'failed' | 'dead'): void;
 }
 
-/** One attempt: post → classify → decide. One log line says everything about it. Never rejects. */
+/** Makes one attempt: post, classify, decide. It writes one log line with all details and never rejects. */
 export async function attemptDelivery(
   options: AttemptOptions,
   delivery: ClaimedDelivery,

@@ -1,13 +1,13 @@
 import type { PostResult } from './post';
 
-/** Whether an attempt delivered its event. */
+/** The outcome of an attempt. */
 export type Outcome =
   | { delivered: true; status: number }
   | { delivered: false; status: number | undefined; error: string; retryAfterMs: number | undefined };
 
 /**
- * 2xx is success; everything else, redirects included, is not (docs/specification.md 8.3). `Retry-After` is
- * seconds or an HTTP date.
+ * A 2xx status is success; everything else is not, including redirects (docs/specification.md 8.3).
+ * `Retry-After` may be seconds or an HTTP date.
  */
 export function classifyOutcome(result: PostResult, now: number): Outcome {
   if (result.status === undefined) {

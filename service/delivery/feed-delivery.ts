@@ -8,15 +8,15 @@ import type { AttemptOptions } from './attempt-delivery';
 import { createWebhookClient } from './post';
 import { startDeliveryWorker, type DeliveryWorker } from './worker';
 
-/** The delivery end of a feed. */
+/** The delivery side of a feed. */
 export interface FeedDelivery {
-  /** Delivers the feed of this name from now on, and no other. */
+  /** Delivers this feed, and no other, from now on. */
   start(feed: string): Promise<void>;
-  /** Something was enqueued. */
+  /** To be called when events were enqueued. */
   wake(): void;
-  /** Nothing more may be sent until `wake` is called. */
+  /** Releases the claimed deliveries: nothing may be sent until `wake` is called. */
   hold(): void;
-  /** Resolves when what is under way is settled. */
+  /** Resolves when the deliveries under way are settled. */
   stop(): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ const WITHOUT_WEBHOOK: FeedDelivery = {
   stop: async () => undefined,
 };
 
-/** Delivers to the webhook that is configured; without one, what is enqueued waits. */
+/** Delivers to the configured webhook. Without one, events wait in the outbox. */
 export function createFeedDelivery(
   webhook: Webhook | undefined,
   database: Database,

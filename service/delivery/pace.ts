@@ -1,14 +1,14 @@
-/** How fast deliveries go, and so how many to claim ahead. */
+/** The rate of deliveries, and the number of deliveries to claim ahead. */
 export interface Pace {
-  /** A delivery has ended. */
+  /** To be called when a delivery has ended. */
   ended(): void;
   ahead(): number;
 }
 
 /**
- * Follows the pace: as many ahead as ended in the last `windowMs`, at least `least`, at most `most`. A
- * receiver that is slow, or slow to fail, gets little claimed ahead, so that little is held when this process
- * dies.
+ * Sets the number to claim ahead to that of the deliveries that ended in the last `windowMs`, between `least`
+ * and `most`. For a slow receiver little is claimed ahead, so that few deliveries wait for a lease to end if
+ * this process dies.
  */
 export function createPace(least: number, most: number, windowMs: number): Pace {
   let windowStart = performance.now();

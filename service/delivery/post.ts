@@ -4,42 +4,39 @@ import { messageOf } from '../base/errors';
 import { splitCredentials } from '../base/url-credentials';
 import { SIGNATURE_HEADER, signatureOf } from './signature';
 
-/** What the receiver answered, or why there was no answer. */
+/** The receiver's answer, or the reason why there was none. */
 export type PostResult =
   { status: number; retryAfter: string | undefined } | { status: undefined; failure: string };
 
 /** Sends one body to the webhook. Never rejects. */
 export interface WebhookClient {
   post(body: string): Promise<PostResult>;
-  /** Gives up what is under way: each such post results in a failure. */
+  /** Aborts the requests under way: each results in a failure. */
   abort(): void;
   close(): Promise<void>;
 }
 
-/** Where to send to. */
+/** The webhook to send to. */
 export interface WebhookTarget {
-  /** A user and a password in it are sent as Basic authorization. */
+  /** A user and password in the URL are sent as Basic authorization. */
   url: string;
-  /** Sent with every delivery; the names that deliveries have by themselves are not among them. */
+  /** Sent with every delivery. Headers that deliveries set themselves are not among them. */
   headers: Readonly<Record<string, string>>;
   signingKey: KeyObject;
   timeoutMs: number;
   connections: number;
 }
 
-/** A connection that is being made cannot be given up: it must not outlast the service's stop. */
+/** A connection attempt cannot be aborted, so it must be shorter than the service's stop. */
 const CONNECT_WITHIN_MS = 5_000;
 const USER_AGENT = 'transferable-document-service';
-/**
- * Of an answer only its status counts. Its body is read so far that the connection can be used again, if it
- * is short and comes soon.
- */
+/** Only the status of an answer counts. A short, prompt body is read so that the connection can be reused. */
 const MOST_ANSWER_BYTES = 64 * 1024;
 const ANSWER_BODY_WITHIN_MS = 1_000;
 
 /**
- * A client that keeps its connections open between deliveries and gives up after `timeoutMs`. Redirects are
- * not followed.
+ * Creates a client that keeps connections alive between deliveries. A request times out after `timeoutMs`;
+ * redirects are not followed.
  */
 export function createWebhookClient(target: WebhookTarget): WebhookClient {
   const { timeoutMs, signingKey } = target;
@@ -85,7 +82,7 @@ export function createWebhookClient(target: WebhookTarget): WebhookClient {
 
 async function drop(body: Dispatcher.ResponseData['body']): Promise<void> {
   const patience = new AbortController();
-  // Not AbortSignal.timeout: each of those lives out its time, and there may be thousands a second.
+  // AbortSignal.timeout would keep its timer to the end, and there may be thousands of answers a second.
   const timer = setTimeout(() => patience.abort(), ANSWER_BODY_WITHIN_MS);
   await body.dump({ limit: MOST_ANSWER_BYTES, signal: patience.signal }).catch(() => undefined);
   clearTimeout(timer);
@@ -97,7 +94,7 @@ function firstOf(header: string | string[] | undefined): string | undefined {
 }
 
 function failureOf(cause: unknown): string {
-  // A refused connection to a name with several addresses is an AggregateError without a message.
+  // Connecting to a name with several addresses fails with an AggregateError, which has no message.
   if (cause instanceof AggregateError) return cause.errors.map(messageOf).join('; ');
   return messageOf(cause);
 }

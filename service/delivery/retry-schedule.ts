@@ -2,13 +2,13 @@
 export interface RetrySchedule {
   initialDelayMs: number;
   maxDelayMs: number;
-  /** From an event's first attempt until it is given up. */
+  /** Time from an event's first attempt until it is given up. */
   giveUpAfterMs: number;
 }
 
 const MINUTE_MS = 60_000;
 
-/** From one second up to fifteen minutes, for three days (docs/specification.md 8.3). */
+/** One second to fifteen minutes, for three days (docs/specification.md 8.3). */
 export const DEFAULT_RETRY_SCHEDULE: RetrySchedule = {
   initialDelayMs: 1_000,
   maxDelayMs: 15 * MINUTE_MS,
@@ -16,26 +16,27 @@ export const DEFAULT_RETRY_SCHEDULE: RetrySchedule = {
 };
 
 /**
- * Attempts that are made whatever the time is: a clock that was set forward by days, or a service that stood
- * still for as long, must not give up what was hardly tried. About seven hours of the default schedule.
+ * Minimum number of attempts before an event is given up. It protects events when the clock is set forward by
+ * days or the service was down for days. With the default schedule, this many attempts take about seven
+ * hours.
  */
 const LEAST_ATTEMPTS = 50;
 
-/** An attempt that failed. Times in epoch milliseconds. */
+/** A failed attempt. Times are in epoch milliseconds. */
 export interface FailedAttempt {
   /** 1 for the first. */
   attempt: number;
   firstAttemptedAt: number;
   now: number;
-  /** What the receiver asked for. */
+  /** The pause that the receiver asked for. */
   retryAfterMs: number | undefined;
 }
 
 /**
- * When to try again: the pause doubles with each attempt up to the maximum, then up to half of it is taken
- * off at random, so that streams that failed together do not come back together. A receiver that asks for
- * more time gets it, up to the maximum. The last attempt is made when the time is up, or later when few were
- * made until then; undefined after it.
+ * Time of the next attempt. The pause doubles with each attempt up to the maximum. Up to half of it is then
+ * taken off at random, so that queues that failed together are not retried together. A receiver that asks for
+ * a longer pause gets it, up to the maximum. The last attempt is made at the deadline, or later if there were
+ * fewer than the minimum number of attempts by then. After that the result is undefined.
  *
  * @param random from 0 to below 1.
  */
@@ -54,12 +55,12 @@ export function nextAttemptAt(
   return isLate ? now + delayMs : Math.min(now + delayMs, deadline);
 }
 
-/** The longest pause after an attempt that nobody asks for. */
+/** The pause after an attempt, before the random reduction and without the receiver's wish. */
 function pauseAfter(attempt: number, { initialDelayMs, maxDelayMs }: RetrySchedule): number {
   return Math.min(initialDelayMs * 2 ** Math.min(attempt - 1, 52), maxDelayMs);
 }
 
-/** No more than there is time for with the longest pauses. */
+/** At most as many as fit into the schedule with the longest pauses. */
 function leastAttempts(schedule: RetrySchedule): number {
   let attempts = 1;
   let elapsedMs = pauseAfter(attempts, schedule);

@@ -3,12 +3,13 @@ import { promisify } from 'node:util';
 
 const signAside = promisify<null, Buffer, KeyObject, Buffer>(sign);
 
-/** The header of every delivery (docs/specification.md 8.1). */
+/** Header of every delivery (docs/specification.md 8.1). */
 export const SIGNATURE_HEADER = 'X-Service-Signature';
 
 /**
- * The header's value: an Ed25519 signature over exactly these bytes. Ed25519 is deterministic: every attempt
- * carries the same. Made on another thread: it takes as long as sending.
+ * The header's value: an Ed25519 signature over exactly these bytes. Ed25519 is deterministic, so every
+ * attempt carries the same signature. It is computed on another thread because signing takes as long as
+ * sending.
  */
 export async function signatureOf(body: Buffer, signingKey: KeyObject): Promise<string> {
   return `ed25519=${(await signAside(null, body, signingKey)).toString('base64url')}`;

@@ -12,15 +12,15 @@ import { createWakeableSleep } from '../base/wakeable-sleep';
 
 /** Delivers the events of one feed to its webhook. */
 export interface DeliveryWorker {
-  /** Looks for due deliveries now: something was enqueued. */
+  /** Looks for due deliveries now: events were enqueued. */
   wake(): void;
-  /** Gives back what is claimed and not sent yet: the feed is held. */
+  /** Releases the claimed deliveries that are not being sent: the feed is held. */
   hold(): void;
-  /** Claims nothing more; resolves when what is under way is settled. */
+  /** Claims nothing more; resolves when the deliveries under way are settled. */
   stop(): Promise<void>;
 }
 
-/** What the worker needs. */
+/** Options of `startDeliveryWorker`. */
 export interface DeliveryWorkerOptions extends AttemptOptions {
   database: Database;
   feed: string;
@@ -31,34 +31,27 @@ export interface DeliveryWorkerOptions extends AttemptOptions {
   logger: Logger;
 }
 
-/** Time past the requests' timeouts in which an attempt is settled before its claim would fall due again. */
+/** Time to settle an attempt after the request timeouts, before its claim falls due again. */
 const LEASE_MARGIN_MS = 10_000;
-/**
- * How far ahead deliveries are claimed: what can be sent in this time, so that there is always something to
- * send.
- */
+/** Deliveries are claimed ahead for this time, so that there is always one to send. */
 const CLAIM_AHEAD_MS = 100;
-/** Most deliveries claimed ahead, in multiples of those that are sent at the same time. */
+/** Maximum number of deliveries claimed ahead, as a multiple of the concurrency. */
 const CLAIM_AHEAD_MOST = 32;
-/** Longest sleep: bounds how long events wait that another process enqueued. */
+/** Longest sleep. It bounds the delay of events that another process enqueued. */
 const LONGEST_SLEEP_MS = 1_000;
-/**
- * What is due and cannot be claimed is held, or being claimed by another process: it is asked for again, but
- * not without a pause.
- */
+/** Shortest sleep. A due delivery that cannot be claimed is held, or another process is claiming it. */
 const SHORTEST_SLEEP_MS = 100;
 const PAUSE_AFTER_DATABASE_ERROR_MS = 1_000;
 const CHECK_CLOCK_EVERY_MS = 60_000;
 /**
- * What is under way when the service stops is given up after this, so that it is settled before the process
+ * Requests still under way this long after the stop are aborted, so that they are settled before the process
  * ends.
  */
 const STOP_WITHIN_MS = 8_000;
 
 /**
- * Starts the worker. It claims ahead what it will send within a moment, and settles what has ended in the
- * meantime together with the next claim: a commit costs as much as many deliveries. When there is nothing
- * left to send it settles at once.
+ * Starts the worker. It claims the next deliveries in the same transaction that settles the ended ones,
+ * because a commit costs as much as many deliveries. When there is nothing left to send, it settles at once.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
   const { database, feed, concurrency, clock, client, logger } = options;
@@ -67,7 +60,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   const pace = createPace(concurrency, concurrency * CLAIM_AHEAD_MOST, CLAIM_AHEAD_MS);
   const claimed: ClaimedDelivery[] = [];
   let settlements: Settlement[] = [];
-  /** Whether its commit was lost or only the answer to it is not known. */
+  /** The lease of a claim that failed: it may have been committed all the same. */
   let lostClaim: string | undefined;
   let checkedClockAt = -Infinity;
   let underWay = 0;
@@ -78,7 +71,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     while (!stopped && underWay < concurrency) {
       const delivery = claimed.shift();
       if (delivery === undefined) break;
-      // Claimed long ago, for others took long: whoever is next shall have it.
+      // Too little of the lease is left, because earlier deliveries took long. The delivery is released.
       if (delivery.leasedUntil - clock.now() < options.timeoutMs + LEASE_MARGIN_MS / 2) {
         settlements.push(released(delivery));
         continue;
@@ -93,7 +86,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     settlements.push(stopped ? dueAtOnce(settlement, clock.now()) : settlement);
     pace.ended();
     begin();
-    // As long as there is enough to send, what has ended can wait to be settled with more.
+    // While there is enough to send, ended deliveries wait to be settled together with others.
     if (stopped || claimed.length <= pace.ahead() / 2) sleeper.wake();
   }
 
@@ -117,7 +110,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       if (holds === holdsBefore) {
         claimed.push(...taken.claimed);
       } else {
-        // Claimed just before the feed was held, and answered after it.
+        // The feed was held while the claim was under way.
         settlements.push(...taken.claimed.map(released));
         sleeper.wake();
       }
@@ -130,7 +123,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   }
 
   async function step(): Promise<void> {
-    // Whatever else has ended by now is settled with the rest.
+    // Deliveries that end in the same tick are settled together.
     await setImmediate();
     if (performance.now() - checkedClockAt > CHECK_CLOCK_EVERY_MS) {
       const longestWaitMs = Math.max(leaseMs, options.schedule.maxDelayMs);
@@ -152,7 +145,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
         failures = 0;
       } catch (error) {
         logger.error({ error }, `deliveries cannot be claimed or settled: ${messageOf(error)}`);
-        // What is not settled when the service stops is delivered again after its next start.
+        // Deliveries that are not settled at the stop are sent again after the next start.
         if (stopped && ++failures > 1) return;
         sleeper.reset();
         await sleeper.sleep(PAUSE_AFTER_DATABASE_ERROR_MS);
@@ -182,10 +175,7 @@ function released(delivery: ClaimedDelivery): Settlement {
   return { delivery, outcome: 'released' };
 }
 
-/**
- * An attempt that was given up because the service stops is made again after its next start, not after a
- * pause.
- */
+/** An attempt that the stop aborted is retried right after the next start. */
 function dueAtOnce(settlement: Settlement, now: number): Settlement {
   return settlement.outcome === 'failed' ? { ...settlement, nextAttemptAt: now } : settlement;
 }
