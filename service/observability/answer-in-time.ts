@@ -1,8 +1,9 @@
 /**
- * Makes a question to what may hang. It is asked once at a time: who asks while it is under way waits for the
- * same answer, so that what hangs is not asked by ever more callers.
+ * Wraps a request that may hang. One request runs at a time: callers that arrive meanwhile share its answer,
+ * so that requests do not pile up.
  *
- * @returns gives the answer; undefined when it fails, or does not come within the milliseconds given.
+ * @returns a function that takes a timeout in milliseconds. It resolves to the answer, or to undefined if the
+ *   request fails or takes longer.
  */
 export function answerInTime<T>(ask: () => Promise<T>): (withinMs: number) => Promise<T | undefined> {
   let underWay: Promise<T | undefined> | undefined;

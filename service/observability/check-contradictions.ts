@@ -23,43 +23,43 @@ import {
   type Sides,
 } from './read-statements';
 
-/** What is compared. */
+/** Options of the contradiction check. */
 export interface ContradictionCheckOptions {
   db: Kysely<Schema>;
   scope: JournalScope;
-  /** Of the registry's feed. */
+  /** Number of confirmations that the registry's feed requires. */
   confirmations: number;
-  /** The first block that the feed reads; undefined: the registry's own. */
+  /** The first block that the feed reads. Defaults to the registry's own. */
   startBlock: number | undefined;
-  /** 0: the chain mines when it has something to mine. */
+  /** 0: the chain mines only when there is a transaction. */
   blockTimeMs: number;
   clock: Clock;
   logger: Logger;
-  /** Called for each contradiction that is told. */
+  /** Called for each contradiction that is reported. */
   contradicted: () => void;
-  /** What tests shorten. */
+  /** Shortened in tests. */
   timing?: Partial<CheckTiming>;
 }
 
-/** In milliseconds. */
+/** Durations in milliseconds. */
 export interface CheckTiming {
-  /** Between two checks. */
+  /** Interval of the checks. */
   everyMs: number;
-  /** How long a contradiction must last. */
+  /** How long a contradiction must last before it is reported. */
   patienceMs: number;
 }
 
 const EVERY_MS = 60_000;
-/** What CONFIRMATIONS blocks take where blocks take no time. */
+/** Stands for the time of CONFIRMATIONS blocks on chains that have no block time. */
 const LOCAL_PATIENCE_MS = 60_000;
-/** Other processes write the journal by their own clocks, and a row is seen only when it is committed. */
+/** Other processes write the journal by their own clocks, and a row is visible only once it is committed. */
 const OVERLAP_MS = 60_000;
-/** Of one order in one check: 20,000 rows. What is more waits for the next check. */
+/** Limit per order and check: 20,000 rows. The next check continues from there. */
 const MOST_SLICES = 200;
-/** Contradictions at once; with more than that something is wrong everywhere. */
+/** Maximum number of contradictions that are tracked: with more than that, the fault is general. */
 const MOST_KNOWN = 1_000;
 
-/** A contradiction, and what the two say. */
+/** A contradiction with the statements that cause it. */
 interface Found {
   contradiction: Contradiction;
   statements: Statements;
@@ -74,19 +74,19 @@ interface Known {
 }
 
 /**
- * Compares what the watcher has read with what the journal says of the same tokens. The two see the chain at
- * different times: a contradiction is told when two checks or more have seen it, for as long as CONFIRMATIONS
- * blocks take. It is told once while it lasts.
+ * Compares the events that the watcher has read with the journal's entries of the same tokens. The two see
+ * the chain at different times, so a contradiction is reported only if at least two checks saw it and it has
+ * lasted for the time of CONFIRMATIONS blocks. It is reported once while it lasts.
  *
- * A check looks at what is new on either side since the last one, and again at the contradictions it saw.
- * The first checks go through all that there is.
+ * A check looks at everything new on either side since the last one, and again at the contradictions it saw.
+ * The first checks go through all rows.
  */
 export class ContradictionCheck {
   readonly #options: ContradictionCheckOptions;
   readonly #patienceMs: number;
-  /** By token. */
+  /** Keyed by token id. */
   readonly #known = new Map<string, Known>();
-  /** Where each order goes on. */
+  /** Where the next check continues in each order. */
   #places: Record<Order, number>;
   /** How far the watcher had read at the last check. */
   #last: FeedPosition | undefined;
@@ -99,7 +99,7 @@ export class ContradictionCheck {
     this.#places = this.#firstPlaces();
   }
 
-  /** One check; gives up when the signal aborts. */
+  /** Makes one check. It ends early if the signal aborts. */
   async look(signal?: AbortSignal): Promise<void> {
     const { db, scope, confirmations, startBlock, clock } = this.#options;
     const now = clock.now();
@@ -126,9 +126,9 @@ export class ContradictionCheck {
         places[order] = slice.next;
       }
     }
-    // What is unfinished is gone through again and again.
+    // Unfinished issuances are checked over and over.
     if (places.unfinished > last.unfinished) places.unfinished = 0;
-    // Together with what was found: a check that fails is made again from where it began.
+    // Set only now, with the result: a check that fails starts again from its beginning.
     this.#places = places;
     this.#goBack('ended', now - OVERLAP_MS);
     this.#note(found, feed, now);
@@ -136,7 +136,7 @@ export class ContradictionCheck {
 
   #firstPlaces(): Record<Order, number> {
     const { clock, startBlock } = this.#options;
-    // What ended before is found by its block, or by its event.
+    // Issuances that ended earlier are found by their block or by their event.
     return { unfinished: 0, ended: clock.now() - OVERLAP_MS, mined: startBlock ?? 0, minted: 0 };
   }
 
@@ -144,7 +144,10 @@ export class ContradictionCheck {
     this.#places[order] = Math.min(this.#places[order], place);
   }
 
-  /** Another chain is looked at from its beginning; the same from where a reorganisation may have begun. */
+  /**
+   * Starts from the beginning if the chain was replaced; after a reorganisation, from the oldest block it can
+   * affect.
+   */
   async #follow(feed: FeedPosition): Promise<void> {
     const last = this.#last;
     if (last?.feed !== feed.feed) {
@@ -197,9 +200,9 @@ export class ContradictionCheck {
 }
 
 /**
- * Checks every minute. A check that fails is made again a minute later.
+ * Checks every minute. A failed check is repeated a minute later.
  *
- * @returns what stops it; a check that is under way is waited for.
+ * @returns `stop`, which waits for a check that is under way.
  */
 export function startContradictionCheck(options: ContradictionCheckOptions): { stop(): Promise<void> } {
   const check = new ContradictionCheck(options);

@@ -8,19 +8,19 @@ import { isAny, type Unfollowed } from './unfollowed';
 export interface ReportedFeed {
   network: string;
   chainId: number;
-  /** Address in lower case. */
+  /** Lower-case address. */
   registry: string;
   status: Readonly<FeedStatus>;
 }
 
-/** A feed that was not read for longer is no longer healthy: nodes are restarted, but not for a minute. */
+/** Time without reading after which a feed is unhealthy. It covers the restart of a node. */
 const UNHEALTHY_AFTER_MS = 60_000;
 
 /**
- * Healthy while every feed is read, by whichever process. Issuing, and what no setting follows, are told and
- * do not decide: a 503 leads to a restart, which fills no wallet.
+ * Healthy while every feed is read, by this process or another. Issuing and unfollowed registries are
+ * reported but do not decide: a 503 leads to a restart, which would not fund a wallet.
  *
- * @param issuing undefined when settings are missing.
+ * @param issuing undefined if settings are missing.
  */
 export function healthOf(
   feeds: readonly ReportedFeed[],
@@ -43,7 +43,7 @@ export function healthOf(
   };
 }
 
-/** As JSON has it: amounts of wei are more than its numbers hold, and times are text. */
+/** The report as JSON: amounts of wei become strings, which exceed JSON numbers, and times become text. */
 function shownIssuing({ mints, signing, wallet }: IssuingReport): object {
   const failure = mints?.lastFailure;
   return {

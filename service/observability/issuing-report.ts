@@ -4,30 +4,30 @@ import { answerInTime } from './answer-in-time';
 import type { LastFailure } from './mint-outcomes';
 import type { WalletFigures } from './wallet-reading';
 
-/** How issuing stands. */
+/** The state of issuing. */
 export interface IssuingReport {
-  /** Of all processes that share the database; undefined while it cannot be asked. */
+  /** Counts all processes that share the database. Undefined while the database cannot be asked. */
   mints: MintsReport | undefined;
   signing: SigningFigures;
-  /** Undefined until it was read for the first time. */
+  /** Undefined until it was first read. */
   wallet: WalletFigures | undefined;
 }
 
-/** How the mints stand, and the last one that failed in this process. */
+/** Numbers of mints by state, and the last mint that failed in this process. */
 export interface MintsReport extends Pick<MintFigures, 'waiting' | 'inFlight' | 'mined'> {
-  /** Age of the oldest that is neither mined nor failed, in seconds; undefined when there is none. */
+  /** Age of the oldest mint that is neither mined nor failed, in seconds. Undefined if there is none. */
   oldestSeconds: number | undefined;
   lastFailure: LastFailure | undefined;
 }
 
-/** Documents that wait for a thread that signs, threads that are at work, and threads. */
+/** Documents that wait for a signing thread, busy threads, and all threads. */
 export interface SigningFigures {
   waiting: number;
   busy: number;
   threads: number;
 }
 
-/** Where the figures come from. */
+/** Sources of the report's figures. */
 export interface IssuingSources {
   mints: () => Promise<MintFigures>;
   lastFailure: () => LastFailure | undefined;
@@ -36,7 +36,10 @@ export interface IssuingSources {
   clock: Clock;
 }
 
-/** Makes what gives the report; it takes no longer than the milliseconds given, whatever hangs. */
+/**
+ * Returns a function that creates the report. It takes at most the milliseconds given, even if a source
+ * hangs.
+ */
 export function createIssuingReport(sources: IssuingSources): (withinMs: number) => Promise<IssuingReport> {
   const { lastFailure, signing, wallet, clock } = sources;
   const askForMints = answerInTime(sources.mints);
@@ -50,7 +53,7 @@ export function createIssuingReport(sources: IssuingSources): (withinMs: number)
   };
 }
 
-/** Another process, whose clock may be ahead, may have added the oldest. */
+/** The age is at least 0: the process that added the oldest mint may have a clock that is ahead. */
 function mintsReportOf(
   { oldestAddedAt, ...counts }: MintFigures,
   now: number,

@@ -1,38 +1,38 @@
 import { ServiceError } from '../base/errors';
 import type { IssuanceState } from '../journal/issuance';
 
-/** What the journal says of a token. */
+/** The journal's entry of a token. */
 export interface JournalStatement {
   /** 64 lower-case hexadecimal digits. */
   tokenId: string;
   state: IssuanceState;
-  /** The code of a mint that failed. */
+  /** The error code of a failed mint. */
   failure: string | undefined;
-  /** Of the transaction that made the token, and its block. */
+  /** The transaction that minted the token, and its block. */
   txHash: string | undefined;
   block: number | undefined;
 }
 
-/** An event of a token's mint, with CONFIRMATIONS blocks on top of its block when it was read. */
+/** An event of a token's mint. Its block had CONFIRMATIONS blocks on top when it was read. */
 export interface MintedEvent {
   txHash: string;
   block: number;
 }
 
-/** What both say of a token. */
+/** Both sides' statements about a token. */
 export interface Statements {
   journal: JournalStatement;
-  /** Those whose block is on the chain, as far as the watcher knows. */
+  /** The mint events whose block is on the chain, as far as the watcher knows. */
   minted: readonly MintedEvent[];
 }
 
-/** Blocks of which the watcher knows all that happened, with CONFIRMATIONS more behind them. */
+/** A range of blocks that the watcher has read completely, with CONFIRMATIONS more after it. */
 export interface SeenBlocks {
   first: number;
   last: number;
 }
 
-/** In what the two contradict each other. */
+/** A kind of contradiction between journal and watcher. */
 export type Contradiction = keyof typeof CONTRADICTIONS;
 
 const CONTRADICTIONS = {
@@ -55,9 +55,9 @@ const CONTRADICTIONS = {
 } as const;
 
 /**
- * In what the two contradict each other; undefined when both can be right. Mints are not compared in blocks
- * that the watcher has not read, nor before the first that it read, nor where old events were removed; nor in
- * a block that is not known, as after a chain was started anew.
+ * Returns the contradiction between the two, or undefined if both can be right. A mined token is compared
+ * only if its block is known and within `seen`: the blocks that the watcher has read and whose events were
+ * not purged. After a local chain was restarted, the block is unknown.
  */
 export function contradictionIn(
   { journal, minted }: Statements,
@@ -79,7 +79,7 @@ export function contradictionIn(
   }
 }
 
-/** What is logged of it. */
+/** The error that is logged for a contradiction. */
 export function contradictionError(contradiction: Contradiction, tokenId: string): ServiceError {
   const { message, remedy } = CONTRADICTIONS[contradiction];
   const look = `Look at it with \`npx tdoc token ${tokenId}\`.`;

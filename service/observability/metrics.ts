@@ -4,7 +4,7 @@ import type { ReportedFeed } from './health';
 import type { IssuingReport } from './issuing-report';
 import type { Unfollowed } from './unfollowed';
 
-/** What is counted and measured, in Prometheus' text format. Made before anything starts that counts. */
+/** Counters and gauges in Prometheus' text format. Create it before anything that counts. */
 export interface Metrics {
   recorded(registry: string, events: number): void;
   attempted(registry: string, outcome: 'delivered' | 'failed' | 'dead'): void;
@@ -12,14 +12,14 @@ export interface Metrics {
   mintsReorganised(mints: number): void;
   contradicted(): void;
   contentType: string;
-  /** The text, with what was measured for it. */
+  /** The text, with the measured values. */
   text(measured: Measured): Promise<string>;
 }
 
-/** What is measured when it is asked for. */
+/** Values that are measured for each request of the metrics. */
 export interface Measured {
   feeds: readonly ReportedFeed[];
-  /** Empty while the database cannot be asked: figures are missing then, not old. */
+  /** Empty while the database cannot be asked, so that no outdated figures are shown. */
   outboxes: readonly ({ registry: string } & OutboxFigures)[];
   /** Undefined while documents cannot be issued. */
   issuing: IssuingReport | undefined;
@@ -44,7 +44,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** A part of the metrics: what is counted, and what is set before the text is made. */
+/** A part of the metrics: its counters, and the gauges that are set before the text is created. */
 interface MetricsPart<Counters extends keyof Metrics, What> {
   counters: Pick<Metrics, Counters>;
   measure(what: What): void;
@@ -170,7 +170,7 @@ function issuingMetrics(
   };
 }
 
-/** A gauge without labels is 0 unless it is removed, which would say something that nobody knows. */
+/** Sets the gauge, or removes it if the value is unknown: otherwise a gauge without labels would show 0. */
 function setOrRemove(gauge: Gauge, value: number | undefined): void {
   if (value === undefined) gauge.remove();
   else gauge.set(value);

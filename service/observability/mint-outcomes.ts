@@ -8,14 +8,14 @@ export interface LastFailure {
   at: number;
 }
 
-/** What the queue of mints tells, counted; the last failure is kept in mind. */
+/** Counts the outcomes that the mint queue reports, and remembers the last failure. */
 export interface MintOutcomes {
   failed(code: string): void;
   reorganised(mints: number): void;
   lastFailure(): LastFailure | undefined;
 }
 
-/** Made before the queue, which tells it. */
+/** Create it before the mint queue, which reports to it. */
 export function createMintOutcomes(metrics: Metrics, clock: Clock): MintOutcomes {
   let last: LastFailure | undefined;
   return {

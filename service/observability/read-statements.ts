@@ -7,66 +7,66 @@ import { scopeName, type JournalScope } from '../journal/journal-scope';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 import type { JournalStatement, MintedEvent, Statements } from './judge-statements';
 
-/** Tokens of one statement, and rows of one reading: SQLite works on the event loop. */
+/** Tokens per statement and rows per query: SQLite blocks the event loop. */
 const BATCH = 100;
 
 const MINTED: CloudEvent['type'] = 'com.service.etr.minted';
 
-/** How far the watcher has read the registry that a journal is about. */
+/** How far the watcher has read the journal's registry. */
 export interface FeedPosition {
   feed: string;
   nextBlock: number;
-  /** Of the block before; null when none was read. */
+  /** Hash of the block before `nextBlock`. Null if none was read. */
   lastHash: string | null;
-  /** No reorganisation goes further back. */
+  /** No reorganisation goes further back than this block. */
   oldestKept: number;
-  /** The last block of which old events were removed; -1: none were. */
+  /** The last block whose old events were purged. -1 if none were. */
   purgedUpTo: number;
 }
 
-/** The rows of a journal, and those of its registry's feed. */
+/** Where both sides are stored: the journal's rows and those of its registry's feed. */
 export interface Sides {
   db: Kysely<Schema>;
-  /** The journal's, by name. */
+  /** Name of the journal's scope. */
   scope: string;
   feed: string;
 }
 
 /**
- * The orders in which tokens are gone through:
+ * The orders in which tokens are checked:
  *
- * - `unfinished`: what is neither final nor failed, in the journal's order;
- * - `ended`: what is final or failed, by the time in epoch milliseconds;
- * - `mined`: what is mined or final, by the block that the journal says;
- * - `minted`: the events of mints, by their blocks.
+ * - `unfinished`: neither final nor failed, in the journal's order;
+ * - `ended`: final or failed, by time in epoch milliseconds;
+ * - `mined`: mined or final, by the block in the journal;
+ * - `minted`: mint events, by block.
  */
 export const ORDERS = ['unfinished', 'ended', 'mined', 'minted'] as const;
 export type Order = (typeof ORDERS)[number];
 
-/** Rows of one place or more in an order, and where those after them begin. */
+/** The rows of one or more places in an order, and the place where the next slice begins. */
 export interface Slice {
   /** 64 hexadecimal digits each. */
   tokenIds: string[];
   next: number;
 }
 
-/** Places in an order, both included, and how many rows at the most. */
+/** A range of places in an order, both included, and the maximum number of rows. */
 interface Span {
   from: number;
   to: number;
   limit: number | undefined;
 }
 
-/** A row, and its place in an order. Undefined: it is of no mint. */
+/** A row and its place in an order. `tokenId` is undefined if the row is not of a mint. */
 interface Placed {
   tokenId: string | undefined;
   place: number;
 }
 
 /**
- * The feed of the registry on the chain that the journal's blocks are of. Undefined while there is none: a
- * local chain was started anew, and the mint queue or the watcher has not seen it yet. The journal of a
- * public network names no chain: there is only one.
+ * Reads the position of the feed of the journal's registry, on the journal's chain. Undefined while there is
+ * none: a local chain was restarted, and the mint queue or the watcher has not noticed yet. The journal of a
+ * public network stores no chain, because there is only one.
  */
 export async function readFeed(db: Kysely<Schema>, scope: JournalScope): Promise<FeedPosition | undefined> {
   const { chainId, registryAddress } = scope;
@@ -102,7 +102,10 @@ export async function readFeed(db: Kysely<Schema>, scope: JournalScope): Promise
   };
 }
 
-/** Whether a feed has kept the block that it had read last; not when it went back, or forgot that block. */
+/**
+ * Whether the feed still keeps the block that it had read last. False if it was rewound or has dropped the
+ * block.
+ */
 export async function hasBlock(
   db: Kysely<Schema>,
   { feed, nextBlock, lastHash }: FeedPosition,
@@ -116,7 +119,7 @@ export async function hasBlock(
   return block !== undefined && block.hash === lastHash;
 }
 
-/** The next rows from a place on. Those of one place come together, however many they are. */
+/** Reads the next rows from a place on. All rows of one place are in the same slice. */
 export async function nextSlice(
   sides: Sides,
   order: Order,
@@ -148,7 +151,7 @@ function read(sides: Sides, order: Order, span: Span): Promise<Placed[]> {
   }
 }
 
-/** Each column has an index after the scope. */
+/** Each of these columns has an index that begins with the scope. */
 async function readIssuances(
   { db, scope }: Sides,
   column: 'position' | 'ended_at' | 'block_number',
@@ -168,8 +171,8 @@ async function readIssuances(
 }
 
 /**
- * All events of the blocks; those of mints are picked out here. No index knows the type: a statement that
- * looked for a few of them among many others would take long.
+ * Reads all events of the blocks and selects the mints here. No index contains the type, so a statement that
+ * selected by it would scan as many rows.
  */
 async function readEvents({ db, feed }: Sides, { from, to, limit }: Span): Promise<Placed[]> {
   const rows = await db
@@ -187,7 +190,7 @@ async function readEvents({ db, feed }: Sides, { from, to, limit }: Span): Promi
   }));
 }
 
-/** What both sides say of these tokens, as far as the journal knows them. */
+/** Reads both sides' statements about the tokens that the journal contains. */
 export async function readStatements(sides: Sides, tokenIds: readonly string[]): Promise<Statements[]> {
   const { db, scope } = sides;
   const statements: Statements[] = [];
@@ -215,7 +218,7 @@ export async function readStatements(sides: Sides, tokenIds: readonly string[]):
   return statements;
 }
 
-/** No index of events begins with the token; the queue of a token's deliveries names all its events. */
+/** Finds events by their token's queue: no index of events begins with the token. */
 async function mintedAmong(
   { db, feed }: Sides,
   tokenIds: readonly string[],

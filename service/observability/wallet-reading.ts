@@ -2,39 +2,40 @@ import { highestGasPrice, type TransactionFees } from '../chain/fees';
 import type { Clock } from '../base/clock';
 import type { Logger } from '../base/logger';
 
-/** What the wallet has, and what that is enough for. */
+/** The wallet's balance, and how many mints it pays for. */
 export interface WalletFigures {
-  /** With its checksum. */
+  /** Checksummed. */
   address: string;
   balanceWei: bigint;
-  /** Mints that it pays for at present fees; undefined where gas is free. */
+  /** Number of mints that the balance covers at current fees. Undefined where gas is free. */
   mintsAffordable: number | undefined;
   /** Epoch milliseconds. */
   readAt: number;
 }
 
-/** Where the figures come from. */
+/** Sources of the figures. */
 export interface WalletReading {
   address: string;
   readBalance: () => Promise<bigint>;
-  /** Fees of the next mint. */
+  /** Reads the fees of the next mint. */
   readFees: () => Promise<TransactionFees>;
-  /** Milliseconds after which what was read is old. */
+  /** Milliseconds for which a reading is used before the next one. */
   keepMs: number;
   clock: Clock;
   logger: Logger;
 }
 
-/** Gas limit of a mint without a remark: 297,000 and the margin of 15 in a hundred (transaction-terms.ts). */
+/** Gas limit of a mint without a remark: 297,000 plus the margin of 15% (transaction-terms.ts). */
 const GAS_OF_A_MINT = 350_000n;
-/** After a reading that failed: a node that is away is not asked by each who looks. */
+/** Pause after a failed reading, so that not every request asks a node that is down. */
 const RETRY_AFTER_MS = 10_000;
-/** What is older says nothing any more. */
+/** Maximum age of a reading that is returned. */
 const LONGEST_KEPT_MS = 300_000;
 
 /**
- * Gives what was read last, at once, and reads anew in the background when that is old: a node that hangs
- * holds nobody up. Undefined when nothing was read within five minutes. One reading is under way at a time.
+ * Returns a function that gives the last reading at once, and starts a new one in the background if that is
+ * old. A node that hangs does not delay the caller. It returns undefined if nothing was read within five
+ * minutes. One reading runs at a time.
  */
 export function createWalletReading(reading: WalletReading): () => WalletFigures | undefined {
   const { clock, keepMs } = reading;
@@ -63,7 +64,7 @@ export function createWalletReading(reading: WalletReading): () => WalletFigures
 
 async function figuresOf({ address, readBalance, readFees, clock }: WalletReading): Promise<WalletFigures> {
   const [balanceWei, fees] = await Promise.all([readBalance(), readFees()]);
-  // Nodes ask for the most that a transaction may cost, not for what it will.
+  // Nodes require the maximum cost of a transaction, not its actual cost.
   const cost = GAS_OF_A_MINT * highestGasPrice(fees);
   const mintsAffordable = cost === 0n ? undefined : Number(balanceWei / cost);
   return { address, balanceWei, mintsAffordable, readAt: clock.now() };
