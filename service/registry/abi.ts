@@ -10,8 +10,8 @@ export const factoryInterface = TitleEscrowFactory__factory.createInterface();
 export const escrowInterface = TitleEscrow__factory.createInterface();
 
 /**
- * First topics of the logs that the registry and its factory emit. `Transfer` has ERC-20's topic: always with
- * an address.
+ * First topics of the logs of the registry and its factory. Query them with the contracts' addresses:
+ * `Transfer` has the same topic as ERC-20's.
  */
 export const REGISTRY_AND_FACTORY_TOPICS = [
   registryInterface.getEvent('Transfer').topicHash,
@@ -20,7 +20,7 @@ export const REGISTRY_AND_FACTORY_TOPICS = [
   factoryInterface.getEvent('TitleEscrowCreated').topicHash,
 ];
 
-/** First topics of the logs that title escrows emit. */
+/** First topics of the logs of title escrows. */
 export const ESCROW_TOPICS = [
   escrowInterface.getEvent('TokenReceived').topicHash,
   escrowInterface.getEvent('Nomination').topicHash,

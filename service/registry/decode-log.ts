@@ -5,7 +5,7 @@ import type { RegistryContracts } from './registry-contracts';
 import type { EventTypeSuffix } from './registry-event';
 import { titleEscrowAddress } from './title-escrow-address';
 
-/** What a log says, before it is put together with its block. */
+/** A decoded log, not yet combined with its block. */
 export interface DecodedLog {
   type: EventTypeSuffix;
   tokenId: bigint | undefined;
@@ -16,8 +16,8 @@ export interface DecodedLog {
 type Payload = DecodedLog['payload'];
 
 /**
- * The events of a contract by first topic: ethers' `parseLog` hashes their signatures until one fits, for
- * each log.
+ * The events of a contract by first topic. It is faster than ethers' `parseLog`, which hashes event
+ * signatures for each log until one matches.
  */
 interface EventDecoder {
   contract: Interface;
@@ -34,12 +34,12 @@ const REGISTRY = decoderOf(registryInterface);
 const FACTORY = decoderOf(factoryInterface);
 const ESCROW = decoderOf(escrowInterface);
 
-/** Where burned tokens go (TradeTrustTokenBurnable, BURN_ADDRESS). */
+/** The address that burned tokens are sent to (TradeTrustTokenBurnable, BURN_ADDRESS). */
 export const BURN_ADDRESS = '0x000000000000000000000000000000000000dead';
 
 /**
- * Decodes one log of the registry, its factory or one of its title escrows. Undefined for everything that is
- * not of an event type of docs/webhooks.md, or whose emitter is not genuine.
+ * Decodes a log of the registry, its factory or one of its title escrows. Undefined if the emitter is not
+ * genuine or the log is of no event type in docs/webhooks.md.
  */
 export function decodeLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
   const emitter = log.address.toLowerCase();
@@ -48,7 +48,7 @@ export function decodeLog(log: ChainLog, contracts: RegistryContracts): DecodedL
   return decodeEscrowLog(log, emitter, contracts);
 }
 
-/** The genuine events among logs, in chain order. */
+/** The genuine events among the logs, in chain order. */
 export function genuineOf(logs: readonly ChainLog[], contracts: RegistryContracts): DecodedLog[] {
   return [...logs].sort(chainOrder).flatMap((log) => decodeLog(log, contracts) ?? []);
 }
@@ -73,8 +73,8 @@ function decodeRegistryLog(log: ChainLog, contracts: RegistryContracts): Decoded
 }
 
 /**
- * The four meanings of the registry's `Transfer`. The owner, holder and remark of a mint are in another log:
- * see `completeMints`.
+ * Decodes the registry's `Transfer`, which has four meanings. The owner, holder and remark of a mint are in
+ * another log; see `completeMints`.
  */
 function decodeTransfer(
   log: ChainLog,
@@ -92,7 +92,7 @@ function decodeTransfer(
   return undefined;
 }
 
-/** The factory serves every registry of its chain: only escrows of ours count. */
+/** The factory serves every registry of its chain: only escrows of this registry count. */
 function decodeFactoryLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
   const parsed = parse(FACTORY, log);
   if (parsed?.name !== 'TitleEscrowCreated') return undefined;
@@ -141,8 +141,8 @@ function decodeEscrowLog(
 }
 
 /**
- * Adds owner, holder and remark to each mint: the registry's `Transfer` has none of them, the `TokenReceived`
- * of the same token later in the same transaction has all three.
+ * Adds owner, holder and remark to each mint. The registry's `Transfer` does not have them; the
+ * `TokenReceived` of the same token later in the same transaction does.
  */
 export function completeMints(decoded: readonly DecodedLog[]): DecodedLog[] {
   const received = new Map<string, Payload>();
@@ -163,15 +163,15 @@ function mintKey({ log, tokenId }: DecodedLog): string {
   return `${log.transactionHash}:${tokenId}`;
 }
 
-/** An event by its name, with its arguments. */
+/** An event's name and arguments. */
 interface ParsedLog {
   name: string;
   args: Result;
 }
 
 /**
- * A forged log may not decode at all: it is not ours then. ethers keeps the error of an argument until it is
- * asked for.
+ * Returns undefined if the log does not decode: it is forged then. ethers throws the error of an invalid
+ * argument only when the argument is read.
  */
 function parse({ contract, events }: EventDecoder, { topics, data }: ChainLog): ParsedLog | undefined {
   const fragment = events.get(topics[0]?.toLowerCase() ?? '');
@@ -185,7 +185,7 @@ function parse({ contract, events }: EventDecoder, { topics, data }: ChainLog): 
   }
 }
 
-/** Arguments by name; addresses and hex in lower case. */
+/** The arguments by name. Addresses and hex are in lower case. */
 function fields(parsed: ParsedLog, names: string[]): Payload {
   const values = names.map((name): [string, string | boolean] => {
     const value: unknown = parsed.args.getValue(name);

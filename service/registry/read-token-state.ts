@@ -8,22 +8,22 @@ import type { RegistryContracts } from './registry-contracts';
 import { titleEscrowAddress } from './title-escrow-address';
 
 /**
- * A token as its registry and its title escrow have it. Addresses have their checksum; undefined where the
- * contract has the zero address. `isPaused`: while the registry is paused nobody can act, nor mint.
+ * The state of a token in its registry and its title escrow. Addresses are checksummed; the zero address is
+ * returned as undefined. While `isPaused`, the registry accepts no operation and no mint.
  *
- * - `in escrow`: its title escrow owns it: the beneficiary and the holder can act.
- * - `returned to issuer`: the registry owns it: the issuer restores or shreds it. Beneficiary and holder are
- *   who they were.
+ * - `in escrow`: owned by its title escrow; the beneficiary and the holder can act.
+ * - `returned to issuer`: owned by the registry, whose issuer restores or shreds it. Beneficiary and holder
+ *   are unchanged.
  * - `shredded`: taken out of circulation for good.
  */
 export type TokenState = { block: number; isPaused: boolean } & (
   { state: 'not minted' } | ({ state: 'in escrow' | 'returned to issuer' | 'shredded' } & EscrowState)
 );
 
-/** What SBTUpgradeable.ownerOf says of an id that was never minted. */
+/** Revert reason of SBTUpgradeable.ownerOf for an id that was never minted. */
 const NO_SUCH_TOKEN = 'ERC721: owner query for nonexistent token';
 
-/** What the title escrow has. `previous…`: whom a rejection would give the role back to. */
+/** The title escrow's fields. `previous…`: the address that gets the role back after a rejection. */
 export interface EscrowState {
   titleEscrow: string;
   beneficiary: string | undefined;
@@ -34,10 +34,10 @@ export interface EscrowState {
 }
 
 /**
- * Reads a token's state, all of it at one block: the newest, unless one is named.
+ * Reads the whole state of a token at one block: the one given or, by default, the newest.
  *
- * @throws ChainError TOKEN_OWNER_UNEXPECTED when somebody owns it whom the contracts never give it to;
- *   whatever the node answers.
+ * @throws ChainError TOKEN_OWNER_UNEXPECTED if its owner is one that the contracts never give it to; any
+ *   error of the node.
  */
 export async function readTokenState(
   client: RpcClient,

@@ -1,6 +1,6 @@
 import { ChainError } from '../base/errors';
 
-/** What to do about it, by the name of the contract's error. */
+/** Remedies by the name of the contract's error. */
 const REMEDIES: Readonly<Record<string, string>> = {
   RemarkLengthExceeded: 'remarks may have at most 120 bytes in UTF-8.',
   TokenExists: 'A token with this id exists already.',
@@ -10,15 +10,15 @@ const REMEDIES: Readonly<Record<string, string>> = {
   InvalidRegistry: 'TOKEN_REGISTRY_ADDRESS is not a registry that its title escrow factory can serve.',
 };
 
-/** The message of every mint that cannot be simulated: who looks for such failures finds all of them. */
+/** The message of every mint that cannot be simulated, so that one search finds all such failures. */
 export const FAILED_TO_MINT = 'Failed to mint token';
 
 /**
  * The error of a mint that the registry would refuse. A remark that is too long is the caller's mistake, and
  * has a code of its own.
  *
- * @param reason the name of the contract's error; undefined when it gave none.
- * @param options.remedy for a reason that is not known here.
+ * @param reason the name of the contract's error. Undefined if it gave none.
+ * @param options.remedy used for a reason that is not listed here.
  */
 export function refusedMint(
   reason: string | undefined,

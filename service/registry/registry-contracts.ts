@@ -4,7 +4,7 @@ import { isReverted } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
 
-/** The contracts of one registry. Addresses in lower case. */
+/** The contracts of a registry, as lower-case addresses. */
 export interface RegistryContracts {
   registry: string;
   titleEscrowFactory: string;
@@ -12,19 +12,19 @@ export interface RegistryContracts {
   titleEscrowImplementation: string;
 }
 
-/** A registry as it is found on its chain. */
+/** A registry that was found on its chain. */
 export interface RegistryOnChain {
   contracts: RegistryContracts;
-  /** Block in which the registry was made; nothing of it is earlier. */
+  /** Block in which the registry was created: its first events are in this block or later. */
   genesisBlock: number;
   /** Hash of the chain's block 0. */
   chainGenesisHash: string;
 }
 
 /**
- * Finds the registry, once for each chain: what it is made of does not change. Asked again, as after a
- * failure, it only looks whether the chain is the same, so that a node that is unwell cannot make a registry
- * look like something else.
+ * Returns a function that finds the registry, once per chain: its contracts do not change. Later calls, as
+ * after a failure, only check that the chain is still the same. A faulty node therefore cannot make the
+ * registry look invalid.
  */
 export function createRegistryFinder(client: RpcClient, address: string): () => Promise<RegistryOnChain> {
   let found: RegistryOnChain | undefined;
@@ -43,10 +43,10 @@ async function genesisHashOf(client: RpcClient): Promise<string> {
 }
 
 /**
- * Asks the registry for its factory, the factory for the contract its escrows are clones of.
+ * Asks the registry for its factory, and the factory for the implementation of its escrows.
  *
- * @throws ChainError REGISTRY_INVALID when the contract there is another; REGISTRY_MISSING when there is no
- *   contract at the address (retryable: it may be deployed yet).
+ * @throws ChainError REGISTRY_INVALID if the contract is not a registry; REGISTRY_MISSING (retryable) if
+ *   there is no contract at the address, since it may still be deployed.
  */
 async function findRegistry(
   client: RpcClient,

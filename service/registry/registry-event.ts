@@ -1,16 +1,17 @@
 /**
- * Terms, as the registry's v5 contracts use them:
+ * Terms of the registry's v5 contracts:
  *
- * - registry: the token contract; title escrow: the contract that owns one token and knows its beneficiary
- *   and its holder; factory: the contract that makes title escrows.
- * - beneficiary: who owns the goods (`owner` of a mint); holder: who holds the document; nominee: the
- *   beneficiary proposed next.
- * - surrendered: the token went back to the registry; restored: the registry gave it back; shredded: the
- *   escrow is ended for good.
- * - feed: the events of one registry on one chain, in chain order, and how far they have been read.
+ * - registry: the token contract; title escrow: the contract that owns one token and stores its beneficiary
+ *   and its holder; factory: the contract that creates title escrows.
+ * - beneficiary: the owner of the goods (`owner` of a mint); holder: the holder of the document; nominee: the
+ *   proposed next beneficiary.
+ * - surrendered: the token was returned to the registry; restored: the registry gave it back; shredded: the
+ *   title escrow was ended for good.
+ * - feed: the events of one registry on one chain, in chain order, with the cursor up to which its blocks are
+ *   read.
  */
 
-/** The event types that subscribers see, without their prefix. */
+/** Event types without their prefix. */
 export type EventTypeSuffix =
   | 'minted'
   | 'burned'
@@ -29,19 +30,19 @@ export type EventTypeSuffix =
   | 'reject_transfer_holder'
   | 'reject_transfer_owners';
 
-/** One log of the chain, decoded. */
+/** A decoded log. */
 export interface RegistryEvent {
   type: EventTypeSuffix;
-  /** Undefined for events of the registry as a whole. */
+  /** Undefined for events of the registry itself. */
   tokenId: bigint | undefined;
   payload: Record<string, string | boolean>;
   blockNumber: number;
   blockHash: string;
-  /** The block's timestamp in seconds. */
+  /** Timestamp of the block in seconds. */
   blockTimestamp: number;
   transactionHash: string;
-  /** The log's position among the logs of its transaction, from 0. */
+  /** Position among the logs of the transaction, from 0. */
   logIndex: number;
-  /** The JSON-RPC `logIndex`: position within the block, which is the order of the block's events. */
+  /** The `logIndex` of JSON-RPC: the position within the block, in whose order a block's events are. */
   blockLogIndex: number;
 }

@@ -6,7 +6,7 @@ import { ChainError } from '../base/errors';
 import { registryInterface } from './abi';
 import { FAILED_TO_MINT, refusedMint } from './refused-mint';
 
-/** The mint of a token (TradeTrustTokenMintable.mint), but for its registry. `remark` is 0x-prefixed hex. */
+/** Arguments of TradeTrustTokenMintable.mint. `remark` is 0x-prefixed hex. */
 export interface MintArguments {
   beneficiary: string;
   holder: string;
@@ -16,7 +16,7 @@ export interface MintArguments {
 }
 
 /**
- * Makes what tries a mint without sending it, as the wallet.
+ * Returns a function that simulates a mint by the wallet, without sending it.
  *
  * @throws ChainError MINT_SIMULATION_FAILED or REMARK_TOO_LONG with the name of the contract's error as its
  *   reason; RPC_UNREACHABLE when the node cannot be asked.
@@ -35,33 +35,30 @@ export function createMintSimulation(
   };
 }
 
-/** The error of a mint that cannot even be simulated, whether the contract refuses or the node. */
+/** The error of a failed simulation, whether the contract or the node refused it. */
 export function simulationFailed(cause: unknown): ChainError {
   if (isOutage(cause)) return new ChainError('RPC_UNREACHABLE', FAILED_TO_MINT, { cause, retryable: true });
   const remedy = explain(cause);
   return refusedMint(reasonOf(cause), { cause, ...(remedy !== undefined && { remedy }) });
 }
 
-/** ethers calls it an exception of the call, too, when a node is asked too often. */
+/** ethers calls it a CALL_EXCEPTION, too, when a node is asked too often. */
 function isOutage(cause: unknown): boolean {
   const words = nodeErrorOf(cause);
   if (words !== undefined && isThrottled(words)) return true;
   return !isError(cause, 'CALL_EXCEPTION') && !isError(cause, 'BAD_DATA');
 }
 
-/** Of what a contract answers, the first say which error it is. */
+/** The first bytes of a contract's revert data identify the error. */
 const SELECTOR_BYTES = 4;
 
-/** Whether a mint was refused because the registry has the token already; looks into causes. */
+/** Whether a mint was refused because the token exists already. Causes are searched as well. */
 export function saysTokenExists(error: unknown): boolean {
   if (reasonOf(error) === 'TokenExists') return true;
   return error instanceof Error && error.cause !== undefined && saysTokenExists(error.cause);
 }
 
-/**
- * The contract's own error. ethers reads it from what a call was answered with, and not from what an estimate
- * was.
- */
+/** The name of the contract's error. ethers decodes it for calls but not for gas estimates. */
 function reasonOf(cause: unknown): string | undefined {
   if (!isError(cause, 'CALL_EXCEPTION')) return undefined;
   if (cause.revert) return cause.revert.name;

@@ -2,15 +2,15 @@ import { getCreate2Address, keccak256, solidityPackedKeccak256 } from 'ethers';
 import type { RegistryContracts } from './registry-contracts';
 
 /**
- * OpenZeppelin's Clones.cloneDeterministic deploys this, with the implementation's address between the two
- * halves (EIP-1167).
+ * Init code of OpenZeppelin's Clones.cloneDeterministic (EIP-1167). The implementation's address goes between
+ * the two halves.
  */
 const CLONE_INIT_CODE = ['0x3d602d80600a3d3981f3363d3d373d3d3d363d73', '5af43d82803e903d91602b57fd5bf3'];
 
 /**
- * The address of a token's title escrow, computed: CREATE2 of (registry, tokenId) by the factory
- * (TitleEscrowFactory.create). A contract at any other address may emit the same events naming our registry;
- * they mean nothing.
+ * Computes the address of a token's title escrow: the factory's CREATE2 of (registry, tokenId), see
+ * TitleEscrowFactory.create. Contracts at other addresses can emit the same events naming our registry; those
+ * are ignored.
  */
 export function titleEscrowAddress(contracts: RegistryContracts, tokenId: bigint): string {
   const known = addressesOf(contracts);
@@ -21,7 +21,8 @@ export function titleEscrowAddress(contracts: RegistryContracts, tokenId: bigint
 }
 
 /**
- * Three hashes in JavaScript are most of what decoding a log costs, and the logs of a token come together.
+ * Cache. The three hashes in JavaScript are most of the cost of decoding a log, and the logs of a token come
+ * together.
  */
 const KNOWN = new WeakMap<RegistryContracts, Map<bigint, string>>();
 const MOST_KNOWN = 1_000;

@@ -2,13 +2,12 @@ import { MaxUint256 } from 'ethers';
 import { RequestError } from '../base/errors';
 
 /**
- * A token's id as people have it: 64 hexadecimal digits (`credentialStatus.tokenId`, `data.tokenIdHex`), `0x`
- * and hexadecimal digits, or decimal digits (`data.tokenId`). Undefined when the text is none of these. 64
- * digits without `0x` are hexadecimal even if all of them are decimal: that is how documents have it, and no
- * decimal id of a document is so short.
+ * Parses a token id in one of the forms in use: 64 hexadecimal digits (`credentialStatus.tokenId`,
+ * `data.tokenIdHex`), `0x` and hexadecimal digits, or decimal digits (`data.tokenId`). Returns undefined for
+ * other text. 64 digits without `0x` are hexadecimal even if all are decimal: documents use this form, and
+ * the decimal form of a document's id is longer.
  *
- * @throws RequestError TOKEN_ID_INVALID when it is a number that no token can have, or an id that lost some
- *   of its digits.
+ * @throws RequestError TOKEN_ID_INVALID if the number is out of range, or if digits of the id are missing.
  */
 export function parseTokenId(text: string): bigint | undefined {
   if (/^[0-9a-f]{64}$/i.test(text)) return BigInt(`0x${text}`);
@@ -21,10 +20,7 @@ export function parseTokenId(text: string): bigint | undefined {
   throw invalid(`${text} is more than 256 bits.`);
 }
 
-/**
- * More than a commit or a UUID has: no file is called so, but an id of which something was lost when it was
- * copied.
- */
+/** A truncated id: longer than the hash of a commit or a UUID, so it is not a file name. */
 const CUT_OFF = /^[0-9a-f]{41,}$/i;
 
 function invalid(problem: string): RequestError {
@@ -32,7 +28,7 @@ function invalid(problem: string): RequestError {
   return new RequestError('TOKEN_ID_INVALID', `${problem} ${remedy}`, { remedy });
 }
 
-/** As 64 lower-case hexadecimal digits. */
+/** The id as 64 lower-case hexadecimal digits. */
 export function tokenIdHexOf(tokenId: bigint): string {
   return tokenId.toString(16).padStart(64, '0');
 }
