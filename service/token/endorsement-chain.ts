@@ -4,7 +4,7 @@ import type { DecodedLog } from '../registry/decode-log';
 import type { EscrowState, TokenState } from '../registry/read-token-state';
 import { operationsOf, type TokenOperation } from './token-operations';
 
-/** Who has which role. Addresses with their checksum; undefined: nobody. */
+/** The addresses that have the roles, checksummed. Undefined if nobody has the role. */
 export type Roles = Pick<EscrowState, 'beneficiary' | 'holder' | 'nominee'>;
 
 /** One operation of a token's life, and what it changed. */
@@ -19,7 +19,7 @@ export interface Endorsement {
   transactionHash: string;
 }
 
-/** Where a token is, in the words of `TokenState`. */
+/** State of a token, in the terms of `TokenState`. */
 type Place = TokenState['state'];
 
 interface Situation extends Roles {
@@ -27,14 +27,14 @@ interface Situation extends Roles {
 }
 
 /**
- * What a token's logs say of its life, one entry for each operation, in chain order.
+ * Derives the endorsements of a token from its logs: one per operation, in chain order.
  *
- * The logs are unwound from the state that they led to: each says what was before it, and what it made of it
- * must be what is there. So a log that is missing anywhere is noticed, although the logs may begin in the
- * middle of the token's life.
+ * The logs are applied backwards from the state that they led to. Each log names the values before and after
+ * it, and the values after it must match the state. A missing log is thereby noticed anywhere, even if the
+ * logs begin in the middle of the token's life.
  *
  * @param state the token's state in the block of the last log or later.
- * @throws ChainError TOKEN_HISTORY_INCOMPLETE (retryable) when the logs do not lead to the state.
+ * @throws ChainError TOKEN_HISTORY_INCOMPLETE (retryable) if the logs do not lead to the state.
  */
 export function endorsementsOf(
   { logs, isWhole }: { logs: readonly DecodedLog[]; isWhole: boolean },
@@ -56,7 +56,7 @@ export function endorsementsOf(
   return endorsements;
 }
 
-/** What was before a log. */
+/** Returns the situation before a log. */
 function unwind(after: Situation, { type, payload }: DecodedLog): Situation {
   const move = MOVES[type];
   if (move) {

@@ -1,9 +1,7 @@
 import type { EscrowState, TokenState } from '../registry/read-token-state';
 import type { TokenOperation } from './token-operations';
 
-/**
- * Who may do something next. `whom`: to or for whom, in words; undefined where the operation names nobody.
- */
+/** An operation that is possible next. `whom`: its recipient, in words; undefined if it has none. */
 export interface PossibleOperation {
   operation: TokenOperation | 'unpause';
   /** An address, or the registry's role: restorer, accepter, minter or admin. */
@@ -14,7 +12,7 @@ export interface PossibleOperation {
 const ANYBODY = 'anybody';
 const ANYBODY_ELSE = 'anybody else';
 
-/** What the contracts would let happen to a token now (docs/states.md). */
+/** The operations that the contracts would accept for a token now (docs/states.md). */
 export function possibleOperations(state: TokenState): PossibleOperation[] {
   if (state.state === 'shredded') return [];
   if (state.isPaused) return [{ operation: 'unpause', by: 'admin' }];
@@ -46,7 +44,8 @@ function inEscrow(state: EscrowState): PossibleOperation[] {
 }
 
 /**
- * Whoever is both beneficiary and holder can only reject both roles together, and only if both were given.
+ * An account that is both beneficiary and holder can only reject both roles together, and only if both were
+ * given.
  */
 function rejections(
   { beneficiary = '', holder = '', previousBeneficiary, previousHolder }: EscrowState,

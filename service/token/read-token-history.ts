@@ -14,24 +14,24 @@ import {
   readAgainWhileItMayPass,
 } from './unchanged-block';
 
-/** An operation, when it happened (seconds since 1970, of its block) and who sent its transaction. */
+/** An endorsement with the timestamp of its block (seconds since 1970) and the sender of its transaction. */
 export interface DatedEndorsement extends Endorsement {
   timestamp: number;
   sender: string;
 }
 
-/** A token's state, and all that led to it. */
+/** A token's state and its endorsements. */
 export interface TokenHistory {
   state: TokenState;
   endorsements: DatedEndorsement[];
-  /** False: earlier ones were not asked for. */
+  /** False if earlier endorsements were not read. */
   isWhole: boolean;
 }
 
 /**
- * `fromBlock`: nothing earlier is read. Undefined: the registry's first block. `bulkClient` reads the logs:
- * one that reports refusals at once, where another waits them out for half a minute each. Undefined: the same
- * client.
+ * `fromBlock`: the first block to read; by default the registry's first block. `bulkClient`: the client that
+ * reads the logs. It should report refusals at once instead of retrying for half a minute each. By default
+ * the same client.
  */
 export interface HistoryOptions {
   fromBlock?: number;
@@ -44,8 +44,8 @@ const CONCURRENT_CALLS = 8;
 /**
  * Reads a token's state and its endorsement chain, both up to the same block of the same branch.
  *
- * @throws ChainError BLOCK_CHANGED or TOKEN_HISTORY_INCOMPLETE when that failed again and again; whatever the
- *   node answers.
+ * @throws ChainError BLOCK_CHANGED or TOKEN_HISTORY_INCOMPLETE if several readings failed; any error of the
+ *   node.
  */
 export async function readTokenHistory(
   client: RpcClient,

@@ -10,16 +10,16 @@ import { titleEscrowAddress } from '../registry/title-escrow-address';
 /** The genuine logs of one token, in chain order. */
 export interface TokenLogs {
   logs: DecodedLog[];
-  /** Whether they begin with the mint: nothing of the token is earlier. */
+  /** Whether the logs begin with the mint, which is a token's first log. */
   isWhole: boolean;
 }
 
 /**
- * Reads all logs of one token. Nodes have an index by address and topic, so that the whole range is asked for
- * at once, and less only when that is refused. From the newest block backwards: the mint ends the search, and
- * most tokens that somebody asks about are young.
+ * Reads all logs of one token. Nodes index logs by address and topic, so the whole range is requested at once
+ * and split only if that is refused. It is read backwards from the newest block: the search ends at the mint,
+ * and most tokens that are looked up are young.
  *
- * @throws whatever the node answers for a single block, and when it cannot be reached.
+ * @throws any error of the node for a single block, and when it cannot be reached.
  */
 export async function readTokenLogs(
   client: RpcClient,
@@ -40,8 +40,8 @@ export async function readTokenLogs(
 }
 
 /**
- * By the escrow's address, and by the token's id, which is the last of the topics in the registry's and the
- * factory's events.
+ * Selects logs by the title escrow's address, and by the token's id, which is the last topic of the
+ * registry's and the factory's events.
  */
 async function logsOfRange(
   client: RpcClient,

@@ -2,7 +2,7 @@ import { isAddress } from 'ethers';
 import { z } from 'zod';
 import { RequestError } from '../base/errors';
 
-/** Which token of which registry on which chain. `registry` as the credential writes it. */
+/** A token's chain, registry and id. `registry` is written as in the credential. */
 export interface TokenLocation {
   chainId: number;
   registry: string;
@@ -18,7 +18,7 @@ const statusSchema = z.object({
   tokenId: z.string().regex(/^(0x)?[0-9a-fA-F]{1,64}$/, 'must be at most 64 hexadecimal digits'),
 });
 
-/** ethers takes other forms for addresses too, and asks ENS for them when it is to use them. */
+/** ethers accepts other forms of addresses too, and resolves names with ENS when it uses them. */
 export function isPlainAddress(text: string): boolean {
   return text.startsWith('0x') && isAddress(text);
 }

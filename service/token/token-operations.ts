@@ -2,7 +2,7 @@ import { ZeroAddress } from 'ethers';
 import { ChainError } from '../base/errors';
 import type { DecodedLog } from '../registry/decode-log';
 
-/** What can be done to a token: functions of its registry and its title escrow (docs/states.md). */
+/** Operations on a token: functions of its registry and its title escrow (docs/states.md). */
 export type TokenOperation =
   | 'mint'
   | 'nominate'
@@ -16,19 +16,19 @@ export type TokenOperation =
   | 'restore'
   | 'burn';
 
-/** One operation with all of its logs, of which there is at least one. */
+/** An operation with all of its logs, at least one. */
 export interface FoundOperation {
   operation: TokenOperation;
   logs: [DecodedLog, ...DecodedLog[]];
-  /** What the sender attached, in hex. */
+  /** The sender's remark in hex. */
   remark: string;
 }
 
 type Step = DecodedLog['type'] | 'nomination that ended';
 
 /**
- * The logs of each operation, in order. The first that fits is meant: the long ones come before their own
- * beginnings.
+ * The logs of each operation, in order. The first match counts: a long pattern comes before those it begins
+ * with.
  */
 const PATTERNS: readonly (readonly [TokenOperation, ...Step[]])[] = [
   ['mint', 'escrow_created', 'minted', 'beneficiary_transfer', 'holder_transfer', 'token_received'],
@@ -47,11 +47,10 @@ const PATTERNS: readonly (readonly [TokenOperation, ...Step[]])[] = [
 ];
 
 /**
- * The operations that a token's logs are of, in order. Several may be in one transaction, when a contract
- * sent them. `transferBeneficiary` and `transferHolder` in a row with the same remark are what
- * `transferOwners` is.
+ * Groups a token's logs into operations, in order. A transaction may contain several if a contract sent it.
+ * `transferBeneficiary` followed by `transferHolder` with the same remark is read as `transferOwners`.
  *
- * @throws ChainError TOKEN_HISTORY_INCOMPLETE (retryable) when a log is of no operation: another one is
+ * @throws ChainError TOKEN_HISTORY_INCOMPLETE (retryable) if a log matches no operation: another log is
  *   missing.
  */
 export function operationsOf(logs: readonly DecodedLog[]): FoundOperation[] {
@@ -76,7 +75,7 @@ function fits(
 ): boolean {
   if (!steps.every((step, index) => isStep(step, logs[index]))) return false;
   if (operation !== 'transferOwners') return true;
-  // The second half may be another operation's: a transfer of the holder alone, or one that is rejected.
+  // The second half may be another operation: a transfer of the holder alone, or one that is rejected.
   const isRejected = logs[steps.length]?.type === 'reject_transfer_holder';
   return !isRejected && logs[0]?.payload.remark === logs[steps.length - 1]?.payload.remark;
 }
@@ -85,13 +84,13 @@ function isStep(step: Step, log: DecodedLog | undefined): boolean {
   if (step !== 'nomination that ended') return log?.type === step;
   if (log?.type !== 'nomination') return false;
   const { prevNominee, nominee } = log.payload;
-  // From nobody to nobody is how returnToIssuer begins, which may come next.
+  // A nomination from nobody to nobody is the first log of returnToIssuer, which may come next.
   return nominee === ZeroAddress && prevNominee !== ZeroAddress;
 }
 
 /**
- * The last event of an operation has it; the contract's own remark, of a nomination that a transfer ends, is
- * not the sender's.
+ * The sender's remark is in the operation's last event. A nomination that a transfer ends carries the
+ * contract's own remark instead.
  */
 function remarkOf(logs: FoundOperation['logs']): string {
   const said = logs.filter(({ type }, index) => type !== 'nomination' || index === 0);

@@ -4,12 +4,12 @@ import { blockAt, headNumberOf, type ChainBlock } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
 
-/** How often the chain may change while it is read. */
+/** Maximum number of readings while the chain changes. */
 const READINGS = 3;
-/** A node that is a block behind the others of its provider has it soon. */
+/** Pause before the next reading. A node that is a block behind has caught up by then. */
 const PAUSE_MS = 1_000;
 
-/** Reads again what failed in a way that may pass by itself. */
+/** Repeats a reading that failed with an error that may pass by itself. */
 export async function readAgainWhileItMayPass<T>(read: () => Promise<T>): Promise<T> {
   for (let reading = 1; ; reading++) {
     try {
@@ -21,19 +21,16 @@ export async function readAgainWhileItMayPass<T>(read: () => Promise<T>): Promis
   }
 }
 
-/**
- * A node that does not have the block yet answers to calls with an error of its own; a contract would give a
- * reason.
- */
+/** A node that does not have the block yet fails without revert data; a contract gives a reason. */
 function mayPass(error: unknown): boolean {
   if (error instanceof ChainError) return error.retryable;
   return isError(error, 'CALL_EXCEPTION') && error.data === null;
 }
 
 /**
- * The newest block.
+ * Reads the newest block.
  *
- * @throws ChainError BLOCK_MISSING (retryable) when another node of the provider does not have it.
+ * @throws ChainError BLOCK_MISSING (retryable) if another node of the provider does not have it.
  */
 export async function headBlockOf(client: RpcClient): Promise<ChainBlock> {
   return existingBlock(client, await headNumberOf(client));
@@ -47,7 +44,7 @@ export async function existingBlock(client: RpcClient, number: number): Promise<
 }
 
 /**
- * Makes sure that what was read up to this block is of one branch of the chain.
+ * Checks that everything read up to this block is of one branch of the chain.
  *
  * @throws ChainError BLOCK_CHANGED, BLOCK_MISSING (both retryable).
  */
@@ -56,7 +53,7 @@ export async function expectUnchanged(client: RpcClient, { number, hash }: Chain
   if (block.hash !== hash) throw blockChanged(number);
 }
 
-/** The chain was reorganised meanwhile, or the provider's nodes do not agree. */
+/** The error for a reorganisation during a reading, or for nodes of one provider that disagree. */
 export function blockChanged(number: number): ChainError {
   const message = `Block ${number} changed while the chain was read.`;
   return new ChainError('BLOCK_CHANGED', message, { retryable: true });
