@@ -3,8 +3,8 @@ import type { Check } from './answer';
 import type { NamedContext } from './inspect-content';
 
 /**
- * Where the vocabularies are that verifiers of such documents share. Not all of w3.org: its services repeat
- * what anybody passes in.
+ * URLs of the vocabularies that verifiers of such documents share. The rest of w3.org is not trusted: its
+ * services can return what a caller passes in.
  */
 const VOCABULARIES = [
   'https://www.w3.org/ns/',
@@ -12,23 +12,23 @@ const VOCABULARIES = [
   'https://trustvc.io/context/',
 ];
 
-/** Whose contexts count. */
+/** The contexts that are trusted. */
 interface ContextTrust {
   /** URLs of contexts that are known here. */
   known: ReadonlySet<string>;
   issuer: string | undefined;
   /** URLs that the user trusts. */
   trusted: readonly string[];
-  /** Where a context was found in the end. */
+  /** The URL at which a context was found after redirects. */
   foundAt: (url: string) => string;
 }
 
 /**
- * Whether the words of a credential can be relied on. The signature covers what the terms stand for, not the
- * terms: whoever may choose the contexts of a signed credential can swap its labels, "shipper" for
- * "consignee" (https://www.w3.org/TR/vc-data-integrity/#context-injection). So every context must be one that
- * is known here, that the issuer publishes, or that the user trusts. Where a redirect leads counts too: a
- * page that sends visitors wherever its URL says is common, and makes nobody the publisher.
+ * Checks whether a credential's terms can be relied on. The signature covers the meanings of the terms, not
+ * the terms: an attacker who chooses the contexts of a signed credential can swap its labels, such as
+ * "shipper" for "consignee" (https://www.w3.org/TR/vc-data-integrity/#context-injection). Every context must
+ * therefore be known here, published by the issuer, or trusted by the user. The target of a redirect counts
+ * too: open redirects are common, and do not make their host the publisher of what they lead to.
  */
 export function checkContexts(
   contexts: readonly NamedContext[],
@@ -54,15 +54,18 @@ export function checkContexts(
   return { check, outcome: 'valid', found: 'every context is known, or published by the issuer' };
 }
 
-/** The folder of the issuer's domain that is its own: all of it, unless its did:web has a path. */
+/**
+ * The folder of the issuer's domain that belongs to the issuer: the whole domain, unless its did:web has a
+ * path.
+ */
 function publisherOf(issuer: string | undefined): string[] {
   const url = issuer === undefined ? undefined : didWebUrl(issuer);
   return url ? [url.href.replace(/(\.well-known\/)?did\.json$/, '')] : [];
 }
 
 /**
- * Compared without `..` and other spellings; over plain HTTP only this machine is asked (fetch-json.ts). What
- * answers to a query may say what the query says: nobody publishes that.
+ * Compares normalised URLs, without `..` or other spellings. Plain HTTP is only used for this machine
+ * (fetch-json.ts). URLs with a query do not count: the answer may just repeat the query.
  */
 function isBelow(prefixes: readonly string[], place: string): boolean {
   if (!URL.canParse(place)) return false;

@@ -11,12 +11,12 @@ import { inspectContent, type Content } from './inspect-content';
 import { presentedProof } from './presented-credential';
 import { verifySignature, type IssuerKey } from './verify-signature';
 
-/** What decides how a credential's integrity is checked. */
+/** Input of the integrity check. */
 export interface IntegrityQuestion {
   credential: JsonObject;
-  /** What a base proof is to disclose; everything when undefined. */
+  /** Pointers that a base proof discloses. Undefined: everything. */
   reveal: readonly string[] | undefined;
-  /** Contexts that the user knows. */
+  /** URLs of contexts that the user trusts. */
   trustedContexts: readonly string[];
   /** The issuer's key, if it could be found. */
   key: IssuerKey | undefined;
@@ -25,17 +25,17 @@ export interface IntegrityQuestion {
   now: number;
 }
 
-/** What was found; `shown`: the version that was verified, undefined when none could be. */
+/** Result of the check. `shown`: the version that was verified; undefined if none could be. */
 export interface FoundIntegrity {
   checks: Check[];
   shown: JsonObject | undefined;
 }
 
 /**
- * Whether the document is as it was signed: the proof, what the terms mean, what no signature covers, and the
- * signature itself.
+ * Checks whether the document is as it was signed: the proof, the meaning of its terms, unsigned content, and
+ * the signature itself.
  *
- * @throws RequestError what deriveCredential throws about pointers; CREDENTIAL_INVALID when it cannot be
+ * @throws RequestError the errors of deriveCredential about pointers; CREDENTIAL_INVALID if it cannot be
  *   processed.
  */
 export async function checkIntegrity(question: IntegrityQuestion): Promise<FoundIntegrity> {
@@ -65,8 +65,8 @@ const KINDS = {
 };
 
 /**
- * https://www.w3.org/TR/vc-data-integrity/#proofs: `expires` is signed with the proof, and the library does
- * not look at it.
+ * `expires` is signed with the proof (https://www.w3.org/TR/vc-data-integrity/#proofs), but the library does
+ * not check it.
  */
 function checkProof(kind: 'base' | 'derived', { expires }: JsonObject, now: number): Check {
   if (!hasEnded(expires, now)) return valid('proof', `ecdsa-sd-2023, ${KINDS[kind]}`);
@@ -83,7 +83,10 @@ async function checkTerms(content: Content, question: IntegrityQuestion): Promis
   return checkContexts(content.contexts, trust);
 }
 
-/** What a verifier is shown: derived here from a base proof, which does not verify itself. */
+/**
+ * The version that a verifier is shown. A base proof cannot be verified, so a version is derived from it
+ * here.
+ */
 async function shownVersion(
   { credential, reveal, contexts }: IntegrityQuestion,
   kind: 'base' | 'derived',
@@ -105,8 +108,8 @@ async function checkSignature(shown: JsonObject, { key, contexts }: IntegrityQue
 }
 
 /**
- * A context may itself name another, which is asked for only then; the libraries do not say what became of
- * it.
+ * A context may import another one, which is fetched only during verification. The libraries do not report
+ * its errors.
  */
 function failedSignature(problem: string, contexts: ContextSource): Check {
   if (contexts.problems().length > 0) return notChecked(contexts.problems().join('; '));
@@ -125,8 +128,8 @@ function checkProtection(shown: JsonObject, proof: JsonObject, { passedOver }: C
 }
 
 /**
- * What decides is read by its name: an `expires` that is spelled as its IRI would be signed the same, and not
- * be seen.
+ * The proof's members are read by name: an `expires` spelled as its IRI would be signed alike but not be
+ * noticed.
  */
 function unprotectedInProof(proof: JsonObject): UnprotectedContent | undefined {
   const members = Object.entries(proof).filter(([name]) => name !== '@context');

@@ -9,8 +9,8 @@ import type { IssuerKey } from './verify-signature';
 type PublishedMethod = NonNullable<PublishedDidDocument['verificationMethod']>[number];
 
 /**
- * What was found of an issuer; `key`: the one that the proof names, if it is theirs and of a kind that can be
- * used.
+ * Findings about an issuer. `key`: the key that the proof names, if it is the issuer's and of a supported
+ * kind.
  */
 export interface FoundIssuer {
   checks: Check[];
@@ -27,8 +27,8 @@ export function issuerOf({ issuer }: JsonObject): string | undefined {
 }
 
 /**
- * Who issued: the key of the proof must be one that the DID document of the credential's issuer publishes for
- * this purpose (https://www.w3.org/TR/vc-data-integrity/#retrieve-verification-method).
+ * Checks who issued the credential: the DID document of its issuer must publish the proof's key for this
+ * purpose (https://www.w3.org/TR/vc-data-integrity/#retrieve-verification-method).
  *
  * @param now epoch milliseconds.
  */
@@ -90,9 +90,8 @@ function checkMethod(
 }
 
 /**
- * 35 bytes that begin with 0x8024, in base58 (https://www.w3.org/TR/cid-1.0/#Multikey). Anything longer the
- * libraries would decode in a time that grows with the square of its length: minutes for what a DID document
- * may hold.
+ * 35 bytes that begin with 0x8024, in base58 (https://www.w3.org/TR/cid-1.0/#Multikey). The libraries take
+ * time quadratic in the length to decode a key: minutes for the longest that fits into a DID document.
  */
 const P256_KEY = /^zDna[1-9A-HJ-NP-Za-km-z]{45}$/;
 
@@ -113,8 +112,8 @@ function noKey(outcome: Outcome, found: string): FoundIssuer {
 }
 
 /**
- * After either moment nothing that the key signed may be verified, however old: who has a stolen key writes
- * any date (https://www.w3.org/TR/cid-1.0/#verification-methods).
+ * After either time no signature of the key is accepted, whatever its date: a thief of the key can write any
+ * date (https://www.w3.org/TR/cid-1.0/#verification-methods).
  */
 function endOf(
   { revoked, expires }: { revoked?: unknown; expires?: unknown },

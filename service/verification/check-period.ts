@@ -1,7 +1,7 @@
 import type { JsonObject } from '../issuance/credential';
 import type { Check, Outcome } from './answer';
 
-/** How far the issuer's clock and ours may differ: what other verifiers allow too. */
+/** Tolerated difference between the issuer's clock and ours, as in other verifiers. */
 const CLOCK_SKEW_MS = 5 * 60_000;
 
 /**
@@ -11,12 +11,12 @@ const CLOCK_SKEW_MS = 5 * 60_000;
 const DATE_TIME_STAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 
 /**
- * The valid period (https://www.w3.org/TR/vc-data-model-2.0/#validity-period), also as version 1.1 of the
- * data model named it.
+ * Checks the validity period (https://www.w3.org/TR/vc-data-model-2.0/#validity-period), also with the field
+ * names of version 1.1 of the data model.
  *
- * A date that is missing may have been left out by whoever shows the credential, from a base proof too: its
- * list of signatures is not itself signed. What an issuer makes mandatory, as this project does, cannot be
- * left out.
+ * A missing date may have been removed by the holder, even from a base proof: its list of signatures is not
+ * itself signed. Fields that the issuer made mandatory, as this project does with the dates, cannot be
+ * removed.
  *
  * @param now epoch milliseconds.
  */

@@ -6,23 +6,25 @@ import { tokenLocationOf, type TokenLocation } from '../token/token-location';
 import type { Check, Outcome } from './answer';
 import { isObject } from './presented-credential';
 
-/** Reads a token where it is; throws when it cannot be read. */
+/** Reads a token from its chain; throws if it cannot be read. */
 export type ReadToken = (location: TokenLocation) => Promise<TokenState>;
 
-/** What was found of a document's token; `token` when it could be read. */
+/** Findings about a document's token. `token` is undefined if it could not be read. */
 export interface FoundStatus {
   checks: Check[];
   token: (TokenLocation & TokenState) | undefined;
 }
 
-/** What these errors of reading a registry say about the document; any other says nothing. */
+/**
+ * Errors of reading a registry that say something about the document. Any other error says nothing about it.
+ */
 const SHOWN_BY_ERROR = new Map<string, string>([
   ['REGISTRY_MISSING', 'there is no contract at'],
   ['REGISTRY_INVALID', 'no token registry is at'],
 ]);
 
 /**
- * The state of the token that the credential names (docs/decisions/0007-what-makes-a-status-valid.md).
+ * Checks the state of the token that the credential names (docs/decisions/0007-what-makes-a-status-valid.md).
  */
 export async function checkStatus(credential: JsonObject, readToken: ReadToken): Promise<FoundStatus> {
   const { location, check } = locate(credential);
@@ -60,8 +62,8 @@ function locate(credential: JsonObject): { location: TokenLocation | undefined; 
 }
 
 /**
- * The token's id is made of the credential's (docs/specification.md 2.6): another one may be another
- * document's.
+ * A token's id is derived from the credential's id (docs/specification.md 2.6). Any other token may belong to
+ * another document.
  */
 function checkOwnToken({ id }: JsonObject, { tokenId }: TokenLocation): Check {
   const check = 'own token';
@@ -77,9 +79,7 @@ function registryFound({ registry }: TokenLocation): Check {
   return { check: 'registry', outcome: 'valid', found: `token registry found at ${registry}` };
 }
 
-/**
- * Only what this project says of an error is shown: a library's text may hold the node's URL with its key.
- */
+/** Shows only the error texts of this project: a library's text may contain the node's URL with its key. */
 function registryNotRead({ registry, chainId }: TokenLocation, thrown: unknown): Check {
   const code = codeOf(thrown) ?? 'unexpected error';
   const shown = SHOWN_BY_ERROR.get(code);

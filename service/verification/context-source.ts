@@ -4,29 +4,25 @@ import type { FetchedJson } from '../did/fetch-json';
 import type { ContextLoader } from './derive-credential';
 import { isObject } from './presented-credential';
 
-/** More than any credential needs. Contexts name further ones, and whoever wrote one decides how many. */
+/** More than any credential needs. Contexts can import others, so their authors decide how many there are. */
 const MOST_FETCHED = 30;
 
-/**
- * Where the contexts of a credential come from during one verification, and what became of asking for them.
- */
+/** Loads a credential's contexts during one verification, and records the results. */
 export interface ContextSource {
   load: ContextLoader;
-  /** Whether a URL's context is known without asking. */
+  /** Whether the context of a URL is known without fetching it. */
   isKnown(url: string): Promise<boolean>;
   /** The URLs that were fetched, in order. */
   fetched(): string[];
-  /**
-   * Where the context of a URL was found in the end, after redirects; the URL itself unless it was fetched.
-   */
+  /** The URL at which a context was found after redirects; the given URL unless it was fetched. */
   foundAt: (url: string) => string;
-  /** Why a context could not be had, each with its URL. */
+  /** The reasons why contexts could not be loaded, each with its URL. */
   problems(): string[];
 }
 
 /**
- * Contexts that are known, and any other over HTTPS, each asked for once. What is known is never asked for:
- * nobody who answers for its host can give it another meaning.
+ * Loads known contexts, and any other over HTTPS, each once. Known contexts are never fetched, so their host
+ * cannot change their meaning.
  */
 export function createContextSource(
   known: DocumentLoader,
@@ -45,7 +41,7 @@ export function createContextSource(
     if (!isObject(answer.json) || !('@context' in answer.json))
       throw new Error(`What is at ${url} is no JSON-LD context`);
     fetched.set(url, answer.url);
-    // Without the tag that would let jsonld keep it for longer than this verification.
+    // Without the tag that lets jsonld cache the document for longer than this verification.
     return { contextUrl: null, document: answer.json, documentUrl: url };
   }
 

@@ -1,7 +1,7 @@
-/** What the CBOR of a proof value can consist of. */
+/** CBOR values that a proof value may contain. */
 export type CborValue = number | string | Buffer | CborValue[] | Map<CborValue, CborValue>;
 
-/** Bytes, and how far they were read. */
+/** Bytes and the position of the next one to read. */
 interface Input {
   bytes: Buffer;
   position: number;
@@ -15,19 +15,19 @@ const ARRAY = 4;
 const MAP = 5;
 const TAG = 6;
 
-/** RFC 8746, section 2.1: an array of octets, which is how some libraries write a byte string. */
+/** Tag of an array of octets (RFC 8746, section 2.1). Some libraries encode byte strings so. */
 const OCTETS = 64;
 
-/** An array, in it an array or a map, in that a tag, and what is tagged. */
+/** Maximum depth: an array, in it an array or a map, in that a tag with its content. */
 const DEEPEST = 4;
 
-/** Ends an array or a map that does not begin with its length. */
+/** Ends an array or a map of indefinite length. */
 const BREAK = 0xff;
 
 /**
- * Decodes what proof values use of CBOR (RFC 8949): integers, byte strings, text, arrays and maps.
+ * Decodes the subset of CBOR (RFC 8949) that proof values use: integers, byte strings, text, arrays and maps.
  *
- * @throws Error when it is anything else, or goes on after its end.
+ * @throws Error if there is any other item, or bytes follow the value.
  */
 export function decodeCbor(bytes: Buffer): CborValue {
   const input = { bytes, position: 0 };
@@ -66,7 +66,9 @@ function readMap(input: Input, length: number | undefined, depth: number): Map<C
   return map;
 }
 
-/** Whether there is one more after `count`. Reads the end of what has no length. */
+/**
+ * Whether another item follows after `count`. At the end of an indefinite-length item it consumes the break.
+ */
 function hasNext(input: Input, count: number, length: number | undefined): boolean {
   if (length !== undefined) return count < length;
   if (input.bytes[input.position] !== BREAK) return true;
@@ -74,7 +76,10 @@ function hasNext(input: Input, count: number, length: number | undefined): boole
   return false;
 }
 
-/** The type of the next item, and its value or length: undefined when its end is marked instead. */
+/**
+ * Reads the type of the next item, and its value or length. The length is undefined for an indefinite-length
+ * item.
+ */
 function readHead(input: Input): { major: number; argument: number | undefined } {
   const initial = take(input, 1).readUInt8();
   const major = initial >> 5;

@@ -8,19 +8,19 @@ import { checkPointers } from './json-pointers';
 import { presentedProof } from './presented-credential';
 import { proofProblemOf } from './proof-problem';
 
-/** Answers the URL of a context, as jsonld wants it. */
+/** Loads the context of a URL, in the form that jsonld requires. */
 export type ContextLoader = (url: string) => Promise<unknown>;
 
-/** The pointer of the whole document: everything is disclosed. */
+/** Pointer of the whole document: discloses everything. */
 export const EVERYTHING = '';
 
 /**
  * Derives the version of a credential that a holder shows
- * (https://www.w3.org/TR/vc-di-ecdsa/#add-derived-proof-ecdsa-sd-2023): what the pointers name, what the
- * issuer made mandatory, and of every object that is on the way its `id` and its `type`.
+ * (https://www.w3.org/TR/vc-di-ecdsa/#add-derived-proof-ecdsa-sd-2023). It contains the pointers' targets,
+ * everything the issuer made mandatory, and the `id` and `type` of every object on the way.
  *
  * @throws RequestError CREDENTIAL_ALREADY_DERIVED, PROOF_UNSUPPORTED, POINTER_INVALID,
- *   POINTER_MATCHES_NOTHING, or DERIVATION_FAILED when the proof does not belong to the content.
+ *   POINTER_MATCHES_NOTHING, or DERIVATION_FAILED if the proof does not belong to the content.
  */
 export async function deriveCredential(
   credential: JsonObject,

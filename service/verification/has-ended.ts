@@ -1,7 +1,6 @@
 /**
- * Whether the end that an issuer set to something has come. What cannot be read as a date counts as an end
- * too: the issuer meant it to stop, and nobody knows when. No difference between clocks is allowed for: an
- * end may be set because a key was stolen.
+ * Whether an end that the issuer set has passed. A value that is not a date counts as passed: the issuer
+ * meant an end, at an unknown time. No clock skew is tolerated: the end may be due to a stolen key.
  *
  * @param now epoch milliseconds.
  */

@@ -7,24 +7,23 @@ export interface NamedContext {
   url: string | undefined;
 }
 
-/** What of a credential decides how it can be read. */
+/** The contexts of a credential, and its members that are ignored. */
 export interface Content {
   contexts: NamedContext[];
-  /** Pointers of members named `__proto__`, which the JSON-LD library passes over in silence. */
+  /** Pointers of members named `__proto__`, which the JSON-LD library ignores silently. */
   passedOver: string[];
 }
 
-/** Deeper than any document, and far from where the libraries run out of stack. */
+/** Deeper than any document, and well below the depth at which the libraries overflow the stack. */
 const DEEPEST = 100;
 
 /** More than any credential names; each may have to be fetched. */
 const MOST_CONTEXTS = 30;
 
 /**
- * Walks through a credential without recursion: its depth is the choice of whoever wrote it.
+ * Walks through a credential without recursion, because a stranger chose its depth.
  *
- * @throws RequestError CREDENTIAL_INVALID when it is nested too deeply, or names too many contexts, to be
- *   processed.
+ * @throws RequestError CREDENTIAL_INVALID if it is nested too deeply or names too many contexts.
  */
 export function inspectContent(root: unknown): Content {
   const content: Content = { contexts: [], passedOver: [] };

@@ -4,13 +4,13 @@ import { escapedToken } from './inspect-content';
 const MOST_SHOWN = 12;
 
 /**
- * Checks pointers (RFC 6901) of what a holder wants to disclose: each must name something of the credential
- * that can be disclosed.
+ * Checks the pointers (RFC 6901) that a holder wants to disclose: each must name a disclosable part of the
+ * credential.
  *
- * The cryptosuite itself is not careful: it finds inherited members (`/constructor`), takes "20ft" for the
- * index 20, and fails without a word about the pointer at null.
+ * The cryptosuite does not check this. It finds inherited members (`/constructor`), reads "20ft" as the index
+ * 20, and fails at null without naming the pointer.
  *
- * @throws RequestError POINTER_INVALID, or POINTER_MATCHES_NOTHING with those that are near.
+ * @throws RequestError POINTER_INVALID, or POINTER_MATCHES_NOTHING with similar names.
  */
 export function checkPointers(document: object, pointers: readonly string[]): void {
   for (const pointer of pointers) checkPointer(document, pointer);
@@ -39,7 +39,7 @@ function checkPointer(document: object, pointer: string): void {
   if (value === null) throw invalid(pointer, 'it is null, which is not signed');
 }
 
-/** Own members only. Those of an array have its indices as names. */
+/** Own members only. The members of an array are named by index. */
 function membersOf(value: unknown): Map<string, unknown> {
   return new Map(typeof value === 'object' && value !== null ? Object.entries(value) : []);
 }
@@ -55,7 +55,7 @@ function matchesNothing(pointer: string, parent: string, names: string[], wanted
   return new RequestError('POINTER_MATCHES_NOTHING', message, { remedy });
 }
 
-/** How little two names have in common: the pairs of letters that only one of them has. */
+/** Distance between two names: the number of letter pairs that only one of them has. */
 function unlike(a: string, b: string): number {
   const [of, other] = [pairsOf(a), pairsOf(b)];
   const common = [...of].filter((pair) => other.has(pair)).length;

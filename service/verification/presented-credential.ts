@@ -2,21 +2,21 @@ import { RequestError } from '../base/errors';
 import type { JsonObject } from '../issuance/credential';
 import { readProofValue } from './proof-value';
 
-/** What there is to say about the proof of a credential that was presented. */
+/** The kind of proof that a presented credential has. */
 export type PresentedProof =
-  /** What the issuer gave out: a version to show is derived from it. */
+  /** The issuer's proof. A version to show is derived from it. */
   | { kind: 'base'; verificationMethod: string; members: JsonObject }
-  /** A version to show: it can be verified, and nothing more can be left out. */
+  /** A version to show. It can be verified, and nothing more can be removed. */
   | { kind: 'derived'; verificationMethod: string; members: JsonObject }
-  /** A proof that others may be able to verify. */
+  /** A proof that other verifiers may support. */
   | { kind: 'unsupported'; verificationMethod: string | undefined; problem: string }
-  /** No proof, or one that nobody could verify. */
+  /** No proof, or one that no verifier accepts. */
   | { kind: 'wrong'; verificationMethod: string | undefined; problem: string };
 
 /**
- * The credential in what a user gives: the credential itself, or the whole answer of POST /create.
+ * Finds the credential in a user's input: the credential itself, or the whole answer of POST /create.
  *
- * @throws RequestError CREDENTIAL_INVALID when it is neither.
+ * @throws RequestError CREDENTIAL_INVALID if it is neither.
  */
 export function credentialIn(input: unknown): JsonObject {
   const answer = isObject(input) && 'signedW3CDocument' in input ? input.signedW3CDocument : input;
@@ -26,15 +26,12 @@ export function credentialIn(input: unknown): JsonObject {
   return answer;
 }
 
-/** Any JSON object; arrays and null are none. */
+/** Whether the value is a JSON object; arrays and null are not. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/**
- * Reads the proof of a credential as far as that needs no cryptography
- * (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023).
- */
+/** Reads a credential's proof, without cryptography (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023). */
 export function presentedProof({ proof }: JsonObject): PresentedProof {
   const proofs: unknown[] = [proof].flat();
   const [only] = proofs;
@@ -70,9 +67,9 @@ function methodOf(proof: unknown): string | undefined {
 }
 
 /**
- * Whether a proof names as its previous one what is no proof of this credential
- * (https://www.w3.org/TR/vc-data-integrity/#verify-proof-sets-and-chains). Itself does not count: a proof
- * covers its previous one, and none can cover itself.
+ * Whether a proof names a previous proof that the credential does not have
+ * (https://www.w3.org/TR/vc-data-integrity/#verify-proof-sets-and-chains). A proof cannot be its own previous
+ * proof, because it covers that one.
  */
 function lacksPreviousProof(proofs: readonly unknown[]): boolean {
   const objects = proofs.filter(isObject);

@@ -1,8 +1,8 @@
 import { messageOf } from '../base/errors';
 
 /**
- * Says what the libraries found wrong with a proof. jsonld-signatures collects errors; jsonld's own carry an
- * event.
+ * Describes the problem that the libraries found with a proof. jsonld-signatures collects errors; jsonld's
+ * own carry an event.
  */
 export function proofProblemOf(thrown: unknown): string {
   const [first] = (thrown as { errors?: unknown[] } | undefined)?.errors ?? [thrown];
@@ -14,8 +14,8 @@ export function proofProblemOf(thrown: unknown): string {
 }
 
 /**
- * https://www.w3.org/TR/json-ld11-api/ has no safe mode: it is jsonld's, which refuses what would silently
- * not be signed.
+ * An event of jsonld's safe mode, which refuses content that would silently not be signed. The standard
+ * (https://www.w3.org/TR/json-ld11-api/) has no such mode.
  */
 interface SafeModeEvent {
   code?: string;

@@ -1,10 +1,10 @@
 import { messageOf } from '../base/errors';
 import { decodeCbor, type CborValue } from './decode-cbor';
 
-/** The two proofs of ecdsa-sd-2023: what the issuer gives out, and the version that a holder shows. */
+/** The two proofs of ecdsa-sd-2023: the issuer's, and that of a version that a holder shows. */
 export type ProofKind = 'base' | 'derived';
 
-/** What a proof value is, and what is wrong with it, as a clause; undefined: nothing. */
+/** The kind of a proof value, and its problem as a clause. Undefined if there is none. */
 export interface ReadProofValue {
   kind: ProofKind;
   problem: string | undefined;
@@ -13,7 +13,7 @@ export interface ReadProofValue {
 /** A component of a proof value. */
 interface Component {
   name: string;
-  /** What it must be, for people. */
+  /** The required form, for messages. */
   form: string;
   isOfForm: (value: CborValue) => boolean;
 }
@@ -36,8 +36,8 @@ const isLabelMap = (value: CborValue): boolean =>
 
 const baseSignature = { name: 'baseSignature', form: '64 bytes', isOfForm: isBytes(64) };
 /**
- * A P-256 key as a Multikey: two bytes that say so, and the compressed point of 33. parseDerivedProofValue
- * says 36 bytes, which no such key has.
+ * A P-256 key as a Multikey: a prefix of two bytes and the compressed point of 33. The standard's
+ * parseDerivedProofValue says 36 bytes, but no such key has that length.
  */
 const publicKey = { name: 'publicKey', form: '35 bytes', isOfForm: isBytes(35) };
 const hmacKey = { name: 'hmacKey', form: '32 bytes', isOfForm: isBytes(32) };
@@ -65,11 +65,11 @@ const COMPONENTS: Record<ProofKind, readonly Component[]> = {
 
 /**
  * Reads a proof value as strictly as parseBaseProofValue and parseDerivedProofValue of
- * https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023-functions want it. The library takes base64url with
- * padding, spaces, `+` and `/`, passes over components after the fifth, and lets a label map be an array, or
- * have keys and values of any kind.
+ * https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023-functions require. The library is laxer: it accepts
+ * base64url with padding, spaces, `+` and `/`, ignores components after the fifth, and accepts label maps
+ * that are arrays or have keys and values of any kind.
  *
- * @returns undefined when it is no proof value of ecdsa-sd-2023 at all.
+ * @returns undefined if it is not a proof value of ecdsa-sd-2023.
  */
 export function readProofValue(proofValue: unknown): ReadProofValue | undefined {
   if (typeof proofValue !== 'string' || !proofValue.startsWith('u')) return undefined;

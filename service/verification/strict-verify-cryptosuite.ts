@@ -1,12 +1,12 @@
 import { createVerifyCryptosuite, type VerifyCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
 
 /**
- * The cryptosuite that verifies derived ecdsa-sd-2023 proofs, and refuses one that uses a statement twice.
+ * The cryptosuite that verifies derived ecdsa-sd-2023 proofs, but refuses proofs that repeat a statement.
  *
- * Version 3.4.1 takes the labels of blank nodes from the proof, which nobody signs, without asking that they
- * differ: two objects can be given the label of one that was signed, so that a package without an id stands
- * in the credential twice (docs/reports/ecdsa-sd-2023-duplicated-objects.md). Whatever refers to that object
- * then makes the same statement twice, which a set of RDF statements never does.
+ * Version 3.4.1 takes the labels of blank nodes from the unsigned part of the proof and does not check that
+ * they differ. Two objects can be given the label of one that was signed, so that a package without an id
+ * appears in the credential twice (docs/reports/ecdsa-sd-2023-duplicated-objects.md). Objects that refer to
+ * it then make the same statement twice, which a set of RDF statements never contains.
  */
 export function createStrictVerifyCryptosuite(): VerifyCryptosuite {
   const suite = createVerifyCryptosuite();

@@ -12,9 +12,9 @@ import { createContextSource } from './context-source';
 import { inspectContent } from './inspect-content';
 import { presentedProof } from './presented-credential';
 
-/** Where a verification gets what is not in the credential. */
+/** Sources of the data that is not in the credential. */
 export interface VerificationSources {
-  /** Contexts that are known without asking. */
+  /** Contexts that need not be fetched. */
   knownContexts: DocumentLoader;
   fetchJson(url: URL): Promise<FetchedJson>;
   resolveDid(did: string): Promise<DidResolution>;
@@ -22,15 +22,15 @@ export interface VerificationSources {
   clock: Clock;
 }
 
-/** How to look at the credential. */
+/** Options of a verification. */
 export interface VerificationOptions {
-  /** JSON pointers to derive with, of a base proof; undefined: everything. */
+  /** JSON pointers that are derived from a base proof. Undefined: everything. */
   reveal?: readonly string[] | undefined;
-  /** URLs of contexts that the user knows, though neither this project nor the issuer publishes them. */
+  /** URLs of contexts that the user trusts, though neither this project nor the issuer publishes them. */
   trustedContexts?: readonly string[] | undefined;
 }
 
-/** The three answers about a credential, and what they are about. */
+/** The three answers about a credential, and their subjects. */
 export interface Verification {
   outcome: Outcome;
   documentIntegrity: Answer;
@@ -43,10 +43,10 @@ export interface Verification {
 }
 
 /**
- * Verifies a credential: is the document as it was signed, who signed it, and what has become of its token.
- * Whatever is wrong with the credential is in the answers; what is wrong with the question is thrown.
+ * Verifies a credential: whether the document is as it was signed, who signed it, and the state of its token.
+ * Problems of the credential are reported in the answers; problems of the arguments are thrown.
  *
- * @throws RequestError CREDENTIAL_INVALID when it cannot be processed at all; CREDENTIAL_ALREADY_DERIVED,
+ * @throws RequestError CREDENTIAL_INVALID if it cannot be processed at all; CREDENTIAL_ALREADY_DERIVED,
  *   POINTER_INVALID, POINTER_MATCHES_NOTHING about `reveal`.
  */
 export async function verifyCredential(

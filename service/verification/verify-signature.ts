@@ -6,7 +6,7 @@ import type { ContextLoader } from './derive-credential';
 import { proofProblemOf } from './proof-problem';
 import { createStrictVerifyCryptosuite } from './strict-verify-cryptosuite';
 
-/** A public key as an issuer publishes it; `id` is absolute. */
+/** A public key as its issuer publishes it. `id` is absolute. */
 export interface IssuerKey {
   id: string;
   controller: string;
@@ -14,10 +14,10 @@ export interface IssuerKey {
 }
 
 /**
- * Verifies the signatures of a derived credential with a key that is already known to be the issuer's: who
- * may use the key is another question, so the library is not asked for it.
+ * Verifies the signatures of a derived credential with a key that is known to be the issuer's. The library's
+ * own check of the key's authorisation is not used.
  *
- * @returns what is wrong, as a clause, or undefined when it verifies.
+ * @returns the problem as a clause, or undefined if it verifies.
  */
 export async function verifySignature(
   derived: JsonObject,
