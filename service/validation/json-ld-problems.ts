@@ -7,7 +7,7 @@ import { pointerStep, type SubjectProblem } from './subject-problem';
 
 const CONTEXT_URL = `https://issuer.example${publishedPath(BILL_OF_LADING_CONTEXT)}`;
 
-/** What the credential around the subject says does not matter here: it only brings the contexts. */
+/** A placeholder credential around the subject. Only its contexts matter here. */
 const CREDENTIAL = {
   id: 'urn:uuid:00000000-0000-7000-8000-000000000000',
   issuedAt: new Date(0),
@@ -23,8 +23,8 @@ const CREDENTIAL = {
 const documentLoader = createDocumentLoader(CONTEXT_URL);
 
 /**
- * What JSON-LD's safe mode would refuse when a credential with this subject is signed; all of it, where
- * signing names the first only.
+ * Returns everything that JSON-LD's safe mode would refuse when a credential with this subject is signed.
+ * Signing itself reports only the first problem.
  */
 export async function jsonLdProblems(credentialSubject: JsonObject): Promise<SubjectProblem[]> {
   const events: jsonld.JsonLdEvent[] = [];
@@ -40,7 +40,7 @@ export async function jsonLdProblems(credentialSubject: JsonObject): Promise<Sub
   return [...new Map(problems.map((problem) => [problem.pointer + problem.message, problem])).values()];
 }
 
-/** The same mistake is told once as JSON-LD and again as RDF: the second adds nothing. */
+/** JSON-LD reports some mistakes twice, as JSON-LD and again as RDF; the second report is dropped. */
 function problemsOf(
   { code, message, details = {} }: jsonld.JsonLdEvent,
   subject: JsonObject,

@@ -4,11 +4,11 @@ import { pointerStep, type SubjectProblem } from './subject-problem';
 import { TERMS_SCHEMA } from './terms-schema';
 
 const published = JSON.parse(readContextFile(BILL_OF_LADING_SCHEMA).toString('utf8')) as object;
-// What is no object has no terms: the published schema alone says so.
+// A subject that is not an object has no terms; only the published schema reports it.
 const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false });
 const checks = [ajv.compile(published), ajv.compile(TERMS_SCHEMA)];
 
-/** Every place where a subject breaks the published schema, or has an unknown term or a wrong type. */
+/** Returns every violation of the published schema, every unknown term and every wrong type. */
 export function shapeProblems(subject: unknown): SubjectProblem[] {
   return checks.flatMap((check) => (check(subject) ? [] : (check.errors ?? []).map(problemOf)));
 }

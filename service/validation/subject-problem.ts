@@ -1,4 +1,4 @@
-/** Something wrong with a credentialSubject, for its author. */
+/** A problem of a credentialSubject, described for its author. */
 export interface SubjectProblem {
   /** JSON pointer (RFC 6901) into the subject; empty for the whole. */
   pointer: string;
@@ -6,10 +6,7 @@ export interface SubjectProblem {
   message: string;
 }
 
-/**
- * docs/contexts.md lists them. The last three are those with which the create endpoint refuses such a
- * subject.
- */
+/** Listed in docs/contexts.md. The create endpoint refuses a subject with one of the last three. */
 export type SubjectProblemCode =
   | 'SUBJECT_MISSING'
   | 'TYPE_NOT_BILL_OF_LADING'

@@ -1,6 +1,6 @@
 const TEXT = { type: 'string' };
 
-/** Each of these, and nothing else. */
+/** Schema of an object with these terms and no others. */
 function only(terms: readonly string[], others: object = {}): object {
   return {
     additionalProperties: false,
@@ -14,8 +14,8 @@ function listOf(terms: readonly string[]): object {
 
 /**
  * The terms of a Bill of Lading's subject, and those that every credential's contexts define for a subject,
- * each with its type. The published schema refuses none of this: it is for whoever writes a subject, who has
- * most likely misspelt a term or filled it in wrongly.
+ * with their types. The published schema accepts other terms and types; for an author they are most likely
+ * mistakes.
  */
 export const TERMS_SCHEMA = only(
   [

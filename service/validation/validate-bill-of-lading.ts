@@ -7,9 +7,9 @@ import { pointerStep, type SubjectProblem } from './subject-problem';
 const REQUIRED_FIELDS = ['blNumber', 'scac'];
 
 /**
- * Strict validation of a Bill of Lading's credentialSubject: the JSON Schema, the three code checks, the
- * terms and their types, and what signing would refuse. Gives every problem; none means that the subject can
- * be signed and is complete. For authors: the create endpoint applies only what signing needs.
+ * Validates a Bill of Lading's credentialSubject strictly: the JSON Schema, the three code checks, the terms
+ * and their types, and everything that signing would refuse. Returns all problems; without any, the subject
+ * is complete and can be signed. It is meant for authors: the create endpoint only checks what signing needs.
  */
 export async function validateBillOfLading(credentialSubject: unknown): Promise<SubjectProblem[]> {
   if (credentialSubject === undefined || credentialSubject === null)
@@ -17,7 +17,7 @@ export async function validateBillOfLading(credentialSubject: unknown): Promise<
   const shape = shapeProblems(credentialSubject);
   if (!isObject(credentialSubject)) return shape;
   const checks = [...typeProblems(credentialSubject), ...fieldProblems(credentialSubject)];
-  // What a code check says, the schema does not say again.
+  // Problems that a code check reports are left out of the schema's.
   const others = shape.filter(({ code, pointer }) => {
     return code !== 'REQUIRED_FIELD_MISSING' || !checks.some((check) => check.pointer === pointer);
   });
@@ -57,9 +57,8 @@ function problemOf({
 }
 
 /**
- * The subject without the properties in which something was found, and with the type that defines the terms:
- * what is left has nothing unknown and a known depth, so that JSON-LD repeats no problem and cannot run out
- * of stack.
+ * Returns the subject without its faulty properties, and with the type that defines the terms. It has no
+ * unknown terms and a limited depth, so JSON-LD repeats no problem and does not overflow the stack.
  */
 function wellFormedPart(subject: JsonObject, problems: readonly SubjectProblem[]): JsonObject {
   const faulty = new Set(problems.map(({ pointer }) => pointer.split('/')[1] ?? ''));
