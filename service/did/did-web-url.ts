@@ -1,6 +1,5 @@
 /**
- * Where the DID document of a did:web is, always over HTTPS; undefined when the text is no did:web
- * identifier.
+ * The URL of a did:web's DID document, always with https. Undefined if the text is not a did:web identifier.
  */
 export function didWebUrl(did: string): URL | undefined {
   if (!did.startsWith(PREFIX) || !DID.test(did)) return undefined;
@@ -21,14 +20,12 @@ export function didWebUrl(did: string): URL | undefined {
 const PREFIX = 'did:web:';
 
 /**
- * The characters of a DID (https://www.w3.org/TR/did-core/#did-syntax). Letters of other scripts, which look
- * like Latin ones, would name another domain than the one that a person reads.
+ * The characters of a DID (https://www.w3.org/TR/did-core/#did-syntax). Look-alike letters of other scripts
+ * would name another domain than the one that a person reads.
  */
 const DID = /^[A-Za-z0-9._:%-]+$/;
 
-/**
- * A part of the identifier that would be something else in a URL: nothing, another folder, a query, a user.
- */
+/** Segments that would have another meaning in a URL: empty, a relative folder, a query, a user. */
 const UNFIT = /^\.{0,2}$|[/?#\\@]/;
 
 function decoded(segment: string): string | undefined {

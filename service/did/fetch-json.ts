@@ -2,11 +2,11 @@ import { isIPv4 } from 'node:net';
 import { codeOf, messageOf } from '../base/errors';
 
 /**
- * What a URL answers:
+ * The answer of a URL:
  *
- * - `json`: the document. `url`: where it came from in the end.
- * - `refused`: the host answered, and what it answered is no such document; asking again gives the same.
- * - `unavailable`: no answer, or one that says nothing about the document. Nothing is known.
+ * - `json`: the document. `url`: its URL after redirects.
+ * - `refused`: the host's answer is not such a document; asking again gives the same answer.
+ * - `unavailable`: no answer, or one that says nothing about the document.
  */
 export type FetchedJson =
   | { kind: 'json'; url: string; contentType: string; json: unknown }
@@ -18,10 +18,10 @@ const MOST_REDIRECTS = 3;
 const ACCEPT = 'application/did+json, application/ld+json, application/json;q=0.9, */*;q=0.1';
 
 /**
- * Fetches a JSON document that strangers publish: over HTTPS, redirects included. A host of this machine
- * (`localhost`) is asked over plain HTTP when it does not speak HTTPS: nobody else can answer for it.
+ * Fetches a JSON document that strangers publish: over HTTPS, following redirects. A host of this machine
+ * (`localhost`) that does not speak HTTPS is asked over plain HTTP: no other machine can answer for it.
  *
- * @param timeoutMs longest wait for each answer, in milliseconds.
+ * @param timeoutMs timeout of each answer, in milliseconds.
  */
 export async function fetchJson(url: URL, timeoutMs = TIMEOUT_MS): Promise<FetchedJson> {
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isThisMachine(url.hostname)))
@@ -42,7 +42,7 @@ function plainUrlOf(url: URL): URL | undefined {
   return plain;
 }
 
-/** A host name as a URL has it: one that nobody else can answer for. */
+/** Whether a URL's host name can only be this machine. */
 export function isThisMachine(hostname: string): boolean {
   if (hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]') return true;
   return isIPv4(hostname) && hostname.startsWith('127.');
@@ -62,7 +62,7 @@ async function follow(url: URL, timeoutMs: number): Promise<FetchedJson> {
   return { kind: 'refused', url: url.href, problem: `redirects more than ${MOST_REDIRECTS} times` };
 }
 
-/** Over HTTPS always; within this machine over plain HTTP, too. Nobody else may send the request to it. */
+/** A redirect must lead to HTTPS. Only hosts of this machine may redirect to it, or to plain HTTP on it. */
 function mayFollow(from: URL, to: URL): boolean {
   if (isThisMachine(from.hostname))
     return to.protocol === 'https:' || (to.protocol === 'http:' && isThisMachine(to.hostname));
@@ -87,15 +87,15 @@ async function ask(url: URL, timeoutMs: number): Promise<FetchedJson | URL> {
   }
 }
 
-/** Who asks, or when: a firewall that turns programs away answers 403. */
+/** Statuses that depend on the client or the time: firewalls that block programs answer 403. */
 const NOT_ABOUT_THE_DOCUMENT = [401, 403, 407, 408, 421, 425, 429, 451];
 
-/** A status that says something about the document, not about the host or the moment. */
+/** Whether a status says something about the document, rather than about the host or the moment. */
 function isFinal(status: number): boolean {
   return status >= 400 && status < 500 && !NOT_ABOUT_THE_DOCUMENT.includes(status);
 }
 
-/** The body, or undefined when it is larger than any such document. */
+/** The body. Undefined if it is larger than any such document. */
 async function limitedText(response: Response): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -104,7 +104,7 @@ async function limitedText(response: Response): Promise<string | undefined> {
     if (bytes > LARGEST_BYTES) return undefined;
     chunks.push(chunk);
   }
-  // Without a byte order mark, as `response.json()` has it elsewhere.
+  // TextDecoder drops the byte order mark, like `response.json()`.
   return new TextDecoder().decode(Buffer.concat(chunks));
 }
 

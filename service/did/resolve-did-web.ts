@@ -3,8 +3,8 @@ import { didWebUrl } from './did-web-url';
 import { fetchJson } from './fetch-json';
 
 /**
- * A DID document as it is published (https://www.w3.org/TR/did-core/#core-properties): what a verifier needs
- * of it is checked, the rest kept.
+ * A published DID document (https://www.w3.org/TR/did-core/#core-properties). The fields that a verifier
+ * needs are checked; the others are kept.
  */
 export type PublishedDidDocument = z.infer<typeof didDocumentSchema>;
 
@@ -23,8 +23,8 @@ const didDocumentSchema = z.looseObject({
 });
 
 /**
- * The well-formed entries, also of one that stands alone: a method that nobody could use is no reason to do
- * without the others.
+ * Accepts a list or a single entry, and drops malformed entries: one unusable method must not prevent the use
+ * of the others.
  */
 function listOf<Entry>(schema: z.ZodType<Entry>): z.ZodType<Entry[] | undefined> {
   const wellFormed = (entry: unknown): Entry[] => {
@@ -38,11 +38,11 @@ function listOf<Entry>(schema: z.ZodType<Entry>): z.ZodType<Entry[] | undefined>
 }
 
 /**
- * What a did:web resolves to:
+ * The result of resolving a did:web:
  *
- * - `resolved`: its document, which is about this DID, and where it was found.
- * - `refused`: the domain does not publish one that could be used.
- * - `unavailable`: the domain could not be asked.
+ * - `resolved`: the document of this DID, and its URL.
+ * - `refused`: the domain does not publish a usable document.
+ * - `unavailable`: the domain could not be reached.
  *
  * `problem` is a clause about the URL: "answers 404".
  */
@@ -51,8 +51,8 @@ export type DidResolution =
   | { kind: 'refused' | 'unavailable'; url: string; problem: string };
 
 /**
- * Resolves a did:web identifier (https://w3c-ccg.github.io/did-method-web/#read-resolve): over HTTPS, over
- * plain HTTP only for a host of this machine.
+ * Resolves a did:web identifier (https://w3c-ccg.github.io/did-method-web/#read-resolve) over HTTPS; plain
+ * HTTP is used only for a host of this machine.
  */
 export async function resolveDidWeb(did: string): Promise<DidResolution> {
   const url = didWebUrl(did);
@@ -66,8 +66,8 @@ export async function resolveDidWeb(did: string): Promise<DidResolution> {
     return refused(`is not a DID document: /${issue?.path.join('/') ?? ''} ${issue?.message ?? ''}`.trim());
   }
   if (parsed.data.id !== did) return refused(`is the DID document of ${parsed.data.id}, not of ${did}`);
-  // Meant for a resolver's metadata (https://www.w3.org/TR/did-core/#did-document-metadata); whoever writes
-  // it here means it.
+  // `deactivated` belongs into a resolver's metadata (https://www.w3.org/TR/did-core/#did-document-metadata),
+  // but is respected in the document too.
   if (parsed.data.deactivated === true) return refused('says that the DID is deactivated');
   return { kind: 'resolved', url: fetched.url, contentType: fetched.contentType, document: parsed.data };
 }
