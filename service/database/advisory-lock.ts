@@ -6,13 +6,13 @@ import type { Leadership } from './database';
 import type { Schema } from './schema';
 
 const END_WITHIN_MS = 5_000;
-/** How often the connection that holds a lock is tried, and how long an answer may take. */
+/** Interval and timeout of the checks of the connection that holds a lock. */
 const BEAT_EVERY_MS = 5_000;
 const BEAT_WITHIN_MS = 5_000;
 
 /**
- * So that the server, too, soon finds out that nobody is there any more, and gives the lock to somebody else.
- * Seconds.
+ * Keep-alive settings in seconds. With them the server soon notices that the client is gone, and frees the
+ * lock.
  */
 const KEEP_ALIVE = `
   set tcp_keepalives_idle = 5;
@@ -20,8 +20,8 @@ const KEEP_ALIVE = `
   set tcp_keepalives_count = 3`;
 
 /**
- * Takes the advisory lock of a feed on a connection of its own. PostgreSQL gives the lock back when that
- * connection ends, however it ends, so that another process can take over.
+ * Takes the advisory lock of a feed on a separate connection. PostgreSQL releases the lock when the
+ * connection ends for any reason, so that another process can take over.
  */
 export async function takeLeadership(
   connection: ClientConfig,
@@ -48,7 +48,7 @@ export async function takeLeadership(
   return undefined;
 }
 
-/** Whether any process has the advisory lock of a feed. A lock's 64 bits are listed in two halves. */
+/** Whether any process holds the advisory lock of a feed. pg_locks lists the lock's 64 bits in two halves. */
 export async function isLeadershipTaken(db: Kysely<Schema>, feed: string): Promise<boolean> {
   const { rows } = await sql<{ taken: boolean }>`
     select exists (
@@ -60,7 +60,7 @@ export async function isLeadershipTaken(db: Kysely<Schema>, feed: string): Promi
   return rows[0]?.taken ?? false;
 }
 
-/** Tries the connection until it is released; gives what releases it. */
+/** Checks the connection until it is released; returns a function that releases it. */
 function beat(client: Client, lose: () => void): () => Promise<void> {
   const timer = setInterval(() => void client.query('select 1').catch(lose), BEAT_EVERY_MS);
   return async () => {
@@ -74,7 +74,7 @@ function lostError(feed: string): ServiceError {
   return new ServiceError('LEADERSHIP_LOST', message, { retryable: true });
 }
 
-/** A connection that nobody answers on any more is left to the operating system. */
+/** Closes the connection. If that hangs, it is left to the operating system. */
 async function endWithin(client: Client): Promise<void> {
   const timeout = new AbortController();
   const patience = sleep(END_WITHIN_MS, undefined, { signal: timeout.signal }).catch(() => undefined);

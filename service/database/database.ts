@@ -2,31 +2,31 @@ import type { Kysely, Transaction } from 'kysely';
 import type { Schema } from './schema';
 
 /**
- * Runs work in a transaction, and resolves with its result when that is committed. The work may be run again,
- * after nothing of it was committed, and has no effect but in the database.
+ * Runs work in a transaction and resolves with its result after the commit. The work may run again if its
+ * transaction was not committed, so it must have no effects outside of the database.
  */
 export type Transact = <T>(work: (transaction: Transaction<Schema>) => Promise<T>) => Promise<T>;
 
-/** An open database: one query layer over two engines. */
+/** An open database, with one query layer for two engines. */
 export interface Database {
   db: Kysely<Schema>;
   /**
-   * Nearly every statement is the same on both; row locks exist on PostgreSQL only, where there are other
+   * Nearly all statements are the same on both engines. Row locks exist only on PostgreSQL, which has several
    * writers.
    */
   engine: 'sqlite' | 'postgres';
-  /** For small work of which there is much at once. */
+  /** For many small transactions at once. */
   transact: Transact;
-  /** Makes this process the only reader of a feed's chain, or gives undefined when another process is. */
+  /** Makes this process the only reader of a feed's chain. Undefined if another process already is. */
   lead(feed: string): Promise<Leadership | undefined>;
-  /** Whether another process is, of a feed that this one is not the reader of. */
+  /** Whether another process reads the feed. Only for feeds that this process does not read. */
   isLed(feed: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
 /** The right to read a feed's chain and to write what was read. */
 export interface Leadership {
-  /** Aborts when the right was lost, as with the connection that held it. */
+  /** Aborts when the right was lost, for example with its connection. */
   lost: AbortSignal;
   release(): Promise<void>;
 }

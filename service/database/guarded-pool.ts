@@ -2,9 +2,9 @@ import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kyse
 import type { Pool } from 'pg';
 
 /**
- * A pool that never lends a connection again on which a statement failed to be answered. pg gives up waiting
- * (`query_timeout`) without telling the server: the statement, and the transaction around it, may still be
- * under way there, and whoever got the connection next would work inside of that transaction.
+ * Wraps a pool so that a connection is never reused after a statement on it got no answer. pg gives up
+ * waiting (`query_timeout`) without cancelling the statement: it and its transaction may still run on the
+ * server, and the next user of the connection would work inside that transaction.
  */
 export function guarded(pool: Pool): PostgresPool {
   return {
@@ -15,7 +15,7 @@ export function guarded(pool: Pool): PostgresPool {
         sql: string,
         parameters: readonly unknown[],
       ): Promise<PostgresQueryResult<R>> => {
-        // Nothing more is sent, a rollback neither: the connection's end rolls back.
+        // Sends nothing more, not even a rollback: closing the connection rolls back.
         if (broken) throw broken;
         try {
           return (await client.query(sql, [...parameters])) as unknown as PostgresQueryResult<R>;
@@ -31,7 +31,7 @@ export function guarded(pool: Pool): PostgresPool {
   };
 }
 
-/** The server itself said no: it has an SQLSTATE, and the connection goes on. */
+/** The server itself refused the statement: the error has an SQLSTATE, and the connection is usable. */
 function isAnswered(error: unknown): boolean {
   return error instanceof Error && 'severity' in error && 'code' in error;
 }

@@ -3,19 +3,19 @@ import type { Kysely, Transaction } from 'kysely';
 import type { Transact } from './database';
 import type { Schema } from './schema';
 
-/** Of one transaction: SQLite works on the event loop. */
+/** Maximum number per transaction: SQLite blocks the event loop. */
 const MOST_JOINED = 32;
 
-/** Some work in a transaction of others; gives what is told when that is committed. */
+/** Work in a shared transaction. It returns a function that reports its result after the commit. */
 interface Joined {
   work: (transaction: Transaction<Schema>) => Promise<() => void>;
   fail: (cause: unknown) => void;
 }
 
 /**
- * Makes a `transact` that runs what is asked for at about the same time in one transaction: a commit waits
- * for the disk, and all of them wait once. When one of them fails, nothing of it is committed, and each runs
- * again alone; when the transaction cannot even begin, all fail, and all who wait for the next one, or each
+ * Creates a `transact` that runs concurrent work in one transaction, because each commit waits for the disk.
+ * If one piece of work fails, the transaction is rolled back and each piece runs again on its own. If the
+ * transaction cannot begin, all of it fails, and so does the work that waits for the next one: otherwise each
  * transaction would wait for a lock anew.
  */
 export function createJointTransactions(db: Kysely<Schema>): Transact {
@@ -24,7 +24,7 @@ export function createJointTransactions(db: Kysely<Schema>): Transact {
 
   async function run(): Promise<void> {
     isRunning = true;
-    // What else this turn of the event loop brings comes along.
+    // Work that is added in the same turn of the event loop joins.
     for (await nextTurn(); waiting.length > 0; await nextTurn())
       await commitTogether(db, waiting.splice(0, MOST_JOINED), (cause) => {
         for (const one of waiting.splice(0)) one.fail(cause);

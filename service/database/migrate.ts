@@ -8,8 +8,8 @@ function migratorOf(db: Kysely<Schema>): Migrator {
 }
 
 /**
- * Brings the tables up to date. Processes that start together on PostgreSQL wait for each other (Kysely takes
- * a lock).
+ * Migrates the tables to the latest version. Processes that start together on PostgreSQL wait for each other
+ * (Kysely takes a lock).
  *
  * @throws ServiceError MIGRATION_FAILED
  */
@@ -22,9 +22,9 @@ export async function migrate(db: Kysely<Schema>): Promise<void> {
 }
 
 /**
- * For commands that work on the state of a service that may be running: they do not change its tables.
+ * For commands that use the database of a service that may be running: they must not change its tables.
  *
- * @throws ConfigurationError DATABASE_NOT_MIGRATED when the tables are of another version.
+ * @throws ConfigurationError DATABASE_NOT_MIGRATED if the tables are of another version.
  */
 export async function expectMigrated(db: Kysely<Schema>): Promise<void> {
   const known = await migratorOf(db).getMigrations();

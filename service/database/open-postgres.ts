@@ -12,14 +12,14 @@ import type { Schema } from './schema';
 const MOST_CONNECTIONS = 10;
 const KEEP_ALIVE_AFTER_MS = 5_000;
 const CONNECT_WITHIN_MS = 10_000;
-/** The server gives up on a statement, and on a transaction in which nothing happens. */
+/** Server-side timeout of a statement, and of an idle transaction. */
 const STATEMENT_WITHIN_MS = 30_000;
-/** An answer that takes longer will not come: the connection hangs, and is replaced. */
+/** Client-side timeout: the connection hangs, and is replaced. */
 const ANSWER_WITHIN_MS = 40_000;
 
 /**
- * Positions, block numbers and times are `bigint` columns whose values JavaScript's numbers hold exactly; pg
- * gives text for them.
+ * Positions, block numbers and times are `bigint` columns. pg returns them as text, but JavaScript numbers
+ * represent their values exactly.
  */
 const NUMBERS: CustomTypesConfig = {
   getTypeParser: (oid, format) =>
@@ -27,10 +27,10 @@ const NUMBERS: CustomTypesConfig = {
 };
 
 /**
- * Connects to PostgreSQL. Several services may share it: deliveries are shared among them, each feed's chain
- * is read by one.
+ * Connects to PostgreSQL. Several services may share the database: they share the deliveries, and one of them
+ * reads each feed's chain.
  *
- * @throws ConfigurationError DATABASE_UNREACHABLE at start; later failures are the statements' own.
+ * @throws ConfigurationError DATABASE_UNREACHABLE at start; later failures are thrown by the statements.
  */
 export async function openPostgres(url: string, logger: Logger): Promise<Database> {
   return open(url, migrate, (error) =>
@@ -60,8 +60,8 @@ async function open(
     types: NUMBERS,
   };
   const pool = new Pool({ ...connection, max: MOST_CONNECTIONS });
-  // A connection that breaks is replaced, whether it was in use (then its statement fails) or idle; without
-  // listeners it would end the process.
+  // A broken connection is replaced. If it was in use, its statement fails. Without these listeners the error
+  // would end the process.
   pool.on('error', onLost);
   pool.on('connect', (client) => client.on('error', () => undefined));
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: guarded(pool) }) });
@@ -84,7 +84,7 @@ async function open(
   };
 }
 
-/** Changing tables takes as long as it takes, and so does waiting for another process that does. */
+/** Migrations run without a time limit, and so does waiting for another process that migrates. */
 async function withoutTimeLimit(
   connection: ClientConfig,
   prepare: (db: Kysely<Schema>) => Promise<void>,
@@ -98,7 +98,7 @@ async function withoutTimeLimit(
 
 function unreachable(url: string, cause: unknown): ConfigurationError {
   const remedy = 'Start it, or correct DATABASE_URL: postgres://user:password@host:5432/name.';
-  // A refused connection to a name with several addresses is an AggregateError without a message.
+  // Connecting to a name with several addresses fails with an AggregateError, which has no message.
   const reason = cause instanceof AggregateError ? cause.errors.map(messageOf).join('; ') : messageOf(cause);
   const message = `The database at ${printableUrl(url)} cannot be used: ${reason}. ${remedy}`;
   return new ConfigurationError('DATABASE_UNREACHABLE', message, { cause, remedy });

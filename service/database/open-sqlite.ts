@@ -10,23 +10,20 @@ import { makePrivate } from './private-files';
 import type { Schema } from './schema';
 import { sqliteDialect } from './sqlite-driver';
 
-/** How long the file is waited for while it is opened, with nothing else to do meanwhile. */
+/** Timeout of the file's lock while it is opened. The process does nothing else meanwhile. */
 const OPEN_WITHIN_MS = 5_000;
-/**
- * How long a transaction waits for somebody else's: an operator may look into the file while the service
- * runs.
- */
+/** Timeout of a transaction that waits for another process, such as an operator's tool. */
 const PATIENCE_MS = 30_000;
 
 const STATE_FILE = 'state.sqlite';
 const LOCK_FILE = 'service.lock';
 
 /**
- * Opens the embedded database in `folder`, making it if there is none. Write-ahead log with
- * `synchronous=FULL`: what is committed survives a crash of the process and of the machine.
+ * Opens the embedded database in `folder`, and creates it if there is none. It uses a write-ahead log with
+ * `synchronous=FULL`: committed data survives a crash of the process and of the machine.
  *
- * @param options tests have less patience with who keeps the file locked.
- * @throws ConfigurationError DATA_DIR_IN_USE when another process has it open.
+ * @param options tests wait for a shorter time.
+ * @throws ConfigurationError DATA_DIR_IN_USE if another process has opened it.
  */
 export async function openSqlite(folder: string, { patienceMs = PATIENCE_MS } = {}): Promise<Database> {
   prepareFolder(folder);
@@ -35,8 +32,8 @@ export async function openSqlite(folder: string, { patienceMs = PATIENCE_MS } = 
 }
 
 /**
- * Opens the database of a service that may be running, for a command. Its statements wait for the service's,
- * and the other way.
+ * Opens the database of a service for a command. The service may be running: its statements and the command's
+ * wait for each other.
  *
  * @throws ConfigurationError DATABASE_MISSING, DATABASE_NOT_MIGRATED.
  */
@@ -69,7 +66,7 @@ async function open(
       db,
       engine: 'sqlite',
       transact: createJointTransactions(db),
-      // The whole database is this process's alone.
+      // This process has the whole database to itself.
       lead: async () => ({ lost: new AbortController().signal, release: async () => undefined }),
       isLed: async () => false,
       async close() {
@@ -98,9 +95,8 @@ function prepareFolder(folder: string): void {
 }
 
 /**
- * Two services on one database would both deliver. The lock is SQLite's own, on a file of its own: the
- * operating system takes it back when the process dies, however it dies, and readers of the state are not
- * kept out.
+ * Prevents two services on one database, which would both deliver. The lock is SQLite's own on a separate
+ * file: the operating system releases it when the process dies, and readers of the database are not blocked.
  */
 function lock(folder: string): () => void {
   const file = new Sqlite(join(folder, LOCK_FILE));

@@ -1,8 +1,8 @@
 import type { ColumnType } from 'kysely';
 
 /**
- * Tables. Times are epoch milliseconds from the injected clock; ids and bodies are text, so that the same
- * statements run on every engine.
+ * The tables. Times are epoch milliseconds from the injected clock. Ids and bodies are text, so that the same
+ * statements run on both engines.
  */
 export interface Schema {
   feeds: FeedsTable;
@@ -25,32 +25,29 @@ type Defaulted<T> = ColumnType<T, T | undefined, T>;
 
 /** How far each registry's events have been read. */
 export interface FeedsTable {
-  /** Chain, registry and the hash of block 0: a chain that is started anew is another feed. */
+  /** Chain, registry and the hash of block 0: a restarted chain has another feed. */
   feed: string;
   next_block: number;
   last_block_hash: string | null;
-  /** Counts the readers of the feed, one after the other: what an earlier one still writes is refused. */
+  /** Incremented by each reader of the feed; writes of earlier readers are refused. */
   epoch: Defaulted<number>;
-  /** 1: nothing is delivered until what was read has been compared with the chain. */
+  /** 1: nothing is delivered until the blocks read so far have been compared with the chain. */
   held: Defaulted<number>;
-  /** When its reading last began. */
+  /** When reading last began. */
   opened_at: Defaulted<number>;
-  /** The last block of which events were removed because they were old; null: none were. */
+  /** The last block whose old events were purged; null if none were. */
   purged_up_to: Defaulted<number | null>;
 }
 
-/**
- * Hashes of blocks that were read, down to the finality depth: what a reorganisation is recognised and
- * measured by.
- */
+/** Hashes of blocks that were read, back to the finality depth. A reorganisation is recognised by them. */
 export interface BlocksTable {
   feed: string;
   number: number;
-  /** Null: the block before the first that was read, whichever it is. */
+  /** Null for the block before the first one read. */
   hash: string | null;
 }
 
-/** Every event, with the bytes that are sent: made once, never again. Old ones may be removed. */
+/** Every event, with the body that is sent; it is never rebuilt. Old events may be purged. */
 export interface EventsTable {
   feed: string;
   /** The CloudEvent's id. */
@@ -60,36 +57,39 @@ export interface EventsTable {
   block_number: number;
   block_hash: string;
   transaction_hash: string;
-  /** Position within the block; the body has the one within the transaction. */
+  /** Position within the block. The body contains the position within the transaction. */
   log_index: number;
   body: string;
   recorded_at: number;
-  /** Not null: delivered, and then its block was orphaned, and its transaction has not been mined again. */
+  /**
+   * Set if the event was delivered, its block was then orphaned, and its transaction has not been mined
+   * again.
+   */
   orphaned_at: Defaulted<number | null>;
 }
 
 /**
- * The outbox's queues: one per token, so that order within a token is structural. Positions are dense and
+ * The token queues: one per token, so that the order within a token is structural. Positions are dense and
  * begin at 1.
  */
 export interface StreamsTable {
   stream: string;
   feed: string;
-  /** Position of the earliest undelivered event; tail + 1 when there is none. */
+  /** Position of the first undelivered event; tail + 1 if there is none. */
   head: number;
   /** Position of the last enqueued event. */
   tail: number;
-  /** Attempts begun for the event at head. Counted when claimed, so that a crash counts. */
+  /** Attempts begun for the event at head. They are counted at the claim, so that a crash counts. */
   attempts: number;
-  /** When the first of them began; null before it. */
+  /** When the first of these attempts began; null before it. */
   first_attempted_at: Defaulted<number | null>;
-  /** Null: nothing to do. In the future: backing off, or leased until then. */
+  /** Null: the queue is empty. In the future: it backs off, or is leased until then. */
   next_attempt_at: number | null;
-  /** Whose claim it is; every settlement is fenced by it. */
+  /** Id of the current claim. Every settlement checks it. */
   lease: string | null;
 }
 
-/** Which event stands at which position of a stream. Behind the head: delivered, or a dead letter. */
+/** The event at each position of a queue. Events before the head are delivered or dead letters. */
 export interface DeliveriesTable {
   stream: string;
   position: number;
@@ -97,7 +97,7 @@ export interface DeliveriesTable {
   feed: string;
 }
 
-/** Every attempt to deliver leaves a row. */
+/** Every attempt to deliver an event. */
 export interface AttemptsTable {
   feed: string;
   event_id: string;
@@ -105,7 +105,7 @@ export interface AttemptsTable {
   attempted_at: number;
   /** The receiver's HTTP status, or null when there was no answer. */
   status: number | null;
-  /** Why it failed; null for success. */
+  /** The error; null on success. */
   error: string | null;
   milliseconds: number;
 }
@@ -121,7 +121,7 @@ export interface DeadLettersTable {
   error: string | null;
 }
 
-/** What had reached the subscriber, or may have, from blocks that were orphaned. */
+/** Events that were delivered, or may have been, from blocks that were orphaned. */
 export interface OrphansTable {
   feed: string;
   event_id: string;
@@ -130,44 +130,40 @@ export interface OrphansTable {
   outcome: 'delivered' | 'attempted';
   body: string;
   orphaned_at: number;
-  /** The block that its transaction was mined in again; then the delivery was right after all. */
+  /** The block in which its transaction was mined again; the delivery is valid then. */
   mined_again_in: number | null;
 }
 
-/**
- * Every document from its signature on. Its scope says who issued it, on which chain and in which registry.
- */
+/** Every document from its signature on. The scope names its issuer, chain and registry. */
 export interface IssuancesTable {
   /** Chain, registry and the issuer's DID. */
   scope: string;
   token_id: string;
-  /** Ascends in the order of adding; two that were added side by side may have the same. */
+  /** Ascends in insertion order; two concurrent insertions may have the same value. */
   position: number;
   credential_id: string;
   beneficiary: string;
   holder: string;
   remark: string;
-  /** Of all its parts; 0 when it failed, for then they are deleted. */
+  /** Size of all parts; 0 after a failure, which deletes them. */
   document_bytes: number;
   state: 'signed' | 'submitted' | 'mined' | 'final' | 'failed';
-  /** Of the mined mint. */
+  /** The mined mint's transaction. */
   tx_hash: string | null;
   failure_code: string | null;
   failure_message: string | null;
-  /** Null when there was none, and when it failed: the key is free again. */
+  /** Null if there was none, and after a failure: the key can be used again. */
   idempotency_key: string | null;
   request_hash: string | null;
   created_at: number;
   /** When it became final or failed; null before. */
   ended_at: number | null;
-  /**
-   * The block of the mint; null before it is mined, and when that was on a chain that was started anew since.
-   */
+  /** The block of the mint. Null before the mint, and if its chain was restarted since. */
   block_number: Defaulted<number | null>;
   block_hash: Defaulted<string | null>;
 }
 
-/** Signed documents in parts, dense from 0: no statement has more than one, so that none takes long. */
+/** Signed documents in parts, numbered from 0. Each statement handles one part, so that none takes long. */
 export interface DocumentPartsTable {
   scope: string;
   token_id: string;
@@ -176,15 +172,15 @@ export interface DocumentPartsTable {
   bytes: ColumnType<Uint8Array | ArrayBuffer, Uint8Array, never>;
 }
 
-/** Documents with parts and without an issuance: being stored, left by a crash, or on their way out. */
+/** Documents with parts but without an issuance: being stored, left over by a crash, or being deleted. */
 export interface UnfinishedDocumentsTable {
   scope: string;
   token_id: string;
-  /** When its storing began; null: its parts are to be removed. */
+  /** When storing began; null if its parts are to be deleted. */
   begun_at: number | null;
 }
 
-/** Every transaction that was signed for a document: before it is sent. */
+/** Every transaction that was signed for a document. It is stored before it is sent. */
 export interface MintTransactionsTable {
   scope: string;
   token_id: string;
@@ -195,7 +191,7 @@ export interface MintTransactionsTable {
   raw: string;
 }
 
-/** Which chain the blocks of a journal are of: a local chain that is started anew has another block 0. */
+/** The chain of a journal's blocks: a restarted local chain has another block 0. */
 export interface JournalChainsTable {
   scope: string;
   genesis_hash: string;
