@@ -5,17 +5,17 @@ import { findNetwork, knownNetworks } from '../chain/networks';
 import { ConfigurationError, messageOf } from '../base/errors';
 import { findJsonError } from '../base/json-error';
 
-/** The longest pause that a timer can make. */
+/** The longest delay of a timer. */
 const LONGEST_MS = 2 ** 31 - 1;
 const milliseconds = z.number().int().positive().max(LONGEST_MS);
-/** A delivery is nobody else's for twice this long, also when its process has died. */
+/** A delivery is leased for more than twice this time, even if its process has died. */
 const LONGEST_TIMEOUT_MS = 120_000;
 const blocks = z.number().int().nonnegative();
-/** Bounds of the pauses between two looks at a chain. */
+/** Bounds of the interval between two requests to a chain. */
 export const SHORTEST_POLL_INTERVAL_MS = 50;
 export const LONGEST_POLL_INTERVAL_MS = 3_600_000;
 
-/** Headers that every delivery has by itself, or that belong to the connection. */
+/** Headers that every delivery sets itself, or that belong to the connection. */
 const OWN_HEADERS = [
   'connection',
   'content-length',
@@ -37,7 +37,7 @@ const headersSchema = z
     for (const [index, name] of Object.keys(headers).entries()) {
       if (OWN_HEADERS.includes(name.toLowerCase()))
         context.addIssue({ code: 'custom', path: [name], message: 'is set by the service itself' });
-      // Not repeated: it may be a whole header with its key.
+      // The name is not printed: it may be a whole header with its key.
       else if (!HEADER_NAME.test(name))
         context.addIssue({ code: 'custom', message: `the name of header ${index + 1} is not a header name` });
     }
@@ -112,10 +112,7 @@ function textOf(path: string): string {
   }
 }
 
-/**
- * The error of `JSON.parse` is kept out of sight: it quotes what stands around the mistake, which may be a
- * key.
- */
+/** The error of `JSON.parse` is not shown: it quotes the text around the mistake, which may be a key. */
 function parse(text: string, path: string): unknown {
   try {
     return JSON.parse(text);

@@ -75,13 +75,13 @@ export interface Config extends DatabaseLocation {
   readonly warnings: readonly string[];
 }
 
-/** Deeper than any reorganisation of the networks that is not an incident that people talk about. */
+/** Deeper than the reorganisations of public networks, apart from major incidents. */
 const DEFAULT_FINALITY_DEPTH = 256;
 
 /** A hundred years. */
 export const LONGEST_RETENTION_DAYS = 36_500;
 
-/** With two, and all else that it does, the service stays below 2 GB, whatever the machine has. */
+/** With two at once, the service stays below 2 GB of memory on any machine. */
 const LARGE_BODIES_AT_ONCE = 2;
 const MOST_LARGE_BODIES = 1_000;
 const MOST_THREADS = 256;
@@ -104,7 +104,7 @@ export function readSettings(environment: Settings = process.env): {
 } {
   const envFile = envFileOf(environment);
   const fromFile = existsSync(envFile) ? parseEnvFile(bytesOf(envFile)) : {};
-  // An empty variable of the real environment wins too: it unsets what the file has.
+  // An empty variable of the real environment wins too: it unsets the one in the file.
   const merged = { ...fromFile, ...environment };
   const present = Object.entries(merged).flatMap(([name, value]) =>
     value?.trim() ? [[name, value.trim()]] : [],
@@ -113,16 +113,17 @@ export function readSettings(environment: Settings = process.env): {
 }
 
 /**
- * Values that must never be printed, also while other settings or service.config.json are wrong in any way.
+ * Values that must never be printed. They are found even if other settings or service.config.json are
+ * invalid.
  *
- * @throws ConfigurationError CONFIGURATION_INVALID when ENV_FILE cannot be read.
+ * @throws ConfigurationError CONFIGURATION_INVALID if ENV_FILE cannot be read.
  */
 export function knownSecrets(environment?: Settings): string[] {
   const { envFile, settings } = readSettings(environment);
   return secretsOf(settings, configFileIfAny(serviceConfigPathOf(envFile, settings)));
 }
 
-/** Those that need it say what is wrong with it, and quote nothing. */
+/** Returns an empty file on errors: the commands that need the file report them, without quoting it. */
 function configFileIfAny(path: string): ConfigFile {
   try {
     return readConfigFile(path);
@@ -139,25 +140,25 @@ function bytesOf(envFile: string): Buffer {
   }
 }
 
-/** SERVICE_CONFIG, or where this env file's tenant has it. */
+/** SERVICE_CONFIG, or the default path of this env file's tenant. */
 export function serviceConfigPathOf(envFile: string, settings: Settings): string {
   return resolve(PROJECT_ROOT, settings.SERVICE_CONFIG ?? tenantFilesOf(tenantOf(envFile)).serviceConfig);
 }
 
-/** The place of the state of this env file's service. */
+/** The database location of this env file's service. */
 export function databaseLocationOf(envFile: string, settings: Settings): DatabaseLocation {
   const dataDir = resolve(PROJECT_ROOT, settings.DATA_DIR ?? tenantFilesOf(tenantOf(envFile)).dataDir);
   return { dataDir, databaseUrl: databaseUrlOf(settings) };
 }
 
-/** DID_DOCUMENT_PATH, or where the DID document of this env file's tenant is. */
+/** DID_DOCUMENT_PATH, or the default path of this env file's tenant. */
 export function didDocumentPathOf(envFile: string, settings: Settings): string {
   return resolve(PROJECT_ROOT, settings.DID_DOCUMENT_PATH ?? tenantFilesOf(tenantOf(envFile)).didDocument);
 }
 
 /**
- * The environment that a child process needs of ours (PATH, HOME, NODE_V8_COVERAGE, …), without any setting
- * of the service: what starts a child decides its settings alone.
+ * The environment that a child process inherits (PATH, HOME, NODE_V8_COVERAGE, …), without the service's
+ * settings: the caller sets these explicitly.
  */
 export function inheritedEnvironment(environment: Settings = process.env): Record<string, string> {
   const inherited = Object.entries(environment).filter(([name]) => !SETTING_NAMES.includes(name));

@@ -28,7 +28,7 @@ export interface FollowedRegistry {
   readonly webhook: Webhook | undefined;
 }
 
-/** What NET, RPC_URL and TOKEN_REGISTRY_ADDRESS say: the registry that documents are issued in. */
+/** The registry in which documents are issued: NET, RPC_URL and TOKEN_REGISTRY_ADDRESS. */
 export interface OwnRegistry {
   network: Network;
   rpcUrl: string;
@@ -36,10 +36,10 @@ export interface OwnRegistry {
 }
 
 /**
- * The registries of service.config.json, and the one that documents are issued in: nobody issues a document
- * whose events are not told. Without `registries` it is the only one.
+ * The registries of service.config.json, and the one that documents are issued in: the events of issued
+ * documents are always delivered. Without `registries` it is the only one.
  *
- * @throws ConfigurationError when one is listed twice, or a setting is wrong.
+ * @throws ConfigurationError if one is listed twice, or a setting is wrong.
  */
 export function followedRegistriesOf(
   settings: Settings,
@@ -47,7 +47,7 @@ export function followedRegistriesOf(
   own: OwnRegistry,
   signingKey: KeyObject | undefined,
 ): FollowedRegistry[] {
-  // Checked also when there is nothing to follow yet.
+  // Checked even if there is no registry to follow yet.
   const defaults: Defaults = {
     confirmations: integerOf(settings, 'CONFIRMATIONS', 0, 100_000),
     pollIntervalMs: integerOf(
@@ -92,15 +92,14 @@ export function followedRegistriesOf(
 }
 
 /**
- * In milliseconds. A provider's free plan (Infura's 3,000,000 credits a day) lasts through a day of such
- * pauses.
+ * In milliseconds. At this interval the daily credits of a provider's free plan (Infura: 3,000,000) are
+ * sufficient.
  */
 const POLL_INTERVAL_MS = 60_000;
 const LOCAL_POLL_INTERVAL_MS = 200;
 
 /**
- * The pauses between two looks at a chain, unless POLL_INTERVAL_MS says otherwise. Nothing new is there
- * before the next block.
+ * The pauses between two requests to a chain, unless POLL_INTERVAL_MS is set. The shortest is the block time.
  */
 export function pausesOf(network: Network, pollIntervalMs: number | undefined): Pauses {
   const longest = pollIntervalMs ?? (network.local ? LOCAL_POLL_INTERVAL_MS : POLL_INTERVAL_MS);
@@ -110,7 +109,7 @@ export function pausesOf(network: Network, pollIntervalMs: number | undefined): 
   };
 }
 
-/** What holds for NET's registry, and the webhook of those that have none of their own. */
+/** Defaults for NET's registry, and the webhook for registries without their own. */
 type Defaults = {
   confirmations: number | undefined;
   pollIntervalMs: number | undefined;

@@ -12,10 +12,10 @@ export interface OpenIssuingWarning {
 }
 
 /**
- * Says who can issue documents without a key: whoever reaches the API, and every web page, because the API
- * answers every origin. Undefined: a key is asked for.
+ * Warns if documents can be issued without an API key, by everybody who reaches the API and by every web
+ * page, because the API accepts every origin. Undefined if a key is required.
  *
- * @param url where the service listens.
+ * @param url the URL at which the service listens.
  */
 export function openIssuingWarning(
   { apiKey, host, tunnelAuthtoken }: Pick<Config, 'apiKey' | 'host' | 'tunnelAuthtoken'>,
@@ -41,7 +41,7 @@ export function openIssuingWarning(
 }
 
 function isLoopback(host: string): boolean {
-  // A percent sign begins the name of a network interface.
+  // A percent sign separates an IPv6 address from its zone.
   const [address = ''] = host.split('%');
   const version = isIP(address);
   if (version === 0) return host.toLowerCase() === 'localhost';

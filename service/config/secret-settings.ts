@@ -19,10 +19,10 @@ const SECRET_SETTINGS = [
 const URL_SETTINGS = ['RPC_URL', 'GAS_STATION_URL', 'WEBHOOK_URL'];
 
 /**
- * Values that must never be printed, of settings that may be wrong in any way: what is said of a wrong
- * setting must not hold them either.
+ * Values that must never be printed. The settings may be invalid: error messages must not contain secrets
+ * either.
  *
- * @param file service.config.json; empty while it cannot be read.
+ * @param file service.config.json; empty if it cannot be read.
  */
 export function secretsOf(settings: Settings, file: ConfigFile = {}): string[] {
   const values = SECRET_SETTINGS.flatMap((name) => settings[name] ?? []);
@@ -40,7 +40,7 @@ export function secretsOf(settings: Settings, file: ConfigFile = {}): string[] {
   ];
 }
 
-/** Names of settings whose secret, or whose URL's password, is so short that it is not masked. */
+/** Names of settings whose secret, or whose URL's password, is too short to be masked. */
 export function unmaskedSettings(settings: Settings): string[] {
   const passwords = [...URL_SETTINGS, 'DATABASE_URL'].map(
     (name) => [name, passwordOf(settings[name])] as const,
@@ -55,18 +55,18 @@ function passwordOf(url = ''): string {
   return URL.canParse(url) ? percentDecoded(new URL(url).password) : '';
 }
 
-/** The secret half, also of a pair that is damaged; the public half is everywhere. */
+/** The secret key, even of a damaged key pair. The public key is no secret. */
 function didSecrets(text = ''): string[] {
   const named = [...text.matchAll(/secretKeyMultibase\W+(\w+)/g)].map(([, value = '']) => value);
   return [...named, ...(text.match(/z42[1-9A-HJ-NP-Za-km-z]+/g) ?? [])];
 }
 
-/** Those of a PEM: whoever prints it breaks it into its lines, or has one of them. */
+/** The lines of a PEM: a program may print it line by line, or only one line of it. */
 function linesOf(pem = ''): string[] {
   return pem.split(/\\n|\s+/).filter((line) => line.length >= 16);
 }
 
-/** Its user and its name are words like any other. */
+/** The password only: the user and the database name are ordinary words. */
 function databaseSecrets(url: string | undefined): string[] {
   if (url === undefined) return [];
   if (!URL.canParse(url)) return secretPartsOf(url);
@@ -74,7 +74,7 @@ function databaseSecrets(url: string | undefined): string[] {
   return [url, password, percentDecoded(password), searchParams.get('password') ?? ''].filter(Boolean);
 }
 
-/** Of "Bearer KEY" the key alone, too. */
+/** Of "Bearer KEY", also the key on its own. */
 function headerSecrets(headers: Readonly<Record<string, string>>): string[] {
   return Object.entries(headers).flatMap(([name, value]) =>
     SECRET_NAME.test(name) ? [value, value.split(' ').at(-1) ?? ''] : [],

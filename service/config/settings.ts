@@ -10,9 +10,9 @@ import {
   publishedPath,
 } from '../base/published-files';
 
-// One function for each setting that has rules of its own. Each gives undefined when the setting is absent,
-// and throws a ConfigurationError that names it when it is wrong; the message never holds a value that may be
-// secret.
+// Each setting with rules of its own has a function here. It returns undefined if the setting is absent, and
+// throws a ConfigurationError that names the setting if it is wrong. The message never contains a value that
+// may be secret.
 
 /** The settings as text, by name. */
 export type Settings = Readonly<Record<string, string | undefined>>;
@@ -53,7 +53,7 @@ export function etherscanApiKeyOf(settings: Settings): string | undefined {
   );
 }
 
-/** What GAS_STATION_URL says where none is to be asked: no URL, so no secret either. */
+/** The value of GAS_STATION_URL that disables the gas station. It is no URL, so it is not masked. */
 export function isNoGasStation(url: string): boolean {
   return url.toLowerCase() === 'none';
 }
@@ -102,7 +102,9 @@ export function domainOf(settings: Settings): string | undefined {
   );
 }
 
-/** DID_KEY_PAIRS; its key must be of DOMAIN's did:web, for what is signed with another cannot be mended. */
+/**
+ * DID_KEY_PAIRS. Its key must be of DOMAIN's did:web: a signature with another key cannot be corrected later.
+ */
 export function didKeyPairOf(settings: Settings, domain: string | undefined): DidKeyPair | undefined {
   if (settings.DID_KEY_PAIRS === undefined) return undefined;
   const parsed = parseDidKeyPair(settings.DID_KEY_PAIRS);
@@ -145,7 +147,10 @@ export function databaseUrlOf(settings: Settings): string | undefined {
   return urlOf(settings, 'DATABASE_URL', ['postgres:', 'postgresql:']);
 }
 
-/** URL of the Bill of Lading context in the credentials. What is signed under it must be what it serves. */
+/**
+ * URL of the Bill of Lading context in the credentials. It must serve the context that credentials are signed
+ * under.
+ */
 export function contextUrlOf(settings: Settings, domain: string | undefined): string | undefined {
   const name = 'BILL_OF_LADING_CONTEXT_URL';
   const url = urlOf(settings, name, ['https:', 'http:']);
@@ -190,7 +195,7 @@ export function logLevelOf(settings: Settings): string {
 /** Characters of an address. Keys are longer. */
 const LONGEST_SHOWN = 42;
 
-/** A wrong value for a message, unless it may be a key, or a URL with one, that got into the wrong place. */
+/** A wrong value for a message. A value that may be a key, or a URL with one, is not shown. */
 export function shown(value = ''): string {
   const mayBeSecret = value.length > LONGEST_SHOWN || value.includes('@');
   return mayBeSecret ? `(${value.length} characters)` : `"${value}"`;

@@ -4,10 +4,10 @@ import { basename, dirname, join, relative, sep } from 'node:path';
 import { PROJECT_ROOT } from '../base/project-root';
 
 /**
- * Whose settings an env file holds. One installation may serve several tenants, each with its ENV_FILE.
+ * The owner of an env file's settings. One installation may serve several tenants, each with its ENV_FILE.
  *
  * - `name`: for people and file names: `default` for `.env`, `acme` for `.env.acme` and `acme.env`.
- * - `key`: unique for each file, for the folder names of deployment journals.
+ * - `key`: unique for each file; used in the folder names of deployment journals.
  */
 export interface Tenant {
   readonly name: string;
@@ -16,7 +16,7 @@ export interface Tenant {
   readonly isDefault: boolean;
 }
 
-/** Absolute paths of what belongs to a tenant, unless a setting says otherwise. */
+/** Absolute default paths of a tenant's files. */
 export interface TenantFiles {
   /** DID_DOCUMENT_PATH. */
   readonly didDocument: string;
@@ -38,11 +38,11 @@ export function tenantOf(envFile: string): Tenant {
 }
 
 /**
- * Those of `.env` at the project's top, those of any other env file beside it with its name in front: no two
- * tenants share one.
+ * The files of `.env` are at the project's top. Those of any other env file are beside it, prefixed with its
+ * name, so that no two tenants share a file.
  */
 export function tenantFilesOf({ isDefault, envFile, name }: Tenant): TenantFiles {
-  // Who names no file at all has all settings in the environment, and is one tenant.
+  // Without an env file all settings are in the environment, and there is one tenant.
   const isOnly = isDefault || envFile === devNull;
   const file = (own: string): string =>
     isOnly ? join(PROJECT_ROOT, own) : join(dirname(envFile), `${name}.${own}`);
@@ -55,8 +55,8 @@ export function tenantFilesOf({ isDefault, envFile, name }: Tenant): TenantFiles
 }
 
 /**
- * A text for people in which every command is one for this env file (an absolute path): run as it stands in a
- * remedy, `npx tdoc did --force` would replace the key of `.env`.
+ * Rewrites the commands in a text to use this env file (an absolute path). Otherwise a command copied from a
+ * remedy, such as `npx tdoc did --force`, would replace the key of `.env`.
  */
 export function withCommandsFor(envFile: string, text: string): string {
   return text.replaceAll(/`npx (?=hardhat|tdoc)/g, () => `\`${commandFor(envFile, '')}`);
@@ -72,7 +72,7 @@ export function commandFor(envFile: string, words: string): string {
   return `ENV_FILE=${quoted} ${command}`;
 }
 
-/** Nothing else is left out: two env files of one folder would have the same files. */
+/** Nothing else is removed: two env files of one folder must not have the same name. */
 function nameOf(fileName: string): string {
   return fileName.replace(/^\.env(?:[.-]|$)|\.env$/g, '') || 'default';
 }

@@ -5,9 +5,9 @@ import { urlOf, wrong, type Settings } from './settings';
 import { parseSigningKey } from '../base/signing-key';
 import { splitCredentials } from '../base/url-credentials';
 
-/** Where and how the events of a registry are delivered. */
+/** The webhook that receives the events of a registry, and its options. */
 export interface Webhook {
-  /** A user and a password in it are sent as Basic authorization. */
+  /** A user and password in the URL are sent as Basic authorization. */
   readonly url: string;
   /** Sent with every delivery. */
   readonly headers: Readonly<Record<string, string>>;
@@ -20,10 +20,7 @@ export interface Webhook {
 const DEFAULT_TIMEOUT_MS = 15_000;
 const DEFAULT_CONCURRENT_DELIVERIES = 16;
 
-/**
- * The common options, each replaced by the registry's own where it has one; WEBHOOK_URL wins over the common
- * URL.
- */
+/** The common options, overridden by the registry's own. WEBHOOK_URL overrides the common URL. */
 export function webhookOptionsOf(
   settings: Settings,
   common: WebhookOptions = {},
@@ -39,12 +36,12 @@ export function webhookOptionsOf(
   };
 }
 
-/** Header names are the same in any case. */
+/** Header names are case-insensitive. */
 function lowerCased(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-/** The webhook with its defaults; undefined when there is no URL. */
+/** The webhook with its defaults. Undefined if there is no URL. */
 export function webhookOf(options: WebhookOptions, signingKey: KeyObject | undefined): Webhook | undefined {
   const { url, headers = {}, retry } = options;
   if (url === undefined) return undefined;
