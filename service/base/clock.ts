@@ -1,4 +1,4 @@
-/** Where the time comes from: tests hold it still. */
+/** Source of the time. Tests replace it. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number;

@@ -1,7 +1,6 @@
 /**
- * Every error this project raises on purpose. `code` is stable (docs/error-codes.md lists all of them),
- * `retryable` says whether the same call may succeed later without anybody changing anything, `remedy` what a
- * person can do about it.
+ * Base of every error that this project throws on purpose. `code` is stable (docs/error-codes.md lists them).
+ * `retryable`: the same call may succeed later without any change. `remedy`: what a person can do about it.
  */
 export class ServiceError extends Error {
   readonly code: string;
@@ -27,18 +26,16 @@ export class ServiceError extends Error {
 /** A setting is missing or wrong. Found at start wherever possible; the message names the setting. */
 export class ConfigurationError extends ServiceError {}
 
-/**
- * What the caller sent cannot be issued. The message names the field as a JSON pointer into the request body.
- */
+/** The request cannot be issued. The message names the field as a JSON pointer into the request body. */
 export class RequestError extends ServiceError {}
 
 /** The credential could not be built or signed. Nothing has been sent to the chain. */
 export class SigningError extends ServiceError {}
 
-/** The chain refused, or could not be asked. */
+/** The chain refused, or could not be reached. */
 export class ChainError extends ServiceError {}
 
-/** More is asked for at once than may wait. */
+/** Too many requests are waiting already. */
 export class BusyError extends ServiceError {
   /** Milliseconds after which to ask again. */
   readonly retryAfterMs: number;
@@ -49,7 +46,7 @@ export class BusyError extends ServiceError {
   }
 }
 
-/** Who asked has closed the connection: there is nobody to be told. */
+/** The caller has closed the connection; no answer can be sent. */
 export class CallerLeftError extends ServiceError {
   constructor() {
     super('CALLER_LEFT', 'The caller closed the connection before the answer.');

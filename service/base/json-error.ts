@@ -1,8 +1,8 @@
 import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
 
 /**
- * Where a text stops being JSON, both counted from 1 (columns in UTF-16 code units, as editors count), and
- * what is wrong there.
+ * Position and description of a JSON syntax error. Line and column count from 1; columns are UTF-16 code
+ * units, as in editors.
  */
 export interface JsonError {
   line: number;
@@ -10,7 +10,7 @@ export interface JsonError {
   problem: string;
 }
 
-/** The parser's names of errors, as a person says them. */
+/** Readable texts for the parser's errors. */
 const PROBLEMS: Record<string, string> = {
   CloseBraceExpected: 'a comma or } is expected',
   CloseBracketExpected: 'a comma or ] is expected',
@@ -29,9 +29,9 @@ const PROBLEMS: Record<string, string> = {
 };
 
 /**
- * Finds the first place at which a text breaks the grammar of JSON (RFC 8259), for a text that `JSON.parse`
- * refused: Node.js 20 names no place for most errors. Undefined when it is not found, as in a text that is
- * nested deeper than the stack.
+ * Finds the first syntax error (RFC 8259) of a text that `JSON.parse` refused: Node.js 20 gives no position
+ * for most errors. Undefined if it is not found, for example because the text is nested deeper than the
+ * stack.
  */
 export function findJsonError(text: string): JsonError | undefined {
   const error = firstErrorOf(text);

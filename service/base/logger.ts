@@ -22,10 +22,10 @@ const LONGEST_TEXT = 4_000;
 const MAX_CAUSES = 8;
 
 /**
- * The service's logger. Every string of every line goes through `mask`, so that no secret is logged whichever
- * library put it into its message.
+ * Creates the service's logger. Every string of every line goes through `mask`, so that secrets in the
+ * messages of libraries are not logged.
  *
- * @param options.edit rewrites what is for people: messages, errors and their remedies, and no other field.
+ * @param options.edit rewrites messages, errors and their remedies, and no other field.
  */
 export function createLogger(options: {
   level: string;
@@ -50,7 +50,7 @@ export function createLogger(options: {
           );
         },
       },
-      // Masked before it is shortened: half a secret would not be known any more.
+      // Masked before it is shortened: part of a secret would not be recognised.
       serializers: {
         error: (thrown: unknown) => printedError(thrown, (text) => shortened(edit(mask(text))), 0),
       },
@@ -75,7 +75,7 @@ function printedError(thrown: unknown, fit: (text: string) => string, depth: num
   return printed;
 }
 
-/** Libraries put the whole of a request into their messages. */
+/** Libraries include whole requests in their messages. */
 function shortened(text: string): string {
   return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}… (${text.length} characters)` : text;
 }

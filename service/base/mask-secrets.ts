@@ -2,9 +2,8 @@
 const MASK = '[secret]';
 
 /**
- * A function that masks every given secret wherever it appears in a text. Libraries put request URLs, with
- * the provider's key in them, into their error messages: everything that leaves the process as text goes
- * through this.
+ * Returns a function that masks every given secret in a text. Libraries include request URLs, with the
+ * provider's key, in their error messages, so all text that leaves the process goes through this function.
  */
 export function secretMasker(secrets: readonly (string | undefined)[]): (text: string) => string {
   const known = [...new Set(secrets)].filter((secret) => secret !== undefined);
@@ -16,7 +15,7 @@ export function secretMasker(secrets: readonly (string | undefined)[]): (text: s
   };
 }
 
-/** Characters of the shortest secret that is masked: fewer would mask half of every log. */
+/** Minimum length of a masked secret. Shorter ones would mask parts of many ordinary words. */
 export const SHORTEST_MASKED = 6;
 
 /** Other spellings under which a library may print the same secret. */
@@ -26,8 +25,7 @@ function spellings(secret: string): string[] {
 }
 
 /**
- * What is escaped in JSON, in what `inspect` shows, and in either inside of the other: each time there are
- * more backslashes.
+ * Matches a secret that is escaped by JSON, by `inspect`, or by one inside the other: each adds backslashes.
  */
 function escapedPattern(secret: string): RegExp[] {
   if (secret.length < SHORTEST_MASKED || !/["'`\\\n]/.test(secret)) return [];
@@ -40,24 +38,22 @@ function escapedPattern(secret: string): RegExp[] {
   return [new RegExp(source, 'gu')];
 }
 
-/** Digits are printed in either case, whichever they are written in, with 0x or without. */
+/** Hex digits may be printed in either case, with or without 0x. */
 function hexSpellings(secret: string): string[] {
   const digits = /^(?:0x)?([0-9a-f]+)$/i.exec(secret)?.[1];
   return digits === undefined ? [] : [digits, digits.toLowerCase(), digits.toUpperCase()];
 }
 
-/**
- * A URL fit for a log: no user, password, path or query, all of which carry keys at one provider or another.
- */
+/** A URL for a log: without user, password, path and query, each of which carries a key at some provider. */
 export function printableUrl(url: string): string {
   const { protocol, host, pathname, search } = new URL(url);
   return `${protocol}//${host}${pathname.length > 1 || search ? '/…' : ''}`;
 }
 
 /**
- * What must not be printed of a URL: all that it has beyond its host, as a whole and in the parts that are
- * long enough to be told apart, as written and as they are sent. A text that is no URL is a secret as a
- * whole: it may be one with a slip of the pen.
+ * The parts of a URL that must not be printed: everything beyond its host, as a whole and in those parts that
+ * are long enough to be recognised, both as written and as sent. A text that is not a URL is a secret as a
+ * whole: it may be a mistyped URL.
  */
 export function secretPartsOf(url: string): string[] {
   if (!URL.canParse(url)) return [url, ...url.split(/[/?&=@:#\s]+/).filter(looksLikeKey)];
@@ -81,12 +77,12 @@ export function secretPartsOf(url: string): string[] {
 /** Names of headers and of parameters whose values are keys. */
 export const SECRET_NAME = /auth|cookie|key|pass|secret|signature|token/i;
 
-/** Whether it is more likely a key than a word: long, or letters and digits mixed. */
+/** Whether it is more likely a key than a word: long, or mixed letters and digits. */
 function looksLikeKey(text: string): boolean {
   return text.length >= 16 || (text.length >= 8 && /\d/.test(text) && /[a-z]/i.test(text));
 }
 
-/** As the header Authorization has them; some clients do not decode them before. */
+/** Credentials as in the Authorization header. Some clients do not decode them first. */
 function basicCredentials(username: string, password: string): string[] {
   if (username + password === '') return [];
   const written = `${username}:${password}`;

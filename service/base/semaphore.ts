@@ -1,4 +1,4 @@
-/** How many may hold a permit at once, and how many may wait for how long. */
+/** Number of permits, maximum number of waiting callers, and their timeout. */
 export interface SemaphoreOptions {
   permits: number;
   waiting: number;
@@ -12,7 +12,7 @@ export interface Semaphore {
    * Waits for a permit.
    *
    * @param left aborts when the caller has gone away.
-   * @returns a function that releases the permit (later calls do nothing), or why there is none.
+   * @returns a function that releases the permit (later calls do nothing), or the reason why there is none.
    */
   acquire(left: AbortSignal): Promise<Acquired>;
   figures(): { held: number; waiting: number };

@@ -1,8 +1,8 @@
 /**
- * Waits for a promise, but not beyond the end: a node that hangs must not keep the service from stopping.
- * What the promise becomes afterwards is of no interest.
+ * Waits for a promise until the signal aborts, so that a hanging node cannot prevent the service from
+ * stopping. The promise's later outcome is ignored.
  *
- * @throws the signal's reason when it aborts first.
+ * @throws the signal's reason if it aborts first.
  */
 export async function untilAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);

@@ -1,8 +1,8 @@
 import { percentDecoded } from './mask-secrets';
 
 /**
- * A URL without its user and password, and the value of the header Authorization that has them; undefined
- * when it has neither.
+ * Splits a URL into the URL without user and password, and the value of the Authorization header. The latter
+ * is undefined if the URL has neither.
  */
 export function splitCredentials(url: string): { url: string; authorization: string | undefined } {
   const bare = new URL(url);

@@ -1,6 +1,6 @@
-/** A sleep that can be cut short, also before it began. */
+/** A sleep that can be ended early, even before it begins. */
 export interface WakeableSleep {
-  /** Ends the sleep, or the next one if none is going on. */
+  /** Ends the sleep, or the next one if none is under way. */
   wake: () => void;
   /** Forgets earlier calls of `wake`. */
   reset(): void;
