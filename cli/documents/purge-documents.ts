@@ -11,7 +11,7 @@ import { invalid } from '../deliveries/show-deliveries';
 import { agreeToPurge, registryToPurge, timeOfOlderThan } from '../purging';
 import type { Say } from '../registry-admin/carry-out';
 
-/** What to remove. `isAgreed`: nobody is asked. */
+/** The documents to delete. `isAgreed`: no confirmation is asked for. */
 export interface PurgeOptions {
   olderThan: number | undefined;
   token: string | undefined;
@@ -23,8 +23,8 @@ export interface PurgeOptions {
 type Selection = { registry: string } & ({ tokenId: string } | { before: number });
 
 /**
- * Removes issued documents from the database of a service, which may be running: one, or all that were mined
- * or failed so many days ago. What is being issued stays.
+ * Deletes issued documents from the database of a service, which may be running: one, or all that were mined
+ * or failed at least the given number of days ago. Documents that are being issued are kept.
  *
  * @throws ConfigurationError ARGUMENT_INVALID, NOT_CONFIGURED, DOCUMENT_UNKNOWN; Refusal
  *   CONFIRMATION_MISSING; RequestError TOKEN_ID_INVALID.

@@ -3,11 +3,11 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, codeOf } from '../../service/base/errors';
 
-/** What is made for an env file, which holds secrets, is nobody else's to look into. */
+/** Mode of folders that are created for an env file: private, because the file holds secrets. */
 const FOLDER_MODE = 0o700;
 const RETRY_MS = 25;
 const PATIENCE_MS = 5_000;
-/** Who holds a lock renews it: an older one was left behind by a process that was killed. */
+/** The holder of a lock renews it. An older lock was left behind by a process that was killed. */
 const RENEW_MS = 500;
 const ABANDONED_MS = 5_000;
 

@@ -8,7 +8,7 @@ import { asAdmin, type RegistryAdmin } from './registry-admin';
 import { Refusal } from '../refusal';
 import { remarkOf, type Remark } from './remark';
 
-/** `isAgreed`: nobody is asked whether to burn. */
+/** `isAgreed`: burns without asking for confirmation. */
 export interface BurnOrRestoreOptions extends TokenReference {
   remark: string | undefined;
   credential: string | undefined;
@@ -16,8 +16,8 @@ export interface BurnOrRestoreOptions extends TokenReference {
 }
 
 /**
- * Ends what a return to the issuer began: `burn` takes the token out of circulation for good, `restore` gives
- * it back to its title escrow, where beneficiary and holder are who they were.
+ * Handles a token that was returned to the issuer: `burn` takes it out of circulation for good, `restore`
+ * gives it back to its title escrow with beneficiary and holder unchanged.
  */
 export async function burnOrRestore(
   command: 'burn' | 'restore',
@@ -66,8 +66,8 @@ function partiesOf(state: TokenState): string[] {
 }
 
 /**
- * Told apart here: of such a token the registry reverts without a reason, which a provider may not tell from
- * a failure of its own.
+ * Detected here because the registry reverts without a reason for such a token, which some providers report
+ * like a failure of their own.
  */
 function notMinted({ address, network }: RegistryAdmin, tokenId: bigint): Refusal {
   const remedy = 'Check the id, the registry and the network.';

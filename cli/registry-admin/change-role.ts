@@ -7,7 +7,7 @@ import { hasOtherAdmin } from './read-roles';
 import { Refusal } from '../refusal';
 import { ADMIN_ROLE, roleHashOf } from './role-names';
 
-/** `isForced`: the last admin may go too. */
+/** `isForced`: allows removing the last admin. */
 export interface ChangeRoleOptions {
   role: string;
   account: string;
@@ -22,8 +22,8 @@ interface RoleState {
 }
 
 /**
- * Grants a role of the registry or takes it away; nothing is sent when the account has it, or does not have
- * it, already.
+ * Grants or revokes a role of the registry. Nothing is sent if the account already has the role, or does not
+ * have it.
  */
 export async function changeRole(
   command: 'grant' | 'revoke',
@@ -85,7 +85,7 @@ async function keepAnAdmin(admin: RegistryAdmin, account: string): Promise<void>
   throw new Refusal('LAST_ADMIN', message, { remedy });
 }
 
-/** What a wallet loses that takes a role from itself. */
+/** The consequence for a wallet that revokes its own role. */
 function warnings({ wallet }: RegistryAdmin, role: string, account: string): string[] {
   if (account !== wallet.address) return [];
   if (role === 'admin')

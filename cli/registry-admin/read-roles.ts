@@ -26,11 +26,11 @@ export interface RolesSource extends Pick<ReachedRegistry, 'client' | 'bulkClien
 const CONCURRENT_CALLS = 8;
 
 /**
- * Finds out who has which role: the registry does not list them, its logs tell, and it confirms each. An
- * account whose every log the node leaves out stays unknown, unless it is one of `also`.
+ * Reads the members of the roles. The registry does not list them: its logs name candidates, and it confirms
+ * each. An account is missed if the node omits all of its logs, unless it is one of `also`.
  *
- * @throws ChainError ROLE_HISTORY_INCOMPLETE when the logs contradict the registry; BLOCK_CHANGED; whatever
- *   the node answers.
+ * @throws ChainError ROLE_HISTORY_INCOMPLETE if the logs contradict the registry; BLOCK_CHANGED; any error of
+ *   the node.
  */
 export async function readRoles(source: RolesSource, also: readonly string[]): Promise<RegistryRoles> {
   return readAgainWhileItMayPass(async () => {
@@ -62,8 +62,8 @@ export async function readRoles(source: RolesSource, also: readonly string[]): P
 }
 
 /**
- * Whether somebody besides this account has the admin role. Who ever had it is asked for, so that a missing
- * log can only make it say no.
+ * Whether another account has the admin role. Every account that ever had it is checked, so a missing log can
+ * only make the answer a wrong no.
  */
 export async function hasOtherAdmin(source: RolesSource, account: string): Promise<boolean> {
   return readAgainWhileItMayPass(async () => {

@@ -12,7 +12,7 @@ export interface SetPausedOptions {
   credential: string | undefined;
 }
 
-/** Pauses a registry or lets it go on; nothing is sent when it is paused, or goes on, already. */
+/** Pauses or unpauses a registry. Nothing is sent if it already is in that state. */
 export async function setPaused(
   command: 'pause' | 'unpause',
   { registry, network, remark: text, credential }: SetPausedOptions,

@@ -3,17 +3,17 @@ import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
 import { Refusal } from '../refusal';
 
-/** Where a person sits, if one does. */
+/** The terminal of the user, if there is one. */
 export interface Terminal {
   input: Readable & { isTTY?: boolean };
   output: Writable;
 }
 
 /**
- * Lets a person agree to what cannot be undone, by typing a word. Without a person at the terminal nobody is
- * asked: scripts say `--yes`.
+ * Asks the user to confirm an irreversible action by typing a word. Without a terminal it fails: scripts use
+ * `--yes`.
  *
- * @param unchanged what is said first when nobody agrees.
+ * @param unchanged printed first if the user does not confirm.
  * @throws Refusal CONFIRMATION_MISSING.
  */
 export async function confirm(

@@ -39,7 +39,7 @@ export async function deriveFile(options: DeriveArguments): Promise<{ output: st
   return { output: [], remarks: [...remarks, `written to ${path}`].map((remark) => printable(remark)) };
 }
 
-/** Nothing is written over: a base credential that is replaced by a version of itself cannot be had back. */
+/** Existing files are not overwritten: a base credential that is replaced by a derived version is lost. */
 function freePath(out: string): string {
   const path = resolve(out);
   if (!existsSync(path)) return path;
