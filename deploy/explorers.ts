@@ -18,7 +18,7 @@ export function explorers(): Explorers {
       customChains: chainsOf('etherscan', () => ETHERSCAN_API_URL),
     },
     blockscout: { customChains: chainsOf('blockscout', (explorerUrl) => `${explorerUrl}/api`) },
-    // A third party, which nobody has asked for.
+    // Sourcify is a third party; it must not be contacted unasked.
     sourcify: { enabled: false },
   };
 }

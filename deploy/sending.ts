@@ -28,7 +28,7 @@ interface Transaction {
 
 type Request = (args: RequestArguments) => Promise<unknown>;
 
-/** Only ask: what they would cost must not be what they fail for. */
+/** Methods that only query: a price must not make them fail. */
 const QUESTIONS = ['eth_call', 'eth_estimateGas'];
 
 /** The fields of a JSON-RPC transaction that a price can be in. */

@@ -18,11 +18,11 @@ export async function estimateGas(
 }
 
 /**
- * Makes sure that the account can pay, before anything is sent. Where it is real money, it is said first:
- * wallet, balance and the most that it may cost.
+ * Checks that the account can pay before anything is sent. On public networks it first prints wallet, balance
+ * and maximum cost.
  *
- * @param estimate the gas of what is about to be sent; not asked for on local chains.
- * @param remark something to say about the estimate.
+ * @param estimate the gas of the transactions that follow; not called on local chains.
+ * @param remark printed with the estimate.
  * @throws ConfigurationError WALLET_NOT_FUNDED.
  */
 export async function afford(

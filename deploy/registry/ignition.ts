@@ -8,9 +8,8 @@ import { dropJournal, readNote, writeNote, type Journal, type JournalNote } from
 const LOCAL_PACE = { requiredConfirmations: 1, blockPollingInterval: 100 };
 
 /**
- * Never offers more for a transaction that was sent: our fees are what the network's gas station asks for,
- * and what was announced. Ignition would give a deployment up for good that took longer than it cares to
- * wait.
+ * Never raises the fees of a transaction that was sent: they are the gas station's, and were shown to the
+ * user. Ignition would give up a deployment for good if it took longer than its timeout.
  */
 const PATIENCE = { disableFeeBumping: true, timeBeforeBumpingFees: Number.MAX_SAFE_INTEGER };
 

@@ -23,9 +23,7 @@ export async function hasBegun({ hre }: DeployContext, journal: Journal): Promis
   return signed.length > 0 || ((await sentTransactions(hre, journal)) ?? []).length > 0;
 }
 
-/**
- * What nodes say of a transaction that offers too little for its gas; not of one that would replace another.
- */
+/** Errors of nodes for a transaction whose gas price is too low, except those for a replacement. */
 const OFFERS_TOO_LITTLE = /^(?!.*replacement).*(underpriced|(fee|tip|price).*(too ?low|less than|below))/is;
 
 /**
@@ -76,8 +74,8 @@ function forget(journal: Journal, raw: string): void {
 }
 
 /**
- * Ignition gives a deployment up for good whose transaction may be on its way. What is not signed is not: it
- * is to be made anew.
+ * Ignition gives up a deployment for good if one of its transactions may be under way. A transaction that was
+ * not signed cannot be: it has to be created again.
  */
 async function forgetUnsigned({ hre }: DeployContext, journal: Journal): Promise<void> {
   const signed = (readNote(journal)?.signed ?? []).map((raw) => Transaction.from(raw).nonce);

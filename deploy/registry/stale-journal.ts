@@ -31,8 +31,8 @@ export async function hasCode(request: RpcRequest, address: string): Promise<boo
 }
 
 /**
- * Hashes of what was sent and not dropped, in order. Undefined when the journal cannot be read: there is
- * none, or a run was killed before or while Ignition wrote to it.
+ * Hashes of the transactions that were sent and not dropped, in order. Undefined if the journal cannot be
+ * read: there is none, or a run was killed before or while Ignition wrote it.
  */
 export async function sentTransactions(
   hre: HardhatRuntimeEnvironment,
