@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { inheritedEnvironment } from '../service/config/config';
 import { PROJECT_ROOT } from '../service/base/project-root';
 
-/** A Node.js program that was started and is owned by whoever started it. */
+/** A Node.js child process. Its starter has to end it. */
 export interface Child {
   name: string;
   /**

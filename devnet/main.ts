@@ -55,7 +55,7 @@ async function orLogs(stack: Stack, work: Promise<void>): Promise<void> {
 }
 
 /**
- * Issues a Bill of Lading, walks its token, and checks that every event was announced and verified, in order.
+ * Issues a Bill of Lading, walks its token, and checks that every event was delivered and verified, in order.
  */
 async function issueAndWalk(stack: Stack, cleanup: Cleanup): Promise<void> {
   const node = new JsonRpcProvider(stack.nodeUrl, 31337, { staticNetwork: true, cacheTimeout: -1 });
