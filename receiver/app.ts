@@ -7,13 +7,11 @@ import { readRawBody } from './raw-body';
 import { isUnknown, parseDelivery, type ReceivedEvent, type UnknownDelivery } from './received-event';
 import { SIGNATURE_HEADER, verifySignature } from './verify-signature';
 
-/**
- * Time a sender has to get its request through, and a request under way when the receiver closes to finish.
- */
+/** Timeout of a sender's request, and of the requests under way when the receiver closes. */
 const REQUEST_TIMEOUT_MS = 30_000;
 const CLOSE_TIMEOUT_MS = 5_000;
 
-/** What a receiver needs to know. */
+/** Options of the receiver. */
 export interface ReceiverOptions {
   /** The sender's Ed25519 key. */
   publicKey: KeyObject;
@@ -52,13 +50,13 @@ export function createReceiver(options: ReceiverOptions): Koa {
     try {
       const body = await readRawBody(ctx.req);
       if (!body) return answer(ctx, 413, 'Body too large');
-      // Nothing of the body is looked at before this: until it verifies, it may come from anybody.
+      // The body is not parsed before this: until its signature is verified, it may come from anybody.
       if (!verifySignature(ctx.req.headers[SIGNATURE_HEADER], body, options.publicKey)) {
         return answer(ctx, 401, 'Invalid signature');
       }
       const received = parseDelivery(body);
       if (!received) return answer(ctx, 400, 'Not JSON');
-      // A duplicate is a success to the sender: it did not hear our first answer.
+      // A duplicate counts as a success: the sender did not get the first answer.
       if ((await options.store.add(received)) === 'stored') {
         if (isUnknown(received)) options.onUnknown?.(received);
         else options.onEvent(received);

@@ -22,7 +22,7 @@ export interface ReceivedEvent {
   data: { transactionHash: string; logIndex: number; tokenId?: unknown; payload?: unknown };
 }
 
-/** A delivery that is kept as it came, and marked: the sender has done its part, and is told so. */
+/** A delivery that is not a known event. It is stored as it came, marked, and acknowledged. */
 export interface UnknownDelivery {
   /** Why it is not known. */
   unknown: string;
@@ -30,10 +30,10 @@ export interface UnknownDelivery {
   body: string;
 }
 
-/** What is stored. */
+/** A stored line. */
 export type Received = ReceivedEvent | UnknownDelivery;
 
-/** The types of events, without what all of them begin with. */
+/** The event types without their common prefix. */
 const TYPES = [
   'minted',
   'burned',
@@ -74,7 +74,7 @@ export function parseStored(bytes: Buffer): Received | undefined {
   return { unknown: value.unknown, body: value.body };
 }
 
-/** Whether it is no event that this receiver knows. */
+/** Whether the delivery is not an event that this receiver knows. */
 export function isUnknown(received: Received): received is UnknownDelivery {
   return 'unknown' in received && !isReceivedEvent(received);
 }
