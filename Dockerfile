@@ -1,4 +1,4 @@
-# The service and `tdoc`, with production dependencies only. `docker build -t transferable-documents .`
+# The service and `tdoc`, with production dependencies only. docs/operations.md tells how it is run.
 
 FROM node:20-slim AS build
 WORKDIR /app
