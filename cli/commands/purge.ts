@@ -15,7 +15,7 @@ export function addPurge(program: Command): void {
     .command('purge-documents')
     .summary('remove issued documents from the database')
     .description('Removes issued documents from the database, for ever: one, or all that are old enough.')
-    .option('--older-than <days>', 'all that were mined or failed so many days ago', wholeNumber)
+    .option('--older-than <days>', 'all that became final or failed so many days ago', wholeNumber)
     .option('--token <id>', 'the document of this token')
     .option(...REGISTRY)
     .option(...YES)
