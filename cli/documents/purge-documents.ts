@@ -23,8 +23,8 @@ export interface PurgeOptions {
 type Selection = { registry: string } & ({ tokenId: string } | { before: number });
 
 /**
- * Deletes issued documents from the database of a service, which may be running: one, or all that became final
- * or failed at least the given number of days ago. Documents that are being issued are kept.
+ * Deletes issued documents from the database of a service, which may be running: one, or all that became
+ * final or failed at least the given number of days ago. Documents that are being issued are kept.
  *
  * @throws ConfigurationError ARGUMENT_INVALID, NOT_CONFIGURED, DOCUMENT_UNKNOWN; Refusal
  *   CONFIRMATION_MISSING; RequestError TOKEN_ID_INVALID.
