@@ -109,10 +109,7 @@ export async function noteFinal(
   );
 }
 
-/**
- * Sets a mined or final issuance to `submitted` after its block is gone. The transaction hash stays, because
- * a caller may have received it.
- */
+/** Sets a mined or final issuance to `submitted`: its block is gone. Callers may have its hash, which stays. */
 export async function noteUnmined({ database, scope }: JournalRows, tokenId: string): Promise<void> {
   await database.db
     .updateTable('issuances')
@@ -123,10 +120,7 @@ export async function noteUnmined({ database, scope }: JournalRows, tokenId: str
     .execute();
 }
 
-/**
- * Sets an unfinished issuance to `failed` and removes its Idempotency-Key and document. A mint that was ever
- * mined is left alone.
- */
+/** Sets an unfinished issuance that was never mined to `failed`; removes its Idempotency-Key and document. */
 export async function noteFailed(
   { database, scope }: JournalRows,
   tokenId: string,

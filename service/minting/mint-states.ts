@@ -93,9 +93,8 @@ export class MintStates {
   }
 
   /**
-   * Takes up a mint that an earlier run of the service began, or that was final. A transaction that was or
-   * may have been sent is sent again with the same bytes, which shows where it is. A mint that was never
-   * signed, or only by another wallet, waits. A mined one is followed.
+   * Takes up a mint of an earlier run, or one that was final. A transaction that may have been sent is sent
+   * again, the same bytes. A mint that was never signed by this wallet waits. A mined one is followed.
    */
   takeUp({ issuance, transactions, mined }: Unfinished, wallet: string): void {
     const mint = this.add(issuance, true);
@@ -119,10 +118,7 @@ export class MintStates {
     this.sleeps.preparing.wake();
   }
 
-  /**
-   * Moves mints that were deferred long enough to `waiting`. Returns the milliseconds until the next is due,
-   * or Infinity.
-   */
+  /** Moves mints whose time has come to `waiting`. Returns milliseconds until the next is due, or Infinity. */
   resume(): number {
     const now = performance.now();
     let nextMs = Infinity;
@@ -143,20 +139,14 @@ export class MintStates {
     return taken;
   }
 
-  /**
-   * Sends the last transaction that this wallet signed for a mint again, with the same bytes. A mint without
-   * one waits, and so does one whose nonce is taken.
-   */
+  /** Sends a mint's last transaction again, the same bytes. Without one, or if its nonce is taken, it waits. */
   sendAgain(mint: Mint, wallet: string): void {
     const pending = lastPending(mint, wallet);
     if (pending === undefined || this.holderOf(pending.nonce) !== 'nobody') this.wait(mint);
     else this.ready(pending);
   }
 
-  /**
-   * Marks a transaction to be sent, for the first time or again. Another mint that holds its nonce gets a new
-   * one.
-   */
+  /** Marks a transaction to be sent, also again. Another mint that holds its nonce gets a new one. */
   ready(pending: PendingTransaction): void {
     if (this.#hold(pending, 'ready')) this.sleeps.sending.wake();
   }
