@@ -109,7 +109,7 @@ export async function noteFinal(
   );
 }
 
-/** Sets a mined or final issuance to `submitted`: its block is gone. Callers may have its hash, which stays. */
+/** Sets a mined or final issuance to `submitted`: its block is gone. Callers may have the hash: it stays. */
 export async function noteUnmined({ database, scope }: JournalRows, tokenId: string): Promise<void> {
   await database.db
     .updateTable('issuances')

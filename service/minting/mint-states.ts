@@ -118,7 +118,7 @@ export class MintStates {
     this.sleeps.preparing.wake();
   }
 
-  /** Moves mints whose time has come to `waiting`. Returns milliseconds until the next is due, or Infinity. */
+  /** Moves mints whose time has come to `waiting`. Returns the time until the next is due, or Infinity. */
   resume(): number {
     const now = performance.now();
     let nextMs = Infinity;
@@ -139,7 +139,7 @@ export class MintStates {
     return taken;
   }
 
-  /** Sends a mint's last transaction again, the same bytes. Without one, or if its nonce is taken, it waits. */
+  /** Sends a mint's last transaction again, with the same bytes. If there is none, it waits. */
   sendAgain(mint: Mint, wallet: string): void {
     const pending = lastPending(mint, wallet);
     if (pending === undefined || this.holderOf(pending.nonce) !== 'nobody') this.wait(mint);

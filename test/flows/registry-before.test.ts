@@ -12,6 +12,11 @@ import { preparedDocument } from '../helpers/prepared-documents';
 import { startRecordingReceiver } from '../helpers/recording-receiver';
 import { startService, type RunningService } from '../helpers/running-service';
 import { createWorld, type World } from '../helpers/world';
+import { join } from 'node:path';
+import { leftBehind } from '../../deploy/registry/registry-before';
+import { openFeed } from '../../service/outbox/feed-cursor';
+import { tenantOf } from '../../service/config/tenant';
+import { temporaryFolder } from '../helpers/temporary-folder';
 
 const ISSUER = 'did:web:localhost%3A3000';
 
@@ -112,5 +117,35 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
   it('is not mentioned by deploy when it is listed and nothing of it is unfinished', async () => {
     const output = await deploy({ TOKEN_REGISTRY_ADDRESS: world.registryAddress });
     expect(output).to.contain(`(it was ${world.registryAddress})`).and.not.to.contain('the registry before');
+  });
+});
+
+const BEFORE = `0x${'5b'.repeat(20)}`;
+
+describe('the registry before, of which deploy warns', () => {
+  let folder: ReturnType<typeof temporaryFolder>;
+
+  beforeEach(() => (folder = temporaryFolder()));
+  afterEach(() => folder.remove());
+
+  it('is that of each chain which is not listed with its network', async () => {
+    const database = await openSqlite(folder.path);
+    for (const chainId of [31337, 80002, 4711])
+      await openFeed(database.db, `${chainId}:${BEFORE}:0123456789abcdef`, 1, 1);
+    await database.close();
+    const configFile = join(folder.path, 'service.config.json');
+    const registries = [{ network: 'amoy', address: BEFORE }];
+    writeFileSync(configFile, JSON.stringify({ registries }));
+    const context = { tenant: tenantOf(join(folder.path, '.env')), mask: (text: string) => text };
+    const settings = { DATA_DIR: folder.path, SERVICE_CONFIG: configFile };
+    const text = (await leftBehind(context, settings, BEFORE)).join('\n');
+    expect([...text.matchAll(/any more, (\d+):/g)].map(([, chainId]) => chainId).sort()).to.deep.equal([
+      '31337',
+      '4711',
+    ]);
+    expect([...text.matchAll(/"network": "(.*?)"/g)].map(([, network]) => network).sort()).to.deep.equal([
+      '4711',
+      'localhost',
+    ]);
   });
 });
