@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { jsonBody } from '../../service/http/middleware/json-body';
+import { jsonBody, type JsonBodyState } from '../../service/http/middleware/json-body';
 import { parseBody } from '../../service/issuance/parse-body';
 import { eventually } from '../helpers/eventually';
 import { REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/http-app';
@@ -195,12 +195,13 @@ describe('what the middleware leaves of a body', () => {
         const req = Object.assign(Readable.from(chunks.map((chunk) => Buffer.from(chunk))), {
           headers,
           complete: true,
+          socket: { bytesRead: 0 },
         });
         const ctx = {
           req,
           request: { body: undefined },
           params: { documentId },
-          state: {} as { body: Uint8Array; requestHash: string },
+          state: { least: { bytes: 1, withinMs: 60_000 } } as unknown as JsonBodyState,
         };
         await jsonBody(ctx as never, async () => undefined);
         expect(ctx.request.body, 'nothing is kept beside the bytes').to.equal(undefined);
