@@ -109,7 +109,14 @@ function asTheyCarryOn(endorsements: readonly Endorsement[]): { beneficiary: str
 }
 
 describe('remarks that TrustVC writes and reads', () => {
-  const TEXTS = ['x', 'shipped on board', 'Güter an Bord ✓ 提单', '🚢'.repeat(30), 'a'.repeat(120), '\u0000'];
+  const TEXTS = [
+    'x',
+    'shipped on board',
+    'Güter an Bord ✓ 提单',
+    '🚢'.repeat(30),
+    'a'.repeat(120),
+    'on\u0000board',
+  ];
 
   it('are decrypted by us', () => {
     for (const text of TEXTS)
@@ -117,7 +124,7 @@ describe('remarks that TrustVC writes and reads', () => {
   });
 
   it('without a key of their own are read, and marked', () => {
-    for (const text of TEXTS.filter((it) => it.length > 1))
+    for (const text of TEXTS.filter((it) => it.length > 1 && !it.includes('\u0000')))
       expect(decryptRemark(`0x${encrypt(text, '')}`, ID)).to.deep.equal({ kind: 'default key', text });
   });
 
