@@ -35,7 +35,7 @@ export async function runTdoc(args: readonly string[]): Promise<void> {
     .addHelpText('after', EXIT_CODE_HELP);
   for (const add of COMMANDS) add(program);
   for (const command of allCommands(program)) {
-    // What console prints can be read by whoever runs commands in this process.
+    // Code that runs commands in this process can read what console prints.
     command.exitOverride().configureOutput({
       writeOut: (text) => console.log(text.trimEnd()),
       writeErr: (text) => console.error(text.trimEnd()),

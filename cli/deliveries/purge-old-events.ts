@@ -6,7 +6,7 @@ import { agreeToPurge, registryToPurge, timeOfOlderThan } from '../purging';
 import type { Say } from '../registry-admin/carry-out';
 import { invalid } from './show-deliveries';
 
-/** What to remove. `isAgreed`: nobody is asked. */
+/** The rows to remove. `isAgreed`: nobody is asked. */
 export interface PurgeEventsOptions {
   olderThan: number | undefined;
   registry: string | undefined;

@@ -21,7 +21,7 @@ task('verify', async (args: { listNetworks: boolean }, hre, runSuper): Promise<v
       config.etherscan.enabled = network.explorerApi === 'etherscan';
       config.blockscout.enabled = network.explorerApi === 'blockscout';
     });
-    // What was deployed is known by what it was compiled to.
+    // A deployed contract is recognised by its compiled code.
     await makeBindings(hre);
   }
   await runSuper(args);

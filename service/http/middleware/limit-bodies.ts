@@ -23,7 +23,7 @@ const MEDIUM: SemaphoreOptions = { permits: 32, waiting: 1_000, waitMs: 30_000 }
  */
 const LEAST: LeastRate = { bytes: 64 * 1024, withinMs: 10_000 };
 
-/** What the middleware leaves for the route. */
+/** State that the middleware sets for the route. */
 export interface BodyLimitsState {
   /** How fast the body has to come. */
   least: LeastRate;
