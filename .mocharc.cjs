@@ -1,6 +1,6 @@
 const { availableParallelism } = require('node:os');
 
-// Mocha runs what needs no Hardhat (test/unit) by itself; hardhat.config.ts has what it is told for the rest.
+// Mocha alone runs test/unit and test/integration, which need no Hardhat. hardhat.config.ts configures the rest.
 module.exports = {
   require: ['ts-node/register', './test/helpers/root-hooks.ts'],
   // Long enough for a busy machine: it ends what hangs, and measures nothing.

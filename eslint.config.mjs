@@ -60,7 +60,7 @@ export default tseslint.config(
   },
   {
     // The last runs commands in the tests' process, with settings of their own.
-    files: ['service/config/config.ts', 'receiver/config.ts', 'test/helpers/tdoc-here.ts'],
+    files: ['service/config/config.ts', 'receiver/config.ts', 'test/helpers/processes/tdoc-in-process.ts'],
     rules: { 'no-restricted-properties': 'off' },
   },
   direction(

@@ -1,5 +1,5 @@
-import { startServiceProcess } from '../test/helpers/service-process';
-import { createWorld, type World } from '../test/helpers/world';
+import { startServiceProcess } from '../test/helpers/processes/service-process';
+import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-setup';
 import { startCountingReceiver, type CountingReceiver } from './counting-receiver';
 import { mintTokens } from './mint-tokens';
 
@@ -18,16 +18,16 @@ export async function run(): Promise<void> {
 
 /** Each on a chain of its own: a Hardhat node grows with every mint, and slows down. */
 async function catchUp(receiver: CountingReceiver, mintsPerBlock: 1 | 20): Promise<void> {
-  const world = await createWorld();
+  const local = await createLocalSetup();
   try {
-    await mintTokens(world, TOKENS, mintsPerBlock);
-    const { recorded, received } = await measure(world, receiver);
+    await mintTokens(local, TOKENS, mintsPerBlock);
+    const { recorded, received } = await measure(local, receiver);
     const rate = Math.round((EVENTS / received) * 1000);
     console.log(`${EVENTS} events in ${TOKENS / mintsPerBlock} blocks, ${mintsPerBlock} mints in each:`);
     console.log(`  ${seconds(received)} from the start to the last webhook: ${rate} events/s`);
     console.log(`  ${seconds(recorded)} from the start until all were read and recorded`);
   } finally {
-    await world.stop();
+    await local.stop();
   }
 }
 
@@ -36,12 +36,12 @@ async function catchUp(receiver: CountingReceiver, mintsPerBlock: 1 | 20): Promi
  * catching up.
  */
 async function measure(
-  world: World,
+  local: LocalSetup,
   receiver: CountingReceiver,
 ): Promise<{ recorded: number; received: number }> {
   await receiver.reset();
   const start = Date.now();
-  const service = await startServiceProcess({ ...world.settings, WEBHOOK_URL: receiver.url });
+  const service = await startServiceProcess({ ...local.settings, WEBHOOK_URL: receiver.url });
   try {
     await receiver.received(EVENTS);
     const received = Date.now() - start;

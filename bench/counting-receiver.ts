@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { startChild } from '../devnet/child-process';
 import { PROJECT_ROOT } from '../service/base/project-root';
-import { own } from '../test/helpers/owned';
+import { track } from '../test/helpers/resources';
 
 /** The receiver of receiver.cjs. */
 export interface CountingReceiver {
@@ -16,7 +16,7 @@ export interface CountingReceiver {
 /** Starts it on a free port. */
 export async function startCountingReceiver(): Promise<CountingReceiver> {
   const child = startChild('receiver', join(PROJECT_ROOT, 'bench/receiver.cjs'), [], {});
-  const disown = own('the receiver');
+  const untrack = track('the receiver');
   const [, url = ''] = await child.lineMatching(/listening on (\S+)/);
   const call = async (method: string, path: string): Promise<void> => {
     await (await fetch(`${url}${path}`, { method })).arrayBuffer();
@@ -27,7 +27,7 @@ export async function startCountingReceiver(): Promise<CountingReceiver> {
     received: (count) => call('GET', `/${count}`),
     async stop() {
       await child.stop();
-      disown();
+      untrack();
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../service/issuance/credential';
 import full from '../test/fixtures/bill-of-lading-full.json';
-import { attachmentOf, bodyWith } from '../test/helpers/preparations';
+import { attachmentOf, bodyWith } from '../test/helpers/credentials/preparations';
 
 /** A document of which something grows. */
 export interface GrowingDocument {

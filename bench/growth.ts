@@ -1,7 +1,7 @@
-import { create } from '../test/helpers/create-call';
-import { peakMegabytes } from '../test/helpers/process-memory';
-import { startServiceProcess, type ServiceProcess } from '../test/helpers/service-process';
-import { createWorld, type World } from '../test/helpers/world';
+import { create } from '../test/helpers/processes/create-call';
+import { peakMegabytes } from '../test/helpers/processes/process-memory';
+import { startServiceProcess, type ServiceProcess } from '../test/helpers/processes/service-process';
+import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-setup';
 import { ALL_THREADS } from './all-threads';
 import { GROWING_DOCUMENTS, requestBodyOf } from './growing-documents';
 import { median } from './median';
@@ -16,21 +16,21 @@ const WARM_UP = 2;
  * the answer, and how much of that is signing, which is measured beside it.
  */
 export async function run(): Promise<void> {
-  const world = await createWorld();
+  const local = await createLocalSetup();
   try {
-    const service = await startServiceProcess({ ...world.settings, ...ALL_THREADS });
+    const service = await startServiceProcess({ ...local.settings, ...ALL_THREADS });
     try {
-      await measureAll(world, service);
+      await measureAll(local, service);
     } finally {
       await service.end('SIGTERM');
     }
   } finally {
-    await world.stop();
+    await local.stop();
   }
 }
 
-async function measureAll(world: World, service: ServiceProcess): Promise<void> {
-  const signing = await openSigning(world.settings);
+async function measureAll(local: LocalSetup, service: ServiceProcess): Promise<void> {
+  const signing = await openSigning(local.settings);
   console.log(`one document at a time, medians of ${ROUNDS} rounds:`);
   console.log('| document | POST /create | signing alone | share | most memory so far |');
   console.log('| --- | ---: | ---: | ---: | ---: |');

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BILL_OF_LADING } from '../devnet/bill-of-lading';
-import { create } from '../test/helpers/create-call';
-import { startServiceProcess, type ServiceProcess } from '../test/helpers/service-process';
-import { createWorld, type World } from '../test/helpers/world';
+import { create } from '../test/helpers/processes/create-call';
+import { startServiceProcess, type ServiceProcess } from '../test/helpers/processes/service-process';
+import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-setup';
 import { ALL_THREADS } from './all-threads';
 import { createBareMinter, type BareMinter } from './bare-minter';
 import { median } from './median';
@@ -16,7 +16,7 @@ const ROUNDS = 5;
 /** Short, so that the node is the limit and not its patience: a block has room for some sixty mints. */
 const INTERVAL_MS = 50;
 /**
- * The service announces every mint, those of the comparison too: it is done with that before the next turn.
+ * The service delivers every mint, those of the comparison too: it is done with that before the next turn.
  */
 const REST_MS = 1_000;
 const AIM = 0.8;
@@ -30,39 +30,39 @@ type Rates = Record<'creates' | 'mints' | 'signatures', number[]>;
  */
 export async function run(): Promise<void> {
   await onNode('automine, mints sent one after the other', 1, async () => undefined);
-  await onNode(`a block every ${INTERVAL_MS} ms, mints sent ${AT_ONCE} at once`, AT_ONCE, async (world) => {
-    await world.client.send('evm_setAutomine', [false]);
-    await world.client.send('evm_setIntervalMining', [INTERVAL_MS]);
+  await onNode(`a block every ${INTERVAL_MS} ms, mints sent ${AT_ONCE} at once`, AT_ONCE, async (local) => {
+    await local.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setIntervalMining', [INTERVAL_MS]);
   });
 }
 
 async function onNode(
   name: string,
   mintsAtOnce: number,
-  setMining: (world: World) => Promise<void>,
+  setMining: (local: LocalSetup) => Promise<void>,
 ): Promise<void> {
-  const world = await createWorld();
+  const local = await createLocalSetup();
   try {
-    const minter = await createBareMinter(world.client, world.registryAddress);
-    await setMining(world);
-    report(name, await measure(world, minter, mintsAtOnce));
+    const minter = await createBareMinter(local.client, local.registryAddress);
+    await setMining(local);
+    report(name, await measure(local, minter, mintsAtOnce));
   } finally {
-    await world.stop();
+    await local.stop();
   }
 }
 
-async function measure(world: World, minter: BareMinter, mintsAtOnce: number): Promise<Rates> {
+async function measure(local: LocalSetup, minter: BareMinter, mintsAtOnce: number): Promise<Rates> {
   const rates: Rates = { creates: [], mints: [], signatures: [] };
-  const owner = await world.account(1);
-  const service = await startServiceProcess({ ...world.settings, ...ALL_THREADS });
-  const signing = await openSigning(world.settings);
+  const owner = await local.account(1);
+  const service = await startServiceProcess({ ...local.settings, ...ALL_THREADS });
+  const signing = await openSigning(local.settings);
   try {
     // The first round compiles code and processes contexts: it does not count.
     for (let round = 0; round <= ROUNDS; round++) {
       const mints = await presign(minter, EACH_ROUND);
       const measured = await takeTurns(round, {
         creates: () => createAll(service, owner),
-        mints: () => sendMints(world.node.url, minter, mints, mintsAtOnce),
+        mints: () => sendMints(local.node.url, minter, mints, mintsAtOnce),
         signatures: () => signAll(signing, owner),
       });
       if (round > 0) for (const kind of KINDS) rates[kind].push(measured[kind]);

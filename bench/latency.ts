@@ -6,8 +6,8 @@ import { WebSocket } from 'ws';
 import type { CloudEvent } from '../service/outbox/cloud-event';
 import { TradeTrustTokenStandard__factory } from '../typechain-types';
 import { eventually } from '../test/helpers/eventually';
-import { startServiceProcess } from '../test/helpers/service-process';
-import { createWorld, type World } from '../test/helpers/world';
+import { startServiceProcess } from '../test/helpers/processes/service-process';
+import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-setup';
 import { median } from './median';
 import { spread } from './spread';
 
@@ -32,25 +32,25 @@ interface Sightings {
  * sees the logs.
  */
 export async function run(): Promise<void> {
-  const world = await createWorld();
+  const local = await createLocalSetup();
   const seen: Sightings = { mined: new Map(), logs: new Map(), webhooks: new Map() };
   const receiver = await startReceiver(seen);
-  const socket = await subscribe(world, seen);
+  const socket = await subscribe(local, seen);
   try {
     const service = await startServiceProcess({
-      ...world.settings,
-      RPC_URL: world.node.url.replace('http', 'ws'),
+      ...local.settings,
+      RPC_URL: local.node.url.replace('http', 'ws'),
       WEBHOOK_URL: receiver.url,
     });
     try {
-      await mintAll(world, seen);
+      await mintAll(local, seen);
     } finally {
       await service.end('SIGTERM');
     }
   } finally {
     socket.terminate();
     receiver.close();
-    await world.stop();
+    await local.stop();
   }
   report(seen);
 }
@@ -80,8 +80,8 @@ async function startReceiver(seen: Sightings): Promise<{ url: string; close(): v
  * A subscriber with nothing between it and the node: to the heads, for when a block is mined, and to the
  * registry's logs.
  */
-async function subscribe(world: World, seen: Sightings): Promise<WebSocket> {
-  const socket = new WebSocket(world.node.url.replace('http', 'ws'));
+async function subscribe(local: LocalSetup, seen: Sightings): Promise<WebSocket> {
+  const socket = new WebSocket(local.node.url.replace('http', 'ws'));
   await new Promise((resolve) => socket.once('open', resolve));
   socket.on('message', (data: Buffer) => {
     const at = performance.now();
@@ -96,19 +96,19 @@ async function subscribe(world: World, seen: Sightings): Promise<WebSocket> {
   const ask = (id: number, ...params: unknown[]): void =>
     socket.send(JSON.stringify({ jsonrpc: '2.0', id, method: 'eth_subscribe', params }));
   ask(1, 'newHeads');
-  ask(2, 'logs', { address: world.registryAddress });
+  ask(2, 'logs', { address: local.registryAddress });
   return socket;
 }
 
-async function mintAll(world: World, seen: Sightings): Promise<void> {
-  const minter = await world.client.getSigner(0);
-  const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, minter);
-  const owner = await world.account(1);
+async function mintAll(local: LocalSetup, seen: Sightings): Promise<void> {
+  const minter = await local.client.getSigner(0);
+  const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, minter);
+  const owner = await local.account(1);
   for (let mint = 0; mint < MINTS + WARM_UP; mint++) {
     const start = performance.now();
     const tokenId = hexlify(randomBytes(32));
     const sent = await registry.mint(owner, owner, tokenId, '0x', { gasLimit: 1_000_000 });
-    const receipt = await world.client.getTransactionReceipt(sent.hash);
+    const receipt = await local.client.getTransactionReceipt(sent.hash);
     if (!receipt) throw new Error('a mint was not mined at once');
     setFirst(seen.mined, receipt.blockNumber, performance.now());
     await sleep(Math.max(0, start + PAUSE_MS - performance.now()));

@@ -1,4 +1,4 @@
-import { nothingIsLeftRunning } from '../test/helpers/owned';
+import { nothingIsLeftRunning } from '../test/helpers/resources';
 import * as backlog from './backlog';
 import * as catchUp from './catch-up';
 import * as create from './create-latency';

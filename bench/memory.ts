@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { openSqlite } from '../service/database/open-sqlite';
 import { eventually } from '../test/helpers/eventually';
-import { startServiceProcess } from '../test/helpers/service-process';
-import { createWorld, type World } from '../test/helpers/world';
+import { startServiceProcess } from '../test/helpers/processes/service-process';
+import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-setup';
 import { startCountingReceiver } from './counting-receiver';
 import { fillOutbox } from './fill-outbox';
 
@@ -17,16 +17,16 @@ const SAMPLE_EVERY_MS = 200;
 
 /** Resident memory of the service that delivers, by how many events it knows. It should not grow. */
 export async function run(): Promise<void> {
-  const world = await createWorld();
+  const local = await createLocalSetup();
   const receiver = await startCountingReceiver();
   try {
     for (const known of KNOWN) {
       const settings = {
-        ...world.settings,
-        DATA_DIR: join(world.folder, `known-${known}`),
+        ...local.settings,
+        DATA_DIR: join(local.folder, `known-${known}`),
         WEBHOOK_URL: receiver.url,
       };
-      await fill(settings, world, known);
+      await fill(settings, local, known);
       const { samples, delivered } = await residentMegabytes(settings);
       const [last, most] = [samples.at(-1) ?? NaN, Math.max(...samples)];
       const megabytes = `${most.toFixed(0)} MB at most, ${last.toFixed(0)} MB at the end`;
@@ -34,12 +34,12 @@ export async function run(): Promise<void> {
     }
   } finally {
     await receiver.stop();
-    await world.stop();
+    await local.stop();
   }
 }
 
 /** The service makes the feed, and the events are put into it while it does not run. */
-async function fill(settings: Record<string, string>, world: World, known: number): Promise<void> {
+async function fill(settings: Record<string, string>, local: LocalSetup, known: number): Promise<void> {
   const service = await startServiceProcess(settings);
   await eventually('the registry is followed', async () => {
     const health = await (await fetch(`${service.url}/health`)).text();
@@ -48,7 +48,7 @@ async function fill(settings: Record<string, string>, world: World, known: numbe
   await service.end('SIGTERM');
   const database = await openSqlite(settings.DATA_DIR ?? '');
   const { feed } = await database.db.selectFrom('feeds').select('feed').executeTakeFirstOrThrow();
-  const registryAddress = world.registryAddress.toLowerCase();
+  const registryAddress = local.registryAddress.toLowerCase();
   const tokens = known / EVENTS_PER_TOKEN;
   await fillOutbox(database, feed, { tokens, eventsPerToken: EVENTS_PER_TOKEN, registryAddress });
   await database.close();

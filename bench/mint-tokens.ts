@@ -1,6 +1,6 @@
 import { toBeHex } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../typechain-types';
-import type { World } from '../test/helpers/world';
+import type { LocalSetup } from '../test/helpers/chain/local-setup';
 
 /** Mints of one request to the node, and of one block unless it is one for each. */
 const SENT_TOGETHER = 20 as const;
@@ -8,19 +8,19 @@ const GAS_OF_A_MINT = 1_000_000;
 
 /** Mints tokens 1, 2, 3, … as fast as the node can, one or twenty in a block. */
 export async function mintTokens(
-  world: World,
+  local: LocalSetup,
   tokens: number,
   mintsPerBlock: 1 | typeof SENT_TOGETHER,
 ): Promise<void> {
-  const { client } = world;
+  const { client } = local;
   const minter = await client.getSigner(0);
-  const owner = await world.account(1);
-  const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, minter);
+  const owner = await local.account(1);
+  const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, minter);
   const mint = async (token: number): Promise<void> => {
     const data = registry.interface.encodeFunctionData('mint', [owner, owner, BigInt(token), '0x']);
     const transaction = {
       from: minter.address,
-      to: world.registryAddress,
+      to: local.registryAddress,
       data,
       gas: toBeHex(GAS_OF_A_MINT),
     };

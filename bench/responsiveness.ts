@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import { startChild } from '../devnet/child-process';
 import { PROJECT_ROOT } from '../service/base/project-root';
-import { largeDocument } from '../test/helpers/large-document';
-import { peakMegabytes } from '../test/helpers/process-memory';
-import { startServiceProcess, type ServiceProcess } from '../test/helpers/service-process';
-import { createWorld, type World } from '../test/helpers/world';
+import { largeDocument } from '../test/helpers/credentials/large-document';
+import { peakMegabytes } from '../test/helpers/processes/process-memory';
+import { startServiceProcess, type ServiceProcess } from '../test/helpers/processes/service-process';
+import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-setup';
 import { ALL_THREADS } from './all-threads';
 import { percentile } from './spread';
 
@@ -21,21 +21,21 @@ const AIM_RSS_MB = 2_048;
  * comes to have.
  */
 export async function run(): Promise<void> {
-  const world = await createWorld();
+  const local = await createLocalSetup();
   try {
-    await onService(world, await startServiceProcess({ ...world.settings, ...ALL_THREADS }));
+    await onService(local, await startServiceProcess({ ...local.settings, ...ALL_THREADS }));
   } finally {
-    await world.stop();
+    await local.stop();
   }
 }
 
-async function onService(world: World, service: ServiceProcess): Promise<void> {
+async function onService(local: LocalSetup, service: ServiceProcess): Promise<void> {
   try {
     const starting = await probed(service, () => sleep(IDLE_MS));
     console.log(`GET / every 10 ms, after the start: ${lateness(starting)}`);
     const idle = await probed(service, () => sleep(IDLE_MS));
     console.log(`GET / every 10 ms, nothing else to do: ${lateness(idle)}`);
-    for (let round = 1; round <= ROUNDS; round++) await measure(world, service);
+    for (let round = 1; round <= ROUNDS; round++) await measure(local, service);
     const peak = peakMegabytes(service.pid)?.toFixed(0) ?? 'unknown';
     console.log(`resident memory of the service: ${peak} MB at most (aim: below ${AIM_RSS_MB})`);
   } finally {
@@ -43,8 +43,8 @@ async function onService(world: World, service: ServiceProcess): Promise<void> {
   }
 }
 
-async function measure(world: World, service: ServiceProcess): Promise<void> {
-  const owner = await world.account(1);
+async function measure(local: LocalSetup, service: ServiceProcess): Promise<void> {
+  const owner = await local.account(1);
   // Made before: it takes time of the processor.
   const bodies = Array.from({ length: DOCUMENTS }, () => largeDocument(owner, MEGABYTES));
   let seconds = NaN;

@@ -5,10 +5,10 @@ import type { UnsignedCredential } from '../service/issuance/credential';
 import { createDocumentLoader } from '../service/issuance/document-loader';
 import { createCredentialSigner } from '../service/issuance/sign';
 import { createSigningPool, type SigningPool } from '../service/issuance/signing-pool';
-import { createPlainSign, type PlainSign } from '../test/helpers/plain-signing';
-import { bodyWith, preparationOf, settingsOf } from '../test/helpers/preparations';
-import { createTestIssuer, type TestIssuer } from '../test/helpers/test-issuer';
-import { CONTEXT_URL, credentialWith } from '../test/helpers/unchecked-issuer';
+import { createPlainSign, type PlainSign } from '../test/helpers/credentials/plain-signing';
+import { bodyWith, preparationOf, settingsOf } from '../test/helpers/credentials/preparations';
+import { createTestIssuer, type TestIssuer } from '../test/helpers/credentials/test-issuer';
+import { CONTEXT_URL, credentialWith } from '../test/helpers/credentials/unchecked-issuer';
 import { GROWING_DOCUMENTS, requestBodyOf, subjectOf } from './growing-documents';
 import { median } from './median';
 

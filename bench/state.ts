@@ -2,7 +2,7 @@ import { openSqlite } from '../service/database/open-sqlite';
 import { openPostgres } from '../service/database/open-postgres';
 import type { Database } from '../service/database/database';
 import { createLogger, type Logger } from '../service/base/logger';
-import { postgresDatabase } from '../test/helpers/postgres';
+import { postgresDatabase } from '../test/helpers/database/postgres';
 import { temporaryFolder } from '../test/helpers/temporary-folder';
 
 /** A logger for what is of no interest here. */

@@ -4,14 +4,15 @@ import { subtask } from 'hardhat/config';
 
 /**
  * `npx hardhat test` runs `*.test.ts` only: Hardhat by itself takes every file under test/, helpers included,
- * for a test. The files of test/unit need no Hardhat and are left to `npx mocha`, unless they are named.
+ * for a test. Those of test/unit and test/integration need no Hardhat and are left to `npx mocha`, unless
+ * they are named.
  */
 subtask(
   TASK_TEST_GET_TEST_FILES,
   async (args: { testFiles: string[] }, { config }, runSuper): Promise<string[]> => {
     const files = (await runSuper(args)) as string[];
     if (args.testFiles.length > 0) return files;
-    const unit = resolve(config.paths.tests, 'unit');
-    return files.filter((file) => file.endsWith('.test.ts') && dirname(file) !== unit);
+    const ofMocha = ['unit', 'integration'].map((folder) => resolve(config.paths.tests, folder));
+    return files.filter((file) => file.endsWith('.test.ts') && !ofMocha.includes(dirname(file)));
   },
 );

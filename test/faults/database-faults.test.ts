@@ -1,18 +1,18 @@
 import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { expectedEvents } from '../helpers/chain-witness';
-import { expectPromisesKept } from '../helpers/delivery-promises';
-import { mintDirectly, transferHolder } from '../helpers/direct-mint';
+import { expectedEvents } from '../helpers/chain/expected-events';
+import { expectPromisesKept } from '../helpers/receiver/delivery-promises';
+import { mintDirectly, transferHolder } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
-import { postgresDatabase, type PostgresDatabase } from '../helpers/postgres';
-import { startRecordingReceiver, type RecordingReceiver } from '../helpers/recording-receiver';
-import { startService } from '../helpers/running-service';
-import { startServiceProcess, type ServiceProcess } from '../helpers/service-process';
-import { startTcpProxy, type TcpProxy } from '../helpers/tcp-proxy';
-import { createWorld, type World } from '../helpers/world';
+import { postgresDatabase, type PostgresDatabase } from '../helpers/database/postgres';
+import { startRecordingReceiver, type RecordingReceiver } from '../helpers/receiver/recording-receiver';
+import { startService } from '../helpers/processes/running-service';
+import { startServiceProcess, type ServiceProcess } from '../helpers/processes/service-process';
+import { startTcpProxy, type TcpProxy } from '../helpers/processes/tcp-proxy';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 describe('several services on one PostgreSQL database, and when it fails', () => {
-  let world: World;
+  let local: LocalSetup;
   let database: PostgresDatabase | undefined;
   let proxy: TcpProxy;
   let receiver: RecordingReceiver;
@@ -23,20 +23,20 @@ describe('several services on one PostgreSQL database, and when it fails', () =>
     database = await postgresDatabase();
     if (database === undefined) return this.skip();
     await database.drop();
-    world = await createWorld();
-    accounts = await Promise.all([1, 2].map((index) => world.account(index)));
+    local = await createLocalSetup();
+    accounts = await Promise.all([1, 2].map((index) => local.account(index)));
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   beforeEach(async () => {
     database = await postgresDatabase();
     const url = new URL(database?.url ?? '');
     proxy = await startTcpProxy(Number(url.port));
-    receiver = await startRecordingReceiver(world.publicKeyFile);
+    receiver = await startRecordingReceiver(local.publicKeyFile);
     url.port = String(proxy.port);
-    const START_BLOCK = String((await world.client.getBlockNumber()) + 1);
-    settings = { ...world.settings, DATABASE_URL: url.href, WEBHOOK_URL: receiver.url, START_BLOCK };
+    const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
+    settings = { ...local.settings, DATABASE_URL: url.href, WEBHOOK_URL: receiver.url, START_BLOCK };
   });
 
   afterEach(async () => {
@@ -48,12 +48,12 @@ describe('several services on one PostgreSQL database, and when it fails', () =>
   /** One mint and one transfer: six events. */
   async function goOn(): Promise<void> {
     const [from = '', to = ''] = accounts;
-    await transferHolder(world, await mintDirectly(world, from), { from, to });
+    await transferHolder(local, await mintDirectly(local, from), { from, to });
   }
 
   /** Waits until all of the chain's events have arrived, and checks every promise. */
   async function expectAllDelivered(): Promise<void> {
-    const expected = await expectedEvents(world.client, world.registryAddress, Number(settings.START_BLOCK));
+    const expected = await expectedEvents(local.client, local.registryAddress, Number(settings.START_BLOCK));
     await eventually('every event', () => {
       return new Set(receiver.deliveries.map(({ event }) => event.id)).size >= expected.length;
     });

@@ -6,42 +6,42 @@ import { expect } from 'chai';
 import Sqlite from 'libsql';
 import { freePort } from '../../devnet/free-port';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create } from '../helpers/create-call';
-import { mintDirectly } from '../helpers/direct-mint';
-import { openState } from '../helpers/engines';
+import { create } from '../helpers/processes/create-call';
+import { mintDirectly } from '../helpers/chain/direct-mint';
+import { openState } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
-import { whileFollowing } from '../helpers/followed-registry';
-import { installRegistry } from '../helpers/installed-registry';
-import { startNode } from '../helpers/node';
-import { startRecordingReceiver } from '../helpers/recording-receiver';
-import { startReceiver } from '../helpers/running-receiver';
-import { startService } from '../helpers/running-service';
-import { startServiceProcess } from '../helpers/service-process';
-import { createWorld, type World } from '../helpers/world';
+import { whileFollowing } from '../helpers/processes/followed-registry';
+import { installRegistry } from '../helpers/chain/installed-registry';
+import { startNode } from '../helpers/chain/node';
+import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
+import { startReceiver } from '../helpers/receiver/running-receiver';
+import { startService } from '../helpers/processes/running-service';
+import { startServiceProcess } from '../helpers/processes/service-process';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 describe('deliveries when things fail', () => {
-  let world: World;
+  let local: LocalSetup;
   let owner: string;
 
   before(async () => {
-    world = await createWorld();
-    owner = await world.account(1);
+    local = await createLocalSetup();
+    owner = await local.account(1);
     const retry = { initialDelayMs: 50, maxDelayMs: 200 };
     writeFileSync(
-      world.settings.SERVICE_CONFIG ?? '',
+      local.settings.SERVICE_CONFIG ?? '',
       JSON.stringify({ webhook: { timeoutMs: 1_000, retry } }),
     );
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   const post = (url: string) => create(url, { ...minimal, owner, holder: owner });
 
   it('are retried while the receiver is down, and all arrive in order when it is back', async () => {
     const port = await freePort(0);
     const settings = {
-      ...world.settings,
-      DATA_DIR: join(world.folder, 'down'),
+      ...local.settings,
+      DATA_DIR: join(local.folder, 'down'),
       WEBHOOK_URL: `http://127.0.0.1:${port}/`,
     };
     const service = await startService(settings);
@@ -51,7 +51,7 @@ describe('deliveries when things fail', () => {
       () => service.log.filter(({ msg }) => msg === 'delivery failed').length >= 3,
     );
 
-    const receiver = await startReceiver(join(world.folder, 'down'), world.publicKeyFile, port);
+    const receiver = await startReceiver(join(local.folder, 'down'), local.publicKeyFile, port);
     await eventually('five events', () => receiver.events.length >= 5);
     const { events } = receiver;
     await service.stop();
@@ -77,10 +77,10 @@ describe('deliveries when things fail', () => {
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
-    const DATA_DIR = join(world.folder, 'same-bytes');
+    const DATA_DIR = join(local.folder, 'same-bytes');
     const WEBHOOK_URL = `http://127.0.0.1:${port}/`;
-    const START_BLOCK = String((await world.client.getBlockNumber()) + 1);
-    const service = await startService({ ...world.settings, DATA_DIR, WEBHOOK_URL, START_BLOCK });
+    const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
+    const service = await startService({ ...local.settings, DATA_DIR, WEBHOOK_URL, START_BLOCK });
     await post(service.url);
     await eventually('five events answered', () => attempts.length >= answers.length + 4);
     await service.stop();
@@ -103,10 +103,10 @@ describe('deliveries when things fail', () => {
 
   it('happen after the next start when the service was killed, and what was minted meanwhile too', async () => {
     const port = await freePort(0);
-    const START_BLOCK = String((await world.client.getBlockNumber()) + 1);
+    const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
     const settings = {
-      ...world.settings,
-      DATA_DIR: join(world.folder, 'killed'),
+      ...local.settings,
+      DATA_DIR: join(local.folder, 'killed'),
       WEBHOOK_URL: `http://127.0.0.1:${port}/`,
       START_BLOCK,
     };
@@ -116,11 +116,11 @@ describe('deliveries when things fail', () => {
     expect(await first.end('SIGKILL')).to.equal(null);
 
     // Somebody else mints while nobody watches.
-    const other = await startService({ ...world.settings, DATA_DIR: join(world.folder, 'elsewhere') });
+    const other = await startService({ ...local.settings, DATA_DIR: join(local.folder, 'elsewhere') });
     await post(other.url);
     await other.stop();
 
-    const receiver = await startReceiver(join(world.folder, 'killed'), world.publicKeyFile, port);
+    const receiver = await startReceiver(join(local.folder, 'killed'), local.publicKeyFile, port);
     const second = await startServiceProcess(settings);
     await eventually('ten events', () => receiver.events.length >= 10);
     await second.end('SIGTERM');
@@ -131,11 +131,11 @@ describe('deliveries when things fail', () => {
 
   it('go on by themselves when a local chain is started anew and the registry deployed again', async () => {
     const port = await freePort(0);
-    const receiver = await startReceiver(join(world.folder, 'anew'), world.publicKeyFile);
+    const receiver = await startReceiver(join(local.folder, 'anew'), local.publicKeyFile);
     const settings = {
-      ...world.settings,
+      ...local.settings,
       RPC_URL: `http://127.0.0.1:${port}`,
-      DATA_DIR: join(world.folder, 'anew'),
+      DATA_DIR: join(local.folder, 'anew'),
       WEBHOOK_URL: receiver.url,
     };
     const first = await startNode(port);
@@ -157,17 +157,17 @@ describe('deliveries when things fail', () => {
   });
 
   it('that are under way when the service stops are finished, and those that hang are made after the next start', async () => {
-    writeFileSync(world.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook: { timeoutMs: 60_000 } }));
+    writeFileSync(local.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook: { timeoutMs: 60_000 } }));
     const answers: (() => void)[] = [];
     let isSlow = true;
-    const receiver = await startRecordingReceiver(world.publicKeyFile, (_delivery, response) => {
+    const receiver = await startRecordingReceiver(local.publicKeyFile, (_delivery, response) => {
       const answer = (): void => void response.writeHead(200).end();
       if (isSlow) answers.push(answer);
       else answer();
     });
-    const START_BLOCK = String((await world.client.getBlockNumber()) + 1);
-    const DATA_DIR = join(world.folder, 'stopped');
-    const settings = { ...world.settings, DATA_DIR, WEBHOOK_URL: receiver.url, START_BLOCK };
+    const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
+    const DATA_DIR = join(local.folder, 'stopped');
+    const settings = { ...local.settings, DATA_DIR, WEBHOOK_URL: receiver.url, START_BLOCK };
     const service = await startServiceProcess(settings);
     await post(service.url);
     await post(service.url);
@@ -190,24 +190,24 @@ describe('deliveries when things fail', () => {
   });
 
   it('that a clock which ran ahead put off are made when it is right again', () =>
-    whileFollowing(world, { name: 'ran-ahead' }, async (followed) => {
+    whileFollowing(local, { name: 'ran-ahead' }, async (followed) => {
       followed.answer(500);
-      await mintDirectly(world, owner);
+      await mintDirectly(local, owner);
       await eventually('an attempt', () => followed.attempted.length > 0);
-      await followed.restart(() => putOffByAYear(join(world.folder, 'ran-ahead')));
+      await followed.restart(() => putOffByAYear(join(local.folder, 'ran-ahead')));
       followed.answer(200);
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
     }));
 
   it('wait, stored, while no webhook is configured, and happen once there is one', async () => {
-    const START_BLOCK = String((await world.client.getBlockNumber()) + 1);
-    const settings = { ...world.settings, DATA_DIR: join(world.folder, 'stored'), START_BLOCK };
+    const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
+    const settings = { ...local.settings, DATA_DIR: join(local.folder, 'stored'), START_BLOCK };
     const without = await startService(settings);
     await post(without.url);
     await eventually('events recorded', () => without.log.some(({ msg }) => msg === 'events recorded'));
     await without.stop();
 
-    const receiver = await startReceiver(join(world.folder, 'stored'), world.publicKeyFile);
+    const receiver = await startReceiver(join(local.folder, 'stored'), local.publicKeyFile);
     const having = await startService({ ...settings, WEBHOOK_URL: receiver.url });
     await eventually('five events', () => receiver.events.length === 5);
     await having.stop();

@@ -4,11 +4,11 @@ import { sql } from 'kysely';
 import { dedupeKeyOf } from '../../receiver/received-event';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { eventIdOf, type CloudEvent } from '../../service/outbox/cloud-event';
-import { expectedEvents, type ExpectedEvent } from '../helpers/chain-witness';
+import { expectedEvents, type ExpectedEvent } from '../helpers/chain/expected-events';
 import { eventually } from '../helpers/eventually';
-import { whileFollowing, type FollowedRegistry } from '../helpers/followed-registry';
-import type { Fork, SignedCall } from '../helpers/forkable-chain';
-import { createForkedRegistry, MINTERS, type ForkedRegistry } from '../helpers/forked-registry';
+import { whileFollowing, type FollowedRegistry } from '../helpers/processes/followed-registry';
+import type { Fork, SignedCall } from '../helpers/chain/forkable-chain';
+import { createForkedRegistry, MINTERS, type ForkedRegistry } from '../helpers/chain/forked-registry';
 
 const CONFIRMATIONS = 2;
 
@@ -40,7 +40,7 @@ describe('a database of an earlier version', () => {
     act: (followed: FollowedRegistry, block: PartlyDelivered) => Promise<void>,
   ): Promise<void> {
     const settings = { CONFIRMATIONS: String(CONFIRMATIONS) };
-    await whileFollowing(forked.world, { name, settings }, async (followed) => {
+    await whileFollowing(forked.local, { name, settings }, async (followed) => {
       let left = 4;
       followed.answer(() => (left-- > 0 ? 200 : 500));
       const fork = await forked.fork();
@@ -62,31 +62,28 @@ describe('a database of an earlier version', () => {
    * pair and the content. By the id nothing is repeated to one that has kept what it answered with an error,
    * either.
    */
-  async function expectEachOnce(
-    { announced, attempted }: FollowedRegistry,
-    fromBlock: number,
-  ): Promise<void> {
-    const { client, registryAddress } = forked.world;
+  async function expectEachOnce({ accepted, attempted }: FollowedRegistry, fromBlock: number): Promise<void> {
+    const { client, registryAddress } = forked.local;
     const expected = await expectedEvents(client, registryAddress, fromBlock);
-    expect(announced.map(briefly)).to.have.members(expected.map(briefly));
+    expect(accepted.map(briefly)).to.have.members(expected.map(briefly));
     expect(new Set(attempted.map(({ id }) => id)).size).to.equal(expected.length);
-    expect(new Set(announced.map(dedupeKeyOf)).size).to.equal(expected.length);
+    expect(new Set(accepted.map(dedupeKeyOf)).size).to.equal(expected.length);
   }
 
   it('is read on from: what waits is sent as it was stored, and what is new is counted in its transaction', () =>
     partlyDelivered('read-on', async (followed, { fromBlock }) => {
       const unconfirmed = [await forked.mint(), await forked.mint({ minter: MINTERS[1] })];
       await forked.mine(...unconfirmed);
-      const before = followed.announced.length;
+      const before = followed.accepted.length;
       let stored: CloudEvent[] = [];
       await followed.restart(async () => {
-        stored = await asEarlier(followed, join(forked.world.folder, 'read-on'));
+        stored = await asEarlier(followed, join(forked.local.folder, 'read-on'));
         await confirm();
       });
       followed.answer(200);
       await followed.settled();
       await expectEachOnce(followed, fromBlock);
-      const afterwards = followed.announced.slice(before);
+      const afterwards = followed.accepted.slice(before);
       const isNew = ({ data }: CloudEvent): boolean =>
         unconfirmed.some(({ hash }) => hash === data.transactionHash);
       expect(stored).to.include.deep.members(afterwards.filter((event) => !isNew(event)));
@@ -94,12 +91,12 @@ describe('a database of an earlier version', () => {
       expect(positions.sort()).to.deep.equal([1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
     }));
 
-  it('is taken back by a reorganisation: nothing is announced twice, and nothing is lost', () =>
+  it('is taken back by a reorganisation: nothing is delivered twice, and nothing is lost', () =>
     partlyDelivered(
       'reorganised',
       async (followed, { fork, nomination, mints: [first, second], fromBlock }) => {
         await followed.restart(async () => {
-          await asEarlier(followed, join(forked.world.folder, 'reorganised'));
+          await asEarlier(followed, join(forked.local.folder, 'reorganised'));
           await fork.back(1);
           await forked.mine(second);
           await forked.mine(nomination, first);
@@ -118,7 +115,7 @@ function briefly({ type, subject, data }: ExpectedEvent): string {
 }
 
 /** Rewrites what is stored, and what was received, as earlier versions had it; gives what is stored. */
-async function asEarlier({ attempted, announced }: FollowedRegistry, dataDir: string): Promise<CloudEvent[]> {
+async function asEarlier({ attempted, accepted }: FollowedRegistry, dataDir: string): Promise<CloudEvent[]> {
   const database = await openDatabaseBesideService({ dataDir, databaseUrl: undefined });
   const { db } = database;
   const tables = ['deliveries', 'attempts', 'dead_letters'] as const;
@@ -142,7 +139,7 @@ async function asEarlier({ attempted, announced }: FollowedRegistry, dataDir: st
   for (const table of ['events', ...tables] as const)
     await sql`update ${sql.table(table)} set event_id = replace(event_id, 'earlier ', '')`.execute(db);
   await database.close();
-  for (const received of [attempted, announced])
+  for (const received of [attempted, accepted])
     received.splice(0, received.length, ...received.map((event) => earlier.get(event.id) ?? event));
   return [...earlier.values()];
 }

@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { mintDirectly } from '../helpers/direct-mint';
+import { mintDirectly } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
-import { accept, startRecordingReceiver } from '../helpers/recording-receiver';
-import { startRpcProxy, THROUGH, type Answerer, type RpcAnswer } from '../helpers/rpc-proxy';
-import { startServiceProcess } from '../helpers/service-process';
-import { createWorld, type World } from '../helpers/world';
+import { accept, startRecordingReceiver } from '../helpers/receiver/recording-receiver';
+import { startRpcProxy, THROUGH, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
+import { startServiceProcess } from '../helpers/processes/service-process';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 /** After this the process ends in any case, whatever is under way. */
 const ENDS_ANYWAY_MS = 10_000;
@@ -22,28 +22,28 @@ const HANGING: Record<string, Answerer> = {
 };
 
 describe('stopping the service while the node answers nothing', () => {
-  let world: World;
+  let local: LocalSetup;
 
   before(async () => {
-    world = await createWorld();
+    local = await createLocalSetup();
     const webhook = { maxConcurrentDeliveries: 1 };
-    writeFileSync(world.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook }));
-    for (let token = 0; token < TOKENS; token++) await mintDirectly(world, await world.account(1));
+    writeFileSync(local.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook }));
+    for (let token = 0; token < TOKENS; token++) await mintDirectly(local, await local.account(1));
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   for (const [moment, hanging] of Object.entries(HANGING)) {
     it(`ends soon and in order, and begins no delivery any more: ${moment}`, async () => {
       let finish: () => void = () => undefined;
       const finished = new Promise<void>((resolve) => (finish = resolve));
-      const receiver = await startRecordingReceiver(world.publicKeyFile, async (delivery, response) => {
+      const receiver = await startRecordingReceiver(local.publicKeyFile, async (delivery, response) => {
         if (receiver.deliveries.length > 1) await finished;
         await accept(delivery, response);
       });
-      const node = await startRpcProxy(world.node.url, THROUGH);
-      const DATA_DIR = join(world.folder, moment);
-      const settings = { ...world.settings, DATA_DIR, RPC_URL: node.url, WEBHOOK_URL: receiver.url };
+      const node = await startRpcProxy(local.node.url, THROUGH);
+      const DATA_DIR = join(local.folder, moment);
+      const settings = { ...local.settings, DATA_DIR, RPC_URL: node.url, WEBHOOK_URL: receiver.url };
       const service = await startServiceProcess(settings);
       try {
         await eventually('a delivery is under way', () => receiver.deliveries.length === 2);

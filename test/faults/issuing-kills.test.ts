@@ -3,16 +3,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/free-port';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create, type CreateAnswer } from '../helpers/create-call';
-import { expectDocumentsKept } from '../helpers/documents-kept';
-import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/documents-call';
-import { ENGINES, newState, type Engine } from '../helpers/engines';
+import { create, type CreateAnswer } from '../helpers/processes/create-call';
+import { expectDocumentsKept } from '../helpers/processes/documents-kept';
+import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/processes/documents-call';
+import { ENGINES, newState, type Engine } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
-import { mintedTokens, triedTokens } from '../helpers/minted-tokens';
-import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/rpc-proxy';
+import { mintedTokens, triedTokens } from '../helpers/chain/minted-tokens';
+import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
-import { launchServiceProcess, startServiceProcess, type LaunchedService } from '../helpers/service-process';
-import { createWorld, type World } from '../helpers/world';
+import {
+  launchServiceProcess,
+  startServiceProcess,
+  type LaunchedService,
+} from '../helpers/processes/service-process';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const KILLS: Record<Engine, number> = { SQLite: 20, PostgreSQL: 5 };
 /** About as long as a service takes to start. */
@@ -64,15 +68,15 @@ interface Request {
 }
 
 describe('issuing by a service that is killed', () => {
-  let world: World;
+  let local: LocalSetup;
   let owner: string;
 
   before(async () => {
-    world = await createWorld();
-    owner = await world.account(1);
+    local = await createLocalSetup();
+    owner = await local.account(1);
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   for (const step of STEP_NAMES) {
     it(`ends what was in flight: ${step}`, () => finishAfterKill('SQLite', STEPS[step]));
@@ -87,7 +91,7 @@ describe('issuing by a service that is killed', () => {
   });
 
   it('ends what was in flight when the node has forgotten the mint', async () => {
-    await world.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setAutomine', [false]);
     const forgetting =
       (kill: Kill): Answerer =>
       async (method, _, forward) => {
@@ -95,14 +99,14 @@ describe('issuing by a service that is killed', () => {
         const answer = await forward();
         await kill();
         if (!('result' in answer)) throw new Error(answer.error.message);
-        await world.client.send('hardhat_dropTransaction', [answer.result]);
-        await world.client.send('evm_setAutomine', [true]);
+        await local.client.send('hardhat_dropTransaction', [answer.result]);
+        await local.client.send('evm_setAutomine', [true]);
         return answer;
       };
     try {
       await finishAfterKill('SQLite', forgetting);
     } finally {
-      await world.client.send('evm_setAutomine', [true]);
+      await local.client.send('evm_setAutomine', [true]);
     }
   });
 
@@ -122,9 +126,9 @@ describe('issuing by a service that is killed', () => {
   ): Promise<boolean> {
     const state = await newState(engine);
     if (state === undefined) return false;
-    const fromBlock = (await world.client.getBlockNumber()) + 1;
+    const fromBlock = (await local.client.getBlockNumber()) + 1;
     try {
-      await use({ ...world.settings, ...state.settings, API_KEY, START_BLOCK: String(fromBlock) });
+      await use({ ...local.settings, ...state.settings, API_KEY, START_BLOCK: String(fromBlock) });
     } finally {
       await state.remove();
     }
@@ -133,7 +137,7 @@ describe('issuing by a service that is killed', () => {
 
   async function finishAfterKill(engine: Engine, step: (kill: Kill) => Answerer): Promise<boolean> {
     return withState(engine, async (settings) => {
-      const node = await startRpcProxy(world.node.url);
+      const node = await startRpcProxy(local.node.url);
       try {
         const request = { blNumber: 'KILLED1', key: randomUUID() };
         const tokenId = await killAt(step, request, node, settings);
@@ -199,8 +203,8 @@ describe('issuing by a service that is killed', () => {
         expect(again.text === text, `the same answer to who asks again ${time}`).to.equal(true);
       }
       const fromBlock = Number(settings.START_BLOCK);
-      expect([...(await mintedTokens(world, fromBlock)).keys()]).to.deep.equal([tokenId]);
-      await expectDocumentsKept({ world, serviceUrl: service.url, fromBlock, tried: [tokenId] });
+      expect([...(await mintedTokens(local, fromBlock)).keys()]).to.deep.equal([tokenId]);
+      await expectDocumentsKept({ local, serviceUrl: service.url, fromBlock, tried: [tokenId] });
     } finally {
       await service.end('SIGTERM');
     }
@@ -211,7 +215,7 @@ describe('issuing by a service that is killed', () => {
     kills: number,
     settings: Record<string, string>,
   ): Promise<void> {
-    const node = await startRpcProxy(world.node.url);
+    const node = await startRpcProxy(local.node.url);
     const PORT = String(await freePort(0));
     const serviceUrl = `http://127.0.0.1:${PORT}`;
     const withBoth = { ...settings, PORT, RPC_URL: node.url };
@@ -248,7 +252,7 @@ describe('issuing by a service that is killed', () => {
     fromBlock: number,
   ): Promise<void> {
     const tried = triedTokens(node.requests);
-    const documents = await expectDocumentsKept({ world, serviceUrl, fromBlock, tried });
+    const documents = await expectDocumentsKept({ local, serviceUrl, fromBlock, tried });
     const tokensOf = new Map<string, string[]>();
     for (const text of documents.values()) {
       const { credentialSubject } = (JSON.parse(text) as CreateAnswer['body']).signedW3CDocument;

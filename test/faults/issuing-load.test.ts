@@ -4,13 +4,13 @@ import { expect } from 'chai';
 import { startChild } from '../../devnet/child-process';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create, type CreateAnswer } from '../helpers/create-call';
+import { create, type CreateAnswer } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
-import { mintedTokens } from '../helpers/minted-tokens';
-import { own } from '../helpers/owned';
-import { startRpcProxy, type Forward, type HttpAnswer, type RpcAnswer } from '../helpers/rpc-proxy';
-import { startServiceProcess } from '../helpers/service-process';
-import { createWorld, DEPLOYER, type World } from '../helpers/world';
+import { mintedTokens } from '../helpers/chain/minted-tokens';
+import { track } from '../helpers/resources';
+import { startRpcProxy, type Forward, type HttpAnswer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
+import { startServiceProcess } from '../helpers/processes/service-process';
+import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
 const REQUESTS = 200;
 const AT_ONCE = 50;
@@ -41,16 +41,16 @@ const TIMEOUTS: Record<string, (forward: Forward) => Promise<RpcAnswer | HttpAns
 };
 
 describe('issuing much at once', () => {
-  let world: World;
+  let local: LocalSetup;
   let owner: string;
   let services = 0;
 
   before(async () => {
-    world = await createWorld();
-    owner = await world.account(1);
+    local = await createLocalSetup();
+    owner = await local.account(1);
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   const issue = (url: string): Promise<CreateAnswer> => create(url, { ...minimal, owner, holder: owner });
 
@@ -77,9 +77,9 @@ describe('issuing much at once', () => {
     rpcUrl: string,
     use: (url: string, fromBlock: number) => Promise<void>,
   ): Promise<void> {
-    const DATA_DIR = join(world.folder, `service-${++services}`);
-    const fromBlock = (await world.client.getBlockNumber()) + 1;
-    const service = await startServiceProcess({ ...world.settings, DATA_DIR, RPC_URL: rpcUrl });
+    const DATA_DIR = join(local.folder, `service-${++services}`);
+    const fromBlock = (await local.client.getBlockNumber()) + 1;
+    const service = await startServiceProcess({ ...local.settings, DATA_DIR, RPC_URL: rpcUrl });
     try {
       await use(service.url, fromBlock);
     } catch (error) {
@@ -100,26 +100,26 @@ describe('issuing much at once', () => {
    * in the end.
    */
   async function besideAnotherSender(work: () => Promise<void>): Promise<void> {
-    const script = join(PROJECT_ROOT, 'test/helpers/other-sender.cjs');
-    const sender = startChild('other sender', script, [world.node.url, DEPLOYER], {});
-    const disown = own('the other sender');
+    const script = join(PROJECT_ROOT, 'test/helpers/chain/other-sender.cjs');
+    const sender = startChild('other sender', script, [local.node.url, DEPLOYER], {});
+    const untrack = track('the other sender');
     try {
       await sender.lineMatching(/^sending$/);
       await work();
     } finally {
       await sender.stop();
-      disown();
+      untrack();
     }
     const [, json = ''] = await sender.lineMatching(/^sent (.*)$/);
     const hashes = JSON.parse(json) as string[];
     for (const hash of hashes) {
-      const isMined = async () => (await world.client.getTransactionReceipt(hash)) !== null;
+      const isMined = async () => (await local.client.getTransactionReceipt(hash)) !== null;
       await eventually(`${hash} of the other sender is mined`, isMined);
     }
   }
 
   async function issueBesideAnotherSender(): Promise<void> {
-    await withService(world.node.url, async (url, fromBlock) => {
+    await withService(local.node.url, async (url, fromBlock) => {
       await besideAnotherSender(async () => {
         const answers = await issueMany(url, REQUESTS, AT_ONCE);
         expect(answers.filter(({ status }) => status !== 200).map(({ status }) => status)).to.deep.equal([]);
@@ -130,7 +130,7 @@ describe('issuing much at once', () => {
 
   /** The chain has the tokens of these answers, by the transactions that they name, and no others. */
   async function expectTokensOf(answers: readonly CreateAnswer[], fromBlock: number): Promise<void> {
-    const minted = await mintedTokens(world, fromBlock);
+    const minted = await mintedTokens(local, fromBlock);
     const answered = answers.map(({ body }) => tokenOf(body));
     expect([...minted.keys()].sort()).to.deep.equal(answered.sort());
     for (const { body } of answers) expect(minted.get(tokenOf(body))).to.equal(body.txHash);
@@ -141,21 +141,21 @@ describe('issuing much at once', () => {
   });
 
   it(`has ${REQUESTS} tokens of ${REQUESTS} requests, ${AT_ONCE} at once, with a block every ${BLOCK_EVERY_MS} ms`, async () => {
-    await world.client.send('evm_setAutomine', [false]);
-    await world.client.send('evm_setIntervalMining', [BLOCK_EVERY_MS]);
+    await local.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setIntervalMining', [BLOCK_EVERY_MS]);
     try {
       await issueBesideAnotherSender();
     } finally {
-      await world.client.send('evm_setIntervalMining', [0]);
-      await world.client.send('evm_setAutomine', [true]);
-      await world.client.send('evm_mine', []);
+      await local.client.send('evm_setIntervalMining', [0]);
+      await local.client.send('evm_setAutomine', [true]);
+      await local.client.send('evm_mine', []);
     }
   });
 
   for (const [how, answer] of Object.entries(TIMEOUTS)) {
     it(`has one token, and answers 200, when the node took the mint and ${how}`, async () => {
       let isOver = false;
-      const node = await startRpcProxy(world.node.url, (method, _, forward) => {
+      const node = await startRpcProxy(local.node.url, (method, _, forward) => {
         if (isOver || method !== SEND) return 'none';
         isOver = true;
         return answer(forward);
@@ -176,7 +176,7 @@ describe('issuing much at once', () => {
   it('answers everybody when the node ends in the middle, and issues on its next chain', async () => {
     // Cut off until the registry is back: otherwise the service would use nonces that make another address of
     // it.
-    const node = await startRpcProxy(world.node.url);
+    const node = await startRpcProxy(local.node.url);
     try {
       await withService(node.url, async (url) => {
         const answers: CreateAnswer[] = [];
@@ -185,13 +185,13 @@ describe('issuing much at once', () => {
         await node.refuse();
         await sleep(SETTLED_MS);
         const before = answers.length;
-        await world.restartNode();
+        await local.restartNode();
         await node.accept();
         await all;
 
         const next = await issue(url);
         expect(next.status).to.equal(200);
-        const minted = await mintedTokens(world);
+        const minted = await mintedTokens(local);
         const later = [...answers.slice(before), next];
         expect(later.length).to.be.greaterThan(AT_ONCE_AT_RESTART);
         expect([200, 500]).to.include.members(later.map(({ status }) => status));

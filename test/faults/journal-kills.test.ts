@@ -7,14 +7,14 @@ import { expect } from 'chai';
 import { inheritedEnvironment } from '../../service/config/config';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import { PROJECT_ROOT } from '../../service/base/project-root';
-import { newState, openState, type State } from '../helpers/engines';
-import { own } from '../helpers/owned';
-import { collected, SCOPE } from '../helpers/prepared-documents';
+import { newState, openState, type State } from '../helpers/database/engines';
+import { track } from '../helpers/resources';
+import { collected, SCOPE } from '../helpers/database/prepared-documents';
 
 const KILLS = 20;
 const LONGEST_WRITING_MS = 150;
 const TWO_HOURS_MS = 7_200_000;
-const WRITER = join(PROJECT_ROOT, 'test/helpers/journal-writer.cjs');
+const WRITER = join(PROJECT_ROOT, 'test/helpers/database/journal-writer.cjs');
 
 describe('a journal whose process is killed again and again', () => {
   it('has the whole document of every issuance, and every document that it said to have', async () => {
@@ -43,7 +43,7 @@ describe('a journal whose process is killed again and again', () => {
       env: inheritedEnvironment(),
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    const disown = own(`journal writer ${writer.pid}`);
+    const untrack = track(`journal writer ${writer.pid}`);
     let output = '';
     writer.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
     const ended = once(writer, 'close');
@@ -51,7 +51,7 @@ describe('a journal whose process is killed again and again', () => {
     await sleep(randomInt(LONGEST_WRITING_MS));
     writer.kill('SIGKILL');
     expect((await ended)[1]).to.equal('SIGKILL');
-    disown();
+    untrack();
     return output.split('\n').slice(0, -1);
   }
 

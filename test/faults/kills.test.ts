@@ -2,10 +2,10 @@ import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { expectedEvents } from '../helpers/chain-witness';
-import { expectPromisesKept } from '../helpers/delivery-promises';
-import { mintDirectly, transferHolder } from '../helpers/direct-mint';
-import { ENGINES, newState } from '../helpers/engines';
+import { expectedEvents } from '../helpers/chain/expected-events';
+import { expectPromisesKept } from '../helpers/receiver/delivery-promises';
+import { mintDirectly, transferHolder } from '../helpers/chain/direct-mint';
+import { ENGINES, newState } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import {
   accept,
@@ -13,11 +13,15 @@ import {
   type Answer,
   type Delivery,
   type RecordingReceiver,
-} from '../helpers/recording-receiver';
-import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
+} from '../helpers/receiver/recording-receiver';
+import { startRpcProxy, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
-import { launchServiceProcess, startServiceProcess, type LaunchedService } from '../helpers/service-process';
-import { createWorld, type World } from '../helpers/world';
+import {
+  launchServiceProcess,
+  startServiceProcess,
+  type LaunchedService,
+} from '../helpers/processes/service-process';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const KILLS = 20;
 /** About as long as a service takes to start. */
@@ -35,15 +39,15 @@ const LEASE_MS = 2 * TIMEOUT_MS + 10_000;
 type Randoms = [SeededRandom, SeededRandom, SeededRandom];
 
 describe('a service that is killed again and again', () => {
-  let world: World;
+  let local: LocalSetup;
 
   before(async () => {
-    world = await createWorld();
+    local = await createLocalSetup();
     const webhook = { timeoutMs: TIMEOUT_MS, retry: { initialDelayMs: 50, maxDelayMs: 200 } };
-    writeFileSync(world.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook }));
+    writeFileSync(local.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook }));
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   for (const engine of ENGINES) {
     const seed = randomInt(2 ** 32);
@@ -51,10 +55,10 @@ describe('a service that is killed again and again', () => {
       const state = await newState(engine);
       if (state === undefined) return this.skip();
       try {
-        const fromBlock = (await world.client.getBlockNumber()) + 1;
-        const settings = { ...world.settings, ...state.settings, START_BLOCK: String(fromBlock) };
+        const fromBlock = (await local.client.getBlockNumber()) + 1;
+        const settings = { ...local.settings, ...state.settings, START_BLOCK: String(fromBlock) };
         const deliveries = await deliveredInSpiteOfKills(seed, settings, fromBlock);
-        expectPromisesKept(deliveries, await expectedEvents(world.client, world.registryAddress, fromBlock));
+        expectPromisesKept(deliveries, await expectedEvents(local.client, local.registryAddress, fromBlock));
         // Otherwise no process was killed between the arrival of a delivery and its settlement.
         expect(deliveries.some(({ attempt }) => attempt > 1)).to.equal(true);
       } finally {
@@ -74,8 +78,8 @@ describe('a service that is killed again and again', () => {
       await sleep(pauses.below(LONGEST_ANSWER_MS));
       await accept(delivery, response);
     };
-    const receiver = await startRecordingReceiver(world.publicKeyFile, answer);
-    const node = await startRpcProxy(world.node.url, () => 'none');
+    const receiver = await startRecordingReceiver(local.publicKeyFile, answer);
+    const node = await startRpcProxy(local.node.url, () => 'none');
     const withBoth = { ...settings, RPC_URL: node.url, WEBHOOK_URL: receiver.url };
     const burst = startBurst(operations);
     try {
@@ -100,7 +104,7 @@ describe('a service that is killed again and again', () => {
     receiver: RecordingReceiver,
     fromBlock: number,
   ): Promise<void> {
-    const { length } = await expectedEvents(world.client, world.registryAddress, fromBlock);
+    const { length } = await expectedEvents(local.client, local.registryAddress, fromBlock);
     const service = await startServiceProcess(settings);
     const received = (): number => new Set(receiver.deliveries.map(({ event }) => event.id)).size;
     // What is missing then is said by the comparison.
@@ -117,12 +121,12 @@ describe('a service that is killed again and again', () => {
   function startBurst(random: SeededRandom): { stop(): Promise<void> } {
     let isOver = false;
     async function run(): Promise<void> {
-      const [owner, other] = [await world.account(1), await world.account(2)];
+      const [owner, other] = [await local.account(1), await local.account(2)];
       while (!isOver) {
-        const token = await mintDirectly(world, owner);
+        const token = await mintDirectly(local, owner);
         for (let transfer = random.below(4); transfer > 0; transfer -= 2) {
-          await transferHolder(world, token, { from: owner, to: other });
-          await transferHolder(world, token, { from: other, to: owner });
+          await transferHolder(local, token, { from: owner, to: other });
+          await transferHolder(local, token, { from: other, to: owner });
         }
         await sleep(random.below(150));
       }

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create, type CreateAnswer } from '../helpers/create-call';
-import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/documents-call';
-import { openState } from '../helpers/engines';
+import { create, type CreateAnswer } from '../helpers/processes/create-call';
+import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/processes/documents-call';
+import { openState } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
-import { mintedTokens } from '../helpers/minted-tokens';
-import { startServiceProcess, type ServiceProcess } from '../helpers/service-process';
-import { createWorld, type World } from '../helpers/world';
+import { mintedTokens } from '../helpers/chain/minted-tokens';
+import { startServiceProcess, type ServiceProcess } from '../helpers/processes/service-process';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 /** Of a body below 64 KB, which nothing keeps waiting: a processor takes ten seconds and more to sign it. */
 const NUMBERS = 11_000;
@@ -23,7 +23,7 @@ const SOME_NUMBERS = 3_000;
 const MORE_NUMBERS = 6_000;
 
 describe('callers who leave', () => {
-  let world: World;
+  let local: LocalSetup;
   let owner: string;
   let services = 0;
   let dataDir: string;
@@ -31,16 +31,16 @@ describe('callers who leave', () => {
   let fromBlock: number;
 
   before(async () => {
-    world = await createWorld();
-    owner = await world.account(1);
+    local = await createLocalSetup();
+    owner = await local.account(1);
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   beforeEach(async () => {
-    dataDir = join(world.folder, `data-${++services}`);
-    fromBlock = (await world.client.getBlockNumber()) + 1;
-    service = await startServiceProcess({ ...world.settings, API_KEY, DATA_DIR: dataDir });
+    dataDir = join(local.folder, `data-${++services}`);
+    fromBlock = (await local.client.getBlockNumber()) + 1;
+    service = await startServiceProcess({ ...local.settings, API_KEY, DATA_DIR: dataDir });
   });
 
   afterEach(() => service?.end('SIGKILL'));
@@ -90,7 +90,7 @@ describe('callers who leave', () => {
     for (const { status, text } of answers) expect(status, text).to.equal(200);
     const tokens = answers.map(({ body }) => body.signedW3CDocument.credentialStatus.tokenId).sort();
     expect(await service.end('SIGTERM')).to.equal(0);
-    expect([...(await mintedTokens(world, fromBlock)).keys()].sort(), 'on chain').to.deep.equal(tokens);
+    expect([...(await mintedTokens(local, fromBlock)).keys()].sort(), 'on chain').to.deep.equal(tokens);
     const database = await openState({ settings: { DATA_DIR: dataDir }, remove: async () => undefined });
     try {
       const kept = await database.db.selectFrom('issuances').select('token_id').execute();
@@ -136,17 +136,17 @@ describe('callers who leave', () => {
   });
 
   it('have their token when the document was in the journal before they left', async () => {
-    await world.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setAutomine', [false]);
     const leave = ask(0);
     const hasPending = async (): Promise<boolean> =>
-      ((await world.client.send('eth_pendingTransactions', [])) as unknown[]).length > 0;
+      ((await local.client.send('eth_pendingTransactions', [])) as unknown[]).length > 0;
     await eventually('the mint is sent', hasPending).finally(() =>
-      world.client.send('evm_setAutomine', [true]),
+      local.client.send('evm_setAutomine', [true]),
     );
     leave();
     await sleep(PATIENCE_MS);
-    await world.client.send('evm_mine', []);
-    const [tokenId = ''] = (await mintedTokens(world, fromBlock)).keys();
+    await local.client.send('evm_mine', []);
+    const [tokenId = ''] = (await mintedTokens(local, fromBlock)).keys();
     await eventually('the document is there', async () => {
       const { status } = await fetchDocument(service.url, tokenId);
       return status === 200;

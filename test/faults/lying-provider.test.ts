@@ -4,14 +4,19 @@ import { toQuantity, Wallet, parseEther } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { CONFIRMATIONS, journalStateOf, startAmoyIssuer, type AmoyIssuer } from '../helpers/amoy-issuer';
-import { create, type CreateAnswer } from '../helpers/create-call';
-import { API_KEY, AUTHORIZATION, fetchDocument, type TextAnswer } from '../helpers/documents-call';
+import {
+  CONFIRMATIONS,
+  journalStateOf,
+  startAmoyIssuer,
+  type AmoyIssuer,
+} from '../helpers/processes/amoy-issuer';
+import { create, type CreateAnswer } from '../helpers/processes/create-call';
+import { API_KEY, AUTHORIZATION, fetchDocument, type TextAnswer } from '../helpers/processes/documents-call';
 import { eventually } from '../helpers/eventually';
-import { askTdocHere } from '../helpers/tdoc-here';
-import { triedTokens } from '../helpers/minted-tokens';
-import { THROUGH, type Answerer, type RpcAnswer, type RpcCall } from '../helpers/rpc-proxy';
-import { startService, type RunningService } from '../helpers/running-service';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
+import { triedTokens } from '../helpers/chain/minted-tokens';
+import { THROUGH, type Answerer, type RpcAnswer, type RpcCall } from '../helpers/chain/rpc-proxy';
+import { startService, type RunningService } from '../helpers/processes/running-service';
 
 const SEND = 'eth_sendRawTransaction';
 const INTERNAL_ERROR: RpcAnswer = { error: { code: -32603, message: 'internal error' } };
@@ -289,7 +294,7 @@ describe('a provider that lies, on a public network', () => {
       expect((await kept.send()).text).to.equal(text);
       await untilDocument(old, 404);
       const purge = ['purge-documents', '--token', await kept.tokenId(), '--yes'];
-      const { code, stderr } = await askTdocHere(purge, { ...settings, WALLET_PRIVATE_KEY });
+      const { code, stderr } = await askTdocInProcess(purge, { ...settings, WALLET_PRIVATE_KEY });
       expect(code, stderr).to.equal(0);
       expect((await kept.document()).status).to.equal(404);
     });

@@ -3,21 +3,21 @@ import { expect } from 'chai';
 import { Wallet } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create } from '../helpers/create-call';
-import { startRpcProxy, type Fault } from '../helpers/rpc-proxy';
-import { startService } from '../helpers/running-service';
-import { createWorld, DEPLOYER, DEPLOYER_KEY, type World } from '../helpers/world';
+import { create } from '../helpers/processes/create-call';
+import { startRpcProxy, type Fault } from '../helpers/chain/rpc-proxy';
+import { startService } from '../helpers/processes/running-service';
+import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 
 describe('minting when things fail', () => {
-  let world: World;
+  let local: LocalSetup;
   let owner: string;
 
   before(async () => {
-    world = await createWorld();
-    owner = await world.account(1);
+    local = await createLocalSetup();
+    owner = await local.account(1);
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   /** Issues through a proxy that fails the first calls of a method in the given way. */
   async function issueThrough(
@@ -26,19 +26,19 @@ describe('minting when things fail', () => {
     times = 2,
   ): Promise<{ status: number; mints: number }> {
     let left = times;
-    const proxy = await startRpcProxy(world.node.url, (called) =>
+    const proxy = await startRpcProxy(local.node.url, (called) =>
       called === method && left-- > 0 ? fault : 'none',
     );
     const settings = {
-      ...world.settings,
+      ...local.settings,
       RPC_URL: proxy.url,
-      DATA_DIR: join(world.folder, `${method}-${fault}`),
+      DATA_DIR: join(local.folder, `${method}-${fault}`),
     };
     const service = await startService(settings);
     try {
-      const before = await world.client.getTransactionCount(DEPLOYER);
+      const before = await local.client.getTransactionCount(DEPLOYER);
       const { status } = await create(service.url, { ...minimal, owner, holder: owner });
-      return { status, mints: (await world.client.getTransactionCount(DEPLOYER)) - before };
+      return { status, mints: (await local.client.getTransactionCount(DEPLOYER)) - before };
     } finally {
       await service.stop();
       await proxy.close();
@@ -91,14 +91,14 @@ describe('minting when things fail', () => {
   it('answers 500 when the wallet cannot pay, and the log says so', async () => {
     const poor = Wallet.createRandom();
     const admin = TradeTrustTokenStandard__factory.connect(
-      world.registryAddress,
-      await world.client.getSigner(0),
+      local.registryAddress,
+      await local.client.getSigner(0),
     );
     await (await admin.grantRole(await admin.MINTER_ROLE(), poor.address)).wait();
     const settings = {
-      ...world.settings,
+      ...local.settings,
       WALLET_PRIVATE_KEY: poor.privateKey,
-      DATA_DIR: join(world.folder, 'poor'),
+      DATA_DIR: join(local.folder, 'poor'),
     };
     const service = await startService(settings);
     try {
@@ -114,8 +114,8 @@ describe('minting when things fail', () => {
   });
 
   it('goes on after somebody else used the same wallet', async () => {
-    const service = await startService({ ...world.settings, DATA_DIR: join(world.folder, 'shared') });
-    const other = new Wallet(DEPLOYER_KEY, world.client);
+    const service = await startService({ ...local.settings, DATA_DIR: join(local.folder, 'shared') });
+    const other = new Wallet(DEPLOYER_KEY, local.client);
     try {
       for (let round = 0; round < 3; round++) {
         await (await other.sendTransaction({ to: owner, value: 1n })).wait();

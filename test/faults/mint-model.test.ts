@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
-import { runScenario } from '../helpers/mint-model';
+import { runScenario } from '../helpers/mint-model/mint-model';
 import { createMintPlace, type MintPlace } from '../helpers/mint-model/place';
 
 /** What a run of all tests has time for; `npm run soak` takes as many as it is asked for. */

@@ -2,39 +2,44 @@ import { expect } from 'chai';
 import { Transaction } from 'ethers';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { eventually } from '../helpers/eventually';
-import { startQueue, untruths, type QueuePlace, type RunningQueue } from '../helpers/running-mint-queue';
-import { createWorld, DEPLOYER, type World } from '../helpers/world';
+import {
+  startQueue,
+  untruths,
+  type QueuePlace,
+  type RunningQueue,
+} from '../helpers/processes/running-mint-queue';
+import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
 const GWEI = 1_000_000_000n;
 const RAISED = 300n * GWEI;
 
 describe('what the queue of mints pays', () => {
-  let world: World;
+  let local: LocalSetup;
   let place: QueuePlace;
 
   before(async () => {
-    world = await createWorld();
-    place = { nodeUrl: world.node.url, registryAddress: world.registryAddress };
+    local = await createLocalSetup();
+    place = { nodeUrl: local.node.url, registryAddress: local.registryAddress };
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   afterEach(async () => {
-    await world.client.send('hardhat_setBalance', [DEPLOYER, '0x21e19e0c9bab2400000']);
-    await world.client.send('evm_setAutomine', [true]);
-    await world.client.send('evm_mine', []);
+    await local.client.send('hardhat_setBalance', [DEPLOYER, '0x21e19e0c9bab2400000']);
+    await local.client.send('evm_setAutomine', [true]);
+    await local.client.send('evm_mine', []);
   });
 
   const versions = ({ journal }: RunningQueue): Transaction[] =>
     journal.transactions.map(({ raw }) => Transaction.from(raw));
 
   async function raiseBaseFee(): Promise<void> {
-    await world.client.send('hardhat_setNextBlockBaseFeePerGas', [`0x${RAISED.toString(16)}`]);
-    await world.client.send('evm_mine', []);
+    await local.client.send('hardhat_setNextBlockBaseFeePerGas', [`0x${RAISED.toString(16)}`]);
+    await local.client.send('evm_mine', []);
   }
 
   it('replaces what is not mined in time, with fees that are enough now', async () => {
-    await world.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setAutomine', [false]);
     const queue = await startQueue(place, { timing: { replaceAfterMs: 700 } });
     try {
       const mints = queue.mintMany(3, 3);
@@ -45,7 +50,7 @@ describe('what the queue of mints pays', () => {
         'the node has the replacements',
         () => queue.log.filter((line) => 'replaced' in line).length >= 3,
       );
-      await world.client.send('evm_mine', []);
+      await local.client.send('evm_mine', []);
       const hashes = await mints;
       const signed = versions(queue);
       const [before, after] = [signed.slice(0, 3), signed.slice(3)];
@@ -57,14 +62,14 @@ describe('what the queue of mints pays', () => {
         expect(Number(maxPriorityFeePerGas)).to.be.at.least(Number(old?.maxPriorityFeePerGas) * 1.125);
         expect(Number(maxFeePerGas)).to.be.at.least(Number((RAISED * 8n) / 10n));
       }
-      expect(await untruths(world.client, world.registryAddress, queue.journal)).to.deep.equal([]);
+      expect(await untruths(local.client, local.registryAddress, queue.journal)).to.deep.equal([]);
     } finally {
       await queue.stop();
     }
   });
 
   it('notes the first version when that is mined after all', async () => {
-    await world.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setAutomine', [false]);
     const queue = await startQueue(place, { timing: { replaceAfterMs: 300 } });
     try {
       // Nodes that the replacement does not reach mine the first.
@@ -75,7 +80,7 @@ describe('what the queue of mints pays', () => {
       );
       const mint = queue.mint();
       await eventually('it is replaced', () => queue.journal.transactions.length >= 3);
-      await world.client.send('evm_mine', []);
+      await local.client.send('evm_mine', []);
       expect(await mint).to.equal(queue.journal.transactions[0]?.hash);
     } finally {
       await queue.stop();
@@ -83,14 +88,14 @@ describe('what the queue of mints pays', () => {
   });
 
   it('does not replace for ever', async () => {
-    await world.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setAutomine', [false]);
     const queue = await startQueue(place, { timing: { replaceAfterMs: 100, mostReplacements: 2 } });
     try {
       const mint = queue.mint();
       await eventually('it is replaced', () => queue.journal.transactions.length === 3);
       await new Promise((resolve) => setTimeout(resolve, 1_500));
       expect(queue.journal.transactions).to.have.length(3);
-      await world.client.send('evm_mine', []);
+      await local.client.send('evm_mine', []);
       expect(await mint).to.equal(queue.journal.transactions[2]?.hash);
     } finally {
       await queue.stop();
@@ -98,19 +103,19 @@ describe('what the queue of mints pays', () => {
   });
 
   it('replaces as often as it takes when the price rises and rises', async () => {
-    await world.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setAutomine', [false]);
     const queue = await startQueue(place, { timing: { replaceAfterMs: 300, mostReplacements: 0 } });
     try {
       const mint = queue.mint();
       await eventually('taken', () => queue.log.some(({ msg }) => msg === 'mint submitted'));
       for (const kept of [2, 3]) {
         const fee = 400n * BigInt(kept * kept) * GWEI;
-        await world.client.send('hardhat_setNextBlockBaseFeePerGas', [`0x${fee.toString(16)}`]);
-        await world.client.send('evm_mine', []);
+        await local.client.send('hardhat_setNextBlockBaseFeePerGas', [`0x${fee.toString(16)}`]);
+        await local.client.send('evm_mine', []);
         await eventually('it is replaced', () => queue.journal.transactions.length === kept);
       }
       await eventually('the node has it', () => queue.log.filter((line) => 'replaced' in line).length === 2);
-      await world.client.send('evm_mine', []);
+      await local.client.send('evm_mine', []);
       expect(await mint).to.equal(queue.journal.transactions[2]?.hash);
     } finally {
       await queue.stop();
@@ -132,7 +137,7 @@ describe('what the queue of mints pays', () => {
   it('fails at once when the wallet cannot pay, says what to do, and goes on when it can', async () => {
     const queue = await startQueue(place);
     try {
-      await world.client.send('hardhat_setBalance', [DEPLOYER, '0x1000']);
+      await local.client.send('hardhat_setBalance', [DEPLOYER, '0x1000']);
       const error = await queue.mint().catch((failure: unknown) => failure);
       expect(error).to.have.property('code', 'TRANSACTION_REJECTED');
       expect(error)
@@ -140,9 +145,9 @@ describe('what the queue of mints pays', () => {
         .that.matches(/Fund the wallet/);
       const [failed] = queue.journal.issuances.values();
       expect(failed?.failure?.message).to.match(/Fund the wallet/);
-      await world.client.send('hardhat_setBalance', [DEPLOYER, '0x21e19e0c9bab2400000']);
+      await local.client.send('hardhat_setBalance', [DEPLOYER, '0x21e19e0c9bab2400000']);
       await queue.mint();
-      expect(await untruths(world.client, world.registryAddress, queue.journal)).to.deep.equal([]);
+      expect(await untruths(local.client, local.registryAddress, queue.journal)).to.deep.equal([]);
     } finally {
       await queue.stop();
     }
@@ -162,11 +167,11 @@ describe('what the queue of mints pays', () => {
       answerer: (method) => (method === 'eth_sendRawTransaction' && ++sends === 1 ? 'drop request' : 'none'),
     });
     try {
-      await world.client.send('hardhat_setBalance', [DEPLOYER, '0x1000']);
+      await local.client.send('hardhat_setBalance', [DEPLOYER, '0x1000']);
       const waiting = await use(queue);
-      await world.client.send('hardhat_setBalance', [DEPLOYER, '0x21e19e0c9bab2400000']);
+      await local.client.send('hardhat_setBalance', [DEPLOYER, '0x21e19e0c9bab2400000']);
       await Promise.all([...waiting, queue.mint()]);
-      expect(await untruths(world.client, world.registryAddress, queue.journal)).to.deep.equal([]);
+      expect(await untruths(local.client, local.registryAddress, queue.journal)).to.deep.equal([]);
     } finally {
       await queue.stop();
     }
@@ -195,7 +200,7 @@ describe('what the queue of mints pays', () => {
 
   for (const words of ['nonce too high', 'replacement transaction underpriced', 'transaction underpriced'])
     it(`waits for funds with what another node took, whatever the one that answers says: "${words}"`, async () => {
-      await world.client.send('evm_setAutomine', [false]);
+      await local.client.send('evm_setAutomine', [false]);
       const network = { ...(findNetwork('31337') as Network), local: false };
       const refusals = [words, 'insufficient funds for gas * price + value'];
       const queue = await startQueue(place, {
@@ -214,24 +219,24 @@ describe('what the queue of mints pays', () => {
         // Signed again, it is refused by the registry: the node estimates with what waits to be mined.
         const waits = /^mint (waits until the wallet is funded|deferred: it cannot be made now)/;
         await eventually('it waits', () => queue.log.some(({ msg }) => waits.test(String(msg))));
-        await world.client.send('evm_mine', []);
+        await local.client.send('evm_mine', []);
         await mint;
-        expect(await untruths(world.client, world.registryAddress, queue.journal)).to.deep.equal([]);
+        expect(await untruths(local.client, local.registryAddress, queue.journal)).to.deep.equal([]);
       } finally {
         await queue.stop();
       }
     });
 
   it('waits for funds with what an earlier run began', async () => {
-    await world.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setAutomine', [false]);
     const first = await startQueue(place);
     void first.mint().catch(() => undefined);
     await eventually('taken', () => first.journal.calls.submitted > 0);
     await first.stop();
     const [{ hash } = { hash: '' }] = first.journal.transactions;
-    await world.client.send('hardhat_dropTransaction', [hash]);
-    await world.client.send('evm_setAutomine', [true]);
-    await world.client.send('hardhat_setBalance', [DEPLOYER, '0x1000']);
+    await local.client.send('hardhat_dropTransaction', [hash]);
+    await local.client.send('evm_setAutomine', [true]);
+    await local.client.send('hardhat_setBalance', [DEPLOYER, '0x1000']);
     const { journal } = first;
     const second = await startQueue(place, { journal, timing: { deferMs: 300 } });
     try {
@@ -239,9 +244,9 @@ describe('what the queue of mints pays', () => {
         second.log.some(({ msg }) => msg === 'mint waits until the wallet is funded'),
       );
       expect([...journal.issuances.values()][0]?.state).to.equal('submitted');
-      await world.client.send('hardhat_setBalance', [DEPLOYER, '0x21e19e0c9bab2400000']);
+      await local.client.send('hardhat_setBalance', [DEPLOYER, '0x21e19e0c9bab2400000']);
       await eventually('it is mined', () => [...journal.issuances.values()][0]?.state === 'final');
-      expect(await untruths(world.client, world.registryAddress, journal)).to.deep.equal([]);
+      expect(await untruths(local.client, local.registryAddress, journal)).to.deep.equal([]);
     } finally {
       await second.stop();
     }

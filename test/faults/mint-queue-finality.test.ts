@@ -5,7 +5,7 @@ import { findNetwork, type Network } from '../../service/chain/networks';
 import type { IssuanceState } from '../../service/journal/issuance';
 import type { MintQueueOptions } from '../../service/minting/mint-queue';
 import { eventually } from '../helpers/eventually';
-import { createMemoryJournal, type MemoryJournal } from '../helpers/memory-journal';
+import { createMemoryJournal, type MemoryJournal } from '../helpers/database/memory-journal';
 import {
   mintsOf,
   newIssuance,
@@ -13,10 +13,10 @@ import {
   untruths,
   type QueuePlace,
   type RunningQueue,
-} from '../helpers/running-mint-queue';
-import { THROUGH, type Answerer, type RpcAnswer } from '../helpers/rpc-proxy';
-import { sendTransaction } from '../helpers/transactions';
-import { createWorld, DEPLOYER, DEPLOYER_KEY, type World } from '../helpers/world';
+} from '../helpers/processes/running-mint-queue';
+import { THROUGH, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
+import { sendTransaction } from '../helpers/chain/transactions';
+import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 
 const CONFIRMATIONS = 3;
 const PUBLIC: Network = { ...(findNetwork('31337') as Network), local: false };
@@ -35,24 +35,24 @@ const SECOND_KEY = '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cd
 const GWEI = 1_000_000_000n;
 
 describe('a mint on a public network', () => {
-  let world: World;
+  let local: LocalSetup;
   let place: QueuePlace;
   /** May pause the registry, and uses none of the nonces of the wallet that mints. */
   let admin: string;
   let branch = 0;
 
   before(async () => {
-    world = await createWorld();
-    place = { nodeUrl: world.node.url, registryAddress: world.registryAddress };
-    admin = await world.account(1);
-    const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
+    local = await createLocalSetup();
+    place = { nodeUrl: local.node.url, registryAddress: local.registryAddress };
+    admin = await local.account(1);
+    const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, local.client);
     const [pauses, mints] = await Promise.all([registry.DEFAULT_ADMIN_ROLE(), registry.MINTER_ROLE()]);
     await grantRole(pauses, admin);
     await grantRole(mints, new Wallet(SECOND_KEY).address);
-    await world.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setAutomine', [false]);
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   afterEach(async () => {
     await callRegistry('unpause');
@@ -61,21 +61,21 @@ describe('a mint on a public network', () => {
 
   async function grantRole(role: string, account: string): Promise<void> {
     const data = REGISTRY.encodeFunctionData('grantRole', [role, account]);
-    await sendTransaction(world.client, { from: DEPLOYER, to: world.registryAddress, data });
+    await sendTransaction(local.client, { from: DEPLOYER, to: local.registryAddress, data });
   }
 
   async function mine(blocks = 1): Promise<void> {
     for (let mined = 0; mined < blocks; mined++) {
-      const parent = await world.client.getBlock('latest');
-      await world.client.send('evm_mine', [Number(parent?.timestamp) + 1 + branch]);
+      const parent = await local.client.getBlock('latest');
+      await local.client.send('evm_mine', [Number(parent?.timestamp) + 1 + branch]);
     }
   }
 
   /** Marks the end of the chain; what it gives takes the chain back to there. */
   async function fork(): Promise<() => Promise<void>> {
-    const snapshot: unknown = await world.client.send('evm_snapshot', []);
+    const snapshot: unknown = await local.client.send('evm_snapshot', []);
     return async () => {
-      await world.client.send('evm_revert', [snapshot]);
+      await local.client.send('evm_revert', [snapshot]);
       branch++;
     };
   }
@@ -84,8 +84,8 @@ describe('a mint on a public network', () => {
   async function callRegistry(name: 'pause' | 'unpause'): Promise<void> {
     const data = name === 'pause' ? PAUSE : UNPAUSE;
     const fees = { maxFeePerGas: toQuantity(900n * GWEI), maxPriorityFeePerGas: toQuantity(90n * GWEI) };
-    const call = { from: admin, to: world.registryAddress, data, gas: toQuantity(200_000), ...fees };
-    await world.client.send('eth_sendTransaction', [call]);
+    const call = { from: admin, to: local.registryAddress, data, gas: toQuantity(200_000), ...fees };
+    await local.client.send('eth_sendTransaction', [call]);
   }
 
   /** A queue with one mint. */
@@ -136,7 +136,7 @@ describe('a mint on a public network', () => {
           await eventually(`it is ${expected}`, () => state() === expected);
         },
       });
-      expect(await untruths(world.client, world.registryAddress, queue.journal)).to.deep.equal([]);
+      expect(await untruths(local.client, local.registryAddress, queue.journal)).to.deep.equal([]);
     } finally {
       await queue.stop();
     }
@@ -144,7 +144,7 @@ describe('a mint on a public network', () => {
 
   const untilPending = async (count = 1): Promise<void> => {
     await eventually('they wait to be mined', async () => {
-      return ((await world.client.send('eth_pendingTransactions', [])) as unknown[]).length === count;
+      return ((await local.client.send('eth_pendingTransactions', [])) as unknown[]).length === count;
     });
   };
 
@@ -176,7 +176,7 @@ describe('a mint on a public network', () => {
       await untilLogged('mint submitted');
       await mine();
       const hash = await outcome;
-      expect(await mintsOf(world.client, world.registryAddress, tokenId)).to.deep.equal([hash]);
+      expect(await mintsOf(local.client, local.registryAddress, tokenId)).to.deep.equal([hash]);
       await mine(CONFIRMATIONS);
       await untilState('final');
     });
@@ -186,7 +186,7 @@ describe('a mint on a public network', () => {
     await withMint({}, async ({ queue, outcome, untilState, untilLogged, expectToStay }) => {
       await untilState('submitted');
       const [first = { hash: '', nonce: -1 }] = queue.journal.transactions;
-      await world.client.send('hardhat_dropTransaction', [first.hash]);
+      await local.client.send('hardhat_dropTransaction', [first.hash]);
       await useNonce(first.nonce);
       await mine(CONFIRMATIONS);
       await expectToStay('submitted');
@@ -204,7 +204,7 @@ describe('a mint on a public network', () => {
     const call = { type: 2, chainId: 31337, to: DEPLOYER, gasLimit: 21_000n, nonce };
     const fees = { maxFeePerGas: 100n * GWEI, maxPriorityFeePerGas: GWEI };
     const raw = await new Wallet(DEPLOYER_KEY).signTransaction({ ...call, ...fees });
-    await world.client.send(SEND, [raw]);
+    await local.client.send(SEND, [raw]);
   }
 
   it('fails when it has reverted, and not before that is final', async () => {
@@ -213,7 +213,7 @@ describe('a mint on a public network', () => {
       await callRegistry('pause');
       await mine();
       const [{ hash } = { hash: '' }] = queue.journal.transactions;
-      expect(await world.client.getTransactionReceipt(hash)).to.include({ status: 0 });
+      expect(await local.client.getTransactionReceipt(hash)).to.include({ status: 0 });
       await mine(CONFIRMATIONS - 1);
       await expectToStay('submitted');
       await mine();
@@ -266,7 +266,7 @@ describe('a mint on a public network', () => {
       await mine();
       await outcome;
       await back();
-      for (const { raw } of queue.journal.transactions) await world.client.send(SEND, [raw]);
+      for (const { raw } of queue.journal.transactions) await local.client.send(SEND, [raw]);
       await mine();
       await expectToStay('mined');
       await mine(CONFIRMATIONS);

@@ -2,28 +2,28 @@ import { expect } from 'chai';
 import { Wallet } from 'ethers';
 import { ChainError } from '../../service/base/errors';
 import type { Issuance } from '../../service/journal/issuance';
-import { mintDirectly } from '../helpers/direct-mint';
+import { mintDirectly } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
-import { createMemoryJournal, type MemoryJournal } from '../helpers/memory-journal';
-import { newIssuance, startQueue, untruths, type QueuePlace } from '../helpers/running-mint-queue';
-import { createWorld, DEPLOYER, DEPLOYER_KEY, type World } from '../helpers/world';
+import { createMemoryJournal, type MemoryJournal } from '../helpers/database/memory-journal';
+import { newIssuance, startQueue, untruths, type QueuePlace } from '../helpers/processes/running-mint-queue';
+import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 
 const COUNT = 6;
 
 describe('the queue of mints after a crash', () => {
-  let world: World;
+  let local: LocalSetup;
   let place: QueuePlace;
 
   before(async () => {
-    world = await createWorld();
-    place = { nodeUrl: world.node.url, registryAddress: world.registryAddress };
+    local = await createLocalSetup();
+    place = { nodeUrl: local.node.url, registryAddress: local.registryAddress };
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   afterEach(async () => {
-    await world.client.send('evm_setAutomine', [true]);
-    await world.client.send('evm_mine', []);
+    await local.client.send('evm_setAutomine', [true]);
+    await local.client.send('evm_mine', []);
   });
 
   /** From then on the process does nothing any more: nothing is noted, nothing is sent. */
@@ -51,7 +51,7 @@ describe('the queue of mints after a crash', () => {
       // A change of a killed process never ends; this one ends when the queue gives up.
       if (dead.isOver()) throw new Error('the process is dead');
     };
-    if (!automine) await world.client.send('evm_setAutomine', [false]);
+    if (!automine) await local.client.send('evm_setAutomine', [false]);
     const queue = await startQueue(place, {
       journal,
       answerer: async (method, _, forward) => {
@@ -83,18 +83,18 @@ describe('the queue of mints after a crash', () => {
     const kept = journal.transactions.length;
     const queue = await startQueue(place, { journal });
     try {
-      await world.client.send('evm_setAutomine', [true]);
+      await local.client.send('evm_setAutomine', [true]);
       await eventually('everything is mined', async () => {
-        await world.client.send('evm_mine', []);
+        await local.client.send('evm_mine', []);
         return isFinished(journal);
       });
-      expect(await untruths(world.client, world.registryAddress, journal)).to.deep.equal([]);
+      expect(await untruths(local.client, local.registryAddress, journal)).to.deep.equal([]);
       // Nobody waits for what nobody sends.
       await queue.mint();
     } finally {
       await queue.stop();
     }
-    expect(await world.client.send('eth_pendingTransactions', [])).to.deep.equal([]);
+    expect(await local.client.send('eth_pendingTransactions', [])).to.deep.equal([]);
     // Without the one that was added.
     return journal.transactions.length - 1 - kept;
   }
@@ -124,13 +124,13 @@ describe('the queue of mints after a crash', () => {
 
   it('and when the node has forgotten what waited', async () => {
     const journal = await crash({ change: 'submitted' }, { automine: false });
-    for (const { hash } of journal.transactions) await world.client.send('hardhat_dropTransaction', [hash]);
+    for (const { hash } of journal.transactions) await local.client.send('hardhat_dropTransaction', [hash]);
     expect(await finish(journal)).to.equal(0);
   });
 
   it('and when somebody else has used the nonces meanwhile', async () => {
     const journal = await crash({ sent: 'before' });
-    const other = new Wallet(DEPLOYER_KEY, world.client);
+    const other = new Wallet(DEPLOYER_KEY, local.client);
     for (let sent = 0; sent < 3; sent++) await (await other.sendTransaction({ to: DEPLOYER })).wait();
     expect(await finish(journal)).to.equal(3);
   });
@@ -138,7 +138,7 @@ describe('the queue of mints after a crash', () => {
   it('and when the token was made by somebody else meanwhile', async () => {
     const journal = await crash({ sent: 'before' });
     const [{ tokenId, holder } = newIssuance()] = journal.issuances.values();
-    await mintDirectly(world, holder, { tokenId: BigInt(`0x${tokenId}`) });
+    await mintDirectly(local, holder, { tokenId: BigInt(`0x${tokenId}`) });
     expect(await finish(journal)).to.equal(0);
   });
 
@@ -155,7 +155,7 @@ describe('the queue of mints after a crash', () => {
       expect(Object.keys(queue.proxy.counts())).to.deep.equal(['eth_chainId']);
       queue.answer(() => 'none');
       await eventually('everything is mined', () => isFinished(journal));
-      expect(await untruths(world.client, world.registryAddress, journal)).to.deep.equal([]);
+      expect(await untruths(local.client, local.registryAddress, journal)).to.deep.equal([]);
     } finally {
       await queue.stop();
     }
@@ -173,7 +173,7 @@ describe('the queue of mints after a crash', () => {
         hashes,
       );
       expect(journal.transactions).to.have.length(COUNT);
-      expect(await untruths(world.client, world.registryAddress, journal)).to.deep.equal([]);
+      expect(await untruths(local.client, local.registryAddress, journal)).to.deep.equal([]);
     } finally {
       await queue.stop();
     }
@@ -188,7 +188,7 @@ describe('the queue of mints after a crash', () => {
     const queue = await startQueue(place, { journal });
     try {
       await queue.mintMany(3, 3);
-      expect(await untruths(world.client, world.registryAddress, journal)).to.deep.equal([]);
+      expect(await untruths(local.client, local.registryAddress, journal)).to.deep.equal([]);
     } finally {
       await queue.stop();
     }

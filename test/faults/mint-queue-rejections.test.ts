@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Transaction, Wallet, type TransactionRequest } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { mintDirectly } from '../helpers/direct-mint';
+import { mintDirectly } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
 import {
   mintsOf,
@@ -10,9 +10,9 @@ import {
   untruths,
   type QueuePlace,
   type RunningQueue,
-} from '../helpers/running-mint-queue';
-import type { Answerer, Fault } from '../helpers/rpc-proxy';
-import { createWorld, DEPLOYER, DEPLOYER_KEY, type World } from '../helpers/world';
+} from '../helpers/processes/running-mint-queue';
+import type { Answerer, Fault } from '../helpers/chain/rpc-proxy';
+import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 
 const REFUSED = (message: string): { error: { code: number; message: string } } => ({
   error: { code: -32000, message },
@@ -21,21 +21,21 @@ const REFUSED = (message: string): { error: { code: number; message: string } } 
 const THROUGH_IT: Fault = 'none';
 
 describe('the queue of mints heals itself', () => {
-  let world: World;
+  let local: LocalSetup;
   let place: QueuePlace;
   let other: Wallet;
 
   before(async () => {
-    world = await createWorld();
-    place = { nodeUrl: world.node.url, registryAddress: world.registryAddress };
-    other = new Wallet(DEPLOYER_KEY, world.client);
+    local = await createLocalSetup();
+    place = { nodeUrl: local.node.url, registryAddress: local.registryAddress };
+    other = new Wallet(DEPLOYER_KEY, local.client);
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   afterEach(async () => {
-    await world.client.send('evm_setAutomine', [true]);
-    await world.client.send('evm_mine', []);
+    await local.client.send('evm_setAutomine', [true]);
+    await local.client.send('evm_mine', []);
   });
 
   type QueueOptions = Parameters<typeof startQueue>[1];
@@ -50,10 +50,10 @@ describe('the queue of mints heals itself', () => {
     const queue = await startQueue(place, options);
     try {
       await use(queue);
-      await world.client.send('evm_setAutomine', [true]);
-      await world.client.send('evm_mine', []);
-      expect(await untruths(world.client, world.registryAddress, queue.journal)).to.deep.equal([]);
-      expect(await world.client.send('eth_pendingTransactions', [])).to.deep.equal([]);
+      await local.client.send('evm_setAutomine', [true]);
+      await local.client.send('evm_mine', []);
+      expect(await untruths(local.client, local.registryAddress, queue.journal)).to.deep.equal([]);
+      expect(await local.client.send('eth_pendingTransactions', [])).to.deep.equal([]);
     } finally {
       await queue.stop();
     }
@@ -64,7 +64,7 @@ describe('the queue of mints heals itself', () => {
     const fees = { maxFeePerGas: 900_000_000_000n, maxPriorityFeePerGas: 90_000_000_000n };
     const transaction: TransactionRequest = { type: 2, chainId: 31337, to: DEPLOYER, gasLimit: 21_000n };
     const raw = await other.signTransaction({ ...transaction, ...fees, nonce });
-    await world.client.send('eth_sendRawTransaction', [raw]);
+    await local.client.send('eth_sendRawTransaction', [raw]);
   }
 
   /** Does something to the first calls of a method; everything else goes through. */
@@ -113,7 +113,7 @@ describe('the queue of mints heals itself', () => {
   });
 
   it('after "replacement underpriced": the nonce waits with a transaction of somebody else', async () => {
-    await world.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setAutomine', [false]);
     const answerer = first('eth_sendRawTransaction', 1, async (_, [raw]) => {
       await sendElsewhere(Transaction.from(String(raw)).nonce);
       return THROUGH_IT;
@@ -123,27 +123,27 @@ describe('the queue of mints heals itself', () => {
       await eventually('it was signed again and taken', () =>
         queue.log.some(({ msg }) => msg === 'mint submitted'),
       );
-      await world.client.send('evm_mine', []);
+      await local.client.send('evm_mine', []);
       await mint;
       expect(queue.journal.transactions).to.have.length(2);
     });
   });
 
   it('after somebody else took the place of what waited', async () => {
-    await world.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setAutomine', [false]);
     await withQueue({}, async (queue) => {
       const mint = queue.mint();
       await eventually('taken', () => queue.journal.calls.submitted > 0);
       await sendElsewhere(queue.journal.transactions[0]?.nonce ?? -1);
-      await world.client.send('evm_setAutomine', [true]);
-      await world.client.send('evm_mine', []);
+      await local.client.send('evm_setAutomine', [true]);
+      await local.client.send('evm_mine', []);
       const hash = await mint;
       expect(hash).not.to.equal(queue.journal.transactions[0]?.hash);
     });
   });
 
   it('after the node dropped transactions: the same bytes are sent again', async () => {
-    await world.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setAutomine', [false]);
     await withQueue({}, async (queue) => {
       const mints = queue.mintMany(4, 4);
       await eventually(
@@ -151,29 +151,29 @@ describe('the queue of mints heals itself', () => {
         () => queue.log.filter(({ msg }) => msg === 'mint submitted').length === 4,
       );
       const dropped = queue.journal.transactions.slice(1, 3);
-      for (const { hash } of dropped) await world.client.send('hardhat_dropTransaction', [hash]);
-      await world.client.send('evm_mine', []);
+      for (const { hash } of dropped) await local.client.send('hardhat_dropTransaction', [hash]);
+      await local.client.send('evm_mine', []);
       const isBack = async (): Promise<boolean> => {
-        const count = await world.client.getTransactionCount(DEPLOYER, 'pending');
+        const count = await local.client.getTransactionCount(DEPLOYER, 'pending');
         return count > Math.max(...queue.journal.transactions.map(({ nonce }) => nonce));
       };
       await eventually('they are back', isBack);
-      await world.client.send('evm_mine', []);
+      await local.client.send('evm_mine', []);
       const kept = queue.journal.transactions.map(({ hash }) => hash);
       expect((await mints).sort()).to.deep.equal(kept.sort());
     });
   });
 
   it('after somebody else used the nonce of a dropped transaction', async () => {
-    await world.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setAutomine', [false]);
     await withQueue({}, async (queue) => {
       const mint = queue.mint();
       await eventually('taken', () => queue.journal.calls.submitted > 0);
       const [{ hash, nonce } = { hash: '', nonce: -1 }] = queue.journal.transactions;
-      await world.client.send('hardhat_dropTransaction', [hash]);
+      await local.client.send('hardhat_dropTransaction', [hash]);
       await sendElsewhere(nonce);
-      await world.client.send('evm_setAutomine', [true]);
-      await world.client.send('evm_mine', []);
+      await local.client.send('evm_setAutomine', [true]);
+      await local.client.send('evm_mine', []);
       expect(await mint).not.to.equal(hash);
     });
   });
@@ -222,8 +222,8 @@ describe('the queue of mints heals itself', () => {
   it('when the pool is full for longer than any refusal is borne, and then the price is too low', async () => {
     const answerer = first('eth_sendRawTransaction', 8, async (_, [raw], forward) => {
       if (sends++ < 7) return REFUSED('txpool is full');
-      await world.client.send('hardhat_setNextBlockBaseFeePerGas', ['0x3b9aca0000']);
-      await world.client.send('evm_mine', []);
+      await local.client.send('hardhat_setNextBlockBaseFeePerGas', ['0x3b9aca0000']);
+      await local.client.send('evm_mine', []);
       return forward([raw]);
     });
     let sends = 0;
@@ -278,8 +278,8 @@ describe('the queue of mints heals itself', () => {
 
   it('when the price was too low for the next block', async () => {
     const answerer = first('eth_sendRawTransaction', 1, async () => {
-      await world.client.send('hardhat_setNextBlockBaseFeePerGas', ['0x3b9aca0000']);
-      await world.client.send('evm_mine', []);
+      await local.client.send('hardhat_setNextBlockBaseFeePerGas', ['0x3b9aca0000']);
+      await local.client.send('evm_mine', []);
       return THROUGH_IT;
     });
     await withQueue({ answerer }, async (queue) => {
@@ -303,7 +303,7 @@ describe('the queue of mints heals itself', () => {
       // A node that is behind what counts the transactions: it does not know the second one's block.
       queue.answer(async (method, params, forward) => {
         const second = queue.journal.transactions[1];
-        const mined = second && (await world.client.getTransactionReceipt(second.hash));
+        const mined = second && (await local.client.getTransactionReceipt(second.hash));
         if (!mined) return estimates(method, params, forward);
         since ??= performance.now();
         if (performance.now() - since > 600) return 'none';
@@ -322,8 +322,8 @@ describe('the queue of mints heals itself', () => {
     await withQueue({}, async (queue) => {
       await queue.mint();
       const issuance = newIssuance();
-      await mintDirectly(world, issuance.holder, { tokenId: BigInt(`0x${issuance.tokenId}`) });
-      const [made] = await mintsOf(world.client, world.registryAddress, issuance.tokenId);
+      await mintDirectly(local, issuance.holder, { tokenId: BigInt(`0x${issuance.tokenId}`) });
+      const [made] = await mintsOf(local.client, local.registryAddress, issuance.tokenId);
       expect(await queue.mint(issuance)).to.equal(made);
     });
   });
@@ -331,9 +331,9 @@ describe('the queue of mints heals itself', () => {
   it('does not fail what the registry has, though a node that is behind does not know it', async () => {
     await withQueue({}, async (queue) => {
       const issuance = newIssuance(70);
-      const before = await world.client.getBlockNumber();
-      await mintDirectly(world, issuance.holder, { tokenId: BigInt(`0x${issuance.tokenId}`) });
-      const [made] = await mintsOf(world.client, world.registryAddress, issuance.tokenId);
+      const before = await local.client.getBlockNumber();
+      await mintDirectly(local, issuance.holder, { tokenId: BigInt(`0x${issuance.tokenId}`) });
+      const [made] = await mintsOf(local.client, local.registryAddress, issuance.tokenId);
       const until = performance.now() + 1_200;
       queue.answer((method, [call], forward) =>
         method === 'eth_call' && performance.now() < until
@@ -345,7 +345,7 @@ describe('the queue of mints heals itself', () => {
   });
 
   it('fails what the registry refuses, and goes on with those after it', async () => {
-    const admin = TradeTrustTokenStandard__factory.connect(world.registryAddress, other);
+    const admin = TradeTrustTokenStandard__factory.connect(local.registryAddress, other);
     await withQueue({}, async (queue) => {
       await queue.mint();
       await (await admin.pause('0x')).wait();

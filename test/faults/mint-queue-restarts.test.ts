@@ -1,36 +1,36 @@
 import { expect } from 'chai';
 import type { HardhatNode } from '../../devnet/hardhat-node';
-import { mintTogether } from '../helpers/direct-mint';
+import { mintTogether } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
-import { installRegistry } from '../helpers/installed-registry';
-import { startNode } from '../helpers/node';
-import { own } from '../helpers/owned';
-import { startQueue, untruths, type QueuePlace } from '../helpers/running-mint-queue';
-import { createWorld, DEPLOYER, type World } from '../helpers/world';
+import { installRegistry } from '../helpers/chain/installed-registry';
+import { startNode } from '../helpers/chain/node';
+import { track } from '../helpers/resources';
+import { startQueue, untruths, type QueuePlace } from '../helpers/processes/running-mint-queue';
+import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
 describe('the queue of mints when the node was started anew', () => {
-  let world: World;
+  let local: LocalSetup;
   let place: QueuePlace;
-  let restarted: { node: HardhatNode; disown: () => void } | undefined;
+  let restarted: { node: HardhatNode; untrack: () => void } | undefined;
 
   beforeEach(async () => {
-    world = await createWorld();
-    place = { nodeUrl: world.node.url, registryAddress: world.registryAddress };
+    local = await createLocalSetup();
+    place = { nodeUrl: local.node.url, registryAddress: local.registryAddress };
   });
 
   afterEach(async () => {
     await restarted?.node.stop();
-    restarted?.disown();
+    restarted?.untrack();
     restarted = undefined;
-    await world.stop();
+    await local.stop();
   });
 
   /** The node's chain ends with its process: the next begins at block 0. */
   async function restart({ deploys }: { deploys: boolean }): Promise<void> {
-    const port = Number(new URL(world.node.url).port);
-    await world.node.stop();
-    restarted = { node: await startNode(port), disown: own('the restarted node') };
-    if (deploys) await installRegistry(world.node.url);
+    const port = Number(new URL(local.node.url).port);
+    await local.node.stop();
+    restarted = { node: await startNode(port), untrack: track('the restarted node') };
+    if (deploys) await installRegistry(local.node.url);
   }
 
   /** Of the mints whose outcome is known only now: what was mined on the chain that is gone is gone. */
@@ -41,7 +41,7 @@ describe('the queue of mints when the node was started anew', () => {
     const queue = await startQueue(place);
     try {
       await queue.mintMany(30, 10);
-      await world.client.send('evm_setAutomine', [false]);
+      await local.client.send('evm_setAutomine', [false]);
       const mints = Promise.all(Array.from({ length: 12 }, () => queue.mint()));
       await eventually(
         'some wait',
@@ -53,7 +53,7 @@ describe('the queue of mints when the node was started anew', () => {
       await queue.mintMany(5, 5);
       for (const tokenId of [...queue.journal.issuances.keys()].slice(0, 30))
         queue.journal.issuances.delete(tokenId);
-      expect(await untruths(world.client, world.registryAddress, queue.journal)).to.deep.equal([]);
+      expect(await untruths(local.client, local.registryAddress, queue.journal)).to.deep.equal([]);
       expect(JSON.stringify(queue.log)).to.include('nonces are given anew');
     } finally {
       await queue.stop();
@@ -63,7 +63,7 @@ describe('the queue of mints when the node was started anew', () => {
   it('mints on the new chain, where more nonces are used', async () => {
     const queue = await startQueue(place);
     try {
-      await world.client.send('evm_setAutomine', [false]);
+      await local.client.send('evm_setAutomine', [false]);
       const mints = Promise.all(Array.from({ length: 3 }, () => queue.mint()));
       await eventually(
         'they wait',
@@ -71,10 +71,10 @@ describe('the queue of mints when the node was started anew', () => {
       );
       await queue.proxy.refuse();
       await restart({ deploys: true });
-      await mintTogether(world, DEPLOYER, 10);
+      await mintTogether(local, DEPLOYER, 10);
       await queue.proxy.accept();
       await mints;
-      expect(await untruths(world.client, world.registryAddress, queue.journal)).to.deep.equal([]);
+      expect(await untruths(local.client, local.registryAddress, queue.journal)).to.deep.equal([]);
     } finally {
       await queue.stop();
     }
@@ -84,7 +84,7 @@ describe('the queue of mints when the node was started anew', () => {
     const queue = await startQueue(place, { timing: { registryMs: 1_000 } });
     try {
       await queue.mint();
-      await world.client.send('evm_setAutomine', [false]);
+      await local.client.send('evm_setAutomine', [false]);
       const outcome = queue.mint().catch((error: unknown) => error);
       await eventually(
         'it waits',
@@ -97,7 +97,7 @@ describe('the queue of mints when the node was started anew', () => {
         .to.have.property('remedy')
         .that.matches(/Deploy the registry/);
       // Somebody does so.
-      await installRegistry(world.node.url);
+      await installRegistry(local.node.url);
       await queue.mint();
     } finally {
       await queue.stop();

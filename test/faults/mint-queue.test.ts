@@ -1,51 +1,56 @@
 import { expect } from 'chai';
 import { eventually } from '../helpers/eventually';
-import { startQueue, startOtherSender, untruths, type QueuePlace } from '../helpers/running-mint-queue';
-import { createWorld, DEPLOYER, type World } from '../helpers/world';
+import {
+  startQueue,
+  startOtherSender,
+  untruths,
+  type QueuePlace,
+} from '../helpers/processes/running-mint-queue';
+import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
 const INTERVAL_MS = 300;
 
 describe('the queue of mints', () => {
-  let world: World;
+  let local: LocalSetup;
   let place: QueuePlace;
 
   before(async () => {
-    world = await createWorld();
-    place = { nodeUrl: world.node.url, registryAddress: world.registryAddress };
+    local = await createLocalSetup();
+    place = { nodeUrl: local.node.url, registryAddress: local.registryAddress };
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   afterEach(async () => {
-    await world.client.send('evm_setIntervalMining', [0]);
-    await world.client.send('evm_setAutomine', [true]);
-    await world.client.send('evm_mine', []);
+    await local.client.send('evm_setIntervalMining', [0]);
+    await local.client.send('evm_setAutomine', [true]);
+    await local.client.send('evm_mine', []);
   });
 
   async function mineEvery(ms: number): Promise<void> {
-    await world.client.send('evm_setAutomine', [false]);
-    await world.client.send('evm_setIntervalMining', [ms]);
+    await local.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setIntervalMining', [ms]);
   }
 
   for (const mining of ['at once', 'at intervals'] as const) {
     it(`mints 100 tokens, 20 at once, on a node that mines ${mining}, while another sends with the same key`, async () => {
       if (mining === 'at intervals') await mineEvery(INTERVAL_MS);
       const queue = await startQueue(place);
-      const other = startOtherSender(world.node.url);
+      const other = startOtherSender(local.node.url);
       try {
         const hashes = await queue.mintMany(100, 20);
         const sent = await other.stop();
         expect(new Set(hashes).size).to.equal(100);
         expect(sent).to.be.greaterThan(5);
         await eventually('nothing waits', async () => {
-          const count = (tag: string): Promise<number> => world.client.getTransactionCount(DEPLOYER, tag);
+          const count = (tag: string): Promise<number> => local.client.getTransactionCount(DEPLOYER, tag);
           return (await count('pending')) === (await count('latest'));
         });
         // A nonce that nobody has would keep those after it there.
-        expect(await world.client.send('eth_pendingTransactions', [])).to.deep.equal([]);
+        expect(await local.client.send('eth_pendingTransactions', [])).to.deep.equal([]);
         const states = [...queue.journal.issuances.values()].map(({ state }) => state);
         expect(new Set(states)).to.deep.equal(new Set(['final']));
-        expect(await untruths(world.client, world.registryAddress, queue.journal)).to.deep.equal([]);
+        expect(await untruths(local.client, local.registryAddress, queue.journal)).to.deep.equal([]);
       } finally {
         await other.stop();
         await queue.stop();

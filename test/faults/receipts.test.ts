@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { mintTogether, newTokenId } from '../helpers/direct-mint';
-import type { FollowedRegistry } from '../helpers/followed-registry';
-import { whileFollowingThroughProxy } from '../helpers/following-through-proxy';
-import type { Answerer, RpcProxy } from '../helpers/rpc-proxy';
-import { mineTogether, type Call } from '../helpers/transactions';
-import { createWorld, DEPLOYER, type World } from '../helpers/world';
+import { mintTogether, newTokenId } from '../helpers/chain/direct-mint';
+import type { FollowedRegistry } from '../helpers/processes/followed-registry';
+import { whileFollowingThroughProxy } from '../helpers/processes/following-through-proxy';
+import type { Answerer, RpcProxy } from '../helpers/chain/rpc-proxy';
+import { mineTogether, type Call } from '../helpers/chain/transactions';
+import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
 const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
 const RECEIPT = 'eth_getTransactionReceipt';
@@ -39,42 +39,42 @@ const LIES: Record<string, (receipt: Receipt) => Receipt | null> = {
 };
 
 describe('the positions of logs in their transactions', () => {
-  let world: World;
+  let local: LocalSetup;
 
   before(async () => {
-    world = await createWorld();
+    local = await createLocalSetup();
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   const throughProxy = (
     name: string,
     act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
-  ): Promise<void> => whileFollowingThroughProxy(world, { name }, act);
+  ): Promise<void> => whileFollowingThroughProxy(local, { name }, act);
 
   it('are read from one receipt for each transaction with events, from no other, and several at once', () =>
     throughProxy('one-receipt', async (proxy, followed) => {
       await followed.caughtUp();
       const before = proxy.requests.length;
       const requestsBefore = proxy.sizes.length;
-      const [first, second] = [await world.account(1), await world.account(2)];
+      const [first, second] = [await local.account(1), await local.account(2)];
       const mint = (): Call => {
         const data = REGISTRY.encodeFunctionData('mint', [first, first, newTokenId(), '0x']);
-        return { from: DEPLOYER, to: world.registryAddress, data };
+        return { from: DEPLOYER, to: local.registryAddress, data };
       };
-      await mineTogether(world.client, [
+      await mineTogether(local.client, [
         ...Array.from({ length: 4 }, mint),
         { from: second, to: first, data: '0x' },
         ...Array.from({ length: 4 }, mint),
       ]);
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
       const asked = proxy.requests.slice(before).filter(({ method }) => method === RECEIPT);
-      const ofEvents = new Set(followed.announced.map(({ data }) => data.transactionHash));
+      const ofEvents = new Set(followed.accepted.map(({ data }) => data.transactionHash));
       expect(ofEvents.size).to.equal(8);
       expect(asked.map(({ params }) => params[0])).to.have.members([...ofEvents]);
       const batches = proxy.sizes.slice(requestsBefore).filter((calls) => calls > 1);
       expect(batches).to.have.members([6, 2]);
-      expect(new Set(followed.announced.map(({ data }) => data.logIndex))).to.deep.equal(
+      expect(new Set(followed.accepted.map(({ data }) => data.logIndex))).to.deep.equal(
         new Set([1, 2, 3, 4, 5]),
       );
     }));
@@ -84,8 +84,8 @@ describe('the positions of logs in their transactions', () => {
       for (const [name, lie] of Object.entries(LIES)) {
         const liar = lyingOnce(lie);
         proxy.answer(liar.answerer);
-        await mintTogether(world, await world.account(1), 3);
-        await followed.allAnnouncedOnce();
+        await mintTogether(local, await local.account(1), 3);
+        await followed.allDeliveredOnce();
         expect(liar.hasLied(), name).to.equal(true);
       }
       expect(failuresOf(followed)).to.deep.equal([
@@ -107,8 +107,8 @@ describe('the positions of logs in their transactions', () => {
         const { result } = (await forward()) as { result: unknown[] };
         return { result: result.slice(1) };
       });
-      await mintTogether(world, await world.account(1), 3);
-      await followed.allAnnouncedOnce();
+      await mintTogether(local, await local.account(1), 3);
+      await followed.allDeliveredOnce();
       expect(left, 'an answer was short').to.be.lessThan(0);
       expect(failuresOf(followed)).to.deep.equal([]);
     }));

@@ -3,45 +3,45 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { expectedEvents } from '../helpers/chain-witness';
-import { expectPromisesKept } from '../helpers/delivery-promises';
-import { EVENTS_OF_A_MINT, mintTogether } from '../helpers/direct-mint';
+import { expectedEvents } from '../helpers/chain/expected-events';
+import { expectPromisesKept } from '../helpers/receiver/delivery-promises';
+import { EVENTS_OF_A_MINT, mintTogether } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
 import {
   accept,
   startRecordingReceiver,
   type Delivery,
   type RecordingReceiver,
-} from '../helpers/recording-receiver';
-import { startService, type LogLine, type RunningService } from '../helpers/running-service';
-import { createWorld, type World } from '../helpers/world';
+} from '../helpers/receiver/recording-receiver';
+import { startService, type LogLine, type RunningService } from '../helpers/processes/running-service';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const TIMEOUT_MS = 3_000;
 const INITIAL_DELAY_MS = 40;
 const MAX_DELAY_MS = 1_200;
 
 describe('a receiver', () => {
-  let world: World;
+  let local: LocalSetup;
   let fromBlock: number;
   let receiver: RecordingReceiver;
   let service: RunningService | undefined;
   let log: LogLine[];
 
   before(async () => {
-    world = await createWorld();
+    local = await createLocalSetup();
     const retry = { initialDelayMs: INITIAL_DELAY_MS, maxDelayMs: MAX_DELAY_MS };
     const webhook = { timeoutMs: TIMEOUT_MS, retry };
-    writeFileSync(world.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook }));
+    writeFileSync(local.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook }));
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   beforeEach(async () => {
-    fromBlock = (await world.client.getBlockNumber()) + 1;
-    receiver = await startRecordingReceiver(world.publicKeyFile);
+    fromBlock = (await local.client.getBlockNumber()) + 1;
+    receiver = await startRecordingReceiver(local.publicKeyFile);
     service = await startService({
-      ...world.settings,
-      DATA_DIR: join(world.folder, `from-${fromBlock}`),
+      ...local.settings,
+      DATA_DIR: join(local.folder, `from-${fromBlock}`),
       WEBHOOK_URL: receiver.url,
       START_BLOCK: String(fromBlock),
     });
@@ -60,7 +60,7 @@ describe('a receiver', () => {
     await mint(3);
     await eventually('an attempt for each token', () => new Set(failures().map(eventIdOf)).size >= 15);
     const port = Number(new URL(receiver.url).port);
-    receiver = await startRecordingReceiver(world.publicKeyFile, accept, port);
+    receiver = await startRecordingReceiver(local.publicKeyFile, accept, port);
     const lines = failures();
     expect(await everything()).to.have.length(15 * EVENTS_OF_A_MINT);
     // One event of each token, the others waited behind it.
@@ -189,7 +189,7 @@ describe('a receiver', () => {
 
   /** All in one block, so that their deliveries begin together. */
   async function mint(count: number): Promise<void> {
-    await mintTogether(world, await world.account(1), count);
+    await mintTogether(local, await local.account(1), count);
   }
 
   /**
@@ -197,7 +197,7 @@ describe('a receiver', () => {
    * subscribers are promised.
    */
   async function everything(): Promise<Delivery[]> {
-    const expected = await expectedEvents(world.client, world.registryAddress, fromBlock);
+    const expected = await expectedEvents(local.client, local.registryAddress, fromBlock);
     const delivered = (): LogLine[] => log.filter(({ msg }) => msg === 'delivered');
     await eventually('all events', () => delivered().length >= expected.length);
     await service?.stop();

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { eventually } from '../helpers/eventually';
-import { ENGINES, newState, type State } from '../helpers/engines';
-import type { FollowedRegistry } from '../helpers/followed-registry';
-import { whileFollowingThroughProxy } from '../helpers/following-through-proxy';
-import type { Fork } from '../helpers/forkable-chain';
-import { createForkedRegistry, MINTERS, type ForkedRegistry } from '../helpers/forked-registry';
-import { healthOf } from '../helpers/observe';
-import { THROUGH, type Answerer, type RpcProxy } from '../helpers/rpc-proxy';
+import { ENGINES, newState, type State } from '../helpers/database/engines';
+import type { FollowedRegistry } from '../helpers/processes/followed-registry';
+import { whileFollowingThroughProxy } from '../helpers/processes/following-through-proxy';
+import type { Fork } from '../helpers/chain/forkable-chain';
+import { createForkedRegistry, MINTERS, type ForkedRegistry } from '../helpers/chain/forked-registry';
+import { healthOf } from '../helpers/processes/health-and-metrics';
+import { THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
 
 const TOKENS = 8;
 
@@ -41,7 +41,7 @@ for (const engine of ENGINES) {
       act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
     ): Promise<void> => {
       const following = { name: `${engine}-${replacements}`, settings: { ...state?.settings } };
-      return whileFollowingThroughProxy(forked.world, following, async (proxy, followed) => {
+      return whileFollowingThroughProxy(forked.local, following, async (proxy, followed) => {
         followed.answer(500);
         const fork: Fork = await forked.fork();
         await mineMints(TOKENS);
@@ -58,10 +58,10 @@ for (const engine of ENGINES) {
     };
 
     it('are not sent before what was read has been compared with the chain', () =>
-      replaced(TOKENS + 1, THROUGH, (_proxy, followed) => followed.allAnnouncedOnce()));
+      replaced(TOKENS + 1, THROUGH, (_proxy, followed) => followed.allDeliveredOnce()));
 
     it('are not sent while the node lacks the newest block that was read, and its feed does not count as followed', async () => {
-      const head = (await forked.world.client.getBlockNumber()) + TOKENS;
+      const head = (await forked.local.client.getBlockNumber()) + TOKENS;
       const lacking: Answerer = async (method, params, forward) => {
         const isNewest = method === 'eth_getBlockByNumber' && Number(params[0]) >= head;
         return isNewest ? { result: null } : forward();
@@ -75,10 +75,10 @@ for (const engine of ENGINES) {
         });
         expect(line).to.include({ level: 'warn' });
         expect((await healthOf(followed.service.url)).feeds[0]?.state).not.to.equal('following');
-        expect(followed.announced).to.deep.equal([]);
+        expect(followed.accepted).to.deep.equal([]);
         proxy.answer(THROUGH);
         await eventually('it is noticed', () => followed.logged('chain reorganised').length > 0);
-        await followed.allAnnouncedOnce();
+        await followed.allDeliveredOnce();
       });
     });
   });

@@ -1,12 +1,17 @@
 import { expect } from 'chai';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create } from '../helpers/create-call';
+import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
-import { whileFollowing, type FollowedRegistry } from '../helpers/followed-registry';
-import type { Fork, SignedCall } from '../helpers/forkable-chain';
-import { createForkedRegistry, eventsOf, MINTERS, type ForkedRegistry } from '../helpers/forked-registry';
-import { healthOf, metricOf } from '../helpers/observe';
-import { startRpcProxy, type Fault } from '../helpers/rpc-proxy';
+import { whileFollowing, type FollowedRegistry } from '../helpers/processes/followed-registry';
+import type { Fork, SignedCall } from '../helpers/chain/forkable-chain';
+import {
+  createForkedRegistry,
+  eventsOf,
+  MINTERS,
+  type ForkedRegistry,
+} from '../helpers/chain/forked-registry';
+import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
+import { startRpcProxy, type Fault } from '../helpers/chain/rpc-proxy';
 
 const ORPHANED = 'etr_orphaned_delivered_events';
 
@@ -23,7 +28,7 @@ describe('a reorganisation', () => {
     name: string,
     settings: Record<string, string>,
     act: (followed: FollowedRegistry) => Promise<void>,
-  ): Promise<void> => whileFollowing(forked.world, { name, settings }, act);
+  ): Promise<void> => whileFollowing(forked.local, { name, settings }, act);
 
   const reorganised = (followed: FollowedRegistry, times = 1) =>
     eventually('the reorganisation is noticed', () => followed.logged('chain reorganised')[times - 1]);
@@ -43,7 +48,7 @@ describe('a reorganisation', () => {
 
   /** Mines a block with this call alone and gives the block's hash. */
   async function hashOfBlockWith(call: SignedCall): Promise<string | null | undefined> {
-    return (await forked.world.client.getBlock(await forked.mine(call)))?.hash;
+    return (await forked.local.client.getBlock(await forked.mine(call)))?.hash;
   }
 
   /** Replaces what is on top of the fork by more blocks than the tests put there. */
@@ -58,8 +63,8 @@ describe('a reorganisation', () => {
       await followed.caughtUp();
       const fork = await forked.fork();
       await mineEach([forked.mint, forked.nominate]);
-      await followed.allAnnouncedOnce();
-      const delivered = followed.announced.splice(0);
+      await followed.allDeliveredOnce();
+      const delivered = followed.accepted.splice(0);
       followed.answer(500);
       const [undelivered] = await mineEach([forked.mint]);
       await eventually('an attempt', () => followed.attempted.length > delivered.length);
@@ -71,8 +76,8 @@ describe('a reorganisation', () => {
       // With the one that was attempted: it may have been taken.
       expect(await reorganised(followed)).to.include({ withdrawn: 5, orphaned: 7 });
       followed.answer(200);
-      await followed.allAnnouncedOnce();
-      expect(eventsOf(undelivered as SignedCall, followed.announced)).to.deep.equal([]);
+      await followed.allDeliveredOnce();
+      expect(eventsOf(undelivered as SignedCall, followed.accepted)).to.deep.equal([]);
       expect(await metricOf(followed.service.url, ORPHANED)).to.equal(6);
     }));
 
@@ -80,13 +85,13 @@ describe('a reorganisation', () => {
     following('from-the-first', {}, async (followed) => {
       const fork = await forked.fork();
       await mineEach([forked.mint]);
-      await followed.allAnnouncedOnce();
-      followed.announced.splice(0);
+      await followed.allDeliveredOnce();
+      followed.accepted.splice(0);
       await followed.restart(async () => undefined);
       await followed.caughtUp();
       await fork.back(1);
       await mineEach([otherMint, forked.nominate]);
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
     }));
 
   it('of several blocks replaces all of them', () =>
@@ -94,36 +99,36 @@ describe('a reorganisation', () => {
       const fork = await forked.fork();
       const first = Array.from({ length: 6 }, () => forked.mint);
       await mineEach([...first, forked.nominate, forked.nominate]);
-      await followed.allAnnouncedOnce();
-      followed.announced.splice(0);
+      await followed.allDeliveredOnce();
+      followed.accepted.splice(0);
 
       await fork.back(1);
       await mineEach([otherMint, forked.nominate, ...Array.from({ length: 8 }, () => otherMint)]);
       expect(await reorganised(followed)).to.include({ withdrawn: 0, orphaned: 32 });
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
     }));
 
   it('to a branch that is shorter at first is followed', () =>
     following('shorter', {}, async (followed) => {
       const fork = await forked.fork();
       await mineEach([forked.mint, forked.nominate, forked.nominate]);
-      await followed.allAnnouncedOnce();
-      followed.announced.splice(0);
+      await followed.allDeliveredOnce();
+      followed.accepted.splice(0);
 
       await fork.back(1);
       await mineEach([otherMint]);
       await reorganised(followed);
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
       await mineEach([forked.nominate, forked.nominate, forked.nominate]);
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
     }));
 
-  it('back to the first branch announces nothing of it twice', () =>
+  it('back to the first branch delivers nothing of it twice', () =>
     following('back', {}, async (followed) => {
       const fork = await forked.fork();
       const first = await forked.mint();
       const hash = await hashOfBlockWith(first);
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
 
       await fork.back(1);
       const [second] = await mineEach([otherMint]);
@@ -131,7 +136,7 @@ describe('a reorganisation', () => {
       await reorganised(followed);
       await eventually(
         'the second branch',
-        () => eventsOf(second as SignedCall, followed.announced).length === 5,
+        () => eventsOf(second as SignedCall, followed.accepted).length === 5,
       );
 
       await fork.back(0);
@@ -139,21 +144,21 @@ describe('a reorganisation', () => {
       await mineEach([forked.nominate, forked.nominate]);
       await reorganised(followed, 2);
       await followed.settled();
-      expect(eventsOf(first, followed.announced)).to.have.length(5);
-      expect(eventsOf(second as SignedCall, followed.announced)).to.have.length(5);
-      followed.announced.splice(0, 10);
-      expect(followed.announced.map(({ type }) => type.split('.').at(-1))).to.deep.equal([
+      expect(eventsOf(first, followed.accepted)).to.have.length(5);
+      expect(eventsOf(second as SignedCall, followed.accepted)).to.have.length(5);
+      followed.accepted.splice(0, 10);
+      expect(followed.accepted.map(({ type }) => type.split('.').at(-1))).to.deep.equal([
         'nomination',
         'nomination',
       ]);
     }));
 
-  it('right after another leaves the last branch announced', () =>
+  it('right after another leaves the last branch delivered', () =>
     following('twice', {}, async (followed) => {
       const fork = await forked.fork();
       await mineEach([forked.mint]);
-      await followed.allAnnouncedOnce();
-      followed.announced.splice(0);
+      await followed.allDeliveredOnce();
+      followed.accepted.splice(0);
       followed.answer(500);
 
       await fork.back(1);
@@ -162,7 +167,7 @@ describe('a reorganisation', () => {
       await mineEach([otherMint, forked.nominate, forked.nominate]);
       await followed.caughtUp();
       followed.answer(200);
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
       expect(await metricOf(followed.service.url, ORPHANED)).to.equal(5);
     }));
 
@@ -170,7 +175,7 @@ describe('a reorganisation', () => {
   // and its block.
   for (const question of [2, 3, 4, 6, 7, 8, 9]) {
     it(`between two questions about a range mixes no branches (before question ${question})`, async () => {
-      const proxy = await startRpcProxy(forked.world.node.url);
+      const proxy = await startRpcProxy(forked.local.node.url);
       try {
         await following(`between-${question}`, { RPC_URL: proxy.url }, async (followed) => {
           followed.answer(500);
@@ -193,7 +198,7 @@ describe('a reorganisation', () => {
           await eventually('the blocks are replaced', () => replaced);
           await followed.caughtUp();
           followed.answer(200);
-          await followed.allAnnouncedOnce();
+          await followed.allDeliveredOnce();
         });
       } finally {
         await proxy.close();
@@ -210,7 +215,7 @@ describe('a reorganisation', () => {
       await fork.back(1);
       await mineEach([otherMint, forked.nominate]);
       for (let block = 0; block < 3; block++) await forked.mine();
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
       expect(followed.logged('chain reorganised')).to.deep.equal([]);
       expect(await metricOf(followed.service.url, ORPHANED)).to.equal(0);
     }));
@@ -221,7 +226,7 @@ describe('a reorganisation', () => {
       const fork = await forked.fork();
       await mineEach([forked.mint]);
       for (let block = 0; block < 5; block++) await forked.mine();
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
 
       await fork.back(1);
       await mineEach([otherMint]);
@@ -235,9 +240,9 @@ describe('a reorganisation', () => {
       expect(health.feeds[0]).to.include({ state: 'stopped', code: 'CHAIN_REORGANISED' });
 
       await forked.release();
-      const owner = await forked.world.account(1);
+      const owner = await forked.local.account(1);
       const { status } = await create(followed.service.url, { ...minimal, owner, holder: owner });
       expect(status).to.equal(200);
-      expect(followed.announced).to.have.length(5);
+      expect(followed.accepted).to.have.length(5);
     }));
 });

@@ -2,18 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { dedupeKeyOf } from '../../receiver/received-event';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
-import { expectedEvents, type ExpectedEvent } from '../helpers/chain-witness';
+import { expectedEvents, type ExpectedEvent } from '../helpers/chain/expected-events';
 import { eventually } from '../helpers/eventually';
-import { whileFollowing, type FollowedRegistry } from '../helpers/followed-registry';
-import type { SignedCall } from '../helpers/forkable-chain';
+import { whileFollowing, type FollowedRegistry } from '../helpers/processes/followed-registry';
+import type { SignedCall } from '../helpers/chain/forkable-chain';
 import {
   createForkedRegistry,
   eventsOf,
   MINT_TYPES,
   MINTERS,
   type ForkedRegistry,
-} from '../helpers/forked-registry';
-import { metricOf } from '../helpers/observe';
+} from '../helpers/chain/forked-registry';
+import { metricOf } from '../helpers/processes/health-and-metrics';
 
 const ORPHANED = 'etr_orphaned_delivered_events';
 
@@ -27,14 +27,14 @@ describe('when blocks are replaced by others', () => {
   after(() => forked?.stop());
 
   const following = (name: string, act: (followed: FollowedRegistry) => Promise<void>): Promise<void> =>
-    whileFollowing(forked.world, { name }, act);
+    whileFollowing(forked.local, { name }, act);
 
   const reorganised = (followed: FollowedRegistry, times = 1) =>
     eventually('the reorganisation is noticed', () => followed.logged('chain reorganised')[times - 1]);
 
-  /** What must be announced of a transaction where it is mined now. */
+  /** What must be delivered of a transaction where it is mined now. */
   async function onChain(call: SignedCall): Promise<ExpectedEvent[]> {
-    const { client, registryAddress } = forked.world;
+    const { client, registryAddress } = forked.local;
     const receipt = await client.getTransactionReceipt(call.hash);
     const events = await expectedEvents(client, registryAddress, receipt?.blockNumber ?? 0);
     return events.filter(({ data }) => data.transactionHash === call.hash);
@@ -53,27 +53,27 @@ describe('when blocks are replaced by others', () => {
       await forked.mine(await forked.nominate());
       const line = await reorganised(followed);
       followed.answer(200);
-      await followed.allAnnouncedOnce();
-      expect(eventsOf(lost, followed.announced)).to.deep.equal([]);
+      await followed.allDeliveredOnce();
+      expect(eventsOf(lost, followed.accepted)).to.deep.equal([]);
       // An attempt that was answered with a failure may have been taken all the same: that is noted too.
       expect(line).to.include({ withdrawn: 5, orphaned: 1 });
       expect(followed.logged('event orphaned after failed attempts')).to.have.length(1);
       expect(await metricOf(followed.service.url, ORPHANED)).to.equal(0);
     }));
 
-  it('events that were delivered are logged and counted, and the new branch is announced', () =>
+  it('events that were delivered are logged and counted, and the new branch is delivered', () =>
     following('delivered', async (followed) => {
       const fork = await forked.fork();
       const lost = await forked.mint();
       await forked.mine(lost);
-      await followed.allAnnouncedOnce();
-      const delivered = followed.announced.splice(0);
+      await followed.allDeliveredOnce();
+      const delivered = followed.accepted.splice(0);
 
       await fork.back(1);
       await forked.mine(await forked.mint({ minter: MINTERS[1] }));
       await forked.mine();
       expect(await reorganised(followed)).to.include({ withdrawn: 0, orphaned: 5 });
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
       const lines = followed.logged('delivered event orphaned');
       expect(lines.map(({ eventId }) => eventId)).to.have.members(delivered.map(({ id }) => id));
       expect(await metricOf(followed.service.url, ORPHANED)).to.equal(5);
@@ -97,8 +97,8 @@ describe('when blocks are replaced by others', () => {
       end?.(200);
       expect(await reorganised(followed)).to.include({ withdrawn: 4, orphaned: 1 });
       expect(followed.logged('delivered event orphaned')).to.have.length(1);
-      followed.announced.splice(0, 1);
-      await followed.allAnnouncedOnce();
+      followed.accepted.splice(0, 1);
+      await followed.allDeliveredOnce();
     }));
 
   /** How a transaction can come into its new block. */
@@ -109,12 +109,12 @@ describe('when blocks are replaced by others', () => {
   };
 
   Object.entries(placesInBlock).forEach(([place, transactions], index) => {
-    it(`a transaction that was delivered and is mined again ${place} is not announced twice`, () =>
+    it(`a transaction that was delivered and is mined again ${place} is not delivered twice`, () =>
       following(`delivered-again-${index}`, async (followed) => {
         const fork = await forked.fork();
         const again = await forked.mint();
         await forked.mine(again);
-        await followed.allAnnouncedOnce();
+        await followed.allDeliveredOnce();
 
         await fork.back(1);
         const others = (await transactions(again)).filter((call) => call !== again);
@@ -122,13 +122,13 @@ describe('when blocks are replaced by others', () => {
         await forked.mine(await forked.nominate());
         await reorganised(followed);
         await followed.settled();
-        expect(typesOf(again, followed.announced)).to.deep.equal(MINT_TYPES);
+        expect(typesOf(again, followed.accepted)).to.deep.equal(MINT_TYPES);
         expect(await metricOf(followed.service.url, ORPHANED)).to.equal(0);
         for (const other of others)
-          expect(withoutIds(eventsOf(other, followed.announced))).to.deep.equal(await onChain(other));
+          expect(withoutIds(eventsOf(other, followed.accepted))).to.deep.equal(await onChain(other));
       }));
 
-    it(`a transaction that was not delivered and is mined again ${place} is announced once, as it is mined now`, () =>
+    it(`a transaction that was not delivered and is mined again ${place} is delivered once, as it is mined now`, () =>
       following(`undelivered-again-${index}`, async (followed) => {
         followed.answer(500);
         const fork = await forked.fork();
@@ -141,7 +141,7 @@ describe('when blocks are replaced by others', () => {
         await forked.mine(...(await transactions(again)));
         await reorganised(followed);
         followed.answer(200);
-        await followed.allAnnouncedOnce();
+        await followed.allDeliveredOnce();
       }));
 
     it(`a transaction of which a part was delivered and that is mined again ${place} is completed`, () =>
@@ -159,8 +159,8 @@ describe('when blocks are replaced by others', () => {
         await reorganised(followed);
         followed.answer(200);
         await followed.settled();
-        expect(typesOf(again, followed.announced)).to.deep.equal(MINT_TYPES);
-        const afterwards = withoutIds(eventsOf(again, followed.announced).slice(2));
+        expect(typesOf(again, followed.accepted)).to.deep.equal(MINT_TYPES);
+        const afterwards = withoutIds(eventsOf(again, followed.accepted).slice(2));
         expect(afterwards).to.deep.equal((await onChain(again)).slice(2));
       }));
   });
@@ -183,10 +183,10 @@ describe('when blocks are replaced by others', () => {
       await reorganised(followed);
       followed.answer(200);
       await followed.settled();
-      const positions = eventsOf(again, followed.announced).map(({ data }) => data.logIndex);
+      const positions = eventsOf(again, followed.accepted).map(({ data }) => data.logIndex);
       expect(positions).to.deep.equal([1, 2, 3, 4, 5]);
-      expect(typesOf(again, followed.announced)).to.deep.equal(MINT_TYPES);
-      expect(new Set(followed.announced.map(({ id }) => id)).size).to.equal(5);
+      expect(typesOf(again, followed.accepted)).to.deep.equal(MINT_TYPES);
+      expect(new Set(followed.accepted.map(({ id }) => id)).size).to.equal(5);
     }));
 
   /** Delivers what one branch says of a hand-over, and then has the other branch replace it. */
@@ -200,19 +200,19 @@ describe('when blocks are replaced by others', () => {
       const fork = await forked.fork();
       await forked.mine(calls[before]);
       await forked.mine(calls.handOver);
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
       await fork.back(1);
       await forked.mine(calls[after]);
       await forked.mine(calls.handOver);
       await forked.mine();
       await reorganised(followed);
       await followed.settled();
-      events = eventsOf(calls.handOver, followed.announced);
+      events = eventsOf(calls.handOver, followed.accepted);
     });
     return events;
   }
 
-  it('a transaction that logs less when it is mined again is not announced twice', async () => {
+  it('a transaction that logs less when it is mined again is not delivered twice', async () => {
     const events = await handedOver('nominate', 'unrelated');
     expect(events.map(briefly)).to.deep.equal([
       '0 beneficiary_transfer',
@@ -221,7 +221,7 @@ describe('when blocks are replaced by others', () => {
     ]);
   });
 
-  it('a transaction that logs more when it is mined again has that announced, under an id of its own', async () => {
+  it('a transaction that logs more when it is mined again has that delivered, under an id of its own', async () => {
     const events = await handedOver('unrelated', 'nominate');
     expect(events.map(briefly)).to.deep.equal([
       '0 beneficiary_transfer',

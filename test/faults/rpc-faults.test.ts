@@ -1,32 +1,32 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { mintDirectly } from '../helpers/direct-mint';
+import { mintDirectly } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
-import { whileFollowing, type FollowedRegistry } from '../helpers/followed-registry';
-import { whileFollowingThroughProxy } from '../helpers/following-through-proxy';
-import { laggingNode } from '../helpers/lagging-node';
-import { healthOf } from '../helpers/observe';
-import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/rpc-proxy';
+import { whileFollowing, type FollowedRegistry } from '../helpers/processes/followed-registry';
+import { whileFollowingThroughProxy } from '../helpers/processes/following-through-proxy';
+import { laggingNode } from '../helpers/chain/lagging-node';
+import { healthOf } from '../helpers/processes/health-and-metrics';
+import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { seededRandom } from '../helpers/seeded-random';
-import { makeTraffic } from '../helpers/traffic';
-import { createWorld, type World } from '../helpers/world';
+import { makeTraffic } from '../helpers/chain/traffic';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-describe('events of a registry, each announced once and in order', () => {
-  let world: World;
+describe('events of a registry, each delivered once and in order', () => {
+  let local: LocalSetup;
   let anotherRegistry: Promise<string> | undefined;
 
   before(async () => {
-    world = await createWorld();
+    local = await createLocalSetup();
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
-  const another = (): Promise<string> => (anotherRegistry ??= world.makeRegistry());
+  const another = (): Promise<string> => (anotherRegistry ??= local.makeRegistry());
 
   const throughProxy = (
     name: string,
     act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
-  ): Promise<void> => whileFollowingThroughProxy(world, { name }, act);
+  ): Promise<void> => whileFollowingThroughProxy(local, { name }, act);
 
   it('when connections break at random', () =>
     throughProxy('random', async (proxy, followed) => {
@@ -37,8 +37,8 @@ describe('events of a registry, each announced once and in order', () => {
         if (draw < 0.3) broken++;
         return draw < 0.15 ? 'drop request' : draw < 0.3 ? 'drop answer' : 'none';
       });
-      await makeTraffic(world, { tokens: 4, rounds: 5 });
-      await followed.allAnnouncedOnce();
+      await makeTraffic(local, { tokens: 4, rounds: 5 });
+      await followed.allDeliveredOnce();
       expect(broken).to.be.greaterThan(10);
     }));
 
@@ -46,28 +46,28 @@ describe('events of a registry, each announced once and in order', () => {
     throughProxy('too-many-requests', async (proxy, followed) => {
       const before = proxy.calls.length;
       proxy.answer(() => ({ status: 429, headers: { 'Retry-After': '1' }, body: 'Too Many Requests' }));
-      await makeTraffic(world, { tokens: 2, rounds: 2 });
+      await makeTraffic(local, { tokens: 2, rounds: 2 });
       await eventually('calls are refused', () => proxy.calls.length >= before + 3);
       expect(await healthOf(followed.service.url)).to.include({ httpStatus: 200, status: 'ok' });
       proxy.answer(THROUGH);
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
     }));
 
   it('when the node tells of a head whose blocks and logs it does not have yet', () =>
     throughProxy('behind', async (proxy, followed) => {
-      let served = await world.client.getBlockNumber();
+      let served = await local.client.getBlockNumber();
       let told = served;
       const heads = { toldHead: () => told, lastBlock: () => served, lastLogs: () => served };
-      proxy.answer(laggingNode(world.client, heads));
-      await makeTraffic(world, { tokens: 2, rounds: 3 });
-      told = await world.client.getBlockNumber();
+      proxy.answer(laggingNode(local.client, heads));
+      await makeTraffic(local, { tokens: 2, rounds: 3 });
+      told = await local.client.getBlockNumber();
       while (served < told) {
         const before = proxy.calls.length;
         await eventually('the node is asked', () => proxy.calls.length > before + 3);
         served += 3;
       }
       proxy.answer(THROUGH);
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
     }));
 
   for (const [extent, traffic] of [
@@ -76,31 +76,31 @@ describe('events of a registry, each announced once and in order', () => {
   ] as const) {
     it(`when one node of the provider has ${extent} and another not yet the logs`, () =>
       throughProxy(`logs-of-${extent}`, async (proxy, followed) => {
-        const served = await world.client.getBlockNumber();
+        const served = await local.client.getBlockNumber();
         let told = served;
         const heads = { toldHead: () => told, lastBlock: () => told, lastLogs: () => served };
-        proxy.answer(laggingNode(world.client, heads));
-        await makeTraffic(world, traffic);
-        told = await world.client.getBlockNumber();
+        proxy.answer(laggingNode(local.client, heads));
+        await makeTraffic(local, traffic);
+        told = await local.client.getBlockNumber();
         const before = proxy.counts().eth_getLogs ?? 0;
         await eventually('logs are asked for', () => (proxy.counts().eth_getLogs ?? 0) >= before + 4);
         proxy.answer(THROUGH);
-        await followed.allAnnouncedOnce();
+        await followed.allDeliveredOnce();
       }));
   }
 
   it('when the head goes back for a while', () =>
     throughProxy('older-head', async (proxy, followed) => {
-      await makeTraffic(world, { tokens: 2, rounds: 2 });
+      await makeTraffic(local, { tokens: 2, rounds: 2 });
       await followed.settled();
-      const earlier = (await world.client.getBlockNumber()) - 4;
+      const earlier = (await local.client.getBlockNumber()) - 4;
       const old = { toldHead: () => earlier, lastBlock: () => earlier, lastLogs: () => earlier };
-      proxy.answer(laggingNode(world.client, old));
-      await makeTraffic(world, { tokens: 1, rounds: 1 });
+      proxy.answer(laggingNode(local.client, old));
+      await makeTraffic(local, { tokens: 1, rounds: 1 });
       const before = proxy.calls.length;
       await eventually('the old head was seen', () => proxy.calls.length >= before + 6);
       proxy.answer(THROUGH);
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
       expect(followed.logged('chain reorganised')).to.deep.equal([]);
       expect((await healthOf(followed.service.url)).status).to.equal('ok');
     }));
@@ -115,8 +115,8 @@ describe('events of a registry, each announced once and in order', () => {
         for (let spoilt = 1; spoilt <= 4; spoilt++) {
           const spoiler = spoilAnswer(spoilt, keep);
           proxy.answer(spoiler.answerer);
-          await mintDirectly(world, await world.account(1));
-          await followed.allAnnouncedOnce();
+          await mintDirectly(local, await local.account(1));
+          await followed.allDeliveredOnce();
           expect(spoiler.spoilt(), `answer ${spoilt} was changed`).to.equal(true);
         }
       }));
@@ -124,12 +124,12 @@ describe('events of a registry, each announced once and in order', () => {
 
   it('when the node is away for ten seconds', () =>
     throughProxy('away', async (proxy, followed) => {
-      await mintDirectly(world, await world.account(1));
+      await mintDirectly(local, await local.account(1));
       await followed.settled();
       await proxy.refuse();
-      await Promise.all([sleep(10_000), makeTraffic(world, { tokens: 2, rounds: 2 })]);
+      await Promise.all([sleep(10_000), makeTraffic(local, { tokens: 2, rounds: 2 })]);
       await proxy.accept();
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
     }));
 
   for (const [name, broken] of [
@@ -137,29 +137,29 @@ describe('events of a registry, each announced once and in order', () => {
     ['second', 1],
   ] as const) {
     it(`when the RPC of the ${name} of two registries is broken: the other goes on`, async () => {
-      const registries = [world.registryAddress, await another()];
-      const proxies = await Promise.all(registries.map(() => startRpcProxy(world.node.url)));
+      const registries = [local.registryAddress, await another()];
+      const proxies = await Promise.all(registries.map(() => startRpcProxy(local.node.url)));
       const settings = { RPC_URL: proxies[0]?.url ?? '' };
-      const startBlock = (await world.client.getBlockNumber()) + 1;
+      const startBlock = (await local.client.getBlockNumber()) + 1;
       const second = { network: 'localhost', address: registries[1], rpcUrl: proxies[1]?.url, startBlock };
       const config = { registries: [second] };
       try {
-        await whileFollowing(world, { name: `broken-${broken}`, settings, config }, async (followed) => {
+        await whileFollowing(local, { name: `broken-${broken}`, settings, config }, async (followed) => {
           const [ofBroken, ofOther] = [broken, 1 - broken].map((index) => registries[index]?.toLowerCase());
           const announcedOf = (address?: string): number =>
-            followed.announced.filter(({ data }) => data.registryAddress === address).length;
+            followed.accepted.filter(({ data }) => data.registryAddress === address).length;
           const stateOf = async (address?: string): Promise<string | undefined> =>
             (await healthOf(followed.service.url)).feeds.find(({ registry }) => registry === address)?.state;
 
           await followed.settled();
           await proxies[broken]?.refuse();
           for (const registryAddress of registries)
-            await makeTraffic(world, { tokens: 2, rounds: 1, registryAddress });
+            await makeTraffic(local, { tokens: 2, rounds: 1, registryAddress });
           await eventually('all events of the other', () => announcedOf(ofOther) === 12);
           await eventually('it is known', async () => (await stateOf(ofBroken)) === 'failing');
           expect([await stateOf(ofOther), announcedOf(ofBroken)]).to.deep.equal(['following', 0]);
           await proxies[broken]?.accept();
-          await followed.allAnnouncedOnce(registries);
+          await followed.allDeliveredOnce(registries);
         });
       } finally {
         await Promise.all(proxies.map((proxy) => proxy.close()));

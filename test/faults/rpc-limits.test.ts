@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { mintDirectly } from '../helpers/direct-mint';
+import { mintDirectly } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
-import type { FollowedRegistry } from '../helpers/followed-registry';
-import { whileFollowingThroughProxy } from '../helpers/following-through-proxy';
-import { mineBlocks } from '../helpers/mine-blocks';
-import { healthOf } from '../helpers/observe';
+import type { FollowedRegistry } from '../helpers/processes/followed-registry';
+import { whileFollowingThroughProxy } from '../helpers/processes/following-through-proxy';
+import { mineBlocks } from '../helpers/chain/mine-blocks';
+import { healthOf } from '../helpers/processes/health-and-metrics';
 import {
   THROUGH,
   type Answerer,
@@ -13,9 +13,9 @@ import {
   type RpcAnswer,
   type RpcCall,
   type RpcProxy,
-} from '../helpers/rpc-proxy';
-import { makeTraffic } from '../helpers/traffic';
-import { createWorld, type World } from '../helpers/world';
+} from '../helpers/chain/rpc-proxy';
+import { makeTraffic } from '../helpers/chain/traffic';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const TOO_MANY_BLOCKS: RpcAnswer = { error: { code: -32600, message: 'block range is too wide' } };
 
@@ -53,31 +53,31 @@ const FAILURES: Record<string, RpcAnswer | HttpAnswer | Fault> = {
 const MOST_BLOCKS_AT_ALL = 500;
 
 describe('reading many blocks of a provider that limits what it answers', () => {
-  let world: World;
+  let local: LocalSetup;
   let fromBlock: number;
 
   before(async () => {
-    world = await createWorld();
-    fromBlock = (await world.client.getBlockNumber()) + 1;
+    local = await createLocalSetup();
+    fromBlock = (await local.client.getBlockNumber()) + 1;
     for (let token = 0; token < 3; token++) {
-      await mintDirectly(world, await world.account(1));
-      await mineBlocks(world, STRETCH);
+      await mintDirectly(local, await local.account(1));
+      await mineBlocks(local, STRETCH);
     }
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   /** Follows from the beginning through a proxy with a limit. */
   const readThrough = (
     name: string,
     answerer: Answerer,
     act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
-  ): Promise<void> => whileFollowingThroughProxy(world, { name, answerer, fromBlock }, act);
+  ): Promise<void> => whileFollowingThroughProxy(local, { name, answerer, fromBlock }, act);
 
   Object.entries(TOO_WIDE).forEach(([name, refusal], index) => {
     it(`gets through when a range is too wide: ${name}`, () =>
       readThrough(`wide-${index}`, refuseWider(MOST_BLOCKS, refusal), async (proxy, followed) => {
-        await followed.allAnnouncedOnce();
+        await followed.allDeliveredOnce();
         expect(Math.max(...widthsOf(proxy.requests))).to.be.greaterThan(MOST_BLOCKS);
         expect(await healthOf(followed.service.url)).to.include({ httpStatus: 200, status: 'ok' });
       }));
@@ -86,7 +86,7 @@ describe('reading many blocks of a provider that limits what it answers', () => 
   for (const [name, failure] of Object.entries(FAILURES)) {
     it(`gets through when a range takes the provider too much: ${name}`, () =>
       readThrough(name, refuseWider(MOST_BLOCKS_AT_ALL, failure), async (_proxy, followed) => {
-        await followed.allAnnouncedOnce();
+        await followed.allDeliveredOnce();
         // It was begun anew, and asked for less than before.
         const failures = followed.service.log.filter(({ retryInMs }) => retryInMs !== undefined);
         expect(failures).to.have.length(2);
@@ -100,25 +100,25 @@ describe('reading many blocks of a provider that limits what it answers', () => 
       });
       proxy.answer(THROUGH);
       const allowed = proxy.requests.length;
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
       expect(Math.max(...widthsOf(proxy.requests.slice(allowed)))).to.be.greaterThan(2 * MOST_BLOCKS);
     }));
 
   it('gets through when a range has too many results', async () => {
-    await makeTraffic(world, { tokens: 8, rounds: 3 });
+    await makeTraffic(local, { tokens: 8, rounds: 3 });
     let refused = 0;
     const answerer = refuseMoreThan(9, () => refused++);
     await readThrough('too-many-results', answerer, async (_proxy, followed) => {
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
       expect(refused).to.be.greaterThan(1);
     });
   });
 
   it('reads on where Hardhat mined thousands of blocks at once', () =>
     readThrough('at-once', THROUGH, async (_proxy, followed) => {
-      await world.client.send('hardhat_mine', ['0x1388']);
-      await mintDirectly(world, await world.account(1));
-      await followed.allAnnouncedOnce();
+      await local.client.send('hardhat_mine', ['0x1388']);
+      await mintDirectly(local, await local.account(1));
+      await followed.allDeliveredOnce();
       expect(followed.logged('chain reorganised')).to.deep.equal([]);
     }));
 });

@@ -8,16 +8,19 @@ import { readSettings } from '../../service/config/config';
 import { parseDidKeyPair } from '../../service/base/did-key-pair';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { newTokenId } from '../helpers/direct-mint';
-import { ask, askHardhat, askTdoc, type CommandAnswer } from '../helpers/command-answer';
-import { tracesInFiles, tracesOf } from '../helpers/marked-secrets';
-import { markedSettings } from '../helpers/marked-settings';
-import { startNode } from '../helpers/node';
-import { nodeClient } from '../helpers/node-client';
-import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
-import { MODE_NAMES, startTelltaleServer, type TelltaleServer } from '../helpers/telltale-server';
+import { newTokenId } from '../helpers/chain/direct-mint';
+import { ask, askHardhat, askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
+import { tracesInFiles, tracesOf } from '../helpers/processes/marked-secrets';
+import { markedSettings } from '../helpers/processes/marked-settings';
+import { startNode } from '../helpers/chain/node';
+import { nodeClient } from '../helpers/chain/node-client';
+import { startRpcProxy, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { MODE_NAMES, startEchoingServer, type EchoingServer } from '../helpers/processes/echoing-server';
 import { temporaryFolder } from '../helpers/temporary-folder';
-import { createTestIssuer, TEST_REGISTRY as TOKEN_REGISTRY_ADDRESS } from '../helpers/test-issuer';
+import {
+  createTestIssuer,
+  TEST_REGISTRY as TOKEN_REGISTRY_ADDRESS,
+} from '../helpers/credentials/test-issuer';
 
 /** Where commands and Hardhat write to. */
 const WRITTEN_FOLDERS = ['deploy/deployments', 'cache', 'typechain-types'].map((name) =>
@@ -33,29 +36,29 @@ const QUESTIONS = [
 ];
 
 /**
- * Runs `deploy` in one process, in each mode of the telltale server, and prints what Hardhat prints of an
+ * Runs `deploy` in one process, in each mode of the echoing server, and prints what Hardhat prints of an
  * error.
  */
 const DEPLOY_IN_ALL_MODES = `
 const hre = require(${JSON.stringify(join(PROJECT_ROOT, 'node_modules/hardhat'))});
-const { TELLTALE, MODES } = JSON.parse(process.env.TEST_PLAN);
+const { ECHO, MODES } = JSON.parse(process.env.TEST_PLAN);
 (async () => {
   for (const mode of MODES) {
-    await fetch(TELLTALE + '/mode/' + mode);
+    await fetch(ECHO + '/mode/' + mode);
     await hre.run('deploy').catch((error) => console.error(error.message, error));
   }
 })();
 `;
 
-/** Runs commands of `tdoc` in one process, all at once in each mode of the telltale server. */
+/** Runs commands of `tdoc` in one process, all at once in each mode of the echoing server. */
 const RUN_ALL = `
 const { maskStandardError } = require(${JSON.stringify(join(PROJECT_ROOT, 'dist/cli/terminal/masked-output.js'))});
 const { runTdoc } = require(${JSON.stringify(join(PROJECT_ROOT, 'dist/cli/program.js'))});
-const { TELLTALE, CREDENTIAL, MODES, COMMANDS } = JSON.parse(process.env.TEST_PLAN);
+const { ECHO, CREDENTIAL, MODES, COMMANDS } = JSON.parse(process.env.TEST_PLAN);
 maskStandardError();
 (async () => {
   for (const mode of MODES) {
-    await fetch(TELLTALE + '/mode/' + mode);
+    await fetch(ECHO + '/mode/' + mode);
     await Promise.all(COMMANDS.map(async (args) => {
       await runTdoc([...args.map((arg) => (arg === 'CREDENTIAL' ? CREDENTIAL : arg)), '--stack-traces']);
       console.log('==', mode, args[0]);
@@ -106,12 +109,12 @@ describe('commands keep secrets to themselves', () => {
   };
   let node: HardhatNode;
   let proxy: RpcProxy;
-  let telltale: TelltaleServer;
+  let echo: EchoingServer;
 
   before(async () => {
     node = await startNode();
     proxy = await startRpcProxy(node.url);
-    telltale = await startTelltaleServer();
+    echo = await startEchoingServer();
     const chain = nodeClient(node.url);
     await chain.send('hardhat_setBalance', [wallet.address, '0xde0b6b3a7640000']);
     chain.destroy();
@@ -122,7 +125,7 @@ describe('commands keep secrets to themselves', () => {
 
   after(async () => {
     await proxy.close();
-    await telltale.close();
+    await echo.close();
     await node.stop();
     folder.remove();
   });
@@ -187,13 +190,13 @@ describe('commands keep secrets to themselves', () => {
     const credential = file('credential.json');
     const issuer = await createTestIssuer(`localhost:${await freePort(0)}`);
     writeFileSync(credential, JSON.stringify(await issuer.sign()));
-    const changes = { RPC_URL: nodeUrl(telltale.port), TOKEN_REGISTRY_ADDRESS };
-    const TELLTALE = `http://127.0.0.1:${telltale.port}`;
-    const plan = { TELLTALE, CREDENTIAL: credential, MODES: MODE_NAMES, COMMANDS: QUESTIONS };
+    const changes = { RPC_URL: nodeUrl(echo.port), TOKEN_REGISTRY_ADDRESS };
+    const ECHO = `http://127.0.0.1:${echo.port}`;
+    const plan = { ECHO, CREDENTIAL: credential, MODES: MODE_NAMES, COMMANDS: QUESTIONS };
     const { stdout, stderr } = await runScript('run-all.cjs', RUN_ALL, plan, changes);
     for (const mode of MODE_NAMES) {
       expect(stdout).to.contain(`== ${mode} decrypt-remark`);
-      expect(telltale.asked[mode], mode).to.be.at.least(3);
+      expect(echo.asked[mode], mode).to.be.at.least(3);
     }
     expect(stderr).to.contain('[secret]');
 
@@ -202,7 +205,7 @@ describe('commands keep secrets to themselves', () => {
     const deployed = await run(args, {
       ...changes,
       HARDHAT_SHOW_STACK_TRACES: 'true',
-      TEST_PLAN: JSON.stringify({ TELLTALE, MODES: MODE_NAMES }),
+      TEST_PLAN: JSON.stringify({ ECHO, MODES: MODE_NAMES }),
     });
     expect(deployed.stderr).to.contain('[secret]');
   }).timeout(120_000);
@@ -228,8 +231,8 @@ describe('commands keep secrets to themselves', () => {
       const message = `${told} ${JSON.stringify(params)}`;
       return isRefused ? { error: { code: -32000, message, data: told } } : 'none';
     });
-    const TELLTALE = `http://127.0.0.1:${telltale.port}`;
-    const plan = { TELLTALE, MODES: ['estimate', 'submission'], COMMANDS: commands };
+    const ECHO = `http://127.0.0.1:${echo.port}`;
+    const plan = { ECHO, MODES: ['estimate', 'submission'], COMMANDS: commands };
     const { stdout, stderr } = await runScript('refused.cjs', RUN_ALL, plan);
     proxy.answer(() => 'none');
     for (const code of ['NODE_FAILED', 'TRANSACTION_REJECTED'])
@@ -259,8 +262,8 @@ describe('commands keep secrets to themselves', () => {
     const urls = [
       closed.replace('http:', 'https:'),
       `https://node.invalid/v3/${key}?k=${key}`,
-      nodeUrl(telltale.port).replace('http:', 'ws:'),
-      nodeUrl(telltale.port).replace('http:', 'https:'),
+      nodeUrl(echo.port).replace('http:', 'ws:'),
+      nodeUrl(echo.port).replace('http:', 'https:'),
     ];
     const [deploy, asked] = await Promise.all([
       run(['deploy', '--network', 'localhost', '--show-stack-traces'], { RPC_URL: closed }),
@@ -268,7 +271,7 @@ describe('commands keep secrets to themselves', () => {
     ]);
     expect(deploy.stderr).to.contain('RPC_UNREACHABLE');
     expect(asked.stderr.split(`code: 'RPC_UNREACHABLE'`)).to.have.length(1 + urls.length);
-    expect(telltale.asked['web-socket']).to.be.at.least(1);
+    expect(echo.asked['web-socket']).to.be.at.least(1);
   });
 
   it('when a setting is wrong', async () => {

@@ -12,14 +12,14 @@ import type { TunnelLibrary } from '../../service/http/tunnel';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { eventually } from '../helpers/eventually';
-import { tracesInFiles, tracesOf } from '../helpers/marked-secrets';
-import { markedSettings } from '../helpers/marked-settings';
-import { postgresDatabase, type PostgresDatabase } from '../helpers/postgres';
-import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
-import { startService } from '../helpers/running-service';
-import { failToStart, startServiceProcess } from '../helpers/service-process';
-import { MODE_NAMES, startTelltaleServer, type TelltaleServer } from '../helpers/telltale-server';
-import { createWorld, type World } from '../helpers/world';
+import { tracesInFiles, tracesOf } from '../helpers/processes/marked-secrets';
+import { markedSettings } from '../helpers/processes/marked-settings';
+import { postgresDatabase, type PostgresDatabase } from '../helpers/database/postgres';
+import { startRpcProxy, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { startService } from '../helpers/processes/running-service';
+import { failToStart, startServiceProcess } from '../helpers/processes/service-process';
+import { MODE_NAMES, startEchoingServer, type EchoingServer } from '../helpers/processes/echoing-server';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 /** What is asked for each document, and for nothing else. */
 const ISSUING = /eth_call|estimateGas|getTransactionCount/;
@@ -31,24 +31,24 @@ describe('the service keeps secrets to itself', () => {
   const marked = markedSettings();
   const { wallet, secrets, secret, nodeUrl } = marked;
   const password = secret('password of the node');
-  let world: World;
+  let local: LocalSetup;
   let proxy: RpcProxy;
-  let telltale: TelltaleServer;
+  let echo: EchoingServer;
   let database: PostgresDatabase | undefined;
   let settings: Record<string, string>;
 
   before(async () => {
-    world = await createWorld();
-    proxy = await startRpcProxy(world.node.url);
-    telltale = await startTelltaleServer();
-    const parsed = parseDidKeyPair(readSettings(world.settings).settings.DID_KEY_PAIRS ?? '');
+    local = await createLocalSetup();
+    proxy = await startRpcProxy(local.node.url);
+    echo = await startEchoingServer();
+    const parsed = parseDidKeyPair(readSettings(local.settings).settings.DID_KEY_PAIRS ?? '');
     const signingKey = generateKeyPairSync('ed25519').privateKey;
     secrets.SIGNING_PRIVATE_KEY = signingKey.export({ type: 'pkcs8', format: 'pem' }).toString();
     secrets.DID_KEY_PAIRS = 'keyPair' in parsed ? parsed.keyPair.secretKeyMultibase : '';
-    await world.client.send('hardhat_setBalance', [wallet.address, '0xde0b6b3a7640000']);
+    await local.client.send('hardhat_setBalance', [wallet.address, '0xde0b6b3a7640000']);
     settings = {
-      ...world.settings,
-      ...marked.settings(telltale.port),
+      ...local.settings,
+      ...marked.settings(echo.port),
       RPC_URL: nodeUrl(Number(new URL(proxy.url).port)),
       SIGNING_PRIVATE_KEY: secrets.SIGNING_PRIVATE_KEY.replaceAll('\n', '\\n'),
       LOG_LEVEL: 'trace',
@@ -59,19 +59,19 @@ describe('the service keeps secrets to itself', () => {
   after(async () => {
     await database?.drop();
     await proxy?.close();
-    await telltale?.close();
-    await world?.stop();
+    await echo?.close();
+    await local?.stop();
   });
 
   /**
-   * Followed through a node that fails in the telltale's way, over WebSocket, TLS to a plain port, a closed
-   * port and an unknown name.
+   * Followed through a node that fails in the way of the echoing server, over WebSocket, TLS to a plain port,
+   * a closed port and an unknown name.
    */
   async function writeRegistries(): Promise<void> {
     const rpcUrls = [
-      nodeUrl(telltale.port),
-      nodeUrl(telltale.port, 'ws'),
-      nodeUrl(telltale.port, 'https'),
+      nodeUrl(echo.port),
+      nodeUrl(echo.port, 'ws'),
+      nodeUrl(echo.port, 'https'),
       nodeUrl(await freePort(0), 'wss'),
       nodeUrl(await freePort(0)),
       nodeUrl(1).replace('127.0.0.1:1', 'node.invalid'),
@@ -94,7 +94,7 @@ describe('the service keeps secrets to itself', () => {
     await writeRegistries();
     const service = await startServiceProcess(settings);
     const answers: string[] = [];
-    const owner = await world.account(1);
+    const owner = await local.account(1);
     const ask = async (path: string, init: RequestInit = {}): Promise<number> => {
       const response = await fetch(`${service.url}${path}`, init);
       answers.push(JSON.stringify([...response.headers]), await response.text());
@@ -111,19 +111,19 @@ describe('the service keeps secrets to itself', () => {
     // The wallet is not the minter: the simulation reverts.
     expect(await issue(secret('API_KEY'))).to.equal(500);
     const registry = TradeTrustTokenStandard__factory.connect(
-      world.registryAddress,
-      await world.client.getSigner(0),
+      local.registryAddress,
+      await local.client.getSigner(0),
     );
     await registry.grantRole(await registry.MINTER_ROLE(), wallet.address);
     const statuses: number[] = [];
     for (const mode of MODE_NAMES) {
       // So fail the gas station, the webhook and a followed registry's node; then the node that documents are
       // issued through.
-      telltale.fail(mode);
+      echo.fail(mode);
       statuses.push(await issue(secret('API_KEY')));
       proxy.answer(async (method) => {
         if (!ISSUING.test(method)) return 'none';
-        const told = await fetch(`http://127.0.0.1:${telltale.port}/`, { method: 'POST', body: nodeUrl(1) });
+        const told = await fetch(`http://127.0.0.1:${echo.port}/`, { method: 'POST', body: nodeUrl(1) });
         const headers = { 'Retry-After': '9' };
         return { status: told.status, headers, body: `${await told.text()} ${nodeUrl(1)} ${password}` };
       });
@@ -144,8 +144,8 @@ describe('the service keeps secrets to itself', () => {
     expect(await issue(secret('API_KEY'), `{"a": "${secret('API_KEY')}`)).to.equal(400);
     await ask(`/nothing?key=${secret('API_KEY')}`);
     await ask('/.well-known/did.json');
-    await eventually('every mode was met', () => MODE_NAMES.every((mode) => (telltale.asked[mode] ?? 0) > 2));
-    expect(telltale.asked['web-socket']).to.be.at.least(1);
+    await eventually('every mode was met', () => MODE_NAMES.every((mode) => (echo.asked[mode] ?? 0) > 2));
+    expect(echo.asked['web-socket']).to.be.at.least(1);
 
     const underWay = issue(secret('API_KEY')).catch(() => undefined);
     await service.end('SIGTERM');
@@ -184,9 +184,9 @@ describe('the service keeps secrets to itself', () => {
   });
 
   it('when an answer is cut off in the middle of a key', async () => {
-    telltale.fail('long-refusal');
+    echo.fail('long-refusal');
     const [network] = NETWORKS;
-    const client = createRpcClient(nodeUrl(telltale.port), network as Network, 'bulk');
+    const client = createRpcClient(nodeUrl(echo.port), network as Network, 'bulk');
     const error: unknown = await client.send('eth_chainId', []).catch((thrown: unknown) => thrown);
     client.destroy();
     expect(String(error)).to.contain('server response 500').and.to.contain('/v3/[secret]');
@@ -194,7 +194,7 @@ describe('the service keeps secrets to itself', () => {
   });
 
   it('when something is thrown that nobody catches', async () => {
-    const script = join(world.folder, 'throw.cjs');
+    const script = join(local.folder, 'throw.cjs');
     const error = `new Error('stumbled over ' + process.env.RPC_URL, { cause: process.env.WALLET_PRIVATE_KEY })`;
     for (const thrown of [`throw ${error}`, `void Promise.reject(${error})`]) {
       const isReady = `process.listenerCount('SIGTERM') > 0`;
@@ -210,10 +210,10 @@ describe('the service keeps secrets to itself', () => {
   });
 
   it('when it cannot start', async () => {
-    const broken = join(world.folder, 'broken.json');
+    const broken = join(local.folder, 'broken.json');
     const key = secret('key of the webhook');
     writeFileSync(broken, `{"webhook": {"url": "https://h.example/${key}" "timeoutMs": 1}}`);
-    const odd = join(world.folder, 'odd.json');
+    const odd = join(local.folder, 'odd.json');
     writeFileSync(
       odd,
       JSON.stringify({ webhook: { headers: { [`Authorization: Bearer ${key}`]: key }, url: key } }),
@@ -229,7 +229,7 @@ describe('the service keeps secrets to itself', () => {
       [{ DATABASE_URL: closed.replace('postgres:', 'postgres') }, /DATABASE_URL is not a URL/],
       [{ NET: 'amoy' }, /CHAIN|NET is amoy/],
       [{ NET: secret('key in the path') }, /NET "\[secret\]" is not/],
-      [{ ENV_FILE: world.folder }, /^The service cannot start\.\nENV_FILE .* cannot be read: EISDIR.*\n$/],
+      [{ ENV_FILE: local.folder }, /^The service cannot start\.\nENV_FILE .* cannot be read: EISDIR.*\n$/],
       [{ TOKEN_REGISTRY_ADDRESS: wallet.privateKey }, /TOKEN_REGISTRY_ADDRESS \(66 characters\) is not/],
       [{ DOMAIN: nodeUrl(1) }, /DOMAIN \(\d+ characters\) is not/],
       [{ SIGNING_PRIVATE_KEY: secret('SIGNING_PRIVATE_KEY').slice(0, 80) }, /SIGNING_PRIVATE_KEY is not/],

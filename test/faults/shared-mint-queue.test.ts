@@ -1,18 +1,18 @@
 import { expect } from 'chai';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create } from '../helpers/create-call';
-import { newState, type State } from '../helpers/engines';
+import { create } from '../helpers/processes/create-call';
+import { newState, type State } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
-import { mintedTokens } from '../helpers/minted-tokens';
-import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
-import { startServiceProcess, type ServiceProcess } from '../helpers/service-process';
-import { createWorld, type World } from '../helpers/world';
+import { mintedTokens } from '../helpers/chain/minted-tokens';
+import { startRpcProxy, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { startServiceProcess, type ServiceProcess } from '../helpers/processes/service-process';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const API_KEY = 'key-of-the-shared-queue';
 const REQUESTS = 12;
 
 describe('two services with one wallet on one PostgreSQL database', () => {
-  let world: World;
+  let local: LocalSetup;
   let state: State | undefined;
   let nodes: RpcProxy[];
   let services: ServiceProcess[];
@@ -20,11 +20,11 @@ describe('two services with one wallet on one PostgreSQL database', () => {
   before(async function () {
     state = await newState('PostgreSQL');
     if (state === undefined) return this.skip();
-    world = await createWorld();
+    local = await createLocalSetup();
   });
 
   after(async () => {
-    await world?.stop();
+    await local?.stop();
     await state?.remove();
   });
 
@@ -32,9 +32,9 @@ describe('two services with one wallet on one PostgreSQL database', () => {
     nodes = [];
     services = [];
     for (let count = 0; count < 2; count++) {
-      const node = await startRpcProxy(world.node.url);
+      const node = await startRpcProxy(local.node.url);
       nodes.push(node);
-      const settings = { ...world.settings, ...state?.settings, API_KEY, RPC_URL: node.url };
+      const settings = { ...local.settings, ...state?.settings, API_KEY, RPC_URL: node.url };
       services.push(await startServiceProcess(settings));
     }
   });
@@ -48,7 +48,7 @@ describe('two services with one wallet on one PostgreSQL database', () => {
     node.requests.filter(({ method }) => method === 'eth_sendRawTransaction').length;
 
   async function issue(service: ServiceProcess, blNumber: string): Promise<string> {
-    const [owner, holder] = await Promise.all([world.account(1), world.account(2)]);
+    const [owner, holder] = await Promise.all([local.account(1), local.account(2)]);
     const credentialSubject = { ...minimal.credentialSubject, blNumber };
     const headers = { Authorization: `Bearer ${API_KEY}`, 'Idempotency-Key': blNumber };
     const { status, body, text } = await create(
@@ -67,12 +67,12 @@ describe('two services with one wallet on one PostgreSQL database', () => {
     const [first, second] = services as [ServiceProcess, ServiceProcess];
     const tokens = await issueMany('BOTH', (index) => (index % 2 === 0 ? first : second));
     expect(new Set(tokens).size).to.equal(REQUESTS);
-    expect([...(await mintedTokens(world)).keys()]).to.include.members(tokens);
+    expect([...(await mintedTokens(local)).keys()]).to.include.members(tokens);
     expect(nodes.map(sentThrough).sort((a, b) => a - b)).to.deep.equal([0, REQUESTS]);
   });
 
   it('go on when the one that sends is killed: the other mints what was begun, once', async () => {
-    const before = (await mintedTokens(world)).size;
+    const before = (await mintedTokens(local)).size;
     await issue(services[0] as ServiceProcess, 'WHICH');
     const leader = nodes.findIndex((node) => sentThrough(node) > 0);
     const [killed, left] = [services[leader], services[1 - leader]] as [ServiceProcess, ServiceProcess];
@@ -80,7 +80,7 @@ describe('two services with one wallet on one PostgreSQL database', () => {
     await eventually('the first is sent', () => sentThrough(nodes[leader] as RpcProxy) > 1);
     await killed.end('SIGKILL');
     const tokens = await asked;
-    const minted = await mintedTokens(world);
+    const minted = await mintedTokens(local);
     expect([...minted.keys()]).to.include.members(tokens);
     expect(minted.size - before).to.equal(REQUESTS + 1);
   });

@@ -5,11 +5,11 @@ import { possibleOperations } from '../../service/token/possible-operations';
 import { readTokenHistory, type TokenHistory } from '../../service/token/read-token-history';
 import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { mintDirectly, newTokenId, transferHolder, type MintedToken } from '../helpers/direct-mint';
-import { askTdoc } from '../helpers/command-answer';
-import { tdoc } from '../helpers/command-output';
-import { startRpcProxy, THROUGH, type Fault, type RpcProxy } from '../helpers/rpc-proxy';
-import { createWorld, type World } from '../helpers/world';
+import { mintDirectly, newTokenId, transferHolder, type MintedToken } from '../helpers/chain/direct-mint';
+import { askTdoc } from '../helpers/processes/command-answer';
+import { tdoc } from '../helpers/processes/command-output';
+import { startRpcProxy, THROUGH, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 /** How a provider refuses a range. */
 type Refusal = Fault | { error: { code: number; message: string } } | { status: number; body: string };
@@ -17,7 +17,7 @@ type Refusal = Fault | { error: { code: number; message: string } } | { status: 
 const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
 
 describe('the endorsement chain of a token, when reading it is not easy', () => {
-  let world: World;
+  let local: LocalSetup;
   let client: RpcClient;
   let bulkClient: RpcClient;
   let proxy: RpcProxy;
@@ -26,23 +26,23 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
   const accounts: string[] = [];
 
   before(async () => {
-    world = await createWorld();
-    for (const index of [0, 1, 2, 3]) accounts.push(await world.account(index));
-    const token = await mintDirectly(world, accounts[1]!);
+    local = await createLocalSetup();
+    for (const index of [0, 1, 2, 3]) accounts.push(await local.account(index));
+    const token = await mintDirectly(local, accounts[1]!);
     ({ tokenId } = token);
-    await transferHolder(world, token, { from: accounts[1]!, to: accounts[2]! });
-    await transferHolder(world, token, { from: accounts[2]!, to: accounts[3]! });
-    proxy = await startRpcProxy(world.node.url);
+    await transferHolder(local, token, { from: accounts[1]!, to: accounts[2]! });
+    await transferHolder(local, token, { from: accounts[2]!, to: accounts[3]! });
+    proxy = await startRpcProxy(local.node.url);
     client = createRpcClient(proxy.url, LOCAL);
     bulkClient = createRpcClient(proxy.url, LOCAL, 'bulk');
-    registry = await createRegistryFinder(client, world.registryAddress)();
+    registry = await createRegistryFinder(client, local.registryAddress)();
   });
 
   after(async () => {
     client?.destroy();
     bulkClient?.destroy();
     await proxy?.close();
-    await world?.stop();
+    await local?.stop();
   });
 
   afterEach(() => proxy.answer(THROUGH));
@@ -56,7 +56,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
   describe('from a provider', () => {
     const BEHIND = 3_000;
 
-    before(() => world.client.send('hardhat_mine', [`0x${BEHIND.toString(16)}`]));
+    before(() => local.client.send('hardhat_mine', [`0x${BEHIND.toString(16)}`]));
 
     it('without limits takes two queries, however many blocks there are', async () => {
       const since = proxy.calls.length;
@@ -71,7 +71,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
     })) {
       it(`that refuses ranges ${refusal} is asked for less, backwards, and no further than the mint`, async () => {
         const expected = await read();
-        const young = await mintDirectly(world, accounts[1]!);
+        const young = await mintDirectly(local, accounts[1]!);
         refuseBeyond(500, answerOf);
         const since = proxy.calls.length;
         const progress: number[] = [];
@@ -118,7 +118,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
     it('that refuses ranges with status 429 does not make the command wait half a minute for each', async () => {
       refuseBeyond(2_000, () => ({ status: 429, body: 'too many requests' }));
       const since = Date.now();
-      const settings = { ...world.settings, RPC_URL: proxy.url };
+      const settings = { ...local.settings, RPC_URL: proxy.url };
       expect(await tdoc(['token', tokenId.toString()], settings)).to.contain('issued: ');
       expect(Date.now() - since).to.be.lessThan(25_000);
     });
@@ -133,9 +133,9 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
   });
 
   it('is read again when the chain is reorganised between the readings', async () => {
-    const token = await mintDirectly(world, accounts[1]!);
-    const snapshot: unknown = await world.client.send('evm_snapshot', []);
-    await transferHolder(world, token, { from: accounts[1]!, to: accounts[2]! });
+    const token = await mintDirectly(local, accounts[1]!);
+    const snapshot: unknown = await local.client.send('evm_snapshot', []);
+    await transferHolder(local, token, { from: accounts[1]!, to: accounts[2]! });
     let isReorganised = false;
     proxy.answer(async (method) => {
       if (method === 'eth_getLogs' && !isReorganised) {
@@ -151,21 +151,21 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
   });
 
   async function reorganise(snapshot: unknown, token: MintedToken): Promise<void> {
-    await world.client.send('evm_revert', [snapshot]);
-    await transferHolder(world, token, { from: accounts[1]!, to: accounts[3]! });
+    await local.client.send('evm_revert', [snapshot]);
+    await transferHolder(local, token, { from: accounts[1]!, to: accounts[3]! });
   }
 
   it('is read again when the block changed in which the token was not minted', async () => {
     const unminted = newTokenId();
-    const snapshot: unknown = await world.client.send('evm_snapshot', []);
-    await mintDirectly(world, accounts[1]!);
+    const snapshot: unknown = await local.client.send('evm_snapshot', []);
+    await mintDirectly(local, accounts[1]!);
     let isReorganised = false;
     proxy.answer(async (method, _params, forward) => {
       if (method !== 'eth_call' || isReorganised) return 'none';
       isReorganised = true;
       const told = await forward();
-      await world.client.send('evm_revert', [snapshot]);
-      await mintDirectly(world, accounts[1]!, { tokenId: unminted });
+      await local.client.send('evm_revert', [snapshot]);
+      await mintDirectly(local, accounts[1]!, { tokenId: unminted });
       return told;
     });
     const { endorsements } = await read(unminted);
@@ -173,7 +173,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
   });
 
   it('is given up when the chain is another at every reading', async () => {
-    const token = await mintDirectly(world, accounts[1]!);
+    const token = await mintDirectly(local, accounts[1]!);
     proxy.answer(async (method, _params, forward) => {
       const told = await forward();
       if (method !== 'eth_getBlockByNumber' || !('result' in told)) return told;
@@ -209,14 +209,14 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
   });
 
   it('is not called mintable while the registry is paused', async () => {
-    const snapshot: unknown = await world.client.send('evm_snapshot', []);
+    const snapshot: unknown = await local.client.send('evm_snapshot', []);
     const contract = TradeTrustTokenStandard__factory.connect(
-      world.registryAddress,
-      await world.client.getSigner(0),
+      local.registryAddress,
+      await local.client.getSigner(0),
     );
     await (await contract.pause('0x')).wait();
     const { state } = await read(newTokenId());
-    await world.client.send('evm_revert', [snapshot]);
+    await local.client.send('evm_revert', [snapshot]);
     expect(state).to.include({ state: 'not minted', isPaused: true });
     expect(possibleOperations(state)).to.deep.equal([{ operation: 'unpause', by: 'admin' }]);
   });
@@ -225,7 +225,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
     proxy.answer((method) =>
       method === 'eth_getLogs' ? { error: { code: -32000, message: 'no \u202e logs' } } : 'none',
     );
-    const settings = { ...world.settings, RPC_URL: proxy.url };
+    const settings = { ...local.settings, RPC_URL: proxy.url };
     const { code, stderr } = await askTdoc(['token', tokenId.toString()], settings);
     expect(code).to.equal(2);
     expect(stderr).to.contain('NODE_FAILED').and.contain('no \\u202e logs');

@@ -3,15 +3,15 @@ import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { expectedEvents } from '../helpers/chain-witness';
-import { expectPromisesKept } from '../helpers/delivery-promises';
-import { mintDirectly, transferHolder } from '../helpers/direct-mint';
-import { ENGINES, newState } from '../helpers/engines';
+import { expectedEvents } from '../helpers/chain/expected-events';
+import { expectPromisesKept } from '../helpers/receiver/delivery-promises';
+import { mintDirectly, transferHolder } from '../helpers/chain/direct-mint';
+import { ENGINES, newState } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
-import { startRecordingReceiver, type Answer } from '../helpers/recording-receiver';
-import { startService } from '../helpers/running-service';
+import { startRecordingReceiver, type Answer } from '../helpers/receiver/recording-receiver';
+import { startService } from '../helpers/processes/running-service';
 import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
-import { createWorld, type World } from '../helpers/world';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const TOKENS = 40;
 const CONCURRENCY = 8;
@@ -29,16 +29,16 @@ interface Notes {
 }
 
 describe('a receiver that fails every other time', () => {
-  let world: World;
+  let local: LocalSetup;
 
   before(async () => {
-    world = await createWorld();
+    local = await createLocalSetup();
     const retry = { initialDelayMs: 20, maxDelayMs: 100 };
     const webhook = { timeoutMs: TIMEOUT_MS, maxConcurrentDeliveries: CONCURRENCY, retry };
-    writeFileSync(world.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook }));
+    writeFileSync(local.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook }));
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   for (const engine of ENGINES) {
     // Another seed every time; that of a run that failed is in its name.
@@ -48,13 +48,13 @@ describe('a receiver that fails every other time', () => {
       if (state === undefined) return this.skip();
       const notes: Notes = { taken: [], overtaking: [], mostAtOnce: 0 };
       const answer = failingAnswer(seededRandom(seed), notes);
-      const receiver = await startRecordingReceiver(world.publicKeyFile, answer);
-      const fromBlock = (await world.client.getBlockNumber()) + 1;
+      const receiver = await startRecordingReceiver(local.publicKeyFile, answer);
+      const fromBlock = (await local.client.getBlockNumber()) + 1;
       const START_BLOCK = String(fromBlock);
-      const settings = { ...world.settings, ...state.settings, WEBHOOK_URL: receiver.url, START_BLOCK };
+      const settings = { ...local.settings, ...state.settings, WEBHOOK_URL: receiver.url, START_BLOCK };
       const service = await startService(settings);
       await mintAndMove();
-      const expected = await expectedEvents(world.client, world.registryAddress, fromBlock);
+      const expected = await expectedEvents(local.client, local.registryAddress, fromBlock);
       await eventually('all events are taken', () => notes.taken.length >= expected.length);
       await service.stop();
       await receiver.close();
@@ -69,11 +69,11 @@ describe('a receiver that fails every other time', () => {
   }
 
   async function mintAndMove(): Promise<void> {
-    const [from, to] = [await world.account(1), await world.account(2)];
+    const [from, to] = [await local.account(1), await local.account(2)];
     for (let minted = 0; minted < TOKENS; minted++) {
-      const token = await mintDirectly(world, from);
-      await transferHolder(world, token, { from, to });
-      await transferHolder(world, token, { from: to, to: from });
+      const token = await mintDirectly(local, from);
+      await transferHolder(local, token, { from, to });
+      await transferHolder(local, token, { from: to, to: from });
     }
   }
 });

@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Block } from 'ethers';
 import { EventForger__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { escrowOf, EVENTS_OF_A_MINT, mintDirectly, newTokenId } from '../helpers/direct-mint';
+import { escrowOf, EVENTS_OF_A_MINT, mintDirectly, newTokenId } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
-import type { FollowedRegistry } from '../helpers/followed-registry';
-import { whileFollowingThroughProxy } from '../helpers/following-through-proxy';
-import { healthOf } from '../helpers/observe';
-import { THROUGH, type Answerer, type RpcAnswer } from '../helpers/rpc-proxy';
-import { mineTogether, type Call } from '../helpers/transactions';
-import { createWorld, DEPLOYER, type World } from '../helpers/world';
+import type { FollowedRegistry } from '../helpers/processes/followed-registry';
+import { whileFollowingThroughProxy } from '../helpers/processes/following-through-proxy';
+import { healthOf } from '../helpers/processes/health-and-metrics';
+import { THROUGH, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
+import { mineTogether, type Call } from '../helpers/chain/transactions';
+import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
 const TOO_MANY_RESULTS: RpcAnswer = {
   error: { code: -32005, message: 'query returned more than 10000 results' },
@@ -22,58 +22,58 @@ const UNWELL: Record<string, RpcAnswer> = {
 };
 
 describe('events of a registry on a node that is unwell', () => {
-  let world: World;
+  let local: LocalSetup;
 
   before(async () => {
-    world = await createWorld();
+    local = await createLocalSetup();
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   for (const [name, answer] of Object.entries(UNWELL)) {
-    it(`are announced afterwards when calls of contracts fail at first, and again later: ${name}`, async () => {
+    it(`are delivered afterwards when calls of contracts fail at first, and again later: ${name}`, async () => {
       const failing: Answerer = (method) => (method === 'eth_call' ? answer : 'none');
-      await whileFollowingThroughProxy(world, { name, answerer: failing }, async (proxy, followed) => {
+      await whileFollowingThroughProxy(local, { name, answerer: failing }, async (proxy, followed) => {
         await eventually('it was tried twice', () => pausesOf(followed).length >= 2);
         proxy.answer(THROUGH);
-        await mintDirectly(world, await world.account(1));
-        await followed.allAnnouncedOnce();
+        await mintDirectly(local, await local.account(1));
+        await followed.allDeliveredOnce();
 
         const before = pausesOf(followed).length;
         proxy.answer((method) => (['eth_call', 'eth_blockNumber'].includes(method) ? answer : 'none'));
         await eventually('reading begins anew', () => pausesOf(followed).length > before);
         proxy.answer(failing);
-        await mintDirectly(world, await world.account(1));
-        await followed.allAnnouncedOnce();
+        await mintDirectly(local, await local.account(1));
+        await followed.allDeliveredOnce();
         expect(await statesWhile(followed, () => sleep(0))).to.deep.equal(['following']);
       });
     });
   }
 
-  it('are announced afterwards when neither logs nor receipts can be had, and meanwhile those that waited', async () => {
-    await whileFollowingThroughProxy(world, { name: 'no-logs' }, async (proxy, followed) => {
+  it('are delivered afterwards when neither logs nor receipts can be had, and meanwhile those that waited', async () => {
+    await whileFollowingThroughProxy(local, { name: 'no-logs' }, async (proxy, followed) => {
       followed.answer(500);
-      await mintDirectly(world, await world.account(1));
+      await mintDirectly(local, await local.account(1));
       await followed.caughtUp();
       proxy.answer((method) =>
         ['eth_getLogs', 'eth_getTransactionReceipt'].includes(method)
           ? { error: { code: -32000, message: 'internal error' } }
           : 'none',
       );
-      await mintDirectly(world, await world.account(1));
+      await mintDirectly(local, await local.account(1));
       await eventually('it fails', () => pausesOf(followed).length > 0);
       const states = await statesWhile(followed, async () => {
         await eventually('reading began anew', () => pausesOf(followed).length > 1);
         followed.answer(200);
-        await eventually('what waited', () => followed.announced.length === EVENTS_OF_A_MINT);
+        await eventually('what waited', () => followed.accepted.length === EVENTS_OF_A_MINT);
         await eventually('and again', () => pausesOf(followed).length > 2);
       });
       expect(states).to.deep.equal(['failing']);
       expect(pausesOf(followed).slice(0, 3)).to.deep.equal([500, 1_000, 2_000]);
       expect(followed.logged('the chain can be read again')).to.deep.equal([]);
-      expect(followed.announced).to.have.length(EVENTS_OF_A_MINT);
+      expect(followed.accepted).to.have.length(EVENTS_OF_A_MINT);
       proxy.answer(THROUGH);
-      await followed.allAnnouncedOnce();
+      await followed.allDeliveredOnce();
       expect(await statesWhile(followed, () => sleep(0))).to.deep.equal(['following']);
     });
   });
@@ -82,30 +82,30 @@ describe('events of a registry on a node that is unwell', () => {
     ['and says so', TOO_MANY_RESULTS],
     ['and fails otherwise', { error: { code: -32000, message: 'context deadline exceeded' } }],
   ] as const) {
-    it(`are announced, and nothing else, from a block that has too many logs to be given, ${words}`, async () => {
-      const fromBlock = (await world.client.getBlockNumber()) + 1;
+    it(`are delivered, and nothing else, from a block that has too many logs to be given, ${words}`, async () => {
+      const fromBlock = (await local.client.getBlockNumber()) + 1;
       const full = await mineAmongForgeries();
       const answerer: Answerer = (method, params) =>
         method === 'eth_getLogs' && asksFor(params[0], full) ? refusal : 'none';
       const following = { name: `full-block-${words}`, answerer, fromBlock };
-      await whileFollowingThroughProxy(world, following, async (proxy, followed) => {
-        await followed.allAnnouncedOnce();
+      await whileFollowingThroughProxy(local, following, async (proxy, followed) => {
+        await followed.allDeliveredOnce();
         expect(proxy.counts().eth_getTransactionReceipt).to.equal(full.transactions.length);
-        await mintDirectly(world, await world.account(1));
-        await followed.allAnnouncedOnce();
+        await mintDirectly(local, await local.account(1));
+        await followed.allDeliveredOnce();
       });
     });
   }
 
   it('are told to need a node that knows old transactions when such a block is as old', async () => {
-    const fromBlock = (await world.client.getBlockNumber()) + 1;
+    const fromBlock = (await local.client.getBlockNumber()) + 1;
     const full = await mineAmongForgeries();
     const refusing: Answerer = (method, params) =>
       method === 'eth_getLogs' && asksFor(params[0], full) ? TOO_MANY_RESULTS : 'none';
     const answerer: Answerer = (method, params, forward) =>
       method === 'eth_getTransactionReceipt' ? { result: null } : refusing(method, params, forward);
     await whileFollowingThroughProxy(
-      world,
+      local,
       { name: 'old-full-block', answerer, fromBlock },
       async (proxy, followed) => {
         await eventually('it fails', () => pausesOf(followed).length > 0);
@@ -114,22 +114,22 @@ describe('events of a registry on a node that is unwell', () => {
         expect(code).to.equal('RECEIPT_MISSING');
         expect(message).to.include('--history.transactions 0');
         proxy.answer(refusing);
-        await followed.allAnnouncedOnce();
+        await followed.allDeliveredOnce();
       },
     );
   });
 
   /** A block with a mint, between logs that look like those of the same token. */
   async function mineAmongForgeries(): Promise<Block> {
-    const [owner, stranger] = [await world.account(1), await world.account(5)];
-    const forger = await new EventForger__factory(await world.client.getSigner(5)).deploy();
-    const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
+    const [owner, stranger] = [await local.account(1), await local.account(5)];
+    const forger = await new EventForger__factory(await local.client.getSigner(5)).deploy();
+    const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, local.client);
     const tokenId = newTokenId();
-    const forged = forger.forge.populateTransaction(registry, await escrowOf(world, tokenId), tokenId);
+    const forged = forger.forge.populateTransaction(registry, await escrowOf(local, tokenId), tokenId);
     const mint = registry.mint.populateTransaction(owner, owner, tokenId, '0x');
     const forgery: Call = { ...(await forged), from: stranger };
-    await mineTogether(world.client, [forgery, { ...(await mint), from: DEPLOYER }, forgery]);
-    const block = await world.client.getBlock('latest');
+    await mineTogether(local.client, [forgery, { ...(await mint), from: DEPLOYER }, forgery]);
+    const block = await local.client.getBlock('latest');
     if (block === null) throw new Error('there is no block');
     return block;
   }

@@ -4,31 +4,31 @@ import { freePort } from '../../devnet/free-port';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create } from '../helpers/create-call';
+import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
-import { whileFollowing } from '../helpers/followed-registry';
-import { mineBlocks } from '../helpers/mine-blocks';
-import { startReceiver } from '../helpers/running-receiver';
-import { startService } from '../helpers/running-service';
-import { startTcpProxy } from '../helpers/tcp-proxy';
-import { makeTraffic } from '../helpers/traffic';
-import { createWorld, type World } from '../helpers/world';
+import { whileFollowing } from '../helpers/processes/followed-registry';
+import { mineBlocks } from '../helpers/chain/mine-blocks';
+import { startReceiver } from '../helpers/receiver/running-receiver';
+import { startService } from '../helpers/processes/running-service';
+import { startTcpProxy } from '../helpers/processes/tcp-proxy';
+import { makeTraffic } from '../helpers/chain/traffic';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 describe('a node reached over WebSocket', () => {
-  let world: World;
+  let local: LocalSetup;
 
   before(async () => {
-    world = await createWorld();
+    local = await createLocalSetup();
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
-  it('issues and announces, also after the connection was cut', async () => {
-    const proxy = await startTcpProxy(Number(new URL(world.node.url).port));
-    const receiver = await startReceiver(world.folder, world.publicKeyFile);
+  it('issues and delivers, also after the connection was cut', async () => {
+    const proxy = await startTcpProxy(Number(new URL(local.node.url).port));
+    const receiver = await startReceiver(local.folder, local.publicKeyFile);
     const RPC_URL = `ws://127.0.0.1:${proxy.port}`;
-    const service = await startService({ ...world.settings, RPC_URL, WEBHOOK_URL: receiver.url });
-    const owner = await world.account(1);
+    const service = await startService({ ...local.settings, RPC_URL, WEBHOOK_URL: receiver.url });
+    const owner = await local.account(1);
     const issue = async (): Promise<number> =>
       (await create(service.url, { ...minimal, owner, holder: owner })).status;
     try {
@@ -45,23 +45,23 @@ describe('a node reached over WebSocket', () => {
   });
 
   it('loses no event and repeats none when it is cut again and again while they happen', async () => {
-    const proxy = await startTcpProxy(Number(new URL(world.node.url).port));
+    const proxy = await startTcpProxy(Number(new URL(local.node.url).port));
     const settings = { RPC_URL: `ws://127.0.0.1:${proxy.port}` };
     try {
-      await whileFollowing(world, { name: 'cut-again', settings }, async (followed) => {
+      await whileFollowing(local, { name: 'cut-again', settings }, async (followed) => {
         for (let round = 0; round < 4; round++) {
           await followed.caughtUp();
-          const traffic = makeTraffic(world, { tokens: 2, rounds: 2 });
+          const traffic = makeTraffic(local, { tokens: 2, rounds: 2 });
           for (let cuts = 0; cuts < 3; cuts++) {
             const connections = await eventually('it is connected', () => proxy.cut() || undefined);
             expect(connections).to.be.greaterThan(0);
           }
           await traffic;
           proxy.refuse();
-          await makeTraffic(world, { tokens: 1, rounds: 1 });
+          await makeTraffic(local, { tokens: 1, rounds: 1 });
           proxy.accept();
         }
-        await followed.allAnnouncedOnce();
+        await followed.allDeliveredOnce();
       });
     } finally {
       await proxy.close();
@@ -69,14 +69,14 @@ describe('a node reached over WebSocket', () => {
   });
 
   it('tells of new blocks by itself, on every connection that follows a broken one', async () => {
-    const proxy = await startTcpProxy(Number(new URL(world.node.url).port), '"eth_subscription"');
+    const proxy = await startTcpProxy(Number(new URL(local.node.url).port), '"eth_subscription"');
     const settings = { RPC_URL: `ws://127.0.0.1:${proxy.port}` };
     try {
-      await whileFollowing(world, { name: 'new-heads', settings }, async () => {
+      await whileFollowing(local, { name: 'new-heads', settings }, async () => {
         for (let connection = 0; connection < 3; connection++) {
           const before = proxy.sightings();
           await eventually('the node tells of a block', async () => {
-            await mineBlocks(world, 1);
+            await mineBlocks(local, 1);
             return proxy.sightings() > before;
           });
           proxy.cut();
@@ -90,9 +90,9 @@ describe('a node reached over WebSocket', () => {
   it('that is not there does not end the service', async () => {
     const RPC_URL = `ws://127.0.0.1:${await freePort(0)}`;
     const service = await startService({
-      ...world.settings,
+      ...local.settings,
       RPC_URL,
-      DATA_DIR: join(world.folder, 'nobody'),
+      DATA_DIR: join(local.folder, 'nobody'),
     });
     try {
       expect((await fetch(service.url)).status).to.equal(200);
@@ -103,7 +103,7 @@ describe('a node reached over WebSocket', () => {
   });
 
   it('shares one connection between requests that come while it is opened', async () => {
-    const proxy = await startTcpProxy(Number(new URL(world.node.url).port));
+    const proxy = await startTcpProxy(Number(new URL(local.node.url).port));
     const client = createRpcClient(`ws://127.0.0.1:${proxy.port}`, findNetwork('31337') as Network);
     try {
       await Promise.all(Array.from({ length: 5 }, () => client.getBlockNumber()));

@@ -5,12 +5,12 @@ import { expect } from 'chai';
 import { parseEther, parseUnits } from 'ethers';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { eventually } from '../helpers/eventually';
-import { tdoc } from '../helpers/command-output';
-import { hasOpenssl } from '../helpers/https-front';
-import { codeBlocks, readDocument } from '../helpers/markdown';
-import { startMeteredProvider, type MeteredProvider } from '../helpers/metered-provider';
-import { startNode } from '../helpers/node';
-import { DOMAIN, createStandIn, type StandIn } from '../helpers/stand-in';
+import { tdoc } from '../helpers/processes/command-output';
+import { hasOpenssl } from '../helpers/processes/https-front';
+import { codeBlocks, readDocument } from '../helpers/pages/markdown';
+import { startMeteredProvider, type MeteredProvider } from '../helpers/chain/metered-provider';
+import { startNode } from '../helpers/chain/node';
+import { DOMAIN, createStandIn, type StandIn } from '../helpers/processes/stand-in-issuer';
 
 const AMOY = findNetwork('amoy') as Network;
 const KEY = 'd1ab2c3d4e5f60718293a4b5c6d7e8f9';
@@ -97,7 +97,7 @@ function commandsOf(block: string): string[][] {
     expect(mint?.blockNumber).to.be.greaterThan(before);
   });
 
-  it('announces it as polygon-amoy, once each event has the confirmations of Amoy', async () => {
+  it('delivers it as polygon-amoy, once each event has the confirmations of Amoy', async () => {
     await eventually('five webhooks', () => amoy.receiver.deliveries.length >= 5, PATIENCE);
     const head = await amoy.chain.getBlockNumber();
     for (const { event, verified } of amoy.receiver.deliveries) {

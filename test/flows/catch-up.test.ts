@@ -2,16 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { toQuantity } from 'ethers';
 import { eventually } from '../helpers/eventually';
-import { healthOf, type CatchUpHealth } from '../helpers/observe';
-import { startRpcProxy, type Fault, type RpcProxy } from '../helpers/rpc-proxy';
-import { startService, type LogLine, type RunningService } from '../helpers/running-service';
-import { createWorld, type World } from '../helpers/world';
+import { healthOf, type CatchUpHealth } from '../helpers/processes/health-and-metrics';
+import { startRpcProxy, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { startService, type LogLine, type RunningService } from '../helpers/processes/running-service';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const BLOCKS = 20_000;
 const LINES_EVERY_MS = 200;
 
 describe('a catch-up in which no block has events', () => {
-  let world: World;
+  let local: LocalSetup;
   let node: RpcProxy;
   let service: RunningService;
   /** Milliseconds that the node takes for the logs of a range; undefined: it does not answer. */
@@ -19,9 +19,9 @@ describe('a catch-up in which no block has events', () => {
   let isBroken = false;
 
   before(async () => {
-    world = await createWorld();
-    await world.client.send('hardhat_mine', [toQuantity(BLOCKS)]);
-    node = await startRpcProxy(world.node.url, async (method): Promise<Fault> => {
+    local = await createLocalSetup();
+    await local.client.send('hardhat_mine', [toQuantity(BLOCKS)]);
+    node = await startRpcProxy(local.node.url, async (method): Promise<Fault> => {
       if (method !== 'eth_getLogs') return 'none';
       if (isBroken) return 'drop request';
       while (delayMs === undefined) await sleep(10);
@@ -29,7 +29,7 @@ describe('a catch-up in which no block has events', () => {
       return 'none';
     });
     service = await startService(
-      { ...world.settings, RPC_URL: node.url },
+      { ...local.settings, RPC_URL: node.url },
       { progressEveryMs: LINES_EVERY_MS },
     );
   });
@@ -38,7 +38,7 @@ describe('a catch-up in which no block has events', () => {
     delayMs = 0;
     await service?.stop();
     await node?.close();
-    await world?.stop();
+    await local?.stop();
   });
 
   const catchUp = async (): Promise<CatchUpHealth | undefined> =>
@@ -92,10 +92,10 @@ describe('a catch-up in which no block has events', () => {
     expect(over?.blocks).to.be.within(BLOCKS, BLOCKS + 20);
     expect(over?.seconds).to.be.greaterThan(0);
     const told = lines().length;
-    await world.client.send('hardhat_mine', ['0x3']);
+    await local.client.send('hardhat_mine', ['0x3']);
     await eventually('the next blocks are read', async () => {
       const [feed] = (await healthOf(service.url)).feeds;
-      return feed?.nextBlock === (await world.client.getBlockNumber()) + 1;
+      return feed?.nextBlock === (await local.client.getBlockNumber()) + 1;
     });
     expect(await catchUp()).to.equal(undefined);
     await sleep(2 * LINES_EVERY_MS);

@@ -9,11 +9,11 @@ import { checkDid } from '../../cli/keys/check-did';
 import { didDocumentOf, type DidDocument } from '../../cli/keys/did-document';
 import { freePort } from '../../devnet/free-port';
 import { type DidKeyPair } from '../../service/base/did-key-pair';
-import { askTdoc } from '../helpers/command-answer';
-import { tdoc } from '../helpers/command-output';
+import { askTdoc } from '../helpers/processes/command-answer';
+import { tdoc } from '../helpers/processes/command-output';
 import { temporaryFolder } from '../helpers/temporary-folder';
-import { own } from '../helpers/owned';
-import { startService } from '../helpers/running-service';
+import { track } from '../helpers/resources';
+import { startService } from '../helpers/processes/running-service';
 
 /** A host that answers as each test wants. */
 interface LyingHost {
@@ -31,11 +31,11 @@ async function startLyingHost(): Promise<LyingHost> {
   const server: Server = createServer((request, response) => host.answer(request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   host.domain = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const disown = own(`lying host ${host.domain}`);
+  const untrack = track(`lying host ${host.domain}`);
   host.stop = async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
-    disown();
+    untrack();
   };
   return host;
 }
@@ -138,14 +138,14 @@ describe('npx tdoc did --check', () => {
     const server = createTlsServer({});
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
-    const disown = own('TLS server without a certificate');
+    const untrack = track('TLS server without a certificate');
     try {
       const { areEqual, text } = await check({ DOMAIN: `127.0.0.1:${port}`, DID_KEY_PAIRS: '' });
       expect(areEqual).to.equal(false);
       expect(text).to.match(/unknown .*(handshake|SSL)/i);
     } finally {
       await new Promise((resolve) => server.close(resolve));
-      disown();
+      untrack();
     }
   });
 

@@ -3,29 +3,29 @@ import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
 import { openSqliteBesideService } from '../../service/database/open-sqlite';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create } from '../helpers/create-call';
+import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
-import { healthOf, metricOf } from '../helpers/observe';
-import { startService, type LogLine, type RunningService } from '../helpers/running-service';
-import { createWorld, type World } from '../helpers/world';
+import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
+import { startService, type LogLine, type RunningService } from '../helpers/processes/running-service';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const EVERY_MS = 50;
 const MINTED = 'com.service.etr.minted';
 
 describe('a service whose journal and events are about the same tokens', () => {
-  let world: World;
+  let local: LocalSetup;
   let service: RunningService;
   let database: Database;
   /** In the journal's form. */
   const tokens: string[] = [];
 
   before(async () => {
-    world = await createWorld();
-    service = await startService(world.settings, {
+    local = await createLocalSetup();
+    service = await startService(local.settings, {
       checkTiming: { everyMs: EVERY_MS, patienceMs: 4 * EVERY_MS },
     });
-    database = await openSqliteBesideService(world.settings.DATA_DIR ?? '');
-    const owner = await world.account(1);
+    database = await openSqliteBesideService(local.settings.DATA_DIR ?? '');
+    const owner = await local.account(1);
     for (let count = 0; count < 3; count++) {
       const { body } = await create(service.url, { ...minimal, owner, holder: owner });
       tokens.push(body.signedW3CDocument.credentialStatus.tokenId);
@@ -36,7 +36,7 @@ describe('a service whose journal and events are about the same tokens', () => {
   after(async () => {
     await database?.close();
     await service?.stop();
-    await world?.stop();
+    await local?.stop();
   });
 
   const mintedEvents = (): Promise<{ event_id: string; token_id: string }[]> =>
@@ -69,7 +69,7 @@ describe('a service whose journal and events are about the same tokens', () => {
       .execute();
     // The watcher has to read past what it has read: a service that was started later finds these at once.
     await service.stop();
-    service = await startService(world.settings, {
+    service = await startService(local.settings, {
       checkTiming: { everyMs: EVERY_MS, patienceMs: 4 * EVERY_MS },
     });
     await eventually('both are told', () => told().length >= 2);

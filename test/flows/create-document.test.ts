@@ -6,27 +6,27 @@ import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../ty
 import full from '../fixtures/bill-of-lading-full.json';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { billOfLadingWithPdf } from '../fixtures/bill-of-lading-with-pdf';
-import { create } from '../helpers/create-call';
-import { derive, verify } from '../helpers/derive-and-verify';
-import { readDocument } from '../helpers/markdown';
-import { startService, type RunningService } from '../helpers/running-service';
-import { createWorld, type World } from '../helpers/world';
+import { create } from '../helpers/processes/create-call';
+import { derive, verify } from '../helpers/credentials/derive-and-verify';
+import { readDocument } from '../helpers/pages/markdown';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 describe('POST /create/{documentId}', () => {
-  let world: World;
+  let local: LocalSetup;
   let service: RunningService;
   let owner: string;
   let holder: string;
 
   before(async () => {
-    world = await createWorld();
-    service = await startService(world.settings);
-    [owner, holder] = [await world.account(1), await world.account(2)];
+    local = await createLocalSetup();
+    service = await startService(local.settings);
+    [owner, holder] = [await local.account(1), await local.account(2)];
   });
 
   after(async () => {
     await service?.stop();
-    await world?.stop();
+    await local?.stop();
   });
 
   const didDocument = async () =>
@@ -64,7 +64,7 @@ describe('POST /create/{documentId}', () => {
     expect(credential.credentialStatus).to.deep.equal({
       type: 'TransferableRecords',
       tokenNetwork: { chain: 'ETH', chainId: '31337' },
-      tokenRegistry: world.registryAddress,
+      tokenRegistry: local.registryAddress,
       tokenId: tokenIdOf(credential.id),
     });
     expect(credential.renderMethod).to.deep.equal([
@@ -113,12 +113,12 @@ describe('POST /create/{documentId}', () => {
   it('has minted the token when it answers, to the owner and the holder named', async () => {
     const { body } = await create(service.url, { ...minimal, owner, holder });
     const tokenId = tokenIdAsUint256(body.signedW3CDocument.credentialStatus.tokenId);
-    const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
-    const escrow = TitleEscrow__factory.connect(await registry.ownerOf(tokenId), world.client);
+    const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, local.client);
+    const escrow = TitleEscrow__factory.connect(await registry.ownerOf(tokenId), local.client);
     expect(await escrow.beneficiary()).to.equal(owner);
     expect(await escrow.holder()).to.equal(holder);
     expect(await escrow.remark()).to.equal('0x');
-    expect((await world.client.getTransactionReceipt(body.txHash))?.status).to.equal(1);
+    expect((await local.client.getTransactionReceipt(body.txHash))?.status).to.equal(1);
   });
 
   it('takes the document id in any case, and addresses in lower case', async () => {
@@ -179,7 +179,7 @@ describe('POST /create/{documentId}', () => {
   });
 
   it('takes twenty requests at once and mints twenty different tokens', async () => {
-    const before = await world.client.getTransactionCount(await world.account(0));
+    const before = await local.client.getTransactionCount(await local.account(0));
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => create(service.url, { ...minimal, owner, holder })),
     );
@@ -187,12 +187,12 @@ describe('POST /create/{documentId}', () => {
     const tokens = answers.map(({ body }) => body.signedW3CDocument.credentialStatus.tokenId);
     expect(new Set(tokens).size).to.equal(20);
     expect(new Set(answers.map(({ body }) => body.txHash)).size).to.equal(20);
-    expect(await world.client.getTransactionCount(await world.account(0))).to.equal(before + 20);
+    expect(await local.client.getTransactionCount(await local.account(0))).to.equal(before + 20);
   });
 
   it('takes twenty requests at once on a chain that mines every second', async () => {
-    await world.client.send('evm_setAutomine', [false]);
-    await world.client.send('evm_setIntervalMining', [1_000]);
+    await local.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setIntervalMining', [1_000]);
     try {
       const answers = await Promise.all(
         Array.from({ length: 20 }, () => create(service.url, { ...minimal, owner, holder })),
@@ -200,8 +200,8 @@ describe('POST /create/{documentId}', () => {
       expect(answers.map(({ status }) => status)).to.deep.equal(Array<number>(20).fill(200));
       expect(new Set(answers.map(({ body }) => body.txHash)).size).to.equal(20);
     } finally {
-      await world.client.send('evm_setIntervalMining', [0]);
-      await world.client.send('evm_setAutomine', [true]);
+      await local.client.send('evm_setIntervalMining', [0]);
+      await local.client.send('evm_setAutomine', [true]);
     }
   });
 });

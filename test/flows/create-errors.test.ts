@@ -3,24 +3,24 @@ import { expect } from 'chai';
 import { readSettings } from '../../service/config/config';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create, type CreateAnswer } from '../helpers/create-call';
-import { startService, type RunningService } from '../helpers/running-service';
-import { createWorld, type World } from '../helpers/world';
+import { create, type CreateAnswer } from '../helpers/processes/create-call';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 describe('failures of POST /create/{documentId}', () => {
-  let world: World;
+  let local: LocalSetup;
   let service: RunningService;
   let valid: { credentialSubject: object; owner: string; holder: string };
 
   before(async () => {
-    world = await createWorld();
-    service = await startService(world.settings);
-    valid = { ...minimal, owner: await world.account(1), holder: await world.account(2) };
+    local = await createLocalSetup();
+    service = await startService(local.settings);
+    valid = { ...minimal, owner: await local.account(1), holder: await local.account(2) };
   });
 
   after(async () => {
     await service?.stop();
-    await world?.stop();
+    await local?.stop();
   });
 
   /** The log line of one failed request, as an operator would look for it. */
@@ -36,14 +36,14 @@ describe('failures of POST /create/{documentId}', () => {
     message: RegExp,
     options: Parameters<typeof create>[2] = {},
   ): Promise<void> {
-    const block = await world.client.getBlockNumber();
+    const block = await local.client.getBlockNumber();
     const answer = await create(service.url, body, options);
     expect([answer.status, answer.errorCode]).to.deep.equal([500, code]);
     expect(answer.body).to.deep.equal({ error: { message: 'Internal server error' } });
     const failure = failureOf(service, answer);
     expect(failure.code).to.equal(code);
     expect(`${String(failure.message)} ${String(failure.remedy)}`).to.match(message);
-    expect(await world.client.getBlockNumber()).to.equal(block);
+    expect(await local.client.getBlockNumber()).to.equal(block);
   }
 
   it('refuses a document type that is not supported', () =>
@@ -126,7 +126,7 @@ describe('failures of POST /create/{documentId}', () => {
 
   for (const [what, change, message] of wrongShapes)
     it(`answers 400 to ${what}, and says what to do, whatever the size of the body`, async () => {
-      const block = await world.client.getBlockNumber();
+      const block = await local.client.getBlockNumber();
       for (const body of [
         { ...valid, ...change },
         { ...valid, ...large, ...change },
@@ -137,7 +137,7 @@ describe('failures of POST /create/{documentId}', () => {
         const line = service.log.find((entry) => entry.requestId === answer.requestId && 'code' in entry);
         expect(line).to.include({ level: 'warn', code: 'REQUEST_FIELD_INVALID', msg: message });
       }
-      expect(await world.client.getBlockNumber()).to.equal(block);
+      expect(await local.client.getBlockNumber()).to.equal(block);
     });
 
   it('refuses a term that no context defines and logs the term', () => {
@@ -184,8 +184,8 @@ describe('failures of POST /create/{documentId}', () => {
 
   it('fails when the registry is paused, and issues again when it is not', async () => {
     const registry = TradeTrustTokenStandard__factory.connect(
-      world.registryAddress,
-      await world.client.getSigner(0),
+      local.registryAddress,
+      await local.client.getSigner(0),
     );
     await (await registry.pause('0x')).wait();
     await refusedByRegistry(valid, 'EnforcedPause', /must unpause it/);
@@ -195,9 +195,9 @@ describe('failures of POST /create/{documentId}', () => {
 
   it('fails when the node does not answer', async () => {
     const lonely = await startService({
-      ...world.settings,
+      ...local.settings,
       RPC_URL: 'http://127.0.0.1:9',
-      DATA_DIR: `${world.folder}/lonely`,
+      DATA_DIR: `${local.folder}/lonely`,
     });
     try {
       const answer = await create(lonely.url, valid);
@@ -215,16 +215,16 @@ describe('failures of POST /create/{documentId}', () => {
 
   for (const name of ['WALLET_PRIVATE_KEY', 'DID_KEY_PAIRS', 'TOKEN_REGISTRY_ADDRESS']) {
     it(`fails when ${name} is not configured, and the log names it`, async () => {
-      const envFile = `${world.folder}/without.env`;
-      const all = readSettings(world.settings).settings;
-      const { WALLET_PRIVATE_KEY, ...settings } = world.settings;
+      const envFile = `${local.folder}/without.env`;
+      const all = readSettings(local.settings).settings;
+      const { WALLET_PRIVATE_KEY, ...settings } = local.settings;
       const generated = ['DID_KEY_PAIRS', 'TOKEN_REGISTRY_ADDRESS'].filter((kept) => kept !== name);
       writeFileSync(envFile, generated.map((kept) => `${kept}='${all[kept]}'\n`).join(''));
       const partial = await startService({
         ...settings,
         ...(name !== 'WALLET_PRIVATE_KEY' && WALLET_PRIVATE_KEY && { WALLET_PRIVATE_KEY }),
         ENV_FILE: envFile,
-        DATA_DIR: `${world.folder}/${name}`,
+        DATA_DIR: `${local.folder}/${name}`,
       });
       try {
         const answer = await create(partial.url, { ...valid, owner: 'Alice' });
@@ -239,7 +239,7 @@ describe('failures of POST /create/{documentId}', () => {
   }
 
   it('returns a stack when NODE_ENV is development, and only then', async () => {
-    const settings = { ...world.settings, NODE_ENV: 'development', DATA_DIR: `${world.folder}/development` };
+    const settings = { ...local.settings, NODE_ENV: 'development', DATA_DIR: `${local.folder}/development` };
     const development = await startService(settings);
     try {
       const { status, body } = await create(development.url, valid, { documentId: 'INVOICE' });

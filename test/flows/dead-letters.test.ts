@@ -1,19 +1,23 @@
 import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create } from '../helpers/create-call';
-import { ENGINES, newState, type State } from '../helpers/engines';
+import { create } from '../helpers/processes/create-call';
+import { ENGINES, newState, type State } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
-import { tdoc } from '../helpers/command-output';
-import { accept, startRecordingReceiver, type RecordingReceiver } from '../helpers/recording-receiver';
-import { startService, type RunningService } from '../helpers/running-service';
-import { createWorld, type World } from '../helpers/world';
+import { tdoc } from '../helpers/processes/command-output';
+import {
+  accept,
+  startRecordingReceiver,
+  type RecordingReceiver,
+} from '../helpers/receiver/recording-receiver';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const POISON = 'com.service.etr.beneficiary_transfer';
 
 for (const engine of ENGINES) {
   describe(`dead letters on ${engine}`, () => {
-    let world: World;
+    let local: LocalSetup;
     let state: State | undefined;
     let receiver: RecordingReceiver;
     let service: RunningService;
@@ -22,23 +26,23 @@ for (const engine of ENGINES) {
     before(async function () {
       state = await newState(engine);
       if (state === undefined) return this.skip();
-      world = await createWorld();
-      receiver = await startRecordingReceiver(world.publicKeyFile, (delivery, response) => {
+      local = await createLocalSetup();
+      receiver = await startRecordingReceiver(local.publicKeyFile, (delivery, response) => {
         response.writeHead(delivery.event.type === POISON ? 500 : 200).end();
       });
-      settings = { ...world.settings, ...state.settings, WEBHOOK_URL: receiver.url };
+      settings = { ...local.settings, ...state.settings, WEBHOOK_URL: receiver.url };
       const retry = { initialDelayMs: 50, maxDelayMs: 100, giveUpAfterMs: 300 };
       const headers = { 'X-Tenant': 'acme', Authorization: 'Bearer token-of-the-subscriber' };
       writeFileSync(settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook: { headers, retry } }));
       service = await startService(settings);
-      const owner = await world.account(1);
+      const owner = await local.account(1);
       await create(service.url, { ...minimal, owner, holder: owner });
     });
 
     after(async () => {
       await service?.stop();
       await receiver?.close();
-      await world?.stop();
+      await local?.stop();
       await state?.remove();
     });
 

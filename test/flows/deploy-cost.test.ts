@@ -3,9 +3,9 @@ import { expect } from 'chai';
 import { formatEther, parseUnits, type TransactionResponse } from 'ethers';
 import { gasLimitFor } from '../../cli/transactions/transaction-cost';
 import { TDocDeployer__factory } from '../../typechain-types';
-import { startFakeGasStation, type FakeGasStation } from '../helpers/fake-gas-station';
-import type { CommandAnswer } from '../helpers/command-answer';
-import { startStandInNetwork, type StandInNetwork } from '../helpers/stand-in-network';
+import { startFakeGasStation, type FakeGasStation } from '../helpers/chain/fake-gas-station';
+import type { CommandAnswer } from '../helpers/processes/command-answer';
+import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
 
 const FEES = { maxFee: 61.000000007, maxPriorityFee: 30.5 };
 const MAX_FEE = 61_000_000_007n;

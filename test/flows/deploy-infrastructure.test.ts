@@ -5,11 +5,11 @@ import { expect } from 'chai';
 import { AbiCoder, formatEther, isHexString, parseEther } from 'ethers';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { createFakeExplorer, type FakeExplorer } from '../helpers/fake-explorer';
-import { askHardhat } from '../helpers/command-answer';
-import { hasOpenssl, startHttpsFront, type HttpsFront } from '../helpers/https-front';
-import { runAsWritten } from '../helpers/page-commands';
-import { startStandInNetwork, type StandInNetwork } from '../helpers/stand-in-network';
+import { createFakeExplorer, type FakeExplorer } from '../helpers/chain/fake-explorer';
+import { askHardhat } from '../helpers/processes/command-answer';
+import { hasOpenssl, startHttpsFront, type HttpsFront } from '../helpers/processes/https-front';
+import { runAsWritten } from '../helpers/pages/page-commands';
+import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const EXPLORER_KEY = 'MARKEDKEYOFETHERSCAN0123456789ABCD';

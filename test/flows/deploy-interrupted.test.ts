@@ -7,9 +7,9 @@ import { inheritedEnvironment } from '../../service/config/config';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { eventually } from '../helpers/eventually';
-import { startFakeGasStation } from '../helpers/fake-gas-station';
-import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/rpc-proxy';
-import { startStandInNetwork, type StandInNetwork } from '../helpers/stand-in-network';
+import { startFakeGasStation } from '../helpers/chain/fake-gas-station';
+import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
 
 const SEND = 'eth_sendRawTransaction';
 

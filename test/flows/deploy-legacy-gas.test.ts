@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { parseEther, type TransactionResponse } from 'ethers';
-import { startStandInNetwork, type StandInNetwork } from '../helpers/stand-in-network';
+import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
 
 describe('npx hardhat deploy on a network without EIP-1559', () => {
   let network: StandInNetwork;

@@ -5,8 +5,8 @@ import { parseEther } from 'ethers';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { tenantOf } from '../../service/config/tenant';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { startRpcProxy } from '../helpers/rpc-proxy';
-import { startStandInNetwork, type StandInNetwork } from '../helpers/stand-in-network';
+import { startRpcProxy } from '../helpers/chain/rpc-proxy';
+import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
 
 const AMOY = 80002;
 const JOURNALS = join(PROJECT_ROOT, 'deploy/deployments');

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { parseEther } from 'ethers';
-import type { CommandAnswer } from '../helpers/command-answer';
-import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/rpc-proxy';
-import { startStandInNetwork, type StandInNetwork } from '../helpers/stand-in-network';
+import type { CommandAnswer } from '../helpers/processes/command-answer';
+import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
 
 const KEY = 'marked-key-0123456789abcdef';
 

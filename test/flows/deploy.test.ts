@@ -5,14 +5,14 @@ import { type JsonRpcProvider, Wallet } from 'ethers';
 import { startHardhatNode, type HardhatNode } from '../../devnet/hardhat-node';
 import { readSettings } from '../../service/config/config';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { hardhat } from '../helpers/command-output';
-import { codeBlocks, readDocument } from '../helpers/markdown';
-import { startNode } from '../helpers/node';
-import { nodeClient } from '../helpers/node-client';
-import { own } from '../helpers/owned';
-import { runAsWritten } from '../helpers/page-commands';
+import { hardhat } from '../helpers/processes/command-output';
+import { codeBlocks, readDocument } from '../helpers/pages/markdown';
+import { startNode } from '../helpers/chain/node';
+import { nodeClient } from '../helpers/chain/node-client';
+import { track } from '../helpers/resources';
+import { runAsWritten } from '../helpers/pages/page-commands';
 import { temporaryFolder } from '../helpers/temporary-folder';
-import { DEPLOYER, DEPLOYER_KEY } from '../helpers/world';
+import { DEPLOYER, DEPLOYER_KEY } from '../helpers/chain/local-setup';
 
 /** What a command printed, and whether it succeeded. */
 interface Outcome {
@@ -25,18 +25,18 @@ describe('npx hardhat deploy', () => {
   const envFile = join(folder.path, '.env');
   let node: HardhatNode;
   let chain: JsonRpcProvider;
-  let disown: () => unknown;
+  let untrack: () => unknown;
 
   async function start(port = 0): Promise<void> {
     node = await startNode(port);
-    disown = own(`node on ${node.url}`);
+    untrack = track(`node on ${node.url}`);
     chain = nodeClient(node.url);
   }
 
   async function stop(): Promise<void> {
     chain.destroy();
     await node.stop();
-    disown();
+    untrack();
   }
 
   before(() => start());
@@ -263,7 +263,7 @@ describe('npx hardhat deploy', () => {
       const [startOnPage, deployOnPage = ''] = page.join().split('\n');
       expect(startOnPage).to.equal('LOCAL_CHAIN_ID=1337 npx hardhat node');
       const other = await startHardhatNode({ port: 0, chainId: 1337 });
-      const end = own(`node on ${other.url}`);
+      const end = track(`node on ${other.url}`);
       const output = await runAsWritten(deployOnPage, {
         ENV_FILE: envFile,
         RPC_URL: other.url,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { startChild } from '../../devnet/child-process';
 import { PROJECT_ROOT } from '../../service/base/project-root';
-import { own } from '../helpers/owned';
+import { track } from '../helpers/resources';
 
 const DEVNET = join(PROJECT_ROOT, 'dist/devnet/main.js');
 
@@ -11,10 +11,10 @@ describe('npm run devnet', () => {
   async function run(args: string[]): Promise<{ code: number | null; output: string }> {
     const lines: string[] = [];
     const child = startChild('devnet', DEVNET, args, {});
-    const disown = own('devnet');
+    const untrack = track('devnet');
     child.onLine((line) => lines.push(line));
     const code = await child.ended;
-    disown();
+    untrack();
     return { code, output: lines.join('\n') };
   }
 
@@ -47,13 +47,13 @@ describe('npm run devnet', () => {
 
   it('stays up until it is interrupted, then ends everything and exits with 0', async () => {
     const child = startChild('devnet', DEVNET, [], {});
-    const disown = own('devnet');
+    const untrack = track('devnet');
     const [, serviceUrl = ''] = await child.lineMatching(/creator service at (http:\S+)/);
     await child.lineMatching(/Ctrl-C stops everything/);
     expect((await fetch(serviceUrl)).status).to.equal(200);
     await child.stop();
     expect(await child.ended).to.equal(0);
-    disown();
+    untrack();
     const stillThere = await fetch(serviceUrl).then(
       () => true,
       () => false,

@@ -3,16 +3,20 @@ import { expect } from 'chai';
 import { ZeroAddress } from 'ethers';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { expectedEvents } from '../helpers/chain-witness';
-import { expectPromisesKept } from '../helpers/delivery-promises';
-import { newState, type Engine, type State } from '../helpers/engines';
+import { expectedEvents } from '../helpers/chain/expected-events';
+import { expectPromisesKept } from '../helpers/receiver/delivery-promises';
+import { newState, type Engine, type State } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
-import { OPERATIONS, randomLifecycles, type Operation } from '../helpers/random-lifecycles';
-import { startRecordingReceiver, type Delivery, type RecordingReceiver } from '../helpers/recording-receiver';
-import { startService, type RunningService } from '../helpers/running-service';
+import { OPERATIONS, randomLifecycles, type Operation } from '../helpers/chain/random-lifecycles';
+import {
+  startRecordingReceiver,
+  type Delivery,
+  type RecordingReceiver,
+} from '../helpers/receiver/recording-receiver';
+import { startService, type RunningService } from '../helpers/processes/running-service';
 import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
-import type { TokenModel } from '../helpers/token-model';
-import { createWorld, type World } from '../helpers/world';
+import type { TokenModel } from '../helpers/chain/token-model';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 /** How much of a run has happened when the service is started, and has to be caught up with. */
 const STARTED = { 'at the beginning': 0, 'in the middle': 0.5, 'at the end': 1 };
@@ -35,19 +39,19 @@ const UNUSUAL_IDS = [0n, 1n, 2n ** 256n - 1n, 2n ** 255n, 2n ** 53n + 1n, 0xabcd
 
 describe('what is delivered equals the logs of the chain, whatever happens to the tokens', () => {
   const sent = new Map<Operation, number>();
-  let world: World;
+  let local: LocalSetup;
   let receiver: RecordingReceiver;
   let starting: Promise<RunningService> | undefined;
   let state: State | undefined;
 
   before(async () => {
-    world = await createWorld();
+    local = await createLocalSetup();
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   beforeEach(async () => {
-    receiver = await startRecordingReceiver(world.publicKeyFile);
+    receiver = await startRecordingReceiver(local.publicKeyFile);
   });
 
   afterEach(async () => {
@@ -68,14 +72,14 @@ describe('what is delivered equals the logs of the chain, whatever happens to th
       state = await newState(engine);
       if (state === undefined) return this.skip();
       const random = seededRandom(seed);
-      const lives = await randomLifecycles(world, random, tokenIds(run, random));
-      const fromBlock = (await world.client.getBlockNumber()) + 1;
+      const lives = await randomLifecycles(local, random, tokenIds(run, random));
+      const fromBlock = (await local.client.getBlockNumber()) + 1;
       const deliveries = await deliveredDuring(lives.run, started, {
         ...state.settings,
         START_BLOCK: String(fromBlock),
       });
 
-      const expected = await expectedEvents(world.client, world.registryAddress, fromBlock);
+      const expected = await expectedEvents(local.client, local.registryAddress, fromBlock);
       expectPromisesKept(deliveries, expected);
       expect(deliveries).to.have.length(expected.length);
       const delivered = deliveries.map(({ event }) => event);
@@ -98,11 +102,11 @@ describe('what is delivered equals the logs of the chain, whatever happens to th
   ): Promise<readonly Delivery[]> {
     const missed = OPERATIONS_OF_A_RUN * STARTED[started];
     await operate(missed);
-    starting = startService({ ...world.settings, ...settings, WEBHOOK_URL: receiver.url });
+    starting = startService({ ...local.settings, ...settings, WEBHOOK_URL: receiver.url });
     if (started === 'at the beginning') await starting;
     await Promise.all([starting, operate(OPERATIONS_OF_A_RUN - missed)]);
     const fromBlock = Number(settings.START_BLOCK);
-    const { length } = await expectedEvents(world.client, world.registryAddress, fromBlock);
+    const { length } = await expectedEvents(local.client, local.registryAddress, fromBlock);
     // What is missing then is said by the comparison.
     await eventually('all events', () => receiver.deliveries.length >= length).catch(() => undefined);
     await stopService();
@@ -122,8 +126,8 @@ describe('what is delivered equals the logs of the chain, whatever happens to th
       if (suffix === 'surrendered') known.owner = data.registryAddress;
       if (suffix === 'burned') known.owner = '0x000000000000000000000000000000000000dead';
     }
-    const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
-    const escrow = TitleEscrow__factory.connect(token.escrow, world.client);
+    const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, local.client);
+    const escrow = TitleEscrow__factory.connect(token.escrow, local.client);
     const [beneficiary, holder, nominee, owner] = await Promise.all([
       escrow.beneficiary(),
       escrow.holder(),

@@ -9,17 +9,17 @@ import {
   type EventForger,
   type TradeTrustTokenStandard,
 } from '../../typechain-types';
-import { expectedEvents, type ExpectedEvent } from '../helpers/chain-witness';
-import { escrowOf, mintDirectly, newTokenId, transferHolder } from '../helpers/direct-mint';
+import { expectedEvents, type ExpectedEvent } from '../helpers/chain/expected-events';
+import { escrowOf, mintDirectly, newTokenId, transferHolder } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
-import { startRecordingReceiver, type RecordingReceiver } from '../helpers/recording-receiver';
-import { startService, type RunningService } from '../helpers/running-service';
-import { createWorld, type World } from '../helpers/world';
+import { startRecordingReceiver, type RecordingReceiver } from '../helpers/receiver/recording-receiver';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const MINT = ['escrow_created', 'minted', 'beneficiary_transfer', 'holder_transfer', 'token_received'];
 
 describe('events that somebody else emits in the name of the registry', () => {
-  let world: World;
+  let local: LocalSetup;
   let registry: TradeTrustTokenStandard;
   let forger: EventForger;
   let receiver: RecordingReceiver;
@@ -27,23 +27,23 @@ describe('events that somebody else emits in the name of the registry', () => {
   let owner: string;
 
   before(async () => {
-    world = await createWorld();
-    owner = await world.account(1);
-    const deployer = await world.client.getSigner(0);
-    registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, deployer);
-    forger = await new EventForger__factory(await world.client.getSigner(5)).deploy();
-    receiver = await startRecordingReceiver(world.publicKeyFile);
-    service = await startService({ ...world.settings, WEBHOOK_URL: receiver.url });
+    local = await createLocalSetup();
+    owner = await local.account(1);
+    const deployer = await local.client.getSigner(0);
+    registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, deployer);
+    forger = await new EventForger__factory(await local.client.getSigner(5)).deploy();
+    receiver = await startRecordingReceiver(local.publicKeyFile);
+    service = await startService({ ...local.settings, WEBHOOK_URL: receiver.url });
   });
 
   after(async () => {
     await service?.stop();
     await receiver?.close();
-    await world?.stop();
+    await local?.stop();
   });
 
   it('are not delivered, whether the token exists or not', async () => {
-    const { tokenId } = await mintDirectly(world, owner);
+    const { tokenId } = await mintDirectly(local, owner);
     const delivered = await deliveredBecauseOf(async () => {
       await forge(tokenId);
       await forge(newTokenId());
@@ -51,11 +51,11 @@ describe('events that somebody else emits in the name of the registry', () => {
     expect(delivered).to.deep.equal([]);
   });
 
-  it('do not keep a token from being announced that is minted after them', async () => {
+  it('do not keep a token from being delivered that is minted after them', async () => {
     const tokenId = newTokenId();
     const delivered = await deliveredBecauseOf(async () => {
       await forge(tokenId);
-      await mintDirectly(world, owner, { tokenId });
+      await mintDirectly(local, owner, { tokenId });
     });
     expect(delivered.map(suffix)).to.deep.equal(MINT);
     expect(delivered[1]?.data.payload).to.include({ owner: owner.toLowerCase(), remark: '0x' });
@@ -64,7 +64,7 @@ describe('events that somebody else emits in the name of the registry', () => {
   it('are told apart from the genuine ones of two mints in the same transaction', async () => {
     await registry.grantRole(await registry.MINTER_ROLE(), forger);
     const tokenIds = [newTokenId(), newTokenId()];
-    const owners = [await world.account(2), await world.account(3)];
+    const owners = [await local.account(2), await local.account(3)];
     const delivered = await deliveredBecauseOf(async () => {
       await forger.mintAmongForgeries(registry, tokenIds, owners);
     });
@@ -88,16 +88,16 @@ describe('events that somebody else emits in the name of the registry', () => {
   });
 
   it('are not delivered when a second registry of the same factory emits them, of the same token ids', async () => {
-    const registryAddress = await world.makeRegistry();
+    const registryAddress = await local.makeRegistry();
     const second = TradeTrustTokenStandard__factory.connect(registryAddress, registry.runner);
     expect(await second.titleEscrowFactory()).to.equal(await registry.titleEscrowFactory());
-    expect(registryAddress).not.to.equal(world.registryAddress);
+    expect(registryAddress).not.to.equal(local.registryAddress);
 
-    const { tokenId } = await mintDirectly(world, owner);
+    const { tokenId } = await mintDirectly(local, owner);
     const delivered = await deliveredBecauseOf(async () => {
       for (const id of [tokenId, newTokenId()]) {
-        const token = await mintDirectly(world, owner, { tokenId: id, registryAddress });
-        await transferHolder(world, token, { from: owner, to: await world.account(2) });
+        const token = await mintDirectly(local, owner, { tokenId: id, registryAddress });
+        await transferHolder(local, token, { from: owner, to: await local.account(2) });
       }
       await second.pause('0x');
       await second.unpause('0x');
@@ -106,10 +106,10 @@ describe('events that somebody else emits in the name of the registry', () => {
   });
 
   it('are not delivered either when all of it is read at once, later', async () => {
-    const expected = await expectedEvents(world.client, world.registryAddress, 0);
-    const later = await startRecordingReceiver(world.publicKeyFile);
-    const DATA_DIR = join(world.folder, 'later');
-    const reading = await startService({ ...world.settings, DATA_DIR, WEBHOOK_URL: later.url });
+    const expected = await expectedEvents(local.client, local.registryAddress, 0);
+    const later = await startRecordingReceiver(local.publicKeyFile);
+    const DATA_DIR = join(local.folder, 'later');
+    const reading = await startService({ ...local.settings, DATA_DIR, WEBHOOK_URL: later.url });
     await eventually('all events', () => later.deliveries.length >= expected.length);
     await reading.stop();
     await later.close();
@@ -122,18 +122,18 @@ describe('events that somebody else emits in the name of the registry', () => {
    * What is delivered because of `action`, up to the events of a token that is minted after it as a marker.
    */
   async function deliveredBecauseOf(action: () => Promise<unknown>): Promise<ExpectedEvent[]> {
-    const before = await world.client.getBlockNumber();
+    const before = await local.client.getBlockNumber();
     await action();
-    const marker = String((await mintDirectly(world, owner)).tokenId);
+    const marker = String((await mintDirectly(local, owner)).tokenId);
     const since = (): ExpectedEvent[] =>
       receiver.deliveries.flatMap(({ event }) => (event.data.blockNumber > before ? [event] : []));
-    const genuine = await expectedEvents(world.client, world.registryAddress, before + 1);
+    const genuine = await expectedEvents(local.client, local.registryAddress, before + 1);
     await eventually('the marker and what is genuine', () => since().length >= genuine.length);
     return since().filter(({ subject }) => subject !== marker);
   }
 
   async function forge(tokenId: bigint): Promise<void> {
-    await forger.forge(registry, await escrowOf(world, tokenId), tokenId);
+    await forger.forge(registry, await escrowOf(local, tokenId), tokenId);
   }
 
   /**
@@ -144,7 +144,7 @@ describe('events that somebody else emits in the name of the registry', () => {
     const pointingNowhere = hexlify(new Uint8Array(6 * 32).fill(0xff));
     const longRemark = AbiCoder.defaultAbiCoder().encode(
       ['address', 'uint256', 'bytes'],
-      [world.registryAddress, 1, new Uint8Array(50_000)],
+      [local.registryAddress, 1, new Uint8Array(50_000)],
     );
     for (const { topicHash } of allEvents()) {
       const topics = [topicHash, ...[1, 2, 3].map(() => hexlify(randomBytes(32)))];

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import full from '../fixtures/bill-of-lading-full.json';
 import { billOfLadingWithPdf } from '../fixtures/bill-of-lading-with-pdf';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create, type CreateAnswer } from '../helpers/create-call';
-import { derive, verify } from '../helpers/derive-and-verify';
-import { startService, type RunningService } from '../helpers/running-service';
-import { createWorld, type World } from '../helpers/world';
+import { create, type CreateAnswer } from '../helpers/processes/create-call';
+import { derive, verify } from '../helpers/credentials/derive-and-verify';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 /** Nearly as deep as a body may be that is parsed. */
 const DEPTH = 19_000;
@@ -22,23 +22,23 @@ const packages = Array.from({ length: 300 }, (_, index) => ({
 }));
 
 describe('large and hostile subjects', () => {
-  let world: World;
+  let local: LocalSetup;
   let service: RunningService;
   let accounts: { owner: string; holder: string };
   let didDocument: Parameters<typeof verify>[1];
   const refusals = new Set<string | null>();
 
   before(async () => {
-    world = await createWorld();
-    service = await startService(world.settings);
-    accounts = { owner: await world.account(1), holder: await world.account(2) };
+    local = await createLocalSetup();
+    service = await startService(local.settings);
+    accounts = { owner: await local.account(1), holder: await local.account(2) };
     const answer = await fetch(`${service.url}/.well-known/did.json`);
     didDocument = (await answer.json()) as typeof didDocument;
   });
 
   after(async () => {
     await service?.stop();
-    await world?.stop();
+    await local?.stop();
   });
 
   const send = (subject: string): Promise<CreateAnswer> =>
@@ -194,7 +194,7 @@ describe('large and hostile subjects', () => {
   ];
   for (const [what, subject, code, reason] of refused) {
     it(`refuses ${what}, logs why, and mints nothing`, async () => {
-      const block = await world.client.getBlockNumber();
+      const block = await local.client.getBlockNumber();
       const answer = await send(subject);
       expect([answer.status, answer.errorCode]).to.deep.equal([500, code]);
       expect(answer.body).to.deep.equal({ error: { message: 'Internal server error' } });
@@ -202,7 +202,7 @@ describe('large and hostile subjects', () => {
       const line = service.log.find((entry) => entry.requestId === answer.requestId && 'error' in entry);
       expect(line?.code).to.equal(code);
       expect((line?.error as { message: string }).message).to.contain(reason);
-      expect(await world.client.getBlockNumber()).to.equal(block);
+      expect(await local.client.getBlockNumber()).to.equal(block);
     });
   }
 
@@ -214,11 +214,11 @@ describe('large and hostile subjects', () => {
   ];
   for (const [where, members] of withPrototype) {
     it(`refuses __proto__ ${where}, says so, and mints nothing`, async () => {
-      const block = await world.client.getBlockNumber();
+      const block = await local.client.getBlockNumber();
       const answer = await send(billWith(members));
       expect(answer.status).to.equal(400);
       expect(answer.body.error?.message).to.contain('"__proto__"');
-      expect(await world.client.getBlockNumber()).to.equal(block);
+      expect(await local.client.getBlockNumber()).to.equal(block);
     });
   }
 

@@ -6,8 +6,8 @@ import { expect } from 'chai';
 import { request } from 'undici';
 import { loadConfig } from '../../service/config/config';
 import { PUBLISHED_FILES, publishedPath, readContextFile } from '../../service/base/published-files';
-import { createWorld, type World } from '../helpers/world';
-import { startService, type RunningService } from '../helpers/running-service';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { startService, type RunningService } from '../helpers/processes/running-service';
 
 const LIMIT_BYTES = 50 * 1024 * 1024;
 
@@ -21,17 +21,17 @@ async function sendRaw(port: number, text: string): Promise<string> {
 }
 
 describe('HTTP behaviour of the creator service', () => {
-  let world: World;
+  let local: LocalSetup;
   let service: RunningService;
 
   before(async () => {
-    world = await createWorld();
-    service = await startService(world.settings);
+    local = await createLocalSetup();
+    service = await startService(local.settings);
   });
 
   after(async () => {
     await service?.stop();
-    await world?.stop();
+    await local?.stop();
   });
 
   const call = (path: string, init: RequestInit = {}) => fetch(`${service.url}${path}`, init);
@@ -91,12 +91,12 @@ describe('HTTP behaviour of the creator service', () => {
     ['is not an object', '"did:web:localhost"'],
   ] as const) {
     it(`answers 500 when the file did.json ${what}, and logs the file`, async () => {
-      const path = join(world.folder, 'broken-did.json');
+      const path = join(local.folder, 'broken-did.json');
       if (content !== undefined) writeFileSync(path, content);
       const settings = {
-        ...world.settings,
+        ...local.settings,
         DID_DOCUMENT_PATH: path,
-        DATA_DIR: join(world.folder, 'did-data'),
+        DATA_DIR: join(local.folder, 'did-data'),
       };
       const broken = await startService(settings);
       try {
@@ -141,7 +141,7 @@ describe('HTTP behaviour of the creator service', () => {
   }
 
   it('serves the Bill of Lading context at the URL that credentials name, as JSON-LD', async () => {
-    const url = new URL(loadConfig(world.settings).billOfLadingContextUrl ?? '');
+    const url = new URL(loadConfig(local.settings).billOfLadingContextUrl ?? '');
     const response = await call(url.pathname);
     expect(url.pathname).to.equal('/contexts/bill-of-lading-v1.json');
     expect(response.headers.get('Content-Type')).to.match(/^application\/ld\+json/);
@@ -253,7 +253,7 @@ describe('HTTP behaviour of the creator service', () => {
     await isError(await send(LIMIT_BYTES + 1), 413, 'BODY_TOO_LARGE', /larger than 50 MB/);
   });
 
-  it('answers 413 also when the length was not announced', async () => {
+  it('answers 413 also when the length was not declared', async () => {
     async function* tooMuch(): AsyncGenerator<Buffer> {
       for (let megabyte = 0; megabyte <= 50; megabyte++) yield Buffer.alloc(1024 * 1024, '[');
     }
@@ -300,9 +300,9 @@ describe('HTTP behaviour of the creator service', () => {
     let guarded: RunningService;
     before(async () => {
       const settings = {
-        ...world.settings,
+        ...local.settings,
         API_KEY: 'correct-horse',
-        DATA_DIR: join(world.folder, 'guarded'),
+        DATA_DIR: join(local.folder, 'guarded'),
       };
       guarded = await startService(settings);
     });

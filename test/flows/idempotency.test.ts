@@ -6,15 +6,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create, type CreateAnswer } from '../helpers/create-call';
-import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/documents-call';
+import { create, type CreateAnswer } from '../helpers/processes/create-call';
+import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/processes/documents-call';
 import { eventually } from '../helpers/eventually';
-import { largeDocument } from '../helpers/large-document';
-import { mintedTokens, triedTokens } from '../helpers/minted-tokens';
-import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/rpc-proxy';
-import { startService, type RunningService } from '../helpers/running-service';
-import { sendTransaction } from '../helpers/transactions';
-import { createWorld, DEPLOYER, type World } from '../helpers/world';
+import { largeDocument } from '../helpers/credentials/large-document';
+import { mintedTokens, triedTokens } from '../helpers/chain/minted-tokens';
+import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { sendTransaction } from '../helpers/chain/transactions';
+import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
 const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
 const PAUSE = REGISTRY.encodeFunctionData('pause', ['0x']);
@@ -34,24 +34,24 @@ const MALFORMED_KEYS: Record<string, string[]> = {
 };
 
 describe('Idempotency-Key', () => {
-  let world: World;
+  let local: LocalSetup;
   let node: RpcProxy;
   let settings: Record<string, string>;
   let service: RunningService;
   let owner: string;
 
   before(async () => {
-    world = await createWorld();
-    owner = await world.account(1);
-    node = await startRpcProxy(world.node.url);
-    settings = { ...world.settings, RPC_URL: node.url, API_KEY };
+    local = await createLocalSetup();
+    owner = await local.account(1);
+    node = await startRpcProxy(local.node.url);
+    settings = { ...local.settings, RPC_URL: node.url, API_KEY };
     service = await startService(settings);
   });
 
   after(async () => {
     await service?.stop();
     await node?.close();
-    await world?.stop();
+    await local?.stop();
   });
 
   const bodyOf = (blNumber: string): string =>
@@ -64,9 +64,9 @@ describe('Idempotency-Key', () => {
 
   /** Runs `work`, and gives the tokens that were made meanwhile. */
   async function tokensMadeBy(work: () => Promise<unknown>): Promise<string[]> {
-    const fromBlock = (await world.client.getBlockNumber()) + 1;
+    const fromBlock = (await local.client.getBlockNumber()) + 1;
     await work();
-    return [...(await mintedTokens(world, fromBlock)).keys()];
+    return [...(await mintedTokens(local, fromBlock)).keys()];
   }
 
   function expectSame(answers: readonly CreateAnswer[]): void {
@@ -121,7 +121,7 @@ describe('Idempotency-Key', () => {
         both.push(issue(key, body));
         expectError(await atOnce(issue(key, bodyOf('OTHER'))), 422, /Idempotency-Key/);
         expectUnderWay(await fetchDocument(service.url, tokenId));
-        await world.client.send('evm_mine', []);
+        await local.client.send('evm_mine', []);
         answers = await Promise.all(both);
       }),
     );
@@ -140,7 +140,7 @@ describe('Idempotency-Key', () => {
         const beforeOther = node.requests.length;
         const other = issue(undefined, largeDocument(owner, LARGE_MEGABYTES).toString());
         await sentSince(beforeOther);
-        await world.client.send('evm_mine', []);
+        await local.client.send('evm_mine', []);
         answers = await Promise.all(all);
         expect((await other).status).to.equal(200);
       }),
@@ -158,12 +158,12 @@ describe('Idempotency-Key', () => {
 
   /** Nothing is mined meanwhile but by `evm_mine`. */
   async function withoutMining(work: () => Promise<void>): Promise<void> {
-    await world.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setAutomine', [false]);
     try {
       await work();
     } finally {
-      await world.client.send('evm_setAutomine', [true]);
-      await world.client.send('evm_mine', []);
+      await local.client.send('evm_setAutomine', [true]);
+      await local.client.send('evm_mine', []);
     }
   }
 
@@ -171,7 +171,7 @@ describe('Idempotency-Key', () => {
   async function sentSince(before: number): Promise<string> {
     await eventually('the mint is sent', async () => {
       const isSent = node.calls.slice(before).includes(SEND);
-      return isSent && ((await world.client.send('eth_pendingTransactions', [])) as unknown[]).length > 0;
+      return isSent && ((await local.client.send('eth_pendingTransactions', [])) as unknown[]).length > 0;
     });
     return [...triedTokens(node.requests.slice(before))][0] ?? '';
   }
@@ -207,7 +207,7 @@ describe('Idempotency-Key', () => {
   });
 
   async function callRegistry(data: string): Promise<void> {
-    await sendTransaction(world.client, { from: DEPLOYER, to: world.registryAddress, data });
+    await sendTransaction(local.client, { from: DEPLOYER, to: local.registryAddress, data });
   }
 
   for (const [size, vessel] of Object.entries({ small: 'x', large: 'x'.repeat(70_000) }))
@@ -303,7 +303,7 @@ describe('Idempotency-Key', () => {
 
   it('does not meet the same key of another registry in the same database', async function () {
     const [key, body] = [randomUUID(), bodyOf('REGISTRIES')];
-    const TOKEN_REGISTRY_ADDRESS = await world.makeRegistry();
+    const TOKEN_REGISTRY_ADDRESS = await local.makeRegistry();
     const here = await issue(key, body);
     await service.stop();
     service = await startService({ ...settings, TOKEN_REGISTRY_ADDRESS });
@@ -312,7 +312,7 @@ describe('Idempotency-Key', () => {
       expect([here.status, there.status]).to.deep.equal([200, 200]);
       const { tokenId, tokenRegistry } = there.body.signedW3CDocument.credentialStatus;
       expect(tokenRegistry).to.equal(TOKEN_REGISTRY_ADDRESS);
-      expect([...(await mintedTokens(world, 0, TOKEN_REGISTRY_ADDRESS)).keys()]).to.deep.equal([tokenId]);
+      expect([...(await mintedTokens(local, 0, TOKEN_REGISTRY_ADDRESS)).keys()]).to.deep.equal([tokenId]);
       const hidden = await fetchDocument(service.url, tokenOf(here));
       expect(hidden.status, 'the document of the other registry').to.equal(404);
       expectSame([there, await issue(key, body)]);
@@ -331,7 +331,7 @@ describe('Idempotency-Key', () => {
     expect((await fetch(url, { headers: { Authorization: 'Bearer wrong' } })).status).to.equal(401);
     expect(await fetchDocument(service.url, tokenId)).to.deep.equal({ status: 200, text: issued.text });
     expect((await fetchDocument(service.url, '0'.repeat(64))).status).to.equal(404);
-    const open = await startService({ ...world.settings, DATA_DIR: join(world.folder, 'open') });
+    const open = await startService({ ...local.settings, DATA_DIR: join(local.folder, 'open') });
     try {
       expect((await fetchDocument(open.url, tokenId)).status).to.equal(404);
     } finally {

@@ -3,13 +3,13 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create } from '../helpers/create-call';
+import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
-import { largeDocument } from '../helpers/large-document';
-import { mintedTokens } from '../helpers/minted-tokens';
-import { peakMegabytes } from '../helpers/process-memory';
-import { startServiceProcess, type ServiceProcess } from '../helpers/service-process';
-import { createWorld, type World } from '../helpers/world';
+import { largeDocument } from '../helpers/credentials/large-document';
+import { mintedTokens } from '../helpers/chain/minted-tokens';
+import { peakMegabytes } from '../helpers/processes/process-memory';
+import { startServiceProcess, type ServiceProcess } from '../helpers/processes/service-process';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 /** Far more than what fits between two sockets of one machine: who was not let in has not sent all of it. */
 const MEGABYTES = 20;
@@ -42,23 +42,23 @@ interface Upload {
 }
 
 describe('many large bodies at once', () => {
-  let world: World;
+  let local: LocalSetup;
   let service: ServiceProcess;
   let owner: string;
 
   before(async () => {
-    world = await createWorld();
-    owner = await world.account(1);
-    service = await startServiceProcess({ ...world.settings, LARGE_BODIES_AT_ONCE: String(PLACES) });
+    local = await createLocalSetup();
+    owner = await local.account(1);
+    service = await startServiceProcess({ ...local.settings, LARGE_BODIES_AT_ONCE: String(PLACES) });
   });
 
   after(async () => {
     await service?.end('SIGKILL');
-    await world?.stop();
+    await local?.stop();
   });
 
   it(`issues all, ${MOST_AT_ONCE} at once at most, and goes on answering meanwhile`, async () => {
-    const fromBlock = (await world.client.getBlockNumber()) + 1;
+    const fromBlock = (await local.client.getBlockNumber()) + 1;
     const bodies = Array.from({ length: DOCUMENTS }, () => largeDocument(owner, MEGABYTES));
     const uploads: Upload[] = [];
     let mostAtOnce = 0;
@@ -69,7 +69,7 @@ describe('many large bodies at once', () => {
     } finally {
       clearInterval(watch);
     }
-    expect([...(await mintedTokens(world, fromBlock)).keys()]).to.have.length(DOCUMENTS);
+    expect([...(await mintedTokens(local, fromBlock)).keys()]).to.have.length(DOCUMENTS);
     expect(mostAtOnce, 'bodies in hand at once').to.be.within(1, MOST_AT_ONCE);
     const peak = peakMegabytes(service.pid);
     if (peak !== undefined) expect(peak, 'MB resident at most').to.be.lessThan(MOST_RESIDENT_MB);

@@ -4,33 +4,33 @@ import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { tokenIdAsUint256 } from '../../service/issuance/token-id';
 import { TitleEscrowFactory__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create } from '../helpers/create-call';
+import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
-import { startReceiver, type RunningReceiver } from '../helpers/running-receiver';
-import { startService, type RunningService } from '../helpers/running-service';
-import { createWorld, type World } from '../helpers/world';
+import { startReceiver, type RunningReceiver } from '../helpers/receiver/running-receiver';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const PREFIX = 'com.service.etr.';
 const NOBODY = '0x0000000000000000000000000000000000000000';
 
 describe('from a request to verified webhooks', () => {
-  let world: World;
+  let local: LocalSetup;
   let receiver: RunningReceiver;
   let service: RunningService;
   let owner: string;
   let holder: string;
 
   before(async () => {
-    world = await createWorld();
-    receiver = await startReceiver(world.folder, world.publicKeyFile);
-    service = await startService({ ...world.settings, WEBHOOK_URL: `${receiver.url}/webhook` });
-    [owner, holder] = [await world.account(1), await world.account(2)];
+    local = await createLocalSetup();
+    receiver = await startReceiver(local.folder, local.publicKeyFile);
+    service = await startService({ ...local.settings, WEBHOOK_URL: `${receiver.url}/webhook` });
+    [owner, holder] = [await local.account(1), await local.account(2)];
   });
 
   after(async () => {
     await service?.stop();
     await receiver?.close();
-    await world?.stop();
+    await local?.stop();
   });
 
   /** Waits for that many events of a token. */
@@ -40,13 +40,13 @@ describe('from a request to verified webhooks', () => {
       return events.length >= count ? events : undefined;
     });
 
-  it('announces each of the five events of a mint once, in the order of the chain', async () => {
+  it('delivers each of the five events of a mint once, in the order of the chain', async () => {
     const { body } = await create(service.url, { ...minimal, owner, holder, remarks: 'for the consignee' });
     const { tokenId } = body.signedW3CDocument.credentialStatus;
     const events = await eventsOf(tokenId, 5);
 
-    const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
-    const factory = TitleEscrowFactory__factory.connect(await registry.titleEscrowFactory(), world.client);
+    const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, local.client);
+    const factory = TitleEscrowFactory__factory.connect(await registry.titleEscrowFactory(), local.client);
     const escrowAddress = (await factory.getEscrowAddress(registry, tokenIdAsUint256(tokenId))).toLowerCase();
     const [lowOwner, lowHolder] = [owner.toLowerCase(), holder.toLowerCase()];
     const token = tokenIdAsUint256(tokenId).toString();
@@ -68,9 +68,9 @@ describe('from a request to verified webhooks', () => {
     const { body } = await create(service.url, { ...minimal, owner, holder });
     const { tokenId } = body.signedW3CDocument.credentialStatus;
     const [first] = await eventsOf(tokenId, 5);
-    const receipt = await world.client.getTransactionReceipt(body.txHash);
-    const block = await world.client.getBlock(receipt?.blockNumber ?? -1);
-    const address = world.registryAddress.toLowerCase();
+    const receipt = await local.client.getTransactionReceipt(body.txHash);
+    const block = await local.client.getBlock(receipt?.blockNumber ?? -1);
+    const address = local.registryAddress.toLowerCase();
     expect(Object.keys(first ?? {})).to.deep.equal([
       'specversion',
       'id',
@@ -102,16 +102,16 @@ describe('from a request to verified webhooks', () => {
     expect(first?.data.logIndex).to.equal(1);
   });
 
-  it('announces transferHolder, nominate and transferBeneficiary as they happen', async () => {
+  it('delivers transferHolder, nominate and transferBeneficiary as they happen', async () => {
     const { body } = await create(service.url, { ...minimal, owner, holder });
     const { tokenId } = body.signedW3CDocument.credentialStatus;
     const [created] = await eventsOf(tokenId, 5);
     const escrow = String(created?.data.payload.escrowAddress);
-    const [newHolder, nominee] = [await world.account(3), await world.account(4)];
+    const [newHolder, nominee] = [await local.account(3), await local.account(4)];
 
-    await (await (await world.escrowAs(2, escrow)).transferHolder(newHolder, '0xaa')).wait();
-    await (await (await world.escrowAs(1, escrow)).nominate(nominee, '0xbb')).wait();
-    await (await (await world.escrowAs(3, escrow)).transferBeneficiary(nominee, '0xcc')).wait();
+    await (await (await local.escrowAs(2, escrow)).transferHolder(newHolder, '0xaa')).wait();
+    await (await (await local.escrowAs(1, escrow)).nominate(nominee, '0xbb')).wait();
+    await (await (await local.escrowAs(3, escrow)).transferBeneficiary(nominee, '0xcc')).wait();
 
     const later = (await eventsOf(tokenId, 9)).slice(5);
     const lower = (address: string): string => getAddress(address).toLowerCase();

@@ -3,45 +3,45 @@ import { expect } from 'chai';
 import { toQuantity, Wallet } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create, type CreateAnswer } from '../helpers/create-call';
+import { create, type CreateAnswer } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
-import { healthOf, metricOf, type IssuingHealth } from '../helpers/observe';
-import { postgresDatabase } from '../helpers/postgres';
-import { startRpcProxy, type Answerer, type Fault } from '../helpers/rpc-proxy';
-import { startService, type RunningService } from '../helpers/running-service';
-import { startTcpProxy } from '../helpers/tcp-proxy';
-import { createWorld, type World } from '../helpers/world';
+import { healthOf, metricOf, type IssuingHealth } from '../helpers/processes/health-and-metrics';
+import { postgresDatabase } from '../helpers/database/postgres';
+import { startRpcProxy, type Answerer, type Fault } from '../helpers/chain/rpc-proxy';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { startTcpProxy } from '../helpers/processes/tcp-proxy';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const NO_MINTS = { waiting: 0, inFlight: 0, mined: 0 };
 const ETHER = 10n ** 18n;
 
 describe('how issuing stands, by GET /health and GET /metrics', () => {
-  let world: World;
+  let local: LocalSetup;
   let wallet: { address: string; privateKey: string };
   let settings: Record<string, string>;
   let folders = 0;
 
   before(async () => {
-    world = await createWorld();
+    local = await createLocalSetup();
     wallet = Wallet.createRandom();
     const registry = await registryAsAdmin();
     await (await registry.grantRole(await registry.MINTER_ROLE(), wallet.address)).wait();
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   beforeEach(async () => {
     await setBalance(ETHER);
-    const DATA_DIR = join(world.folder, `data-${++folders}`);
-    settings = { ...world.settings, WALLET_PRIVATE_KEY: wallet.privateKey, DATA_DIR };
+    const DATA_DIR = join(local.folder, `data-${++folders}`);
+    settings = { ...local.settings, WALLET_PRIVATE_KEY: wallet.privateKey, DATA_DIR };
   });
 
   const registryAsAdmin = async (): Promise<ReturnType<typeof TradeTrustTokenStandard__factory.connect>> =>
-    TradeTrustTokenStandard__factory.connect(world.registryAddress, await world.client.getSigner(0));
+    TradeTrustTokenStandard__factory.connect(local.registryAddress, await local.client.getSigner(0));
   const setBalance = (wei: bigint): Promise<unknown> =>
-    world.client.send('hardhat_setBalance', [wallet.address, toQuantity(wei)]);
+    local.client.send('hardhat_setBalance', [wallet.address, toQuantity(wei)]);
   const issue = async ({ url }: RunningService): Promise<CreateAnswer> => {
-    const owner = await world.account(1);
+    const owner = await local.account(1);
     return create(url, { ...minimal, owner, holder: owner });
   };
   const issuingOf = async ({ url }: RunningService): Promise<IssuingHealth> => {
@@ -66,7 +66,7 @@ describe('how issuing stands, by GET /health and GET /metrics', () => {
     answerer: Answerer,
     use: (service: RunningService) => Promise<void>,
   ): Promise<void> {
-    const proxy = await startRpcProxy(world.node.url, answerer);
+    const proxy = await startRpcProxy(local.node.url, answerer);
     try {
       await withService(use, { RPC_URL: proxy.url });
     } finally {
@@ -76,12 +76,12 @@ describe('how issuing stands, by GET /health and GET /metrics', () => {
 
   /** What is sent meanwhile waits for a block, which comes afterwards. */
   async function withoutBlocks(use: () => Promise<void>): Promise<void> {
-    await world.client.send('evm_setAutomine', [false]);
+    await local.client.send('evm_setAutomine', [false]);
     try {
       await use();
     } finally {
-      await world.client.send('evm_setAutomine', [true]);
-      await world.client.send('evm_mine', []);
+      await local.client.send('evm_setAutomine', [true]);
+      await local.client.send('evm_mine', []);
     }
   }
 
@@ -94,7 +94,7 @@ describe('how issuing stands, by GET /health and GET /metrics', () => {
       const read = await eventually('the balance is read', async () => (await issuingOf(service)).wallet);
       expect(read).to.include({ address: wallet.address, balanceWei: ETHER.toString() });
       expect(Date.now() - Date.parse(read.readAt)).to.be.within(0, 10_000);
-      const { maxFeePerGas } = await world.client.getFeeData();
+      const { maxFeePerGas } = await local.client.getFeeData();
       expect(read.mintsAffordable).to.be.closeTo(Number(ETHER / ((maxFeePerGas ?? 0n) * 350_000n)), 5);
       expect(await metricOf(service.url, 'etr_wallet_balance_wei')).to.equal(Number(ETHER));
       expect(await metricOf(service.url, 'etr_wallet_mints_affordable')).to.equal(read.mintsAffordable);
@@ -147,7 +147,7 @@ describe('how issuing stands, by GET /health and GET /metrics', () => {
       async (service) => {
         expect((await issue(service)).status).to.equal(200);
         expect((await issuingOf(service)).mints).to.deep.equal({ ...NO_MINTS, mined: 1 });
-        await world.client.send('hardhat_mine', ['0x3']);
+        await local.client.send('hardhat_mine', ['0x3']);
         await eventually('it is final', async () => (await issuingOf(service)).mints?.mined === 0);
       },
       { CONFIRMATIONS: '3' },

@@ -3,32 +3,32 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/free-port';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { ask, type CommandAnswer } from '../helpers/command-answer';
-import { create } from '../helpers/create-call';
+import { ask, type CommandAnswer } from '../helpers/processes/command-answer';
+import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
-import { installProduction } from '../helpers/production-install';
-import { startServiceProcess, type ServiceProcess } from '../helpers/service-process';
+import { installProduction } from '../helpers/processes/production-install';
+import { startServiceProcess, type ServiceProcess } from '../helpers/processes/service-process';
 import { temporaryFolder } from '../helpers/temporary-folder';
-import { createWorld, type World } from '../helpers/world';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 describe('an installation without the packages of development', () => {
   const folder = temporaryFolder();
   const root = folder.path;
-  let world: World;
+  let local: LocalSetup;
   let service: ServiceProcess;
   let settings: Record<string, string>;
 
   before(async () => {
     installProduction(root);
-    world = await createWorld();
+    local = await createLocalSetup();
     // Nobody listens there: what is to be delivered waits.
-    settings = { ...world.settings, WEBHOOK_URL: `http://127.0.0.1:${await freePort(0)}/` };
+    settings = { ...local.settings, WEBHOOK_URL: `http://127.0.0.1:${await freePort(0)}/` };
     service = await startServiceProcess(settings, { root });
   });
 
   after(async () => {
     await service?.end('SIGTERM');
-    await world?.stop();
+    await local?.stop();
     folder.remove();
   });
 
@@ -41,7 +41,7 @@ describe('an installation without the packages of development', () => {
   });
 
   it('issues a document, and tdoc shows its token and what waits for its webhook', async () => {
-    const account = await world.account(1);
+    const account = await local.account(1);
     const { status, body } = await create(service.url, { ...minimal, owner: account, holder: account });
     expect(status).to.equal(200);
     const { tokenId } = body.signedW3CDocument.credentialStatus;

@@ -1,20 +1,20 @@
 import { expect } from 'chai';
-import { EVENTS_OF_A_MINT, mintDirectly, transferHolder } from '../helpers/direct-mint';
-import { ENGINES, newState, openState, type State } from '../helpers/engines';
+import { EVENTS_OF_A_MINT, mintDirectly, transferHolder } from '../helpers/chain/direct-mint';
+import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
-import { tdoc } from '../helpers/command-output';
-import { askTdocHere } from '../helpers/tdoc-here';
-import { mineBlocks } from '../helpers/mine-blocks';
-import { startRecordingReceiver, type RecordingReceiver } from '../helpers/recording-receiver';
-import { startService, type RunningService } from '../helpers/running-service';
-import { createWorld, type World } from '../helpers/world';
+import { tdoc } from '../helpers/processes/command-output';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
+import { mineBlocks } from '../helpers/chain/mine-blocks';
+import { startRecordingReceiver, type RecordingReceiver } from '../helpers/receiver/recording-receiver';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const DAY_MS = 86_400_000;
 const DEPTH = 2;
 
 for (const engine of ENGINES) {
   describe(`old events on ${engine}`, () => {
-    let world: World;
+    let local: LocalSetup;
     let state: State | undefined;
     let receiver: RecordingReceiver;
     let service: RunningService | undefined;
@@ -24,30 +24,31 @@ for (const engine of ENGINES) {
     before(async function () {
       state = await newState(engine);
       if (state === undefined) return this.skip();
-      world = await createWorld();
-      receiver = await startRecordingReceiver(world.publicKeyFile);
-      accounts = { from: await world.account(1), to: await world.account(2) };
+      local = await createLocalSetup();
+      receiver = await startRecordingReceiver(local.publicKeyFile);
+      accounts = { from: await local.account(1), to: await local.account(2) };
       const FINALITY_DEPTH = String(DEPTH);
-      settings = { ...world.settings, ...state.settings, FINALITY_DEPTH, WEBHOOK_URL: receiver.url };
+      settings = { ...local.settings, ...state.settings, FINALITY_DEPTH, WEBHOOK_URL: receiver.url };
       service = await startService(settings);
     });
 
     after(async () => {
       await service?.stop();
       await receiver?.close();
-      await world?.stop();
+      await local?.stop();
       await state?.remove();
     });
 
-    const command = async (...args: string[]): Promise<string> => (await askTdocHere(args, settings)).stdout;
+    const command = async (...args: string[]): Promise<string> =>
+      (await askTdocInProcess(args, settings)).stdout;
     const problemOf = async (...args: string[]): Promise<string> =>
-      (await askTdocHere(args, settings)).stderr;
+      (await askTdocInProcess(args, settings)).stderr;
     const came = (count: number): Promise<unknown> =>
       eventually(`${count} deliveries`, () => receiver.deliveries.length >= count);
     /** So many blocks that no reorganisation goes back to what was there before. */
     async function settle(): Promise<void> {
-      await mineBlocks(world, DEPTH + 1);
-      const head = await world.client.getBlockNumber();
+      await mineBlocks(local, DEPTH + 1);
+      const head = await local.client.getBlockNumber();
       await eventually('all blocks are read', async () => {
         const health = (await (await fetch(`${service?.url}/health`)).json()) as {
           feeds: { nextBlock: number }[];
@@ -57,7 +58,7 @@ for (const engine of ENGINES) {
     }
 
     it('go on request while the service runs, when somebody agreed; what comes later is sent as ever', async () => {
-      const token = await mintDirectly(world, accounts.from);
+      const token = await mintDirectly(local, accounts.from);
       await came(EVENTS_OF_A_MINT);
       const [first] = receiver.deliveries;
       await settle();
@@ -74,7 +75,7 @@ for (const engine of ENGINES) {
       expect(await command('redeliver', '--from-block', '0')).to.match(
         /old events of blocks up to \d+ were removed/,
       );
-      await transferHolder(world, token, accounts);
+      await transferHolder(local, token, accounts);
       await came(EVENTS_OF_A_MINT + 1);
     });
 

@@ -3,29 +3,29 @@ import { findNetwork, type Network } from '../../service/chain/networks';
 import { pausesOf } from '../../service/config/followed-registries';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { eventually } from '../helpers/eventually';
-import { whileFollowing, type FollowedRegistry } from '../helpers/followed-registry';
-import { mintManyTokens } from '../helpers/many-tokens';
-import { CREDITS_PER_DAY, creditsOf } from '../helpers/metered-provider';
-import { mineBlocks } from '../helpers/mine-blocks';
-import { startRpcProxy, type RpcProxy } from '../helpers/rpc-proxy';
-import { createWorld, type World } from '../helpers/world';
+import { whileFollowing, type FollowedRegistry } from '../helpers/processes/followed-registry';
+import { mintManyTokens } from '../helpers/chain/many-tokens';
+import { CREDITS_PER_DAY, creditsOf } from '../helpers/chain/metered-provider';
+import { mineBlocks } from '../helpers/chain/mine-blocks';
+import { startRpcProxy, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const TOKENS = 1_000;
 const DAY_MS = 86_400_000;
 
 describe('what it costs to read the chain', () => {
-  let world: World;
+  let local: LocalSetup;
   let proxy: RpcProxy;
   let creditsOfALook = 0;
 
   before(async () => {
-    world = await createWorld();
-    proxy = await startRpcProxy(world.node.url);
+    local = await createLocalSetup();
+    proxy = await startRpcProxy(local.node.url);
   });
 
   after(async () => {
     await proxy?.close();
-    await world?.stop();
+    await local?.stop();
   });
 
   /** The calls, by method, with which the service reads a range of so many blocks that has one event. */
@@ -35,7 +35,7 @@ describe('what it costs to read the chain', () => {
     makeEvent: () => Promise<unknown>,
   ): Promise<Record<string, number>> {
     await followed.caughtUp();
-    const head = await world.client.getBlockNumber();
+    const head = await local.client.getBlockNumber();
     let revealedAt: number | undefined;
     let hidden = true;
     // The service learns of all blocks at once, or it would read several ranges.
@@ -45,7 +45,7 @@ describe('what it costs to read the chain', () => {
       revealedAt ??= proxy.calls.length;
       return 'none';
     });
-    await mineBlocks(world, blocks - 1);
+    await mineBlocks(local, blocks - 1);
     await makeEvent();
     hidden = false;
     await followed.caughtUp();
@@ -59,14 +59,14 @@ describe('what it costs to read the chain', () => {
   it(`does not depend on how many tokens there are: none, or ${TOKENS}`, async () => {
     const settings = { RPC_URL: proxy.url };
     const registry = TradeTrustTokenStandard__factory.connect(
-      world.registryAddress,
-      await world.client.getSigner(0),
+      local.registryAddress,
+      await local.client.getSigner(0),
     );
     const pause = () => registry.pause('0x').then((sent) => sent.wait());
     const unpause = () => registry.unpause('0x').then((sent) => sent.wait());
-    await whileFollowing(world, { name: 'cost', settings }, async (followed) => {
+    await whileFollowing(local, { name: 'cost', settings }, async (followed) => {
       const none = [await costOf(followed, 1, pause), await costOf(followed, 50, unpause)];
-      await mintManyTokens(world, TOKENS);
+      await mintManyTokens(local, TOKENS);
       const many = [await costOf(followed, 1, pause), await costOf(followed, 50, unpause)];
       expect(many).to.deep.equal(none);
       expect(Object.keys(many[0] ?? {})).to.include('eth_getLogs');

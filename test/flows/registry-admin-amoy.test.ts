@@ -6,15 +6,15 @@ import { type JsonRpcProvider, Wallet, parseUnits } from 'ethers';
 import type { HardhatNode } from '../../devnet/hardhat-node';
 import { publishedContractsOf, type PublishedContracts } from '../../deploy/registry/published-contracts';
 import { readSettings } from '../../service/config/config';
-import type { CommandAnswer } from '../helpers/command-answer';
-import { hardhat } from '../helpers/command-output';
-import { askTdocHere } from '../helpers/tdoc-here';
-import { startNode } from '../helpers/node';
-import { nodeClient } from '../helpers/node-client';
-import { own } from '../helpers/owned';
-import { publishContracts } from '../helpers/published-contracts';
+import type { CommandAnswer } from '../helpers/processes/command-answer';
+import { hardhat } from '../helpers/processes/command-output';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
+import { startNode } from '../helpers/chain/node';
+import { nodeClient } from '../helpers/chain/node-client';
+import { track } from '../helpers/resources';
+import { publishContracts } from '../helpers/chain/published-contracts';
 import { temporaryFolder } from '../helpers/temporary-folder';
-import { DEPLOYER, DEPLOYER_KEY } from '../helpers/world';
+import { DEPLOYER, DEPLOYER_KEY } from '../helpers/chain/local-setup';
 
 const AMOY = 80002;
 const ONE_POL = 10n ** 18n;
@@ -26,12 +26,12 @@ describe("what the registry's admin does on a network that costs money", () => {
   let chain: JsonRpcProvider;
   let station: Server;
   let stationStatus = 200;
-  let disown: () => unknown;
+  let untrack: () => unknown;
   let settings: Record<string, string>;
 
   before(async () => {
     node = await startNode(0, AMOY);
-    disown = own(`node on ${node.url}`);
+    untrack = track(`node on ${node.url}`);
     chain = nodeClient(node.url, AMOY);
     await publishContracts(chain, publishedContractsOf(AMOY) as PublishedContracts);
     station = createServer((_request, response) => {
@@ -53,7 +53,7 @@ describe("what the registry's admin does on a network that costs money", () => {
   after(async () => {
     chain?.destroy();
     await node?.stop();
-    disown?.();
+    untrack?.();
     station?.close();
     folder.remove();
   });
@@ -62,7 +62,7 @@ describe("what the registry's admin does on a network that costs money", () => {
     chain.send('hardhat_setBalance', [wallet.address, `0x${wei.toString(16)}`]);
   const nonce = (): Promise<number> => chain.getTransactionCount(wallet.address);
   const run = (args: string[], changed: Record<string, string> = {}): Promise<CommandAnswer> =>
-    askTdocHere(args, { ...settings, ...changed });
+    askTdocInProcess(args, { ...settings, ...changed });
 
   it('says before sending what it may cost, offers the fees of the gas station, and links to the explorer', async () => {
     const { code, stdout, stderr } = await run(['role', 'grant', '--role', 'minter', '--account', DEPLOYER]);

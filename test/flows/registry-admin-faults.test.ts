@@ -7,18 +7,18 @@ import { hasOtherAdmin, readRoles, type RolesSource } from '../../cli/registry-a
 import { ADMIN_ROLE } from '../../cli/registry-admin/role-names';
 import { codeOf } from '../../service/base/errors';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
-import { askTdoc, type CommandAnswer } from '../helpers/command-answer';
-import { askTdocHere } from '../helpers/tdoc-here';
-import { mineBlocks } from '../helpers/mine-blocks';
-import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/rpc-proxy';
-import { createWorld, DEPLOYER, type World } from '../helpers/world';
+import { askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
+import { mineBlocks } from '../helpers/chain/mine-blocks';
+import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
 const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
 const KEY = 'c0ffee00c0ffee00c0ffee00c0ffee00';
 const SUBMISSION = 'eth_sendRawTransaction';
 
 describe("what the registry's admin does, when things fail", () => {
-  let world: World;
+  let local: LocalSetup;
   let registry: TradeTrustTokenStandard;
   let proxy: RpcProxy;
   let url: string;
@@ -27,25 +27,25 @@ describe("what the registry's admin does, when things fail", () => {
   const accounts: string[] = [];
 
   before(async () => {
-    world = await createWorld();
-    for (const index of [1, 2, 3]) accounts.push(await world.account(index));
-    const signer = await world.client.getSigner(0);
-    registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, signer);
-    proxy = await startRpcProxy(world.node.url);
+    local = await createLocalSetup();
+    for (const index of [1, 2, 3]) accounts.push(await local.account(index));
+    const signer = await local.client.getSigner(0);
+    registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, signer);
+    proxy = await startRpcProxy(local.node.url);
     url = `${proxy.url}/v3/${KEY}`;
     client = createRpcClient(proxy.url, LOCAL);
     source = {
       client,
       bulkClient: client,
-      registry: await createRegistryFinder(client, world.registryAddress)(),
-      contract: TradeTrustTokenStandard__factory.connect(world.registryAddress, client),
+      registry: await createRegistryFinder(client, local.registryAddress)(),
+      contract: TradeTrustTokenStandard__factory.connect(local.registryAddress, client),
     };
   });
 
   after(async () => {
     client?.destroy();
     await proxy?.close();
-    await world?.stop();
+    await local?.stop();
   });
 
   afterEach(() => proxy.answer(THROUGH));
@@ -55,9 +55,9 @@ describe("what the registry's admin does, when things fail", () => {
    * test/faults/secrets-of-commands.test.ts.
    */
   const run = (args: string[], settings: Record<string, string> = {}): Promise<CommandAnswer> =>
-    askTdocHere(args, { ...world.settings, RPC_URL: url, ...settings });
+    askTdocInProcess(args, { ...local.settings, RPC_URL: url, ...settings });
 
-  const nonce = (): Promise<number> => world.client.getTransactionCount(DEPLOYER);
+  const nonce = (): Promise<number> => local.client.getTransactionCount(DEPLOYER);
 
   describe('sending', () => {
     for (const [what, answerer, code] of [
@@ -125,7 +125,7 @@ describe("what the registry's admin does, when things fail", () => {
       proxy.answer(async (method, params, forward) => {
         const isHeld = method === SUBMISSION && isFirst;
         isFirst &&= !isHeld;
-        const signer = await world.client.getSigner(0);
+        const signer = await local.client.getSigner(0);
         if (isHeld) await (await signer.sendTransaction({ to: DEPLOYER })).wait();
         return THROUGH(method, params, forward);
       });
@@ -152,7 +152,7 @@ describe("what the registry's admin does, when things fail", () => {
       proxy.answer(async (method, params, forward) => {
         const isHeld = method === SUBMISSION && isFirst;
         isFirst &&= !isHeld;
-        if (isHeld) await (await registry.connect(await world.client.getSigner(1)).pause('0x')).wait();
+        if (isHeld) await (await registry.connect(await local.client.getSigner(1)).pause('0x')).wait();
         return THROUGH(method, params, forward);
       });
       await (await registry.grantRole(ADMIN_ROLE, accounts[0]!)).wait();
@@ -191,7 +191,7 @@ describe("what the registry's admin does, when things fail", () => {
     });
 
     it('needs a wallet', async () => {
-      const { code, stderr } = await askTdoc(['pause'], { ...world.settings, WALLET_PRIVATE_KEY: '' });
+      const { code, stderr } = await askTdoc(['pause'], { ...local.settings, WALLET_PRIVATE_KEY: '' });
       expect(code).to.equal(2);
       expect(stderr).to.contain('NOT_CONFIGURED').and.to.contain('WALLET_PRIVATE_KEY');
     });
@@ -201,7 +201,7 @@ describe("what the registry's admin does, when things fail", () => {
     before(async () => {
       const minter = await registry.MINTER_ROLE();
       for (const account of accounts) await (await registry.grantRole(minter, account)).wait();
-      await mineBlocks(world, 1_200);
+      await mineBlocks(local, 1_200);
       await (await registry.revokeRole(minter, accounts[1]!)).wait();
       await (await registry.grantRole(keccakOfText('AUDITOR_ROLE'), accounts[2]!)).wait();
     });
@@ -222,7 +222,7 @@ describe("what the registry's admin does, when things fail", () => {
     });
 
     it('is refused when a log is missing that the registry contradicts, whichever it is', async () => {
-      const logs = await world.client.getLogs({ address: world.registryAddress, fromBlock: 0 });
+      const logs = await local.client.getLogs({ address: local.registryAddress, fromBlock: 0 });
       const topics = ['RoleGranted', 'RoleRevoked'].map(
         (name) => registry.interface.getEvent(name as 'RoleGranted').topicHash,
       );

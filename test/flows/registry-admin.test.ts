@@ -4,12 +4,12 @@ import { expect } from 'chai';
 import { Wallet } from 'ethers';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create, type CreateAnswer } from '../helpers/create-call';
-import { askTdoc, type CommandAnswer } from '../helpers/command-answer';
-import { askTdocHere } from '../helpers/tdoc-here';
-import { mintDirectly, newTokenId } from '../helpers/direct-mint';
-import { startService, type RunningService } from '../helpers/running-service';
-import { createWorld, DEPLOYER, DEPLOYER_KEY, type World } from '../helpers/world';
+import { create, type CreateAnswer } from '../helpers/processes/create-call';
+import { askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
+import { mintDirectly, newTokenId } from '../helpers/chain/direct-mint';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 
 /** Keys of the node's accounts 1 and 2: public knowledge, as DEPLOYER_KEY is. */
 const OTHER_KEY = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
@@ -19,23 +19,23 @@ const THIRD = new Wallet(THIRD_KEY).address;
 const REMARK = 'cargo delivered, 提单';
 
 describe("what the registry's admin does", () => {
-  let world: World;
+  let local: LocalSetup;
   let registry: TradeTrustTokenStandard;
 
   before(async () => {
-    world = await createWorld();
-    registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
+    local = await createLocalSetup();
+    registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, local.client);
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   /**
    * Starts a command as a user does. Each command is started once or twice; everything else is run in this
    * process.
    */
-  const start = (args: string[]): Promise<CommandAnswer> => askTdoc(args, world.settings);
+  const start = (args: string[]): Promise<CommandAnswer> => askTdoc(args, local.settings);
   const run = (args: string[], settings: Record<string, string> = {}): Promise<CommandAnswer> =>
-    askTdocHere(args, { ...world.settings, ...settings });
+    askTdocInProcess(args, { ...local.settings, ...settings });
 
   /** The object that a command prints, which must have succeeded. */
   function objectOf({ code, stdout, stderr }: CommandAnswer): Record<string, unknown> {
@@ -48,21 +48,21 @@ describe("what the registry's admin does", () => {
   /** Runs a command that must be refused without a transaction, and gives what it says. */
   async function refused(args: string[], key = DEPLOYER_KEY): Promise<string> {
     const { address } = new Wallet(key);
-    const nonce = await world.client.getTransactionCount(address);
+    const nonce = await local.client.getTransactionCount(address);
     const { code, stdout, stderr } = await run(args, { WALLET_PRIVATE_KEY: key });
     expect({ code, stdout: stdout.includes('sent     0x') }, stdout + stderr).to.deep.equal({
       code: 1,
       stdout: false,
     });
-    expect(await world.client.getTransactionCount(address)).to.equal(nonce);
+    expect(await local.client.getTransactionCount(address)).to.equal(nonce);
     return stderr;
   }
 
   async function issueAs(key: string, name: string): Promise<CreateAnswer> {
     const service = await startService({
-      ...world.settings,
+      ...local.settings,
       WALLET_PRIVATE_KEY: key,
-      DATA_DIR: join(world.folder, name),
+      DATA_DIR: join(local.folder, name),
     });
     try {
       return await create(service.url, { ...minimal, owner: OTHER, holder: OTHER });
@@ -86,13 +86,13 @@ describe("what the registry's admin does", () => {
       const revoke = ['role', 'revoke', '--role', 'minter', '--account', account, '--json'];
       const revoked = objectOf(await start(revoke));
       expect(revoked).to.deep.include({ outcome: 'done', account: OTHER, state: { hasRole: false } });
-      const receipt = await world.client.getTransactionReceipt(String(revoked.transactionHash));
+      const receipt = await local.client.getTransactionReceipt(String(revoked.transactionHash));
       expect(receipt).to.include({ status: 1, from: DEPLOYER, blockNumber: revoked.blockNumber });
       expect((await issueAs(OTHER_KEY, 'revoked')).status).to.equal(500);
     });
 
     it('are not granted and not revoked a second time', async () => {
-      const nonce = await world.client.getTransactionCount(DEPLOYER);
+      const nonce = await local.client.getTransactionCount(DEPLOYER);
       for (const [command, account, hasRole] of [
         ['grant', DEPLOYER, true],
         ['revoke', OTHER, false],
@@ -101,7 +101,7 @@ describe("what the registry's admin does", () => {
         expect(answer).to.deep.include({ outcome: 'nothing to do', state: { hasRole } });
         expect(answer).not.to.have.property('transactionHash');
       }
-      expect(await world.client.getTransactionCount(DEPLOYER)).to.equal(nonce);
+      expect(await local.client.getTransactionCount(DEPLOYER)).to.equal(nonce);
     });
 
     it('are granted by an admin alone, and who is not is told who may', async () => {
@@ -146,7 +146,7 @@ describe("what the registry's admin does", () => {
 
   describe('the pause', () => {
     let service: RunningService;
-    before(async () => void (service = await startService(world.settings)));
+    before(async () => void (service = await startService(local.settings)));
     after(() => service?.stop());
 
     const issue = async (): Promise<number> =>
@@ -174,18 +174,18 @@ describe("what the registry's admin does", () => {
 
     it("is the admin's, and keeps tokens from being burned", async () => {
       expect(await refused(['pause'], OTHER_KEY)).to.contain('has no admin role');
-      const { tokenId, escrow } = await mintDirectly(world, OTHER);
-      await (await (await world.escrowAs(1, escrow)).returnToIssuer('0x')).wait();
+      const { tokenId, escrow } = await mintDirectly(local, OTHER);
+      await (await (await local.escrowAs(1, escrow)).returnToIssuer('0x')).wait();
       await done('pause');
       const burn = ['burn', String(tokenId), '--yes'];
       const said = await refused(burn);
       // The same registry, when it is not that of the settings.
-      const place = `--registry ${world.registryAddress} --network localhost`;
+      const place = `--registry ${local.registryAddress} --network localhost`;
       const { stdout } = await run([...burn, ...place.split(' '), '--json'], {
         TOKEN_REGISTRY_ADDRESS: OTHER,
       });
       await done('unpause');
-      const command = `\`ENV_FILE=${world.settings.ENV_FILE} npx tdoc unpause`;
+      const command = `\`ENV_FILE=${local.settings.ENV_FILE} npx tdoc unpause`;
       expect(said).to.contain('EnforcedPause').and.to.contain(`${command}\``);
       expect((JSON.parse(stdout) as { remedy: string }).remedy).to.contain(`${command} ${place}\``);
     });
@@ -199,14 +199,14 @@ describe("what the registry's admin does", () => {
     before(async () => {
       const { body, status } = await issueAs(DEPLOYER_KEY, 'returned');
       expect(status).to.equal(200);
-      file = join(world.folder, 'answer.json');
+      file = join(local.folder, 'answer.json');
       writeFileSync(file, JSON.stringify(body));
       tokenId = BigInt(`0x${body.signedW3CDocument.credentialStatus.tokenId}`);
       escrow = await registry.ownerOf(tokenId);
     });
 
     const giveBack = async (): Promise<unknown> =>
-      (await (await world.escrowAs(1, escrow)).returnToIssuer('0x')).wait();
+      (await (await local.escrowAs(1, escrow)).returnToIssuer('0x')).wait();
 
     it('is refused while it is in its escrow', async () => {
       for (const args of [
@@ -261,7 +261,7 @@ describe("what the registry's admin does", () => {
     });
 
     it('is another than that of the credential that is to be the key: nothing is sent', async () => {
-      const nonce = await world.client.getTransactionCount(DEPLOYER);
+      const nonce = await local.client.getTransactionCount(DEPLOYER);
       const key = ['--remark', REMARK, '--credential', file];
       const other = ['--registry', OTHER];
       for (const args of [
@@ -273,7 +273,7 @@ describe("what the registry's admin does", () => {
         expect(code, args.join(' ')).to.equal(2);
         expect(stderr).to.contain('ARGUMENT_INVALID').and.to.contain('credential');
       }
-      expect(await world.client.getTransactionCount(DEPLOYER)).to.equal(nonce);
+      expect(await local.client.getTransactionCount(DEPLOYER)).to.equal(nonce);
     });
 
     it('must have been minted', async () => {

@@ -4,14 +4,14 @@ import { systemClock } from '../../service/base/clock';
 import { loadConfig } from '../../service/config/config';
 import { openSqlite } from '../../service/database/open-sqlite';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
-import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/direct-mint';
+import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
-import { hardhat } from '../helpers/command-output';
-import { healthOf, metricOf } from '../helpers/observe';
-import { preparedDocument } from '../helpers/prepared-documents';
-import { startRecordingReceiver } from '../helpers/recording-receiver';
-import { startService, type RunningService } from '../helpers/running-service';
-import { createWorld, type World } from '../helpers/world';
+import { hardhat } from '../helpers/processes/command-output';
+import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
+import { preparedDocument } from '../helpers/database/prepared-documents';
+import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { join } from 'node:path';
 import { leftBehind } from '../../deploy/registry/registry-before';
 import { openFeed } from '../../service/outbox/feed-cursor';
@@ -21,27 +21,27 @@ import { temporaryFolder } from '../helpers/temporary-folder';
 const ISSUER = 'did:web:localhost%3A3000';
 
 describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
-  let world: World;
+  let local: LocalSetup;
   let former: string;
   let service: RunningService | undefined;
 
   before(async () => {
-    world = await createWorld();
-    former = world.registryAddress.toLowerCase();
-    service = await startService(world.settings);
-    await mintDirectly(world, await world.account(1));
+    local = await createLocalSetup();
+    former = local.registryAddress.toLowerCase();
+    service = await startService(local.settings);
+    await mintDirectly(local, await local.account(1));
     await eventually('its events are stored', async () => {
       return (await metricOf(service?.url ?? '', 'etr_deliveries_waiting')) === EVENTS_OF_A_MINT;
     });
     await stop();
-    const database = await openSqlite(world.settings.DATA_DIR ?? '');
+    const database = await openSqlite(local.settings.DATA_DIR ?? '');
     const scope = { chainId: 31337, registryAddress: former, issuer: ISSUER };
     await createDatabaseJournal(database, scope, systemClock).add(preparedDocument());
     await database.close();
   });
 
   afterEach(() => stop());
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   async function stop(): Promise<void> {
     await service?.stop();
@@ -49,7 +49,7 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
   }
 
   const deploy = (changed: Record<string, string> = {}): Promise<string> =>
-    hardhat(['deploy', '--network', 'localhost', '--new'], { ...world.settings, ...changed });
+    hardhat(['deploy', '--network', 'localhost', '--new'], { ...local.settings, ...changed });
   const warnings = (): object[] =>
     service?.log.filter(({ msg = '' }) => /nobody (deliv|fin)/.test(msg)) ?? [];
 
@@ -58,16 +58,16 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
     expect(output).to.contain(`warning: no setting follows the registry before any more, 31337:${former}.`);
     expect(output).to.contain(`its events are not delivered; ${EVENTS_OF_A_MINT} wait now`);
     expect(output).to.contain(
-      `${world.settings.SERVICE_CONFIG}: {"registries": [{"network": "localhost", "address": "${world.registryAddress}"}]}`,
+      `${local.settings.SERVICE_CONFIG}: {"registries": [{"network": "localhost", "address": "${local.registryAddress}"}]}`,
     );
     expect(output).to.match(
       /documents of did:web:localhost%3A3000 that are being issued in the registry before, 0x\w{40}: 1\./,
     );
-    expect(loadConfig(world.settings).tokenRegistryAddress).not.to.equal(world.registryAddress);
+    expect(loadConfig(local.settings).tokenRegistryAddress).not.to.equal(local.registryAddress);
   });
 
   it('is told at start, by GET /health and GET /metrics, with what waits in it', async () => {
-    service = await startService(world.settings);
+    service = await startService(local.settings);
     const registry = `31337:${former}`;
     const [deliveries, issuances] = warnings();
     expect(deliveries).to.include({ level: 'warn', registry, undelivered: EVENTS_OF_A_MINT });
@@ -86,19 +86,19 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
   });
 
   it('goes on as the warnings say: listed, its events are delivered; named again, its documents are issued', async () => {
-    const receiver = await startRecordingReceiver(world.publicKeyFile);
+    const receiver = await startRecordingReceiver(local.publicKeyFile);
     const list = (address?: string): void => {
       const registries = [{ network: 'localhost', address }];
-      writeFileSync(world.settings.SERVICE_CONFIG ?? '', JSON.stringify({ registries }));
+      writeFileSync(local.settings.SERVICE_CONFIG ?? '', JSON.stringify({ registries }));
     };
-    list(world.registryAddress);
+    list(local.registryAddress);
     try {
-      service = await startService({ ...world.settings, WEBHOOK_URL: receiver.url });
+      service = await startService({ ...local.settings, WEBHOOK_URL: receiver.url });
       await eventually('its events are delivered', () => receiver.deliveries.length === EVENTS_OF_A_MINT);
       expect(warnings()).to.have.length(1);
       await stop();
-      list(loadConfig(world.settings).tokenRegistryAddress);
-      service = await startService({ ...world.settings, TOKEN_REGISTRY_ADDRESS: world.registryAddress });
+      list(loadConfig(local.settings).tokenRegistryAddress);
+      service = await startService({ ...local.settings, TOKEN_REGISTRY_ADDRESS: local.registryAddress });
       const { url } = service;
       await eventually('nothing is unfinished', async () => {
         const { waiting, inFlight, mined } = (await healthOf(url)).issuing?.mints ?? {};
@@ -110,13 +110,13 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
     } finally {
       await stop();
       await receiver.close();
-      list(world.registryAddress);
+      list(local.registryAddress);
     }
   });
 
   it('is not mentioned by deploy when it is listed and nothing of it is unfinished', async () => {
-    const output = await deploy({ TOKEN_REGISTRY_ADDRESS: world.registryAddress });
-    expect(output).to.contain(`(it was ${world.registryAddress})`).and.not.to.contain('the registry before');
+    const output = await deploy({ TOKEN_REGISTRY_ADDRESS: local.registryAddress });
+    expect(output).to.contain(`(it was ${local.registryAddress})`).and.not.to.contain('the registry before');
   });
 });
 

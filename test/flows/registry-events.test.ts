@@ -4,34 +4,34 @@ import { tokenIdAsUint256 } from '../../service/issuance/token-id';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create } from '../helpers/create-call';
+import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
-import { startReceiver, type RunningReceiver } from '../helpers/running-receiver';
-import { startService, type RunningService } from '../helpers/running-service';
-import { createWorld, type World } from '../helpers/world';
+import { startReceiver, type RunningReceiver } from '../helpers/receiver/running-receiver';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 describe('events of the life of a token', () => {
-  let world: World;
+  let local: LocalSetup;
   let receiver: RunningReceiver;
   let service: RunningService;
   let registry: TradeTrustTokenStandard;
   let accounts: string[];
 
   before(async () => {
-    world = await createWorld();
-    receiver = await startReceiver(world.folder, world.publicKeyFile);
-    service = await startService({ ...world.settings, WEBHOOK_URL: receiver.url });
+    local = await createLocalSetup();
+    receiver = await startReceiver(local.folder, local.publicKeyFile);
+    service = await startService({ ...local.settings, WEBHOOK_URL: receiver.url });
     registry = TradeTrustTokenStandard__factory.connect(
-      world.registryAddress,
-      await world.client.getSigner(0),
+      local.registryAddress,
+      await local.client.getSigner(0),
     );
-    accounts = await Promise.all([0, 1, 2, 3, 4].map((index) => world.account(index)));
+    accounts = await Promise.all([0, 1, 2, 3, 4].map((index) => local.account(index)));
   });
 
   after(async () => {
     await service?.stop();
     await receiver?.close();
-    await world?.stop();
+    await local?.stop();
   });
 
   const suffix = ({ type }: CloudEvent): string => type.replace('com.service.etr.', '');
@@ -55,8 +55,8 @@ describe('events of the life of a token', () => {
 
   it('transferOwners: beneficiary, then holder', async () => {
     const { escrow } = await mint();
-    await (await (await world.escrowAs(2, escrow)).transferHolder(accounts[1] ?? '', '0x')).wait();
-    const both = await world.escrowAs(1, escrow);
+    await (await (await local.escrowAs(2, escrow)).transferHolder(accounts[1] ?? '', '0x')).wait();
+    const both = await local.escrowAs(1, escrow);
     const events = await eventsOf(await both.transferOwners(accounts[3] ?? '', accounts[4] ?? '', '0x01'), 2);
     expect(events.map(suffix)).to.deep.equal(['beneficiary_transfer', 'holder_transfer']);
     expect(events[1]?.data.payload).to.include({ toHolder: lower(4), remark: '0x01' });
@@ -64,8 +64,8 @@ describe('events of the life of a token', () => {
 
   it('rejectTransferHolder: the transfer back, then the rejection', async () => {
     const { escrow } = await mint();
-    await (await (await world.escrowAs(2, escrow)).transferHolder(accounts[3] ?? '', '0x')).wait();
-    const events = await eventsOf(await (await world.escrowAs(3, escrow)).rejectTransferHolder('0x02'), 2);
+    await (await (await local.escrowAs(2, escrow)).transferHolder(accounts[3] ?? '', '0x')).wait();
+    const events = await eventsOf(await (await local.escrowAs(3, escrow)).rejectTransferHolder('0x02'), 2);
     expect(events.map(suffix)).to.deep.equal(['holder_transfer', 'reject_transfer_holder']);
     expect(events[1]?.data.payload).to.deep.equal({
       fromHolder: lower(3),
@@ -76,10 +76,10 @@ describe('events of the life of a token', () => {
 
   it('rejectTransferBeneficiary: the transfer back, then the rejection', async () => {
     const { escrow } = await mint();
-    await (await (await world.escrowAs(1, escrow)).nominate(accounts[3] ?? '', '0x')).wait();
-    await (await (await world.escrowAs(2, escrow)).transferBeneficiary(accounts[3] ?? '', '0x')).wait();
+    await (await (await local.escrowAs(1, escrow)).nominate(accounts[3] ?? '', '0x')).wait();
+    await (await (await local.escrowAs(2, escrow)).transferBeneficiary(accounts[3] ?? '', '0x')).wait();
     const events = await eventsOf(
-      await (await world.escrowAs(3, escrow)).rejectTransferBeneficiary('0x03'),
+      await (await local.escrowAs(3, escrow)).rejectTransferBeneficiary('0x03'),
       2,
     );
     expect(events.map(suffix)).to.deep.equal(['beneficiary_transfer', 'reject_transfer_beneficiary']);
@@ -92,10 +92,10 @@ describe('events of the life of a token', () => {
 
   it('rejectTransferOwners: both transfers back, then the rejection', async () => {
     const { escrow } = await mint();
-    await (await (await world.escrowAs(2, escrow)).transferHolder(accounts[1] ?? '', '0x')).wait();
-    const owner = await world.escrowAs(1, escrow);
+    await (await (await local.escrowAs(2, escrow)).transferHolder(accounts[1] ?? '', '0x')).wait();
+    const owner = await local.escrowAs(1, escrow);
     await (await owner.transferOwners(accounts[3] ?? '', accounts[3] ?? '', '0x')).wait();
-    const events = await eventsOf(await (await world.escrowAs(3, escrow)).rejectTransferOwners('0x04'), 3);
+    const events = await eventsOf(await (await local.escrowAs(3, escrow)).rejectTransferOwners('0x04'), 3);
     expect(events.map(suffix)).to.deep.equal([
       'beneficiary_transfer',
       'holder_transfer',
@@ -114,8 +114,8 @@ describe('events of the life of a token', () => {
     const { tokenId, escrow } = await mint();
     const token = tokenId.toString();
     const escrowAddress = escrow.toLowerCase();
-    await (await (await world.escrowAs(2, escrow)).transferHolder(accounts[1] ?? '', '0x')).wait();
-    const owner = await world.escrowAs(1, escrow);
+    await (await (await local.escrowAs(2, escrow)).transferHolder(accounts[1] ?? '', '0x')).wait();
+    const owner = await local.escrowAs(1, escrow);
 
     const returned = await eventsOf(await owner.returnToIssuer('0x05'), 3);
     expect(returned.map(suffix)).to.deep.equal(['nomination', 'surrendered', 'return_to_issuer']);
@@ -141,7 +141,7 @@ describe('events of the life of a token', () => {
   it('pause and unpause are events of the registry, with token id and subject 0', async () => {
     const [paused] = await eventsOf(await registry.pause('0x08'), 1);
     const [unpaused] = await eventsOf(await registry.unpause('0x09'), 1);
-    const address = world.registryAddress.toLowerCase();
+    const address = local.registryAddress.toLowerCase();
     expect([paused, unpaused].map((event) => event && suffix(event))).to.deep.equal([
       'registry_paused',
       'registry_unpaused',

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { eventually } from '../helpers/eventually';
-import { forwardTo, hasOpenssl } from '../helpers/https-front';
-import { startLegacyGasNode } from '../helpers/node';
-import { createStandIn, type StandIn } from '../helpers/stand-in';
+import { forwardTo, hasOpenssl } from '../helpers/processes/https-front';
+import { startLegacyGasNode } from '../helpers/chain/node';
+import { createStandIn, type StandIn } from '../helpers/processes/stand-in-issuer';
 
 const STABILITY = findNetwork('stability') as Network;
 const KEY = 'aB3-dE5_gH7';

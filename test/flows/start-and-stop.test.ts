@@ -7,28 +7,28 @@ import { readSettings } from '../../service/config/config';
 import { untilAborted } from '../../service/base/until-aborted';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create } from '../helpers/create-call';
-import { EVENTS_OF_A_MINT } from '../helpers/direct-mint';
+import { create } from '../helpers/processes/create-call';
+import { EVENTS_OF_A_MINT } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
-import { installRegistry } from '../helpers/installed-registry';
-import { startNode } from '../helpers/node';
-import { startRecordingReceiver } from '../helpers/recording-receiver';
-import { startRpcProxy, type Fault } from '../helpers/rpc-proxy';
-import { startService, type LogLine } from '../helpers/running-service';
-import { failToStart, launchServiceProcess, startServiceProcess } from '../helpers/service-process';
-import { createWorld, DEPLOYER_KEY, type World } from '../helpers/world';
+import { installRegistry } from '../helpers/chain/installed-registry';
+import { startNode } from '../helpers/chain/node';
+import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
+import { startRpcProxy, type Fault } from '../helpers/chain/rpc-proxy';
+import { startService, type LogLine } from '../helpers/processes/running-service';
+import { failToStart, launchServiceProcess, startServiceProcess } from '../helpers/processes/service-process';
+import { createLocalSetup, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 
 describe('starting and stopping the service', () => {
-  let world: World;
+  let local: LocalSetup;
 
   before(async () => {
-    world = await createWorld();
+    local = await createLocalSetup();
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   it('says which network NET is and which the node is of, when they differ, and does not start', async () => {
-    const { code, output } = await failToStart({ ...world.settings, NET: 'amoy' });
+    const { code, output } = await failToStart({ ...local.settings, NET: 'amoy' });
     expect(code).to.equal(1);
     expect(output).to.match(
       /NET is amoy \(chain id 80002\), but the node .* is of localhost \(chain id 31337\)/,
@@ -38,16 +38,16 @@ describe('starting and stopping the service', () => {
   });
 
   it('says which setting is broken and does not start', async () => {
-    const { code, output } = await failToStart({ ...world.settings, DID_KEY_PAIRS: '{"id": "did:web:x' });
+    const { code, output } = await failToStart({ ...local.settings, DID_KEY_PAIRS: '{"id": "did:web:x' });
     expect(code).to.equal(1);
     expect(output).to.match(/^The service cannot start\.\nDID_KEY_PAIRS is not valid JSON/m);
     expect(output).not.to.contain('did:web:x');
   });
 
   it('says that the key pair is damaged and does not start', async () => {
-    const { settings } = readSettings(world.settings);
+    const { settings } = readSettings(local.settings);
     const DID_KEY_PAIRS = settings.DID_KEY_PAIRS?.replace(/(z42\w+)\w{6}"/, '$1"') ?? '';
-    const { code, output } = await failToStart({ ...world.settings, DID_KEY_PAIRS });
+    const { code, output } = await failToStart({ ...local.settings, DID_KEY_PAIRS });
     expect(code).to.equal(1);
     expect(output)
       .to.match(/^DID_KEY_PAIRS is damaged: .*npx tdoc did --force/m)
@@ -55,7 +55,7 @@ describe('starting and stopping the service', () => {
   });
 
   it('says that DATA_DIR is no folder and does not start', async () => {
-    const { code, output } = await failToStart({ ...world.settings, DATA_DIR: world.publicKeyFile });
+    const { code, output } = await failToStart({ ...local.settings, DATA_DIR: local.publicKeyFile });
     expect(code).to.equal(1);
     expect(output).to.match(/^DATA_DIR .* cannot be used: .*Set DATA_DIR to a folder/m);
     expect(output).not.to.match(/^ {4}at /m);
@@ -63,7 +63,7 @@ describe('starting and stopping the service', () => {
 
   it('says that the database cannot be used and does not start, without its password', async () => {
     const DATABASE_URL = `postgres://carrier:secret-of-the-database@127.0.0.1:${await freePort(0)}/state`;
-    const { code, output } = await failToStart({ ...world.settings, DATABASE_URL });
+    const { code, output } = await failToStart({ ...local.settings, DATABASE_URL });
     expect(code).to.equal(1);
     expect(output).to.match(
       /^The database at postgres:\/\/127\.0\.0\.1:\d+\/… cannot be used: .*ECONNREFUSED/m,
@@ -75,12 +75,12 @@ describe('starting and stopping the service', () => {
   });
 
   it('says that the contract at TOKEN_REGISTRY_ADDRESS is no registry, and stays up', async () => {
-    const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
+    const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, local.client);
     const TOKEN_REGISTRY_ADDRESS = await registry.titleEscrowFactory();
-    const DATA_DIR = join(world.folder, 'no-registry');
-    const service = await startServiceProcess({ ...world.settings, TOKEN_REGISTRY_ADDRESS, DATA_DIR });
+    const DATA_DIR = join(local.folder, 'no-registry');
+    const service = await startServiceProcess({ ...local.settings, TOKEN_REGISTRY_ADDRESS, DATA_DIR });
     await eventually('it is said', () => service.output().includes('REGISTRY_INVALID'));
-    const owner = await world.account(1);
+    const owner = await local.account(1);
     expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(500);
     expect(service.output()).to.match(
       /Failed to mint token.*check that TOKEN_REGISTRY_ADDRESS is a v5 token registry/,
@@ -90,15 +90,15 @@ describe('starting and stopping the service', () => {
 
   it('starts without a node, and issues as soon as there is one', async () => {
     const port = await freePort(0);
-    const settings = { ...world.settings, RPC_URL: `http://127.0.0.1:${port}` };
+    const settings = { ...local.settings, RPC_URL: `http://127.0.0.1:${port}` };
     const service = await startServiceProcess(settings);
     expect(service.output()).to.contain(`The node at http://127.0.0.1:${port} does not answer`);
-    const owner = await world.account(1);
+    const owner = await local.account(1);
     expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(500);
 
     const node = await startNode(port);
     // The same wallet deploys to the same addresses on a fresh chain.
-    expect(await installRegistry(node.url)).to.equal(world.registryAddress);
+    expect(await installRegistry(node.url)).to.equal(local.registryAddress);
     expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(200);
     await eventually('the events are read', () => service.output().includes('events recorded'));
     expect(await service.end('SIGTERM')).to.equal(0);
@@ -107,12 +107,12 @@ describe('starting and stopping the service', () => {
 
   it('says after three seconds that it waits for the node, and starts when that answers', async () => {
     const silent = new AbortController();
-    const node = await startRpcProxy(world.node.url, async (): Promise<Fault> => {
+    const node = await startRpcProxy(local.node.url, async (): Promise<Fault> => {
       await untilAborted(silent.signal, new Promise<never>(() => undefined)).catch(() => undefined);
       return 'none';
     });
     const begun = performance.now();
-    const service = launchServiceProcess({ ...world.settings, RPC_URL: node.url });
+    const service = launchServiceProcess({ ...local.settings, RPC_URL: node.url });
     try {
       await eventually('it is said', () => service.output().includes('waiting for the node'));
       expect(performance.now() - begun).to.be.at.least(3_000);
@@ -127,7 +127,7 @@ describe('starting and stopping the service', () => {
   });
 
   it('prints what it is and how it is set up with --help, and starts nothing, whatever the settings', async () => {
-    const broken = { ENV_FILE: world.folder };
+    const broken = { ENV_FILE: local.folder };
     const [long, short] = await Promise.all([failToStart(broken, ['--help']), failToStart(broken, ['-h'])]);
     expect(long.code).to.equal(0);
     for (const name of [
@@ -142,14 +142,14 @@ describe('starting and stopping the service', () => {
   });
 
   it('refuses an argument, for settings are no arguments', async () => {
-    const { code, output } = await failToStart(world.settings, ['--port', '4000']);
+    const { code, output } = await failToStart(local.settings, ['--port', '4000']);
     expect(code).to.equal(1);
     expect(output).to.match(/^The service cannot start\.\nThere is no argument --port: .*--help/);
   });
 
   describe('without API_KEY', () => {
     const linesAbout = async (changes: Record<string, string>): Promise<LogLine[]> => {
-      const service = await startService({ ...world.settings, ...changes });
+      const service = await startService({ ...local.settings, ...changes });
       await service.stop();
       return service.log.filter(({ msg = '' }) => msg.includes('API_KEY'));
     };
@@ -176,14 +176,14 @@ describe('starting and stopping the service', () => {
   });
 
   it('says that the port is taken, and that another service has the same data', async () => {
-    const service = await startServiceProcess(world.settings);
+    const service = await startServiceProcess(local.settings);
     try {
-      const data = await failToStart(world.settings);
+      const data = await failToStart(local.settings);
       expect(data.code).to.equal(1);
       expect(data.output).to.match(/is in use by another running service.*DATA_DIR/);
       const other = {
-        ...world.settings,
-        DATA_DIR: join(world.folder, 'other'),
+        ...local.settings,
+        DATA_DIR: join(local.folder, 'other'),
         PORT: new URL(service.url).port,
       };
       const port = await failToStart(other);
@@ -195,16 +195,16 @@ describe('starting and stopping the service', () => {
   });
 
   it('answers and delivers while more callers are connected than it may have descriptors', async () => {
-    const receiver = await startRecordingReceiver(world.publicKeyFile);
-    const [WEBHOOK_URL, DATA_DIR] = [receiver.url, join(world.folder, 'few-descriptors')];
-    const START_BLOCK = String((await world.client.getBlockNumber()) + 1);
-    const settings = { ...world.settings, WEBHOOK_URL, DATA_DIR, START_BLOCK };
+    const receiver = await startRecordingReceiver(local.publicKeyFile);
+    const [WEBHOOK_URL, DATA_DIR] = [receiver.url, join(local.folder, 'few-descriptors')];
+    const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
+    const settings = { ...local.settings, WEBHOOK_URL, DATA_DIR, START_BLOCK };
     const service = await startServiceProcess(settings, { openFiles: 200 });
     const idle = Array.from({ length: 250 }, () => connect(Number(new URL(service.url).port), '127.0.0.1'));
     for (const socket of idle) socket.on('error', () => undefined);
     try {
       await Promise.all(idle.map((socket) => once(socket, 'connect')));
-      const owner = await world.account(1);
+      const owner = await local.account(1);
       expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(200);
       await eventually('its events', () => receiver.deliveries.length >= EVENTS_OF_A_MINT);
     } finally {
@@ -215,8 +215,8 @@ describe('starting and stopping the service', () => {
   });
 
   it('exits with 0 on SIGTERM after answering what is under way', async () => {
-    const service = await startServiceProcess(world.settings);
-    const owner = await world.account(1);
+    const service = await startServiceProcess(local.settings);
+    const owner = await local.account(1);
     const answer = create(service.url, { ...minimal, owner, holder: owner });
     await fetch(service.url);
     const code = service.end('SIGTERM');
@@ -225,10 +225,10 @@ describe('starting and stopping the service', () => {
   });
 
   it('never prints a secret', async () => {
-    const { settings } = readSettings(world.settings);
-    const secretUrl = `${world.node.url}/v3/abcdefabcdefabcdefabcdef`;
+    const { settings } = readSettings(local.settings);
+    const secretUrl = `${local.node.url}/v3/abcdefabcdefabcdefabcdef`;
     const service = await startServiceProcess({
-      ...world.settings,
+      ...local.settings,
       RPC_URL: secretUrl,
       NODE_ENV: 'development',
     });
@@ -247,7 +247,7 @@ describe('starting and stopping the service', () => {
   it('goes on with a registry on a chain that was started anew', async () => {
     const anew = await startNode();
     try {
-      const service = await startServiceProcess({ ...world.settings, RPC_URL: anew.url });
+      const service = await startServiceProcess({ ...local.settings, RPC_URL: anew.url });
       // The registry is not there yet: that is said, and the HTTP side stays up.
       expect((await fetch(service.url)).status).to.equal(200);
       await eventually('it is said', () => /REGISTRY_MISSING.*npx hardhat deploy/.test(service.output()));

@@ -7,7 +7,7 @@ import { readTokenState } from '../../service/registry/read-token-state';
 import { decodeLog } from '../../service/registry/decode-log';
 import type { RegistryContracts } from '../../service/registry/registry-contracts';
 import { TitleEscrow__factory, TitleEscrowFactory__factory } from '../../typechain-types';
-import { quoted } from '../helpers/markdown';
+import { quoted } from '../helpers/pages/markdown';
 import {
   actorOf,
   callOf,
@@ -18,8 +18,8 @@ import {
   oneOfEach,
   type Call,
   type Reached,
-} from '../helpers/reachable-states';
-import { createRegistryInProcess, type InProcessRegistry } from '../helpers/registry-in-process';
+} from '../helpers/chain/reachable-states';
+import { createRegistryInProcess, type InProcessRegistry } from '../helpers/chain/registry-in-process';
 import {
   LOG_ROWS,
   OPERATION_ROWS,
@@ -33,15 +33,15 @@ import {
   stateName,
   type OperationRow,
   type RefusalRow,
-} from '../helpers/states-document';
-import { createTokenCalls, inSnapshot, type TokenCalls } from '../helpers/token-calls';
+} from '../helpers/pages/states-document';
+import { createTokenCalls, inSnapshot, type TokenCalls } from '../helpers/chain/token-calls';
 import {
   TOKEN_OPERATIONS,
   apply,
   unmintedToken,
   type TokenModel,
   type TokenOperation,
-} from '../helpers/token-model';
+} from '../helpers/chain/token-model';
 
 const ESCROW = TitleEscrow__factory.createInterface();
 const FACTORY = TitleEscrowFactory__factory.createInterface();

@@ -7,16 +7,16 @@ import { readSettings } from '../../service/config/config';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create } from '../helpers/create-call';
+import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
-import { codeBlocks, readDocument } from '../helpers/markdown';
-import { startNode } from '../helpers/node';
-import { own } from '../helpers/owned';
-import { runAsWritten, startAsWritten, type PageProgram } from '../helpers/page-commands';
-import { postgresDatabase } from '../helpers/postgres';
-import { startService } from '../helpers/running-service';
+import { codeBlocks, readDocument } from '../helpers/pages/markdown';
+import { startNode } from '../helpers/chain/node';
+import { track } from '../helpers/resources';
+import { runAsWritten, startAsWritten, type PageProgram } from '../helpers/pages/page-commands';
+import { postgresDatabase } from '../helpers/database/postgres';
+import { startService } from '../helpers/processes/running-service';
 import { temporaryFolder } from '../helpers/temporary-folder';
-import { DEPLOYER } from '../helpers/world';
+import { DEPLOYER } from '../helpers/chain/local-setup';
 
 const NAMES = ['a', 'b'] as const;
 type Name = (typeof NAMES)[number];
@@ -33,7 +33,7 @@ describe('docs/tenants.md', () => {
   const ports: Record<string, number> = {};
   const programs: PageProgram[] = [];
   let node: HardhatNode;
-  let disown: () => unknown;
+  let untrack: () => unknown;
   let settings: Record<string, string>;
   let untouched: unknown;
 
@@ -86,14 +86,14 @@ describe('docs/tenants.md', () => {
     untouched = stateOfNobody();
     for (const port of ['3001', '3002', '4001', '4002']) ports[port] = await freePort(0);
     node = await startNode();
-    disown = own(`node on ${node.url}`);
+    untrack = track(`node on ${node.url}`);
     settings = { RPC_URL: node.url };
   });
 
   after(async () => {
     for (const program of programs) await program.stop();
     await node?.stop();
-    disown?.();
+    untrack?.();
     folder.remove();
   });
 

@@ -8,13 +8,13 @@ import { PROJECT_ROOT } from '../../service/base/project-root';
 
 describe('npm test', () => {
   it('runs every file of tests once', async () => {
-    expect(scripts.tests).to.equal('npm run --silent test:unit && npm run --silent test:hardhat');
-    expect(scripts['test:unit']).to.equal('mocha --parallel "test/unit/*.test.ts"');
+    expect(scripts.tests).to.equal('npm run --silent test:mocha && npm run --silent test:hardhat');
+    expect(scripts['test:mocha']).to.equal('mocha --parallel "test/{unit,integration}/*.test.ts"');
     expect(scripts['test:hardhat']).to.equal('hardhat test --parallel');
     const files = readdirSync(join(PROJECT_ROOT, 'test'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.test.ts'))
       .map((name) => `test/${name.split(sep).join('/')}`);
-    const ofMocha = files.filter((file) => /^test\/unit\/[^/]*$/.test(file));
+    const ofMocha = files.filter((file) => /^test\/(unit|integration)\/[^/]*$/.test(file));
     const ofHardhat = ((await hre.run(TASK_TEST_GET_TEST_FILES, { testFiles: [] })) as string[]).map((file) =>
       relative(PROJECT_ROOT, file).split(sep).join('/'),
     );

@@ -10,19 +10,19 @@ import { readTokenLogs } from '../../service/token/read-token-logs';
 import { readTokenState } from '../../service/registry/read-token-state';
 import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
 import { EventForger__factory } from '../../typechain-types';
-import { create, type CreateAnswer } from '../helpers/create-call';
-import { mintDirectly, newTokenId, transferHolder } from '../helpers/direct-mint';
-import { askTdoc, type CommandAnswer } from '../helpers/command-answer';
-import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/rpc-proxy';
-import { startService } from '../helpers/running-service';
-import { liveThrough, type Operation } from '../helpers/token-life';
-import { createWorld, type World } from '../helpers/world';
+import { create, type CreateAnswer } from '../helpers/processes/create-call';
+import { mintDirectly, newTokenId, transferHolder } from '../helpers/chain/direct-mint';
+import { askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
+import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { startService } from '../helpers/processes/running-service';
+import { liveThrough, type Operation } from '../helpers/chain/token-life';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
 const REMARK = 'shipped on board, Ünïcödé 提单';
 
 describe('the endorsement chain of a token', () => {
-  let world: World;
+  let local: LocalSetup;
   let answer: CreateAnswer['body'];
   let file: string;
   let tokenId: bigint;
@@ -33,9 +33,9 @@ describe('the endorsement chain of a token', () => {
   const accounts: string[] = [];
 
   before(async () => {
-    world = await createWorld();
-    for (const index of [0, 1, 2, 3]) accounts.push(await world.account(index));
-    const service = await startService(world.settings);
+    local = await createLocalSetup();
+    for (const index of [0, 1, 2, 3]) accounts.push(await local.account(index));
+    const service = await startService(local.settings);
     const subject = { type: ['BillOfLading'], blNumber: 'SGCNM21566325' };
     const [, owner, holder] = accounts;
     ({ body: answer } = await create(service.url, {
@@ -45,19 +45,19 @@ describe('the endorsement chain of a token', () => {
       credentialSubject: subject,
     }));
     await service.stop();
-    file = join(world.folder, 'answer.json');
+    file = join(local.folder, 'answer.json');
     writeFileSync(file, JSON.stringify(answer));
     tokenId = BigInt(`0x${answer.signedW3CDocument.credentialStatus.tokenId}`);
-    life = await liveThrough(world, { tokenId, transactionHash: answer.txHash });
-    proxy = await startRpcProxy(world.node.url);
+    life = await liveThrough(local, { tokenId, transactionHash: answer.txHash });
+    proxy = await startRpcProxy(local.node.url);
     client = createRpcClient(proxy.url, LOCAL);
-    registry = await createRegistryFinder(client, world.registryAddress)();
+    registry = await createRegistryFinder(client, local.registryAddress)();
   });
 
   after(async () => {
     client?.destroy();
     await proxy?.close();
-    await world?.stop();
+    await local?.stop();
   });
 
   afterEach(() => proxy.answer(THROUGH));
@@ -79,9 +79,9 @@ describe('the endorsement chain of a token', () => {
       endorsements.map(({ operation: name, transactionHash }) => ({ name, transactionHash })),
     ).to.deep.equal(ofToken());
     for (const { transactionHash, remark, sender, timestamp, blockNumber } of endorsements) {
-      const transaction = await world.client.getTransaction(transactionHash);
+      const transaction = await local.client.getTransaction(transactionHash);
       expect(transaction?.from).to.equal(sender);
-      expect((await world.client.getBlock(blockNumber))?.timestamp).to.equal(timestamp);
+      expect((await local.client.getBlock(blockNumber))?.timestamp).to.equal(timestamp);
       // The remark is the last argument of every operation.
       expect(transaction?.data).to.contain(remark.slice(2));
     }
@@ -117,7 +117,7 @@ describe('the endorsement chain of a token', () => {
   });
 
   it('is refused when the node left a log out, whichever it is', async () => {
-    const range = { fromBlock: 0, toBlock: await world.client.getBlockNumber() };
+    const range = { fromBlock: 0, toBlock: await local.client.getBlockNumber() };
     const { logs, isWhole } = await readTokenLogs(client, registry.contracts, tokenId, range);
     const state = await readTokenState(client, registry.contracts, tokenId);
     if (state.state === 'not minted') throw new Error('the token was minted by then');
@@ -135,10 +135,10 @@ describe('the endorsement chain of a token', () => {
   });
 
   it('has nothing of what others emit in the name of the registry and the escrow', async () => {
-    const token = await mintDirectly(world, accounts[1]!);
-    const forger = await new EventForger__factory(await world.client.getSigner(5)).deploy();
-    await forger.forge(world.registryAddress, token.escrow, token.tokenId);
-    await transferHolder(world, token, { from: accounts[1]!, to: accounts[2]! });
+    const token = await mintDirectly(local, accounts[1]!);
+    const forger = await new EventForger__factory(await local.client.getSigner(5)).deploy();
+    await forger.forge(local.registryAddress, token.escrow, token.tokenId);
+    await transferHolder(local, token, { from: accounts[1]!, to: accounts[2]! });
     const { endorsements, state } = await read(token.tokenId);
     expect(endorsements.map(({ operation }) => operation)).to.deep.equal(['mint', 'transferHolder']);
     expect(state).to.include({ state: 'in escrow', beneficiary: accounts[1], holder: accounts[2] });
@@ -152,7 +152,7 @@ describe('the endorsement chain of a token', () => {
 
   describe('printed by a command', () => {
     const run = (args: string[], settings: Record<string, string> = {}): Promise<CommandAnswer> =>
-      askTdoc(args, { ...world.settings, ...settings });
+      askTdoc(args, { ...local.settings, ...settings });
 
     it('token FILE: a line for each operation with its remark in clear, and the state', async () => {
       const { code, stdout } = await run(['token', file]);

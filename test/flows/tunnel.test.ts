@@ -5,10 +5,10 @@ import * as ngrok from '@ngrok/ngrok';
 import { expect } from 'chai';
 import type { TunnelLibrary } from '../../service/http/tunnel';
 import { eventually } from '../helpers/eventually';
-import { startService, type LogLine, type RunningService } from '../helpers/running-service';
-import { startServiceProcess } from '../helpers/service-process';
+import { startService, type LogLine, type RunningService } from '../helpers/processes/running-service';
+import { startServiceProcess } from '../helpers/processes/service-process';
 import { temporaryFolder } from '../helpers/temporary-folder';
-import { tunnelStandIn } from '../helpers/tunnel-library';
+import { tunnelStandIn } from '../helpers/processes/tunnel-library';
 
 /** Of the form that ngrok gives out, and nobody's. */
 const TOKEN = '2abcDEFghiJKLmnoPQRstuVWXyz_3AbCdEfGhIjKlMnOpQrStU';

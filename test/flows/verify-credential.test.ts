@@ -8,16 +8,16 @@ import { tokenIdAsUint256 } from '../../service/issuance/token-id';
 import { verifyCredential, type Verification } from '../../service/verification/verify-credential';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import full from '../fixtures/bill-of-lading-full.json';
-import { create } from '../helpers/create-call';
-import { escrowOf } from '../helpers/direct-mint';
-import { askTdoc, type CommandAnswer } from '../helpers/command-answer';
-import { realSources } from '../helpers/real-sources';
-import { startService, type RunningService } from '../helpers/running-service';
-import { createTestIssuer } from '../helpers/test-issuer';
-import { createWorld, type World } from '../helpers/world';
+import { create } from '../helpers/processes/create-call';
+import { escrowOf } from '../helpers/chain/direct-mint';
+import { askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
+import { realSources } from '../helpers/credentials/real-sources';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { createTestIssuer } from '../helpers/credentials/test-issuer';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 describe('a credential in the hands of others', () => {
-  let world: World;
+  let local: LocalSetup;
   let service: RunningService | undefined;
   let registry: TradeTrustTokenStandard;
   let credential: JsonObject;
@@ -26,34 +26,34 @@ describe('a credential in the hands of others', () => {
 
   before(async () => {
     const port = await freePort(0);
-    world = await createWorld({ domain: `localhost:${port}` });
-    service = await startService({ ...world.settings, PORT: String(port) });
+    local = await createLocalSetup({ domain: `localhost:${port}` });
+    service = await startService({ ...local.settings, PORT: String(port) });
     registry = TradeTrustTokenStandard__factory.connect(
-      world.registryAddress,
-      await world.client.getSigner(0),
+      local.registryAddress,
+      await local.client.getSigner(0),
     );
-    const [owner, holder] = [await world.account(1), await world.account(2)];
+    const [owner, holder] = [await local.account(1), await local.account(2)];
     const { body } = await create(service.url, { ...full, owner, holder });
     credential = { ...body.signedW3CDocument };
     tokenId = tokenIdAsUint256(body.signedW3CDocument.credentialStatus.tokenId);
-    file = join(world.folder, 'answer.json');
+    file = join(local.folder, 'answer.json');
     writeFileSync(file, JSON.stringify(body));
   });
 
   after(async () => {
     await service?.stop();
-    await world?.stop();
+    await local?.stop();
   });
 
   const run = (args: string[], settings: Record<string, string> = {}): Promise<CommandAnswer> =>
     askTdoc(args, {
       NET: '31337',
-      RPC_URL: world.node.url,
-      ENV_FILE: join(world.folder, 'none.env'),
+      RPC_URL: local.node.url,
+      ENV_FILE: join(local.folder, 'none.env'),
       ...settings,
     });
   const verify = async (changes: JsonObject = {}, nodeUrl?: string): Promise<Verification> =>
-    verifyCredential({ ...credential, ...changes }, realSources(world, nodeUrl));
+    verifyCredential({ ...credential, ...changes }, realSources(local, nodeUrl));
   const outcomes = ({ documentIntegrity, issuerIdentity, documentStatus }: Verification): string[] =>
     [documentIntegrity, issuerIdentity, documentStatus].map(({ outcome }) => outcome);
   const status = async (): Promise<string> => {
@@ -69,12 +69,12 @@ describe('a credential in the hands of others', () => {
     expect(code).to.equal(0);
     for (const line of ['document integrity: VALID', 'issuer identity: VALID', 'document status: VALID'])
       expect(stdout.split('\n')).to.include(line);
-    expect(stdout).to.contain(`holder ${await world.account(2)}`);
+    expect(stdout).to.contain(`holder ${await local.account(2)}`);
     expect(stdout).to.contain(`context fetched: ${(credential['@context'] as string[]).at(-1)}`);
   });
 
   it('is VALID in the version that its holder derives, which shows what was chosen; both commands as documented', async () => {
-    const derived = join(world.folder, 'derived.json');
+    const derived = join(local.folder, 'derived.json');
     const names = ['/credentialSubject/blNumber', '/credentialSubject/packages/0/packagesWeight'];
     await run(['derive', file, '--reveal', ...names, '--out', derived]);
     const shown = JSON.parse(readFileSync(derived, 'utf8')) as JsonObject;
@@ -123,9 +123,9 @@ describe('a credential in the hands of others', () => {
   });
 
   it('is INVALID while the domain serves another key; and COULD NOT TELL while it serves none', async () => {
-    const path = world.settings.DID_DOCUMENT_PATH ?? '';
+    const path = local.settings.DID_DOCUMENT_PATH ?? '';
     const document = readFileSync(path, 'utf8');
-    const other = await createTestIssuer(world.settings.DOMAIN);
+    const other = await createTestIssuer(local.settings.DOMAIN);
     try {
       writeFileSync(path, JSON.stringify(other.didDocument));
       expect(outcomes(await verify())).to.deep.equal(['invalid', 'valid', 'valid']);
@@ -138,18 +138,18 @@ describe('a credential in the hands of others', () => {
   });
 
   it('follows its token: transferred, returned to the issuer, restored, shredded', async () => {
-    const escrow = await escrowOf(world, tokenId);
-    const [one, three] = [await world.account(1), await world.account(3)];
-    await sent((await world.escrowAs(1, escrow)).nominate(three, '0x'));
+    const escrow = await escrowOf(local, tokenId);
+    const [one, three] = [await local.account(1), await local.account(3)];
+    await sent((await local.escrowAs(1, escrow)).nominate(three, '0x'));
     expect(await status())
       .to.match(/^valid /)
       .and.contain(`beneficiary ${one}`)
       .and.contain(`nominee ${three}`);
-    await sent((await world.escrowAs(2, escrow)).transferHolder(one, '0x'));
+    await sent((await local.escrowAs(2, escrow)).transferHolder(one, '0x'));
     expect(await status())
       .to.match(/^valid /)
       .and.contain(`holder ${one}`);
-    await sent((await world.escrowAs(1, escrow)).returnToIssuer('0x'));
+    await sent((await local.escrowAs(1, escrow)).returnToIssuer('0x'));
     expect(await status())
       .to.match(/^valid /)
       .and.contain('returned to the issuer');
@@ -162,7 +162,7 @@ describe('a credential in the hands of others', () => {
       .to.match(/^valid /)
       .and.contain('paused');
     await sent(registry.unpause('0x'));
-    await sent((await world.escrowAs(1, escrow)).returnToIssuer('0x'));
+    await sent((await local.escrowAs(1, escrow)).returnToIssuer('0x'));
     await sent(registry.burn(tokenId, '0x'));
     expect(await status())
       .to.match(/^invalid /)
@@ -176,8 +176,8 @@ describe('a credential in the hands of others', () => {
     const own = credential.credentialStatus as JsonObject;
     for (const credentialStatus of [
       { ...own, tokenId: 'ab'.repeat(32) },
-      { ...own, tokenRegistry: await world.account(5) },
-      { ...own, tokenRegistry: await escrowOf(world, tokenId) },
+      { ...own, tokenRegistry: await local.account(5) },
+      { ...own, tokenRegistry: await escrowOf(local, tokenId) },
       { ...own, tokenRegistry: await registry.titleEscrowFactory() },
     ]) {
       const { documentStatus } = await verify({ credentialStatus });

@@ -11,15 +11,15 @@ import { tokenIdAsUint256 } from '../../service/issuance/token-id';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { webhookOf } from '../../service/config/webhook-settings';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create } from '../helpers/create-call';
+import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
-import { codeBlocks, quoted, readDocument, tables } from '../helpers/markdown';
-import { own } from '../helpers/owned';
-import { startRawReceiver, type RawReceiver } from '../helpers/raw-receiver';
-import { startService, type RunningService } from '../helpers/running-service';
-import { post, type Delivery } from '../helpers/signed-delivery';
-import { liveThrough, type Operation } from '../helpers/token-life';
-import { createWorld, type World } from '../helpers/world';
+import { codeBlocks, quoted, readDocument, tables } from '../helpers/pages/markdown';
+import { track } from '../helpers/resources';
+import { startRawReceiver, type RawReceiver } from '../helpers/receiver/raw-receiver';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { post, type Delivery } from '../helpers/receiver/signed-delivery';
+import { liveThrough, type Operation } from '../helpers/chain/token-life';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const PREFIX = 'com.service.etr.';
 
@@ -31,21 +31,21 @@ function shapeOf(value: unknown): unknown {
 
 describe('docs/webhooks.md', () => {
   const { sections, section, code } = readDocument('docs/webhooks.md');
-  let world: World;
+  let local: LocalSetup;
   let receiver: RawReceiver;
   let service: RunningService;
   let operations: Operation[];
   let events: CloudEvent[];
 
   before(async () => {
-    world = await createWorld();
+    local = await createLocalSetup();
     receiver = await startRawReceiver();
-    writeFileSync(world.settings.SERVICE_CONFIG ?? '', code('Settings of the operator', 'json'));
-    service = await startService({ ...world.settings, WEBHOOK_URL: receiver.url });
-    const [owner, holder] = [await world.account(1), await world.account(2)];
+    writeFileSync(local.settings.SERVICE_CONFIG ?? '', code('Settings of the operator', 'json'));
+    service = await startService({ ...local.settings, WEBHOOK_URL: receiver.url });
+    const [owner, holder] = [await local.account(1), await local.account(2)];
     const { body } = await create(service.url, { ...minimal, owner, holder, remarks: 'shipped on board' });
     const tokenId = tokenIdAsUint256(body.signedW3CDocument.credentialStatus.tokenId);
-    operations = await liveThrough(world, { tokenId, transactionHash: body.txHash });
+    operations = await liveThrough(local, { tokenId, transactionHash: body.txHash });
     // Each is the last of its queue.
     for (const last of ['burned', 'registry_unpaused']) {
       await eventually(last, () =>
@@ -58,7 +58,7 @@ describe('docs/webhooks.md', () => {
   after(async () => {
     await service?.stop();
     await receiver?.close();
-    await world?.stop();
+    await local?.stop();
   });
 
   it('has an example of every type that is sent, each with the fields that are sent', () => {
@@ -139,11 +139,11 @@ describe('docs/webhooks.md', () => {
       cwd: folder,
       env: { ...inheritedEnvironment(), PORT: '0' },
     });
-    const disown = own('the program of docs/webhooks.md');
+    const untrack = track('the program of docs/webhooks.md');
     let output = '';
     program.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
     program.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
-    const ended = once(program, 'close').then(disown);
+    const ended = once(program, 'close').then(untrack);
     try {
       const port = await eventually('the program listens', () => {
         if (program.exitCode !== null) throw new Error(output);
@@ -193,9 +193,9 @@ describe('docs/webhooks.md', () => {
 
   /** A new folder with the service's public key in it. */
   function folderWithKey(name: string): string {
-    const folder = join(world.folder, name);
+    const folder = join(local.folder, name);
     mkdirSync(folder);
-    copyFileSync(world.publicKeyFile, join(folder, 'webhook-public-key.pem'));
+    copyFileSync(local.publicKeyFile, join(folder, 'webhook-public-key.pem'));
     return folder;
   }
 });

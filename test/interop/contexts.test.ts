@@ -10,7 +10,7 @@ import { createDocumentLoader } from '../../service/issuance/document-loader';
 import type { JsonObject } from '../../service/issuance/credential';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/base/published-files';
 import full from '../fixtures/bill-of-lading-full.json';
-import { TRADETRUST_CONTEXTS, variedCredentials } from '../helpers/varied-credentials';
+import { TRADETRUST_CONTEXTS, variedCredentials } from '../helpers/credentials/varied-credentials';
 
 const OUR_URL = 'https://issuer.example/contexts/bill-of-lading-v1.json';
 const TERMS = 'https://example.com/terms#';

@@ -13,30 +13,30 @@ import { deriveCredential } from '../../service/verification/derive-credential';
 import { verifyCredential, type Verification } from '../../service/verification/verify-credential';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import full from '../fixtures/bill-of-lading-full.json';
-import { create } from '../helpers/create-call';
-import { escrowOf, mintDirectly } from '../helpers/direct-mint';
+import { create } from '../helpers/processes/create-call';
+import { escrowOf, mintDirectly } from '../helpers/chain/direct-mint';
 import { readSettings } from '../../service/config/config';
 import { parseDidKeyPair } from '../../service/base/did-key-pair';
-import { realSources } from '../helpers/real-sources';
-import { startService, type RunningService } from '../helpers/running-service';
-import { portal } from '../helpers/trustvc-portal';
-import { createWorld, type World } from '../helpers/world';
+import { realSources } from '../helpers/credentials/real-sources';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { portal } from '../helpers/credentials/trustvc-portal';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 /** A document loader as TrustVC's packages take it; their types name classes of their own copy of jsonld. */
 type TheirLoader = Awaited<ReturnType<typeof getDocumentLoader>>;
 type TheirCredential = Parameters<typeof trustVc.verifyCredential>[0];
 
 describe("other people's software", () => {
-  let world: World;
+  let local: LocalSetup;
   let service: RunningService;
   let credential: SignedCredential;
   let theirLoader: TheirLoader;
 
   before(async () => {
     const port = await freePort(0);
-    world = await createWorld({ domain: `localhost:${port}` });
-    service = await startService({ ...world.settings, PORT: String(port) });
-    const [owner, holder] = [await world.account(1), await world.account(2)];
+    local = await createLocalSetup({ domain: `localhost:${port}` });
+    service = await startService({ ...local.settings, PORT: String(port) });
+    const [owner, holder] = [await local.account(1), await local.account(2)];
     const remarks = 'shipped on board, 提单';
     const { body } = await create(service.url, { ...full, owner, holder, remarks });
     credential = body.signedW3CDocument;
@@ -45,7 +45,7 @@ describe("other people's software", () => {
 
   after(async () => {
     await service?.stop();
-    await world?.stop();
+    await local?.stop();
   });
 
   /**
@@ -68,7 +68,7 @@ describe("other people's software", () => {
 
   const theirs = (value: unknown): TheirCredential => structuredClone(value) as TheirCredential;
   const verifyOurs = async (value: unknown): Promise<Verification> =>
-    verifyCredential(value as JsonObject, realSources(world));
+    verifyCredential(value as JsonObject, realSources(local));
 
   describe('@trustvc/w3c-vc', () => {
     const derive = async (pointers: string[]): Promise<unknown> => {
@@ -116,7 +116,7 @@ describe("other people's software", () => {
     });
 
     it('signs credentials that we verify, base and derived, over the did:web server and their loader', async () => {
-      const parsed = parseDidKeyPair(readSettings(world.settings).settings.DID_KEY_PAIRS ?? '');
+      const parsed = parseDidKeyPair(readSettings(local.settings).settings.DID_KEY_PAIRS ?? '');
       if ('problem' in parsed) throw new Error(parsed.problem);
       const { credentialStatus, renderMethod, issuer, validFrom, validUntil, ...rest } = credential;
       const { type, tokenNetwork, tokenRegistry } = credentialStatus;
@@ -141,7 +141,7 @@ describe("other people's software", () => {
       expect((await verifyOurs(base)).documentStatus.outcome).to.equal('invalid');
 
       const tokenId = BigInt(portal.getTokenId(base));
-      await mintDirectly(world, await world.account(1), { tokenId });
+      await mintDirectly(local, await local.account(1), { tokenId });
       const { derived } = await trustVc.deriveCredential(theirs(base), ['/credentialSubject/blNumber']);
       for (const document of [base, derived]) {
         const { outcome, contextsFetched } = await verifyOurs(document);
@@ -153,7 +153,7 @@ describe("other people's software", () => {
 
   describe('@trustvc/trustvc, the library of the TrustVC portal', () => {
     async function verifyInPortal(document: unknown): Promise<Record<string, string>> {
-      const options = { rpcProviderUrl: world.node.url, documentLoader: theirLoader };
+      const options = { rpcProviderUrl: local.node.url, documentLoader: theirLoader };
       const fragments = await portal.verifyDocument(theirs(document), options);
       const spoken = fragments.filter(({ status }) => status !== 'SKIPPED');
       return Object.fromEntries(spoken.map(({ name, status }) => [name, status]));
@@ -166,19 +166,19 @@ describe("other people's software", () => {
     };
 
     it('decrypts our remark with the id of the credential', async () => {
-      const escrow = await escrowOf(world, BigInt(`0x${credential.credentialStatus.tokenId}`));
-      const remark = await TitleEscrow__factory.connect(escrow, world.client).remark();
+      const escrow = await escrowOf(local, BigInt(`0x${credential.credentialStatus.tokenId}`));
+      const remark = await TitleEscrow__factory.connect(escrow, local.client).remark();
       expect(portal.decrypt(remark.slice(2), credential.id)).to.equal('shipped on board, 提单');
     });
 
     it('finds the token that was minted, its chain and its registry', async () => {
-      const registry = TradeTrustTokenStandard__factory.connect(world.registryAddress, world.client);
+      const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, local.client);
       const owner = await registry.ownerOf(portal.getTokenId(credential));
       expect(owner.toLowerCase()).to.equal(
-        (await escrowOf(world, BigInt(`0x${credential.credentialStatus.tokenId}`))).toLowerCase(),
+        (await escrowOf(local, BigInt(`0x${credential.credentialStatus.tokenId}`))).toLowerCase(),
       );
       expect(String(portal.getChainId(credential))).to.equal('31337');
-      expect(portal.getTokenRegistryAddress(credential)).to.equal(world.registryAddress);
+      expect(portal.getTokenRegistryAddress(credential)).to.equal(local.registryAddress);
     });
 
     it('answers VALID to all three questions about our credential, as issued and as derived', async () => {
@@ -199,16 +199,16 @@ describe("other people's software", () => {
     });
 
     it('calls a shredded token VALID, as it does one that was returned: we call it INVALID', async () => {
-      const one = await world.account(1);
+      const one = await local.account(1);
       const { body } = await create(service.url, { ...full, owner: one, holder: one });
       const other = body.signedW3CDocument;
       const tokenId = BigInt(`0x${other.credentialStatus.tokenId}`);
-      const escrow = await world.escrowAs(1, await escrowOf(world, tokenId));
+      const escrow = await local.escrowAs(1, await escrowOf(local, tokenId));
       await (await escrow.returnToIssuer('0x')).wait();
       expect(await verifyInPortal(other)).to.deep.equal(VALID);
       const registry = TradeTrustTokenStandard__factory.connect(
-        world.registryAddress,
-        await world.client.getSigner(0),
+        local.registryAddress,
+        await local.client.getSigner(0),
       );
       await (await registry.burn(tokenId, '0x')).wait();
       expect(await verifyInPortal(other)).to.deep.equal(VALID);

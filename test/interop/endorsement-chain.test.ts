@@ -8,10 +8,10 @@ import type { TokenOperation } from '../../service/token/token-operations';
 import { readTokenHistory } from '../../service/token/read-token-history';
 import { createRegistryFinder } from '../../service/registry/registry-contracts';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { newTokenId } from '../helpers/direct-mint';
-import { liveThrough } from '../helpers/token-life';
-import { trustVcChain } from '../helpers/trustvc-chain';
-import { createWorld, type World } from '../helpers/world';
+import { newTokenId } from '../helpers/chain/direct-mint';
+import { liveThrough } from '../helpers/chain/token-life';
+import { trustVcChain } from '../helpers/credentials/endorsement-chain';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const { encrypt, decrypt, fetchEndorsementChain } = trustVcChain;
 const ID = 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001';
@@ -31,34 +31,34 @@ const TYPES: Record<Exclude<TokenOperation, 'nominate'>, string> = {
 };
 
 describe('the endorsement chain that TrustVC reads', () => {
-  let world: World;
+  let local: LocalSetup;
 
   before(async () => {
-    world = await createWorld();
+    local = await createLocalSetup();
   });
 
-  after(() => world?.stop());
+  after(() => local?.stop());
 
   it('is ours of the same token, but for nominations, which it leaves out', async () => {
     const tokenId = newTokenId();
-    const [owner, holder] = [await world.account(1), await world.account(2)];
+    const [owner, holder] = [await local.account(1), await local.account(2)];
     const registry = TradeTrustTokenStandard__factory.connect(
-      world.registryAddress,
-      await world.client.getSigner(0),
+      local.registryAddress,
+      await local.client.getSigner(0),
     );
     const encrypted = `0x${encrypt('shipped on board', ID)}`;
     const mint = await registry.mint(owner, holder, tokenId, encrypted);
     await mint.wait();
-    await liveThrough(world, { tokenId, transactionHash: mint.hash });
+    await liveThrough(local, { tokenId, transactionHash: mint.hash });
 
     const client = createRpcClient(
-      world.node.url,
+      local.node.url,
       NETWORKS.find(({ chainId }) => chainId === 31337) as Network,
     );
-    const found = await createRegistryFinder(client, world.registryAddress)();
+    const found = await createRegistryFinder(client, local.registryAddress)();
     const { endorsements } = await readTokenHistory(client, found, tokenId);
     client.destroy();
-    const theirs = await fetchEndorsementChain(world.registryAddress, toBeHex(tokenId, 32), world.client, ID);
+    const theirs = await fetchEndorsementChain(local.registryAddress, toBeHex(tokenId, 32), local.client, ID);
 
     const ours = endorsements.filter(({ operation }) => operation !== 'nominate');
     expect(

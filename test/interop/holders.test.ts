@@ -12,11 +12,11 @@ import { createRegistryFinder } from '../../service/registry/registry-contracts'
 import { tokenIdHexOf } from '../../service/registry/token-id-forms';
 import { readTokenHistory, type TokenHistory } from '../../service/token/read-token-history';
 import packageJson from '../../package.json';
-import { mintDirectly } from '../helpers/direct-mint';
-import { PHRASE } from '../helpers/forkable-chain';
-import { quoted, readDocument, tables } from '../helpers/markdown';
-import { TOKEN_OPERATIONS } from '../helpers/token-model';
-import { createWorld, type World } from '../helpers/world';
+import { mintDirectly } from '../helpers/chain/direct-mint';
+import { PHRASE } from '../helpers/chain/forkable-chain';
+import { quoted, readDocument, tables } from '../helpers/pages/markdown';
+import { TOKEN_OPERATIONS } from '../helpers/chain/token-model';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const ID = 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001';
 const OF_THE_REGISTRY = ['mint', 'restore', 'burn'];
@@ -38,34 +38,34 @@ describe('docs/holders.md', () => {
   const rows = (tables(page.section('Operations'))[0] ?? []).map((cells) =>
     cells.map((cell) => quoted(cell)[0]),
   );
-  let world: World;
+  let local: LocalSetup;
   let client: RpcClient;
   let tokenId: bigint;
   let file: string;
 
   before(async () => {
-    world = await createWorld();
-    client = createRpcClient(world.node.url, NETWORKS.find(({ chainId }) => chainId === 31337) as Network);
-    ({ tokenId } = await mintDirectly(world, await world.account(1)));
-    file = join(world.folder, 'answer.json');
-    const credentialStatus = { tokenRegistry: world.registryAddress, tokenId: tokenIdHexOf(tokenId) };
+    local = await createLocalSetup();
+    client = createRpcClient(local.node.url, NETWORKS.find(({ chainId }) => chainId === 31337) as Network);
+    ({ tokenId } = await mintDirectly(local, await local.account(1)));
+    file = join(local.folder, 'answer.json');
+    const credentialStatus = { tokenRegistry: local.registryAddress, tokenId: tokenIdHexOf(tokenId) };
     writeFileSync(file, JSON.stringify({ signedW3CDocument: { id: ID, credentialStatus } }));
   });
 
   after(async () => {
     client?.destroy();
-    await world?.stop();
+    await local?.stop();
   });
 
   const history = async (): Promise<TokenHistory> =>
-    readTokenHistory(client, await createRegistryFinder(client, world.registryAddress)(), tokenId);
+    readTokenHistory(client, await createRegistryFinder(client, local.registryAddress)(), tokenId);
 
   /** Runs the page's script as one of the node's accounts; resolves to what it prints. */
   async function act(account: number, operation: string, params: object): Promise<string> {
     const key = ethers.HDNodeWallet.fromPhrase(PHRASE, undefined, `m/44'/60'/0'/0/${account}`).privateKey;
     const process = {
       argv: ['node', 'act.cjs', file, operation, JSON.stringify(params)],
-      env: { RPC_URL: world.node.url, PRIVATE_KEY: key },
+      env: { RPC_URL: local.node.url, PRIVATE_KEY: key },
     };
     return new Promise((resolve) => {
       const run = compileFunction(script, ['require', 'process', 'console']) as (
@@ -81,7 +81,7 @@ describe('docs/holders.md', () => {
   });
 
   it('does each operation with its script, and the remark is read with the credential', async () => {
-    const [one, three] = [await world.account(1), await world.account(3)];
+    const [one, three] = [await local.account(1), await local.account(3)];
     const steps: [account: number, operation: string, ...named: string[]][] = [
       [1, 'nominate', three],
       [1, 'transferBeneficiary', three],
@@ -109,7 +109,7 @@ describe('docs/holders.md', () => {
   });
 
   it('is where the command sends whoever can do something next', async () => {
-    const location = { chainId: 31337, registry: world.registryAddress, tokenId };
+    const location = { chainId: 31337, registry: local.registryAddress, tokenId };
     const lines = tokenLines({ location, credentialId: ID }, await history(), 'localhost');
     expect(lines).to.include('Possible next (docs/holders.md says with which tools)');
   });

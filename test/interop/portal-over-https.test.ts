@@ -9,13 +9,13 @@ import type { JsonObject } from '../../service/issuance/credential';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { verifyCredential } from '../../service/verification/verify-credential';
 import full from '../fixtures/bill-of-lading-full.json';
-import { create } from '../helpers/create-call';
-import { tdoc } from '../helpers/command-output';
-import { forwardTo, hasOpenssl, startHttpsFront, type HttpsFront } from '../helpers/https-front';
-import { realSources } from '../helpers/real-sources';
-import { startService, type RunningService } from '../helpers/running-service';
-import type { Fragment } from '../helpers/trustvc-portal';
-import { createWorld, type World } from '../helpers/world';
+import { create } from '../helpers/processes/create-call';
+import { tdoc } from '../helpers/processes/command-output';
+import { forwardTo, hasOpenssl, startHttpsFront, type HttpsFront } from '../helpers/processes/https-front';
+import { realSources } from '../helpers/credentials/real-sources';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import type { Fragment } from '../helpers/credentials/trustvc-portal';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const run = promisify(execFile);
 
@@ -31,7 +31,7 @@ const PORTAL = `
 
 /** The domain of the issuer has HTTPS, with a certificate that only those trust who are told to. */
 (hasOpenssl ? describe : describe.skip)('an issuer behind HTTPS', () => {
-  let world: World;
+  let local: LocalSetup;
   let service: RunningService;
   let https: HttpsFront;
   let file: string;
@@ -39,26 +39,26 @@ const PORTAL = `
 
   before(async () => {
     const port = await freePort(0);
-    world = await createWorld({ domain: `localhost:${port}` });
-    service = await startService(world.settings);
-    https = await startHttpsFront(world.folder, { localhost: forwardTo(() => service.url) }, port);
+    local = await createLocalSetup({ domain: `localhost:${port}` });
+    service = await startService(local.settings);
+    https = await startHttpsFront(local.folder, { localhost: forwardTo(() => service.url) }, port);
 
-    const [owner, holder] = [await world.account(1), await world.account(2)];
+    const [owner, holder] = [await local.account(1), await local.account(2)];
     const { body } = await create(service.url, { ...full, owner, holder });
     credential = { ...body.signedW3CDocument };
-    file = join(world.folder, 'credential.json');
+    file = join(local.folder, 'credential.json');
     writeFileSync(file, JSON.stringify(credential));
   });
 
   after(async () => {
     await https?.close();
     await service?.stop();
-    await world?.stop();
+    await local?.stop();
   });
 
   it("is VALID three times in the portal's library, which fetches DID and context by itself", async () => {
     const env = { ...inheritedEnvironment(), ...https.trust };
-    const { stdout } = await run(process.execPath, ['-e', PORTAL, file, world.node.url], {
+    const { stdout } = await run(process.execPath, ['-e', PORTAL, file, local.node.url], {
       cwd: PROJECT_ROOT,
       env,
     });
@@ -71,8 +71,8 @@ const PORTAL = `
   });
 
   it('is VALID for our command, over HTTPS', async () => {
-    const { DOMAIN = '' } = world.settings;
-    const settings = { NET: '31337', RPC_URL: world.node.url, ENV_FILE: join(world.folder, 'none.env') };
+    const { DOMAIN = '' } = local.settings;
+    const settings = { NET: '31337', RPC_URL: local.node.url, ENV_FILE: join(local.folder, 'none.env') };
     const output = await tdoc(['verify-credential', file], {
       ...settings,
       ...https.trust,
@@ -83,7 +83,7 @@ const PORTAL = `
   });
 
   it('is COULD NOT TELL for who does not trust the certificate, which is said', async () => {
-    const { outcome, issuerIdentity } = await verifyCredential(credential, realSources(world));
+    const { outcome, issuerIdentity } = await verifyCredential(credential, realSources(local));
     expect(outcome).to.equal('could not tell');
     expect(issuerIdentity.checks.at(-1)?.found).to.contain('self-signed certificate');
   });

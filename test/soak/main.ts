@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { inheritedEnvironment } from '../../service/config/config';
-import type { ScenarioResult } from '../helpers/mint-model';
+import type { ScenarioResult } from '../helpers/mint-model/mint-model';
 import type { SeedRange } from './worker';
 
 /** A process has a node, which grows with every mint. */

@@ -1,6 +1,6 @@
-import { runScenario } from '../helpers/mint-model';
+import { runScenario } from '../helpers/mint-model/mint-model';
 import { createMintPlace } from '../helpers/mint-model/place';
-import { nothingIsLeftRunning } from '../helpers/owned';
+import { nothingIsLeftRunning } from '../helpers/resources';
 
 /** What main.ts asks a process for: scenarios, one after the other. Each result is a message. */
 export interface SeedRange {

@@ -12,13 +12,13 @@ import { MANDATORY_POINTERS } from '../../service/issuance/sign';
 import { newStatementKey } from '../../service/issuance/statement-key';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import full from '../fixtures/bill-of-lading-full.json';
-import { fixRandomness, type FixedRandomness } from '../helpers/fixed-randomness';
-import { createPlainSign, type PlainSign } from '../helpers/plain-signing';
-import { randomSubject } from '../helpers/random-subjects';
+import { fixRandomness, type FixedRandomness } from '../helpers/credentials/fixed-randomness';
+import { createPlainSign, type PlainSign } from '../helpers/credentials/plain-signing';
+import { randomSubject } from '../helpers/credentials/random-subjects';
 import { seededRandom } from '../helpers/seeded-random';
-import { createTestIssuer } from '../helpers/test-issuer';
-import { CONTEXT_URL, credentialWith } from '../helpers/unchecked-issuer';
-import { variedCredentials } from '../helpers/varied-credentials';
+import { createTestIssuer } from '../helpers/credentials/test-issuer';
+import { CONTEXT_URL, credentialWith } from '../helpers/credentials/unchecked-issuer';
+import { variedCredentials } from '../helpers/credentials/varied-credentials';
 
 const DATE = '2026-01-31T00:00:00.000Z';
 /** To repeat a run, put the seed of its failure here. */

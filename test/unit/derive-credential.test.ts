@@ -3,9 +3,9 @@ import type { JsonObject } from '../../service/issuance/credential';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
 import { deriveCredential } from '../../service/verification/derive-credential';
 import { verifyCredential } from '../../service/verification/verify-credential';
-import { verify as verifyWithLibrary } from '../helpers/derive-and-verify';
-import { fakeSources } from '../helpers/fake-sources';
-import { createTestIssuer, type TestIssuer } from '../helpers/test-issuer';
+import { verify as verifyWithLibrary } from '../helpers/credentials/derive-and-verify';
+import { fakeSources } from '../helpers/credentials/fake-sources';
+import { createTestIssuer, type TestIssuer } from '../helpers/credentials/test-issuer';
 
 const SUBJECT = {
   type: ['BillOfLading'],

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { PROJECT_ROOT } from '../../service/base/project-root';
-import { readDocument } from '../helpers/markdown';
+import { readDocument } from '../helpers/pages/markdown';
 
 const FOLDERS = ['service', 'deploy'];
 /**

@@ -8,7 +8,7 @@ import {
 import type { Issuance } from '../../service/journal/issuance';
 import type { PreparedDocument } from '../../service/issuance/preparation';
 import { eventually } from '../helpers/eventually';
-import { preparedDocument } from '../helpers/prepared-documents';
+import { preparedDocument } from '../helpers/database/prepared-documents';
 
 const STEPS = ['sign', 'check', 'simulate', 'add', 'mint'] as const;
 type Step = (typeof STEPS)[number];

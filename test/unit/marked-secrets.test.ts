@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { expect } from 'chai';
-import { mark, tracesInFiles, tracesOf } from '../helpers/marked-secrets';
+import { mark, tracesInFiles, tracesOf } from '../helpers/processes/marked-secrets';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 // What looks for secrets in every output must see them: a search that finds nothing proves nothing by itself.

@@ -5,8 +5,8 @@ import { newPending, type Mint, type PendingTransaction, type SignedMint } from 
 import { MintStates, type MintState } from '../../service/minting/mint-states';
 import { Nonces } from '../../service/minting/nonces';
 import { PROJECT_ROOT } from '../../service/base/project-root';
-import { mintedBy } from '../helpers/prepared-documents';
-import { newIssuance } from '../helpers/running-mint-queue';
+import { mintedBy } from '../helpers/database/prepared-documents';
+import { newIssuance } from '../helpers/processes/running-mint-queue';
 
 const WALLET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
 

@@ -9,7 +9,7 @@ import { createRpcClient } from '../../service/chain/rpc-client';
 import { NETWORKS, findNetwork } from '../../service/chain/networks';
 import { loadConfig } from '../../service/config/config';
 import { gasStationUrlOf, rpcUrlOf } from '../../service/config/settings';
-import { readDocument, tables } from '../helpers/markdown';
+import { readDocument, tables } from '../helpers/pages/markdown';
 
 const KEY = 'a key/?';
 /** The developer's own settings stay out. */

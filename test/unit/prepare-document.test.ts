@@ -6,9 +6,9 @@ import type { PrepareDocument } from '../../service/issuance/preparation';
 import { decryptRemark } from '../../service/issuance/remarks';
 import type { SignedCredential } from '../../service/issuance/sign';
 import full from '../fixtures/bill-of-lading-full.json';
-import { derive, verify } from '../helpers/derive-and-verify';
-import { HOLDER, OWNER, bodyWith, preparationOf, settingsOf } from '../helpers/preparations';
-import { TEST_REGISTRY, createTestIssuer, type TestIssuer } from '../helpers/test-issuer';
+import { derive, verify } from '../helpers/credentials/derive-and-verify';
+import { HOLDER, OWNER, bodyWith, preparationOf, settingsOf } from '../helpers/credentials/preparations';
+import { TEST_REGISTRY, createTestIssuer, type TestIssuer } from '../helpers/credentials/test-issuer';
 
 describe('preparing a document', () => {
   let issuer: TestIssuer;

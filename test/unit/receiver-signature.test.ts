@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { verifySignature } from '../../receiver/verify-signature';
-import { newSender, sampleEvent } from '../helpers/signed-delivery';
+import { newSender, sampleEvent } from '../helpers/receiver/signed-delivery';
 
 describe('signature check of the receiver', () => {
   const sender = newSender();

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { PROJECT_ROOT } from '../../service/base/project-root';
-import { readDocument } from '../helpers/markdown';
+import { readDocument } from '../helpers/pages/markdown';
 
 const run = promisify(execFile);
 

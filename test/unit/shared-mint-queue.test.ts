@@ -4,8 +4,8 @@ import type { Database } from '../../service/database/database';
 import type { Issuance } from '../../service/journal/issuance';
 import { startSharedMintQueue } from '../../service/minting/shared-mint-queue';
 import { eventually } from '../helpers/eventually';
-import { SCOPE } from '../helpers/prepared-documents';
-import { newIssuance } from '../helpers/running-mint-queue';
+import { SCOPE } from '../helpers/database/prepared-documents';
+import { newIssuance } from '../helpers/processes/running-mint-queue';
 
 /** Where another process has the right to send, or this one. */
 function databaseOf(leads: boolean): Database {

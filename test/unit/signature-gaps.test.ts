@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import { findUnprotectedContent } from '../../service/issuance/unprotected-content';
-import { derive } from '../helpers/derive-and-verify';
-import { forgeProof } from '../helpers/forged-proof';
-import type { Members } from '../helpers/random-subjects';
+import { derive } from '../helpers/credentials/derive-and-verify';
+import { forgeProof } from '../helpers/credentials/forged-proof';
+import type { Members } from '../helpers/credentials/random-subjects';
 import {
   createUncheckedIssuer,
   credentialWith,
   ISSUER,
   type UncheckedIssuer,
-} from '../helpers/unchecked-issuer';
+} from '../helpers/credentials/unchecked-issuer';
 
 /** If one of these fails, a library was mended: what is refused for it may be allowed again. */
 describe('the untouched cryptosuite', () => {

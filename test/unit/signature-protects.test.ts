@@ -4,18 +4,24 @@ import type { ServiceError } from '../../service/base/errors';
 import type { UnsignedCredential } from '../../service/issuance/credential';
 import type { SignedCredential } from '../../service/issuance/sign';
 import { findUnprotectedContent } from '../../service/issuance/unprotected-content';
-import { derive } from '../helpers/derive-and-verify';
-import { forgeProof } from '../helpers/forged-proof';
-import { randomSubject } from '../helpers/random-subjects';
+import { derive } from '../helpers/credentials/derive-and-verify';
+import { forgeProof } from '../helpers/credentials/forged-proof';
+import { randomSubject } from '../helpers/credentials/random-subjects';
 import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
-import { inOneForm, isPartOf, statementsOf, withoutProof, type CredentialJson } from '../helpers/statements';
-import { tamper } from '../helpers/tamper';
+import {
+  inOneForm,
+  isPartOf,
+  statementsOf,
+  withoutProof,
+  type CredentialJson,
+} from '../helpers/credentials/statements';
+import { tamper } from '../helpers/credentials/tamper';
 import {
   CONTEXT_URL,
   createUncheckedIssuer,
   credentialWith,
   type UncheckedIssuer,
-} from '../helpers/unchecked-issuer';
+} from '../helpers/credentials/unchecked-issuer';
 
 /** To repeat a run, put the seed of its failure here; for a long run, raise the number of subjects. */
 const SEED: number | undefined = undefined;

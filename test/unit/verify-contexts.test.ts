@@ -3,9 +3,14 @@ import type { FetchedJson } from '../../service/did/fetch-json';
 import type { JsonObject } from '../../service/issuance/credential';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
 import { verifyCredential, type VerificationSources } from '../../service/verification/verify-credential';
-import { fakeSources } from '../helpers/fake-sources';
-import { type TestIssuer } from '../helpers/test-issuer';
-import { NOBODY, failuresOf, prepareVerification, type Verify } from '../helpers/verification-parts';
+import { fakeSources } from '../helpers/credentials/fake-sources';
+import { type TestIssuer } from '../helpers/credentials/test-issuer';
+import {
+  NOBODY,
+  failuresOf,
+  prepareVerification,
+  type Verify,
+} from '../helpers/credentials/verification-parts';
 
 describe('the contexts of a credential that is verified', () => {
   let issuer: TestIssuer;

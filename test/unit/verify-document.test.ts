@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { JsonObject } from '../../service/issuance/credential';
 import type { SignedCredential } from '../../service/issuance/sign';
-import { forgeProof } from '../helpers/forged-proof';
-import { type TestIssuer } from '../helpers/test-issuer';
+import { forgeProof } from '../helpers/credentials/forged-proof';
+import { type TestIssuer } from '../helpers/credentials/test-issuer';
 import {
   failuresOf,
   outcomesOf,
@@ -10,7 +10,7 @@ import {
   subjectOf,
   type VerificationParts,
   type Verify,
-} from '../helpers/verification-parts';
+} from '../helpers/credentials/verification-parts';
 
 describe('the document that is verified', () => {
   let issuer: TestIssuer;

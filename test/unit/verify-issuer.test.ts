@@ -2,15 +2,15 @@ import { expect } from 'chai';
 import type { JsonObject } from '../../service/issuance/credential';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
 import type { VerificationSources } from '../../service/verification/verify-credential';
-import { resolved } from '../helpers/fake-sources';
-import { createTestIssuer, type TestIssuer } from '../helpers/test-issuer';
+import { resolved } from '../helpers/credentials/fake-sources';
+import { createTestIssuer, type TestIssuer } from '../helpers/credentials/test-issuer';
 import {
   NOBODY,
   failuresOf,
   outcomesOf,
   prepareVerification,
   type Verify,
-} from '../helpers/verification-parts';
+} from '../helpers/credentials/verification-parts';
 
 describe('the issuer of a credential that is verified', () => {
   let issuer: TestIssuer;

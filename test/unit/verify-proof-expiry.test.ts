@@ -3,9 +3,9 @@ import type { JsonObject } from '../../service/issuance/credential';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
 import { deriveCredential } from '../../service/verification/derive-credential';
 import { verifyCredential } from '../../service/verification/verify-credential';
-import { fakeSources } from '../helpers/fake-sources';
-import { signWithMembers } from '../helpers/signed-proof';
-import { createTestIssuer, type TestIssuer } from '../helpers/test-issuer';
+import { fakeSources } from '../helpers/credentials/fake-sources';
+import { signWithMembers } from '../helpers/credentials/signed-proof';
+import { createTestIssuer, type TestIssuer } from '../helpers/credentials/test-issuer';
 
 describe('a proof that expires', () => {
   const EXPIRES = '2026-02-10T00:00:00Z';

@@ -3,15 +3,15 @@ import * as encoding from '../../node_modules/@digitalbazaar/ecdsa-sd-2023-crypt
 import { codeOf } from '../../service/base/errors';
 import type { JsonObject } from '../../service/issuance/credential';
 import { readProofValue } from '../../service/verification/proof-value';
-import { derive, verify } from '../helpers/derive-and-verify';
+import { derive, verify } from '../helpers/credentials/derive-and-verify';
 import { seededRandom } from '../helpers/seeded-random';
-import { signWithMembers } from '../helpers/signed-proof';
+import { signWithMembers } from '../helpers/credentials/signed-proof';
 import {
   failuresOf,
   outcomesOf,
   prepareVerification,
   type VerificationParts,
-} from '../helpers/verification-parts';
+} from '../helpers/credentials/verification-parts';
 
 /** How CBOR (RFC 8949) writes the items of a proof value. */
 const head = (major: number, argument: number): Buffer =>

@@ -6,11 +6,11 @@ import { verifyFile, type FileVerification } from '../../cli/verification/verify
 import type { JsonObject } from '../../service/issuance/credential';
 import { credentialIn } from '../../service/verification/presented-credential';
 import { verifyCredential } from '../../service/verification/verify-credential';
-import { fakeSources } from '../helpers/fake-sources';
+import { fakeSources } from '../helpers/credentials/fake-sources';
 import { seededRandom } from '../helpers/seeded-random';
 import { temporaryFolder } from '../helpers/temporary-folder';
-import type { TestIssuer } from '../helpers/test-issuer';
-import { prepareVerification } from '../helpers/verification-parts';
+import type { TestIssuer } from '../helpers/credentials/test-issuer';
+import { prepareVerification } from '../helpers/credentials/verification-parts';
 
 /** JSON as nobody means it. */
 const RUBBISH: unknown[] = [

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { JsonObject } from '../../service/issuance/credential';
 import type { Answer } from '../../service/verification/answer';
 import type { VerificationSources } from '../../service/verification/verify-credential';
-import { IN_ESCROW, failingWith } from '../helpers/fake-sources';
-import { prepareVerification, type Verify } from '../helpers/verification-parts';
+import { IN_ESCROW, failingWith } from '../helpers/credentials/fake-sources';
+import { prepareVerification, type Verify } from '../helpers/credentials/verification-parts';
 
 describe('the status of a credential that is verified', () => {
   let base: JsonObject;

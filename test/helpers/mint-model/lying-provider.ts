@@ -1,5 +1,5 @@
 import type { Fault } from './faults';
-import type { Answerer, HttpAnswer, RpcAnswer, RpcCall } from '../rpc-proxy';
+import type { Answerer, HttpAnswer, RpcAnswer, RpcCall } from '../chain/rpc-proxy';
 import type { SeededRandom } from '../seeded-random';
 import type { Mortal, ScenarioParts } from './scenario-parts';
 import { hex } from './unsteady-chain';

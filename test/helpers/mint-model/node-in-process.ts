@@ -1,6 +1,6 @@
 import hre from 'hardhat';
 import { createProvider } from 'hardhat/internal/core/providers/construction';
-import type { RpcAnswer } from '../rpc-proxy';
+import type { RpcAnswer } from '../chain/rpc-proxy';
 
 /**
  * A Hardhat node in this process, which answers in a tenth of a millisecond: what `hardhat node` is, but for

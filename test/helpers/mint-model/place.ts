@@ -6,9 +6,9 @@ import {
   TitleEscrowFactory__factory,
   TradeTrustTokenStandard__factory,
 } from '../../../typechain-types';
-import { newState, openState } from '../engines';
+import { newState, openState } from '../database/engines';
 import { createNodeInProcess, type NodeInProcess } from './node-in-process';
-import { DEPLOYER } from '../world';
+import { DEPLOYER } from '../chain/local-setup';
 
 /** Where scenarios run, one after the other: a real node with a registry, and a real database. */
 export interface MintPlace {

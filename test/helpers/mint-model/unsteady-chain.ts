@@ -1,7 +1,7 @@
 import { Transaction, Wallet } from 'ethers';
 import { registryInterface } from '../../../service/registry/abi';
 import type { NodeInProcess } from './node-in-process';
-import type { RpcAnswer } from '../rpc-proxy';
+import type { RpcAnswer } from '../chain/rpc-proxy';
 import type { VirtualTime } from './virtual-time';
 
 /** A transaction that some node of the network has had: it may be mined whenever its nonce is not used. */

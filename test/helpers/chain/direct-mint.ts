@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto';
+import {
+  TitleEscrowFactory__factory,
+  TitleEscrow__factory,
+  TradeTrustTokenStandard__factory,
+} from '../../../typechain-types';
+import { mineTogether, sendTransaction } from './transactions';
+import { DEPLOYER, type LocalSetup } from './local-setup';
+
+/**
+ * A token that was minted at the registry itself, without the service: that is cheaper than to issue a
+ * document.
+ */
+export interface MintedToken {
+  tokenId: bigint;
+  escrow: string;
+}
+
+const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
+const ESCROW = TitleEscrow__factory.createInterface();
+
+/** Events of a mint. */
+export const EVENTS_OF_A_MINT = 5;
+
+/** Mints several tokens of one account in one block. */
+export async function mintTogether(local: LocalSetup, owner: string, count: number): Promise<void> {
+  const calls = Array.from({ length: count }, () => {
+    const data = REGISTRY.encodeFunctionData('mint', [owner, owner, newTokenId(), '0x']);
+    return { from: DEPLOYER, to: local.registryAddress, data };
+  });
+  await mineTogether(local.client, calls);
+}
+
+/**
+ * Mints a token of one account, which is beneficiary and holder; at this setup's registry unless another is
+ * named.
+ */
+export async function mintDirectly(
+  local: LocalSetup,
+  owner: string,
+  { tokenId = newTokenId(), registryAddress = local.registryAddress } = {},
+): Promise<MintedToken> {
+  const data = REGISTRY.encodeFunctionData('mint', [owner, owner, tokenId, '0x']);
+  await sendTransaction(local.client, { from: DEPLOYER, to: registryAddress, data });
+  return { tokenId, escrow: await escrowOf(local, tokenId, registryAddress) };
+}
+
+/** Moves the holder's role from one account to another: one event. */
+export async function transferHolder(
+  local: LocalSetup,
+  { escrow }: MintedToken,
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  const data = ESCROW.encodeFunctionData('transferHolder', [to, '0x']);
+  await sendTransaction(local.client, { from, to: escrow, data });
+}
+
+/** Like that of a document: any 256 bits. */
+export function newTokenId(): bigint {
+  return BigInt(`0x${randomBytes(32).toString('hex')}`);
+}
+
+/** Where a token's escrow is, or will be. */
+export async function escrowOf(
+  { client, registryAddress }: LocalSetup,
+  tokenId: bigint,
+  registry = registryAddress,
+): Promise<string> {
+  const factory = await TradeTrustTokenStandard__factory.connect(registry, client).titleEscrowFactory();
+  return TitleEscrowFactory__factory.connect(factory, client).getEscrowAddress(registry, tokenId);
+}

@@ -1,0 +1,96 @@
+import { join } from 'node:path';
+import { type JsonRpcProvider, Wallet } from 'ethers';
+import type { HardhatNode } from '../../../devnet/hardhat-node';
+import { setEnvValue } from '../../../cli/files/env-file';
+import { makeDidKey } from '../../../cli/keys/make-did-key';
+import { makeSigningKey } from '../../../cli/keys/make-signing-key';
+import { TitleEscrow__factory, type TitleEscrow } from '../../../typechain-types';
+import { installRegistryMaker } from './installed-registry';
+import { nodeClient } from './node-client';
+import { track } from '../resources';
+import { startNode } from './node';
+import { temporaryFolder } from '../temporary-folder';
+
+/** A local chain with a registry on it, and all keys made. */
+export interface LocalSetup {
+  folder: string;
+  node: HardhatNode;
+  client: JsonRpcProvider;
+  publicKeyFile: string;
+  /** Settings of a service in this setup; a test adds its own. */
+  settings: Record<string, string>;
+  registryAddress: string;
+  /** The node's n-th account. */
+  account(index: number): Promise<string>;
+  /** The title escrow at an address, called as the node's n-th account. */
+  escrowAs(index: number, address: string): Promise<TitleEscrow>;
+  /** Makes one more registry of the same factory, and gives its address. */
+  makeRegistry(): Promise<string>;
+  /**
+   * Ends the node, and with it its chain, and starts another on the same port with the registry at the same
+   * address.
+   */
+  restartNode(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Key of the first account of every Hardhat node: public knowledge. */
+export const DEPLOYER_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
+
+/**
+ * Starts a node and does what the three setup commands do, within this process.
+ *
+ * @param domain with the port that the service will listen on, its DID can be resolved.
+ */
+export async function createLocalSetup({ domain = 'localhost:3000' } = {}): Promise<LocalSetup> {
+  const folder = temporaryFolder();
+  let node = await startNode();
+  const untrack = track(`node on ${node.url}`);
+  const publicKeyFile = join(folder.path, 'webhook-public-key.pem');
+  const settings = {
+    ENV_FILE: join(folder.path, 'service.env'),
+    SERVICE_CONFIG: join(folder.path, 'service.config.json'),
+    DID_DOCUMENT_PATH: join(folder.path, 'did.json'),
+    DATA_DIR: join(folder.path, 'data'),
+    DOMAIN: domain,
+    NET: '31337',
+    RPC_URL: node.url,
+    WALLET_PRIVATE_KEY: DEPLOYER_KEY,
+    // Each costs a second of the processor at every start.
+    SIGNING_THREADS: '1',
+  };
+  await makeDidKey({ force: false }, settings);
+  await makeSigningKey({ force: false, publicKeyFile }, settings);
+  // Without batches nothing waits for others to go with.
+  const client = nodeClient(node.url, 31337, { batchMaxCount: 1 });
+  const signer = async (index: number) => client.getSigner(index);
+  let maker = await installRegistryMaker(client);
+  const registryAddress = await maker.make();
+  await setEnvValue(settings.ENV_FILE, 'TOKEN_REGISTRY_ADDRESS', registryAddress);
+  return {
+    folder: folder.path,
+    node,
+    client,
+    publicKeyFile,
+    settings,
+    registryAddress,
+    account: async (index) => (await signer(index)).address,
+    escrowAs: async (index, address) => TitleEscrow__factory.connect(address, await signer(index)),
+    makeRegistry: () => maker.make(),
+    async restartNode() {
+      await node.stop();
+      node = await startNode(Number(new URL(node.url).port));
+      maker = await installRegistryMaker(client);
+      if ((await maker.make()) !== registryAddress) throw new Error('the registry is not where it was');
+    },
+    async stop() {
+      client.destroy();
+      await node.stop();
+      untrack();
+      folder.remove();
+    },
+  };
+}
+
+/** The address of the account that deploys and mints. */
+export const DEPLOYER = new Wallet(DEPLOYER_KEY).address;

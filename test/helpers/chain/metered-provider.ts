@@ -1,0 +1,71 @@
+import type { RequestListener } from 'node:http';
+import { forwardTo } from '../processes/https-front';
+import { startRpcProxy, type Answerer, type RpcProxy } from './rpc-proxy';
+
+/**
+ * What Infura charges for a call, in credits (docs.metamask.io, "Credit costs"); 80 for those that are not
+ * listed.
+ */
+const CREDITS: Record<string, number> = {
+  eth_chainId: 5,
+  net_version: 5,
+  eth_estimateGas: 300,
+  eth_getLogs: 255,
+};
+const OTHER_CREDITS = 80;
+
+/** Throughput of the plan that costs nothing. */
+const CREDITS_PER_SECOND = 500;
+/** What that plan has for a day. */
+export const CREDITS_PER_DAY = 3_000_000;
+
+/** A provider of nodes as one is with a plan that costs nothing. */
+export interface MeteredProvider {
+  /** Answers `/v3/KEY`. */
+  listener: RequestListener;
+  /** How many calls were refused as too many. */
+  refused(): number;
+  close(): Promise<void>;
+}
+
+/** What so many calls of each method cost. */
+export function creditsOf(counts: Record<string, number>): number {
+  const costs = Object.entries(counts).map(([method, count]) => count * (CREDITS[method] ?? OTHER_CREDITS));
+  return costs.reduce((sum, cost) => sum + cost, 0);
+}
+
+/** Stands before a node: knows one key, and answers only so much in a second. */
+export async function startMeteredProvider(nodeUrl: string, key: string): Promise<MeteredProvider> {
+  let refused = 0;
+  const meter = createMeter();
+  const answerer: Answerer = (method) => {
+    if (meter(creditsOf({ [method]: 1 }))) return 'none';
+    refused++;
+    const error = { code: -32005, message: 'Too Many Requests' };
+    return { status: 429, body: JSON.stringify({ jsonrpc: '2.0', id: 1, error }) };
+  };
+  const proxy: RpcProxy = await startRpcProxy(nodeUrl, answerer);
+  const forward = forwardTo(() => proxy.url);
+  return {
+    refused: () => refused,
+    listener: (request, response) => {
+      if (request.url === `/v3/${key}`) forward(request, response);
+      else response.writeHead(401, { 'Content-Type': 'text/plain' }).end('invalid project id\n');
+    },
+    close: () => proxy.close(),
+  };
+}
+
+/** A bucket that holds the credits of a second; false: it does not hold so many. */
+function createMeter(): (credits: number) => boolean {
+  let held = CREDITS_PER_SECOND;
+  let filledAt = performance.now();
+  return (credits) => {
+    const now = performance.now();
+    held = Math.min(CREDITS_PER_SECOND, held + ((now - filledAt) * CREDITS_PER_SECOND) / 1_000);
+    filledAt = now;
+    if (held < credits) return false;
+    held -= credits;
+    return true;
+  };
+}

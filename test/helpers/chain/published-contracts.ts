@@ -1,0 +1,45 @@
+import { zeroPadValue, type JsonRpcProvider } from 'ethers';
+import type { PublishedContracts } from '../../../deploy/registry/published-contracts';
+import {
+  ERC1967Proxy__factory,
+  TDocDeployer__factory,
+  TitleEscrowFactory__factory,
+  TradeTrustTokenStandard__factory,
+} from '../../../typechain-types';
+
+/** EIP-1967: where a proxy keeps the address of its implementation. */
+const IMPLEMENTATION_SLOT = '0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc';
+
+/** What `waitForDeployment` gives, as far as it is needed here. */
+interface Deployed {
+  getDeployedCode(): Promise<string | null>;
+}
+
+/**
+ * Makes a local node a stand-in of a public network: the v5 contracts are deployed somewhere, and their code,
+ * with its immutable values, is put at the addresses where TradeTrust publishes them.
+ */
+export async function publishContracts(chain: JsonRpcProvider, published: PublishedContracts): Promise<void> {
+  const signer = await chain.getSigner(0);
+  const put = async (address: string, from: Deployed): Promise<void> => {
+    await chain.send('hardhat_setCode', [address, await from.getDeployedCode()]);
+  };
+  const factory = await new TitleEscrowFactory__factory(signer).deploy();
+  await put(published.titleEscrowFactory, await factory.waitForDeployment());
+  // The factory's only variable: the title escrow that all others are clones of.
+  const escrow = await chain.getStorage(await factory.getAddress(), 0);
+  await chain.send('hardhat_setStorageAt', [published.titleEscrowFactory, '0x0', escrow]);
+  const token = await new TradeTrustTokenStandard__factory(signer).deploy();
+  await put(published.tokenImplementation, await token.waitForDeployment());
+  const logic = await (await new TDocDeployer__factory(signer).deploy()).waitForDeployment();
+  const logicAddress = await logic.getAddress();
+  const proxy = await new ERC1967Proxy__factory(signer).deploy(logicAddress, '0x');
+  await put(published.deployer, await proxy.waitForDeployment());
+  const slot = zeroPadValue(logicAddress, 32);
+  await chain.send('hardhat_setStorageAt', [published.deployer, IMPLEMENTATION_SLOT, slot]);
+  const deployer = TDocDeployer__factory.connect(published.deployer, signer);
+  await (await deployer.initialize()).wait();
+  await (
+    await deployer.addImplementation(published.tokenImplementation, published.titleEscrowFactory)
+  ).wait();
+}

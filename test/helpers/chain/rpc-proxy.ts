@@ -1,0 +1,178 @@
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { track } from '../resources';
+
+/** What becomes of one JSON-RPC call, when it is the connection that fails. */
+export type Fault =
+  /** It goes through. */
+  | 'none'
+  /** The connection breaks before the node hears of it. */
+  | 'drop request'
+  /** The node answers, and the connection breaks before the caller hears of it. */
+  | 'drop answer';
+
+/** What JSON-RPC has for an answer. */
+export type RpcAnswer = { result: unknown } | { error: { code: number; message: string; data?: unknown } };
+
+/** An answer of something that stands before the node and does not speak JSON-RPC. */
+export interface HttpAnswer {
+  status: number;
+  headers?: Record<string, string>;
+  body?: string;
+}
+
+/** One call, as it was asked. */
+export interface RpcCall {
+  method: string;
+  params: readonly unknown[];
+}
+
+/** Asks the node what the caller asked, or the same method with other parameters. */
+export type Forward = (params?: readonly unknown[]) => Promise<RpcAnswer>;
+
+/** Decides what one call is answered with. */
+export type Answerer = (
+  method: string,
+  params: readonly unknown[],
+  forward: Forward,
+) => Fault | RpcAnswer | HttpAnswer | Promise<Fault | RpcAnswer | HttpAnswer>;
+
+/** A proxy in front of a node that can fail like a network, a provider, or a node that is not up to date. */
+export interface RpcProxy {
+  url: string;
+  /** Methods called, in order. */
+  calls: string[];
+  /** The calls with their parameters, in order. */
+  requests: RpcCall[];
+  /** How many calls each HTTP request held, in order. */
+  sizes: number[];
+  /** From now on each call is answered as this says. */
+  answer(answerer: Answerer): void;
+  /** How often each method was called since the call number `since` (an earlier `calls.length`). */
+  counts(since?: number): Record<string, number>;
+  /** How many requests wait for their answers. */
+  waiting(): number;
+  /**
+   * Breaks all connections and refuses new ones until `accept` is called, as when the node's process has
+   * ended.
+   */
+  refuse(): Promise<void>;
+  accept(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The answerer that lets everything through. */
+export const THROUGH: Answerer = () => 'none';
+
+/** Starts a proxy; `answerer` is asked for each call, while others are under way. */
+export async function startRpcProxy(nodeUrl: string, answerer: Answerer = THROUGH): Promise<RpcProxy> {
+  const requests: RpcCall[] = [];
+  const calls: string[] = [];
+  const sizes: number[] = [];
+  let decide = answerer;
+  let waiting = 0;
+  const server = createServer((request, response) => {
+    const answerOne = (call: unknown): Promise<unknown> => {
+      const { method, params = [] } = call as RpcCall;
+      calls.push(method);
+      requests.push({ method, params });
+      return answerCall(nodeUrl, call as object, decide);
+    };
+    waiting++;
+    response.on('close', () => waiting--);
+    serve(request, response, sizes, answerOne).catch(() => request.socket.destroy());
+  });
+  // A connection that is idle is not closed: only what a test wants to fail fails.
+  server.keepAliveTimeout = 0;
+  const listen = (port: number): Promise<void> =>
+    new Promise((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const unlisten = async (): Promise<void> => {
+    if (!server.listening) return;
+    const closed = new Promise((resolve) => server.close(resolve));
+    server.closeAllConnections();
+    await closed;
+  };
+  await listen(0);
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  const untrack = track(`proxy on ${url}`);
+  return {
+    url,
+    calls,
+    requests,
+    sizes,
+    answer: (answerer) => void (decide = answerer),
+    waiting: () => waiting,
+    counts: (since = 0) => countEach(calls.slice(since)),
+    refuse: unlisten,
+    accept: () => listen(port),
+    async close() {
+      await unlisten();
+      untrack();
+    },
+  };
+}
+
+/**
+ * Answers a call, or each of a batch; one that breaks the connection or is answered without JSON-RPC decides
+ * for all of its batch.
+ */
+async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  sizes: number[],
+  answerOne: (call: unknown) => Promise<unknown>,
+): Promise<void> {
+  const body = JSON.parse(await textOf(request)) as unknown;
+  const calls: unknown[] = Array.isArray(body) ? body : [body];
+  sizes.push(calls.length);
+  const answers = await Promise.all(calls.map(answerOne));
+  const refusal = answers.find((answer) => typeof answer === 'object' && answer && 'status' in answer);
+  if (refusal) {
+    const { status, headers = {}, body: text = '' } = refusal as HttpAnswer;
+    response.writeHead(status, headers).end(text);
+    return;
+  }
+  if (answers.includes(undefined)) {
+    request.socket.destroy();
+    return;
+  }
+  response.writeHead(200, { 'Content-Type': 'application/json' });
+  response.end(JSON.stringify(Array.isArray(body) ? answers : answers[0]));
+}
+
+/** The answer to one call with its id; undefined breaks the connection. */
+async function answerCall(nodeUrl: string, call: object, decide: Answerer): Promise<unknown> {
+  const { id, method, params = [] } = call as RpcCall & { id: unknown };
+  const forward: Forward = async (changed = params) => ask(nodeUrl, { ...call, params: changed });
+  const decision = await decide(method, params, forward);
+  if (decision === 'drop request') return undefined;
+  if (decision === 'drop answer') return void (await forward());
+  const answer = decision === 'none' ? await forward() : decision;
+  return 'status' in answer ? answer : { ...answer, jsonrpc: '2.0', id };
+}
+
+/**
+ * Each on a connection of its own: the node resets those that are kept open now and then, which would be a
+ * fault nobody asked for.
+ */
+async function ask(nodeUrl: string, call: object): Promise<RpcAnswer> {
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    const headers = { 'Content-Type': 'application/json' };
+    const request = httpRequest(nodeUrl, { method: 'POST', headers, agent: false }, resolve);
+    request.on('error', reject).end(JSON.stringify(call));
+  });
+  return JSON.parse(await textOf(answer)) as RpcAnswer;
+}
+
+async function textOf(message: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of message) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+function countEach(names: string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const name of names.sort()) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}

@@ -1,0 +1,74 @@
+import { takeSnapshot } from '@nomicfoundation/hardhat-toolbox/network-helpers';
+import type { ContractTransaction, Signer, TransactionReceipt } from 'ethers';
+import { TitleEscrow__factory } from '../../../typechain-types';
+import type { Call } from './reachable-states';
+import type { InProcessRegistry } from './registry-in-process';
+import type { TokenModel } from './token-model';
+
+/** Sends and tries operations on the in-process chain. `by`: an address, or a role of the registry. */
+export interface TokenCalls {
+  /** Everybody, by these names. */
+  signers: ReadonlyMap<string, Signer>;
+  transactionOf(this: void, token: TokenModel, call: Call, remark?: string): Promise<ContractTransaction>;
+  send(this: void, transaction: ContractTransaction, by: string): Promise<TransactionReceipt>;
+  /** Sends nothing; rejects with what it would revert with. */
+  attempt(this: void, transaction: ContractTransaction, by: string): Promise<string>;
+}
+
+/** What operations attach unless they are told otherwise. */
+const REMARK = '0xc0ffee';
+
+export function createTokenCalls(chain: InProcessRegistry, persons: readonly [string, Signer][]): TokenCalls {
+  const signers = new Map<string, Signer>([...persons, ...Object.entries(chain.roles)]);
+  const signerOf = (by: string): Signer => {
+    const signer = signers.get(by);
+    if (signer === undefined) throw new Error(`nobody is called "${by}"`);
+    return signer;
+  };
+  return {
+    signers,
+    transactionOf: (token, call, remark = REMARK) => transactionOf(chain, token, call, remark),
+    async send(transaction, by) {
+      const sent = await signerOf(by).sendTransaction(transaction);
+      const receipt = await sent.wait();
+      if (receipt === null) throw new Error('it was not mined');
+      return receipt;
+    },
+    attempt: (transaction, by) => signerOf(by).call(transaction),
+  };
+}
+
+async function transactionOf(
+  { registry }: InProcessRegistry,
+  { tokenId, escrow: address }: TokenModel,
+  { operation, first, second }: Call,
+  remark: string,
+): Promise<ContractTransaction> {
+  const escrow = TitleEscrow__factory.connect(address, registry.runner);
+  switch (operation) {
+    case 'mint':
+      return registry.mint.populateTransaction(first, second, tokenId, remark);
+    case 'restore':
+    case 'burn':
+      return registry[operation].populateTransaction(tokenId, remark);
+    case 'nominate':
+    case 'transferBeneficiary':
+      return escrow[operation].populateTransaction(first, remark);
+    case 'transferHolder':
+      return escrow.transferHolder.populateTransaction(second, remark);
+    case 'transferOwners':
+      return escrow.transferOwners.populateTransaction(first, second, remark);
+    default:
+      return escrow[operation].populateTransaction(remark);
+  }
+}
+
+/** Takes the chain back afterwards. */
+export async function inSnapshot(action: () => Promise<void>): Promise<void> {
+  const snapshot = await takeSnapshot();
+  try {
+    await action();
+  } finally {
+    await snapshot.restore();
+  }
+}

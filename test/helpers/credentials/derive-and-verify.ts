@@ -1,0 +1,61 @@
+import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
+import {
+  createDiscloseCryptosuite,
+  createVerifyCryptosuite,
+  type Cryptosuite,
+} from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
+import * as jsigs from 'jsonld-signatures';
+import { createDocumentLoader } from '../../../service/issuance/document-loader';
+import type { SignedCredential } from '../../../service/issuance/sign';
+
+export interface DidDocument {
+  id: string;
+  verificationMethod: { id: string }[];
+}
+
+interface VerifyOptions {
+  cryptosuite?: Cryptosuite;
+  /** The Bill of Lading context to know, instead of the last that the credential names. */
+  contextUrl?: string;
+}
+
+/** Derives a credential that discloses only what the pointers name, and what is mandatory. */
+export async function derive(
+  credential: SignedCredential,
+  selectivePointers: string[],
+): Promise<SignedCredential> {
+  return jsigs.derive(credential, {
+    suite: new DataIntegrityProof({ cryptosuite: createDiscloseCryptosuite({ selectivePointers }) }),
+    purpose: new jsigs.purposes.AssertionProofPurpose(),
+    documentLoader: contextsOf(credential),
+  });
+}
+
+/**
+ * Verifies a derived credential as a verifier does who has resolved the issuer's DID, by default with the
+ * untouched cryptosuite.
+ */
+export async function verify(
+  derived: object,
+  didDocument: DidDocument,
+  options: VerifyOptions = {},
+): Promise<jsigs.VerificationResult> {
+  const { cryptosuite = createVerifyCryptosuite(), contextUrl } = options;
+  const contexts = contextUrl ? createDocumentLoader(contextUrl) : contextsOf(derived as SignedCredential);
+  const documents = new Map<string, object>([[didDocument.id, didDocument]]);
+  for (const method of didDocument.verificationMethod) {
+    documents.set(method.id, { '@context': 'https://w3id.org/security/multikey/v1', ...method });
+  }
+  return jsigs.verify(derived, {
+    suite: new DataIntegrityProof({ cryptosuite }),
+    purpose: new jsigs.purposes.AssertionProofPurpose(),
+    documentLoader: async (url) => {
+      const document = documents.get(url);
+      return document ? { contextUrl: null, document, documentUrl: url } : contexts(url);
+    },
+  });
+}
+
+function contextsOf(credential: SignedCredential): (url: string) => Promise<unknown> {
+  return createDocumentLoader(credential['@context'].at(-1) ?? '');
+}

@@ -1,0 +1,42 @@
+import type { JsonObject } from '../../../service/issuance/credential';
+import type { PreparationSettings } from '../../../service/issuance/prepare-document';
+import type { Preparation } from '../../../service/issuance/preparation';
+import { TEST_REGISTRY, type TestIssuer } from './test-issuer';
+
+export const OWNER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
+export const HOLDER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
+
+/** What documents of this issuer have in common. */
+export function settingsOf({ keyPair, did, contextUrl }: TestIssuer): PreparationSettings {
+  return {
+    keyPair,
+    did,
+    documentContextUrl: contextUrl,
+    rendererUrl: 'https://renderer.example',
+    currency: 'ETH',
+    chainId: 31337,
+    tokenRegistry: TEST_REGISTRY,
+  };
+}
+
+/** A preparation of this body, text or bytes as they come; each `number` is another document. */
+export function preparationOf(body: string | Uint8Array<ArrayBuffer>, number = 0): Preparation {
+  return {
+    documentType: 'BILL_OF_LADING',
+    body: typeof body === 'string' ? new TextEncoder().encode(body) : body,
+    uuid: `01937b4a-0000-7000-8000-${String(number).padStart(12, '0')}`,
+    issuedAt: Date.parse('2026-01-31T12:00:00Z'),
+  };
+}
+
+/** A request's body with these members of a Bill of Lading, and on top of it these members of the body. */
+export function bodyWith(subject: JsonObject = {}, others: JsonObject = {}): string {
+  const credentialSubject = { type: ['BillOfLading'], scac: 'SGPU', blNumber: 'SG1', ...subject };
+  return JSON.stringify({ credentialSubject, owner: OWNER, holder: HOLDER.toLowerCase(), ...others });
+}
+
+/** So many megabytes of base64, in one attachment. */
+export function attachmentOf(megabytes: number): { data: string; filename: string; mimeType: string } {
+  const data = 'JVBERi0xLjcK/+9='.repeat((megabytes * 1_000_000) / 16);
+  return { data, filename: 'scan.pdf', mimeType: 'application/pdf' };
+}

@@ -1,0 +1,34 @@
+import { createRpcClient } from '../../../service/chain/rpc-client';
+import { NETWORKS } from '../../../service/chain/networks';
+import { systemClock } from '../../../service/base/clock';
+import { fetchJson } from '../../../service/did/fetch-json';
+import { resolveDidWeb } from '../../../service/did/resolve-did-web';
+import { createDocumentLoader } from '../../../service/issuance/document-loader';
+import { readTokenState } from '../../../service/registry/read-token-state';
+import type { VerificationSources } from '../../../service/verification/verify-credential';
+import { createRegistryFinder } from '../../../service/registry/registry-contracts';
+import type { LocalSetup } from '../chain/local-setup';
+
+/**
+ * What the command verifies with, for this setup's node instead of that of the settings. The contexts of its
+ * issuer are fetched.
+ */
+export function realSources(local: LocalSetup, nodeUrl = local.node.url): VerificationSources {
+  return {
+    knownContexts: createDocumentLoader('https://verifier.example/contexts/bill-of-lading-v1.json'),
+    fetchJson,
+    resolveDid: resolveDidWeb,
+    clock: systemClock,
+    async readToken({ chainId, registry, tokenId }) {
+      const network = NETWORKS.find((known) => known.chainId === chainId);
+      if (!network) throw new Error(`chain ${chainId}`);
+      const client = createRpcClient(nodeUrl, network);
+      try {
+        const { contracts } = await createRegistryFinder(client, registry)();
+        return await readTokenState(client, contracts, tokenId);
+      } finally {
+        client.destroy();
+      }
+    },
+  };
+}

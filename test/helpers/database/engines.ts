@@ -1,0 +1,42 @@
+import { join } from 'node:path';
+import pino from 'pino';
+import type { Database } from '../../../service/database/database';
+import { openDatabase } from '../../../service/database/open-database';
+import { postgresDatabase } from './postgres';
+import { temporaryFolder } from '../temporary-folder';
+
+/** Where a test keeps its state, and what removes it. */
+export interface State {
+  /** Settings for the service. */
+  settings: { DATA_DIR: string; DATABASE_URL?: string };
+  remove(): Promise<void>;
+}
+
+/** The engines that everything about state is tested on. */
+export const ENGINES = ['SQLite', 'PostgreSQL'] as const;
+export type Engine = (typeof ENGINES)[number];
+
+/** New, empty state on an engine; undefined where it is not installed. */
+export async function newState(engine: Engine): Promise<State | undefined> {
+  const folder = temporaryFolder();
+  const DATA_DIR = join(folder.path, 'data');
+  if (engine === 'SQLite') return { settings: { DATA_DIR }, remove: async () => folder.remove() };
+  const database = await postgresDatabase();
+  if (database === undefined) {
+    folder.remove();
+    return undefined;
+  }
+  return {
+    settings: { DATA_DIR, DATABASE_URL: database.url },
+    async remove() {
+      await database.drop();
+      folder.remove();
+    },
+  };
+}
+
+/** Opens the state as the service does. */
+export function openState({ settings }: State): Promise<Database> {
+  const location = { dataDir: settings.DATA_DIR, databaseUrl: settings.DATABASE_URL };
+  return openDatabase(location, pino({ level: 'silent' }));
+}

@@ -1,0 +1,26 @@
+// Adds documents to the journal of the database in the folder it is given, until it is killed. A token's id
+// is the hash of its document. Prints each id when its document is stored.
+/* global process */
+'use strict';
+
+const { createHash, randomBytes, randomInt } = require('node:crypto');
+const pino = require('pino');
+const { createDatabaseJournal } = require('../../../dist/service/journal/database-journal.js');
+const { openDatabase } = require('../../../dist/service/database/open-database.js');
+
+const [dataDir, chainId, registryAddress, issuer] = process.argv.slice(2);
+
+async function main() {
+  const database = await openDatabase({ dataDir, databaseUrl: undefined }, pino({ level: 'silent' }));
+  const scope = { chainId: Number(chainId), registryAddress, issuer };
+  const journal = createDatabaseJournal(database, scope, { now: () => Date.now() });
+  for (;;) {
+    const document = new Uint8Array(randomBytes(randomInt(4) === 0 ? 5_000 : randomInt(300_000, 6_000_000)));
+    const tokenId = createHash('sha256').update(document).digest('hex');
+    const parties = { beneficiary: '0x', holder: '0x', remark: '0x' };
+    await journal.add({ credentialId: tokenId, tokenId, document, ...parties });
+    process.stdout.write(`${tokenId}\n`);
+  }
+}
+
+void main();

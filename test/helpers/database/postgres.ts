@@ -1,0 +1,164 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import { freePort } from '../../../devnet/free-port';
+import { inheritedEnvironment } from '../../../service/config/config';
+import { eventually } from '../eventually';
+import { track, stopAfterLastTest } from '../resources';
+import { temporaryFolder } from '../temporary-folder';
+
+/** An empty database of one test's own. */
+export interface PostgresDatabase {
+  /** As for DATABASE_URL. */
+  url: string;
+  /** Removes it, and ends the connections that are still open to it. */
+  drop(): Promise<void>;
+}
+
+/** A server of this test run. */
+interface Cluster {
+  urlOf: (database: string) => string;
+}
+
+type ChildOptions = { cwd: string; env: Record<string, string>; uid?: number; gid?: number };
+
+/** Who runs the server; undefined: whoever runs the tests. PostgreSQL refuses to be run by root. */
+type Account = { uid: number; gid: number } | undefined;
+
+const run = promisify(execFile);
+const DEBIAN_BINARIES = '/usr/lib/postgresql';
+const PASSWORD = 'only-of-this-test-run';
+
+/** Serves until its standard input ends, which it does with the test run, however that ends. */
+const SERVE = '"$@" & server=$!; cat >/dev/null; kill -INT "$server"; wait "$server"';
+
+let cluster: Promise<Cluster> | undefined;
+let databases = 0;
+
+/**
+ * A new database in a real PostgreSQL server, which is started for the first caller, syncs to disk as it does
+ * in production, and is removed after the last test. Undefined, with a printed word, where PostgreSQL is not
+ * installed.
+ */
+export async function postgresDatabase(): Promise<PostgresDatabase | undefined> {
+  const binaries = findBinaries();
+  if (binaries === undefined) {
+    console.log('PostgreSQL is not installed: what needs it is skipped.');
+    return undefined;
+  }
+  cluster ??= startCluster(binaries);
+  const { urlOf } = await cluster;
+  const name = `test_${++databases}`;
+  await execute(urlOf('postgres'), `create database ${name}`);
+  const untrack = track(`database ${name}`);
+  return {
+    url: urlOf(name),
+    async drop() {
+      await execute(urlOf('postgres'), `drop database ${name} with (force)`);
+      untrack();
+    },
+  };
+}
+
+/**
+ * The folder that has the server's programs: one of PATH, else the newest that Debian's packages installed.
+ */
+function findBinaries(): string | undefined {
+  const versions = existsSync(DEBIAN_BINARIES) ? readdirSync(DEBIAN_BINARIES) : [];
+  const newestFirst = versions.sort((a, b) => Number(b) - Number(a));
+  const folders = [
+    ...(inheritedEnvironment().PATH ?? '').split(delimiter),
+    ...newestFirst.map((version) => join(DEBIAN_BINARIES, version, 'bin')),
+  ];
+  return folders.find((folder) => ['initdb', 'postgres'].every((name) => existsSync(join(folder, name))));
+}
+
+async function startCluster(binaries: string): Promise<Cluster> {
+  const folder = temporaryFolder();
+  const account = await unprivilegedAccount();
+  if (account) chownSync(folder.path, account.uid, account.gid);
+  const options = { cwd: folder.path, env: inheritedEnvironment(), ...account };
+  await initialise(binaries, options);
+
+  const port = await freePort(0);
+  const server = serve(binaries, port, options);
+  const untrack = track(`PostgreSQL on port ${port}`);
+  stopAfterLastTest(async () => {
+    cluster = undefined;
+    await server.stop();
+    folder.remove();
+    untrack();
+  });
+  const started: Cluster = {
+    urlOf: (database: string) => `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/${database}`,
+  };
+  await eventually('PostgreSQL answers', () => {
+    if (/FATAL:.*could not/.test(server.output())) throw new Error(server.output());
+    return execute(started.urlOf('postgres'), 'select 1').then(
+      () => true,
+      () => undefined,
+    );
+  });
+  return started;
+}
+
+/** Makes the files of an empty server in the folder `data`, with a password for its only user, postgres. */
+async function initialise(binaries: string, options: ChildOptions): Promise<void> {
+  const passwordFile = join(options.cwd, 'password');
+  writeFileSync(passwordFile, PASSWORD, { mode: 0o644 });
+  const layout = ['--pgdata', 'data', '--encoding', 'UTF8', '--locale', 'C', '--no-sync'];
+  const access = ['--username', 'postgres', '--auth', 'scram-sha-256', '--pwfile', passwordFile];
+  await run(join(binaries, 'initdb'), [...layout, ...access], options);
+}
+
+function serve(
+  binaries: string,
+  port: number,
+  options: ChildOptions,
+): { output(this: void): string; stop(this: void): Promise<void> } {
+  const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=on'];
+  const command = [join(binaries, 'postgres'), '-D', 'data', ...settings.flatMap((one) => ['-c', one])];
+  const server = spawn('sh', ['-c', SERVE, 'sh', ...command], {
+    ...options,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const ended = once(server, 'close');
+  let output = '';
+  for (const stream of [server.stdout, server.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-10_000)));
+  }
+  return {
+    output: () => output,
+    async stop() {
+      server.stdin.end();
+      await ended;
+    },
+  };
+}
+
+/** Somebody else than root. */
+async function unprivilegedAccount(): Promise<Account> {
+  if (process.getuid?.() !== 0) return undefined;
+  for (const name of ['postgres', 'nobody']) {
+    try {
+      const [uid, gid] = await Promise.all(['-u', '-g'].map((option) => run('id', [option, name])));
+      return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) };
+    } catch {
+      // There is no such user on this machine.
+    }
+  }
+  throw new Error('PostgreSQL does not run as root, and there is neither a user postgres nor a user nobody.');
+}
+
+async function execute(connectionString: string, statement: string): Promise<void> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,40 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import type { PreparedDocument } from '../../../service/issuance/preparation';
+import type { MinedMint } from '../../../service/journal/issuance';
+import type { JournalScope } from '../../../service/journal/journal-scope';
+
+/** The scope of journals under test. */
+export const SCOPE: JournalScope = {
+  chainId: 31337,
+  registryAddress: `0x${'aa'.repeat(20)}`,
+  issuer: 'did:web:carrier.example',
+};
+
+/**
+ * A document as signing gives it, with this many random bytes for its JSON: the journal never looks into it.
+ */
+export function preparedDocument(bytes = 3_000): PreparedDocument {
+  const credentialId = `urn:bnid:_:${randomUUID()}`;
+  const document = new Uint8Array(bytes);
+  document.set(randomBytes(bytes));
+  return {
+    credentialId,
+    tokenId: createHash('sha256').update(credentialId).digest('hex'),
+    beneficiary: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+    holder: '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC',
+    remark: '0x',
+    document,
+  };
+}
+
+/** A mint by this transaction, in a block. */
+export function mintedBy(txHash: string, number = 7): MinedMint {
+  return { txHash, block: { number, hash: `0x${String(number).padStart(64, '0')}` } };
+}
+
+/** All bytes of a stream in one. */
+export async function collected(parts: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const all: Uint8Array[] = [];
+  for await (const part of parts) all.push(part);
+  return Buffer.concat(all);
+}

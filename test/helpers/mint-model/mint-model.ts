@@ -1,0 +1,254 @@
+import type { Issuance } from '../../../service/journal/issuance';
+import { findNetwork, type Network } from '../../../service/chain/networks';
+import { createDatabaseJournal } from '../../../service/journal/database-journal';
+import type { Journal } from '../../../service/journal/journal';
+import { scopeName } from '../../../service/journal/journal-scope';
+import type { MintTiming } from '../../../service/minting/queue-parts';
+import { Caller } from './caller';
+import { FaultPlan } from './faults';
+import { History } from './history';
+import { LyingProvider } from './lying-provider';
+import type { MintPlace } from './place';
+import type { ScenarioParts } from './scenario-parts';
+import { Service } from './service';
+import { UnsteadyChain } from './unsteady-chain';
+import { BLOCK_MS, UnsteadyNetwork } from './unsteady-network';
+import { VirtualTime } from './virtual-time';
+import { seededRandom, type SeededRandom } from '../seeded-random';
+import { DEPLOYER } from '../chain/local-setup';
+
+// A model test of the mint queue. A seed is a scenario: some callers want a document each, the real queue
+// mints them with the real journal and a real node, and what a seed chooses goes wrong: a provider that lies,
+// a network that forgets and reorganises, a service that is killed. Then all goes well, and within some time
+// every caller must have one token, told by the journal as it is on the chain. Time is virtual: nobody waits,
+// and a seed repeats the scenario exactly.
+
+/** What became of one scenario. */
+export interface ScenarioResult {
+  seed: number;
+  /** What was wrong: nothing, if all went well. */
+  violations: string[];
+  /** How often what happened. */
+  counts: Record<string, number>;
+  /** What happened, in order. */
+  history: string[];
+}
+
+const CONFIRMATIONS = 3;
+/** A network whose nodes may be behind one another, with the chain id of a local node. */
+const NETWORK: Network = {
+  ...(findNetwork('31337') as Network),
+  local: false,
+  confirmations: CONFIRMATIONS,
+  blockTimeMs: BLOCK_MS,
+};
+const TIMING: MintTiming = {
+  pollMs: 800,
+  patienceMs: 6_000,
+  presenceMs: 4_000,
+  replaceAfterMs: 12_000,
+  mostReplacements: 5,
+  deferMs: 4_000,
+  registryMs: 15_000,
+  finalCheckMs: 10_000,
+};
+const FEWEST_CALLERS = 4;
+const MOST_CALLERS = 8;
+const SHORTEST_MS = 15_000;
+const LONGEST_MS = 45_000;
+/** Once nothing goes wrong any more, everything must be final within. */
+const SETTLED_WITHIN_MS = 150_000;
+
+/** Runs the scenario of a seed. The place has no other at the same time. */
+export async function runScenario(place: MintPlace, seed: number): Promise<ScenarioResult> {
+  await place.reset();
+  const scenario = new Scenario(place, seed);
+  return scenario.run();
+}
+
+class Scenario {
+  readonly #place: MintPlace;
+  readonly #seed: number;
+  readonly #parts: ScenarioParts;
+  readonly #provider: LyingProvider;
+  readonly #local: UnsteadyNetwork;
+  readonly #service: Service;
+  readonly #callers: Caller[];
+  readonly #random: SeededRandom;
+  readonly #scope: string;
+  /** When the faults end. */
+  readonly #lengthMs: number;
+  #isOver = false;
+
+  constructor(place: MintPlace, seed: number) {
+    this.#place = place;
+    this.#seed = seed;
+    // Each part has its own numbers: one that draws more does not change the others.
+    let drawn = 0;
+    const nextRandom = (): SeededRandom => seededRandom(seed * 32 + drawn++);
+    this.#random = nextRandom();
+    this.#lengthMs = SHORTEST_MS + this.#random.below(LONGEST_MS - SHORTEST_MS);
+    const time = new VirtualTime();
+    const parts: ScenarioParts = {
+      time,
+      faults: new FaultPlan(nextRandom(), this.#lengthMs),
+      chain: new UnsteadyChain({ ...place, time, confirmations: CONFIRMATIONS }),
+      history: new History(time),
+    };
+    this.#parts = parts;
+    const journalScope = {
+      chainId: NETWORK.chainId,
+      registryAddress: place.registryAddress,
+      // A seed may be run several times in one database.
+      issuer: `did:web:seed-${seed}.${process.hrtime.bigint()}.example`,
+    };
+    this.#scope = scopeName(journalScope);
+    const clock = { now: () => 1_700_000_000_000 + time.now() };
+    this.#provider = new LyingProvider(parts, nextRandom(), (hash) => this.#isKept(hash));
+    this.#local = new UnsteadyNetwork(parts, nextRandom());
+    this.#service = new Service({
+      parts,
+      random: nextRandom(),
+      provider: this.#provider,
+      journal: this.#watched(createDatabaseJournal(place.database, journalScope, clock)),
+      registryAddress: place.registryAddress,
+      network: NETWORK,
+      timing: TIMING,
+    });
+    const callers = FEWEST_CALLERS + this.#random.below(MOST_CALLERS - FEWEST_CALLERS + 1);
+    this.#callers = Array.from(
+      { length: callers },
+      (_, index) => new Caller(String(index), parts, nextRandom()),
+    );
+  }
+
+  async run(): Promise<ScenarioResult> {
+    const { time, faults, history } = this.#parts;
+    time.onQuiet = () => this.#provider.admit();
+    const release = time.rule(this.#random);
+    try {
+      let isDone = false;
+      const play = this.#play().finally(() => (isDone = true));
+      await Promise.race([time.passUntil(() => isDone), play]);
+      await play;
+    } catch (error) {
+      history.violation(`the scenario broke off: ${error instanceof Error ? error.stack : String(error)}`);
+    } finally {
+      release();
+    }
+    await this.#service.close();
+    const { violations, lines } = history;
+    return { seed: this.#seed, violations, counts: faults.counts, history: lines };
+  }
+
+  async #play(): Promise<void> {
+    const { chain } = this.#parts;
+    await chain.begin();
+    const isOver = (): boolean => this.#isOver;
+    await Promise.all([
+      this.#befall(),
+      this.#service.live(isOver),
+      ...this.#callers.map((caller) => this.#call(caller)),
+    ]);
+    await this.#judge();
+  }
+
+  /** What happens to the chain: all goes wrong, and then all goes well. */
+  async #befall(): Promise<void> {
+    const { time, faults, history } = this.#parts;
+    await this.#local.goWrong(this.#lengthMs);
+    history.note('nothing goes wrong any more');
+    faults.end();
+    await this.#local.goWell(async () => {
+      const isLate = time.now() > this.#lengthMs + SETTLED_WITHIN_MS;
+      this.#isOver = isLate || (await this.#isSettled());
+      return this.#isOver;
+    });
+  }
+
+  async #call(caller: Caller): Promise<void> {
+    await this.#parts.time.sleep(this.#random.below(this.#lengthMs * 0.7));
+    await caller.insist(
+      () => this.#service.current,
+      () => this.#isOver,
+    );
+  }
+
+  /** Whether all that was asked for is final, and everybody knows. */
+  async #isSettled(): Promise<boolean> {
+    if (this.#callers.some(({ told }) => told === undefined)) return false;
+    return (await this.#rows()).every(({ state }) => state === 'final' || state === 'failed');
+  }
+
+  #rows(): Promise<{ tokenId: string; state: Issuance['state']; txHash: string | null }[]> {
+    const rows = this.#place.database.db
+      .selectFrom('issuances')
+      .select(['token_id as tokenId', 'state', 'tx_hash as txHash'])
+      .where('scope', '=', this.#scope)
+      .orderBy('position')
+      .execute();
+    return this.#parts.time.real(rows);
+  }
+
+  async #isKept(hash: string): Promise<boolean> {
+    const row = this.#place.database.db
+      .selectFrom('mint_transactions')
+      .select('nonce')
+      .where('scope', '=', this.#scope)
+      .where('hash', '=', hash)
+      .executeTakeFirst();
+    return (await this.#parts.time.real(row)) !== undefined;
+  }
+
+  /** A journal whose failures are judged when they are written. */
+  #watched(journal: Journal): Journal {
+    const failed: Journal['failed'] = async (tokenId, failure) => {
+      await journal.failed(tokenId, failure);
+      await this.#judgeFailure(tokenId);
+    };
+    return { ...journal, failed };
+  }
+
+  /**
+   * A failure must be certain: whatever the network has heard of, no reorganisation and no node that
+   * remembers makes the token.
+   */
+  async #judgeFailure(tokenId: string): Promise<void> {
+    const { chain, faults, history } = this.#parts;
+    faults.count('failed');
+    const name = history.nameOf(tokenId);
+    if ((await chain.mints()).has(tokenId)) history.violation(`${name} failed, and its token exists`);
+    const used = await chain.count(DEPLOYER, chain.settledBlock);
+    for (const heard of chain.heard.values())
+      if (heard.tokenId === tokenId && heard.nonce >= used)
+        history.violation(`${name} failed, and its nonce ${heard.nonce} may yet be mined`);
+    for (const { key, told } of this.#callers)
+      if (told === tokenId) history.violation(`${key} was told of ${name}, which failed`);
+  }
+
+  async #judge(): Promise<void> {
+    const { chain, faults, history } = this.#parts;
+    for (const { key, told } of this.#callers)
+      if (told === undefined) history.violation(`${key} was never told of a token`);
+    // The network remembers everything.
+    const heard = [...chain.heard.values()].sort((left, right) => left.nonce - right.nonce);
+    for (const { raw } of heard) await chain.send(raw);
+    for (let block = 0; block < CONFIRMATIONS; block++) await chain.mine();
+    const mints = await chain.mints();
+    const rows = await this.#rows();
+    for (const { tokenId, state, txHash } of rows) {
+      const name = history.nameOf(tokenId);
+      const made = mints.get(tokenId) ?? [];
+      if (state !== 'final' && state !== 'failed') history.violation(`${name} stands still: it is ${state}`);
+      if (state === 'failed' && made.length > 0) history.violation(`${name} failed, and has a token`);
+      if (state === 'final' && made.join() !== txHash)
+        history.violation(`${name} is final by ${txHash}, and was made by ${made.join()}`);
+    }
+    for (const caller of this.#callers) {
+      const tokens = [...mints.keys()].filter((tokenId) => caller.owns(tokenId));
+      if (tokens.length !== 1) history.violation(`${caller.key} has ${tokens.length} tokens`);
+    }
+    faults.count('token', mints.size);
+    faults.count('issuance', rows.length);
+  }
+}

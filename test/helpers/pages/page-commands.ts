@@ -1,0 +1,63 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { promisify } from 'node:util';
+import { inheritedEnvironment } from '../../../service/config/config';
+import { PROJECT_ROOT } from '../../../service/base/project-root';
+import { eventually } from '../eventually';
+import { track } from '../resources';
+
+const run = promisify(execFile);
+
+/** A program that a page lets its reader start, and leave running. */
+export interface PageProgram {
+  /** Everything it printed. */
+  output(): string;
+  /** Ends it as its reader would, and gives its exit code. */
+  stop(): Promise<number | null>;
+}
+
+/**
+ * Runs what a page says in a shell in the project's folder, with none of the developer's settings. Rejects
+ * unless it exits with 0.
+ */
+export async function runAsWritten(commands: string, settings: Record<string, string> = {}): Promise<string> {
+  const env = { ...inheritedEnvironment(), ...settings };
+  const { stdout } = await run('sh', ['-euc', commands], { cwd: PROJECT_ROOT, env });
+  return stdout;
+}
+
+/** Starts what a page says, one command, and waits until it says that it listens. */
+export async function startAsWritten(
+  command: string,
+  settings: Record<string, string> = {},
+): Promise<PageProgram> {
+  // Signals are for the program, not for the shell that starts it.
+  const child = spawn('sh', ['-c', command.replace(/\bnode /, 'exec node ')], {
+    cwd: PROJECT_ROOT,
+    env: { ...inheritedEnvironment(), ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const untrack = track(command);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const ended = once(child, 'close').then(([code]) => {
+    untrack();
+    return code as number | null;
+  });
+  const program = {
+    output: () => output,
+    async stop() {
+      child.kill('SIGTERM');
+      return ended;
+    },
+  };
+  await eventually(`listening: ${command}`, () => {
+    if (child.exitCode !== null) throw new Error(output);
+    return /"listening"/.test(output);
+  }).catch(async (error: unknown) => {
+    await program.stop();
+    throw error;
+  });
+  return program;
+}

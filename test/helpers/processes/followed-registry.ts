@@ -1,0 +1,164 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { CloudEvent } from '../../../service/outbox/cloud-event';
+import { expectedEvents, type ExpectedEvent } from '../chain/expected-events';
+import { eventually } from '../eventually';
+import { healthOf, metricOf } from './health-and-metrics';
+import { startRecordingReceiver } from '../receiver/recording-receiver';
+import { startService, type LogLine, type RunningService } from './running-service';
+import type { LocalSetup } from '../chain/local-setup';
+
+/** The status that an event is answered with: always the same, or what the event deserves. */
+export type WebhookStatus = number | ((event: CloudEvent) => number | Promise<number>);
+
+/** A service that follows the setup's registry from the next block on, and a receiver of its events. */
+export interface FollowedRegistry {
+  service: RunningService;
+  /**
+   * Every verified event that arrived, in order, repetitions and those that were answered with a failure
+   * included.
+   */
+  attempted: CloudEvent[];
+  /** Those that were answered with 2xx. */
+  accepted: CloudEvent[];
+  /** From now on the receiver answers this; 200 at first. */
+  answer(this: void, status: WebhookStatus): void;
+  /** Lines of the service's log with this message, since it was last started. */
+  logged(this: void, message: string): LogLine[];
+  /** Waits until the chain is read to its end. */
+  caughtUp(this: void): Promise<void>;
+  /** Waits until the chain is read to its end and nothing waits for delivery. */
+  settled(this: void): Promise<void>;
+  /**
+   * Waits until everything is read and delivered. Fails when an event that the chain has is missing, or came
+   * twice, or came out of the order of its token, or when something came that the chain does not have.
+   *
+   * @param registries that are followed, if not the setup's alone.
+   */
+  allDeliveredOnce(this: void, registries?: readonly string[]): Promise<void>;
+  /** Ends the service and starts it again on the same data; `meanwhile` happens while nobody follows. */
+  restart(this: void, meanwhile: () => Promise<unknown>): Promise<void>;
+}
+
+/** What is followed, and how. */
+export interface Following {
+  /** Of the data folder. */
+  name: string;
+  /** They go over the setup's. */
+  settings?: Record<string, string>;
+  /** What service.config.json has besides `webhook`. */
+  config?: object;
+  /** The next block unless another is named. */
+  fromBlock?: number;
+}
+
+/** Retries that a test can wait for. */
+const QUICK_RETRIES = { timeoutMs: 2_000, retry: { initialDelayMs: 50, maxDelayMs: 200 } };
+
+/** Follows the registry while `act` lasts, and stops everything whatever comes of it. */
+export async function whileFollowing(
+  local: LocalSetup,
+  following: Following,
+  act: (followed: FollowedRegistry) => Promise<void>,
+): Promise<void> {
+  const { name, settings: own, config } = following;
+  const fromBlock = following.fromBlock ?? (await local.client.getBlockNumber()) + 1;
+  const [attempted, accepted]: [CloudEvent[], CloudEvent[]] = [[], []];
+  let status: WebhookStatus = 200;
+  const receiver = await startRecordingReceiver(
+    local.publicKeyFile,
+    async ({ event, verified }, response) => {
+      if (verified) attempted.push(event);
+      const answer = typeof status === 'number' ? status : await status(event);
+      if (verified && answer < 300) accepted.push(event);
+      response.writeHead(verified ? answer : 401).end();
+    },
+  );
+  const configFile = join(local.folder, `${name}.config.json`);
+  writeFileSync(configFile, JSON.stringify({ webhook: QUICK_RETRIES, ...config }));
+  const settings: Record<string, string> = {
+    ...local.settings,
+    SERVICE_CONFIG: configFile,
+    DATA_DIR: join(local.folder, name),
+    WEBHOOK_URL: receiver.url,
+    START_BLOCK: String(fromBlock),
+    ...own,
+  };
+  let service = await startService(settings);
+  const confirmations = Number(settings.CONFIRMATIONS ?? 0);
+  const caughtUp = async (): Promise<void> => {
+    await eventually('everything is read', () => isCaughtUp(local, service, confirmations));
+  };
+  const settled = async (): Promise<void> => {
+    await caughtUp();
+    await eventually('everything is delivered', () => isAllDelivered(service));
+  };
+  try {
+    await act({
+      get service() {
+        return service;
+      },
+      attempted,
+      accepted,
+      answer: (next) => void (status = next),
+      logged: (message) => service.log.filter(({ msg }) => msg === message),
+      caughtUp,
+      settled,
+      async allDeliveredOnce(registries = [local.registryAddress]) {
+        await settled();
+        const expected = registries.map((address) => expectedEvents(local.client, address, fromBlock));
+        expectSame(accepted, (await Promise.all(expected)).flat());
+      },
+      async restart(meanwhile) {
+        await service.stop();
+        await meanwhile();
+        service = await startService(settings);
+      },
+    });
+  } finally {
+    await service.stop();
+    await receiver.close();
+  }
+}
+
+async function isCaughtUp(
+  local: LocalSetup,
+  service: RunningService,
+  confirmations: number,
+): Promise<boolean> {
+  const next = (await local.client.getBlockNumber()) - confirmations + 1;
+  const { feeds } = await healthOf(service.url);
+  return feeds.length > 0 && feeds.every(({ nextBlock }) => nextBlock === next);
+}
+
+async function isAllDelivered(service: RunningService): Promise<boolean> {
+  return (await metricOf(service.url, 'etr_deliveries_waiting')) === 0;
+}
+
+/** Compared first by what identifies them, so that a failure can be read; then all that they say. */
+function expectSame(accepted: readonly CloudEvent[], expected: readonly ExpectedEvent[]): void {
+  expect(bySubject(accepted, briefly)).to.deep.equal(bySubject(expected, briefly));
+  expect(bySubject(accepted, withoutId)).to.deep.equal(bySubject(expected, withoutId));
+}
+
+/** What must come in order, apart from what need not. */
+function bySubject<T>(
+  events: readonly ExpectedEvent[],
+  describe: (event: ExpectedEvent) => T,
+): Record<string, T[]> {
+  const subjects: Record<string, T[]> = {};
+  for (const event of events) (subjects[`${event.source}/${event.subject}`] ??= []).push(describe(event));
+  return subjects;
+}
+
+function briefly({ type, data }: ExpectedEvent): string {
+  return `${type} in block ${data.blockNumber}, log ${data.logIndex} of ${data.transactionHash}`;
+}
+
+/** The id is the service's affair. */
+function withoutId(event: ExpectedEvent & { id?: string }): ExpectedEvent {
+  const copy = { ...event };
+  delete copy.id;
+  return copy;
+}

@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { Writable } from 'node:stream';
+import { createHttpApp, type HttpAppOptions } from '../../../service/http/app';
+import { listen } from '../../../service/http/server';
+import { createLogger } from '../../../service/base/logger';
+import { track } from '../resources';
+import type { LogLine } from './running-service';
+
+const ACCOUNT = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8';
+
+/** A body of POST /create that has the right shape. */
+export const REQUEST = JSON.stringify({ credentialSubject: {}, owner: ACCOUNT, holder: ACCOUNT });
+
+/** The HTTP side of the service, without what is behind it. */
+export interface RunningHttpApp {
+  url: string;
+  log: LogLine[];
+  close(): Promise<void>;
+}
+
+/** Starts it on a free port. Documents cannot be issued unless a test says how. */
+export async function startHttpApp(options: Partial<HttpAppOptions>): Promise<RunningHttpApp> {
+  const log: LogLine[] = [];
+  const destination = new Writable({
+    write(line: Buffer, _encoding, done) {
+      log.push(JSON.parse(line.toString()) as LogLine);
+      done();
+    },
+  });
+  const app = createHttpApp({
+    acceptDocument: () => () => Promise.reject(new Error('nothing is issued here')),
+    didDocumentPath: 'none',
+    apiKey: undefined,
+    development: false,
+    logger: createLogger({ level: 'debug', mask: (text) => text, destination }),
+    mask: (text) => text,
+    newId: randomUUID,
+    health: async () => ({ isHealthy: true, feeds: [], issuing: undefined }),
+    metrics: { contentType: 'text/plain', text: async () => '' },
+    ...options,
+  });
+  const handle = app.callback();
+  const server = await listen((request, response) => void handle(request, response), '127.0.0.1', 0);
+  const untrack = track(`HTTP application on ${server.url}`);
+  return {
+    url: server.url,
+    log,
+    async close() {
+      await server.close();
+      untrack();
+    },
+  };
+}

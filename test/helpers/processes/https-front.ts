@@ -1,0 +1,89 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { request as httpRequest, type RequestListener } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { track } from '../resources';
+
+const run = promisify(execFile);
+
+/** Certificates are made with it. */
+export const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
+
+/** HTTPS for hosts that are elsewhere, or for this machine. */
+export interface HttpsFront {
+  port: number;
+  /** What a process needs to trust the certificate. */
+  trust: Record<string, string>;
+  /** What a process needs to find the hosts here as well. */
+  environment: Record<string, string>;
+  close(): Promise<void>;
+}
+
+/** Starts it with a certificate for these hosts, made in `folder`, that only those trust who are told to. */
+export async function startHttpsFront(
+  folder: string,
+  hosts: Record<string, RequestListener>,
+  port = 0,
+): Promise<HttpsFront> {
+  const names = Object.keys(hosts);
+  const { key, certificate } = await makeCertificate(folder, names);
+  const server = createServer(
+    { key: readFileSync(key), cert: readFileSync(certificate) },
+    (request, response) => {
+      const [host = ''] = (request.headers.host ?? '').split(':');
+      const listener = hosts[host];
+      if (listener) listener(request, response);
+      else response.writeHead(421).end();
+    },
+  );
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const { port: taken } = server.address() as AddressInfo;
+  const untrack = track(`HTTPS on port ${taken}`);
+  const trust = { NODE_EXTRA_CA_CERTS: certificate };
+  return {
+    port: taken,
+    trust,
+    environment: {
+      ...trust,
+      NODE_OPTIONS: `--require=${join(__dirname, 'redirect-hosts.cjs')}`,
+      REDIRECT_HOSTS: JSON.stringify(Object.fromEntries(names.map((name) => [name, taken]))),
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      untrack();
+    },
+  };
+}
+
+/** A listener that lets a server without TLS answer. */
+export function forwardTo(url: () => string): RequestListener {
+  return (incoming, outgoing) => {
+    const { method, headers } = incoming;
+    const request = httpRequest(`${url()}${incoming.url ?? ''}`, { method, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
+      answer.pipe(outgoing);
+    });
+    request.on('error', () => outgoing.destroy());
+    incoming.pipe(request);
+  };
+}
+
+async function makeCertificate(
+  folder: string,
+  names: string[],
+): Promise<{ key: string; certificate: string }> {
+  const key = join(folder, 'key.pem');
+  const certificate = join(folder, 'certificate.pem');
+  const subject = ['-subj', `/CN=${names[0]}`];
+  const alternatives = ['-addext', `subjectAltName=${names.map((name) => `DNS:${name}`).join()}`];
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+  const files = ['-days', '2', '-keyout', key, '-out', certificate];
+  await run('openssl', ['req', '-x509', ...curve, ...subject, ...alternatives, ...files]);
+  return { key, certificate };
+}

@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { percentDecoded } from '../../../service/base/mask-secrets';
+
+/** Secrets by a name for messages. */
+export type Secrets = Readonly<Record<string, string>>;
+
+/**
+ * Characters of a secret that are a leak by themselves: text that was cut in the middle of one tells too much
+ * of it.
+ */
+const TELLING = 12;
+
+/**
+ * A secret that stands nowhere else. `before`: how it begins, such as with characters that have to be
+ * escaped.
+ */
+export function mark(before = ''): string {
+  return `${before}${randomBytes(16).toString('hex')}`;
+}
+
+/**
+ * The names of the secrets of which there is a trace in an output: as they are or in another case,
+ * percent-encoded or decoded, escaped for JSON, in hex or base64, also in the middle of something else, and
+ * twelve characters of them.
+ */
+export function tracesOf(secrets: Secrets, output: string | Buffer): string[] {
+  const text = (typeof output === 'string' ? output : output.toString('latin1')).toLowerCase();
+  const owners = new Map<string, string>();
+  for (const [name, secret] of Object.entries(secrets)) {
+    for (const piece of formsOf(secret).flatMap(piecesOf)) owners.set(piece, name);
+  }
+  const found = new Set<string>();
+  for (let at = 0; at + TELLING <= text.length; at++) {
+    const owner = owners.get(text.slice(at, at + TELLING));
+    if (owner !== undefined) found.add(owner);
+  }
+  return [...found];
+}
+
+/**
+ * The files below the folders that were written since `since` (milliseconds) and hold a trace, with the names
+ * of the secrets.
+ */
+export function tracesInFiles(secrets: Secrets, folders: readonly string[], since = 0): string[] {
+  return folders.flatMap(filesBelow).flatMap((path) => {
+    // What another command takes away meanwhile, such as its lock, is gone.
+    const written = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    if (written < since || !existsSync(path)) return [];
+    return tracesOf(secrets, readFileSync(path)).map((name) => `${path}: ${name}`);
+  });
+}
+
+function filesBelow(folder: string): string[] {
+  const entries = readdirSync(folder, { withFileTypes: true, recursive: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}
+
+function formsOf(secret: string): string[] {
+  const bare = secret.replace(/^0x/i, '');
+  const decoded = percentDecoded(secret);
+  const texts = [bare, decoded].flatMap((text) => [text, encodeURIComponent(text), ...escapes(text)]);
+  const bytes = [Buffer.from(bare), Buffer.from(decoded)];
+  if (/^([0-9a-f]{2})+$/i.test(bare)) bytes.push(Buffer.from(bare, 'hex'));
+  if (/^[A-Za-z0-9+/]{43}=$/.test(bare)) bytes.push(Buffer.from(bare, 'base64'));
+  return [...texts, ...bytes.flatMap(encodings)];
+}
+
+function escapes(text: string): string[] {
+  const once = JSON.stringify(text).slice(1, -1);
+  return [once, JSON.stringify(once).slice(1, -1)];
+}
+
+/**
+ * Base64 depends on what stands before, as a user does before a password: three ways, without the characters
+ * that the neighbours share.
+ */
+function encodings(bytes: Buffer): string[] {
+  const base64 = [0, 1, 2].flatMap((shift) => {
+    const shifted = Buffer.concat([Buffer.alloc(shift), bytes]);
+    return (['base64', 'base64url'] as const).map((encoding) =>
+      shifted.toString(encoding).slice(shift && 4, -4),
+    );
+  });
+  const hex = bytes.toString('hex');
+  // As `inspect` shows a Buffer.
+  const dumped = hex.replace(/..(?!$)/g, '$& ');
+  return [hex, dumped, ...base64];
+}
+
+/** Each line by itself; what all keys of a kind begin with is no secret. */
+function piecesOf(form: string): string[] {
+  const lines = form.split(/\\n|[\r\n]+/).map((line) => line.replace(/^(MC4CAQAwBQYDK2VwBCIEI|-----.*)/, ''));
+  return lines.flatMap((line) =>
+    Array.from({ length: Math.max(0, line.length - TELLING + 1) }, (_, at) =>
+      line.slice(at, at + TELLING).toLowerCase(),
+    ),
+  );
+}

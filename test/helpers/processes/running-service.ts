@@ -1,0 +1,42 @@
+import { Writable } from 'node:stream';
+import { startApp, type ReplacedParts } from '../../../service/app';
+import { loadConfig } from '../../../service/config/config';
+import { createLogger } from '../../../service/base/logger';
+import { secretMasker } from '../../../service/base/mask-secrets';
+import { track } from '../resources';
+
+/** A line of the service's log. */
+export type LogLine = Record<string, unknown> & { msg?: string };
+
+/** The service, started in this process through its composition root. */
+export interface RunningService {
+  url: string;
+  log: LogLine[];
+  stop(): Promise<void>;
+}
+
+/** Starts the service with exactly these settings, on a free port. */
+export async function startService(
+  settings: Record<string, string>,
+  replaced?: ReplacedParts,
+): Promise<RunningService> {
+  const config = loadConfig({ PORT: '0', ...settings });
+  const log: LogLine[] = [];
+  const destination = new Writable({
+    write(line: Buffer, _encoding, done) {
+      log.push(JSON.parse(line.toString()) as LogLine);
+      done();
+    },
+  });
+  const logger = createLogger({ level: 'debug', mask: secretMasker(config.secrets), destination });
+  const app = await startApp(config, logger, replaced);
+  const untrack = track(`service on ${app.url}`);
+  return {
+    url: app.url,
+    log,
+    async stop() {
+      await app.stop();
+      untrack();
+    },
+  };
+}

@@ -1,0 +1,119 @@
+import { writeFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
+import { join } from 'node:path';
+import { type JsonRpcProvider, Wallet, toQuantity } from 'ethers';
+import type { HardhatNode } from '../../../devnet/hardhat-node';
+import { tenantFilesOf, tenantOf } from '../../../service/config/tenant';
+import { publishedContractsOf, type PublishedContracts } from '../../../deploy/registry/published-contracts';
+import type { Network } from '../../../service/chain/networks';
+import { readSettings } from '../../../service/config/config';
+import minimal from '../../fixtures/bill-of-lading-minimal.json';
+import { create, type CreateAnswer } from './create-call';
+import { hardhat, tdoc } from './command-output';
+import { forwardTo, startHttpsFront } from './https-front';
+import { nodeClient } from '../chain/node-client';
+import { track } from '../resources';
+import { publishContracts } from '../chain/published-contracts';
+import { startRecordingReceiver, type RecordingReceiver } from '../receiver/recording-receiver';
+import { startServiceProcess, type ServiceProcess } from './service-process';
+import { temporaryFolder } from '../temporary-folder';
+
+/** Where verifiers look for the issuer's DID document. */
+export const DOMAIN = 'carrier.example';
+
+/**
+ * A public network as far as one can be had on this machine, and an issuer on it who has run the commands.
+ */
+export interface StandIn {
+  folder: string;
+  chain: JsonRpcProvider;
+  wallet: Wallet;
+  /** Of commands and service: an env file, and how hosts are found. */
+  settings: Record<string, string>;
+  registry: string;
+  service: ServiceProcess;
+  receiver: RecordingReceiver;
+  /** POST /create, with the wallet as both owners. */
+  issue(): Promise<CreateAnswer>;
+  stop(): Promise<void>;
+}
+
+/** What a stand-in is of. */
+export interface StandInOptions {
+  network: Network;
+  /** A node with the network's chain id; it is stopped with the stand-in. */
+  node: HardhatNode;
+  /** Who answers for the hosts of the network, over HTTPS and under their names. */
+  hosts: Record<string, RequestListener>;
+  /** Lines of the env file beside DOMAIN, NET and WALLET_PRIVATE_KEY. */
+  env: Record<string, string>;
+  /** The setup commands after `npx`, when they are not the usual ones. */
+  commands?: string[][];
+  /** What the wallet has, in wei. */
+  balance: bigint;
+  /** Puts the node in the state that it is to be in when the commands run. */
+  prepare?(chain: JsonRpcProvider): Promise<void>;
+}
+
+/**
+ * Puts the published contracts on the node, and runs the setup commands and the compiled service as a user
+ * does.
+ */
+export async function createStandIn(options: StandInOptions): Promise<StandIn> {
+  const { network, node, balance } = options;
+  const folder = temporaryFolder();
+  const untrack = track(`node on ${node.url}`);
+  const chain = nodeClient(node.url, network.chainId);
+  const wallet = new Wallet(Wallet.createRandom().privateKey);
+  await publishContracts(chain, publishedContractsOf(network.chainId) as PublishedContracts);
+  await chain.send('hardhat_setBalance', [wallet.address, toQuantity(balance)]);
+  await options.prepare?.(chain);
+
+  const hosts = { ...options.hosts, [DOMAIN]: forwardTo(() => service.url) };
+  const https = await startHttpsFront(folder.path, hosts);
+  const envFile = join(folder.path, 'carrier.env');
+  const env = {
+    DOMAIN,
+    NET: String(network.chainId),
+    WALLET_PRIVATE_KEY: wallet.privateKey,
+    ...options.env,
+  };
+  writeFileSync(
+    envFile,
+    Object.entries(env)
+      .map(([name, value]) => `${name}=${value}\n`)
+      .join(''),
+  );
+  const settings = { ENV_FILE: envFile, ...https.environment };
+  const usual = [
+    ['hardhat', 'deploy', '--network', network.name],
+    ['tdoc', 'setup'],
+  ];
+  for (const [program, ...args] of options.commands ?? usual)
+    await (program === 'tdoc' ? tdoc : hardhat)(args, settings);
+  const receiver = await startRecordingReceiver(tenantFilesOf(tenantOf(envFile)).webhookPublicKey);
+  const service: ServiceProcess = await startServiceProcess({
+    ...settings,
+    WEBHOOK_URL: receiver.url,
+  });
+  const { url } = service;
+  return {
+    folder: folder.path,
+    chain,
+    wallet,
+    settings,
+    registry: readSettings({ ENV_FILE: envFile }).settings.TOKEN_REGISTRY_ADDRESS ?? '',
+    service,
+    receiver,
+    issue: () => create(url, { ...minimal, owner: wallet.address, holder: wallet.address }),
+    async stop() {
+      await service.end('SIGTERM');
+      await receiver.close();
+      await https.close();
+      chain.destroy();
+      await node.stop();
+      untrack();
+      folder.remove();
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { track } from '../resources';
+
+/** A proxy that knows nothing of what passes through, and can cut it off. */
+export interface TcpProxy {
+  port: number;
+  /** Breaks every connection; gives how many there were. */
+  cut(): number;
+  /** Breaks every connection, and each new one at once, until `accept` is called. */
+  refuse(): void;
+  accept(): void;
+  /** How often the target has sent the text that is watched for. */
+  sightings(): number;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a proxy in front of a port of 127.0.0.1.
+ *
+ * @param watchFor counted in what the target sends.
+ */
+export async function startTcpProxy(target: number, watchFor?: string): Promise<TcpProxy> {
+  const open = new Set<Socket>();
+  let isRefusing = false;
+  let sightings = 0;
+  const server = createServer((client) => {
+    if (isRefusing) {
+      client.destroy();
+      return;
+    }
+    const upstream = connect(target, '127.0.0.1');
+    open.add(client);
+    client.pipe(upstream).pipe(client);
+    if (watchFor !== undefined) upstream.on('data', (chunk) => void (sightings += countIn(chunk, watchFor)));
+    for (const socket of [client, upstream]) {
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        open.delete(client);
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const untrack = track(`proxy on port ${port}`);
+  const cut = (): number => {
+    const count = open.size;
+    for (const socket of [...open]) socket.destroy();
+    open.clear();
+    return count;
+  };
+  return {
+    port,
+    cut,
+    refuse() {
+      isRefusing = true;
+      cut();
+    },
+    accept: () => void (isRefusing = false),
+    sightings: () => sightings,
+    async close() {
+      cut();
+      await new Promise((resolve) => server.close(resolve));
+      untrack();
+    },
+  };
+}
+
+function countIn(chunk: Buffer, text: string): number {
+  return chunk.toString('latin1').split(text).length - 1;
+}

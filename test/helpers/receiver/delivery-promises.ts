@@ -1,0 +1,66 @@
+import { expect } from 'chai';
+import type { CloudEvent } from '../../../service/outbox/cloud-event';
+import type { ExpectedEvent } from '../chain/expected-events';
+import type { Delivery } from './recording-receiver';
+
+/**
+ * What every subscriber is promised, whatever failed: each event that the chain has and no other, signed, at
+ * least once; the same bytes when it is repeated; and for each token in the order of the chain.
+ */
+export function expectPromisesKept(
+  deliveries: readonly Delivery[],
+  expected: readonly ExpectedEvent[],
+): void {
+  const unverified = deliveries.filter(({ verified }) => !verified);
+  expect(unverified, 'deliveries that do not verify').to.deep.equal([]);
+
+  const firsts = new Map<string, Delivery>();
+  for (const delivery of deliveries) {
+    const first = firsts.get(delivery.event.id) ?? delivery;
+    firsts.set(delivery.event.id, first);
+    expect(delivery.body.equals(first.body), `bytes of ${delivery.event.id}`).to.equal(true);
+  }
+  const order = new Map(expected.map((event, index) => [placeOf(event), index]));
+  const inChainOrder = (unordered: readonly CloudEvent[]): CloudEvent[] =>
+    [...unordered].sort((left, right) => (order.get(placeOf(left)) ?? 0) - (order.get(placeOf(right)) ?? 0));
+  const events = inChainOrder([...firsts.values()].map(({ event }) => event));
+  // First what is missing: that says more than the difference of a thousand events.
+  const [delivered, due] = [new Set(events.map(placeOf)), new Set(expected.map(placeOf))];
+  expect(
+    [...due].filter((place) => !delivered.has(place)),
+    'missing',
+  ).to.deep.equal([]);
+  expect(
+    [...delivered].filter((place) => !due.has(place)),
+    'not of the chain',
+  ).to.deep.equal([]);
+  expect(events).to.have.length(expected.length);
+  for (const [index, event] of events.entries()) expect(withoutId(event)).to.deep.equal(expected[index]);
+
+  for (const ofOne of bySubject(deliveries).values()) {
+    const withoutRepetitions = ofOne.filter(({ id }, index) => id !== ofOne[index - 1]?.id);
+    expect(withoutRepetitions, 'order of one token').to.deep.equal(inChainOrder(withoutRepetitions));
+    expect(new Set(ofOne.map(({ id }) => id)).size, 'steps back').to.equal(withoutRepetitions.length);
+  }
+}
+
+/** What a subscriber sees of each token, or of the registry as a whole. */
+function bySubject(deliveries: readonly Delivery[]): Map<string, CloudEvent[]> {
+  const groups = new Map<string, CloudEvent[]>();
+  for (const { event } of deliveries) {
+    const group = groups.get(event.subject) ?? [];
+    groups.set(event.subject, group);
+    group.push(event);
+  }
+  return groups;
+}
+
+function placeOf({ data, type, subject }: ExpectedEvent): string {
+  const { blockNumber, transactionHash, logIndex } = data;
+  return `block ${blockNumber} log ${logIndex} of ${transactionHash}: ${type} of ${subject}`;
+}
+
+function withoutId(event: CloudEvent): ExpectedEvent {
+  const { specversion, source, type, datacontenttype, time, subject, data } = event;
+  return { specversion, source, type, datacontenttype, time, subject, data };
+}

@@ -1,0 +1,80 @@
+import { createPublicKey } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readRawBody } from '../../../receiver/raw-body';
+import { SIGNATURE_HEADER, verifySignature } from '../../../receiver/verify-signature';
+import type { CloudEvent } from '../../../service/outbox/cloud-event';
+import { track } from '../resources';
+
+/** One request, whatever became of it. */
+export interface Delivery {
+  /** The bytes that arrived. */
+  body: Buffer;
+  headers: IncomingHttpHeaders;
+  event: CloudEvent;
+  /** Whether the signature is the service's over these bytes. */
+  verified: boolean;
+  /** 1 when the event came for the first time. */
+  attempt: number;
+  arrivedAt: number;
+}
+
+/** Answers a delivery, or does whatever a broken receiver does instead. */
+export type Answer = (delivery: Delivery, response: ServerResponse) => void | Promise<void>;
+
+/** A receiver that keeps every request, repetitions included, and answers as it is told. */
+export interface RecordingReceiver {
+  url: string;
+  /** In the order in which they had arrived entirely. */
+  deliveries: Delivery[];
+  /** Changes what is answered from now on. */
+  answerWith(answer: Answer): void;
+  close(): Promise<void>;
+}
+
+/** The answer of a receiver that works. */
+export const accept: Answer = (_delivery, response) => void response.writeHead(204).end();
+
+/** Starts it, on a free port unless one is given. */
+export async function startRecordingReceiver(
+  publicKeyFile: string,
+  answer: Answer = accept,
+  port = 0,
+): Promise<RecordingReceiver> {
+  const publicKey = createPublicKey(readFileSync(publicKeyFile));
+  const deliveries: Delivery[] = [];
+  const attempts = new Map<string, number>();
+  let answerNow = answer;
+
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = (await readRawBody(request)) ?? Buffer.alloc(0);
+    const verified = verifySignature(request.headers[SIGNATURE_HEADER], body, publicKey);
+    const event = JSON.parse(body.toString()) as CloudEvent;
+    const attempt = (attempts.get(event.id) ?? 0) + 1;
+    attempts.set(event.id, attempt);
+    const delivery = { body, headers: request.headers, event, verified, attempt, arrivedAt: Date.now() };
+    deliveries.push(delivery);
+    await answerNow(delivery, response);
+  }
+
+  const server = createServer((request, response) => {
+    // A sender that dies in the middle of a request leaves nothing to record.
+    receive(request, response).catch(() => request.socket.destroy());
+  });
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const untrack = track(`recording receiver on ${url}`);
+  return {
+    url,
+    deliveries,
+    answerWith: (next) => void (answerNow = next),
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      untrack();
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { createPublicKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startReceiver as startRealReceiver } from '../../../receiver/app';
+import type { CloudEvent } from '../../../service/outbox/cloud-event';
+import { track } from '../resources';
+
+/** The reference receiver, and what it verified and stored, in the order it came. */
+export interface RunningReceiver {
+  url: string;
+  events: CloudEvent[];
+  problems: { status: number; reason: string }[];
+  close(): Promise<void>;
+}
+
+/** Starts the reference receiver, on a free port unless one is given. */
+export async function startReceiver(
+  folder: string,
+  publicKeyFile: string,
+  port = 0,
+): Promise<RunningReceiver> {
+  const events: CloudEvent[] = [];
+  const problems: RunningReceiver['problems'] = [];
+  const receiver = await startRealReceiver({
+    publicKey: createPublicKey(readFileSync(publicKeyFile)),
+    eventsFile: join(folder, 'received-events.jsonl'),
+    host: '127.0.0.1',
+    port,
+    onEvent: (event) => events.push(event as unknown as CloudEvent),
+    onProblem: (problem) => problems.push(problem),
+  });
+  const untrack = track(`receiver on ${receiver.url}`);
+  return {
+    url: receiver.url,
+    events,
+    problems,
+    async close() {
+      await receiver.close();
+      untrack();
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
+import { toCloudEvent, type CloudEvent } from '../../../service/outbox/cloud-event';
+
+/** A body and the headers that a sender puts on it. */
+export interface Delivery {
+  body: Buffer;
+  headers: Record<string, string>;
+}
+
+/** A sender of webhooks, as far as a receiver can tell: a key, and deliveries signed with it. */
+export interface Sender {
+  publicKey: KeyObject;
+  publicKeyPem: string;
+  /** Signs these bytes, whatever they are. */
+  signed(body: Buffer | string): Delivery;
+}
+
+/** A sender with a new key. */
+export function newSender(): Sender {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  return {
+    publicKey,
+    publicKeyPem: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+    signed(text) {
+      const body = Buffer.from(text);
+      const signature = sign(null, body, privateKey).toString('base64url');
+      return {
+        body,
+        headers: { 'content-type': 'application/json', 'x-service-signature': `ed25519=${signature}` },
+      };
+    },
+  };
+}
+
+/** An event of a local chain; the same number gives the same event. */
+export function sampleEvent(number: number): CloudEvent {
+  const registry = { chainKey: 'hardhat', chainId: 31337, registryAddress: `0x${'5b'.repeat(20)}` };
+  return toCloudEvent(
+    {
+      type: 'holder_transfer',
+      tokenId: 0xabcn,
+      blockNumber: 100 + number,
+      blockHash: `0x${'b1'.repeat(32)}`,
+      blockTimestamp: 1_750_000_000,
+      transactionHash: `0x${number.toString(16).padStart(64, '0')}`,
+      logIndex: 3,
+      blockLogIndex: 3,
+      payload: { fromHolder: `0x${'01'.repeat(20)}`, toHolder: `0x${'02'.repeat(20)}`, remark: '0x' },
+    },
+    registry,
+  );
+}
+
+/** Posts a delivery and gives the answer's status and text. */
+export async function post(
+  url: string,
+  { body, headers }: Delivery,
+): Promise<{ status: number; text: string }> {
+  const response = await fetch(url, { method: 'POST', body: new Uint8Array(body), headers });
+  return { status: response.status, text: await response.text() };
+}

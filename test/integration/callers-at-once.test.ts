@@ -1,0 +1,78 @@
+import { expect } from 'chai';
+import { eventually } from '../helpers/eventually';
+import { REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import { rawCreate, rawRequest, type RawRequest } from '../helpers/processes/raw-request';
+
+const MOST = 3;
+
+describe('POST /create while as many callers wait as may', () => {
+  let app: RunningHttpApp;
+  let waiting: RawRequest[];
+  /** Ends what is being issued. */
+  let finish: (() => void)[];
+
+  beforeEach(async () => {
+    waiting = [];
+    finish = [];
+    app = await startHttpApp({
+      callersAtOnce: MOST,
+      acceptDocument: () => async () => {
+        await new Promise<void>((resolve) => finish.push(resolve));
+        const parts = [Buffer.from('{}')];
+        return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document: { length: 2, parts } };
+      },
+    });
+    for (let count = 0; count < MOST; count++) waiting.push(await create());
+    await eventually('all are being issued', () => finish.length === MOST);
+  });
+
+  afterEach(async () => {
+    for (const { socket } of waiting) socket.destroy();
+    for (const one of finish) one();
+    await app.close();
+  });
+
+  async function create(): Promise<RawRequest> {
+    const request = await rawCreate(app.url, { 'Content-Length': REQUEST.length });
+    request.socket.write(REQUEST);
+    return request;
+  }
+
+  it('is answered 503 before any of its body has come, and other paths answer as ever', async () => {
+    const late = await rawCreate(app.url, { 'Content-Length': 60 * 1024, Connection: 'close' });
+    waiting.push(late);
+    await eventually('it is answered', () => late.answer() !== '');
+    expect(late.answer())
+      .to.match(/^HTTP\/1\.1 503 /)
+      .and.contain('X-Error-Code: BUSY')
+      .and.match(/\r\nRetry-After: [1-9]\d*\r\n/);
+    expect((await fetch(`${app.url}/health`)).status).to.equal(200);
+    expect(app.log.find(({ code }) => code === 'BUSY')).to.include({ level: 'warn', status: 503 });
+  });
+
+  it('is let in when one of them has its answer', async () => {
+    finish[0]?.();
+    await eventually('one has', () => waiting.some((one) => one.answer().startsWith('HTTP/1.1 200 ')));
+    waiting.push(await create());
+    await eventually('the next is being issued', () => finish.length === MOST + 1);
+  });
+
+  it('is let in when one of them has gone, whose document is still being issued', async () => {
+    waiting[0]?.socket.destroy();
+    await eventually('the next is being issued', async () => {
+      waiting.push(await create());
+      return finish.length > MOST;
+    });
+  });
+
+  it('counts requests, not connections', async () => {
+    waiting[0]?.socket.destroy();
+    const head = `POST /create/BILL_OF_LADING HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`;
+    const request = `${head}Content-Length: ${REQUEST.length}\r\n\r\n${REQUEST}`;
+    const piped = await rawRequest(app.url, request.repeat(5));
+    waiting.push(piped);
+    await eventually('one is let in', () => finish.length === MOST + 1);
+    finish[MOST]?.();
+    await eventually('the others are not', () => piped.answer().split('HTTP/1.1 503 ').length === 5);
+  });
+});

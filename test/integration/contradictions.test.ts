@@ -1,0 +1,419 @@
+import { expect } from 'chai';
+import type { Database } from '../../service/database/database';
+import { createDatabaseJournal } from '../../service/journal/database-journal';
+import type { Journal } from '../../service/journal/journal';
+import { createLogger } from '../../service/base/logger';
+import {
+  ContradictionCheck,
+  startContradictionCheck,
+  type ContradictionCheckOptions,
+} from '../../service/observability/check-contradictions';
+import { openFeed, type OpenFeed } from '../../service/outbox/feed-cursor';
+import { purgeEvents } from '../../service/outbox/purge-events';
+import { rewindFeed } from '../../service/outbox/rewind-feed';
+import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
+import { eventually } from '../helpers/eventually';
+import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
+import {
+  eventIn,
+  hashOf,
+  openSampleFeed,
+  record,
+  SAMPLE_FEED,
+  SAMPLE_REGISTRY,
+} from '../helpers/database/sample-feed';
+
+const MINUTE_MS = 60_000;
+const GENESIS = `0x${SAMPLE_FEED.split(':')[2]}${'00'.repeat(24)}`;
+const MINT = `0x${'ab'.repeat(32)}`;
+const OTHER_MINT = `0x${'cd'.repeat(32)}`;
+/** More than one reading takes. */
+const MANY = 250;
+
+for (const engine of ENGINES) {
+  describe(`what the journal and the watcher say of the same tokens, on ${engine}`, () => {
+    let state: State | undefined;
+    let database: Database;
+    let journal: Journal;
+    let feed: OpenFeed;
+    let log: Record<string, unknown>[];
+    let counted: number;
+    let now: number;
+    let check: ContradictionCheck;
+    const clock = { now: () => now };
+    const scope = { ...SCOPE, registryAddress: SAMPLE_REGISTRY.registryAddress };
+
+    beforeEach(async function () {
+      state = await newState(engine);
+      if (state === undefined) return this.skip();
+      database = await openState(state);
+      now = 1_000_000_000;
+      log = [];
+      counted = 0;
+      journal = createDatabaseJournal(database, scope, clock);
+      await journal.enterChain(GENESIS);
+      feed = await openSampleFeed(database);
+      check = new ContradictionCheck(options());
+    });
+
+    afterEach(async () => {
+      if (state === undefined) return;
+      await database.close();
+      await state.remove();
+    });
+
+    function options(changes: Partial<ContradictionCheckOptions> = {}): ContradictionCheckOptions {
+      const destination = { write: (line: string) => void log.push(JSON.parse(line) as (typeof log)[0]) };
+      return {
+        db: database.db,
+        scope,
+        confirmations: 2,
+        startBlock: undefined,
+        blockTimeMs: 0,
+        clock,
+        logger: createLogger({ level: 'info', mask: (text) => text, destination }),
+        contradicted: () => void counted++,
+        ...changes,
+      };
+    }
+
+    /** A document in the journal; gives its token. */
+    async function added(): Promise<string> {
+      const prepared = preparedDocument(10);
+      await journal.add(prepared);
+      return prepared.tokenId;
+    }
+    async function final(block: number, txHash = MINT): Promise<string> {
+      const tokenId = await added();
+      await journal.mined(tokenId, mintedBy(txHash, block), true);
+      return tokenId;
+    }
+    async function failed(tokenId: string): Promise<void> {
+      await journal.failed(tokenId, { code: 'MINT_REVERTED', message: 'It was paused.' });
+    }
+    /** The watcher reads up to a block, with mints of these tokens in another. */
+    async function read(
+      toBlock: number,
+      minted: readonly { tokenId: string; block: number; txHash?: string }[] = [],
+    ): Promise<void> {
+      const events = minted.map(({ tokenId, block, txHash = MINT }, logIndex) =>
+        eventIn(block, BigInt(`0x${tokenId}`), { type: 'minted', transactionHash: txHash, logIndex }),
+      );
+      await record(database, feed, toBlock, events, now);
+    }
+    /** Checks so often, once a minute. */
+    async function look(times = 1): Promise<void> {
+      for (let round = 0; round < times; round++) {
+        now += MINUTE_MS;
+        await check.look();
+      }
+    }
+    const told = (): unknown[] =>
+      log.map(({ level, tokenId, error }) => [level, (error as { code: string }).code, tokenId]);
+    const once = (code: string, tokenId: string): unknown[] => [['error', code, tokenId]];
+
+    it('is no contradiction while each token is where both say', async () => {
+      const [waiting, inFlight, mined, lost] = [await added(), await added(), await added(), await added()];
+      await journal.submitted([inFlight]);
+      await journal.mined(mined, mintedBy(MINT, 5), false);
+      await failed(lost);
+      const old = await final(3, OTHER_MINT);
+      await read(20, [
+        { tokenId: mined, block: 5 },
+        { tokenId: old, block: 3, txHash: OTHER_MINT },
+        { tokenId: 'ee'.repeat(32), block: 4 },
+      ]);
+      await look(4);
+      await journal.failed(waiting, { code: 'MINT_REVERTED', message: '' });
+      await journal.final([mined]);
+      await look(4);
+      expect(log).to.deep.equal([]);
+      expect(counted).to.equal(0);
+    });
+
+    it('is a contradiction when a mint failed and made the token, told once with what to do', async () => {
+      const tokenId = await added();
+      await failed(tokenId);
+      await read(9, [{ tokenId, block: 7 }]);
+      await look(5);
+      expect(told()).to.deep.equal(once('FAILED_MINT_HAS_TOKEN', tokenId));
+      expect(log[0]).to.deep.include({
+        journal: { state: 'failed', failure: 'MINT_REVERTED' },
+        watcher: { minted: [{ txHash: MINT, block: 7 }], nextBlock: 10 },
+      });
+      expect(log[0]?.error).to.have.property('remedy').that.includes(`npx tdoc token ${tokenId}`);
+      expect(counted).to.equal(1);
+    });
+
+    it('is a contradiction also when the event comes long after the failure', async () => {
+      const tokenId = await added();
+      await failed(tokenId);
+      await read(9);
+      await look(10);
+      expect(told()).to.deep.equal([]);
+      await read(30, [{ tokenId, block: 20 }]);
+      await look(2);
+      expect(told()).to.deep.equal(once('FAILED_MINT_HAS_TOKEN', tokenId));
+    });
+
+    for (const inFlight of [false, true]) {
+      it(`is one when a mint that ${inFlight ? 'is in flight' : 'waits'} has made the token`, async () => {
+        const tokenId = await added();
+        if (inFlight) await journal.submitted([tokenId]);
+        await read(9, [{ tokenId, block: 7 }]);
+        await look();
+        expect(told()).to.deep.equal([]);
+        await look(3);
+        expect(told()).to.deep.equal(once('OPEN_MINT_HAS_TOKEN', tokenId));
+      });
+    }
+
+    it('is none while it has not lasted for as long as CONFIRMATIONS blocks take', async () => {
+      check = new ContradictionCheck(options({ blockTimeMs: 2_000, confirmations: 32 }));
+      const tokenId = await added();
+      await read(90, [{ tokenId, block: 7 }]);
+      await look(2);
+      expect(told()).to.deep.equal([]);
+      await look();
+      expect(told()).to.deep.equal(once('OPEN_MINT_HAS_TOKEN', tokenId));
+    });
+
+    it('is none when the journal knows of the mint by the next check', async () => {
+      const tokenId = await added();
+      await read(9, [{ tokenId, block: 7 }]);
+      await look();
+      await journal.mined(tokenId, mintedBy(MINT, 7), true);
+      await look(3);
+      expect(told()).to.deep.equal([]);
+    });
+
+    it('is one when the block of a mint has no event, CONFIRMATIONS blocks later', async () => {
+      const tokenId = await final(7);
+      const unfinished = await added();
+      await journal.mined(unfinished, mintedBy(MINT, 8), false);
+      const transfer = eventIn(8, BigInt(`0x${tokenId}`), { transactionHash: OTHER_MINT, logIndex: 0 });
+      await record(database, feed, 8, [transfer], now);
+      await look(3);
+      expect(told()).to.deep.equal([]);
+      await read(9);
+      await look(3);
+      expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', tokenId));
+      expect(log[0]).to.deep.include({
+        journal: { state: 'final', txHash: MINT, block: 7 },
+        watcher: { minted: [], nextBlock: 10 },
+      });
+      await read(10);
+      await look(3);
+      expect(told().slice(1)).to.deep.equal(once('MINT_WITHOUT_EVENT', unfinished));
+      expect(counted).to.equal(2);
+    });
+
+    it('is one when a mint is found late, in a block that was read long ago', async () => {
+      await read(50);
+      await look(3);
+      const tokenId = await final(7);
+      await look(2);
+      expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', tokenId));
+    });
+
+    it('is one when the queue takes a mint back that the watcher sees, among many', async () => {
+      for (let count = 0; count < MANY / 2; count++) await added();
+      const tokenId = await final(7);
+      for (let count = 0; count < MANY / 2; count++) await added();
+      await read(9, [{ tokenId, block: 7 }]);
+      await look(3);
+      await journal.unmined(tokenId);
+      await look(2);
+      expect(told()).to.deep.equal(once('OPEN_MINT_HAS_TOKEN', tokenId));
+    });
+
+    it('is one when another transaction made the token', async () => {
+      const tokenId = await final(7);
+      await read(9, [{ tokenId, block: 6, txHash: OTHER_MINT }]);
+      await look(3);
+      expect(told()).to.deep.equal(once('MINTED_BY_ANOTHER_TRANSACTION', tokenId));
+    });
+
+    it('is none of blocks that are not known, or before the first that is read', async () => {
+      check = new ContradictionCheck(options({ startBlock: 8 }));
+      await final(7);
+      const { db } = database;
+      const unknown = await final(9);
+      const block = { block_number: null, block_hash: null };
+      await db.updateTable('issuances').set(block).where('token_id', '=', unknown).execute();
+      await read(90);
+      await look(3);
+      expect(told()).to.deep.equal([]);
+    });
+
+    it('is none of a mint whose event was removed because it was old, and one of a later mint', async () => {
+      const { db } = database;
+      const tokenId = await final(7);
+      await read(8, [{ tokenId, block: 7 }]);
+      await db
+        .updateTable('streams')
+        .set((eb) => ({ head: eb('tail', '+', 1), next_attempt_at: null }))
+        .execute();
+      await db.deleteFrom('blocks').where('number', '<', 8).execute();
+      expect(await purgeEvents(database, feed.feed, now + 1)).to.equal(1);
+      const later = await final(8);
+      await read(20);
+      await look(3);
+      expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', later));
+    });
+
+    it('is none of two chains: one was started anew, and only one of the two knows it', async () => {
+      const tokenId = await final(7);
+      const next = `31337:${SAMPLE_REGISTRY.registryAddress}:fedcba9876543210`;
+      await openFeed(database.db, next, 1, now + 1);
+      await database.db.updateTable('feeds').set({ next_block: 90 }).where('feed', '=', next).execute();
+      await look(3);
+      expect(told()).to.deep.equal([]);
+      await journal.enterChain(`0xfedcba9876543210${'00'.repeat(24)}`);
+      await look(3);
+      expect(told()).to.deep.equal([]);
+      await journal.mined(tokenId, mintedBy(MINT, 8), true);
+      await look(3);
+      expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', tokenId));
+    });
+
+    it('is none of what a reorganisation took, until the watcher has read the new blocks', async () => {
+      const [kept, lost] = [await final(3), await final(7)];
+      const minted = [
+        { tokenId: kept, block: 3 },
+        { tokenId: lost, block: 7 },
+      ];
+      await read(12, minted);
+      await look(3);
+      const rewound = await rewindFeed(database, feed, { number: 3, hash: hashOf(3) }, now);
+      expect(rewound).to.have.property('withdrawn', 1);
+      await look(3);
+      expect(told()).to.deep.equal([]);
+      await record(database, feed, 12, [], now, 'b');
+      await look(3);
+      expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', lost));
+    });
+
+    it('is seen also when the watcher went back and came further between two checks', async () => {
+      const [lost, late] = [await final(7), await added()];
+      await failed(late);
+      await read(12, [{ tokenId: lost, block: 7 }]);
+      await look(3);
+      await rewindFeed(database, feed, { number: 0, hash: undefined }, now);
+      const transactionHash = OTHER_MINT;
+      const event = eventIn(4, BigInt(`0x${late}`), { type: 'minted', transactionHash, logIndex: 0 }, 'b');
+      await record(database, feed, 30, [event], now, 'b');
+      await look(3);
+      expect(told()).to.have.deep.members([
+        ...once('MINT_WITHOUT_EVENT', lost),
+        ...once('FAILED_MINT_HAS_TOKEN', late),
+      ]);
+    });
+
+    it('is none of an event that was delivered and whose block was orphaned', async () => {
+      const tokenId = await added();
+      await read(9, [{ tokenId, block: 7 }]);
+      await database.db.updateTable('events').set({ orphaned_at: now }).execute();
+      await failed(tokenId);
+      await look(3);
+      expect(told()).to.deep.equal([]);
+    });
+
+    it('is told again when it comes back after it had ended', async () => {
+      const tokenId = await final(7);
+      await read(9);
+      await look(3);
+      await database.db.updateTable('issuances').set({ block_number: null }).execute();
+      await look();
+      await database.db.updateTable('issuances').set({ block_number: 7 }).execute();
+      await journal.unmined(tokenId);
+      await journal.mined(tokenId, mintedBy(MINT, 7), true);
+      await look(3);
+      expect(told()).to.deep.equal([
+        ...once('MINT_WITHOUT_EVENT', tokenId),
+        ...once('MINT_WITHOUT_EVENT', tokenId),
+      ]);
+      expect(counted).to.equal(2);
+    });
+
+    it('is looked for in all that there is after a start, however much is in one block', async () => {
+      const tokens: string[] = [];
+      for (let count = 0; count < MANY; count++) tokens.push(await final(count < MANY / 2 ? 5 : 6));
+      const open: string[] = [];
+      for (let count = 0; count < MANY; count++) open.push(await added());
+      const [first = '', last = '', openOne = ''] = [tokens[7], tokens.at(-1), open.at(-1)];
+      const missing = new Set([first, last]);
+      await read(20, [
+        ...tokens.filter((one) => !missing.has(one)).map((tokenId, at) => ({ tokenId, block: 5 + (at % 2) })),
+        { tokenId: openOne, block: 6 },
+      ]);
+      now += 100 * MINUTE_MS;
+      check = new ContradictionCheck(options());
+      await look(3);
+      expect(told()).to.have.deep.members([
+        ...once('MINT_WITHOUT_EVENT', first),
+        ...once('MINT_WITHOUT_EVENT', last),
+        ...once('OPEN_MINT_HAS_TOKEN', openOne),
+      ]);
+    });
+
+    it('is told on a public network, of whose chain the journal has no name', async () => {
+      await database.db.deleteFrom('journal_chains').execute();
+      const tokenId = await final(7);
+      await read(9);
+      await look(3);
+      expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', tokenId));
+    });
+
+    it('is found after a look that failed, at whichever of its statements', async () => {
+      let statements = 0;
+      let failsAt = 0;
+      const db = new Proxy(database.db, {
+        get(target, name, receiver) {
+          if (name === 'selectFrom' && ++statements === failsAt) throw new Error('the database is away');
+          const value: unknown = Reflect.get(target, name, receiver);
+          return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+        },
+      });
+      check = new ContradictionCheck(options({ db }));
+      for (let isOver = false, block = 10; !isOver; block += 10) {
+        // The watcher is behind: when it has read the block, the row has been passed in the order of ends.
+        const tokenId = await final(block);
+        await look(3);
+        await read(block + 5);
+        [statements, failsAt] = [0, block / 10];
+        now += MINUTE_MS;
+        await check.look().catch(() => undefined);
+        isOver = statements < failsAt;
+        [log.length, failsAt] = [0, 0];
+        await look(3);
+        expect(told(), `after statement ${block / 10} failed`).to.deep.equal(
+          once('MINT_WITHOUT_EVENT', tokenId),
+        );
+      }
+    });
+
+    it('is looked for again and again until it is stopped, also after a look that failed', async () => {
+      const tokenId = await final(7);
+      await read(9);
+      let failures = 2;
+      const db = new Proxy(database.db, {
+        get(target, name, receiver) {
+          if (name === 'selectFrom' && failures-- > 0) throw new Error('the database is away');
+          const value: unknown = Reflect.get(target, name, receiver);
+          return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+        },
+      });
+      const advancing = { now: () => (now += MINUTE_MS) };
+      const running = startContradictionCheck(options({ db, clock: advancing, timing: { everyMs: 1 } }));
+      await eventually('it is told', () => counted === 1);
+      await running.stop();
+      const [first, second, third] = log;
+      expect([first?.level, second?.level]).to.deep.equal(['warn', 'warn']);
+      expect(third).to.deep.include({ level: 'error', tokenId });
+      const lines = log.length;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      expect(log).to.have.length(lines);
+    });
+  });
+}

@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+
+describe('the header X-Error-Code', () => {
+  let app: RunningHttpApp;
+  let isHealthy: boolean;
+
+  before(async () => {
+    app = await startHttpApp({
+      health: async () => ({ isHealthy, feeds: [], issuing: undefined }),
+      metrics: {
+        contentType: 'text/plain',
+        text: () => Promise.reject(Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR' })),
+      },
+    });
+  });
+
+  after(() => app.close());
+
+  const codeAt = async (path: string, init: RequestInit = {}): Promise<[number, string | null]> => {
+    const { status, headers } = await fetch(app.url + path, init);
+    return [status, headers.get('X-Error-Code')];
+  };
+
+  it('is INTERNAL for what no code of ours says, and the log has the code of the library', async () => {
+    expect(await codeAt('/metrics')).to.deep.equal([500, 'INTERNAL']);
+    expect(app.log.find(({ level }) => level === 'error')).to.include({ code: 'SQLITE_IOERR' });
+  });
+
+  it('is on an unhealthy answer of GET /health, which keeps its own body, and not on a healthy one', async () => {
+    isHealthy = false;
+    const { status, headers, ...response } = await fetch(`${app.url}/health`).then(async (answer) => ({
+      status: answer.status,
+      headers: answer.headers,
+      body: (await answer.json()) as object,
+    }));
+    expect([status, headers.get('X-Error-Code')]).to.deep.equal([503, 'UNHEALTHY']);
+    expect(response.body).to.deep.equal({ status: 'failing', feeds: [] });
+    isHealthy = true;
+    expect(await codeAt('/health')).to.deep.equal([200, null]);
+  });
+
+  it('is on an answer to HEAD too, and on no success', async () => {
+    expect(await codeAt('/nothing', { method: 'HEAD' })).to.deep.equal([404, 'NOT_FOUND']);
+    expect(await codeAt('/')).to.deep.equal([200, null]);
+    expect(await codeAt('/nothing', { method: 'OPTIONS' })).to.deep.equal([204, null]);
+  });
+
+  for (const path of ['/create/%E0%A4%A', '/create/BILL_OF_LADING%', '/documents/%', '/nothing/%zz'])
+    it(`is PATH_MALFORMED, with 400, for the percent-encoding in ${path}`, async () => {
+      expect(await codeAt(path, { method: 'POST', body: '{}' })).to.deep.equal([400, 'PATH_MALFORMED']);
+    });
+
+  it('leaves alone a query that nothing reads', async () => {
+    expect(await codeAt('/?q=%E0%A4%A')).to.deep.equal([200, null]);
+  });
+});

@@ -1,0 +1,179 @@
+import { expect } from 'chai';
+import { sql, type Kysely } from 'kysely';
+import { Migrator } from 'kysely';
+import { migrations } from '../../service/database/migrations/all';
+import type { Database } from '../../service/database/database';
+import { createDatabaseJournal } from '../../service/journal/database-journal';
+import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
+import { collected, SCOPE } from '../helpers/database/prepared-documents';
+
+const WALLETS = [`0x${'11'.repeat(20)}`, `0x${'22'.repeat(20)}`] as const;
+const DID = SCOPE.issuer;
+const PART_BYTES = 256 * 1024;
+
+/** A signed document as earlier versions stored it. */
+interface OldIssuance {
+  tokenId: string;
+  wallet: string;
+  state: 'signed' | 'mined' | 'failed';
+  key?: string;
+  /** The credential's JSON. */
+  document: string;
+  createdAt: number;
+}
+
+/** `proofValue`: its characters come after the issuer. `subject`: before it. */
+const credential = (issuer: string, { subject = '', proofValue = 'u2V0A' } = {}): string =>
+  JSON.stringify({
+    credentialSubject: { note: subject },
+    issuer,
+    id: 'urn:uuid:1',
+    proof: { type: 'DataIntegrityProof', verificationMethod: `${issuer}#keys-1`, proofValue },
+  });
+
+for (const engine of ENGINES) {
+  describe(`the journal of an earlier version on ${engine}`, () => {
+    let state: State | undefined;
+    let database: Database;
+
+    beforeEach(async function () {
+      state = await newState(engine);
+      if (state === undefined) return this.skip();
+      database = await openState(state);
+      await migrateTo('0004-orphans-in-order');
+    });
+
+    afterEach(async () => {
+      if (state === undefined) return;
+      await database.close();
+      await state.remove();
+    });
+
+    /** The tables of the journal are empty here: they are made anew as they were then. */
+    async function migrateTo(name: string): Promise<void> {
+      const { db } = database;
+      if (name === '0004-orphans-in-order') {
+        for (const table of [
+          'issuances',
+          'document_parts',
+          'loose_documents',
+          'mint_transactions',
+          'journal_chains',
+        ])
+          await db.schema.dropTable(table).execute();
+        await sql`delete from kysely_migration where name >= '0003'`.execute(db);
+      }
+      const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+      const { error } = await migrator.migrateTo(name);
+      if (error !== undefined) throw error as Error;
+    }
+
+    async function store({ tokenId, wallet, state, key, document, createdAt }: OldIssuance): Promise<void> {
+      const db = database.db as unknown as Kysely<Record<string, Record<string, unknown>>>;
+      const scope = `${SCOPE.chainId}:${SCOPE.registryAddress}:${wallet}`;
+      const bytes = Buffer.from(document);
+      const common = { scope, token_id: tokenId };
+      await db
+        .insertInto('issuances')
+        .values({
+          ...common,
+          position: createdAt,
+          credential_id: 'urn:uuid:1',
+          beneficiary: '0x',
+          holder: '0x',
+          remark: '0x',
+          document_bytes: bytes.length,
+          state,
+          tx_hash: state === 'mined' ? '0x01' : null,
+          failure_code: state === 'failed' ? 'MINT_REVERTED' : null,
+          failure_message: state === 'failed' ? 'reverted' : null,
+          idempotency_key: key ?? null,
+          request_hash: null,
+          created_at: createdAt,
+          ended_at: state === 'signed' ? null : createdAt,
+        })
+        .execute();
+      for (let part = 0; part * PART_BYTES < bytes.length; part++) {
+        const some = new Uint8Array(bytes.subarray(part * PART_BYTES, (part + 1) * PART_BYTES));
+        await db
+          .insertInto('document_parts')
+          .values({ ...common, part, bytes: some })
+          .execute();
+      }
+      await db
+        .insertInto('mint_transactions')
+        .values({ ...common, hash: `0x${tokenId}`, position: createdAt, nonce: 1, raw: '0x02' })
+        .execute();
+    }
+
+    it('is found by the issuer, whichever wallet minted, with documents and transactions', async () => {
+      const [first, second] = WALLETS;
+      const hidden = `"issuer":"did:web:someone.example"`;
+      const documents = new Map([
+        ['aa', credential(DID)],
+        ['bb', credential(DID, { subject: hidden })],
+        ['cc', credential(DID, { subject: 'x'.repeat(300_000), proofValue: 'u'.repeat(600_000) })],
+        ['dd', credential(DID, { subject: 'ü'.repeat((PART_BYTES - 60) / 2) })],
+      ]);
+      let createdAt = 0;
+      for (const [tokenId, document] of documents) {
+        const wallet = createdAt % 2 === 0 ? first : second;
+        await store({ tokenId, wallet, state: 'mined', document, createdAt: ++createdAt });
+      }
+      await store({ tokenId: 'ee', wallet: first, state: 'signed', document: credential(DID), createdAt: 9 });
+      const other = credential('did:web:other.example');
+      await store({ tokenId: 'ff', wallet: first, state: 'mined', document: other, createdAt: 10 });
+      await migrateTo('0005-journal-by-issuer');
+
+      const journal = createDatabaseJournal(database, SCOPE, { now: () => 100 });
+      for (const [tokenId, document] of documents) {
+        expect(await journal.find(tokenId), tokenId).to.include({ state: 'final', txHash: '0x01' });
+        expect((await collected(journal.documentOf(tokenId))).toString() === document, tokenId).to.equal(
+          true,
+        );
+      }
+      const [unfinished, ...more] = await journal.unfinished();
+      expect(more).to.deep.equal([]);
+      expect(unfinished?.issuance).to.include({ tokenId: 'ee', state: 'signed' });
+      expect(unfinished?.transactions.map(({ hash }) => hash)).to.deep.equal(['0xee']);
+      expect(await journal.find('ff')).to.equal(undefined);
+      const ofTheOther = createDatabaseJournal(
+        database,
+        { ...SCOPE, issuer: 'did:web:other.example' },
+        { now: () => 100 },
+      );
+      expect(await ofTheOther.find('ff')).to.include({ state: 'final' });
+      expect(await journal.highestFinal()).to.equal(undefined);
+    });
+
+    it('keeps a key that two wallets were given with the document that had it first', async () => {
+      for (const [index, wallet] of WALLETS.entries())
+        await store({
+          tokenId: `a${index}`,
+          wallet,
+          state: 'mined',
+          key: 'order-1',
+          document: credential(DID),
+          createdAt: 10 - index,
+        });
+      await migrateTo('0005-journal-by-issuer');
+      const journal = createDatabaseJournal(database, SCOPE, { now: () => 100 });
+      expect(await journal.findByKey('order-1')).to.include({ tokenId: 'a1' });
+      expect(await journal.find('a0')).to.include({ state: 'final' });
+    });
+
+    it('drops the documents of what has failed, and keeps the rows', async () => {
+      const [wallet] = WALLETS;
+      await store({ tokenId: 'aa', wallet, state: 'failed', document: credential(DID), createdAt: 1 });
+      await migrateTo('0005-journal-by-issuer');
+      const journal = createDatabaseJournal(database, SCOPE, { now: () => 100 });
+      expect(await journal.find('aa')).to.deep.include({
+        state: 'failed',
+        failure: { code: 'MINT_REVERTED', message: 'reverted' },
+      });
+      expect(await journal.documentLength('aa')).to.equal(0);
+      const { rows } = await sql`select 1 from document_parts`.execute(database.db);
+      expect(rows).to.deep.equal([]);
+    });
+  });
+}

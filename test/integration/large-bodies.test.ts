@@ -1,0 +1,218 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { expect } from 'chai';
+import { jsonBody, type JsonBodyState } from '../../service/http/middleware/json-body';
+import { parseBody } from '../../service/issuance/parse-body';
+import { eventually } from '../helpers/eventually';
+import { REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import { rawCreate } from '../helpers/processes/raw-request';
+
+const MEGABYTE = 1024 * 1024;
+const LARGE = MEGABYTE + 1;
+const SMALL = 64 * 1024;
+const json = { 'Content-Type': 'application/json' };
+
+/** A request of the right shape, of this many bytes. */
+function bodyOf(bytes: number): string {
+  const text = (remarks: string): string => `{"remarks":"${remarks}",${REQUEST.slice(1)}`;
+  return text('x'.repeat(bytes - text('').length));
+}
+
+describe('bodies of POST /create', () => {
+  let app: RunningHttpApp;
+  /** Bodies that are being worked on; each goes on when it is called. */
+  let working: (() => void)[];
+
+  beforeEach(async () => {
+    working = [];
+    app = await startHttpApp({
+      bodyLimits: {
+        large: { permits: 2, waiting: 2, waitMs: 400 },
+        medium: { permits: 3, waiting: 1, waitMs: 400 },
+      },
+      acceptDocument:
+        () =>
+        async ({ body }) => {
+          const signed = Buffer.from(JSON.stringify({ id: 'x', body: parseBody(body) }));
+          await new Promise<void>((resolve) => working.push(resolve));
+          const document = { length: signed.length, parts: [signed] };
+          return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document };
+        },
+    });
+  });
+
+  afterEach(() => app.close());
+
+  const post = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
+    fetch(`${app.url}/create/BILL_OF_LADING`, { method: 'POST', headers: { ...json, ...headers }, body });
+  const atWork = (count: number): Promise<unknown> =>
+    eventually(`${count} at work`, () => working.length === count, { everyMs: 2 });
+  const finishAll = async (answers: Promise<Response>[]): Promise<number[]> => {
+    const pending = Promise.all(answers.map(async (answer) => (await answer).status));
+    const timer = setInterval(() => working.splice(0).forEach((go) => go()), 5);
+    return pending.finally(() => clearInterval(timer));
+  };
+
+  it('are worked on a few at a time when they are large, and the small ones at once', async () => {
+    const large = [1, 2].map(() => post(bodyOf(LARGE)));
+    await atWork(2);
+    const waiting = [1, 2].map(() => post(bodyOf(LARGE)));
+    const others = [MEGABYTE, SMALL, REQUEST.length + 20].map((bytes) => post(bodyOf(bytes)));
+    await atWork(5);
+    await sleep(100);
+    expect(working).to.have.length(5);
+    expect(await finishAll([...large, ...waiting, ...others])).to.deep.equal(Array(7).fill(200));
+  });
+
+  it('of less than 1 MB are worked on some at a time, too, unless they are small', async () => {
+    const medium = [SMALL + 1, MEGABYTE, MEGABYTE].map((bytes) => post(bodyOf(bytes)));
+    await atWork(3);
+    const waiting = post(bodyOf(SMALL + 1));
+    await sleep(100);
+    expect((await post(bodyOf(MEGABYTE))).status).to.equal(503);
+    expect((await waiting).status).to.equal(503);
+    const small = Array.from({ length: 6 }, () => post(bodyOf(SMALL)));
+    await atWork(9);
+    expect(await finishAll([...medium, ...small])).to.deep.equal(Array(9).fill(200));
+  });
+
+  it('are refused with 503 when too many wait, or for too long, and the caller may send all of it', async () => {
+    const large = [1, 2].map(() => post(bodyOf(LARGE)));
+    await atWork(2);
+    // Two may wait.
+    const refused = [1, 2, 3].map(() => post(bodyOf(8 * MEGABYTE)));
+    for (const answer of await Promise.all(refused)) {
+      expect(answer.status).to.equal(503);
+      expect(answer.headers.get('Retry-After')).to.equal('1');
+      expect(answer.headers.get('X-Error-Code')).to.equal('BUSY');
+      expect(await answer.json()).to.deep.equal({
+        error: { message: 'Too many large documents at once: send it again later.' },
+      });
+    }
+    expect(app.log.filter(({ code, level }) => code === 'BUSY' && level === 'warn')).to.have.length(3);
+    expect(await finishAll(large)).to.deep.equal([200, 200]);
+  });
+
+  it('count as large when their length is not known, or is that of something compressed', async () => {
+    const large = [1, 2].map(() => post(bodyOf(LARGE)));
+    await atWork(2);
+    const unknown = await rawCreate(app.url, { 'Transfer-Encoding': 'chunked', Connection: 'close' });
+    unknown.socket.write('2\r\n{}\r\n0\r\n\r\n');
+    const compressed = post(new Uint8Array(gzipSync('{}')), { 'Content-Encoding': 'gzip' });
+    expect((await compressed).status).to.equal(503);
+    await unknown.ended();
+    expect(unknown.answer()).to.match(/^HTTP\/1\.1 503 /);
+    expect(await finishAll(large)).to.deep.equal([200, 200]);
+  });
+
+  it('are not read while they wait', async () => {
+    const large = [1, 2].map(() => post(bodyOf(LARGE)));
+    await atWork(2);
+    const waiting = await rawCreate(app.url, { 'Content-Length': 50 * MEGABYTE });
+    for (let sent = 0; sent < 50; sent++) waiting.socket.write(Buffer.alloc(MEGABYTE, ' '));
+    await sleep(200);
+    expect(waiting.socket.bytesWritten - waiting.socket.writableLength).to.be.below(16 * MEGABYTE);
+    waiting.socket.destroy();
+    expect(await finishAll(large)).to.deep.equal([200, 200]);
+  });
+
+  it('give their place back when the caller goes away while it waits or is read', async () => {
+    const reading = [];
+    for (let count = 0; count < 2; count++) {
+      const request = await rawCreate(app.url, { 'Content-Length': 10 * MEGABYTE });
+      request.socket.write(Buffer.alloc(MEGABYTE, ' '));
+      reading.push(request);
+    }
+    const waiting = await rawCreate(app.url, { 'Content-Length': 10 * MEGABYTE });
+    await sleep(50);
+    for (const request of [waiting, ...reading]) request.socket.destroy();
+    const large = [1, 2].map(() => post(bodyOf(LARGE)));
+    await atWork(2);
+    expect(await finishAll(large)).to.deep.equal([200, 200]);
+    await eventually('three are said to have gone', () => {
+      const gone = app.log.filter(({ code }) => code === 'BODY_ABORTED');
+      return gone.length === 3;
+    });
+  });
+
+  it('give their place back when they fail', async () => {
+    for (let count = 0; count < 5; count++) {
+      expect((await post(`[${bodyOf(LARGE)}`)).status).to.equal(400);
+      expect((await post(new Uint8Array(gzipSync('[]')), { 'Content-Encoding': 'gzip' })).status).to.equal(
+        400,
+      );
+    }
+  });
+
+  it('are refused by their headers before they wait', async () => {
+    const large = [1, 2].map(() => post(bodyOf(LARGE)));
+    await atWork(2);
+    expect((await post(bodyOf(LARGE), { 'Content-Type': 'text/plain' })).status).to.equal(415);
+    expect((await post(bodyOf(LARGE), { 'Idempotency-Key': 'a b' })).status).to.equal(400);
+    const tooLong = await rawCreate(app.url, { 'Content-Length': 51 * MEGABYTE });
+    await eventually('it is refused', () => /^HTTP\/1\.1 413 /.test(tooLong.answer()), { withinMs: 300 });
+    tooLong.socket.destroy();
+    expect(await finishAll(large)).to.deep.equal([200, 200]);
+  });
+
+  for (const [encoding, encode] of [
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+    ['GZIP', gzipSync],
+  ] as const) {
+    it(`may be encoded with ${encoding}; the limit counts what they decode to`, async () => {
+      const headers = { 'Content-Encoding': encoding };
+      const answer = post(new Uint8Array(encode('{"remarks":"Zürich"}')), headers);
+      await atWork(1);
+      working.splice(0).forEach((go) => go());
+      const { signedW3CDocument } = (await (await answer).json()) as { signedW3CDocument: object };
+      expect(signedW3CDocument).to.deep.include({ body: { remarks: 'Zürich' } });
+      const bomb = await post(new Uint8Array(encode(Buffer.alloc(51 * MEGABYTE, ' '))), headers);
+      expect(bomb.status).to.equal(413);
+      const cut = await post(new Uint8Array(encode(bodyOf(10_000)).subarray(0, 20)), headers);
+      expect(cut.status).to.equal(400);
+      expect((await post('{}', headers)).status).to.equal(400);
+    });
+  }
+
+  it('are not taken in an encoding that is not known', async () => {
+    expect((await post('{}', { 'Content-Encoding': 'zstd' })).status).to.equal(415);
+  });
+});
+
+describe('what the middleware leaves of a body', () => {
+  const text = REQUEST.replace('{}', '{"name":"ü"}');
+
+  for (const [which, headers] of [
+    ['a small one', {}],
+    ['one of unknown length', { 'transfer-encoding': 'chunked' }],
+  ] as const)
+    it(`is the bytes of ${which}, with memory of their own, and their hash with the type of document`, async () => {
+      const stateOf = async (documentId: string, chunks: string[]) => {
+        const req = Object.assign(Readable.from(chunks.map((chunk) => Buffer.from(chunk))), {
+          headers,
+          complete: true,
+          socket: { bytesRead: 0 },
+        });
+        const ctx = {
+          req,
+          request: { body: undefined },
+          params: { documentId },
+          state: { least: { bytes: 1, withinMs: 60_000 } } as unknown as JsonBodyState,
+        };
+        await jsonBody(ctx as never, async () => undefined);
+        expect(ctx.request.body, 'nothing is kept beside the bytes').to.equal(undefined);
+        return ctx.state;
+      };
+      const state = await stateOf('bill_of_lading', [text.slice(0, 9), text.slice(9)]);
+      expect(Buffer.from(state.body).toString()).to.equal(text);
+      expect(state.body.buffer.byteLength).to.equal(state.body.length);
+      const expected = createHash('sha256').update(`BILL_OF_LADING\n${text}`).digest('hex');
+      expect(state.requestHash).to.equal(expected);
+      expect((await stateOf('BILL_OF_LADING', [text])).requestHash).to.equal(expected);
+      expect((await stateOf('OTHER', [text])).requestHash).not.to.equal(expected);
+    });
+});

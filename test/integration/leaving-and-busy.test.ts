@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { BusyError } from '../../service/base/errors';
+import type { IssueDocument } from '../../service/issuance/issue-document';
+import { eventually } from '../helpers/eventually';
+import { REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import { rawCreate, rawRequest } from '../helpers/processes/raw-request';
+
+const AFTERWARDS_MS = 100;
+const LENGTH = { 'Content-Length': REQUEST.length };
+const WITH_HEADERS = [
+  'POST /create/BILL_OF_LADING HTTP/1.1',
+  'Host: x',
+  'Content-Type: application/json',
+  `Content-Length: ${REQUEST.length}`,
+  '',
+  REQUEST,
+].join('\r\n');
+/** More than listeners that Node.js takes for normal. */
+const ON_ONE_CONNECTION = 20;
+
+describe('POST /create when its caller leaves', () => {
+  let app: RunningHttpApp;
+  let issueDocument: IssueDocument;
+  /** Of the requests that reached the use case. */
+  let signals: AbortSignal[];
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error): void => void warnings.push(warning);
+
+  beforeEach(async () => {
+    signals = [];
+    process.on('warning', onWarning);
+    app = await startHttpApp({ acceptDocument: () => (request) => issueDocument(request) });
+    issueDocument = ({ left }) => {
+      signals.push(left);
+      return new Promise((_, reject) =>
+        left.addEventListener('abort', () => reject(left.reason as Error), { once: true }),
+      );
+    };
+  });
+
+  afterEach(async () => {
+    process.off('warning', onWarning);
+    await app.close();
+  });
+
+  const linesWith = (code: string) => app.log.filter((line) => line.code === code);
+
+  it('gives it up, with one line in the log, which is no error', async () => {
+    const { socket } = await rawCreate(app.url, LENGTH);
+    socket.write(REQUEST);
+    await eventually('it is worked on', () => signals.length === 1);
+    await sleep(AFTERWARDS_MS);
+    expect(signals[0]?.aborted, 'while the caller waits').to.equal(false);
+    socket.destroy();
+    const line = await eventually('it is said to have left', () => linesWith('CALLER_LEFT')[0]);
+    expect(line).to.include({ level: 'info', status: 499 });
+    expect(line).not.to.have.any.keys('error', 'stack');
+    await sleep(AFTERWARDS_MS);
+    expect(linesWith('CALLER_LEFT')).to.have.length(1);
+    expect(app.log.filter(({ level }) => level !== 'info')).to.deep.equal([]);
+  });
+
+  it('gives up all that it asked for on that connection', async () => {
+    const { socket } = await rawRequest(app.url, WITH_HEADERS.repeat(ON_ONE_CONNECTION));
+    await eventually('all are worked on', () => signals.length === ON_ONE_CONNECTION);
+    socket.destroy();
+    await eventually('all are given up', () => linesWith('CALLER_LEFT').length === ON_ONE_CONNECTION);
+    expect(warnings).to.deep.equal([]);
+  });
+
+  it('says so of a document that was issued all the same', async () => {
+    issueDocument = async ({ left }) => {
+      signals.push(left);
+      await new Promise((resolve) => left.addEventListener('abort', resolve, { once: true }));
+      return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document: { length: 2, parts: [] } };
+    };
+    const { socket } = await rawCreate(app.url, LENGTH);
+    socket.write(REQUEST);
+    await eventually('it is worked on', () => signals.length === 1);
+    socket.destroy();
+    await eventually('it is said to have left', () => linesWith('CALLER_LEFT').length === 1);
+    expect(app.log.some(({ msg }) => msg === 'document issued')).to.equal(true);
+    expect(app.log.filter(({ level }) => level !== 'info')).to.deep.equal([]);
+  });
+
+  it('does not take the end of one request on a connection for the end of another', async () => {
+    const goOn: (() => void)[] = [];
+    issueDocument = async ({ left }) => {
+      signals.push(left);
+      await new Promise<void>((resolve) => goOn.push(resolve));
+      const parts = [Buffer.from('{}')];
+      return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document: { length: 2, parts } };
+    };
+    const request = await rawRequest(app.url, WITH_HEADERS.repeat(2));
+    await eventually('both are worked on', () => goOn.length === 2);
+    goOn[0]?.();
+    await eventually('the first is answered', () => request.answer().includes('0x01'));
+    await sleep(AFTERWARDS_MS);
+    expect(signals.map(({ aborted }) => aborted)).to.deep.equal([false, false]);
+    goOn[1]?.();
+    await eventually('the second is answered', () => request.answer().split('0x01').length === 3);
+    request.socket.destroy();
+  });
+});
+
+describe('POST /create when too many documents are being signed', () => {
+  it('answers 503, with Retry-After and why', async () => {
+    const message = 'Too many documents are being signed: send it again later.';
+    const app = await startHttpApp({
+      acceptDocument: () => () => Promise.reject(new BusyError(message, 60_000)),
+    });
+    try {
+      const answer = await fetch(`${app.url}/create/BILL_OF_LADING`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: REQUEST,
+      });
+      expect(answer.status).to.equal(503);
+      expect(answer.headers.get('Retry-After')).to.equal('60');
+      expect(await answer.json()).to.deep.equal({ error: { message } });
+      const lines = app.log.filter(({ code }) => code === 'BUSY');
+      expect(lines.map(({ level, status }) => [level, status])).to.deep.equal([['warn', 503]]);
+    } finally {
+      await app.close();
+    }
+  });
+});

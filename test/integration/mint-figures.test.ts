@@ -1,0 +1,68 @@
+import { expect } from 'chai';
+import type { Database } from '../../service/database/database';
+import { createDatabaseJournal } from '../../service/journal/database-journal';
+import type { JournalScope } from '../../service/journal/journal-scope';
+import { mintFiguresOf } from '../../service/journal/mint-figures';
+import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
+import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
+
+const NOTHING = { waiting: 0, inFlight: 0, mined: 0, oldestAddedAt: undefined };
+
+for (const engine of ENGINES) {
+  describe(`how the mints of a journal stand, on ${engine}`, () => {
+    let state: State | undefined;
+    let database: Database;
+    let now: number;
+    const clock = { now: () => now };
+
+    beforeEach(async function () {
+      state = await newState(engine);
+      if (state === undefined) return this.skip();
+      database = await openState(state);
+      now = 1_000;
+    });
+
+    afterEach(async () => {
+      if (state === undefined) return;
+      await database.close();
+      await state.remove();
+    });
+
+    async function added(scope: JournalScope = SCOPE): Promise<string> {
+      const prepared = preparedDocument(10);
+      await createDatabaseJournal(database, scope, clock).add(prepared);
+      now += 1_000;
+      return prepared.tokenId;
+    }
+
+    it('is nothing at first, and nothing of another issuer', async () => {
+      await added({ ...SCOPE, issuer: 'did:web:another.example' });
+      expect(await mintFiguresOf(database.db, SCOPE)).to.deep.equal(NOTHING);
+    });
+
+    it('is told by state until they are final or failed, with the oldest that is not mined', async () => {
+      const journal = createDatabaseJournal(database, SCOPE, clock);
+      const [first, second, third] = [await added(), await added(), await added()];
+      expect(await mintFiguresOf(database.db, SCOPE)).to.deep.equal({
+        ...NOTHING,
+        waiting: 3,
+        oldestAddedAt: 1_000,
+      });
+      await journal.submitted([first, second]);
+      expect(await mintFiguresOf(database.db, SCOPE)).to.include({ waiting: 1, inFlight: 2 });
+      await journal.mined(first, mintedBy('0x01'), false);
+      expect(await mintFiguresOf(database.db, SCOPE)).to.deep.equal({
+        waiting: 1,
+        inFlight: 1,
+        mined: 1,
+        oldestAddedAt: 2_000,
+      });
+      await journal.final([first]);
+      await journal.failed(second, { code: 'MINT_REVERTED', message: 'paused' });
+      await journal.mined(third, mintedBy('0x03'), true);
+      expect(await mintFiguresOf(database.db, SCOPE)).to.deep.equal(NOTHING);
+      await journal.unmined(third);
+      expect(await mintFiguresOf(database.db, SCOPE)).to.include({ inFlight: 1, oldestAddedAt: 3_000 });
+    });
+  });
+}

@@ -1,0 +1,316 @@
+import { expect } from 'chai';
+import { ServiceError } from '../../service/base/errors';
+import { releaseLease, makeDue, type ClaimedDelivery } from '../../service/outbox/claim-deliveries';
+import { findFeeds } from '../../service/outbox/find-feeds';
+import { holdFeed, openFeed, releaseFeed } from '../../service/outbox/feed-cursor';
+import { historyOf, listDeadLetters, listWaiting } from '../../service/outbox/list-deliveries';
+import type { CloudEvent } from '../../service/outbox/cloud-event';
+import { redeliver } from '../../service/outbox/redeliver';
+import type { RegistryEvent } from '../../service/registry/registry-event';
+import { ENGINES } from '../helpers/database/engines';
+import { attempt, blocksOf, dead, delivered, emptyOutbox, LEASE_MS } from '../helpers/database/empty-outbox';
+import {
+  eventIn,
+  openSampleFeed,
+  record,
+  SAMPLE_FEED,
+  SAMPLE_REGISTRY,
+} from '../helpers/database/sample-feed';
+
+for (const engine of ENGINES) {
+  describe(`the outbox on ${engine}`, () => {
+    const outbox = emptyOutbox(engine);
+    const { claim, settle } = outbox;
+
+    it("gives out one event of a token at a time, in the chain's order, and other tokens beside it", async () => {
+      await record(
+        outbox.database,
+        outbox.feed,
+        3,
+        [eventIn(1, 7n), eventIn(2, 7n), eventIn(2, 8n), eventIn(3, 7n)],
+        outbox.now,
+      );
+      const first = await claim();
+      expect(first.map(({ tokenId }) => tokenId)).to.have.members(['7', '8']);
+      expect(await claim()).to.deep.equal([]);
+      const seen: number[] = [];
+      for (let heads = first; heads.length > 0; heads = await claim()) {
+        seen.push(...blocksOf(heads.filter(({ tokenId }) => tokenId === '7')));
+        expect(await settle(...heads.map((head) => delivered(head, outbox.now)))).to.deep.equal([]);
+      }
+      expect(seen).to.deep.equal([1, 2, 3]);
+    });
+
+    it('keeps the events of the registry apart from those of a token 0, which have the same subject', async () => {
+      const paused = eventIn(1, 0n, { type: 'registry_paused', tokenId: undefined, logIndex: 1 });
+      await record(outbox.database, outbox.feed, 1, [eventIn(1, 0n), paused], outbox.now);
+      const heads = await claim();
+      const bodies = heads.map(({ body }) => JSON.parse(body) as CloudEvent);
+      expect(
+        bodies.map(({ subject, data }) => [subject, data.tokenId, data.tokenIdHex]),
+      ).to.have.deep.members([
+        ['0', '0', '0'.repeat(64)],
+        ['0', '0', undefined],
+      ]);
+    });
+
+    it('puts an event of the registry that was stored with its address as subject behind the others of the registry', async () => {
+      const registryEvent = (block: number): RegistryEvent =>
+        eventIn(block, 0n, { type: 'registry_paused', tokenId: undefined });
+      await record(outbox.database, outbox.feed, 1, [registryEvent(1)], outbox.now);
+      const { db } = outbox.database;
+      const stored = await db.selectFrom('events').select('body').executeTakeFirstOrThrow();
+      const subject = SAMPLE_REGISTRY.registryAddress;
+      const body = JSON.stringify({ ...(JSON.parse(stored.body) as CloudEvent), subject });
+      await db.updateTable('events').set({ body }).execute();
+      const [head] = (await claim()) as [ClaimedDelivery];
+      await settle(delivered(head, outbox.now));
+      await record(outbox.database, outbox.feed, 2, [registryEvent(2)], outbox.now);
+      await redeliver(outbox.database, SAMPLE_FEED, { eventId: head.eventId }, outbox.now);
+      const [waiting, ...others] = await listWaiting(db, [SAMPLE_FEED], 10);
+      expect(others).to.deep.equal([]);
+      expect(waiting).to.include({ waiting: 2 });
+    });
+
+    it('stores nothing twice when the same events are read again', async () => {
+      expect(await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now)).to.equal(1);
+      expect(await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now)).to.equal(0);
+      expect(await listWaiting(outbox.database.db, [SAMPLE_FEED], 10)).to.have.length(1);
+    });
+
+    it('stores a range with thousands of events, all of them or none', async () => {
+      const events = Array.from({ length: 1_500 }, (_, index) =>
+        eventIn(1, BigInt(index % 50), { logIndex: index }),
+      );
+      const broken = { ...eventIn(1, 1n), logIndex: 9_999, transactionHash: null as unknown as string };
+      const failure = await record(outbox.database, outbox.feed, 1, [...events, broken], outbox.now).catch(
+        (error: unknown) => error,
+      );
+      expect(failure).to.be.instanceOf(Error);
+      expect(await listWaiting(outbox.database.db, [SAMPLE_FEED], 10)).to.have.length(0);
+      expect(await record(outbox.database, outbox.feed, 1, events, outbox.now)).to.equal(1_500);
+      const waiting = await listWaiting(outbox.database.db, [SAMPLE_FEED], 100);
+      expect(waiting.map((stream) => stream.waiting)).to.deep.equal(Array<number>(50).fill(30));
+    });
+
+    it('refuses what an earlier reader of the feed still writes', async () => {
+      await openSampleFeed(outbox.database);
+      const failure = await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now).catch(
+        (error: unknown) => error,
+      );
+      expect(failure).to.be.instanceOf(ServiceError).and.include({ code: 'CURSOR_MOVED', retryable: true });
+      expect(await claim()).to.deep.equal([]);
+    });
+
+    it('gives out a delivery again when its lease ends, and ignores whoever had it before', async () => {
+      await record(
+        outbox.database,
+        outbox.feed,
+        1,
+        [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })],
+        outbox.now,
+      );
+      const [slow] = (await claim()) as [ClaimedDelivery];
+      outbox.now += LEASE_MS;
+      const [again] = (await claim()) as [ClaimedDelivery];
+      expect(again).to.include({
+        eventId: slow.eventId,
+        attempt: 2,
+        firstAttemptedAt: slow.firstAttemptedAt,
+      });
+      expect(await settle(delivered(slow, outbox.now))).to.have.length(1);
+      expect(await claim()).to.deep.equal([]);
+      expect(await settle(delivered(again, outbox.now))).to.deep.equal([]);
+      expect(await claim()).to.have.length(1);
+    });
+
+    it('does not bury what was given up after its lease had ended, when it is settled with the second claim of it', async () => {
+      await record(
+        outbox.database,
+        outbox.feed,
+        1,
+        [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })],
+        outbox.now,
+      );
+      const [stale] = (await claim()) as [ClaimedDelivery];
+      outbox.now += LEASE_MS;
+      const [again] = (await claim()) as [ClaimedDelivery];
+      const givenUp = dead(stale, outbox.now);
+      const lost = await settle(givenUp, delivered(again, outbox.now));
+      expect(lost).to.deep.equal([givenUp]);
+      expect(await listDeadLetters(outbox.database.db, [SAMPLE_FEED])).to.deep.equal([]);
+      const [next] = (await claim()) as [ClaimedDelivery];
+      expect(next.eventId).not.to.equal(again.eventId);
+    });
+
+    it('makes due what a clock put off that has been set back since, and nothing else', async () => {
+      const fail = async (delivery: ClaimedDelivery): Promise<void> => {
+        const failed = { attempt: attempt(outbox.now, 'answered 500'), nextAttemptAt: outbox.now + 500 };
+        await settle({ delivery, outcome: 'failed', ...failed });
+      };
+      const before = outbox.now;
+      outbox.now += 365 * 86_400_000;
+      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n), eventIn(1, 8n)], outbox.now);
+      const ofSeven = (await claim()).filter(({ tokenId }) => tokenId === '7');
+      await fail(ofSeven[0] as ClaimedDelivery);
+      // That of token 8 is never settled: its process died.
+      outbox.now = before;
+      await record(outbox.database, outbox.feed, 2, [eventIn(2, 9n)], outbox.now);
+      const [nine] = (await claim()) as [ClaimedDelivery];
+      await fail(nine);
+      expect(await claim()).to.deep.equal([]);
+      await makeDue(outbox.database.db, { feed: SAMPLE_FEED, now: outbox.now, longestWaitMs: LEASE_MS });
+      expect((await claim()).map(({ tokenId }) => tokenId)).to.have.members(['7', '8']);
+      outbox.now += 500;
+      expect((await claim()).map(({ tokenId }) => tokenId)).to.deep.equal(['9']);
+    });
+
+    it('waits after a failure, with everything behind it, and counts attempts', async () => {
+      await record(
+        outbox.database,
+        outbox.feed,
+        1,
+        [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })],
+        outbox.now,
+      );
+      const [delivery] = (await claim()) as [ClaimedDelivery];
+      const failed = { attempt: attempt(outbox.now, 'answered 500'), nextAttemptAt: outbox.now + 500 };
+      await settle({ delivery, outcome: 'failed', ...failed });
+      outbox.now += 499;
+      expect(await claim()).to.deep.equal([]);
+      outbox.now += 1;
+      const [second] = (await claim()) as [ClaimedDelivery];
+      expect(second).to.include({ eventId: delivery.eventId, attempt: 2, body: delivery.body });
+    });
+
+    it('counts no attempt for what was claimed and not sent', async () => {
+      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
+      const [delivery] = (await claim()) as [ClaimedDelivery];
+      await settle({ delivery, outcome: 'released' });
+      outbox.now += 10;
+      const [again] = await claim();
+      expect(again).to.include({ attempt: 1, firstAttemptedAt: outbox.now });
+    });
+
+    it('goes on behind a dead letter, keeps it, and sends the same bytes again on request', async () => {
+      await record(
+        outbox.database,
+        outbox.feed,
+        1,
+        [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })],
+        outbox.now,
+      );
+      const [poison] = (await claim()) as [ClaimedDelivery];
+      await settle(dead(poison, outbox.now));
+      const [next] = (await claim()) as [ClaimedDelivery];
+      expect(next.eventId).not.to.equal(poison.eventId);
+      const [letter] = await listDeadLetters(outbox.database.db, [SAMPLE_FEED]);
+      expect(letter).to.include({
+        eventId: poison.eventId,
+        attempts: 1,
+        status: 500,
+        error: 'answered 500',
+        body: poison.body,
+      });
+      expect(await redeliver(outbox.database, SAMPLE_FEED, { dead: true }, outbox.now)).to.deep.equal({
+        enqueued: 1,
+        waiting: 0,
+      });
+      expect(await listDeadLetters(outbox.database.db, [SAMPLE_FEED])).to.deep.equal([]);
+      await settle(delivered(next, outbox.now));
+      const [again] = (await claim()) as [ClaimedDelivery];
+      expect(again).to.include({ eventId: poison.eventId, body: poison.body, attempt: 1 });
+      await settle(delivered(again, outbox.now));
+      const [history] = await historyOf(outbox.database.db, poison.eventId);
+      expect(history).to.include({ state: 'delivered' });
+      expect(history?.attempts.map(({ status }) => status)).to.deep.equal([500, 200]);
+    });
+
+    it('sends all events from a block on again, in order, but for those that wait anyway', async () => {
+      const events = Array.from({ length: 500 }, (_, index) => eventIn(index + 1, BigInt(index % 3)));
+      await record(outbox.database, outbox.feed, 500, events, outbox.now);
+      for (let heads = await claim(); heads.length > 0; heads = await claim())
+        await settle(...heads.map((head) => delivered(head, outbox.now)));
+      await record(outbox.database, outbox.feed, 501, [eventIn(501, 0n)], outbox.now);
+      const again = await redeliver(outbox.database, SAMPLE_FEED, { fromBlock: 101 }, outbox.now);
+      expect(again).to.deep.equal({ enqueued: 400, waiting: 1 });
+      const seen = new Map<string, number[]>();
+      for (let heads = await claim(); heads.length > 0; heads = await claim()) {
+        for (const head of heads)
+          seen.set(head.tokenId, [...(seen.get(head.tokenId) ?? []), ...blocksOf([head])]);
+        await settle(...heads.map((head) => delivered(head, outbox.now)));
+      }
+      expect([...seen.values()].flat()).to.have.length(401);
+      const ofToken0 = seen.get('0') ?? [];
+      expect(ofToken0[0]).to.equal(501);
+      expect(ofToken0.slice(1)).to.deep.equal([...ofToken0.slice(1)].sort((left, right) => left - right));
+    });
+
+    it('takes back a claim whose answer was lost, without an attempt', async () => {
+      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
+      const [lost] = (await claim()) as [ClaimedDelivery];
+      const other = { feed: SAMPLE_FEED, lease: 'of somebody else', now: outbox.now };
+      await releaseLease(outbox.database.db, other);
+      expect(await claim()).to.deep.equal([]);
+      outbox.now += 5;
+      await releaseLease(outbox.database.db, { ...other, lease: lost.lease, now: outbox.now });
+      const [again] = await claim();
+      expect(again).to.include({ eventId: lost.eventId, attempt: 1, firstAttemptedAt: outbox.now });
+    });
+
+    it('finds the latest feed of each registry, by its address or with its chain', async () => {
+      const { db } = outbox.database;
+      const address = SAMPLE_REGISTRY.registryAddress;
+      const [anew, elsewhere] = [`31337:${address}:fedcba9876543210`, `80002:${address}:0123456789abcdef`];
+      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
+      await openFeed(db, anew, 1, 2);
+      await openFeed(db, elsewhere, 1, 2);
+      expect(await findFeeds(db)).to.have.members([anew, elsewhere]);
+      expect(await findFeeds(db, address.toUpperCase().replace('0X', '0x'))).to.have.members([
+        anew,
+        elsewhere,
+      ]);
+      expect(await findFeeds(db, `80002:${address}`)).to.deep.equal([elsewhere]);
+      expect(await findFeeds(db, `0x${'00'.repeat(20)}`)).to.deep.equal([]);
+    });
+
+    it('gives out nothing of a feed that is held, until it is released', async () => {
+      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
+      await holdFeed(outbox.database.db, outbox.feed);
+      expect(await claim()).to.deep.equal([]);
+      await releaseFeed(outbox.database.db, outbox.feed);
+      expect(await claim()).to.have.length(1);
+    });
+
+    it('gives nothing to two that claim at the same time, and comes to no standstill while events are added', async () => {
+      const tokens = Array.from({ length: 40 }, (_, index) => BigInt(index));
+      const seen = new Map<string, number[]>();
+      let isAdding = true;
+      const add = async (): Promise<void> => {
+        for (let block = 1; block <= 15; block++) {
+          // In an order that is not that of the streams' names.
+          const events = [...tokens].reverse().map((token) => eventIn(block, token));
+          await record(outbox.database, outbox.feed, block, events, outbox.now);
+        }
+        isAdding = false;
+      };
+      const work = async (): Promise<void> => {
+        for (;;) {
+          const heads = await claim(7);
+          for (const head of heads)
+            seen.set(head.tokenId, [...(seen.get(head.tokenId) ?? []), ...blocksOf([head])]);
+          if (heads.length > 0)
+            expect(await settle(...heads.reverse().map((head) => delivered(head, outbox.now)))).to.deep.equal(
+              [],
+            );
+          else if (!isAdding) return;
+          else await new Promise((resolve) => setTimeout(resolve, 2));
+        }
+      };
+      await Promise.all([add(), work(), work(), work(), work()]);
+      expect(seen.size).to.equal(40);
+      const inOrder = Array.from({ length: 15 }, (_, index) => index + 1);
+      for (const blocks of seen.values()) expect(blocks).to.deep.equal(inOrder);
+    });
+  });
+}

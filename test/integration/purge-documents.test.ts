@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import type { Database } from '../../service/database/database';
+import { createDatabaseJournal } from '../../service/journal/database-journal';
+import type { Journal } from '../../service/journal/journal';
+import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
+import { tdoc } from '../helpers/processes/command-output';
+import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
+
+const DAY_MS = 86_400_000;
+
+for (const engine of ENGINES) {
+  describe(`npx tdoc purge-documents on ${engine}`, () => {
+    let state: State | undefined;
+    let database: Database;
+    let journal: Journal;
+    let settings: Record<string, string>;
+    let now = 0;
+
+    before(async function () {
+      state = await newState(engine);
+      if (state === undefined) return this.skip();
+      database = await openState(state);
+      journal = createDatabaseJournal(database, SCOPE, { now: () => now });
+      settings = {
+        ...state.settings,
+        ENV_FILE: `${state.settings.DATA_DIR}/none.env`,
+        NET: '31337',
+        TOKEN_REGISTRY_ADDRESS: SCOPE.registryAddress,
+      };
+    });
+
+    after(async () => {
+      if (state === undefined) return;
+      await database.close();
+      await state.remove();
+    });
+
+    /** An issuance that was mined so many days ago. */
+    const issued = async (daysAgo: number, inJournal = journal): Promise<string> => {
+      now = Date.now() - daysAgo * DAY_MS;
+      const prepared = preparedDocument(1_000_000);
+      await inJournal.add(prepared);
+      await inJournal.mined(prepared.tokenId, mintedBy('0x01'), true);
+      return prepared.tokenId;
+    };
+    const command = (...args: string[]): Promise<string> => tdoc(['purge-documents', ...args], settings);
+    const problemOf = (...args: string[]): Promise<string> =>
+      command(...args).then(
+        () => 'it was accepted',
+        (error: { stderr: string }) => error.stderr,
+      );
+
+    it('removes what is old enough while the service runs, when somebody agreed, and says what', async () => {
+      const [old, recent] = [await issued(40), await issued(20)];
+      const issuer = 'did:web:other.example';
+      const ofAnotherIssuer = createDatabaseJournal(database, { ...SCOPE, issuer }, { now: () => now });
+      const oldWallets = await issued(40, ofAnotherIssuer);
+      const registryAddress = `0x${'cc'.repeat(20)}`;
+      const ofAnotherTenant = createDatabaseJournal(
+        database,
+        { ...SCOPE, registryAddress },
+        { now: () => now },
+      );
+      const others = await issued(40, ofAnotherTenant);
+      const unfinished = preparedDocument();
+      await journal.add(unfinished);
+
+      expect(await problemOf('--older-than', '30')).to.match(/Nothing was removed.*CONFIRMATION_MISSING/);
+      expect(await journal.find(old)).not.to.equal(undefined);
+      const output = await command('--older-than', '30', '--yes');
+      expect(output)
+        .to.match(/31337:0xaa.*:did:web:carrier\.example.* 1 \(1\.0 MB\), for ever\./)
+        .and.match(/2 removed/);
+      expect(await journal.find(old)).to.equal(undefined);
+      expect(await ofAnotherIssuer.find(oldWallets)).to.equal(undefined);
+      for (const kept of [recent, unfinished.tokenId])
+        expect(await journal.find(kept)).not.to.equal(undefined);
+      expect(await ofAnotherTenant.find(others)).not.to.equal(undefined);
+      expect(await command('--older-than', '30')).to.match(/nothing to remove/);
+      expect(await command('--older-than', '30', '--registry', registryAddress, '--yes')).to.match(
+        /1 removed/,
+      );
+      expect(await ofAnotherTenant.find(others)).to.equal(undefined);
+    });
+
+    it('removes one document, in any form of its id, unless it is being issued', async () => {
+      const [one, other] = [await issued(1), await issued(1)];
+      expect(await problemOf('--token', one)).to.match(/CONFIRMATION_MISSING/);
+      expect(await command('--token', String(BigInt(`0x${one}`)), '--yes')).to.match(/removed/);
+      expect(await journal.find(one)).to.equal(undefined);
+      expect(await journal.find(other)).not.to.equal(undefined);
+      const unfinished = preparedDocument();
+      await journal.add(unfinished);
+      expect(await problemOf('--token', unfinished.tokenId, '--yes')).to.match(/is being issued/);
+      expect(await problemOf('--token', one, '--yes')).to.match(/DOCUMENT_UNKNOWN/);
+    });
+
+    it('says what is wrong with what it was told', async () => {
+      const both = ['--older-than', '1', '--token', '1'];
+      for (const args of [[], both])
+        expect(await problemOf(...args)).to.match(/Give one of --older-than DAYS/);
+      expect(await problemOf('--older-than', '-1')).to.match(/--older-than.* whole number/);
+      expect(await problemOf('--token', 'nonsense')).to.match(/is not the id of a token/);
+      expect(await problemOf('--older-than', '1', '--registry', '0x12')).to.match(/is not an address/);
+    });
+  });
+}

@@ -1,0 +1,163 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import Sqlite from 'libsql';
+import type { Database } from '../../service/database/database';
+import { systemClock } from '../../service/base/clock';
+import { createDatabaseJournal } from '../../service/journal/database-journal';
+import { mintFiguresOf } from '../../service/journal/mint-figures';
+import { createLogger } from '../../service/base/logger';
+import { ContradictionCheck } from '../../service/observability/check-contradictions';
+import { unfollowedOf } from '../../service/observability/unfollowed';
+import { purgeEvents } from '../../service/outbox/purge-events';
+import { newState, openState, type State } from '../helpers/database/engines';
+import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
+import {
+  eventIn,
+  openSampleFeed,
+  record,
+  SAMPLE_FEED,
+  SAMPLE_REGISTRY,
+} from '../helpers/database/sample-feed';
+
+/**
+ * What SQLite says of a statement's way to its rows: `SEARCH events USING INDEX events_by_block (feed=?)`.
+ */
+interface Plan {
+  detail: string;
+}
+
+/** Few rows: a registry has a feed, and a feed keeps some blocks; a token has some events. */
+const FEW_ROWS = [
+  /^SCAN feeds$|^USE TEMP B-TREE FOR (ORDER BY|DISTINCT)$/,
+  /INDEX sqlite_autoindex_(blocks|deliveries|journal_chains)_1 \((feed|stream|scope)=\?\)/,
+];
+
+/**
+ * Whether a way does not get longer with what was ever stored: by a key, by a partial index of few rows, or
+ * to the last of an index.
+ */
+function isShort({ detail }: Plan, text: string): boolean {
+  if (/INDEX (issuances|mint_transactions)_position \(/.test(detail))
+    return text.includes('order by "position" desc limit ?');
+  // Few mints are unfinished, or not final yet; a block may have any number of events.
+  if (detail.includes('FOR RIGHT PART OF ORDER BY')) return text.includes('from "issuances"');
+  return SHORT_WAYS.some((way) => way.test(detail));
+}
+
+const SHORT_WAYS = [
+  /INDEX (events_orphaned|issuances_unfinished|sqlite_autoindex_orphans_1) /,
+  /INDEX sqlite_autoindex_(feeds|streams)_1 \(/,
+  /\(.*=\? AND .*[=<>]\?\)/,
+];
+
+describe('what is asked of SQLite for each document and each range of blocks', () => {
+  let state: State | undefined;
+  let database: Database;
+  const statements = new Set<string>();
+  const prepare = Reflect.get(Sqlite.prototype, 'prepare') as (
+    this: unknown,
+    text: string,
+  ) => Sqlite.Statement;
+
+  before(async () => {
+    state = await newState('SQLite');
+    if (state === undefined) throw new Error('SQLite is always there');
+    database = await openState(state);
+    Reflect.set(Sqlite.prototype, 'prepare', function (this: unknown, text: string) {
+      statements.add(text);
+      return prepare.call(this, text);
+    });
+  });
+
+  after(async () => {
+    Reflect.set(Sqlite.prototype, 'prepare', prepare);
+    await database.close();
+    await state?.remove();
+  });
+
+  it('is found without reading what was stored before', async () => {
+    const feed = await openSampleFeed(database);
+    statements.clear();
+    await record(database, feed, 3, [eventIn(1, 1n), eventIn(3, 2n)], 0);
+    const journal = createDatabaseJournal(database, SCOPE, systemClock);
+    const prepared = preparedDocument(600_000);
+    const { tokenId } = prepared;
+    await journal.add(prepared, { key: 'once', requestHash: 'ab' });
+    await journal.keepTransactions([{ tokenId, hash: '0x01', nonce: 1, raw: '0x02' }]);
+    await journal.submitted([tokenId]);
+    await mintFiguresOf(database.db, SCOPE);
+    await journal.unfinished();
+    await journal.mined(tokenId, mintedBy('0x01'), false);
+    await journal.final([tokenId]);
+    await journal.signed();
+    await journal.highestFinal();
+    await journal.finalSince(1);
+    await journal.findByKey('once');
+    expect(longWays([], 10)).to.deep.equal([]);
+  });
+
+  it('is found by each comparison of journal and watcher, too', async () => {
+    const scope = { ...SCOPE, registryAddress: SAMPLE_REGISTRY.registryAddress };
+    const journal = createDatabaseJournal(database, scope, systemClock);
+    await journal.add(preparedDocument(10));
+    await journal.enterChain(`0x${SAMPLE_FEED.split(':')[2]}`);
+    statements.clear();
+    const check = new ContradictionCheck({
+      db: database.db,
+      scope,
+      confirmations: 0,
+      startBlock: undefined,
+      blockTimeMs: 0,
+      clock: systemClock,
+      logger: createLogger({ level: 'silent', mask: (text) => text }),
+      contradicted: () => undefined,
+    });
+    await check.look();
+    await check.look();
+    expect(longWays(FEW_ROWS, 9)).to.deep.equal([]);
+  });
+
+  it('is found by each look at what no setting follows, too', async () => {
+    statements.clear();
+    const { deliveries, issuances } = await unfollowedOf(database, {
+      chainId: SCOPE.chainId,
+      registries: [],
+      scope: undefined,
+    });
+    expect([deliveries.length, issuances.length]).to.deep.equal([1, 1]);
+    // The index holds what is unfinished alone.
+    const unfinished = /^SCAN issuances USING INDEX issuances_unfinished$/;
+    expect(longWays([...FEW_ROWS, unfinished], 2)).to.deep.equal([]);
+  });
+
+  it('is found by the removal of old events, too', async () => {
+    const { db } = database;
+    const feed = await openSampleFeed(database);
+    await record(database, feed, 3, [eventIn(1, 3n)], 0);
+    await db.deleteFrom('blocks').where('number', '<', 3).execute();
+    await db
+      .updateTable('streams')
+      .set((eb) => ({ head: eb('tail', '+', 1) }))
+      .execute();
+    statements.clear();
+    expect(await purgeEvents(database, SAMPLE_FEED, 1)).to.be.greaterThan(0);
+    expect(longWays(FEW_ROWS, 6)).to.deep.equal([]);
+  });
+
+  /** The ways to rows that get longer with what is stored, of so many statements at the least. */
+  function longWays(alsoShort: readonly RegExp[], fewest: number): string[] {
+    const asked = [...statements].filter((text) => /\bwhere\b|\bselect\b/.test(text));
+    expect(asked.length).to.be.greaterThan(fewest);
+    const file = new Sqlite(join(state?.settings.DATA_DIR ?? '', 'state.sqlite'));
+    const long = asked.flatMap((text) => {
+      const parameters = (text.match(/\?/g) ?? []).map(() => null);
+      const plans = file.prepare(`explain query plan ${text}`).all(parameters) as Plan[];
+      return plans
+        .filter(({ detail }) => /SCAN|SEARCH|TEMP B-TREE/.test(detail))
+        .filter((plan) => !isShort(plan, text) && !alsoShort.some((way) => way.test(plan.detail)))
+        .map(({ detail }) => `${detail}: ${text}`);
+    });
+    file.close();
+    return long;
+  }
+});

@@ -1,0 +1,186 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { SETTING_NAMES } from '../../service/config/setting-names';
+import {
+  onSmallDisk,
+  RECEIVER_ENTRY,
+  startReceiverProcess,
+  type ReceiverProcess,
+} from '../helpers/receiver/receiver-process';
+import { newSender, post, sampleEvent } from '../helpers/receiver/signed-delivery';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+const EVENTS_FILE = '.receiver/received-events.jsonl';
+
+describe('receiver as a process', () => {
+  const sender = newSender();
+  const delivery = sender.signed(JSON.stringify(sampleEvent(1)));
+  let folder: ReturnType<typeof temporaryFolder>;
+  let running: ReceiverProcess | undefined;
+
+  const start = (settings: Record<string, string> = {}, command?: string[]): ReceiverProcess =>
+    (running = startReceiverProcess(folder.path, settings, command));
+  const stored = (): string => readFileSync(join(folder.path, EVENTS_FILE), 'utf8');
+
+  beforeEach(() => {
+    folder = temporaryFolder();
+    writeFileSync(join(folder.path, 'webhook-public-key.pem'), sender.publicKeyPem);
+  });
+
+  afterEach(async () => {
+    running?.kill('SIGKILL');
+    await running?.ended;
+    folder.remove();
+  });
+
+  it('prints where it listens, then one line for each new event', async () => {
+    const receiver = start();
+    const url = await receiver.listening();
+    expect((await post(url, delivery)).status).to.equal(200);
+    expect((await post(url, delivery)).status).to.equal(200);
+    const { type, id, subject, data } = sampleEvent(1);
+    const { transactionHash, logIndex } = data;
+    expect(receiver.lines()).to.deep.equal([
+      { listening: url },
+      { verified: true, type, id, subject, transactionHash, logIndex },
+    ]);
+  });
+
+  it('stores in a folder of its own, which nobody else can look into', async function () {
+    if (process.platform === 'win32') this.skip();
+    await start().listening();
+    const file = join(folder.path, EVENTS_FILE);
+    expect([file, dirname(file)].map((path) => (statSync(path).mode & 0o777).toString(8))).to.deep.equal([
+      '600',
+      '700',
+    ]);
+    expect(existsSync(join(folder.path, '.data'))).to.equal(false);
+  });
+
+  it('takes settings from .env where it is started, and the real environment wins', async () => {
+    const lines = [
+      'RECEIVER_HOST=::1',
+      'RECEIVER_PORT=4000x',
+      "RECEIVER_EVENTS_FILE='mine/events.jsonl' # …",
+    ];
+    writeFileSync(join(folder.path, '.env'), `WALLET_PRIVATE_KEY=0x12\n${lines.join('\n')}\n`);
+    expect(await start().listening()).to.match(/^http:\/\/\[::1\]:\d+$/);
+    expect(existsSync(join(folder.path, 'mine/events.jsonl'))).to.equal(true);
+  });
+
+  it('takes them from the file that ENV_FILE names instead, which must be there', async () => {
+    writeFileSync(join(folder.path, '.env'), 'RECEIVER_HOST=nowhere.invalid\n');
+    writeFileSync(join(folder.path, 'tenant.env'), 'RECEIVER_EVENTS_FILE=tenant.jsonl\n');
+    await start({ ENV_FILE: 'tenant.env' }).listening();
+    expect(existsSync(join(folder.path, 'tenant.jsonl'))).to.equal(true);
+    running?.kill('SIGKILL');
+    await running?.ended;
+    const without = start({ ENV_FILE: 'absent.env' });
+    expect(await without.ended).to.equal(1);
+    expect(without.errors()).to.match(/ENV_FILE: the file absent\.env cannot be read/);
+  });
+
+  it('prints that it does not know what it stored, and why', async () => {
+    const receiver = start();
+    const url = await receiver.listening();
+    expect((await post(url, sender.signed('{"hello":1}'))).status).to.equal(200);
+    expect(receiver.lines().slice(1)).to.deep.equal([{ verified: true, unknown: 'not a registry event' }]);
+    expect(stored()).to.equal('{"unknown":"not a registry event","body":"{\\"hello\\":1}"}\n');
+  });
+
+  it('says on standard error what it refused', async () => {
+    const receiver = start();
+    await post(await receiver.listening(), newSender().signed(delivery.body));
+    expect(JSON.parse(receiver.errors())).to.deep.equal({ status: 401, reason: 'Invalid signature' });
+  });
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    it(`exits with 0 on ${signal}`, async () => {
+      const receiver = start();
+      await post(await receiver.listening(), delivery);
+      receiver.kill(signal);
+      expect(await receiver.ended).to.equal(0);
+    });
+  }
+
+  it('keeps every event that it acknowledged before it was killed', async () => {
+    const first = start();
+    const url = await first.listening();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => post(url, sender.signed(JSON.stringify(sampleEvent(n))))),
+    );
+    expect(answers.filter(({ status }) => status === 200)).to.have.length(20);
+    first.kill('SIGKILL');
+    await first.ended;
+
+    const second = start();
+    await post(await second.listening(), delivery);
+    expect(second.lines()).to.have.length(1);
+    expect(stored().trimEnd().split('\n')).to.have.length(20);
+  });
+
+  it('answers 500 while an event does not fit the disk, leaves no part of it, and takes the next that fits', async function () {
+    if (process.platform === 'win32') this.skip();
+    // The limit would cut short the coverage report too, which is a file like any other.
+    const url = await start({ NODE_V8_COVERAGE: '' }, onSmallDisk()).listening();
+    const { data } = sampleEvent(2);
+    const type = 'com.service.etr.shred';
+    const small = { specversion: '1.0', id: 'small', source: 's', type, data: pick(data) };
+    const large = { ...sampleEvent(1), padding: 'x'.repeat(10_000) };
+    expect((await post(url, sender.signed(JSON.stringify(large)))).status).to.equal(500);
+    expect((await post(url, sender.signed(JSON.stringify(small)))).status).to.equal(200);
+    expect(stored()).to.equal(`${JSON.stringify(small)}\n`);
+  });
+
+  const wrong: [string, Record<string, string>, RegExp][] = [
+    ['no key', { WEBHOOK_PUBLIC_KEY_FILE: 'absent.pem' }, /WEBHOOK_PUBLIC_KEY_FILE.*npx tdoc signing-key/],
+    ['a file that is no key', { WEBHOOK_PUBLIC_KEY_FILE: 'text.pem' }, /not an Ed25519 public key/],
+    ['a private key', { WEBHOOK_PUBLIC_KEY_FILE: 'private.pem' }, /private key, which must stay/],
+    ['a port that is none', { RECEIVER_PORT: '4000x' }, /RECEIVER_PORT is "4000x"/],
+    ['a port out of range', { RECEIVER_PORT: '65536' }, /RECEIVER_PORT is "65536"/],
+  ];
+  for (const [what, settings, message] of wrong) {
+    it(`does not start with ${what}, and says what to do`, async () => {
+      writeFileSync(join(folder.path, 'text.pem'), 'not a key');
+      writeFileSync(join(folder.path, 'private.pem'), '-----BEGIN PRIVATE KEY-----\n');
+      const receiver = start(settings);
+      expect(await receiver.ended).to.equal(1);
+      expect(receiver.errors()).to.match(message);
+      expect(receiver.lines()).to.deep.equal([]);
+    });
+  }
+});
+
+describe('arguments of the receiver', () => {
+  const folder = temporaryFolder();
+  after(() => folder.remove());
+  const run = async (argument: string): Promise<{ code: number | null; output: string; errors: string }> => {
+    const command = [process.execPath, RECEIVER_ENTRY, argument];
+    const receiver = startReceiverProcess(folder.path, { WEBHOOK_PUBLIC_KEY_FILE: 'absent.pem' }, command);
+    const code = await receiver.ended;
+    return { code, output: receiver.output(), errors: receiver.errors() };
+  };
+
+  it('--help and -h print what it is and its settings, and start nothing', async () => {
+    const [long, short] = await Promise.all([run('--help'), run('-h')]);
+    expect(long).to.include({ code: 0, errors: '' });
+    for (const name of SETTING_NAMES.filter((one) => /^RECEIVER_|_FILE$/.test(one)))
+      expect(long.output).to.contain(name);
+    expect(short).to.deep.equal(long);
+  });
+
+  it('--port wins over RECEIVER_PORT', async () => {
+    expect((await run('--port=4000x')).errors).to.match(/RECEIVER_PORT is "4000x"/);
+  });
+
+  it('that do not exist are refused, with the place of the settings', async () => {
+    const { code, output, errors } = await run('--prot=4000');
+    expect({ code, output }).to.deep.equal({ code: 1, output: '' });
+    expect(errors).to.match(/Unknown option '--prot'.*--help/);
+  });
+});
+
+function pick({ transactionHash, logIndex }: { transactionHash: string; logIndex: number }): object {
+  return { transactionHash, logIndex };
+}

@@ -1,0 +1,337 @@
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { createReceiver, startReceiver, type RunningReceiver } from '../../receiver/app';
+import type { ReceivedEvent, UnknownDelivery } from '../../receiver/received-event';
+import { codeBlocks, readDocument } from '../helpers/pages/markdown';
+import { track } from '../helpers/resources';
+import { newSender, post, sampleEvent } from '../helpers/receiver/signed-delivery';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+const MAX_BODY_BYTES = 1024 * 1024;
+
+describe('receiver over HTTP', () => {
+  const sender = newSender();
+  const delivery = (number: number): ReturnType<typeof sender.signed> =>
+    sender.signed(JSON.stringify(sampleEvent(number)));
+
+  let folder: ReturnType<typeof temporaryFolder>;
+  let eventsFile: string;
+  let receiver: RunningReceiver;
+  let untrack: () => void;
+  let processed: ReceivedEvent[];
+  let marked: UnknownDelivery[];
+  let problems: number[];
+
+  const start = async (): Promise<void> => {
+    receiver = await startReceiver({
+      publicKey: sender.publicKey,
+      eventsFile,
+      host: '127.0.0.1',
+      port: 0,
+      onEvent: (event) => processed.push(event),
+      onUnknown: (delivery) => marked.push(delivery),
+      onProblem: ({ status }) => problems.push(status),
+    });
+    untrack = track(`receiver on ${receiver.url}`);
+  };
+  const stop = async (): Promise<void> => {
+    await receiver.close();
+    untrack();
+  };
+  const stored = (): unknown[] =>
+    readFileSync(eventsFile, 'utf8')
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as unknown);
+
+  beforeEach(async () => {
+    folder = temporaryFolder();
+    eventsFile = join(folder.path, 'new', 'events.jsonl');
+    [processed, marked, problems] = [[], [], []];
+    await start();
+  });
+
+  afterEach(async () => {
+    await stop();
+    folder.remove();
+  });
+
+  it('answers 200 to a signed event on any path, stores it and processes it', async () => {
+    expect((await post(`${receiver.url}/hooks/etr?tenant=a`, delivery(1))).status).to.equal(200);
+    expect(stored()).to.deep.equal([sampleEvent(1)]);
+    expect(processed).to.deep.equal([sampleEvent(1)]);
+  });
+
+  it('has the event on file before it is processed', async () => {
+    let inFile = -1;
+    processed.push = () => (inFile = stored().length);
+    await post(receiver.url, delivery(1));
+    expect(inFile).to.equal(1);
+  });
+
+  it('answers 401 "Invalid signature" to another key’s signature, and stores nothing', async () => {
+    const forged = newSender().signed(delivery(1).body);
+    expect(await post(receiver.url, forged)).to.deep.equal({ status: 401, text: 'Invalid signature' });
+    expect(stored()).to.deep.equal([]);
+    expect(processed).to.deep.equal([]);
+    expect(problems).to.deep.equal([401]);
+  });
+
+  it('answers 401 to the same JSON written again, with the signature of the original', async () => {
+    const { body, headers } = delivery(1);
+    const rewritten = Buffer.from(JSON.stringify(JSON.parse(body.toString()), null, 1));
+    expect((await post(receiver.url, { body: rewritten, headers })).status).to.equal(401);
+  });
+
+  it('answers 401 to a header that is missing, garbage or repeated', async () => {
+    const { body, headers } = delivery(1);
+    const signature = headers['x-service-signature'] ?? '';
+    for (const value of [[], ['garbage'], ['ed25519='], ['ed25519=%%%'], [signature, signature]]) {
+      expect(await postWithHeader(receiver.url, body, value)).to.equal(401);
+    }
+    expect(await postWithHeader(receiver.url, body, [signature])).to.equal(200);
+  });
+
+  it('does not look at a body that does not verify', async () => {
+    const notJson = newSender().signed('{');
+    expect((await post(receiver.url, notJson)).status).to.equal(401);
+  });
+
+  it('answers 400 to signed bytes that are no JSON, and stores nothing', async () => {
+    for (const body of ['{', '', Buffer.from([0x22, 0xff, 0x22])])
+      expect((await post(receiver.url, sender.signed(body))).status).to.equal(400);
+    expect(stored()).to.deep.equal([]);
+    expect(problems).to.deep.equal([400, 400, 400]);
+  });
+
+  const event = sampleEvent(1);
+  const NO_EVENT = 'not a registry event';
+  const unknown: [what: string, body: string, why: string][] = [
+    ['null', 'null', NO_EVENT],
+    ['a list', '[ ]', NO_EVENT],
+    ['lists in lists', `${'['.repeat(100_000)}${']'.repeat(100_000)}`, NO_EVENT],
+    ['an event of another version', JSON.stringify({ ...event, specversion: '0.3' }), NO_EVENT],
+    ['an event without an id', JSON.stringify({ ...event, id: '' }), NO_EVENT],
+    ['an event whose subject is a number', JSON.stringify({ ...event, subject: 7 }), NO_EVENT],
+    ['an event without data', JSON.stringify({ ...event, data: undefined }), NO_EVENT],
+    [
+      'an event of no transaction',
+      JSON.stringify({ ...event, data: { ...event.data, transactionHash: '0x12' } }),
+      NO_EVENT,
+    ],
+    [
+      'an event whose log has no number',
+      JSON.stringify({ ...event, data: { ...event.data, logIndex: '3' } }),
+      NO_EVENT,
+    ],
+    [
+      'an event whose log has a negative number',
+      JSON.stringify({ ...event, data: { ...event.data, logIndex: -1 } }),
+      NO_EVENT,
+    ],
+    [
+      'an event of a type that is new',
+      JSON.stringify({ ...event, type: 'com.service.etr.split' }),
+      'unknown type',
+    ],
+    ['what looks like a mark', JSON.stringify({ unknown: 'x', body: 'y' }), NO_EVENT],
+  ];
+  for (const [what, body, why] of unknown)
+    it(`answers 200 to ${what}, stores and marks it once, and processes it as no event`, async () => {
+      const send = async (): Promise<number> => (await post(receiver.url, sender.signed(body))).status;
+      expect([await send(), await send()]).to.deep.equal([200, 200]);
+      await stop();
+      await start();
+      expect(await send()).to.equal(200);
+      expect(stored()).to.deep.equal([{ unknown: why, body }]);
+      expect(processed).to.deep.equal([]);
+      expect(marked).to.deep.equal([{ unknown: why, body }]);
+      expect(problems).to.deep.equal([]);
+    });
+
+  it('knows every type of the webhooks', async () => {
+    const types = readDocument('docs/webhooks.md').sections.flatMap((section) =>
+      codeBlocks(section, 'json').flatMap((text) => (JSON.parse(text) as { type?: string }).type ?? []),
+    );
+    expect(new Set(types)).to.have.property('size', 16);
+    for (const type of types)
+      expect((await post(receiver.url, sender.signed(JSON.stringify({ ...event, type })))).status).to.equal(
+        200,
+      );
+    expect(processed.map(({ type }) => type)).to.have.members([...new Set(types)]);
+    expect(marked).to.deep.equal([]);
+  });
+
+  it('knows an event that an earlier receiver stored, although its type is not known any more', async () => {
+    const ofOtherType = JSON.stringify({ ...event, type: 'com.service.etr.split' });
+    await stop();
+    writeFileSync(eventsFile, `${ofOtherType}\n`);
+    await start();
+    expect((await post(receiver.url, sender.signed(ofOtherType))).status).to.equal(200);
+    expect(stored()).to.deep.equal([JSON.parse(ofOtherType)]);
+    expect(marked).to.deep.equal([]);
+  });
+
+  it('answers 405 with Allow to anything but POST', async () => {
+    for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']) {
+      const response = await fetch(receiver.url, { method });
+      expect([response.status, response.headers.get('allow')], method).to.deep.equal([405, 'POST']);
+    }
+  });
+
+  it('takes a body of 1 MiB and answers 413 to one byte more', async () => {
+    const event = { ...sampleEvent(1), padding: '' };
+    const room = MAX_BODY_BYTES - JSON.stringify(event).length;
+    const ofSize = (padding: number): ReturnType<typeof sender.signed> =>
+      sender.signed(JSON.stringify({ ...event, padding: 'x'.repeat(padding) }));
+    expect((await post(receiver.url, ofSize(room + 1))).status).to.equal(413);
+    expect(stored()).to.have.length(0);
+    expect((await post(receiver.url, ofSize(room))).status).to.equal(200);
+  });
+
+  it('answers 200 to a duplicate and processes it once, even under another id or case of the hash', async () => {
+    const event = sampleEvent(0xabc);
+    const data = { ...event.data, transactionHash: event.data.transactionHash.replace('abc', 'ABC') };
+    for (const copy of [event, event, { ...event, id: 'another' }, { ...event, data }]) {
+      expect((await post(receiver.url, sender.signed(JSON.stringify(copy)))).status).to.equal(200);
+    }
+    expect(processed).to.have.length(1);
+    expect(stored()).to.have.length(1);
+  });
+
+  it('takes another log of the same transaction for another event', async () => {
+    const event = sampleEvent(1);
+    const other = { ...event, data: { ...event.data, logIndex: 4 } };
+    await post(receiver.url, sender.signed(JSON.stringify(event)));
+    await post(receiver.url, sender.signed(JSON.stringify(other)));
+    expect(stored()).to.deep.equal([event, other]);
+  });
+
+  it('takes another event at the place of one that was reorganised away for another event', async () => {
+    const event = sampleEvent(2);
+    const other = { ...event, id: 'made with the hash of the block too', type: 'com.service.etr.shred' };
+    const third = { ...event, id: 'another', data: { ...event.data, payload: { remark: '0x01' } } };
+    const ofOtherToken = { ...event, id: 'a third', subject: '7', data: { ...event.data, tokenId: '7' } };
+    const events = [event, other, third, ofOtherToken];
+    for (const one of events) await post(receiver.url, sender.signed(JSON.stringify(one)));
+    expect(stored()).to.deep.equal(events);
+  });
+
+  it('stores concurrent duplicates once, and concurrent events each on a line of its own', async () => {
+    const numbers = Array.from({ length: 60 }, (_, index) => index % 20);
+    const answers = await Promise.all(numbers.map((number) => post(receiver.url, delivery(number))));
+    expect(answers.every(({ status }) => status === 200)).to.equal(true);
+    const hashes = (stored() as ReceivedEvent[]).map(({ data }) => data.transactionHash);
+    expect(hashes).to.have.length(20);
+    expect(new Set(hashes).size).to.equal(20);
+    expect(processed).to.have.length(20);
+  });
+
+  it('knows after a restart what it stored before', async () => {
+    await post(receiver.url, delivery(1));
+    await stop();
+    await start();
+    expect((await post(receiver.url, delivery(1))).status).to.equal(200);
+    expect((await post(receiver.url, delivery(2))).status).to.equal(200);
+    expect(stored()).to.deep.equal([sampleEvent(1), sampleEvent(2)]);
+    expect(processed).to.have.length(2);
+  });
+
+  it('cuts off a line that a crash tore, and takes its event when it is sent again', async () => {
+    await post(receiver.url, delivery(1));
+    await stop();
+    appendFileSync(eventsFile, JSON.stringify(sampleEvent(2)).slice(0, -20));
+    await start();
+    expect(stored()).to.deep.equal([sampleEvent(1)]);
+    await post(receiver.url, delivery(2));
+    expect(stored()).to.deep.equal([sampleEvent(1), sampleEvent(2)]);
+    expect(processed).to.have.length(2);
+  });
+
+  it('reads back a file longer than one read', async () => {
+    await stop();
+    const lines = Array.from({ length: 500 }, (_, number) => `${JSON.stringify(sampleEvent(number))}\n`);
+    writeFileSync(eventsFile, lines.join(''));
+    await start();
+    await post(receiver.url, delivery(0));
+    await post(receiver.url, delivery(499));
+    expect(processed).to.have.length(0);
+    await post(receiver.url, delivery(500));
+    expect(stored()).to.have.length(501);
+  });
+
+  it('refuses to start on a damaged file, naming the line, and leaves the file as it is', async () => {
+    await post(receiver.url, delivery(1));
+    await stop();
+    appendFileSync(eventsFile, '{"garbage":1}\n');
+    const before = readFileSync(eventsFile);
+    const failure = await start().then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    expect(failure).to.match(/^Line 2 of .*events\.jsonl is not an event/);
+    expect(readFileSync(eventsFile).equals(before)).to.equal(true);
+    writeFileSync(eventsFile, before.subarray(0, before.indexOf('{"garbage')));
+    await start();
+  });
+
+  it('does not start where another receiver holds the port', async () => {
+    const otherFile = join(folder.path, 'other.jsonl');
+    const port = Number(new URL(receiver.url).port);
+    const options = { publicKey: sender.publicKey, eventsFile: otherFile, host: '127.0.0.1', port };
+    const failure = await startReceiver({ ...options, onEvent: () => undefined }).then(
+      () => undefined,
+      (error: NodeJS.ErrnoException) => error.code,
+    );
+    expect(failure).to.equal('EADDRINUSE');
+  });
+});
+
+describe('receiver whose store fails', () => {
+  it('answers 500, and 200 when the event is sent again', async () => {
+    const sender = newSender();
+    const processed: ReceivedEvent[] = [];
+    const problems: unknown[] = [];
+    let attempts = 0;
+    const app = createReceiver({
+      publicKey: sender.publicKey,
+      store: {
+        add: () => {
+          attempts += 1;
+          return attempts === 1 ? Promise.reject(new Error('no space left')) : Promise.resolve('stored');
+        },
+      },
+      onEvent: (event) => processed.push(event),
+      onProblem: (problem) => problems.push(problem),
+    });
+    const server = createServer(app.callback() as Parameters<typeof createServer>[1]);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const delivery = sender.signed(JSON.stringify(sampleEvent(1)));
+    try {
+      expect((await post(url, delivery)).status).to.equal(500);
+      expect(processed).to.have.length(0);
+      expect((await post(url, delivery)).status).to.equal(200);
+      expect(processed).to.have.length(1);
+      expect(problems).to.deep.equal([{ status: 500, reason: 'Not stored, send again: no space left' }]);
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+});
+
+/** fetch joins repeated headers by itself; this sends them as they are given. */
+function postWithHeader(url: string, body: Buffer, values: string[]): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method: 'POST', agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    if (values.length > 0) sent.setHeader('X-Service-Signature', values);
+    sent.once('error', reject);
+    sent.end(body);
+  });
+}

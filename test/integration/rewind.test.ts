@@ -1,0 +1,222 @@
+import { expect } from 'chai';
+import type { ClaimedDelivery } from '../../service/outbox/claim-deliveries';
+import type { CloudEvent } from '../../service/outbox/cloud-event';
+import { listDeadLetters, listOrphans, listWaiting } from '../../service/outbox/list-deliveries';
+import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
+import { redeliver } from '../../service/outbox/redeliver';
+import type { RegistryEvent } from '../../service/registry/registry-event';
+import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
+import { attempt, blocksOf, dead, delivered, emptyOutbox, LEASE_MS } from '../helpers/database/empty-outbox';
+import { ENGINES } from '../helpers/database/engines';
+import { eventIn, hashOf, record, SAMPLE_FEED } from '../helpers/database/sample-feed';
+
+for (const engine of ENGINES) {
+  describe(`rewinding a feed on ${engine}`, () => {
+    const outbox = emptyOutbox(engine);
+    const { claim, settle } = outbox;
+
+    const store = (toBlock: number, events: RegistryEvent[], branch = 'a'): Promise<number> =>
+      record(outbox.database, outbox.feed, toBlock, events, outbox.now, branch);
+    const rewind = (number: number): Promise<Rewound | 'in flight'> =>
+      rewindFeed(outbox.database, outbox.feed, { number, hash: hashOf(number) }, outbox.now);
+    /** Delivers all that is due, and gives the bodies. */
+    const deliverAll = async (): Promise<ClaimedDelivery[]> => {
+      const all: ClaimedDelivery[] = [];
+      for (let heads = await claim(); heads.length > 0; heads = await claim()) {
+        all.push(...heads);
+        await settle(...heads.map((head) => delivered(head, outbox.now)));
+      }
+      return all;
+    };
+
+    it('withdraws what was not delivered, and keeps what is older', async () => {
+      await store(3, [eventIn(1, 7n), eventIn(2, 7n), eventIn(3, 7n), eventIn(3, 8n)]);
+      expect(await rewind(1)).to.deep.equal({ withdrawn: 3, orphaned: [] });
+      expect(blocksOf(await deliverAll())).to.deep.equal([1]);
+      await store(2, [eventIn(2, 8n, {}, 'b')], 'b');
+      expect(blocksOf(await deliverAll())).to.deep.equal([2]);
+    });
+
+    it('announces an undelivered event that is mined again once, from its new block', async () => {
+      const event = eventIn(2, 7n);
+      await store(2, [event]);
+      await rewind(1);
+      await store(3, [{ ...event, blockNumber: 3, blockHash: hashOf(3, 'b'), logIndex: 9 }], 'b');
+      expect(blocksOf(await deliverAll())).to.deep.equal([3]);
+    });
+
+    it('notes a delivered event, and does not announce it again when it is mined again at another index', async () => {
+      const [moved, gone] = [eventIn(2, 7n), eventIn(2, 8n)];
+      await store(2, [moved, gone]);
+      const [first] = await deliverAll();
+      const rewound = (await rewind(1)) as Rewound;
+      expect(rewound.withdrawn).to.equal(0);
+      expect(rewound.orphaned.map(({ outcome }) => outcome)).to.deep.equal(['delivered', 'delivered']);
+      expect(await outboxFiguresOf(outbox.database.db, SAMPLE_FEED)).to.include({ orphaned: 2 });
+      await store(3, [{ ...moved, blockNumber: 3, blockHash: hashOf(3, 'b'), logIndex: 5 }], 'b');
+      expect(await deliverAll()).to.deep.equal([]);
+      expect(await outboxFiguresOf(outbox.database.db, SAMPLE_FEED)).to.include({ orphaned: 1 });
+      const orphans = await listOrphans(outbox.database.db, [SAMPLE_FEED]);
+      expect(orphans.map(({ minedAgainIn }) => minedAgainIn)).to.have.members([3, null]);
+      expect(orphans.map(({ eventId }) => eventId)).to.include(first?.eventId);
+      // It can be orphaned again.
+      expect(((await rewind(2)) as Rewound).orphaned).to.have.length(1);
+    });
+
+    it('notes a delivered event again when the branch it was delivered from comes back and goes for good', async () => {
+      const onA = eventIn(2, 7n);
+      const onB = { ...onA, blockHash: hashOf(2, 'b') };
+      await store(2, [onA]);
+      await deliverAll();
+      for (const [event, branch] of [
+        [onB, 'b'],
+        [onA, 'a'],
+      ] as const) {
+        await rewind(1);
+        await store(2, [event], branch);
+      }
+      expect(await deliverAll()).to.deep.equal([]);
+      outbox.now += 1;
+      expect(((await rewind(1)) as Rewound).orphaned).to.have.length(1);
+      const orphans = await listOrphans(outbox.database.db, [SAMPLE_FEED]);
+      const ofA = orphans.find(({ blockHash }) => blockHash === onA.blockHash);
+      expect(ofA).to.include({ outcome: 'delivered', minedAgainIn: null, orphanedAt: outbox.now });
+      expect((await outboxFiguresOf(outbox.database.db, SAMPLE_FEED)).orphaned).to.equal(1);
+    });
+
+    it('announces what another log says that came to stand where a delivered one stood', async () => {
+      const old = eventIn(2, 7n);
+      await store(2, [old]);
+      const [first] = (await deliverAll()) as [ClaimedDelivery];
+      await rewind(1);
+      const other = eventIn(2, 7n, { type: 'shred', payload: { remark: '0x' } }, 'b');
+      await store(2, [{ ...other, transactionHash: old.transactionHash, logIndex: old.logIndex }], 'b');
+      const [deliveries] = (await deliverAll()) as [ClaimedDelivery];
+      expect(deliveries.type).to.equal('com.service.etr.shred');
+      expect(deliveries.eventId).not.to.equal(first.eventId);
+    });
+
+    it('gives another id to what stands where an event stood that may have been received, and the same to that event', async () => {
+      const [one, two] = [eventIn(2, 7n), eventIn(2, 8n)];
+      await store(2, [one, two]);
+      const ids = new Map<string, string>();
+      for (const delivery of await claim()) {
+        ids.set(delivery.tokenId, delivery.eventId);
+        const failed = { attempt: attempt(outbox.now, 'no answer'), nextAttemptAt: outbox.now };
+        await settle({ delivery, outcome: 'failed', ...failed });
+      }
+      await rewind(1);
+      const other = { ...one, type: 'shred' as const, payload: { remark: '0x' } };
+      await store(
+        2,
+        [other, two].map((event) => ({ ...event, blockHash: hashOf(2, 'b') })),
+        'b',
+      );
+      const deliveries = await deliverAll();
+      const idOf = (token: string) => deliveries.find(({ tokenId }) => tokenId === token)?.eventId;
+      expect(idOf('7')).to.be.a('string').and.not.equal(ids.get('7'));
+      expect(idOf('8')).to.equal(ids.get('8'));
+    });
+
+    it('tells what may have been received apart, by the pair too, from what came to stand at its place', async () => {
+      const logsOf = (branch: string, said: readonly string[]): RegistryEvent[] =>
+        said.map((remark, logIndex) => eventIn(2, 7n, { payload: { remark }, logIndex }, branch));
+      await store(2, logsOf('a', ['one', 'two']));
+      const [one] = (await claim()) as [ClaimedDelivery];
+      await settle(delivered(one, outbox.now));
+      const [two] = (await claim()) as [ClaimedDelivery];
+      const failed = { attempt: attempt(outbox.now, 'no answer'), nextAttemptAt: outbox.now };
+      await settle({ delivery: two, outcome: 'failed', ...failed });
+      await rewind(1);
+      await store(2, logsOf('b', ['one', 'between', 'two']), 'b');
+      const deliveries = await deliverAll();
+      const places = deliveries.map(({ body }) => (JSON.parse(body) as CloudEvent).data.logIndex);
+      expect(places).to.deep.equal([1, 2]);
+      expect(deliveries[0]?.eventId).to.not.be.oneOf([one.eventId, two.eventId]);
+      expect(deliveries[1]?.eventId).to.equal(two.eventId);
+    });
+
+    it('delivers each of two equal logs of a transaction that were delivered in part', async () => {
+      const [one, two] = [eventIn(2, 7n), eventIn(2, 7n, { logIndex: 8 })];
+      await store(2, [one, two]);
+      const [head] = (await claim()) as [ClaimedDelivery];
+      await settle(delivered(head, outbox.now));
+      expect(await rewind(1)).to.include({ withdrawn: 1 });
+      const again = [one, two].map((event) => ({
+        ...event,
+        blockNumber: 3,
+        blockHash: hashOf(3, 'b'),
+        logIndex: event.logIndex + 10,
+      }));
+      expect(await store(3, again, 'b')).to.equal(1);
+      expect(await deliverAll()).to.have.length(1);
+    });
+
+    it('waits for a delivery that is under way, and decides by its outcome', async () => {
+      await store(2, [eventIn(1, 7n), eventIn(2, 8n), eventIn(2, 9n)]);
+      const heads = await claim();
+      expect(await rewind(1)).to.equal('in flight');
+      const ofToken = (token: string): ClaimedDelivery =>
+        heads.find(({ tokenId }) => tokenId === token) as ClaimedDelivery;
+      await settle(delivered(ofToken('8'), outbox.now));
+      expect(await rewind(1)).to.equal('in flight');
+      const failed = { attempt: attempt(outbox.now, 'answered 500'), nextAttemptAt: outbox.now + 1 };
+      await settle({ delivery: ofToken('9'), outcome: 'failed', ...failed });
+      const rewound = (await rewind(1)) as Rewound;
+      expect(rewound.withdrawn).to.equal(1);
+      expect(rewound.orphaned.map(({ tokenId, outcome }) => [tokenId, outcome])).to.deep.equal([
+        ['8', 'delivered'],
+        ['9', 'attempted'],
+      ]);
+      // That of token 7 was not affected.
+      expect(await settle(delivered(ofToken('7'), outbox.now))).to.deep.equal([]);
+    });
+
+    it('does not wait for a process that died', async () => {
+      await store(2, [eventIn(2, 8n)]);
+      await claim();
+      outbox.now += LEASE_MS + 1;
+      const rewound = (await rewind(1)) as Rewound;
+      expect(rewound).to.deep.include({ withdrawn: 1 });
+      expect(rewound.orphaned.map(({ outcome }) => outcome)).to.deep.equal(['attempted']);
+    });
+
+    it('withdraws dead letters and deliveries that were to be repeated', async () => {
+      await store(2, [eventIn(1, 6n), eventIn(2, 7n), eventIn(2, 8n)]);
+      const heads = await claim();
+      for (const head of heads) await settle((head.tokenId === '8' ? dead : delivered)(head, outbox.now));
+      await redeliver(outbox.database, SAMPLE_FEED, { fromBlock: 1 }, outbox.now);
+      const rewound = (await rewind(1)) as Rewound;
+      expect(rewound.orphaned.map(({ tokenId, outcome }) => [tokenId, outcome])).to.deep.equal([
+        ['7', 'delivered'],
+        ['8', 'attempted'],
+      ]);
+      expect(await listDeadLetters(outbox.database.db, [SAMPLE_FEED])).to.deep.equal([]);
+      const waiting = await listWaiting(outbox.database.db, [SAMPLE_FEED], 10);
+      expect(waiting.map(({ tokenId }) => tokenId)).to.deep.equal(['6']);
+    });
+
+    it('goes back a few blocks although a token has tens of thousands of events waiting', async () => {
+      const [blocks, inEach] = [10, 2_000];
+      for (let block = 1; block <= blocks; block++) {
+        const events = Array.from({ length: inEach }, (_, logIndex) => eventIn(block, 7n, { logIndex }));
+        await store(block, events);
+      }
+      await store(blocks + 2, [eventIn(blocks + 1, 7n), eventIn(blocks + 2, 7n)]);
+      expect(await rewind(blocks)).to.deep.equal({ withdrawn: 2, orphaned: [] });
+      const [stream] = await listWaiting(outbox.database.db, [SAMPLE_FEED], 10);
+      expect(stream).to.include({ tokenId: '7', waiting: blocks * inEach });
+    });
+
+    it('closes the gap when something younger waits behind what is withdrawn', async () => {
+      await store(1, [eventIn(1, 7n)]);
+      await deliverAll();
+      await store(2, [eventIn(2, 7n)]);
+      // Sent again on request: behind the event of block 2.
+      await redeliver(outbox.database, SAMPLE_FEED, { fromBlock: 1 }, outbox.now);
+      expect(await rewind(1)).to.include({ withdrawn: 1 });
+      await store(2, [eventIn(2, 7n, { logIndex: 3 }, 'b')], 'b');
+      expect(blocksOf(await deliverAll())).to.deep.equal([1, 2]);
+    });
+  });
+}

@@ -1,0 +1,201 @@
+import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { from } from '@digitalbazaar/ecdsa-multikey';
+import { loadConfig, readSettings } from '../../service/config/config';
+import { parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
+import { parseSigningKey } from '../../service/base/signing-key';
+import { tdoc } from '../helpers/processes/command-output';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+/** What a refused command printed to standard error. */
+async function refusal(command: Promise<string>): Promise<string> {
+  const text = await command.then(
+    () => 'succeeded',
+    (error: { stderr: string }) => error.stderr,
+  );
+  expect(text).not.to.match(/\n +at /);
+  return text;
+}
+
+describe('npx tdoc did', () => {
+  const folder = temporaryFolder();
+  const envFile = join(folder.path, 'tenant.env');
+  const document = join(folder.path, 'did.json');
+  const settings = { ENV_FILE: envFile, DID_DOCUMENT_PATH: document, DOMAIN: 'localhost:3000' };
+  const did = (args: string[] = [], more: Record<string, string> = {}): Promise<string> =>
+    tdoc(['did', ...args], { ...settings, ...more });
+
+  beforeEach(() => {
+    rmSync(document, { force: true });
+    writeFileSync(envFile, '# mine\n');
+  });
+  after(() => folder.remove());
+
+  function keyPair(): DidKeyPair {
+    const parsed = parseDidKeyPair(readSettings({ ENV_FILE: envFile }).settings.DID_KEY_PAIRS ?? '');
+    if ('problem' in parsed) throw new Error(parsed.problem);
+    return parsed.keyPair;
+  }
+
+  it('writes a document of exactly the specified shape, the port of the domain percent-encoded', async () => {
+    await did();
+    const id = 'did:web:localhost%3A3000';
+    const key = `${id}#keys-1`;
+    const { publicKeyMultibase } = keyPair();
+    expect(JSON.parse(readFileSync(document, 'utf8'))).to.deep.equal({
+      '@context': ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/multikey/v1'],
+      id,
+      verificationMethod: [{ type: 'Multikey', id: key, controller: id, publicKeyMultibase }],
+      authentication: [key],
+      assertionMethod: [key],
+      capabilityInvocation: [key],
+      capabilityDelegation: [key],
+    });
+    expect(statSync(document).mode & 0o777).to.equal(0o644);
+  });
+
+  it('writes a secret key that the service takes, and that can sign; and prints no part of it', async () => {
+    const output = await did();
+    const { secretKeyMultibase } = keyPair();
+    expect(output)
+      .to.contain(document)
+      .and.to.contain('DID_KEY_PAIRS')
+      .and.not.to.contain(secretKeyMultibase);
+    expect(loadConfig({ ...settings, NET: '31337' }).didKeyPair).to.deep.equal(keyPair());
+    const signature = await (await from(keyPair())).signer().sign({ data: Buffer.from('x') });
+    expect(signature).to.have.length(64);
+    expect(readFileSync(envFile, 'utf8')).to.match(/^# mine\nDID_KEY_PAIRS='/);
+    expect(statSync(envFile).mode & 0o777).to.equal(0o600);
+  });
+
+  it('changes nothing the second time', async () => {
+    await did();
+    const before = [readFileSync(envFile, 'utf8'), readFileSync(document, 'utf8')];
+    expect(await did()).to.contain('nothing is written');
+    expect([readFileSync(envFile, 'utf8'), readFileSync(document, 'utf8')]).to.deep.equal(before);
+  });
+
+  it('rebuilds a missing document from its key', async () => {
+    await did();
+    const before = readFileSync(document, 'utf8');
+    rmSync(document);
+    expect(await did()).to.contain('rebuilt');
+    expect(readFileSync(document, 'utf8')).to.equal(before);
+  });
+
+  it('replaces the key with --force, and says what that means', async () => {
+    await did();
+    const before = keyPair();
+    expect(await did(['--force'])).to.contain('no longer verify');
+    expect(keyPair().publicKeyMultibase).not.to.equal(before.publicKeyMultibase);
+    expect(readFileSync(document, 'utf8')).to.contain(keyPair().publicKeyMultibase);
+  });
+
+  it('leaves a document alone whose key it does not have', async () => {
+    writeFileSync(document, '{}');
+    expect(await refusal(did()))
+      .to.contain('KEY_EXISTS')
+      .and.to.contain('--force');
+    expect(readFileSync(document, 'utf8')).to.equal('{}');
+    expect(readFileSync(envFile, 'utf8')).to.equal('# mine\n');
+  });
+
+  it('leaves a document alone that publishes another key', async () => {
+    await did();
+    const text = readFileSync(document, 'utf8').replace(keyPair().publicKeyMultibase, 'zDnaOther');
+    writeFileSync(document, text);
+    expect(await refusal(did())).to.contain('KEY_EXISTS');
+    expect(readFileSync(document, 'utf8')).to.equal(text);
+  });
+
+  it('leaves the key of another domain alone', async () => {
+    await did();
+    const before = readFileSync(envFile, 'utf8');
+    expect(await refusal(did([], { DOMAIN: 'trade.example.com' }))).to.contain('KEY_EXISTS');
+    expect(readFileSync(envFile, 'utf8')).to.equal(before);
+  });
+
+  it('asks for DOMAIN when it is missing', async () => {
+    const text = await refusal(did([], { DOMAIN: '' }));
+    expect(text).to.contain('NOT_CONFIGURED').and.to.contain(`Set DOMAIN in ${envFile}`);
+    expect(existsSync(document)).to.equal(false);
+  });
+});
+
+describe('npx tdoc signing-key', () => {
+  const folder = temporaryFolder();
+  const envFile = join(folder.path, 'acme.env');
+  const publicKeyFile = join(folder.path, 'acme.webhook-public-key.pem');
+  const signingKey = (...args: string[]): Promise<string> =>
+    tdoc(['signing-key', ...args], { ENV_FILE: envFile });
+
+  beforeEach(() => {
+    rmSync(publicKeyFile, { force: true });
+    rmSync(envFile, { force: true });
+  });
+  after(() => folder.remove());
+
+  const seed = (): string => readSettings({ ENV_FILE: envFile }).settings.SIGNING_PRIVATE_KEY ?? '';
+
+  /** Whether a signature by the private key verifies with the file's public key. */
+  function isPair(file = publicKeyFile): boolean {
+    const key = parseSigningKey(seed());
+    if (key === undefined) throw new Error('SIGNING_PRIVATE_KEY is not a key');
+    const data = Buffer.from('body');
+    return verify(null, data, createPublicKey(readFileSync(file)), sign(null, data, key));
+  }
+
+  it('writes a 32-byte seed that nobody else can read, and its public key beside a tenant’s env file', async () => {
+    const output = await signingKey();
+    expect(Buffer.from(seed(), 'base64')).to.have.length(32);
+    expect(output).to.contain(publicKeyFile).and.not.to.contain(seed());
+    expect(statSync(envFile).mode & 0o777).to.equal(0o600);
+    expect(readFileSync(publicKeyFile, 'utf8')).to.match(/^-----BEGIN PUBLIC KEY-----\n/);
+    expect(isPair()).to.equal(true);
+  });
+
+  it('writes the public key where --public-key-file says', async () => {
+    const elsewhere = join(folder.path, 'elsewhere/key.pem');
+    await signingKey('--public-key-file', elsewhere);
+    expect(isPair(elsewhere)).to.equal(true);
+    expect(existsSync(publicKeyFile)).to.equal(false);
+  });
+
+  it('changes nothing the second time, and rebuilds a missing public key', async () => {
+    await signingKey();
+    const before = [seed(), readFileSync(publicKeyFile, 'utf8')];
+    expect(await signingKey()).to.contain('nothing is written');
+    rmSync(publicKeyFile);
+    expect(await signingKey()).to.contain('rebuilt');
+    expect([seed(), readFileSync(publicKeyFile, 'utf8')]).to.deep.equal(before);
+  });
+
+  it('takes a private key in PEM form for what it is', async () => {
+    await signingKey();
+    const pem = parseSigningKey(seed())?.export({ type: 'pkcs8', format: 'pem' }).toString() ?? '';
+    expect(createPrivateKey(pem).asymmetricKeyType).to.equal('ed25519');
+    writeFileSync(envFile, `SIGNING_PRIVATE_KEY="${pem}"\n`);
+    expect(await signingKey()).to.contain('nothing is written');
+  });
+
+  it('replaces the key with --force, and says what that means', async () => {
+    await signingKey();
+    const before = seed();
+    expect(await signingKey('--force')).to.contain('give subscribers the new public key');
+    expect(seed()).not.to.equal(before);
+    expect(isPair()).to.equal(true);
+  });
+
+  it('leaves a public key alone whose private key it does not have', async () => {
+    await signingKey();
+    const before = readFileSync(publicKeyFile, 'utf8');
+    rmSync(envFile);
+    expect(await refusal(signingKey()))
+      .to.contain('KEY_EXISTS')
+      .and.to.contain('--force');
+    expect(readFileSync(publicKeyFile, 'utf8')).to.equal(before);
+    expect(existsSync(envFile)).to.equal(false);
+  });
+});

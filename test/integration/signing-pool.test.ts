@@ -1,0 +1,345 @@
+import { createHash } from 'node:crypto';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Worker } from 'node:worker_threads';
+import { expect } from 'chai';
+import {
+  BusyError,
+  CallerLeftError,
+  ConfigurationError,
+  RequestError,
+  SigningError,
+  type ServiceError,
+} from '../../service/base/errors';
+import type { Preparation } from '../../service/issuance/preparation';
+import { createSigningPool, type SigningPool } from '../../service/issuance/signing-pool';
+import type { SignedCredential } from '../../service/issuance/sign';
+import { fromTransferredError, toTransferredError } from '../../service/issuance/transferred-error';
+import { PROJECT_ROOT } from '../../service/base/project-root';
+import { derive, verify } from '../helpers/credentials/derive-and-verify';
+import { eventually } from '../helpers/eventually';
+import { track } from '../helpers/resources';
+import { attachmentOf, bodyWith, preparationOf, settingsOf } from '../helpers/credentials/preparations';
+import { createTestIssuer, type TestIssuer } from '../helpers/credentials/test-issuer';
+
+const THREADS = 2;
+/** Take a thread some seconds, and many. */
+const SOME_NUMBERS = 3_000;
+const MANY_NUMBERS = 15_000;
+const SLOW_TO_LOAD = 6;
+
+describe('the signing pool', () => {
+  let issuer: TestIssuer;
+  let pool: SigningPool;
+  let untrack: () => void;
+  /** Those that are running, the oldest first. */
+  const threads: Worker[] = [];
+  /** Those that have told something: the first that they tell is that they are loaded. */
+  const loaded = new Set<Worker>();
+  const onThread = (thread: Worker): void => {
+    threads.push(thread);
+    thread.once('message', () => loaded.add(thread));
+    thread.once('exit', () => threads.splice(threads.indexOf(thread), 1));
+  };
+
+  before(async () => {
+    issuer = await createTestIssuer();
+    process.on('worker', onThread);
+    pool = await createSigningPool(settingsOf(issuer), { threads: THREADS });
+    untrack = track('the signing pool');
+  });
+
+  after(async () => {
+    await pool?.destroy();
+    process.off('worker', onThread);
+    untrack();
+    expect(threads, 'threads after destroy()').to.be.empty;
+  });
+
+  async function signed(body: string, number = 0): Promise<SignedCredential> {
+    const { document } = await pool.prepare(preparationOf(body, number));
+    return JSON.parse(Buffer.from(document).toString('utf8')) as SignedCredential;
+  }
+
+  async function refusalOf(work: Promise<unknown>): Promise<ServiceError> {
+    try {
+      await work;
+    } catch (error) {
+      return error as ServiceError;
+    }
+    throw new Error('it was not refused');
+  }
+
+  it('gives each of many callers the document that was asked for, from all its threads', async () => {
+    const documents = await Promise.all(
+      Array.from({ length: 20 }, (_, number) => signed(bodyWith({ blNumber: `B${number}` }), number)),
+    );
+    expect(documents.map(({ credentialSubject }) => credentialSubject.blNumber)).to.deep.equal(
+      documents.map((_, number) => `B${number}`),
+    );
+    expect(threads).to.have.lengthOf(THREADS);
+    const [first] = documents;
+    const derived = await derive(first as SignedCredential, ['/credentialSubject']);
+    expect((await verify(derived, issuer.didDocument)).verified).to.equal(true);
+  });
+
+  it('hands 40 MB over and back, unchanged', async () => {
+    const attachment = attachmentOf(40);
+    const preparation = preparationOf(bodyWith({ attachments: [attachment] }));
+    const { document } = await pool.prepare(preparation);
+    expect(preparation.body.byteLength, 'what is left of the body here').to.equal(0);
+    const { credentialSubject } = JSON.parse(Buffer.from(document).toString('utf8')) as SignedCredential;
+    const [{ data }] = credentialSubject.attachments as [{ data: string }];
+    const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
+    expect(hash(data)).to.equal(hash(attachment.data));
+  });
+
+  it('takes a body that shares its memory with others, and leaves theirs alone', async () => {
+    const memory = new TextEncoder().encode(`${bodyWith()}neighbour`);
+    await pool.prepare(preparationOf(memory.subarray(0, -'neighbour'.length)));
+    expect(Buffer.from(memory).toString()).to.match(/neighbour$/);
+    await pool.prepare(preparationOf(Buffer.from(bodyWith())));
+  });
+
+  it('refuses as the caller of its function would be refused', async () => {
+    const body = await refusalOf(pool.prepare(preparationOf('{')));
+    expect(body).to.be.instanceOf(RequestError);
+    expect(body).to.include({
+      name: 'RequestError',
+      code: 'BODY_NOT_JSON',
+      message: 'The body is not a valid JSON object.',
+      retryable: false,
+    });
+    expect(body.cause).to.be.instanceOf(Error);
+    const term = await refusalOf(signed(bodyWith({ vesel: 'x' })));
+    expect(term).to.be.instanceOf(SigningError);
+    expect(term.code).to.equal('SUBJECT_TERM_UNDEFINED');
+    expect(term.remedy).to.match(/^Use only terms/);
+    expect((term.cause as Error).message).to.equal('Safe mode validation error.');
+  });
+
+  it('fails what a thread was at when it ended, and nothing else, and replaces the thread', async () => {
+    const before = [...threads];
+    const large = preparationOf(bodyWith({ attachments: [attachmentOf(40)] }), 1);
+    const lost = refusalOf(pool.prepare(large));
+    const others = Promise.all([2, 3, 4, 5].map((number) => signed(bodyWith(), number)));
+    // The first that is free takes the first task.
+    await before[0]?.terminate();
+    const refusal = await lost;
+    expect(refusal).to.be.instanceOf(SigningError);
+    expect(refusal).to.include({ code: 'SIGNING_WORKER_LOST', retryable: true });
+    expect(await others).to.have.lengthOf(4);
+    await eventually('another thread is loaded', () => [...loaded].includes(threads[THREADS - 1] as Worker));
+    expect(threads).not.to.include(before[0]);
+    expect(await Promise.all([6, 7, 8].map((number) => signed(bodyWith(), number)))).to.have.lengthOf(3);
+  });
+
+  it('refuses, rather than wait for good, when no thread starts any more, and recovers', async () => {
+    const endAtOnce = (thread: Worker): void => void thread.terminate();
+    process.on('worker', endAtOnce);
+    await Promise.all([...threads].map((thread) => thread.terminate()));
+    const refusal = await refusalOf(signed(bodyWith()));
+    expect(refusal).to.include({ code: 'SIGNING_WORKER_LOST', retryable: true });
+    process.off('worker', endAtOnce);
+    expect((await signed(bodyWith())).issuer).to.equal(issuer.did);
+  });
+
+  /** A document that takes long to sign for its size. */
+  const slow = (numbers: number): string =>
+    bodyWith({ voyageNo: Array.from({ length: numbers }, (_, number) => number) });
+
+  /** Begins a document that nobody waits for once a thread has it. */
+  async function abandon(by: SigningPool, preparation: Preparation): Promise<unknown> {
+    const leaving = new AbortController();
+    const outcome = by.prepare(preparation, leaving.signal).catch((error: unknown) => error);
+    await eventually('a thread has it', () => preparation.body.byteLength === 0, { everyMs: 1 });
+    leaving.abort(new CallerLeftError());
+    return outcome;
+  }
+
+  /** Runs `use` with a pool of one thread, which has loaded. */
+  async function withOneThread(
+    options: { waiting?: number; waitMs?: number },
+    use: (other: SigningPool) => Promise<void>,
+  ): Promise<void> {
+    const other = await createSigningPool(settingsOf(issuer), { threads: 1, ...options });
+    try {
+      await other.prepare(preparationOf(bodyWith()));
+      await use(other);
+    } finally {
+      await other.destroy();
+    }
+  }
+
+  it('tells how much it is at, and lets no more wait than may, nor for longer', async () => {
+    await withOneThread({ waiting: 2, waitMs: 500 }, async (other) => {
+      expect(other.figures()).to.deep.equal({ waiting: 0, busy: 0, threads: 1 });
+      const first = other.prepare(preparationOf(slow(SOME_NUMBERS)));
+      const waiting = [1, 2].map((number) => refusalOf(other.prepare(preparationOf(bodyWith(), number))));
+      expect(other.figures()).to.deep.equal({ waiting: 2, busy: 1, threads: 1 });
+      const tooMany = await refusalOf(other.prepare(preparationOf(bodyWith(), 3)));
+      expect(other.figures(), 'while the others wait').to.include({ waiting: 2 });
+      for (const refusal of [tooMany, ...(await Promise.all(waiting))]) {
+        expect(refusal).to.be.instanceOf(BusyError);
+        expect(refusal).to.include({ code: 'BUSY', retryable: true, retryAfterMs: 500 });
+        expect(refusal.message).to.equal('Too many documents are being signed: send it again later.');
+      }
+      await first;
+      expect(other.figures()).to.deep.equal({ waiting: 0, busy: 0, threads: 1 });
+    });
+  });
+
+  it('forgets at once whoever leaves while waiting, and hands no body over', async () => {
+    await withOneThread({}, async (other) => {
+      const first = other.prepare(preparationOf(slow(SOME_NUMBERS)));
+      const leaving = new AbortController();
+      const [abandoned, late] = [preparationOf(bodyWith(), 1), preparationOf(bodyWith(), 2)];
+      const gone = refusalOf(other.prepare(abandoned, leaving.signal));
+      const stays = other.prepare(preparationOf(bodyWith(), 3));
+      leaving.abort(new CallerLeftError());
+      expect(other.figures()).to.include({ waiting: 1, busy: 1 });
+      expect(await gone).to.be.instanceOf(CallerLeftError);
+      expect(await refusalOf(other.prepare(late, leaving.signal))).to.be.instanceOf(CallerLeftError);
+      expect(other.figures(), 'the first is still being signed').to.include({ busy: 1 });
+      for (const { body } of [abandoned, late]) expect(body.byteLength).to.be.greaterThan(0);
+      await Promise.all([first, stays]);
+    });
+  });
+
+  it('lets a thread finish what it soon has done, for nobody', async () => {
+    const before = [...threads];
+    expect(await abandon(pool, preparationOf(bodyWith()))).to.have.property('document');
+    expect(threads).to.deep.equal(before);
+  });
+
+  it('ends a thread that goes on for nobody, and nothing else, and replaces the thread', async () => {
+    const before = [...threads];
+    const gone = abandon(pool, preparationOf(slow(MANY_NUMBERS), 1));
+    const others = [slow(SOME_NUMBERS), bodyWith(), bodyWith()].map((body, number) =>
+      pool.prepare(preparationOf(body, number + 2)),
+    );
+    expect(pool.figures()).to.deep.equal({ waiting: 2, busy: 2, threads: THREADS });
+    expect(await gone).to.be.instanceOf(CallerLeftError);
+    expect(await Promise.all(others)).to.have.lengthOf(3);
+    await eventually('the thread is replaced', () => {
+      const [newest] = threads.filter((thread) => !before.includes(thread));
+      return newest !== undefined && loaded.has(newest) && threads.length === THREADS;
+    });
+    expect(before.filter((thread) => threads.includes(thread))).to.have.lengthOf(THREADS - 1);
+    expect(await Promise.all([6, 7, 8].map((number) => signed(bodyWith(), number)))).to.have.lengthOf(3);
+  });
+
+  it('ends no thread that is still loading, whoever leaves', async () => {
+    const before = new Set(threads);
+    // As many as take the processors longer to load than what nobody waits for may take.
+    const other = await createSigningPool(settingsOf(issuer), { threads: SLOW_TO_LOAD });
+    const abandoned = Array.from({ length: SLOW_TO_LOAD }, (_, number) =>
+      abandon(other, preparationOf(slow(MANY_NUMBERS), number)),
+    );
+    const started = await eventually('the threads start', () => {
+      const others = threads.filter((thread) => !before.has(thread));
+      return others.length === SLOW_TO_LOAD ? others : undefined;
+    });
+    const ends = started.map((thread) => once(thread, 'exit').then(() => loaded.has(thread)));
+    for (const outcome of await Promise.all(abandoned)) expect(outcome).to.be.instanceOf(CallerLeftError);
+    expect(await Promise.all(ends)).to.deep.equal(started.map(() => true));
+    expect((await other.prepare(preparationOf(bodyWith()))).document).not.to.be.empty;
+    await eventually('all are replaced', () => threads.every((thread) => loaded.has(thread)));
+    await other.destroy();
+  });
+
+  it('refuses what comes after its end, and what waits for a thread then', async () => {
+    const other = await createSigningPool(settingsOf(issuer), { threads: 1 });
+    // It takes longer than what is looked at meanwhile: whether the thread is loaded.
+    const large = bodyWith({ attachments: [attachmentOf(10)] });
+    const late = [1, 2].map((number) => refusalOf(other.prepare(preparationOf(large, number))));
+    await other.destroy();
+    for (const refusal of await Promise.all(late))
+      expect(refusal).to.include({ code: 'SIGNING_WORKER_LOST' });
+    expect(await refusalOf(other.prepare(preparationOf(bodyWith())))).to.include({
+      code: 'SIGNING_WORKER_LOST',
+    });
+  });
+
+  it('ends no thread that is still loading: that would end the process', async () => {
+    const before = new Set(threads);
+    const other = await createSigningPool(settingsOf(issuer), { threads: 2 });
+    const started = await eventually('the threads start', () => {
+      const others = threads.filter((thread) => !before.has(thread));
+      return others.length === 2 ? others : undefined;
+    });
+    const ends = Promise.all(
+      started.map(async (thread) => {
+        await once(thread, 'exit');
+        return loaded.has(thread);
+      }),
+    );
+    await other.destroy();
+    expect(await ends).to.deep.equal([true, true]);
+  });
+
+  it('does not start with a key pair that is damaged', async () => {
+    const running = threads.length;
+    const keyPair = { ...issuer.keyPair, secretKeyMultibase: 'z42damaged' };
+    const refusal = await refusalOf(createSigningPool({ ...settingsOf(issuer), keyPair }));
+    expect(refusal).to.be.instanceOf(ConfigurationError);
+    expect(threads).to.have.lengthOf(running);
+  });
+});
+
+/** Starts the compiled pool, prepares one document, and does nothing to end. */
+const PROGRAM = `
+  const { createSigningPool } = require('./dist/service/issuance/signing-pool.js');
+  process.once('message', async ({ settings, preparation }) => {
+    const pool = await createSigningPool(settings, { threads: 2 });
+    const { document } = await pool.prepare({ ...preparation, body: new TextEncoder().encode(preparation.body) });
+    console.log(Buffer.from(document).toString('utf8'));
+    process.disconnect();
+  });
+`;
+
+describe('the signing pool, compiled', () => {
+  it('prepares, and does not keep the process from ending', async () => {
+    const issuer = await createTestIssuer();
+    const child = spawn(process.execPath, ['-e', PROGRAM], {
+      cwd: PROJECT_ROOT,
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    });
+    const untrack = track('the compiled pool');
+    const output: string[] = [];
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => output.push(text));
+    const preparation = { ...preparationOf('{}'), body: bodyWith({ blNumber: 'COMPILED' }) };
+    child.send({ settings: settingsOf(issuer), preparation });
+    const [code] = (await once(child, 'exit')) as [number | null];
+    untrack();
+    expect(code).to.equal(0);
+    expect(output.join('')).to.contain('"blNumber":"COMPILED"');
+  });
+});
+
+describe('an error between threads', () => {
+  it('keeps its class, code, message, remedy, reason and whether to try again, and of its causes the messages', () => {
+    const cause = new TypeError('the key', { cause: new Error('its first byte') });
+    const said = { retryable: true, remedy: 'mend it', reason: 'EnforcedPause' };
+    const error = new SigningError('A_CODE', 'what happened', { cause, ...said });
+    const arrived = fromTransferredError(structuredClone(toTransferredError(error)));
+    expect(arrived).to.be.instanceOf(SigningError);
+    expect(arrived).to.include({
+      name: 'SigningError',
+      code: 'A_CODE',
+      message: 'what happened',
+      ...said,
+    });
+    const first = arrived.cause as Error;
+    expect([first.message, (first.cause as Error).message]).to.deep.equal(['the key', 'its first byte']);
+  });
+
+  it('is a plain error when it was no error of the service, and ends when its causes do not', () => {
+    const endless = new RangeError('round');
+    endless.cause = endless;
+    const arrived = fromTransferredError(structuredClone(toTransferredError(endless)));
+    expect(arrived).not.to.have.property('code');
+    expect(arrived.message).to.equal('round');
+    expect(fromTransferredError(structuredClone(toTransferredError('text'))).message).to.equal('text');
+  });
+});

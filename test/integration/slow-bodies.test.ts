@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { expect } from 'chai';
+import type { IssueDocument } from '../../service/issuance/issue-document';
+import { eventually } from '../helpers/eventually';
+import { REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import { rawCreate, type RawRequest } from '../helpers/processes/raw-request';
+
+/** What a body has to bring, and in what time: less of both than by default. */
+const LEAST = { bytes: 1_000, withinMs: 300 };
+const PLACES = 2;
+const LARGE_BYTES = 2 * 1024 * 1024;
+const MEDIUM_BYTES = 100 * 1024;
+
+describe('a body that hardly comes', () => {
+  let app: RunningHttpApp;
+  let issued: number;
+  const issueDocument: IssueDocument = async () => {
+    issued++;
+    const parts = [Buffer.from('{}')];
+    return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document: { length: 2, parts } };
+  };
+
+  beforeEach(async () => {
+    issued = 0;
+    const few = { permits: PLACES };
+    app = await startHttpApp({
+      acceptDocument: () => issueDocument,
+      bodyLimits: { large: few, medium: few, least: LEAST },
+    });
+  });
+
+  afterEach(() => app.close());
+
+  const begin = (length: number, headers = {}): Promise<RawRequest> =>
+    rawCreate(app.url, { 'Content-Length': length, ...headers });
+
+  for (const [size, length] of [
+    ['over 1 MB', LARGE_BYTES],
+    ['over 64 KB', MEDIUM_BYTES],
+  ] as const)
+    it(`gives up its place, so that nobody else waits in vain (${size})`, async () => {
+      const stalled = await Promise.all(Array.from({ length: PLACES }, () => begin(length)));
+      for (const { socket } of stalled) socket.write('x');
+      await sleep(LEAST.withinMs / 4);
+      const answer = await fetch(`${app.url}/create/BILL_OF_LADING`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: Buffer.alloc(length, ' '),
+      });
+      expect(answer.status).to.equal(200);
+      await Promise.all(stalled.map((one) => one.ended()));
+      for (const one of stalled) {
+        expect(one.answer())
+          .to.match(/^HTTP\/1\.1 408 /)
+          .and.match(/\r\nConnection: close\r\n/i);
+        const { error } = JSON.parse(one.answer().split('\r\n\r\n')[1] ?? '') as { error: object };
+        expect(error).to.have.keys('message');
+      }
+      expect(issued).to.equal(1);
+      const lines = app.log.filter(({ code }) => code === 'BODY_TOO_SLOW');
+      expect(lines.map(({ level, status }) => [level, status])).to.deep.equal([
+        ['warn', 408],
+        ['warn', 408],
+      ]);
+    });
+
+  it('is counted as it came, not as it decodes', async () => {
+    const stalled = await begin(LARGE_BYTES, { 'Content-Encoding': 'gzip' });
+    const packed = gzipSync(Buffer.alloc(500 * LEAST.bytes));
+    expect(packed.length).to.be.lessThan(LEAST.bytes);
+    stalled.socket.write(packed.subarray(0, -1));
+    await stalled.ended();
+    expect(stalled.answer()).to.match(/^HTTP\/1\.1 408 /);
+  });
+
+  it('is waited for as long as enough of it comes', async () => {
+    const slow = await begin(MEDIUM_BYTES);
+    const pieces = 5;
+    for (let piece = 0; piece < pieces; piece++) {
+      slow.socket.write(Buffer.alloc(MEDIUM_BYTES / pieces, ' '));
+      await sleep(LEAST.withinMs / 2);
+    }
+    await eventually('it is answered', () => slow.answer().startsWith('HTTP/1.1 200 '));
+    slow.socket.destroy();
+  });
+
+  it('has to be complete in that time when it is small', async () => {
+    const stalled = await begin(2);
+    stalled.socket.write('{');
+    await stalled.ended();
+    expect(stalled.answer())
+      .to.match(/^HTTP\/1\.1 408 /)
+      .and.contain('X-Error-Code: BODY_TOO_SLOW');
+    expect(issued).to.equal(0);
+  });
+
+  it('may come in pieces within that time when it is small', async () => {
+    const slow = await begin(REQUEST.length);
+    for (const piece of [REQUEST.slice(0, 1), REQUEST.slice(1)]) {
+      await sleep(LEAST.withinMs / 4);
+      slow.socket.write(piece);
+    }
+    await eventually('it is answered', () => slow.answer().startsWith('HTTP/1.1 200 '));
+    slow.socket.destroy();
+  });
+});

@@ -1,0 +1,161 @@
+import { expect } from 'chai';
+import { ConfigurationError } from '../../service/base/errors';
+import type { AcceptDocument } from '../../service/issuance/issue-document';
+import { eventually } from '../helpers/eventually';
+import { REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import { rawCreate } from '../helpers/processes/raw-request';
+
+const SMALL = 64 * 1024;
+const AT_ONCE_MS = 1_000;
+
+/** A request with this in its subject, whose own text is given as bytes. */
+function requestWith(...bytes: number[]): Buffer {
+  const [before = '', after = ''] = REQUEST.replace('{}', '{"name":"|"}').split('|');
+  return Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)]);
+}
+
+describe('a body of POST /create of up to 64 KB', () => {
+  let app: RunningHttpApp;
+  let accept: AcceptDocument;
+  /** The bodies that reached the use case. */
+  let issued: string[];
+
+  before(async () => {
+    app = await startHttpApp({ acceptDocument: (documentId) => accept(documentId) });
+  });
+
+  beforeEach(() => {
+    issued = [];
+    accept =
+      () =>
+      async ({ body }) => {
+        issued.push(Buffer.from(body).toString());
+        const parts = [Buffer.from('{}')];
+        return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document: { length: 2, parts } };
+      };
+  });
+
+  after(() => app.close());
+
+  const post = (body: string | Uint8Array, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(`${app.url}/create/BILL_OF_LADING`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body: typeof body === 'string' ? body : new Uint8Array(body),
+    });
+
+  async function refused(
+    answer: Promise<Response>,
+    status: number,
+    code: string,
+    message: RegExp,
+  ): Promise<void> {
+    const response = await answer;
+    const { error } = (await response.json()) as { error: { message: string } };
+    expect([response.status, response.headers.get('X-Error-Code')]).to.deep.equal([status, code]);
+    expect(error.message).to.match(message);
+    expect(issued).to.deep.equal([]);
+  }
+
+  const NOT_UTF8: Record<string, number[]> = {
+    'a byte that no character has': [0xff],
+    'half of a character': [0xc3],
+    'a character in more bytes than it needs': [0xc0, 0xaf],
+    'half of a surrogate pair': [0xed, 0xa0, 0x80],
+    'ü in Latin 1': [0xfc],
+  };
+  for (const [what, bytes] of Object.entries(NOT_UTF8))
+    it(`is refused when it is no UTF-8: ${what}`, () =>
+      refused(post(requestWith(...bytes)), 400, 'BODY_NOT_JSON', /not a valid JSON object/));
+
+  it('reaches the use case as it came, a replacement character and a byte order mark too', async () => {
+    for (const body of [requestWith(0xef, 0xbf, 0xbd).toString(), `\ufeff${REQUEST}`, ` ${REQUEST}\n`]) {
+      issued = [];
+      expect((await post(body)).status).to.equal(200);
+      expect(Buffer.from(issued[0] ?? '')).to.deep.equal(Buffer.from(body));
+    }
+  });
+
+  for (const [what, body] of Object.entries({
+    'is empty': '',
+    'is blank': ' \n',
+    'is cut off': '{"owner":"',
+  }))
+    it(`is refused when it ${what}`, () =>
+      refused(post(body), 400, 'BODY_NOT_JSON', /not a valid JSON object/));
+
+  it('is refused when there is none', async () => {
+    const request = await rawCreate(app.url, { Connection: 'close' });
+    await request.ended();
+    expect(request.answer())
+      .to.match(/^HTTP\/1\.1 400 /)
+      .and.contain('X-Error-Code: BODY_NOT_JSON');
+  });
+
+  it('may be of any type that is JSON, and of no other', async () => {
+    for (const type of [
+      'application/ld+json',
+      'APPLICATION/JSON;charset=utf-8',
+      'application/vnd.acme.v1+json',
+    ])
+      expect((await post(REQUEST, { 'Content-Type': type })).status, type).to.equal(200);
+    issued = [];
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx'])
+      await refused(post(REQUEST, { 'Content-Type': type }), 415, 'CONTENT_TYPE_WRONG', /application\/json/);
+  });
+
+  it('may say that it is encoded as itself, in any case', async () => {
+    for (const encoding of ['identity', 'IDENTITY'])
+      expect((await post(REQUEST, { 'Content-Encoding': encoding })).status).to.equal(200);
+  });
+
+  it('is refused before it waits for anything when its shape is wrong; a larger one is for the thread', async () => {
+    const ofSize = (bytes: number): string => `{"owner":"${'x'.repeat(bytes - '{"owner":""}'.length)}"}`;
+    await refused(
+      post(ofSize(SMALL)),
+      400,
+      'REQUEST_FIELD_INVALID',
+      /^\/credentialSubject must be an object/,
+    );
+    expect((await post(ofSize(SMALL + 1))).status).to.equal(200);
+    expect(issued).to.have.length(1);
+  });
+
+  it('is refused when it has more values than any document, and read when it is nested as deep as it can be', async () => {
+    const subject = (inside: string): string => REQUEST.replace('{}', `{"name":${inside}}`);
+    await refused(
+      post(subject(`[${'[],'.repeat(20_000)}1]`)),
+      400,
+      'BODY_TOO_COMPLEX',
+      /more than 20000 values/,
+    );
+    const deep = subject(`${'['.repeat(19_000)}${']'.repeat(19_000)}`);
+    expect((await post(deep)).status).to.equal(200);
+  });
+
+  it('is given up when its caller leaves before it has arrived', async () => {
+    const { socket } = await rawCreate(app.url, { 'Content-Length': REQUEST.length });
+    socket.write(REQUEST.slice(0, -1));
+    socket.end();
+    const line = await eventually('it is said', () => app.log.find(({ code }) => code === 'BODY_ABORTED'));
+    expect(line).to.include({ level: 'warn', status: 400 });
+    expect(issued).to.deep.equal([]);
+  });
+
+  it('is not read, nor is any of its headers looked at, when no document of that type is issued', async () => {
+    accept = () => {
+      throw new ConfigurationError('NOT_CONFIGURED', 'Nothing is configured.');
+    };
+    const headers = {
+      'Content-Type': 'text/plain',
+      'Content-Length': 60 * 1024 * 1024,
+      'Idempotency-Key': 'a b',
+    };
+    const request = await rawCreate(app.url, headers);
+    await eventually('it is answered', () => request.answer() !== '', { withinMs: AT_ONCE_MS });
+    expect(request.answer())
+      .to.match(/^HTTP\/1\.1 500 /)
+      .and.contain('X-Error-Code: NOT_CONFIGURED');
+    request.socket.destroy();
+  });
+});

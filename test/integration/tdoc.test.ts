@@ -1,0 +1,107 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { requirePointers, requireUrls } from '../../cli/verification/arguments';
+import type { CommandAnswer } from '../helpers/processes/command-answer';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+describe('tdoc', () => {
+  const folder = temporaryFolder();
+  const file = (name: string): string => join(folder.path, name);
+  const ask = (args: string[], settings: Record<string, string> = {}): Promise<CommandAnswer> =>
+    askTdocInProcess(args, { ENV_FILE: file('none.env'), ...settings });
+
+  after(() => folder.remove());
+
+  it('lists its commands and its exit codes with --help', async () => {
+    const { code, stdout } = await ask(['--help']);
+    expect(code).to.equal(0);
+    for (const name of ['setup', 'service', 'receiver', 'token', 'redeliver', 'purge-events'])
+      expect(stdout).to.match(new RegExp(`^  ${name} `, 'm'));
+    expect(stdout).to.contain('Exit codes: 0');
+  });
+
+  it('shows arguments and an example of every command with --help', async () => {
+    const { stdout } = await ask(['--help']);
+    const names = [...stdout.matchAll(/^ {2}([a-z][a-z-]+)(?= )/gm)].map(([, name]) => name ?? '');
+    const own = names.filter((name) => !['help', 'service', 'receiver', 'role'].includes(name));
+    expect(own).to.have.length.greaterThan(12);
+    for (const words of [
+      ...own.map((name) => [name]),
+      ['role', 'grant'],
+      ['role', 'revoke'],
+      ['role', 'list'],
+    ]) {
+      const help = await ask([...words, '--help']);
+      expect(help.code, words.join(' ')).to.equal(0);
+      expect(help.stdout).to.contain(`$ npx tdoc ${words.join(' ')}`);
+    }
+  });
+
+  it('prints the version of the project', async () => {
+    expect((await ask(['--version'])).stdout).to.match(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  for (const [what, args, problem] of [
+    ['a command that it does not have', ['tokn'], /unknown command 'tokn'[^]*Did you mean token\?/],
+    ['an option that the command does not have', ['token', '1', '--al'], /unknown option '--al'/],
+    ['a missing argument', ['token'], /missing required argument 'token'/],
+    ['one argument too many', ['token', '1', '2'], /too many arguments/],
+    ['a missing option', ['role', 'grant', '--role', 'minter'], /required option '--account <address>'/],
+    ['a block that is no number', ['redeliver', '--from-block', '-1'], /--from-block.*whole number/],
+  ] as const) {
+    it(`ends with 2 and says what is wrong with ${what}`, async () => {
+      const { code, stdout, stderr } = await ask([...args]);
+      expect({ code, stdout }, stderr).to.deep.equal({ code: 2, stdout: '' });
+      expect(stderr).to.match(problem);
+      expect(stderr).not.to.match(/\n +at /);
+    });
+  }
+
+  it('takes JSON pointers after --reveal, and URLs after --trust-context', () => {
+    expect(requirePointers(['', '/a b,c'])).to.deep.equal(['', '/a b,c']);
+    expect(() => requirePointers(['/a', 'scac'])).to.throw('"scac" is no JSON pointer');
+    expect(() => requireUrls(['https://a.example/', 'b'])).to.throw('"b" is not a URL');
+  });
+
+  describe('setup', () => {
+    const envFile = file('carrier.env');
+    const settings = { ENV_FILE: envFile };
+
+    it('asks for DOMAIN first, and makes nothing without it', async () => {
+      writeFileSync(envFile, 'NET=31337\n');
+      const { code, stderr } = await ask(['setup'], settings);
+      expect(code).to.equal(2);
+      expect(stderr).to.match(/DOMAIN is not set.*NOT_CONFIGURED/);
+      expect(existsSync(file('carrier.webhook-public-key.pem'))).to.equal(false);
+    });
+
+    it('makes both keys and says what is missing next, with commands for this env file', async () => {
+      writeFileSync(envFile, 'NET=31337\nDOMAIN=carrier.example\n');
+      const { code, stdout, stderr } = await ask(['setup'], settings);
+      expect(code, stderr).to.equal(0);
+      expect(stdout)
+        .to.contain('did:web:carrier.example')
+        .and.contain('carrier.webhook-public-key.pem')
+        .and.match(/TOKEN_REGISTRY_ADDRESS: `ENV_FILE=\S+carrier\.env npx hardhat deploy`/)
+        .and.contain('WEBHOOK_URL');
+      expect(readFileSync(envFile, 'utf8'))
+        .to.match(/^DID_KEY_PAIRS=/m)
+        .and.match(/^SIGNING_PRIVATE_KEY=/m);
+    });
+
+    it('changes nothing the second time, and ends with the next step when nothing is missing', async () => {
+      const more = `TOKEN_REGISTRY_ADDRESS=0x${'5b'.repeat(20)}\nWEBHOOK_URL=https://s.example/\n`;
+      writeFileSync(
+        envFile,
+        `${readFileSync(envFile, 'utf8')}${more}WALLET_PRIVATE_KEY=0x${'11'.repeat(32)}\n`,
+      );
+      const before = readFileSync(envFile, 'utf8');
+      const { code, stdout } = await ask(['setup'], settings);
+      expect(code).to.equal(0);
+      expect(stdout).to.contain('Nothing is missing. Next: `npm run service`.');
+      expect(readFileSync(envFile, 'utf8')).to.equal(before);
+    });
+  });
+});

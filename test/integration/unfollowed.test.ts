@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import { systemClock } from '../../service/base/clock';
+import type { Database } from '../../service/database/database';
+import { createDatabaseJournal } from '../../service/journal/database-journal';
+import { mintingRightOf } from '../../service/journal/journal-scope';
+import { createMetrics } from '../../service/observability/metrics';
+import { unfollowedOf, type Followed } from '../../service/observability/unfollowed';
+import { openFeed } from '../../service/outbox/feed-cursor';
+import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
+import { preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
+import {
+  eventIn,
+  openSampleFeed,
+  record,
+  SAMPLE_FEED,
+  SAMPLE_REGISTRY,
+} from '../helpers/database/sample-feed';
+
+const NONE: Followed = { chainId: 31337, registries: [], scope: undefined };
+const NOTHING = { deliveries: [], issuances: [] };
+const REGISTRY = `31337:${SAMPLE_REGISTRY.registryAddress}`;
+/** Of which nothing waits; its later events are not announced all the same. */
+const DELIVERED = `31337:0x${'7d'.repeat(20)}`;
+const ISSUED_IN = `${SCOPE.chainId}:${SCOPE.registryAddress}`;
+
+for (const engine of ENGINES) {
+  describe(`what the database has of registries that no setting follows, on ${engine}`, () => {
+    let state: State | undefined;
+    let database: Database;
+
+    before(async function () {
+      state = await newState(engine);
+      if (state === undefined) return this.skip();
+      database = await openState(state);
+      const feed = await openSampleFeed(database);
+      await record(database, feed, 3, [eventIn(1, 1n), eventIn(2, 1n), eventIn(3, 2n)], 0);
+      await openFeed(database.db, `${DELIVERED}:0123456789abcdef`, 7, 1);
+      const journal = createDatabaseJournal(database, SCOPE, systemClock);
+      for (let document = 0; document < 2; document++) await journal.add(preparedDocument(10));
+      const failed = preparedDocument(10);
+      await journal.add(failed);
+      await journal.failed(failed.tokenId, { code: 'MINT_REVERTED', message: 'no' });
+    });
+
+    after(async () => {
+      await database?.close();
+      await state?.remove();
+    });
+
+    it('is every registry, with what waits to be delivered and where its reading stopped, and what is being issued', async () => {
+      expect(await unfollowedOf(database, NONE)).to.deep.equal({
+        deliveries: [
+          { registry: REGISTRY, undelivered: 3, nextBlock: 4 },
+          { registry: DELIVERED, undelivered: 0, nextBlock: 7 },
+        ],
+        issuances: [{ registry: ISSUED_IN, issuer: SCOPE.issuer, unfinished: 2 }],
+      });
+    });
+
+    it('is nothing that a setting follows; another issuer of the same registry is another', async () => {
+      const registries = [REGISTRY, DELIVERED, ISSUED_IN];
+      expect(await unfollowedOf(database, { ...NONE, registries, scope: SCOPE })).to.deep.equal(NOTHING);
+      const scope = { ...SCOPE, issuer: 'did:web:other.example' };
+      const { deliveries, issuances } = await unfollowedOf(database, { ...NONE, registries, scope });
+      expect([deliveries.length, issuances.length]).to.deep.equal([0, 1]);
+    });
+
+    it('is nothing of a local network that NET does not name', async () => {
+      expect(await unfollowedOf(database, { ...NONE, chainId: 80002 })).to.deep.equal(NOTHING);
+    });
+
+    // SQLite's database is one process's alone.
+    if (engine === 'SQLite') return;
+
+    it('is nothing that another process works on', async () => {
+      const other = await openState(state as State);
+      const held = [await other.lead(SAMPLE_FEED), await other.lead(mintingRightOf(SCOPE))];
+      const { deliveries, issuances } = await unfollowedOf(database, NONE);
+      expect([deliveries.map(({ registry }) => registry), issuances]).to.deep.equal([[DELIVERED], []]);
+      for (const leadership of held) await leadership?.release();
+      expect((await unfollowedOf(database, NONE)).deliveries).to.have.length(2);
+      await other.close();
+    });
+  });
+}
+
+describe('the metrics of what no setting follows', () => {
+  const text = (unfollowed: Parameters<ReturnType<typeof createMetrics>['text']>[0]['unfollowed']) =>
+    metrics.text({ feeds: [], outboxes: [], issuing: undefined, unfollowed });
+  const metrics = createMetrics();
+
+  it('are figures of each registry, which go when it is followed again or not known', async () => {
+    const issuances = ['did:web:a', 'did:web:b'].map((issuer) => ({
+      registry: ISSUED_IN,
+      issuer,
+      unfinished: 2,
+    }));
+    const shown = await text({
+      deliveries: [{ registry: REGISTRY, undelivered: 3, nextBlock: 4 }],
+      issuances,
+    });
+    expect(shown).to.contain(`\netr_unfollowed_deliveries{registry="${REGISTRY}"} 3\n`);
+    expect(shown).to.contain(`\netr_unfollowed_mints{registry="${ISSUED_IN}"} 4\n`);
+    expect(await text(NOTHING)).not.to.match(/^etr_unfollowed_/m);
+    expect(await text(undefined)).not.to.match(/^etr_unfollowed_/m);
+  });
+});

@@ -1,0 +1,81 @@
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { PROJECT_ROOT } from '../../service/base/project-root';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { askTdoc } from '../helpers/processes/command-answer';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+describe('npx tdoc validate', () => {
+  const folder = temporaryFolder();
+  const file = join(folder.path, 'x.json');
+  after(() => folder.remove());
+
+  it('ends with 0 for a valid file, named from where the user is', async () => {
+    const cwd = join(PROJECT_ROOT, 'test/fixtures');
+    const { code, stdout } = await askTdoc(
+      ['validate', '../fixtures/bill-of-lading-minimal.json'],
+      {},
+      { cwd },
+    );
+    expect(stdout).to.match(/^taken for the body of a POST \/create.*\nvalid\n$/);
+    expect(code).to.equal(0);
+  });
+
+  it('ends with 1 for another, and prints every problem with its pointer into the file', async () => {
+    const credentialSubject = { type: ['BillOfLading'], vessel: 5, 'a\nb': 1 };
+    writeFileSync(
+      file,
+      JSON.stringify({ '@context': [], type: ['VerifiableCredential'], credentialSubject }),
+    );
+    const { code, stdout } = await askTdoc(['validate', file], {});
+    expect(stdout.trimEnd().split('\n')).to.have.members([
+      'taken for a credential: its credentialSubject was checked',
+      '/credentialSubject/scac  Missing required BillOfLading fields [REQUIRED_FIELD_MISSING]',
+      '/credentialSubject/blNumber  Missing required BillOfLading fields [REQUIRED_FIELD_MISSING]',
+      '/credentialSubject/vessel  Must be a string [VALUE_TYPE_WRONG]',
+      '/credentialSubject/a\\u000ab  "a\\nb" is not a term that a Bill of Lading has here [TERM_UNKNOWN]',
+      'not valid: 4 problems',
+    ]);
+    expect(code).to.equal(1);
+  });
+
+  it('reads standard input, and answers in JSON', async () => {
+    const input = JSON.stringify({ ...minimal.credentialSubject, blNumber: '' });
+    const { code, stdout } = await askTdoc(['validate', '-', '--json'], {}, { input });
+    expect(JSON.parse(stdout)).to.deep.equal({
+      valid: false,
+      takenFor: 'credentialSubject',
+      problems: [
+        {
+          pointer: '/blNumber',
+          code: 'REQUIRED_FIELD_MISSING',
+          message: 'Missing required BillOfLading fields',
+        },
+      ],
+    });
+    expect(code).to.equal(1);
+  });
+
+  it('ends with 2 when it cannot tell, and says why without a stack', async () => {
+    writeFileSync(file, '{\n  "scac": "A",\n}');
+    const notJson = await askTdoc(['validate', file], {});
+    expect(notJson.stderr).to.match(/x\.json is not JSON: line 3, column 1: .* \[FILE_NOT_JSON\]\n$/);
+    expect(notJson.stderr + notJson.stdout).not.to.match(/\n +at /);
+    expect(notJson.code).to.equal(2);
+    const missing = await askTdoc(['validate', join(folder.path, 'missing.json')], {});
+    expect(missing.stderr).to.contain('FILE_NOT_FOUND');
+    expect(missing.code).to.equal(2);
+  });
+
+  it('is a function of the package, too, with the schema and the context beside it', () => {
+    const script = `
+      const { validateBillOfLading } = require('transferable-document-service/validate-bill-of-lading');
+      require('transferable-document-service/contexts/bill-of-lading-v1.schema.json');
+      require('transferable-document-service/contexts/bill-of-lading-v1.json');
+      validateBillOfLading(undefined).then(([{ message }]) => console.log(message));`;
+    const output = execFileSync(process.execPath, ['-e', script], { cwd: PROJECT_ROOT, encoding: 'utf8' });
+    expect(output).to.equal('Missing credentialSubject\n');
+  });
+});

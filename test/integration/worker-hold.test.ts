@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import type { KyselyPlugin } from 'kysely';
+import pino from 'pino';
+import { systemClock } from '../../service/base/clock';
+import { DEFAULT_RETRY_SCHEDULE } from '../../service/delivery/retry-schedule';
+import { startDeliveryWorker } from '../../service/delivery/worker';
+import { holdFeed, releaseFeed } from '../../service/outbox/feed-cursor';
+import { emptyOutbox } from '../helpers/database/empty-outbox';
+import { eventually } from '../helpers/eventually';
+import { eventIn, record, SAMPLE_FEED } from '../helpers/database/sample-feed';
+
+describe('a worker whose feed is held', () => {
+  // SQLite has one connection: there a claim has been answered when the hold is written.
+  const outbox = emptyOutbox('PostgreSQL');
+
+  it('gives back what it claimed just before and is answered only now, and sends it after the release', async () => {
+    const { database, feed } = outbox;
+    const events = [1n, 2n, 3n].map((token) => eventIn(1, token));
+    await record(database, feed, 1, events, systemClock.now());
+    let answer: (() => void) | undefined;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    let [isClaimed, isDelayed] = [false, true];
+    // The database has done what it was asked, and its answers are on their way.
+    const delay: KyselyPlugin = {
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        isClaimed ||= result.rows.some((row) => 'body' in row);
+        if (isClaimed && isDelayed) await answered;
+        return result;
+      },
+    };
+    const sent: string[] = [];
+    const worker = startDeliveryWorker({
+      database: { ...database, db: database.db.withPlugin(delay) },
+      feed: SAMPLE_FEED,
+      client: {
+        post: async (body) => (sent.push(body), { status: 200, retryAfter: undefined }),
+        abort: () => undefined,
+        close: async () => undefined,
+      },
+      schedule: DEFAULT_RETRY_SCHEDULE,
+      concurrency: 2,
+      timeoutMs: 1_000,
+      clock: systemClock,
+      random: () => 0,
+      newId: randomUUID,
+      logger: pino({ level: 'silent' }),
+      onAttempt: () => undefined,
+    });
+    try {
+      await eventually('it has claimed', () => isClaimed);
+      await holdFeed(database.db, feed);
+      worker.hold();
+      isDelayed = false;
+      answer?.();
+      await eventually('it is given back', async () => {
+        const leased = await database.db
+          .selectFrom('streams')
+          .select('stream')
+          .where('lease', 'is not', null)
+          .execute();
+        return leased.length === 0;
+      });
+      expect(sent).to.deep.equal([]);
+      await releaseFeed(database.db, feed);
+      worker.wake();
+      await eventually('all are sent', () => sent.length === events.length);
+    } finally {
+      await worker.stop();
+    }
+  });
+});
