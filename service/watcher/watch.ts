@@ -82,24 +82,29 @@ export async function* watch(options: WatchOptions): AsyncGenerator<Sighting, vo
   );
   for (let isFirst = true; ; isFirst = false) {
     const sighting = await untilAborted(signal, next);
+    if (sighting?.kind === 'range') {
+      if (sighting.events.length > 0) alarm.quicken();
+      const { toBlock, blocks } = sighting;
+      cursor = { nextBlock: toBlock + 1, kept: keepRead(cursor.kept, blocks, finalityDepth) };
+      // The next blocks are read while the caller stores these.
+      next = look(options, cursor);
+      // Its error is thrown when it is awaited, unless the caller fails before that.
+      next.catch(() => undefined);
+      yield sighting;
+      if (signal.aborted) return;
+      continue;
+    }
     if (sighting !== undefined) yield sighting;
-    if (sighting?.kind === 'mismatch' || (sighting?.kind === 'range' && sighting.events.length > 0))
-      alarm.quicken();
     if (sighting?.kind === 'mismatch') {
+      alarm.quicken();
       const { headBlock } = sighting;
       const ancestor = await untilAborted(signal, ancestorOf(options, cursor, headBlock));
       const { number } = ancestor;
       cursor = { nextBlock: number + 1, kept: cursor.kept.filter((block) => block.number <= number) };
       yield { kind: 'reorganised', ancestor, headBlock };
     }
-    if (sighting?.kind === 'range') {
-      cursor = {
-        nextBlock: sighting.toBlock + 1,
-        kept: keepRead(cursor.kept, sighting.blocks, finalityDepth),
-      };
-    }
     // Also after a reorganisation, so that a node with contradictory answers is not asked without a pause.
-    if (sighting?.kind !== 'range' && sighting !== undefined && !isFirst) await alarm.wait(signal);
+    if (sighting !== undefined && !isFirst) await alarm.wait(signal);
     if (signal.aborted) return;
     next = look(options, cursor);
   }
