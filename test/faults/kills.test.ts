@@ -80,7 +80,8 @@ describe('a service that is killed again and again', () => {
     };
     const receiver = await startRecordingReceiver(local.publicKeyFile, answer);
     const node = await startRpcProxy(local.node.url, () => 'none');
-    const withBoth = { ...settings, RPC_URL: node.url, WEBHOOK_URL: receiver.url };
+    // Without a wallet no signing threads start: issuing has kills of its own (issuing-kills.test.ts).
+    const withBoth = { ...settings, WALLET_PRIVATE_KEY: '', RPC_URL: node.url, WEBHOOK_URL: receiver.url };
     const burst = startBurst(operations);
     try {
       for (let kill = 1; kill <= KILLS; kill++) {

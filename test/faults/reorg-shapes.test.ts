@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';
+import { DEPLOYER_KEY } from '../helpers/chain/local-setup';
 import { eventually } from '../helpers/eventually';
 import { whileFollowing, type FollowedRegistry } from '../helpers/processes/followed-registry';
 import type { Fork, SignedCall } from '../helpers/chain/forkable-chain';
@@ -221,7 +222,7 @@ describe('a reorganisation', () => {
     }));
 
   it('deeper than FINALITY_DEPTH stops the feed, says so, and stops nothing else', () =>
-    following('too-deep', { FINALITY_DEPTH: '3' }, async (followed) => {
+    following('too-deep', { FINALITY_DEPTH: '3', WALLET_PRIVATE_KEY: DEPLOYER_KEY }, async (followed) => {
       for (let block = 0; block < 3; block++) await forked.mine();
       const fork = await forked.fork();
       await mineEach([forked.mint]);

@@ -1,11 +1,18 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { track } from './resources';
 
+/** Room for the largest of all tests. */
+const ENOUGH_BYTES = 2e9;
+/** A file system in memory (Linux): databases commit there without waiting for a disk. */
+const IN_MEMORY = '/dev/shm';
+
+const parent = hasRoom(IN_MEMORY) ? IN_MEMORY : tmpdir();
+
 /** A new empty folder, and how to remove it. */
 export function temporaryFolder(): { path: string; remove: () => void } {
-  const path = mkdtempSync(join(tmpdir(), 'tds-test-'));
+  const path = mkdtempSync(join(parent, 'tds-test-'));
   const untrack = track(path);
   return {
     path,
@@ -14,4 +21,13 @@ export function temporaryFolder(): { path: string; remove: () => void } {
       untrack();
     },
   };
+}
+
+function hasRoom(path: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(path);
+    return bavail * bsize >= ENOUGH_BYTES;
+  } catch {
+    return false;
+  }
 }

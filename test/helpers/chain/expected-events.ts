@@ -63,19 +63,28 @@ export async function expectedEvents(
   const numbers = [...new Set(logs.map(({ blockNumber }) => blockNumber))];
   const blocks = await Promise.all(numbers.map((number) => client.getBlock(number)));
   const blockOf = new Map(blocks.map((block) => [block?.number, block]));
+  const byTransaction = new Map<string, Log[]>();
+  for (const log of logs) {
+    const ofTransaction = byTransaction.get(log.transactionHash);
+    if (ofTransaction) ofTransaction.push(log);
+    else byTransaction.set(log.transactionHash, [log]);
+  }
+  const besides = (log: Log): Log[] => byTransaction.get(log.transactionHash) ?? [];
   const meaningOf = (log: Log): Meaning | undefined => {
     const emitter = log.address.toLowerCase();
-    if (emitter === address) return ofRegistry(log, logs);
+    if (emitter === address) return ofRegistry(log, besides(log));
     if (emitter === factoryAddress) return ofFactory(log, address);
     return escrows.has(emitter) ? ofEscrow(log, escrows.get(emitter)) : undefined;
   };
   return logs.flatMap((log) => {
     const meaning = meaningOf(log);
-    return meaning ? [envelope(meaning, log, logs, blockOf.get(log.blockNumber), address)] : [];
+    const logIndex = besides(log).indexOf(log);
+    return meaning ? [envelope(meaning, log, logIndex, blockOf.get(log.blockNumber), address)] : [];
   });
 }
 
-function ofRegistry(log: Log, logs: Log[]): Meaning | undefined {
+/** `ofTransaction`: all logs of the transaction. */
+function ofRegistry(log: Log, ofTransaction: Log[]): Meaning | undefined {
   const parsed = REGISTRY.parseLog(log);
   if (parsed?.name === 'PauseWithRemark' || parsed?.name === 'UnpauseWithRemark') {
     const type = parsed.name === 'PauseWithRemark' ? 'registry_paused' : 'registry_unpaused';
@@ -85,7 +94,8 @@ function ofRegistry(log: Log, logs: Log[]): Meaning | undefined {
   const tokenId = parsed.args.getValue('tokenId') as bigint;
   const { from, to } = pick(parsed, ['from', 'to']) as { from: string; to: string };
   const token = { tokenId: tokenId.toString() };
-  if (from === NOBODY) return { type: 'minted', tokenId, payload: { ...token, ...mintOf(log, to, logs) } };
+  if (from === NOBODY)
+    return { type: 'minted', tokenId, payload: { ...token, ...mintOf(log, to, ofTransaction) } };
   if (to === BURNED) return { type: 'burned', tokenId, payload: token };
   const isSurrender = to === log.address.toLowerCase();
   const escrowAddress = isSurrender ? from : to;
@@ -93,11 +103,8 @@ function ofRegistry(log: Log, logs: Log[]): Meaning | undefined {
 }
 
 /** Whom a mint names: its escrow says so in the same transaction. */
-function mintOf(mint: Log, escrowAddress: string, logs: Log[]): Payload {
-  const ofEscrow = logs.filter(
-    ({ transactionHash, address }) =>
-      transactionHash === mint.transactionHash && address.toLowerCase() === escrowAddress,
-  );
+function mintOf(mint: Log, escrowAddress: string, ofTransaction: Log[]): Payload {
+  const ofEscrow = ofTransaction.filter(({ address }) => address.toLowerCase() === escrowAddress);
   const received = ofEscrow
     .map((log) => ESCROW.parseLog(log))
     .find((parsed) => parsed?.name === 'TokenReceived');
@@ -141,7 +148,7 @@ function pick(parsed: LogDescription, names: string[]): Payload {
 function envelope(
   { type, tokenId, payload }: Meaning,
   log: Log,
-  logs: readonly Log[],
+  logIndex: number,
   block: Block | null | undefined,
   registryAddress: string,
 ): ExpectedEvent {
@@ -161,13 +168,8 @@ function envelope(
       ...(tokenId !== undefined && { tokenIdHex: tokenId.toString(16).padStart(64, '0') }),
       blockNumber: log.blockNumber,
       transactionHash: log.transactionHash,
-      logIndex: positionInTransaction(log, logs),
+      logIndex,
       payload,
     },
   };
-}
-
-/** The number of logs that its transaction made before it. */
-function positionInTransaction({ transactionHash, index }: Log, logs: readonly Log[]): number {
-  return logs.filter((other) => other.transactionHash === transactionHash && other.index < index).length;
 }

@@ -45,7 +45,7 @@ export interface FollowedRegistry {
 export interface Following {
   /** Of the data folder. */
   name: string;
-  /** They go over the setup's. */
+  /** They go over the setup's. Without WALLET_PRIVATE_KEY among them, the service cannot issue documents. */
   settings?: Record<string, string>;
   /** What service.config.json has besides `webhook`. */
   config?: object;
@@ -83,6 +83,8 @@ export async function whileFollowing(
     DATA_DIR: join(local.folder, name),
     WEBHOOK_URL: receiver.url,
     START_BLOCK: String(fromBlock),
+    // Signing threads take a second of processor time to start.
+    WALLET_PRIVATE_KEY: '',
     ...own,
   };
   let service = await startService(settings);
