@@ -32,6 +32,7 @@ const config: HardhatUserConfig = {
     timeout: 300_000,
     // `npm test` runs files side by side: most of their time they wait for processes that they started.
     jobs: Math.min(MOST_JOBS, Math.max(3, availableParallelism() - 1)),
+    reporter: './test/reporter.cjs',
     require: ['hardhat/register', './test/helpers/chain/in-process-chain.ts', './test/helpers/root-hooks.ts'],
   },
 };
