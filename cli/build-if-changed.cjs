@@ -16,7 +16,7 @@ const SOURCES = [
   'tsconfig.json',
 ];
 
-/** Names, sizes and times of all sources, as one text. */
+/** A hash over the names, sizes and modification times of all sources. */
 function stampOf(names) {
   const hash = createHash('sha256');
   const add = (path) => {
@@ -34,7 +34,7 @@ function stampOf(names) {
   return hash.digest('hex');
 }
 
-// Where Hardhat is not installed nothing can be built: a production installation has its build.
+// Nothing can be built without Hardhat: a production installation has its build.
 if (existsSync(join(ROOT, 'node_modules/hardhat'))) {
   const stamp = stampOf(SOURCES);
   const isBuilt = existsSync(STAMP) && existsSync(join(ROOT, 'typechain-types'));
@@ -42,7 +42,7 @@ if (existsSync(join(ROOT, 'node_modules/hardhat'))) {
     process.stderr.write('building: the sources changed …\n');
     const { status } = spawnSync('npm', ['run', '--silent', 'compile'], {
       cwd: ROOT,
-      // Standard output is for the results of the command that this runs before.
+      // Standard output belongs to the command that runs after this.
       stdio: ['ignore', process.stderr, process.stderr],
       shell: process.platform === 'win32',
     });

@@ -3,15 +3,15 @@ import type { Command } from 'commander';
 import { Refusal } from './refusal';
 import { errorText } from './terminal/error-text';
 
-/** Exit codes of every command (docs/cli.md). */
+/** The exit codes of every command (docs/cli.md). */
 export const EXIT_CODES = { yes: 0, no: 1, failed: 2 } as const;
 
 const QUIET_MS = 2_000;
 
 /**
- * Runs a command and sets the exit code: 0 for done or yes (true), 1 for no (false) or refused, 2 when it
- * failed or the answer is not known (undefined). The reason goes to standard error, without a stack trace
- * unless the user asked for one. A command that takes longer than two seconds says that it works.
+ * Runs a command and sets the exit code: 0 for done or yes (true), 1 for no (false) or refused, 2 if it
+ * failed or the answer is not known (undefined). The error goes to standard error, with a stack trace only on
+ * request. A command that takes longer than two seconds prints a progress line.
  */
 export async function withExitCode(
   command: Command,
@@ -29,7 +29,7 @@ export async function withExitCode(
   }
 }
 
-/** Scripts read standard error too: only a person is told. */
+/** Only on a terminal: scripts read standard error too. */
 function tellThatItWorks(name: string): void {
   if (process.stderr.isTTY) console.error(`${name}: still at work …`);
 }

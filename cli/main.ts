@@ -3,14 +3,14 @@ import { runTdoc } from './program';
 import { errorText } from './terminal/error-text';
 import { maskStandardError } from './terminal/masked-output';
 
-/** Ends with what nobody caught. Node.js would print it past the masking of standard error. */
+/** Ends the process after an uncaught error. Node.js itself would print it unmasked. */
 function fail(thrown: unknown): never {
   console.error(errorText(thrown));
   process.exit(EXIT_CODES.failed);
 }
 
 try {
-  // First: from here on nothing is said that holds a secret.
+  // Must run first: no later output may contain a secret.
   maskStandardError();
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, fail);
   void runTdoc(process.argv.slice(2));

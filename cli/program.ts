@@ -22,8 +22,8 @@ Exit codes: 0 done, or yes; 1 no, or refused: nothing was changed; 2 failed, or 
 Settings are environment variables, or lines of .env (ENV_FILE names another file).`;
 
 /**
- * Runs `tdoc` with these arguments and sets the exit code. Each command loads its work when it runs: `--help`
- * answers at once.
+ * Runs `tdoc` with these arguments and sets the exit code. Each command loads its code only when it runs, so
+ * `--help` answers at once.
  */
 export async function runTdoc(args: readonly string[]): Promise<void> {
   const program = new Command('tdoc')
@@ -35,7 +35,7 @@ export async function runTdoc(args: readonly string[]): Promise<void> {
     .addHelpText('after', EXIT_CODE_HELP);
   for (const add of COMMANDS) add(program);
   for (const command of allCommands(program)) {
-    // Code that runs commands in this process can read what console prints.
+    // console.* instead of process.stdout, so that callers in the same process can capture the output.
     command.exitOverride().configureOutput({
       writeOut: (text) => console.log(text.trimEnd()),
       writeErr: (text) => console.error(text.trimEnd()),
@@ -49,7 +49,7 @@ export async function runTdoc(args: readonly string[]): Promise<void> {
   }
 }
 
-/** In the order of `tdoc --help`. */
+/** In the order in which `tdoc --help` lists them. */
 const COMMANDS = [
   addKeys,
   addStart,

@@ -6,8 +6,8 @@ import { invalid, registryOf } from './deliveries/show-deliveries';
 import { confirm } from './terminal/confirm';
 
 /**
- * The registry of `--registry`, else of TOKEN_REGISTRY_ADDRESS: not those of other tenants who share the
- * database, unless they are named.
+ * The registry of `--registry`, or else TOKEN_REGISTRY_ADDRESS. Other tenants may share the database; their
+ * registries must be named.
  *
  * @throws ConfigurationError ARGUMENT_INVALID, NOT_CONFIGURED.
  */
@@ -23,7 +23,7 @@ export function registryToPurge(
 }
 
 /**
- * The time in epoch milliseconds that lies `--older-than` days back.
+ * Epoch milliseconds of the moment `days` days ago.
  *
  * @throws ConfigurationError ARGUMENT_INVALID.
  */

@@ -1,7 +1,7 @@
 import { ServiceError } from '../service/base/errors';
 
 /**
- * What a command of the registry's admin does not do: the registry would refuse it, or it needs more from the
- * user. Nothing was sent. Exit code 1.
+ * A command is not carried out: the registry would refuse it, or the user must confirm or add something.
+ * Nothing was sent or removed. Exit code 1.
  */
 export class Refusal extends ServiceError {}

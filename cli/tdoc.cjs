@@ -1,4 +1,4 @@
 #!/usr/bin/env node
-// `npx tdoc`: runs the build, and makes it first where it is missing or older than the sources.
+// `npx tdoc`: runs the build, and first makes it if it is missing or older than the sources.
 require('./build-if-changed.cjs');
 require('../dist/cli/main.js');

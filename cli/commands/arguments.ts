@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-/** The options of every command that sends a transaction of the registry's admin with a remark. */
+/** The options of every command that sends a transaction with a remark as the registry admin. */
 export interface AdminOptions {
   remark?: string;
   credential?: string;
@@ -9,7 +9,7 @@ export interface AdminOptions {
   json?: true;
 }
 
-// The descriptions of arguments and options that several commands have.
+// Descriptions of arguments and options that several commands share.
 
 export const TOKEN =
   'Token id (64 hexadecimal digits; 0x and hexadecimal; decimal), or a file: a credential or the answer of POST /create';
@@ -27,13 +27,13 @@ export const CREDENTIAL = [
 export const JSON_FLAG = ['--json', 'print one JSON object'] as const;
 export const YES = ['--yes', 'do not ask'] as const;
 
-/** Reads a number without a sign or a fraction: a block, days. */
+/** Parses a number without a sign or a fraction: a block, days. */
 export function wholeNumber(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It is a whole number, 0 or more.');
 }
 
-/** The end of a command's help. */
+/** The examples at the end of a command's help. */
 export function examples(...lines: readonly string[]): string {
   return ['', `Example${lines.length > 1 ? 's' : ''}:`, ...lines.map((line) => `  $ npx tdoc ${line}`)].join(
     '\n',

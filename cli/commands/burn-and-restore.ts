@@ -14,7 +14,7 @@ import {
 
 type Options = AdminOptions & { yes?: true };
 
-/** `tdoc burn` and `tdoc restore`: both end the time that a returned token is with the issuer. */
+/** `tdoc burn` and `tdoc restore`, for tokens that were returned to the issuer. */
 export function addBurnAndRestore(program: Command): void {
   program
     .command('burn')

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { withExitCode } from '../exit-code';
 import { CREDENTIAL_FILE, examples, JSON_FLAG } from './arguments';
 
-/** `tdoc decrypt-remark`. Exit code 1: nothing can be decrypted with this credential. */
+/** `tdoc decrypt-remark`. Exit code 1: this credential decrypts no remark. */
 export function addDecryptRemark(program: Command): void {
   program
     .command('decrypt-remark')

@@ -12,7 +12,7 @@ interface SigningKeyOptions {
   publicKeyFile?: string;
 }
 
-/** `tdoc setup`, `tdoc did` and `tdoc signing-key`. Exit code 1 of `did --check`: something differs. */
+/** `tdoc setup`, `tdoc did` and `tdoc signing-key`. `did --check` exits with 1 if something differs. */
 export function addKeys(program: Command): void {
   program
     .command('setup')

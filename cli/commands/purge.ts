@@ -9,7 +9,7 @@ interface Options {
   yes?: true;
 }
 
-/** `tdoc purge-documents` and `tdoc purge-events`. Exit code 1: nobody agreed, nothing was removed. */
+/** `tdoc purge-documents` and `tdoc purge-events`. Exit code 1: not confirmed, nothing was removed. */
 export function addPurge(program: Command): void {
   program
     .command('purge-documents')

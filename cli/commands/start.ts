@@ -5,7 +5,7 @@ const PROGRAMS = {
   receiver: 'start the reference receiver of webhooks',
 } as const;
 
-/** `tdoc service` and `tdoc receiver`, which read their arguments themselves: `--help` is theirs. */
+/** `tdoc service` and `tdoc receiver`. Both programs parse their own arguments, including `--help`. */
 export function addStart(program: Command): void {
   for (const name of ['service', 'receiver'] as const) {
     program

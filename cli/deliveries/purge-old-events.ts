@@ -6,7 +6,7 @@ import { agreeToPurge, registryToPurge, timeOfOlderThan } from '../purging';
 import type { Say } from '../registry-admin/carry-out';
 import { invalid } from './show-deliveries';
 
-/** The rows to remove. `isAgreed`: nobody is asked. */
+/** Selects the events to remove. `isAgreed`: no confirmation is asked for. */
 export interface PurgeEventsOptions {
   olderThan: number | undefined;
   registry: string | undefined;
@@ -14,8 +14,8 @@ export interface PurgeEventsOptions {
 }
 
 /**
- * Removes events that were delivered from the database of a service, which may be running: all that were
- * recorded and last sent so many days ago. Undelivered events, and those a reorganisation may need, stay.
+ * Removes delivered events that were recorded and last sent at least the given number of days ago.
+ * Undelivered events stay, and so do events that a reorganisation may need. The service may be running.
  *
  * @throws ConfigurationError ARGUMENT_INVALID, NOT_CONFIGURED; Refusal CONFIRMATION_MISSING.
  */

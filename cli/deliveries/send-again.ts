@@ -7,7 +7,7 @@ import { purgedUpTo } from '../../service/outbox/purge-events';
 import { redeliver, type Selection } from '../../service/outbox/redeliver';
 import { invalid, registryOf, unknownEvent } from './show-deliveries';
 
-/** What to send again. */
+/** Selects the events to send again. */
 export interface SendAgainOptions {
   event: string | undefined;
   dead: boolean;
@@ -15,7 +15,7 @@ export interface SendAgainOptions {
   registry: string | undefined;
 }
 
-/** Queues events once more and gives the lines to print; the service sends them, at once if it is running. */
+/** Queues events for delivery again and returns the lines to print. A running service sends them at once. */
 export async function sendAgain(options: SendAgainOptions): Promise<string[]> {
   const selection = selectionOf(options);
   const database = await openDatabaseBesideService(loadConfig());

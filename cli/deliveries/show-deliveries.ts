@@ -14,7 +14,7 @@ import {
   type WaitingDelivery,
 } from '../../service/outbox/list-deliveries';
 
-/** What to show, and how. */
+/** Selects the deliveries to show and the format. */
 export interface ShowOptions {
   dead: boolean;
   orphaned: boolean;
@@ -25,7 +25,7 @@ export interface ShowOptions {
 
 const MOST_WAITING = 50;
 
-/** Reads the outbox of the service, which may be running, and gives the lines to print. */
+/** Reads the outbox and returns the lines to print. The service may be running. */
 export async function showDeliveries(options: ShowOptions): Promise<string[]> {
   const { dead, orphaned, event, json } = options;
   if ([dead, orphaned, event !== undefined].filter(Boolean).length > 1)
@@ -54,7 +54,9 @@ export async function showDeliveries(options: ShowOptions): Promise<string[]> {
   }
 }
 
-/** `--registry`: an address, or a chain id and an address where the same address is on several chains. */
+/**
+ * Normalises `--registry`: an address, or a chain id and an address if the same address is on several chains.
+ */
 export function registryOf(text: string | undefined): string | undefined {
   if (text === undefined || isAddress(text.replace(/^\d+:/, ''))) return text;
   throw invalid(
@@ -62,7 +64,7 @@ export function registryOf(text: string | undefined): string | undefined {
   );
 }
 
-/** The error for arguments that cannot be meant. */
+/** The error for arguments that make no sense. */
 export function invalid(message: string): ConfigurationError {
   return new ConfigurationError('ARGUMENT_INVALID', message);
 }
@@ -84,7 +86,7 @@ function lines<T extends object>(
   return entries.length === 0 ? [nothing] : entries.map(line);
 }
 
-/** The body as the object that it is. */
+/** Prints the stored body as an object instead of a string. */
 function jsonOf(entry: object): string {
   const { body, ...rest } = entry as { body?: string };
   return JSON.stringify({ ...rest, ...(body !== undefined && { body: JSON.parse(body) as unknown }) });

@@ -19,12 +19,12 @@ export interface PurgeOptions {
   isAgreed: boolean;
 }
 
-/** What is removed, of which registry. `before`: epoch milliseconds. */
+/** The documents to remove from one registry. `before`: epoch milliseconds. */
 type Selection = { registry: string } & ({ tokenId: string } | { before: number });
 
 /**
- * Deletes issued documents from the database of a service, which may be running: one, or all that became
- * final or failed at least the given number of days ago. Documents that are being issued are kept.
+ * Removes issued documents from the database: one, or all that became final or failed at least the given
+ * number of days ago. Documents that are still being issued are kept. The service may be running.
  *
  * @throws ConfigurationError ARGUMENT_INVALID, NOT_CONFIGURED, DOCUMENT_UNKNOWN; Refusal
  *   CONFIRMATION_MISSING; RequestError TOKEN_ID_INVALID.

@@ -7,21 +7,22 @@ import { withFileLock } from './file-lock';
 import { SECRET_MODE, writeFileAtomically } from './write-file';
 
 /**
- * One assignment, as dotenv reads it: what comes before the name, the name, the separator, the value with its
+ * One assignment in dotenv's syntax: the text before the name, the name, the separator, the value with its
  * quotes. A quoted value may span lines; an unquoted one ends at a `#`.
  */
 const ASSIGNMENT =
   /^([^\S\n]*(?:export\s+)?)([\w.-]+)(\s*=[^\S\n]*|:[^\S\n]+)('(?:\\'|[^'])*'|"(?:\\"|[^"])*"|`(?:\\`|[^`])*`|[^#\n]+)?[^\S\n]*(?:#.*)?$/gm;
 
-/** Needs no quotes. `#` starts a comment, a space at an end is trimmed, and a quote opens one. */
+/**
+ * Values that need no quotes. `#` starts a comment, a space at an end is trimmed, and a quote opens a string.
+ */
 const PLAIN = /^[\w./:@%+=,-]+$/;
 
 /**
  * Sets one variable of an env file and keeps every other line. The file is created if it is missing, replaced
- * atomically, and is readable by its owner only.
+ * atomically, and readable by its owner only.
  *
- * @throws ConfigurationError ENV_VALUE_UNWRITABLE when the value cannot be written so that it reads back the
- *   same.
+ * @throws ConfigurationError ENV_VALUE_UNWRITABLE if no spelling of the value reads back the same.
  */
 export async function setEnvValue(path: string, name: string, value: string): Promise<void> {
   await withFileLock(path, () => {
@@ -31,8 +32,8 @@ export async function setEnvValue(path: string, name: string, value: string): Pr
 }
 
 /**
- * A line for the user when a variable of the real environment hides the value that was just written to
- * ENV_FILE; undefined when the value is what the service will read.
+ * Warns the user if an environment variable overrides the value that was just written to ENV_FILE. Undefined
+ * if the service will read the new value.
  */
 export function shadowWarning(name: string, value: string, environment?: Settings): string | undefined {
   const { envFile, settings } = readSettings(environment);
@@ -40,7 +41,7 @@ export function shadowWarning(name: string, value: string, environment?: Setting
   return `warning: the environment variable ${name} is set and wins over ${envFile}: unset it to use the new value.`;
 }
 
-/** The text of the env file with the variable set. Pure, for tests. */
+/** Returns the text of an env file with the variable set. */
 export function withValue(text: string, name: string, value: string): string {
   for (const written of spellings(value)) {
     const changed = replaced(text, name, written);
@@ -52,7 +53,7 @@ export function withValue(text: string, name: string, value: string): string {
   });
 }
 
-/** How the value may be written, simplest first. */
+/** Spellings of the value in an env file, simplest first. */
 function spellings(value: string): string[] {
   const quoted = ["'", '`', '"'].map((quote) => `${quote}${value}${quote}`);
   return PLAIN.test(value) ? [value, ...quoted] : quoted;
@@ -66,8 +67,8 @@ function replaced(text: string, name: string, written: string): string {
   const start = last.index + indent.length + key.length + separator.length;
   const gap = /\s+$/.exec(old)?.[0] ?? '';
   const changed = text.slice(0, start) + written + text.slice(start + old.length - gap.length);
-  // dotenv takes the last of several: earlier ones are dead, and may hold a secret that was meant to be
-  // replaced.
+  // dotenv takes the last assignment of a name. Earlier ones have no effect and may hold a secret that was
+  // meant to be replaced.
   return assignments.reduceRight(withoutLine, changed);
 }
 

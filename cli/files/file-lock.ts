@@ -3,20 +3,20 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, codeOf } from '../../service/base/errors';
 
-/** Mode of folders that are created for an env file: private, because the file holds secrets. */
+/** Mode of the folders created for an env file. They are private because the file holds secrets. */
 const FOLDER_MODE = 0o700;
 const RETRY_MS = 25;
 const PATIENCE_MS = 5_000;
-/** The holder of a lock renews it. An older lock was left behind by a process that was killed. */
+/** The holder of a lock renews it. A lock that is older was left by a process that was killed. */
 const RENEW_MS = 500;
 const ABANDONED_MS = 5_000;
 
 /**
- * Runs `action` while no other process does the same for `path`. Setup commands may run side by side, and
- * each reads the env file, changes one line and writes it back.
+ * Runs `action` while no other process does so for `path`. Setup commands may run at the same time, and each
+ * reads the env file, changes one line and writes it back.
  *
  * @param patienceMs how long to wait for another process.
- * @throws ServiceError FILE_LOCKED when somebody else holds the lock for longer.
+ * @throws ServiceError FILE_LOCKED if another process holds the lock for longer.
  */
 export async function withFileLock<T>(
   path: string,

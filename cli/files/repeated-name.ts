@@ -1,6 +1,6 @@
 import { visit } from 'jsonc-parser';
 
-/** A name that stands in its object for the second time; counted from 1. */
+/** The second occurrence of a name in an object. Line and column count from 1. */
 export interface RepeatedName {
   name: string;
   line: number;
@@ -8,11 +8,11 @@ export interface RepeatedName {
 }
 
 /**
- * Finds a member that an object has twice. JSON leaves open which of them counts (RFC 8259, section 4): a
- * person sees both, and a signature covers the one that the program takes.
+ * Finds a member that an object has twice. RFC 8259 (section 4) leaves open which one counts: a person sees
+ * both, but a signature covers only the one that the parser takes.
  *
- * @param text JSON that was parsed already. Undefined also when it is nested deeper than the stack: such a
- *   text is of no use anyhow.
+ * @param text JSON that was parsed already. The result is also undefined if it is nested too deeply for the
+ *   stack.
  */
 export function findRepeatedName(text: string): RepeatedName | undefined {
   const open: Set<string>[] = [];

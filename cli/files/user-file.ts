@@ -6,12 +6,12 @@ import { findJsonError } from '../../service/base/json-error';
 import { printable } from '../terminal/printable';
 import { findRepeatedName } from './repeated-name';
 
-/** Standard input, where a command takes a file. */
+/** Stands for standard input in place of a file name. */
 const STANDARD_INPUT = '-';
 
 /**
- * The JSON that a user names: a file, or `-` for standard input. A relative path is relative to where the
- * user is, which Hardhat leaves alone: a command works from any folder of the project.
+ * Reads the JSON that a user names: a file, or `-` for standard input. Relative paths start at the user's
+ * working directory.
  *
  * @throws ConfigurationError FILE_NOT_FOUND, FILE_UNREADABLE, FILE_NOT_JSON or FILE_AMBIGUOUS with line and
  *   column.
@@ -39,7 +39,10 @@ async function bytesOf(path: string): Promise<Buffer> {
   }
 }
 
-/** Bytes that are not UTF-8 would silently become other characters, and be signed or checked as such. */
+/**
+ * Rejects bytes that are not UTF-8: they would silently become other characters, and be signed or verified as
+ * such.
+ */
 function decode(bytes: Buffer, name: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -59,7 +62,7 @@ function parse(text: string, name: string): unknown {
   }
 }
 
-/** Characters of a name that a stranger wrote. */
+/** Longest part of a name shown in a message; the file may come from a stranger. */
 const LONGEST_NAME = 100;
 
 function refuseRepetition(text: string, fileName: string): void {

@@ -12,30 +12,30 @@ import { didDocumentOf } from './did-document';
 import { publicKeyOf } from './public-key-of';
 
 /**
- * The result of a check, for the user. `areEqual` is undefined when nothing seen differs, but not everything
- * could be seen.
+ * The result of a check. `areEqual` is undefined if no difference was found but not everything could be
+ * compared.
  */
 export interface DidCheck {
   areEqual: boolean | undefined;
   lines: string[];
 }
 
-/** One of the three that must agree: what is wrong with it, or why it could not be seen. */
+/** One of the three parts that must agree: its problem, or why it could not be read. */
 interface Part {
   name: string;
   differences: string[];
   unknown?: string;
 }
 
-/** Media types that say JSON: did:web asks for one of DID's own, resolvers take any. */
+/** JSON media types. did:web asks for its own type, but resolvers accept any of these. */
 const JSON_TYPE = /^application\/([\w.-]+\+)?json\s*(;|$)/i;
 
 /**
- * Compares DID_KEY_PAIRS, did.json and what DOMAIN serves, as a verifier elsewhere sees it, and says item by
- * item what differs. Changes nothing.
+ * Compares DID_KEY_PAIRS, did.json and the document that DOMAIN serves, as a remote verifier sees it, and
+ * lists every difference. Changes nothing.
  *
  * @param environment passed in by tests.
- * @throws ConfigurationError when DOMAIN is missing.
+ * @throws ConfigurationError if DOMAIN is missing.
  */
 export async function checkDid({ force }: { force: boolean }, environment?: Settings): Promise<DidCheck> {
   if (force) throw new ConfigurationError('ARGUMENT_INVALID', '--check changes nothing: leave --force out.');
@@ -48,7 +48,7 @@ export async function checkDid({ force }: { force: boolean }, environment?: Sett
   const did = didWebOf(domain);
   const { keyPair, part: keyPart } = checkKeyPair(settings.DID_KEY_PAIRS, did);
   const file = readDocument(didDocumentPathOf(envFile, settings));
-  // Without a key the file says what should be served.
+  // Without a key, did.json is what DOMAIN should serve.
   const expected = keyPair ? didDocumentOf(keyPair) : file.document;
   const fileDifferences = [...file.part.differences, ...differencesOf(file.document, expected)];
   const filePart = { ...file.part, differences: fileDifferences };
@@ -56,7 +56,7 @@ export async function checkDid({ force }: { force: boolean }, environment?: Sett
   return { ...check, lines: check.lines.map((line) => withCommandsFor(envFile, line)) };
 }
 
-/** `keyPair`: what DOMAIN's documents should publish, if it can be told. */
+/** `keyPair`: the key pair that the documents should publish, if it is known. */
 function checkKeyPair(text: string | undefined, did: string): { keyPair?: DidKeyPair; part: Part } {
   const part = (...differences: string[]): Part => ({ name: 'DID_KEY_PAIRS', differences });
   if (text === undefined) return { part: part('is not set') };
@@ -72,7 +72,7 @@ function checkKeyPair(text: string | undefined, did: string): { keyPair?: DidKey
   };
 }
 
-/** With a public key of another secret key, nothing that is signed would ever verify. */
+/** If the two halves do not belong together, no signature would ever verify. */
 function problemOfPair({ publicKeyMultibase, secretKeyMultibase }: DidKeyPair): string | undefined {
   const publicKey = publicKeyOf(secretKeyMultibase);
   if (publicKey === undefined) return 'has a damaged secret key';

@@ -1,18 +1,17 @@
-/** Where two DID documents differ: a JSON pointer, and a clause about what is there. */
+/** A difference between two DID documents: a JSON pointer, and a clause that describes it. */
 export interface DidDifference {
   pointer: string;
   problem: string;
 }
 
-/** Names under which key formats keep a secret part; `d` is that of a JWK (RFC 7518, section 6.2.2). */
+/** Names that key formats use for a secret part; `d` is that of a JWK (RFC 7518, section 6.2.2). */
 const SECRET_NAMES = /^(secret|private)Key/i;
-/** A P-256 secret key as a Multikey spells it. */
+/** A P-256 secret key in Multikey encoding. */
 const SECRET_VALUE = /z42[1-9A-HJ-NP-Za-km-z]{40,}/;
 
 /**
- * Every place where `actual` is not `expected`, item by item. Order counts: docs/specification.md 3.9 and
- * JSON-LD give it a meaning in `@context`. Values of what should not be there are not repeated, for they may
- * be secret.
+ * Lists every place where `actual` differs from `expected`. Order counts: docs/specification.md 3.9 and
+ * JSON-LD give it a meaning in `@context`. Unexpected values are not repeated because they may be secret.
  */
 export function compareDidDocuments(expected: unknown, actual: unknown, pointer = ''): DidDifference[] {
   if (expected === undefined) return [{ pointer, problem: 'should not be there' }];
@@ -32,7 +31,7 @@ export function compareDidDocuments(expected: unknown, actual: unknown, pointer 
   );
 }
 
-/** Where a document that everybody reads has a secret key. */
+/** Pointers to secret keys in a public document. */
 export function findSecretKeys(document: unknown, pointer = ''): string[] {
   if (typeof document === 'string') return document.search(SECRET_VALUE) < 0 ? [] : [pointer];
   if (!isContainer(document)) return [];
@@ -51,7 +50,7 @@ function own(container: Record<string, unknown>, name: string): unknown {
   return Object.hasOwn(container, name) ? container[name] : undefined;
 }
 
-/** A value for a person, without a secret key that may stand in it. */
+/** A value for display, without any secret key in it. */
 function shown(value: unknown): string {
   if (findSecretKeys(value).length > 0) return 'something with a secret key in it';
   const text = JSON.stringify(value);

@@ -13,7 +13,7 @@ export interface DidDocument {
   capabilityDelegation: string[];
 }
 
-/** The DID document of a key pair: its public half only, usable for every purpose. */
+/** Builds the DID document of a key pair: the public half only, allowed for every purpose. */
 export function didDocumentOf({ id, type, controller, publicKeyMultibase }: DidKeyPair): DidDocument {
   return {
     '@context': [did.DID_CONTEXT_URL, multikey.CONTEXT_URL],
@@ -26,7 +26,7 @@ export function didDocumentOf({ id, type, controller, publicKeyMultibase }: DidK
   };
 }
 
-/** The key that a did.json file publishes, or undefined when the file is of another form. */
+/** The key that a did.json file publishes. Undefined if the file has another form. */
 export function publishedKeyOf(text: string): string | undefined {
   try {
     return (JSON.parse(text) as Partial<DidDocument>).verificationMethod?.[0]?.publicKeyMultibase;

@@ -12,12 +12,12 @@ import { keyExists } from './key-exists';
 const SETTING = 'DID_KEY_PAIRS';
 
 /**
- * Makes the issuer's key pair and its DID document, and returns what to tell the user. A key that is there is
- * never replaced unless `force` says so: credentials that it signed would no longer verify. A document that
- * is missing is rebuilt from its key.
+ * Makes the issuer's key pair and its DID document, and returns the lines to print. An existing key is never
+ * replaced without `force`: credentials that it signed would no longer verify. A missing DID document is
+ * rebuilt from its key.
  *
  * @param environment instead of the process's.
- * @throws ConfigurationError when DOMAIN is missing, or what is there does not belong together.
+ * @throws ConfigurationError if DOMAIN is missing, or if the existing key and document do not match.
  */
 export async function makeDidKey({ force }: { force: boolean }, environment?: Settings): Promise<string[]> {
   const { envFile, settings } = readSettings(environment);
@@ -73,7 +73,7 @@ async function writeNewKey(
   const value = JSON.stringify(await pair.export({ publicKey: true, secretKey: true, includeContext: true }));
   const parsed = parseDidKeyPair(value);
   if ('problem' in parsed) throw new Error(`the new key ${parsed.problem}`);
-  // The key first: a document that is published without its key could never be signed for.
+  // The key comes first: nothing could be signed for a document that is published without its key.
   await setEnvValue(envFile, SETTING, value);
   writeDocument(parsed.keyPair, documentPath);
   const warning = shadowWarning(SETTING, value, environment);

@@ -13,11 +13,11 @@ const SETTING = 'SIGNING_PRIVATE_KEY';
 const SEED_BYTES = 32;
 
 /**
- * Makes the Ed25519 key that signs webhooks, and the PEM file of its public half for subscribers, and returns
- * what to tell the user. The rule of `makeDidKey` holds: never replaced without `force`, a missing PEM file
- * is rebuilt from its key.
+ * Makes the Ed25519 key that signs webhooks and the PEM file of its public half for subscribers, and returns
+ * the lines to print. As in `makeDidKey`, an existing key is never replaced without `force`, and a missing
+ * PEM file is rebuilt from its key.
  *
- * @param options `publicKeyFile`: where the PEM goes; relative to the working directory.
+ * @param options `publicKeyFile`: where the PEM file goes; relative to the working directory.
  * @param environment instead of the process's.
  */
 export async function makeSigningKey(
@@ -59,7 +59,7 @@ async function writeNewKey(
   const seed = randomBytes(SEED_BYTES).toString('base64');
   const key = parseSigningKey(seed);
   if (key === undefined) throw new Error('the new seed is not accepted as a key');
-  // The private key first: a subscriber must never hold a public key that nothing can be signed for.
+  // The private key comes first: a subscriber must never hold a public key without a private key.
   await setEnvValue(envFile, SETTING, seed);
   writePublicKey(key, file);
   const warning = shadowWarning(SETTING, seed, environment);

@@ -5,7 +5,7 @@ import { decodeBase58, encodeBase58, toBeArray } from 'ethers';
 const SECRET_PREFIX = Buffer.from([0x86, 0x26]);
 const PUBLIC_PREFIX = Buffer.from([0x80, 0x24]);
 
-/** The public key that belongs to a P-256 secret key, both in multibase; undefined when that is damaged. */
+/** The public key of a P-256 secret key, both in multibase. Undefined if the secret key is damaged. */
 export function publicKeyOf(secretKeyMultibase: string): string | undefined {
   try {
     const bytes = Buffer.from(toBeArray(decodeBase58(secretKeyMultibase.slice(1))));

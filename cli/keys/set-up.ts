@@ -5,11 +5,11 @@ import { makeDidKey } from './make-did-key';
 import { makeSigningKey } from './make-signing-key';
 
 /**
- * Makes the issuer's did:web key pair and the key that signs webhooks, where they are missing, and gives the
- * lines to print: what was made, then what is missing before the service can issue and deliver.
+ * Makes the issuer's did:web key pair and the key that signs webhooks if they are missing. Yields the lines
+ * to print: what was made, then the settings that the service still needs to issue and deliver.
  *
  * @param environment instead of the process's.
- * @throws what makeDidKey and makeSigningKey throw.
+ * @throws the errors of makeDidKey and makeSigningKey.
  */
 export async function* setUp(environment?: Settings): AsyncGenerator<string> {
   yield* await makeDidKey({ force: false }, environment);
@@ -20,7 +20,7 @@ export async function* setUp(environment?: Settings): AsyncGenerator<string> {
   for (const line of missing) yield withCommandsFor(envFile, line);
 }
 
-/** A line for each setting that issuing or delivering needs, with what to do about it. */
+/** One line for each missing setting, with the remedy. */
 function missingSettings(settings: Settings): string[] {
   const network = networkOf(settings);
   domainOf(settings);

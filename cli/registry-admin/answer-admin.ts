@@ -8,8 +8,8 @@ import { printableJson } from '../terminal/printable';
 import type { AdminAnswer, Say } from './carry-out';
 
 /**
- * Runs a command of the registry's admin. With `--json` standard output has one object, also when the command
- * is refused; it has none when the exit code is 2.
+ * Runs a command of the registry admin. With `--json` it prints one object on standard output, also for a
+ * refusal, but nothing if the exit code is 2.
  */
 export async function answerAdmin(
   command: Command,

@@ -16,8 +16,8 @@ export interface BurnOrRestoreOptions extends TokenReference {
 }
 
 /**
- * Handles a token that was returned to the issuer: `burn` takes it out of circulation for good, `restore`
- * gives it back to its title escrow with beneficiary and holder unchanged.
+ * Handles a token that was returned to the issuer: `burn` shreds it, `restore` gives it back to its title
+ * escrow with beneficiary and holder unchanged.
  */
 export async function burnOrRestore(
   command: 'burn' | 'restore',
@@ -59,14 +59,14 @@ function actionOf(
   };
 }
 
-/** Who has the token, or had it when it was returned. */
+/** The beneficiary and holder that the token has, or had when it was returned. */
 function partiesOf(state: TokenState): string[] {
   if (state.state === 'not minted' || state.beneficiary === undefined) return [];
   return [`beneficiary ${state.beneficiary}`, `holder      ${state.holder ?? 'nobody'}`];
 }
 
 /**
- * Detected here because the registry reverts without a reason for such a token, which some providers report
+ * Checked here because the registry reverts without a reason for such a token, and some providers report that
  * like a failure of their own.
  */
 function notMinted({ address, network }: RegistryAdmin, tokenId: bigint): Refusal {

@@ -8,13 +8,13 @@ import { remarkLength, remarkWarning, type Remark } from './remark';
 import { sendCall, type AdminCall } from './send-call';
 
 /**
- * An action of the registry's admin.
+ * An action of the registry admin.
  *
  * - `name`: of the command.
- * - `about`: what it is about, for programs.
- * - `read`: the state that it changes, at a block (the newest unless one is named).
- * - `isDone`: whether the state is as it should be.
- * - `describe`: the state, as a sentence.
+ * - `about`: the subject of the action, for JSON output.
+ * - `read`: reads the state that the action changes, at a block (default: the newest).
+ * - `isDone`: whether the state is already the wanted one.
+ * - `describe`: the state as a sentence.
  */
 export interface AdminAction<State> extends Omit<AdminCall, 'remarkBytes'> {
   name: string;
@@ -25,21 +25,21 @@ export interface AdminAction<State> extends Omit<AdminCall, 'remarkBytes'> {
   describe: (state: State) => string;
 }
 
-/** What a command answers: lines for people, one object for programs, and whether it says yes. */
+/** The answer of a command: lines for people, one JSON object for programs, and whether the answer is yes. */
 export interface AdminAnswer {
   lines: string[];
   json: string;
   isYes: boolean;
 }
 
-/** Tells a line for people, while it goes on. */
+/** Prints a line of progress for people. */
 export type Say = (line: string) => void;
 
 /**
- * Sends the transaction of an action, waits until it is mined, and reads at its block what it led to.
+ * Sends the transaction of an action, waits until it is mined, and reads the resulting state at its block.
  *
- * @throws what sending throws; ChainError EFFECT_UNCONFIRMED when the transaction was mined, but the state
- *   could not be read then, or is another.
+ * @throws the errors of sendCall; ChainError EFFECT_UNCONFIRMED if the transaction was mined but the state
+ *   could not be read, or is not the wanted one.
  */
 export async function carryOut<State>(
   admin: RegistryAdmin,
@@ -64,7 +64,7 @@ export async function carryOut<State>(
   };
 }
 
-/** The answer when the state is as it should be: nothing is sent. */
+/** The answer if the state is already the wanted one: nothing is sent. */
 export function nothingToDo<State>(
   admin: RegistryAdmin,
   action: AdminAction<State>,
@@ -92,7 +92,7 @@ async function readEffect<State>(action: AdminAction<State>, receipt: Transactio
   throw new ChainError('EFFECT_UNCONFIRMED', message, { remedy });
 }
 
-/** ethers tells the whole request and its answer. */
+/** Error messages of ethers contain the whole request and response. */
 const LONGEST_REASON = 400;
 
 function answerJson<State>(

@@ -16,7 +16,6 @@ export interface ChangeRoleOptions {
   isForced: boolean;
 }
 
-/** Whether an account has a role. */
 interface RoleState {
   hasRole: boolean;
 }
@@ -71,7 +70,7 @@ function accountOf(text: string): string {
   throw new ConfigurationError('ARGUMENT_INVALID', message);
 }
 
-/** Whoever takes the role from another and has it is an admin who stays. */
+/** An admin who revokes another account's admin role keeps their own, so the registry keeps an admin. */
 async function keepAnAdmin(admin: RegistryAdmin, account: string): Promise<void> {
   const { wallet, contract, flags } = admin;
   if (wallet.address !== account && (await contract.hasRole(ADMIN_ROLE, wallet.address))) return;
@@ -85,7 +84,7 @@ async function keepAnAdmin(admin: RegistryAdmin, account: string): Promise<void>
   throw new Refusal('LAST_ADMIN', message, { remedy });
 }
 
-/** The consequence for a wallet that revokes its own role. */
+/** Warns a wallet that revokes its own role about the consequence. */
 function warnings({ wallet }: RegistryAdmin, role: string, account: string): string[] {
   if (account !== wallet.address) return [];
   if (role === 'admin')

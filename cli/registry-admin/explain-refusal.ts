@@ -3,14 +3,14 @@ import { escrowInterface, registryInterface } from '../../service/registry/abi';
 import type { TokenState } from '../../service/registry/read-token-state';
 import { roleNameOf, ROLES } from './role-names';
 
-/** Bytes that a remark may have (RemarkLengthLimit of the contracts). */
+/** Longest remark in bytes (RemarkLengthLimit of the contracts). */
 const LONGEST_REMARK = 120;
-/** What an error begins with; a revert without a reason has nothing. */
+/** Length of an error selector. A revert without a reason has no data. */
 const SELECTOR_BYTES = 4;
 
 /**
- * What is known of a call that the registry refuses. `flags`: those of a command about that registry;
- * `adminOf`: the role whose members may grant a role; both by hash.
+ * The known facts about a call that the registry refuses. `flags`: the options for a command on that
+ * registry; `adminOf`: hash of the role whose members may grant the missing role.
  */
 export interface RefusedCall {
   flags: string;
@@ -19,15 +19,15 @@ export interface RefusedCall {
   adminOf?: string;
 }
 
-/** The error with which the registry or a title escrow reverted; undefined: none of theirs, or no reason. */
+/**
+ * The error with which the registry or a title escrow reverted. Undefined for other errors and for no reason.
+ */
 export function parseRevert(data: string): ErrorDescription | undefined {
   if (dataLength(data) < SELECTOR_BYTES) return undefined;
   return registryInterface.parseError(data) ?? escrowInterface.parseError(data) ?? undefined;
 }
 
-/**
- * Why the registry refuses, and what to do about it, for each error that its admin can meet (docs/states.md).
- */
+/** Explains each error that a registry admin can meet, and its remedy (docs/states.md). */
 export function explainRefusal(error: ErrorDescription | undefined, call: RefusedCall): string {
   switch (error?.name) {
     case 'AccessControlUnauthorizedAccount':

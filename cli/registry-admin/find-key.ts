@@ -3,18 +3,18 @@ import { parseTokenId } from '../../service/registry/token-id-forms';
 import { findToken, tokenOf, type FoundToken, type TokenReference } from '../token/find-token';
 import { readJsonInput } from '../files/user-file';
 
-/** A token, and the credential under whose id its remarks are encrypted, if one was given. */
+/** A token, and the credential whose id encrypts its remarks, if one was given. */
 export interface TokenAndKey {
   token: FoundToken;
   key: FoundToken | undefined;
 }
 
 /**
- * The token that a user means, and the key of the remark: the credential that names the token, or that of
- * `--credential`.
+ * Finds the token that a user means and the key of the remark: the credential that names the token, or the
+ * one of `--credential`.
  *
- * @throws ConfigurationError ARGUMENT_INVALID when `--credential` is of another token; what finding the token
- *   throws.
+ * @throws ConfigurationError ARGUMENT_INVALID if `--credential` belongs to another token; the errors of
+ *   findToken.
  */
 export async function findTokenAndKey(
   reference: TokenReference,
@@ -35,9 +35,9 @@ export async function findTokenAndKey(
 }
 
 /**
- * The credential in a file, of any token of this registry.
+ * Reads the credential in a file, which may belong to any token of this registry.
  *
- * @throws ConfigurationError ARGUMENT_INVALID when it is of another registry; what reading it throws.
+ * @throws ConfigurationError ARGUMENT_INVALID if it belongs to another registry; the errors of reading it.
  */
 export async function keyForRegistry(
   file: string,

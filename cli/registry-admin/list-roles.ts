@@ -10,7 +10,7 @@ import { readRoles, type RegistryRoles } from './read-roles';
 import type { RoleHolder } from './role-history';
 import { roleHashOf, roleNameOf } from './role-names';
 
-/** Undefined: all of them. */
+/** Filters; undefined selects all. */
 export interface ListRolesOptions {
   role: string | undefined;
   account: string | undefined;
@@ -18,7 +18,9 @@ export interface ListRolesOptions {
   network: string | undefined;
 }
 
-/** Who has which role of the registry. It says yes when somebody has one of those that are asked for. */
+/**
+ * Lists the accounts that have roles of the registry. The answer is yes if any account matches the filters.
+ */
 export async function listRoles({
   role,
   account: text,
@@ -49,7 +51,7 @@ export async function listRoles({
   });
 }
 
-/** Of which registry, for whom. */
+/** The registry, and the wallet that the list marks. */
 interface Head {
   network: string;
   chainId: number;

@@ -9,8 +9,8 @@ import { historyIncomplete, replayRoles, ROLE_TOPICS, type RoleHolder } from './
 import { ADMIN_ROLE, ROLES } from './role-names';
 
 /**
- * Who has which role of a registry, at one block. `adminOf`: whose members grant a role, where that is not
- * the admin; by hash.
+ * The members of a registry's roles, at one block. `adminOf`: the role that grants a role, by hash, where it
+ * is not the admin role.
  */
 export interface RegistryRoles {
   block: number;
@@ -18,7 +18,7 @@ export interface RegistryRoles {
   adminOf: ReadonlyMap<string, string>;
 }
 
-/** Where roles are read. */
+/** Where to read the roles. */
 export interface RolesSource extends Pick<ReachedRegistry, 'client' | 'bulkClient' | 'registry'> {
   contract: TradeTrustTokenStandard;
 }

@@ -7,16 +7,16 @@ import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '
 import { refusePublishedKey } from '../transactions/published-keys';
 import { withRegistry, type ReachedRegistry } from '../token/reach-registry';
 
-/** A registry, and the wallet of the settings, which wants to do something there. */
+/** A registry and the wallet of the settings that administers it. */
 export interface RegistryAdmin extends ReachedRegistry {
   wallet: Wallet;
-  /** Read only: what is sent goes through the wallet. */
+  /** Read-only: transactions go through the wallet. */
   contract: TradeTrustTokenStandard;
-  /** Of the registry, with its checksum. */
+  /** Address of the registry with its checksum. */
   address: string;
   /**
-   * What a command needs to be about this registry, each with a space in front; nothing for the registry of
-   * the settings.
+   * The options that direct another command to this registry, each with a leading space. Empty for the
+   * registry of the settings.
    */
   flags: string;
 }
@@ -24,8 +24,7 @@ export interface RegistryAdmin extends ReachedRegistry {
 /**
  * Connects the wallet of WALLET_PRIVATE_KEY to a registry, and closes the connection afterwards.
  *
- * @throws ConfigurationError NOT_CONFIGURED, WALLET_KEY_PUBLISHED; what reaching the registry throws, and
- *   `act`.
+ * @throws ConfigurationError NOT_CONFIGURED, WALLET_KEY_PUBLISHED; the errors of withRegistry and `act`.
  */
 export async function asAdmin<T>(
   place: { chainId: number; registry: string },

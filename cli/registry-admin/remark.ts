@@ -3,14 +3,14 @@ import { ConfigurationError } from '../../service/base/errors';
 import { encryptRemark } from '../../service/issuance/remarks';
 import { requireCredentialId, type FoundToken } from '../token/find-token';
 
-/** A remark as a transaction carries it: `0x` alone, or `0x` and its bytes in hex. */
+/** A remark as it is in a transaction: `0x` if it is empty, or `0x` and its bytes in hex. */
 export interface Remark {
   hex: string;
   isEncrypted: boolean;
 }
 
 /**
- * The remark that a user gives, encrypted under the credential's id if there is a credential.
+ * Encodes the user's remark. It is encrypted under the credential's id if a credential is given.
  *
  * @throws ConfigurationError ARGUMENT_INVALID for `--credential` without a remark; RequestError
  *   CREDENTIAL_INVALID for a credential without id.
@@ -28,12 +28,12 @@ export function remarkOf(
   return { hex: encryptRemark(text, requireCredentialId(found)), isEncrypted: true };
 }
 
-/** Bytes of a remark. */
+/** Length of a remark in bytes. */
 export function remarkLength({ hex }: Remark): number {
   return (hex.length - 2) / 2;
 }
 
-/** What people should know of a remark before it is on the chain for ever. */
+/** Warns that an unencrypted remark is public for ever. */
 export function remarkWarning({ hex, isEncrypted }: Remark): string[] {
   if (hex === '0x' || isEncrypted) return [];
   return ['The remark is not encrypted: everybody can read it. --credential FILE encrypts it.'];

@@ -2,7 +2,10 @@ import type { ChainLog } from '../../service/chain/read-chain';
 import { ChainError } from '../../service/base/errors';
 import { registryInterface } from '../../service/registry/abi';
 
-/** Who has a role, by its hash, since which block, and who granted it. Addresses with their checksum. */
+/**
+ * An account with a role (by hash), the block of the grant and the account that granted it. Addresses have
+ * their checksum.
+ */
 export interface RoleHolder {
   role: string;
   account: string;
@@ -10,17 +13,17 @@ export interface RoleHolder {
   grantedBy: string;
 }
 
-/** What the logs of a registry say of its roles. */
+/** The roles of a registry according to its logs. */
 export interface RoleHistory {
-  /** Who should have which role now. */
+  /** The expected current members. */
   holders: RoleHolder[];
-  /** Everybody who ever had a role, with it. */
+  /** Every account that ever had a role, with the role. */
   everybody: { role: string; account: string }[];
-  /** Hashes of all roles that were granted, or that were given an admin of their own. */
+  /** Hashes of all roles that were ever granted or given a role admin. */
   roles: string[];
 }
 
-/** First topics of the logs that tell of roles. */
+/** First topics of the logs about roles. */
 export const ROLE_TOPICS = [
   registryInterface.getEvent('RoleGranted').topicHash,
   registryInterface.getEvent('RoleRevoked').topicHash,
@@ -30,8 +33,8 @@ export const ROLE_TOPICS = [
 /**
  * Replays the logs, which are in chain order.
  *
- * @throws ChainError ROLE_HISTORY_INCOMPLETE when one must be missing: a role is granted only to who does not
- *   have it (AccessControl).
+ * @throws ChainError ROLE_HISTORY_INCOMPLETE if a log must be missing: AccessControl logs a grant only for an
+ *   account without the role, and a revocation only for an account with it.
  */
 export function replayRoles(logs: readonly ChainLog[]): RoleHistory {
   const holders = new Map<string, RoleHolder>();
@@ -55,7 +58,7 @@ export function replayRoles(logs: readonly ChainLog[]): RoleHistory {
   return { holders: [...holders.values()], everybody: [...everybody.values()], roles: [...roles] };
 }
 
-/** The logs and the contract contradict each other. */
+/** The error for logs that contradict the contract. */
 export function historyIncomplete(what: string): ChainError {
   const remedy = 'Run it again, or ask another node (RPC_URL): this one leaves logs out.';
   const message = `The logs do not lead to the roles that the registry has: one is missing ${what}. ${remedy}`;

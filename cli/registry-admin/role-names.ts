@@ -3,10 +3,10 @@ import { ConfigurationError } from '../../service/base/errors';
 
 const HASHES: Record<keyof typeof constants.roleHash, string> = constants.roleHash;
 
-/** The role that may do everything, and grant and revoke every role, unless `setRoleAdmin` says otherwise. */
+/** The role that may do everything, and grant and revoke every role unless `setRoleAdmin` changed that. */
 export const ADMIN_ROLE: string = HASHES.DefaultAdmin;
 
-/** What `--role` takes, and the role's hash in the registry (RegistryAccess.sol). */
+/** The values of `--role` and the role's hash in the registry (RegistryAccess.sol). */
 export const ROLES: ReadonlyMap<string, string> = new Map([
   ['minter', HASHES.MinterRole],
   ['accepter', HASHES.AccepterRole],
@@ -14,7 +14,9 @@ export const ROLES: ReadonlyMap<string, string> = new Map([
   ['admin', ADMIN_ROLE],
 ]);
 
-/** Roles that nobody has at first, and that some registries make the admins of the others. */
+/**
+ * Roles that are granted to nobody at deployment. Some registries make them the role admins of the others.
+ */
 const ADMINS_OF_ONE_ROLE: readonly (readonly [string, string])[] = [
   ['minter admin', HASHES.MinterAdminRole],
   ['accepter admin', HASHES.AccepterAdminRole],
@@ -24,7 +26,7 @@ const ADMINS_OF_ONE_ROLE: readonly (readonly [string, string])[] = [
 const NAMES = new Map([...ROLES, ...ADMINS_OF_ONE_ROLE].map(([name, hash]) => [hash, name]));
 
 /**
- * The hash of the role that a user names.
+ * The hash of a role that a user names.
  *
  * @throws ConfigurationError ARGUMENT_INVALID listing the names.
  */
@@ -35,7 +37,7 @@ export function roleHashOf(name: string): string {
   throw new ConfigurationError('ARGUMENT_INVALID', message);
 }
 
-/** The name of a role, or its hash when it has none: a registry takes any. */
+/** The name of a role, or its hash if it has none: a registry accepts any hash as a role. */
 export function roleNameOf(hash: string): string {
   return NAMES.get(hash) ?? hash;
 }

@@ -13,7 +13,10 @@ import { explainRefusal, parseRevert, type RefusedCall } from './explain-refusal
 import type { RegistryAdmin } from './registry-admin';
 import { Refusal } from '../refusal';
 
-/** A call of the registry. `doing`: in words, after "to". `beforeSending`: the last that may throw. */
+/**
+ * A call of the registry. `doing`: the action in words, after "to". `beforeSending`: runs last before
+ * sending, and may still throw.
+ */
 export interface AdminCall extends Omit<RefusedCall, 'flags'> {
   doing: string;
   method: string;
@@ -21,22 +24,22 @@ export interface AdminCall extends Omit<RefusedCall, 'flags'> {
   beforeSending?: () => Promise<void>;
 }
 
-/** Typed by name, it would take one method only. */
+/** Untyped, because the method is chosen at run time. */
 const REGISTRY: Interface = registryInterface;
 /** A transaction that is not mined by then is most likely lost. */
 const LONGEST_WAIT_MS = 10 * 60_000;
-/** How often a transaction is signed at most, and how often the same bytes are given to the node. */
+/** How often a transaction is signed, and how often the same bytes are sent, at most. */
 const ATTEMPTS = 5;
 const PAUSE_MS = 200;
-/** ethers tells the whole request and its answer. */
+/** Error messages of ethers contain the whole request and response. */
 const LONGEST_REASON = 600;
 
 /**
- * Simulates a call, makes sure that the wallet can pay for it, sends it and waits until it is mined.
+ * Simulates a call, checks that the wallet can pay for it, sends it and waits until it is mined.
  *
- * @throws Refusal REGISTRY_REFUSES when the simulation fails; ConfigurationError WALLET_NOT_FUNDED;
- *   ChainError TRANSACTION_REJECTED, TRANSACTION_REVERTED, or TRANSACTION_NOT_CONFIRMED, which
- *   alone leaves the outcome open.
+ * @throws Refusal REGISTRY_REFUSES if the simulation fails; ConfigurationError WALLET_NOT_FUNDED; ChainError
+ *   TRANSACTION_REJECTED, TRANSACTION_REVERTED, or TRANSACTION_NOT_CONFIRMED, the only one after which the
+ *   transaction may still be mined.
  */
 export async function sendCall(
   admin: RegistryAdmin,
@@ -83,8 +86,8 @@ async function simulate(
 }
 
 /**
- * Signs with the next nonce, and gives the hash once the node has taken the transaction. Somebody else may
- * use that nonce meanwhile: then it is signed again.
+ * Signs with the next nonce and returns the hash once the node has accepted the transaction. If another
+ * sender uses that nonce first, it is signed again.
  */
 async function submit({ wallet, client }: RegistryAdmin, transaction: TransactionRequest): Promise<string> {
   for (let attempt = 1; ; attempt++) {
@@ -104,8 +107,8 @@ async function submit({ wallet, client }: RegistryAdmin, transaction: Transactio
 }
 
 /**
- * The node may have the transaction. The very same bytes cannot be carried out twice; what is sent in their
- * place could be carried out as well.
+ * The node may have the transaction. Sending the same bytes again is safe; a new transaction could be mined
+ * in addition.
  */
 async function submitAgain(client: RpcClient, raw: string): Promise<string> {
   const hash = keccak256(raw);
@@ -118,8 +121,8 @@ async function submitAgain(client: RpcClient, raw: string): Promise<string> {
 }
 
 /**
- * Waits until the transaction is mined. A failed poll decides nothing and is asked again. (ethers' `wait`
- * leaves it as an unhandled rejection.)
+ * Polls until the transaction is mined. A failed poll is repeated. (ethers' `wait` would turn it into an
+ * unhandled rejection.)
  */
 async function awaitReceipt(client: RpcClient, hash: string): Promise<TransactionReceipt> {
   const deadline = performance.now() + LONGEST_WAIT_MS;

@@ -4,7 +4,7 @@ import { keyForRegistry } from './find-key';
 import { asAdmin } from './registry-admin';
 import { remarkOf } from './remark';
 
-/** `credential`: a file, whose credential's id is the key of the remark. */
+/** `credential`: a file; the id of the credential in it is the key of the remark. */
 export interface SetPausedOptions {
   registry: string | undefined;
   network: string | undefined;

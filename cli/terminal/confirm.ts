@@ -3,17 +3,17 @@ import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
 import { Refusal } from '../refusal';
 
-/** The terminal of the user, if there is one. */
+/** The user's terminal, if there is one. */
 export interface Terminal {
   input: Readable & { isTTY?: boolean };
   output: Writable;
 }
 
 /**
- * Asks the user to confirm an irreversible action by typing a word. Without a terminal it fails: scripts use
+ * Asks the user to confirm an irreversible action by typing a word. Fails without a terminal: scripts use
  * `--yes`.
  *
- * @param unchanged printed first if the user does not confirm.
+ * @param unchanged message if the user does not confirm.
  * @throws Refusal CONFIRMATION_MISSING.
  */
 export async function confirm(
@@ -28,7 +28,7 @@ export async function confirm(
     new Refusal('CONFIRMATION_MISSING', `${unchanged}: ${why}. ${remedy}`, { remedy });
   if (input.isTTY !== true) throw refusal('this is for ever, and nobody is at the terminal who could agree');
   const lines = createInterface({ input, output });
-  // Ctrl-C and Ctrl-D end the reading without an answer.
+  // Ctrl-C and Ctrl-D close the input without an answer.
   const ended = once(lines, 'close').then(() => '');
   try {
     const question = lines.question(`Type "${word}" to go on: `);

@@ -3,8 +3,8 @@ import { messageOf, ServiceError } from '../../service/base/errors';
 import { withCommandsFor } from '../../service/config/tenant';
 
 /**
- * An error for a user: its message, its code, and its remedy unless the message has it already, with commands
- * for their ENV_FILE.
+ * Formats an error for a user: its message, its code, and its remedy unless the message contains it. Commands
+ * in the text get the user's ENV_FILE.
  */
 export function errorText(thrown: unknown): string {
   if (!(thrown instanceof ServiceError)) {

@@ -1,10 +1,10 @@
 import { messageOf, ServiceError } from '../../service/base/errors';
 
 /**
- * An error without any secret, in its causes neither: Hardhat prints those too when it is asked for stacks,
- * and those of libraries hold requests, with the URL and its key.
+ * Copies an error and masks the secrets in it and in its causes. Hardhat prints causes with stack traces, and
+ * those of libraries contain requests with the URL and its key.
  *
- * @param code of what is no error of ours.
+ * @param code the code for errors that are not our own.
  */
 export function maskedError(thrown: unknown, mask: (text: string) => string, code: string): ServiceError {
   const cause = maskedCause(thrown instanceof ServiceError ? thrown.cause : thrown, mask);
@@ -16,7 +16,7 @@ export function maskedError(thrown: unknown, mask: (text: string) => string, cod
   return new ServiceError(thrown.code, mask(thrown.message), options);
 }
 
-/** Its message and its stack, and nothing else of it. */
+/** Keeps only the message and the stack. */
 function maskedCause(cause: unknown, mask: (text: string) => string): Error | undefined {
   if (cause === undefined) return undefined;
   const masked = new Error(mask(messageOf(cause)));

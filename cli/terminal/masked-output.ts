@@ -4,24 +4,23 @@ import { secretMasker } from '../../service/base/mask-secrets';
 let mask: ((text: string) => string) | undefined;
 
 /**
- * Masks every secret of the settings in a text. The secrets are read once, before anything else of a command:
- * what the command made itself (`did --force`) is not among them.
+ * Masks every secret of the settings in a text. The secrets are read once, at the start of a command: keys
+ * that the command makes (`did --force`) are not among them.
  */
 export function maskSecrets(text: string): string {
   mask ??= secretMasker(knownSecrets());
   return mask(text);
 }
 
-/** Bytes as `inspect` shows them, such as the body of an answer: a secret is not recognised in them. */
+/** Bytes as `inspect` prints them, such as a response body. Secrets in them could not be recognised. */
 const BYTES = /<Buffer [^>]*>/g;
 
 /**
- * Masks standard error from here on. Everything that a command, Hardhat and its plugins say of errors goes
- * there: also what `--stack-traces` prints, what nobody caught, and errors of libraries with the URL of a
- * node in them. Results go to standard output, and are left as they are: to change a credential would break
- * it.
+ * Masks standard error from now on: the errors of commands, Hardhat and plugins, stack traces, uncaught
+ * errors, and library errors that contain a node's URL. Standard output is not masked: changing a credential
+ * would break it.
  *
- * @throws ConfigurationError when ENV_FILE cannot be read.
+ * @throws ConfigurationError if ENV_FILE cannot be read.
  */
 export function maskStandardError(): void {
   mask = secretMasker(knownSecrets());

@@ -1,18 +1,18 @@
-/** Characters of a line; what strangers wrote may have any length. */
+/** Longest line in characters. Text from strangers may be of any length. */
 const LONGEST = 2_000;
 
 const UNWANTED = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
 /**
- * Text of strangers as a line for a terminal: control characters would be commands to it, and marks of
- * direction can make a line read as another.
+ * Makes a stranger's text safe for one line of a terminal: control characters could act as commands, and
+ * direction marks could change how a line reads.
  */
 export function printable(text: string, longest = LONGEST): string {
   const line = escaped(text);
   return line.length > longest ? `${line.slice(0, longest)}…` : line;
 }
 
-/** JSON text, with the same characters escaped: JSON itself escapes the first 32 only. */
+/** JSON text with the same characters escaped; JSON itself escapes only the first 32. */
 export function printableJson(value: unknown): string {
   return JSON.stringify(value, bigintAsText, 2).split('\n').map(escaped).join('\n');
 }

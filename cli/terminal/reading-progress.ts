@@ -3,8 +3,8 @@ import { systemClock, type Clock } from '../../service/base/clock';
 const QUIET_MS = 2_000;
 
 /**
- * Tells how far a long reading is, with a hint where it ends: nothing in its first two seconds, then a line
- * every two seconds.
+ * Reports the progress of a long reading, with a hint where it ends: the first line after two seconds, then
+ * one every two seconds.
  */
 export function createReadingProgress(
   tell: (line: string) => void,

@@ -1,6 +1,6 @@
 /**
- * Short forms of addresses for a table: `0x7099…79C8`, or the whole address where two of them would look the
- * same. Strangers make addresses whose ends look like another's.
+ * Short forms of addresses for a table: `0x7099…79C8`, or the whole address if two would look the same.
+ * Attackers generate addresses whose ends match another one.
  */
 export function accountNames(addresses: readonly string[]): Map<string, string> {
   const distinct = [...new Set(addresses)];

@@ -6,25 +6,25 @@ import { networkOf, shown, tokenRegistryAddressOf } from '../../service/config/s
 import { isPlainAddress, tokenLocationOf, type TokenLocation } from '../../service/token/token-location';
 import { readJsonInput } from '../files/user-file';
 
-/** What a user says of where a token is. `network`: Hardhat's `--network`, if it was given. */
+/** The user's reference to a token. `network`: the value of `--network`, if given. */
 export interface TokenReference {
   token: string;
   registry: string | undefined;
   network: string | undefined;
 }
 
-/** A token, and the id of its credential when there is one: remarks are encrypted under it. */
+/** A token, and the id of its credential if there is one: it encrypts the remarks. */
 export interface FoundToken {
   location: TokenLocation;
   credentialId: string | undefined;
 }
 
 /**
- * The token that is meant: an id in the registry of the settings, or the one that the credential in a file
- * names.
+ * Finds the token that a user means: an id in the registry of the settings, or the token that the credential
+ * in a file names.
  *
  * @throws ConfigurationError ARGUMENT_INVALID, NETWORK_UNKNOWN, NOT_CONFIGURED; RequestError
- *   TOKEN_ID_INVALID, CREDENTIAL_INVALID, CREDENTIAL_STATUS_INVALID; what reading the file throws.
+ *   TOKEN_ID_INVALID, CREDENTIAL_INVALID, CREDENTIAL_STATUS_INVALID; the errors of reading the file.
  */
 export async function findToken({ token, registry, network }: TokenReference): Promise<FoundToken> {
   const tokenId = parseTokenId(token);
@@ -42,7 +42,7 @@ export async function findToken({ token, registry, network }: TokenReference): P
   return found;
 }
 
-/** The token of a credential, signed or derived, or of the whole answer of POST /create. */
+/** The token of a credential (base or derived) or of the answer of POST /create. */
 export function tokenOf(input: unknown): FoundToken {
   const answer = isObject(input) && 'signedW3CDocument' in input ? input.signedW3CDocument : input;
   if (!isObject(answer)) {
@@ -58,7 +58,7 @@ export function tokenOf(input: unknown): FoundToken {
 /**
  * The id of a credential.
  *
- * @throws RequestError CREDENTIAL_INVALID when it has none: it was left out of a derived version.
+ * @throws RequestError CREDENTIAL_INVALID if it has none, because a derived version left it out.
  */
 export function requireCredentialId({ credentialId }: FoundToken): string {
   if (credentialId !== undefined) return credentialId;
@@ -67,7 +67,7 @@ export function requireCredentialId({ credentialId }: FoundToken): string {
 }
 
 /**
- * The registry that is meant. TOKEN_REGISTRY_ADDRESS is of the chain of NET.
+ * Chooses the registry. TOKEN_REGISTRY_ADDRESS belongs to the chain of NET.
  *
  * @throws ConfigurationError ARGUMENT_INVALID, NETWORK_UNKNOWN, NOT_CONFIGURED.
  */
@@ -97,7 +97,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** @throws ConfigurationError ARGUMENT_INVALID naming the flag. */
+/** @throws ConfigurationError ARGUMENT_INVALID naming the option. */
 export function requireAddress(flag: string, text: string): void {
   if (isPlainAddress(text)) return;
   throw invalid(

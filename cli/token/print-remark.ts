@@ -2,8 +2,8 @@ import { decryptRemark, type DecryptedRemark } from '../../service/issuance/rema
 import { printable } from '../terminal/printable';
 
 /**
- * A remark for people: its text, with a note unless it was encrypted under the credential's id; its bytes in
- * hex when it cannot be read. Empty: none.
+ * Formats a remark for people: its text, with a note unless it was encrypted under the credential's id, or
+ * its bytes in hex if it cannot be read. Empty if there is no remark.
  */
 export function printRemark(remark: string, credentialId: string | undefined): string {
   const decrypted = decryptRemark(remark, credentialId);
@@ -21,7 +21,7 @@ export function printRemark(remark: string, credentialId: string | undefined): s
   }
 }
 
-/** A remark for programs: its bytes, and what they say unless that takes a credential's id. */
+/** A remark for JSON output: its bytes, and its text unless a credential's id is needed to read it. */
 export function remarkJson(
   remark: string,
   credentialId: string | undefined,

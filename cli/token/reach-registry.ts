@@ -7,24 +7,24 @@ import { printableUrl, secretMasker, secretPartsOf } from '../../service/base/ma
 import { networkOf, rpcUrlOf, type Settings } from '../../service/config/settings';
 import { printable } from '../terminal/printable';
 
-/** A registry whose chain a command reads. */
+/** A registry and the clients of its chain. */
 export interface ReachedRegistry {
   network: Network;
   client: RpcClient;
-  /** For ranges of logs. */
+  /** For queries over ranges of logs. */
   bulkClient: RpcClient;
   registry: RegistryOnChain;
-  /** Without those that are of NET's network, where that is another. */
+  /** Without the settings that apply only to NET's network, if this is another one. */
   settings: Settings;
 }
 
 /**
- * Connects to a registry, on whichever chain it is, and closes the connection afterwards. The node is that of
+ * Connects to a registry on any supported chain and closes the connection afterwards. The node is that of
  * RPC_URL for the chain of NET, or for any chain while NET is not set; otherwise the network's own.
  *
  * @throws ConfigurationError NETWORK_UNKNOWN, CHAIN_ID_MISMATCH or a missing provider key; ChainError
- *   RPC_UNREACHABLE, REGISTRY_MISSING, REGISTRY_INVALID; NODE_FAILED for what a library says of a failure,
- *   which may hold the URL with its key: it is masked; what else `read` throws.
+ *   RPC_UNREACHABLE, REGISTRY_MISSING, REGISTRY_INVALID; ChainError NODE_FAILED for a library's error, masked
+ *   because it may contain the URL with its key; any other error of `read`.
  */
 export async function withRegistry<T>(
   { chainId, registry: address }: { chainId: number; registry: string },
@@ -47,7 +47,7 @@ export async function withRegistry<T>(
   }
 }
 
-/** A SyntaxError is of an answer that is no JSON. */
+/** A SyntaxError means that an answer is not JSON. */
 function isOfLibrary(thrown: unknown): boolean {
   return !(thrown instanceof ServiceError) && (codeOf(thrown) !== undefined || thrown instanceof SyntaxError);
 }
@@ -59,7 +59,7 @@ function nodeFailed(thrown: unknown, url: string): ChainError {
   });
 }
 
-/** ethers tells the whole request and its answer. */
+/** Error messages of ethers contain the whole request and response. */
 const LONGEST_REASON = 400;
 
 function knownNetworkOf(chainId: number): Network {

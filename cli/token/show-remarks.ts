@@ -6,20 +6,20 @@ import { printRemark, remarkJson } from './print-remark';
 import { readHistory } from './show-token';
 import { timeOf } from './token-report';
 
-/** `remark`: the one to decrypt; undefined: all that the token has on its chain. */
+/** `remark`: the one to decrypt. Undefined: all remarks of the token on its chain. */
 export interface ShowRemarksOptions {
   file: string;
   remark: string | undefined;
   json: boolean;
 }
 
-/** Lines to print, and whether there is a remark that could be shown, or none to show. */
+/** Lines to print, and whether a remark was readable or there was none. */
 export interface ShownRemarks {
   lines: string[];
   isReadable: boolean;
 }
 
-/** Decrypts the remark that is given, or those of the token, with the id of the credential in the file. */
+/** Decrypts the given remark, or those of the token, with the id of the credential in the file. */
 export async function showRemarks({ file, remark, json }: ShowRemarksOptions): Promise<ShownRemarks> {
   const input = await readJsonInput(file);
   const found = tokenOf(input);

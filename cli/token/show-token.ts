@@ -5,7 +5,7 @@ import { withRegistry } from './reach-registry';
 import { createReadingProgress } from '../terminal/reading-progress';
 import { tokenJson, tokenLines } from './token-report';
 
-/** What to show, and how. */
+/** Selects the token and the format. */
 export interface ShowTokenOptions extends TokenReference {
   fromBlock: number | undefined;
   json: boolean;
@@ -17,7 +17,7 @@ export interface ShownToken {
   isMinted: boolean;
 }
 
-/** Reads a token's life from its chain, and gives the lines to print. */
+/** Reads a token's history from its chain and returns the lines to print. */
 export async function showToken({ fromBlock, json, ...reference }: ShowTokenOptions): Promise<ShownToken> {
   if (fromBlock !== undefined && fromBlock < 0)
     throw new ConfigurationError('ARGUMENT_INVALID', `--from-block ${fromBlock} is no block.`);
@@ -31,8 +31,7 @@ export async function showToken({ fromBlock, json, ...reference }: ShowTokenOpti
 const HINT = 'it ends at the mint; --from-block N shortens it';
 
 /**
- * The history of a token, from the node of its chain; tells on standard error how far it is when that takes
- * long.
+ * Reads the history of a token from a node of its chain, with progress on standard error if it takes long.
  */
 export async function readHistory(
   { location }: FoundToken,

@@ -10,7 +10,7 @@ import { printRemark, remarkJson } from './print-remark';
 
 type Name = (address: string | undefined) => string;
 
-/** The endorsement chain and the state as lines for people. */
+/** Formats the endorsement chain and the state for people. */
 export function tokenLines(found: FoundToken, history: TokenHistory, network: string): string[] {
   const { location } = found;
   const head = [
@@ -35,7 +35,7 @@ export function tokenLines(found: FoundToken, history: TokenHistory, network: st
   ];
 }
 
-/** The same as one JSON object. */
+/** Formats the same as one JSON object. */
 export function tokenJson(found: FoundToken, history: TokenHistory, network: string): string {
   const { location, credentialId } = found;
   const { chainId, registry, tokenId } = location;
@@ -49,12 +49,12 @@ export function tokenJson(found: FoundToken, history: TokenHistory, network: str
   return printableJson({ ...token, isWhole: history.isWhole, endorsements, state: history.state, next });
 }
 
-/** The time of a block, in seconds, as ISO 8601 in UTC. */
+/** Formats a block's time, given in seconds, as ISO 8601 in UTC. */
 export function timeOf(seconds: number): string {
   return new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z');
 }
 
-/** What an operation did, in words. */
+/** Describes the effect of an operation. */
 function describe({ operation, before, after }: DatedEndorsement, name: Name): string {
   const change = (role: keyof Roles): string => `${role} ${name(before[role])} → ${name(after[role])}`;
   switch (operation) {
@@ -134,7 +134,7 @@ function pausedNote({ isPaused }: TokenState): string {
   return isPaused ? '; the registry is paused' : '';
 }
 
-/** Columns as wide as their widest cell. */
+/** Aligns columns to their widest cell. */
 function table(rows: readonly string[][]): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>

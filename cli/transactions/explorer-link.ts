@@ -1,11 +1,11 @@
 import type { Network } from '../../service/chain/networks';
 
-/** Where people look a transaction up; undefined on networks without an explorer. */
+/** The transaction's page on the network's explorer. Undefined for networks without one. */
 export function transactionLink({ explorerUrl }: Network, hash: string): string | undefined {
   return explorerUrl && `${explorerUrl}/tx/${hash}`;
 }
 
-/** Where people look a contract or a wallet up; undefined on networks without an explorer. */
+/** The page of a contract or wallet on the network's explorer. Undefined for networks without one. */
 export function addressLink({ explorerUrl }: Network, address: string): string | undefined {
   return explorerUrl && `${explorerUrl}/address/${address}`;
 }

@@ -7,10 +7,10 @@ import { secretMasker } from '../../service/base/mask-secrets';
 import { gasStationUrlOf, type Settings } from '../../service/config/settings';
 
 /**
- * The fees of a command's transactions: those of the network's gas station, or the node's with a warning on
+ * The fees for a command's transactions: those of the network's gas station, or the node's with a warning on
  * standard error.
  *
- * @throws what readFees throws.
+ * @throws the errors of readFees.
  */
 export function readNetworkFees(
   network: Network,
@@ -23,7 +23,7 @@ export function readNetworkFees(
     gasPricing: network.gasPricing,
     readStation: stationUrl === undefined ? undefined : createGasStation(stationUrl),
     readNode,
-    // To standard error: what a command prints may be for a program.
+    // Standard output may be JSON for a program.
     warn: (message, cause) => console.error(`warning: ${message} (${mask(messageOf(cause))}).`),
   });
 }

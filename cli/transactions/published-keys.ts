@@ -3,7 +3,7 @@ import type { Network } from '../../service/chain/networks';
 import { ConfigurationError } from '../../service/base/errors';
 
 /**
- * The mnemonic of every Hardhat node: its keys are public, and whatever they hold on a public chain is taken
+ * The mnemonic of every Hardhat node. Its keys are public; bots take whatever they hold on a public chain
  * within seconds.
  */
 const PUBLISHED_MNEMONIC = 'test test test test test test test test test test test junk';
@@ -11,9 +11,9 @@ const PUBLISHED_ACCOUNTS = 20;
 const ACCOUNTS_PATH = "m/44'/60'/0'/0";
 
 /**
- * Makes sure that the wallet is nobody else's.
+ * Rejects wallets whose key is public.
  *
- * @throws ConfigurationError WALLET_KEY_PUBLISHED when it is one of Hardhat's development accounts and the
+ * @throws ConfigurationError WALLET_KEY_PUBLISHED if it is one of Hardhat's development accounts and the
  *   network is not local.
  */
 export function refusePublishedKey(network: Network, address: string): void {

@@ -3,7 +3,9 @@ import { highestGasPrice, type TransactionFees } from '../../service/chain/fees'
 import type { Network } from '../../service/chain/networks';
 import { ConfigurationError } from '../../service/base/errors';
 
-/** What a transaction, or several, may cost a wallet. `balance` in wei; `gas` is the estimate of the node. */
+/**
+ * The facts that decide what transactions may cost a wallet. `balance` in wei; `gas` is the node's estimate.
+ */
 export interface TransactionCost {
   account: string;
   balance: bigint;
@@ -11,25 +13,20 @@ export interface TransactionCost {
   fees: TransactionFees;
 }
 
-/**
- * What a node's estimate may be short of: the state that it was made at may change until the transaction is
- * mined.
- */
+/** Margin over a node's estimate: the state may change between the estimate and the block. */
 const GAS_MARGIN_PERCENT = 20n;
 
-/** The gas limit to send a transaction with, given the node's estimate. What is not used is not paid. */
+/** The gas limit for a transaction, given the node's estimate. Unused gas is not paid for. */
 export function gasLimitFor(gas: bigint): bigint {
   return gas + (gas * GAS_MARGIN_PERCENT) / 100n;
 }
 
-/**
- * The most that it may cost, in wei: what a node wants to see in the wallet before it takes the transaction.
- */
+/** The highest possible cost in wei. Nodes require this balance before they accept the transaction. */
 export function highestCost({ gas, fees }: TransactionCost): bigint {
   return gasLimitFor(gas) * highestGasPrice(fees);
 }
 
-/** Wallet, balance and cost, for people who are about to pay. */
+/** Wallet, balance and cost, shown before a payment. */
 export function costLines(cost: TransactionCost, network: Network): string[] {
   const { account, balance, gas, fees } = cost;
   const price = `${trimmed(formatUnits(highestGasPrice(fees), 'gwei'))} gwei`;
@@ -41,9 +38,9 @@ export function costLines(cost: TransactionCost, network: Network): string[] {
 }
 
 /**
- * Makes sure that the wallet can pay.
+ * Checks that the wallet can pay.
  *
- * @throws ConfigurationError WALLET_NOT_FUNDED with what is missing.
+ * @throws ConfigurationError WALLET_NOT_FUNDED with the missing amount.
  */
 export function requireFunds(cost: TransactionCost, network: Network): void {
   const needed = highestCost(cost);
@@ -56,7 +53,7 @@ export function requireFunds(cost: TransactionCost, network: Network): void {
   throw new ConfigurationError('WALLET_NOT_FUNDED', message, { remedy });
 }
 
-/** An amount of wei in the network's currency, with all of its digits. */
+/** Formats wei in the network's currency, with all digits. */
 function amount(wei: bigint, { currency }: Network): string {
   return `${trimmed(formatEther(wei))} ${currency}`;
 }

@@ -1,7 +1,7 @@
-/** What a file was taken for. */
+/** The kind of JSON that was recognised in a file. */
 export type TakenFor = 'credentialSubject' | 'request' | 'credential' | 'answer';
 
-/** The subject in a file. `pointer`: where it is, as a JSON pointer into the file. */
+/** The subject in a file. `pointer`: its JSON pointer within the file. */
 export interface FoundSubject {
   takenFor: TakenFor;
   pointer: string;
@@ -9,8 +9,9 @@ export interface FoundSubject {
 }
 
 /**
- * Finds the credentialSubject in what an author may have at hand: the subject alone, the body of a POST
- * /create, its answer, or a whole credential. What has nothing of the others is the subject alone.
+ * Finds the credentialSubject in the JSON that an author may have: the subject alone, the body of a POST
+ * /create, its answer, or a whole credential. JSON without the marks of the others is taken for the subject
+ * alone.
  */
 export function findSubject(value: unknown): FoundSubject {
   const fields =

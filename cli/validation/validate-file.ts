@@ -3,7 +3,7 @@ import { printable, printableJson } from '../terminal/printable';
 import { readJsonInput } from '../files/user-file';
 import { findSubject, type TakenFor } from './find-subject';
 
-/** The answer about a file: the lines to print, and whether its subject is valid. */
+/** The lines to print, and whether the subject in the file is valid. */
 export interface FileValidation {
   isValid: boolean;
   lines: string[];
@@ -17,9 +17,9 @@ const TAKEN_FOR: Record<TakenFor, string> = {
 };
 
 /**
- * Validates the Bill of Lading in a file (`-`: standard input) strictly. Pointers are into the file.
+ * Validates the Bill of Lading in a file (`-`: standard input) strictly. Pointers are relative to the file.
  *
- * @throws ConfigurationError when the file cannot be read, or is no JSON: nothing can be said then.
+ * @throws ConfigurationError if the file cannot be read or is not JSON.
  */
 export async function validateFile(path: string, asJson: boolean): Promise<FileValidation> {
   const { takenFor, pointer, subject } = findSubject(await readJsonInput(path));

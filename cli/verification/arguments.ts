@@ -1,8 +1,8 @@
 import { ConfigurationError } from '../../service/base/errors';
 
 /**
- * The pointers of `--reveal`, checked. Each is an argument of its own, so that it may hold commas and spaces
- * as the names in a document do.
+ * Checks the pointers of `--reveal`. Each is an argument of its own, because names in a document may contain
+ * commas and spaces.
  *
  * @throws ConfigurationError ARGUMENT_INVALID.
  */

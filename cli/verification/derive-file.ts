@@ -19,10 +19,11 @@ export interface DeriveArguments {
 }
 
 /**
- * Derives the version of a credential that discloses the pointers, into a file or for standard output.
+ * Derives the version of a credential that discloses the pointers, for a file or for standard output.
  *
  * @returns the credential's JSON unless it went into a file, and remarks for the user.
- * @throws ConfigurationError ARGUMENT_INVALID; what readJsonInput, credentialIn and deriveCredential throw.
+ * @throws ConfigurationError ARGUMENT_INVALID; the errors of readJsonInput, credentialIn and
+ *   deriveCredential.
  */
 export async function deriveFile(options: DeriveArguments): Promise<{ output: string[]; remarks: string[] }> {
   const pointers = requirePointers(options.pointers);
@@ -39,7 +40,7 @@ export async function deriveFile(options: DeriveArguments): Promise<{ output: st
   return { output: [], remarks: [...remarks, `written to ${path}`].map((remark) => printable(remark)) };
 }
 
-/** Existing files are not overwritten: a base credential that is replaced by a derived version is lost. */
+/** Never overwrites a file: replacing a base credential by a derived version would lose it. */
 function freePath(out: string): string {
   const path = resolve(out);
   if (!existsSync(path)) return path;

@@ -8,10 +8,10 @@ import { contextUrlOf, domainOf } from '../../service/config/settings';
 import type { VerificationSources } from '../../service/verification/verify-credential';
 import { withRegistry } from '../token/reach-registry';
 
-/** Known to the loader in any case: stands in where no context of the issuer's own is configured. */
+/** A URL that the loader knows anyway, used if the issuer has no context of its own configured. */
 const NO_OWN_CONTEXT = 'https://trustvc.io/context/bill-of-lading.json';
 
-/** The real sources: HTTPS, the nodes of the networks, the machine's clock. */
+/** The real sources: HTTPS, the networks' nodes, the system clock. */
 export function verificationSources(): VerificationSources {
   return {
     knownContexts: knownContexts(),

@@ -2,10 +2,10 @@ import type { Answer, Outcome } from '../../service/verification/answer';
 import type { Verification } from '../../service/verification/verify-credential';
 import { printable, printableJson } from '../terminal/printable';
 
-/** Characters of a reason. */
+/** Longest reason in characters. */
 const LONGEST_REASON = 400;
 
-/** The answer of the command for each outcome. */
+/** Maps each outcome to the answer of the command. */
 export const IS_VALID: Record<Outcome, boolean | undefined> = {
   valid: true,
   invalid: false,
@@ -14,7 +14,7 @@ export const IS_VALID: Record<Outcome, boolean | undefined> = {
 
 const MARKS: Record<Outcome, string> = { valid: 'ok', invalid: 'WRONG', 'could not tell': '?' };
 
-/** The answers with their reasons, for a person to read. */
+/** Formats the answers and their reasons for people. */
 export function reportLines(verification: Verification): string[] {
   const { documentIntegrity, issuerIdentity, documentStatus, contextsFetched, outcome } = verification;
   return [
@@ -32,7 +32,7 @@ const IN_WORDS: Record<Outcome, string> = {
   'could not tell': 'neither shown to be valid nor to be invalid: COULD NOT TELL',
 };
 
-/** The same for a program (docs/verification.md). The credential itself is left out. */
+/** Formats the answers as JSON (docs/verification.md), without the credential itself. */
 export function reportJson(verification: Verification): string {
   return printableJson({ ...verification, shown: undefined });
 }

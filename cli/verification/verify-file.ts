@@ -16,14 +16,14 @@ export interface VerifyArguments {
   json: boolean;
 }
 
-/** Lines for standard output and standard error. `isValid`: undefined when it could not be told. */
+/** Lines for standard output and standard error. `isValid`: undefined if the answer is not known. */
 export interface FileVerification {
   output: string[];
   errors: string[];
   isValid: boolean | undefined;
 }
 
-/** Verifies the credential in a file. Whatever prevents an answer is COULD NOT TELL too: exit code 2. */
+/** Verifies the credential in a file. Any error that prevents an answer is COULD NOT TELL: exit code 2. */
 export async function verifyFile(options: VerifyArguments): Promise<FileVerification> {
   try {
     const reveal = options.pointers && requirePointers(options.pointers);
