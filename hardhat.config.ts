@@ -1,4 +1,4 @@
-// First: from here on nothing is said that holds a secret.
+// Must come first: no later output may contain a secret.
 import './deploy/masked-output';
 import { availableParallelism } from 'node:os';
 import '@nomicfoundation/hardhat-toolbox';
@@ -14,13 +14,14 @@ import './deploy/tasks/did';
 import './deploy/tasks/signing-key';
 import './deploy/tasks/verify';
 
-/** Each has a node and a service or two. */
+/** Each job runs a node and one or two services. */
 const MOST_JOBS = 4;
 
 const config: HardhatUserConfig = {
   solidity: {
     version: SOLIDITY_VERSION,
-    // What the published contracts were built with: test/unit/bytecode.test.ts holds us to it.
+    // The settings that the published contracts were built with; test/unit/bytecode.test.ts checks the
+    // result.
     settings: { optimizer: { enabled: false }, evmVersion: 'paris' },
   },
   ...hardhatNetworks(),
@@ -28,9 +29,9 @@ const config: HardhatUserConfig = {
   paths: { tests: './test', ignition: './deploy' },
   typechain: { outDir: 'typechain-types', target: 'ethers-v6' },
   mocha: {
-    // Long enough for a busy machine: it ends what hangs, and measures nothing.
+    // Long enough for a busy machine: it ends tests that hang, and measures nothing.
     timeout: 300_000,
-    // `npm test` runs files side by side: most of their time they wait for processes that they started.
+    // `npm test` runs files side by side: they mostly wait for processes that they started.
     jobs: Math.min(MOST_JOBS, Math.max(3, availableParallelism() - 1)),
     reporter: './test/reporter.cjs',
     require: ['hardhat/register', './test/helpers/chain/in-process-chain.ts', './test/helpers/root-hooks.ts'],

@@ -7,8 +7,8 @@ import { PROJECT_ROOT } from '../service/base/project-root';
 import { withFileLock } from '../cli/files/file-lock';
 
 /**
- * Makes the contracts' bindings, which a fresh checkout does not have. A task that reads contracts loads its
- * work after this: Hardhat loads every task for every command, the one that makes the bindings too.
+ * Generates the contracts' bindings, which a fresh checkout lacks. Hardhat loads every task for every
+ * command, so a task that needs the bindings calls this first and imports its code afterwards.
  */
 export async function makeBindings(hre: HardhatRuntimeEnvironment): Promise<void> {
   if (!existsSync(join(PROJECT_ROOT, 'typechain-types')))
@@ -19,8 +19,8 @@ export async function makeBindings(hre: HardhatRuntimeEnvironment): Promise<void
 const COMPILATION_PATIENCE_MS = 120_000;
 
 /**
- * Commands that compile may run side by side: Hardhat would throw its cache away when it finds it half
- * written by another.
+ * Commands that compile may run at the same time. Without a lock Hardhat would discard its cache when it
+ * finds it half-written by another command.
  */
 task(TASK_COMPILE, async (args: object, hre, runSuper) =>
   withFileLock(
@@ -30,7 +30,10 @@ task(TASK_COMPILE, async (args: object, hre, runSuper) =>
   ),
 );
 
-/** Hardhat says that it compiled even when it is to be quiet: into the output of commands that print JSON. */
+/**
+ * Hardhat prints that it compiled even when told to be quiet. That line would break the output of commands
+ * that print JSON.
+ */
 subtask(
   TASK_COMPILE_SOLIDITY_LOG_COMPILATION_RESULT,
   async ({ quiet }: { quiet: boolean }, _hre, runSuper): Promise<void> => {

@@ -7,10 +7,10 @@ import { httpRpcUrlOf } from './registry/target';
 
 type Explorers = Pick<HardhatUserConfig, 'blockscout' | 'etherscan' | 'sourcify'>;
 
-/** One for all chains: requests name theirs. */
+/** One URL for all chains: each request names its chain. */
 const ETHERSCAN_API_URL = 'https://api.etherscan.io/v2/api';
 
-/** What `hardhat verify` knows of the networks' explorers. Its task decides which of the two is asked. */
+/** Settings of `hardhat verify` for the networks' explorers. Its task decides which explorer is asked. */
 export function explorers(): Explorers {
   return {
     etherscan: {
@@ -18,7 +18,7 @@ export function explorers(): Explorers {
       customChains: chainsOf('etherscan', () => ETHERSCAN_API_URL),
     },
     blockscout: { customChains: chainsOf('blockscout', (explorerUrl) => `${explorerUrl}/api`) },
-    // Sourcify is a third party; it must not be contacted unasked.
+    // Sourcify is a third party; nothing is sent there unasked.
     sourcify: { enabled: false },
   };
 }
@@ -32,9 +32,9 @@ function chainsOf(api: ExplorerApi, apiUrlOf: (explorerUrl: string) => string) {
 }
 
 /**
- * The network, when all is set that it takes to verify a contract there.
+ * The network, if every setting is present that verifying a contract there needs.
  *
- * @throws ConfigurationError EXPLORER_UNKNOWN, NOT_CONFIGURED, or what is wrong with a setting.
+ * @throws ConfigurationError EXPLORER_UNKNOWN, NOT_CONFIGURED, or the code of a wrong setting.
  */
 export function networkToVerifyOn(name: string, settings: Settings): Network & { explorerApi: ExplorerApi } {
   networkOf(settings);
@@ -47,7 +47,7 @@ export function networkToVerifyOn(name: string, settings: Settings): Network & {
   return { ...network, explorerApi };
 }
 
-/** An answer of Etherscan's in our words: its own names no setting. */
+/** Rewrites an answer of Etherscan so that it names the setting to change. */
 export function explorerError(thrown: unknown): unknown {
   if (!(thrown instanceof Error) || !/\bapi key\b/i.test(thrown.message)) return thrown;
   return keyProblem(`is refused by Etherscan: ${thrown.message}`, thrown);

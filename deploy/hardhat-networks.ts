@@ -9,16 +9,16 @@ import { readable } from './task-error';
 type Networks = Required<Pick<HardhatUserConfig, 'defaultNetwork' | 'networks'>>;
 type Settings = ReturnType<typeof readSettings>['settings'];
 
-/** Chain id of the in-process network, which is also what `npx hardhat node` runs by default. */
+/** Chain id of the in-process network, and the default of `npx hardhat node`. */
 export const NODE_CHAIN_ID = 31337;
 
-/** Stands for the URL of a network whose provider key is not set: a name that never resolves (RFC 2606). */
+/** Placeholder URL for a network whose provider key is not set: a name that never resolves (RFC 2606). */
 const UNREACHABLE_URL = 'http://provider-key-missing.invalid';
 
 /**
- * Every network of the service as a Hardhat network of the same name, and that of NET as the one that
- * commands work on without `--network`. RPC_URL replaces the URL, WALLET_PRIVATE_KEY is the only account;
- * without it a local node's own accounts are used.
+ * Makes every network of the service a Hardhat network of the same name, and NET's network the default.
+ * RPC_URL replaces the URL. WALLET_PRIVATE_KEY is the only account; without it a local node's own accounts
+ * are used.
  */
 export function hardhatNetworks(): Networks {
   const { settings } = readSettings();
@@ -43,12 +43,14 @@ function accountsOf(settings: Settings): string[] | undefined {
   return key === undefined ? undefined : [key];
 }
 
-/** A wrong NET must not make commands fail that do without it; those that need it say what is wrong. */
+/** A wrong NET must not break commands that do not need it; commands that do need it report the error. */
 function defaultNetworkOf({ NET = DEFAULT_NETWORK }: Settings): string {
   return findNetwork(NET)?.name ?? HARDHAT_NETWORK_NAME;
 }
 
-/** A missing key must not make commands fail that never reach that network; `hardhat deploy` asks for it. */
+/**
+ * A missing provider key must not break commands that never reach that network; `hardhat deploy` requires it.
+ */
 function urlOf(network: Network, settings: Settings): string {
   const isKeyMissing = network.rpcKey !== undefined && settings[network.rpcKey] === undefined;
   if (isKeyMissing && settings.RPC_URL === undefined) return UNREACHABLE_URL;

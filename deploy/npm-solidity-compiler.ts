@@ -6,8 +6,8 @@ import type { SolcBuild } from 'hardhat/types';
 export const SOLIDITY_VERSION = '0.8.22';
 
 /**
- * Compiles with the `solc` npm package, which the lock file pins and `npm ci` installs, instead of a binary
- * that Hardhat would download: the bytecode then depends on the lock file alone and compiling needs no
+ * Compiles with the `solc` npm package instead of a binary that Hardhat would download. The lock file pins
+ * the package and `npm ci` installs it, so the bytecode depends on the lock file alone and compiling needs no
  * network.
  */
 subtask(

@@ -3,8 +3,8 @@ import { TASK_TEST_GET_TEST_FILES } from 'hardhat/builtin-tasks/task-names';
 import { subtask } from 'hardhat/config';
 
 /**
- * `npx hardhat test` runs `*.test.ts` only: Hardhat by itself takes every file under test/, helpers included,
- * for a test. Those of test/unit and test/integration need no Hardhat and are left to `npx mocha`, unless
+ * Limits `npx hardhat test` to `*.test.ts`: Hardhat by itself takes every file under test/ for a test,
+ * helpers included. Files of test/unit and test/integration need no Hardhat; `npx mocha` runs them, Hardhat only if
  * they are named.
  */
 subtask(

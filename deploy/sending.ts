@@ -8,15 +8,15 @@ import { walletPrivateKeyOf } from '../service/config/settings';
 import { readNetworkFees } from '../cli/transactions/network-fees';
 import { gasLimitFor } from '../cli/transactions/transaction-cost';
 
-/** What a command sends on a network that is not local. */
+/** How a command sends transactions on a network that is not local. */
 interface Sending {
   readonly chainId: number;
   readonly fees: () => Promise<TransactionFees>;
-  /** Is given each signed transaction before it is sent. */
+  /** Receives each signed transaction before it is sent. */
   keep: (raw: string) => void;
 }
 
-/** Fields of a JSON-RPC transaction, as hexadecimal text. */
+/** Fields of a JSON-RPC transaction, in hexadecimal. */
 interface Transaction {
   readonly from?: string;
   readonly to?: string;
@@ -31,22 +31,22 @@ type Request = (args: RequestArguments) => Promise<unknown>;
 /** Methods that only query: a price must not make them fail. */
 const QUESTIONS = ['eth_call', 'eth_estimateGas'];
 
-/** The fields of a JSON-RPC transaction that a price can be in. */
+/** The fields of a JSON-RPC transaction that contain a price. */
 const FEE_FIELDS = ['gasPrice', 'maxFeePerGas', 'maxPriorityFeePerGas', 'type'];
 
 const sendings = new WeakMap<HardhatNetwork, Sending>();
 
 /**
- * The fees that every transaction of this command offers. They are read once, so that what was announced is
- * what is offered.
+ * The fees of every transaction of this command. They are read once, so the fees that were shown are the fees
+ * that are offered.
  *
- * @throws what readFees throws.
+ * @throws the errors of readFees.
  */
 export function feesOf(hre: HardhatRuntimeEnvironment): Promise<TransactionFees> {
   return sendingOf(hre).fees();
 }
 
-/** Gives every transaction to `keep`, signed, before it is sent. */
+/** Passes every transaction to `keep` after signing, before it is sent. */
 export function keepSigned(hre: HardhatRuntimeEnvironment, keep: (raw: string) => void): void {
   sendingOf(hre).keep = keep;
 }
@@ -57,9 +57,9 @@ function sendingOf({ network }: HardhatRuntimeEnvironment): Sending {
   return sending;
 }
 
-// Hardhat Ignition has fees of its own: 32 gwei on Amoy, never EIP-1559 on Polygon, always where blocks have
-// a base fee. It sends through this provider as everything else does. `extendProvider` would come too late:
-// behind the wallet, which has signed by then.
+// Hardhat Ignition chooses its own fees: 32 gwei on Amoy, never EIP-1559 on Polygon, always EIP-1559 on other
+// chains with a base fee. It sends through this provider like all other code. `extendProvider` would be too
+// late: it wraps the wallet, which has signed by then.
 extendEnvironment((hre) => {
   const network = findNetwork(hre.network.name);
   if (network === undefined || network.local) return;
@@ -77,7 +77,7 @@ extendEnvironment((hre) => {
   provider.send = async (method, params) => provider.request({ method, ...(params && { params }) });
 });
 
-/** A request in our words: a question without a price, a transaction signed with our fees. */
+/** Rewrites a request: a query gets no price, and a transaction is signed with the fees of this command. */
 async function ours(args: RequestArguments, request: Request, sending: Sending): Promise<RequestArguments> {
   const { method, params } = args;
   if (!Array.isArray(params)) return args;
@@ -115,7 +115,7 @@ function withoutFees(transaction: Transaction): Transaction {
   return Object.fromEntries(Object.entries(transaction).filter(([name]) => !FEE_FIELDS.includes(name)));
 }
 
-/** Reads the first time, and again only after a failure. */
+/** Calls `read` once and remembers the result; a failure is not remembered. */
 function once<T>(read: () => Promise<T>): () => Promise<T> {
   let reading: Promise<T> | undefined;
   return () =>

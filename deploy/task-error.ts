@@ -3,12 +3,12 @@ import { HardhatPluginError } from 'hardhat/plugins';
 import { errorText } from '../cli/terminal/error-text';
 import { ServiceError } from '../service/base/errors';
 
-/** What Hardhat prints in front of the message: "Error in plugin …". */
+/** Hardhat prints it in front of the message: "Error in plugin …". */
 const ORIGIN = 'transferable-document-service';
 
 /**
- * Runs a task's action so that an error of ours ends as its message, its code and its remedy, without a
- * stack, unless the user asked for stacks (`--show-stack-traces`).
+ * Runs a task's action so that an error of ours prints its message, code and remedy, and a stack only with
+ * `--show-stack-traces`.
  */
 export async function withReadableErrors<T>(
   { showStackTraces }: { showStackTraces: boolean },
@@ -22,9 +22,9 @@ export async function withReadableErrors<T>(
 }
 
 /**
- * The same error in the form that Hardhat prints without calling it unexpected; anything that is not ours
- * stays as it is. Hardhat also prints the stack of every error when it believes to be on a CI server: that
- * part is left empty.
+ * Converts an error of ours into the form that Hardhat does not call unexpected. Other errors are returned
+ * unchanged. Hardhat also prints the stack of every error if it detects a CI server: that output is made
+ * empty.
  */
 export function readable(thrown: unknown, showStackTraces = false): unknown {
   if (!(thrown instanceof ServiceError)) return thrown;

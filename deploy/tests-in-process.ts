@@ -5,7 +5,7 @@ import { LazyInitializationProviderAdapter } from 'hardhat/internal/core/provide
 import { HARDHAT_NETWORK_NAME } from 'hardhat/plugins';
 import type { HardhatRuntimeEnvironment, Network } from 'hardhat/types';
 
-/** The tasks that run tests: Hardhat's own, and that of its coverage of contracts. */
+/** The tasks that run tests: Hardhat's own, and that of its contract coverage. */
 for (const name of [TASK_TEST, 'coverage']) {
   task(name, async (args: object, hre, runSuper): Promise<unknown> => {
     useChainInProcess(hre);
@@ -14,8 +14,8 @@ for (const name of [TASK_TEST, 'coverage']) {
 }
 
 /**
- * Lets tests work on a chain in their process, whatever NET is, unless `--network` names another. It has to
- * come before anything uses the network: what did so keeps the other.
+ * Lets tests use the in-process chain, whatever NET is, unless `--network` names another. Must run before any
+ * code uses the network: such code would keep the other one.
  */
 export function useChainInProcess(hre: HardhatRuntimeEnvironment): void {
   const { config, artifacts, hardhatArguments, network } = hre;

@@ -1,9 +1,10 @@
 import { buildModule } from '@nomicfoundation/hardhat-ignition/modules';
 
 /**
- * What registries are made with, once per chain: the title escrow factory, the registry's implementation, and
- * the deployer, which is upgradeable (UUPS) and therefore stands behind a proxy. `addImplementation` tells
- * the deployer which factory belongs to the implementation. Only for chains that have no published deployer.
+ * The contracts that registries are made with, once per chain: the title escrow factory, the registry's
+ * implementation, and the deployer behind a proxy, because it is upgradeable (UUPS). `addImplementation`
+ * tells the deployer which factory belongs to the implementation. Only for chains without a published
+ * deployer.
  */
 export const infrastructureModule = buildModule('Infrastructure', (m) => {
   const titleEscrowFactory = m.contract('TitleEscrowFactory');

@@ -1,7 +1,7 @@
 import { buildModule } from '@nomicfoundation/hardhat-ignition/modules';
 
 /**
- * One token registry, made by the chain's deployer. Its address is read from the deployer's `Deployment`
+ * One token registry, created by the chain's deployer. Its address is read from the deployer's `Deployment`
  * event. `initParams` is the ABI encoding of name, symbol and admin (`encodeInitParams` of the registry's
  * package).
  */

@@ -3,13 +3,13 @@ import { feesOf } from '../sending';
 import { ConfigurationError } from '../../service/base/errors';
 import type { DeployContext } from './context';
 
-/** A transaction whose gas is asked for. `to` is undefined where it creates a contract. */
+/** A transaction whose gas is estimated. `to` is undefined if it creates a contract. */
 export interface PlannedTransaction {
   readonly to: string | undefined;
   readonly data: string;
 }
 
-/** What the node says that a transaction of the deploying account takes. */
+/** The node's gas estimate for a transaction of the deploying account. */
 export async function estimateGas(
   { request, account }: DeployContext,
   { to, data }: PlannedTransaction,
@@ -40,7 +40,7 @@ export async function afford(
   requireFunds(cost, network);
 }
 
-/** On a local chain any wallet with something in it can pay. */
+/** On a local chain any balance above zero is enough. */
 async function requireAnything({ request, target, account }: DeployContext, balance: bigint): Promise<void> {
   if (balance > 0n || BigInt((await request('eth_gasPrice')) as string) === 0n) return;
   const message = `The wallet ${account} has no ${target.network?.currency ?? 'funds'} on ${target.name}.`;

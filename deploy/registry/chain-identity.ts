@@ -4,18 +4,15 @@ import { createHash } from 'node:crypto';
 export type RpcRequest = (method: string, params?: unknown[]) => Promise<unknown>;
 
 /**
- * Which chain a node is of. Local nodes all have the same chain id, and every start or reset begins another
- * chain: `fingerprint` tells them apart.
+ * Identifies the chain of a node. Local nodes share one chain id, and every start or reset begins another
+ * chain: `fingerprint` tells these chains apart.
  */
 export interface ChainIdentity {
   readonly chainId: number;
   readonly fingerprint: string;
 }
 
-/**
- * Asks the node for its identity: chain id, the hash of block 0, and where it has one (Hardhat), the
- * instance's id.
- */
+/** Asks the node for its chain id, the hash of block 0 and, from Hardhat nodes, the instance's id. */
 export async function readChainIdentity(request: RpcRequest): Promise<ChainIdentity> {
   const chainId = Number(await request('eth_chainId'));
   const genesis = (await request('eth_getBlockByNumber', ['0x0', false])) as { hash?: string } | null;
@@ -24,10 +21,7 @@ export async function readChainIdentity(request: RpcRequest): Promise<ChainIdent
   return { chainId, fingerprint };
 }
 
-/**
- * `hardhat_reset` starts from the same block 0, but changes the instance's id. Other nodes do not know the
- * method.
- */
+/** `hardhat_reset` keeps block 0 but changes the instance's id. Other nodes do not support the method. */
 async function instanceIdOf(request: RpcRequest): Promise<string> {
   const metadata = await request('hardhat_metadata').catch(() => undefined);
   return (metadata as { instanceId?: string } | undefined)?.instanceId ?? '';

@@ -3,7 +3,7 @@ import type { Tenant } from '../../service/config/tenant';
 import type { ChainIdentity, RpcRequest } from './chain-identity';
 import type { Target } from './target';
 
-/** What every step of a deployment needs to know. */
+/** The data that every step of a deployment needs. */
 export interface DeployContext {
   readonly hre: HardhatRuntimeEnvironment;
   readonly request: RpcRequest;

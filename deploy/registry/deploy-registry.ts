@@ -18,22 +18,19 @@ import { addressTable, hints, links } from './report';
 import { targetOf } from './target';
 import { verification } from './verification';
 
-/** Everything that was deployed or found, for tests and scripts. */
+/** All contracts that were deployed or found, for tests and scripts. */
 export interface RegistryDeployment {
   readonly chainId: number;
   readonly titleEscrowFactory: string;
   readonly tokenImplementation: string;
   readonly deployer: string;
   readonly registry: string;
-  /** Admin and minter of a registry that was deployed now. */
+  /** Admin and minter of a newly deployed registry. */
   readonly account: string;
   readonly isNew: boolean;
 }
 
-/**
- * What the user asks for. `withInfrastructure`: contracts that are missing on a public network may be
- * installed.
- */
+/** The user's request. `withInfrastructure`: missing contracts may be installed on a public network. */
 export interface DeploymentRequest extends RegistryRequest {
   readonly withInfrastructure: boolean;
 }
@@ -41,8 +38,8 @@ export interface DeploymentRequest extends RegistryRequest {
 const SETTING = 'TOKEN_REGISTRY_ADDRESS';
 
 /**
- * Makes sure that the tenant has a token registry on the network of NET, or that of `--network`, writes its
- * address into ENV_FILE, and says what was done. Running it again changes nothing.
+ * Makes sure that the tenant has a token registry on the network of NET, or on that of `--network`, writes
+ * its address into ENV_FILE, and prints the result. Running it again changes nothing.
  */
 export async function deployRegistry(
   hre: HardhatRuntimeEnvironment,

@@ -4,19 +4,19 @@ import type { DeployContext } from './context';
 import { noteSigned } from './lost-transaction';
 import { dropJournal, readNote, writeNote, type Journal, type JournalNote } from './journals';
 
-/** Local nodes mine at once, or at short intervals. */
+/** Local nodes mine at once or at short intervals. */
 const LOCAL_PACE = { requiredConfirmations: 1, blockPollingInterval: 100 };
 
 /**
- * Never raises the fees of a transaction that was sent: they are the gas station's, and were shown to the
- * user. Ignition would give up a deployment for good if it took longer than its timeout.
+ * Fees of a sent transaction are never raised: they come from the gas station and were shown to the user. The
+ * timeouts are endless because Ignition would give up a deployment for good after its timeout.
  */
 const PATIENCE = { disableFeeBumping: true, timeBeforeBumpingFees: Number.MAX_SAFE_INTEGER };
 
 /**
- * Runs a module of Hardhat Ignition, which sends what its journal does not have yet. On a local chain a
- * journal that Ignition refuses (an interrupted run, another wallet) is dropped and the module run anew:
- * nothing there is worth keeping.
+ * Runs a module of Hardhat Ignition, which sends the transactions that its journal does not have yet. If
+ * Ignition refuses a journal of a local chain (an interrupted run, another wallet), the journal is dropped
+ * and the module runs again: nothing on such a chain is worth keeping.
  *
  * @throws ServiceError DEPLOYMENT_FAILED with Ignition's reason.
  */

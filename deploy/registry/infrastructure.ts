@@ -9,10 +9,10 @@ import { publishedContractsOf } from './published-contracts';
 import { hasBegun, recoverLost } from './lost-transaction';
 import { hasCode, isStale } from './stale-journal';
 
-/** How a contract came to be where it is. */
+/** Whether this run deployed a contract, an earlier run did, or TradeTrust published it. */
 export type Status = 'deployed' | 'already there' | 'published';
 
-/** What registries of a chain are made with. */
+/** The contracts that a chain's registries are made with. */
 export interface Infrastructure {
   readonly titleEscrowFactory: string;
   readonly tokenImplementation: string;
@@ -21,8 +21,8 @@ export interface Infrastructure {
 }
 
 /**
- * The chain's infrastructure: the published one where there is one, else our own, deployed if it is not
- * there.
+ * Returns the chain's infrastructure: the published one if there is one, or else our own, deployed if it is
+ * missing.
  *
  * @param isWanted whether it may be deployed on a public network.
  * @throws ConfigurationError INFRASTRUCTURE_MISSING, WALLET_NOT_FUNDED; ServiceError DEPLOYMENT_INCONSISTENT,
@@ -43,7 +43,9 @@ export async function provideInfrastructure(
   return infrastructure;
 }
 
-/** Not where the addresses are empty: an operator's own network may have the id of a public one. */
+/**
+ * Published addresses without code do not count: an operator's own network may have the id of a public one.
+ */
 async function publishedInfrastructure({
   chain,
   target,
@@ -98,7 +100,7 @@ async function deployInfrastructure(context: DeployContext, isWanted: boolean): 
   return { titleEscrowFactory, tokenImplementation, deployer, status: 'deployed' };
 }
 
-/** No address is reported on Ignition's or the package's word alone. */
+/** Reads every address from the chain: the word of Ignition or of the package is not enough. */
 async function checkInfrastructure(context: DeployContext, infrastructure: Infrastructure): Promise<void> {
   const { titleEscrowFactory, tokenImplementation, deployer } = infrastructure;
   for (const address of [titleEscrowFactory, tokenImplementation, deployer]) {
@@ -132,7 +134,7 @@ function unsound({ target }: DeployContext, problem: string): ServiceError {
   return new ServiceError('DEPLOYMENT_INCONSISTENT', `On ${target.name}, ${problem}.`, { remedy });
 }
 
-/** Whether two addresses are the same, however they are capitalised. */
+/** Compares two addresses regardless of case. */
 export function isSame(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase();
 }

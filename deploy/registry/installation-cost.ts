@@ -4,20 +4,20 @@ import type { EthereumProvider } from 'hardhat/types';
 import { estimateGas, type PlannedTransaction } from './afford';
 import type { DeployContext } from './context';
 
-/** What has to be said about the estimate. */
+/** Printed with the estimate. */
 export const INSTALLATION_REMARK =
   'This is an estimate: what depends on contracts that are not there yet was tried on a chain in this process. ' +
   'Below it is told again for the registry alone.';
 
-/** Contracts whose creation depends on nothing, so that the node can estimate it. */
+/** Contracts whose creation depends on no other contract, so the node can estimate it. */
 const INDEPENDENT = ['TitleEscrowFactory', 'TradeTrustTokenStandard', 'DeployerImplementation'];
 
-/** Gas of a transaction by what it is for: the id of the future without its module. */
+/** Gas by transaction. The key is the id of the future without its module. */
 type Gas = Record<string, bigint>;
 
 /**
- * The gas of everything that makes the infrastructure and a registry on a chain that has neither, without
- * what an interrupted run has done (`deployed`: addresses by future).
+ * Gas of installing the infrastructure and one registry on a chain that has neither. Contracts that an
+ * interrupted run has deployed are left out (`deployed`: addresses by future).
  */
 export async function estimateInstallation(
   context: DeployContext,
@@ -32,7 +32,7 @@ export async function estimateInstallation(
   return (await Promise.all(estimates)).reduce((sum, each) => sum + each, 0n);
 }
 
-/** Does everything on a chain in this process, with the module's own contracts and calls. */
+/** Runs the whole installation on an in-process chain, with the module's own contracts and calls. */
 async function rehearse({
   hre,
 }: DeployContext): Promise<{ gas: Gas; creations: Record<string, PlannedTransaction> }> {

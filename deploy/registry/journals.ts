@@ -4,21 +4,22 @@ import type { Tenant } from '../../service/config/tenant';
 import type { ChainIdentity } from './chain-identity';
 
 /**
- * Where Hardhat Ignition keeps what it has sent: a folder for each deployment. Its name holds the chain's
- * fingerprint, so that two local nodes, or one before and after a restart, never share one.
+ * A deployment journal: the folder in which Hardhat Ignition records what it has sent, one for each
+ * deployment. The folder's name contains the chain's fingerprint, so two local nodes, or one node before and
+ * after a restart, never share a journal.
  */
 export interface Journal {
   readonly id: string;
   readonly folder: string;
 }
 
-/** What we note beside Ignition's own files. */
+/** Our own note beside Ignition's files. */
 export interface JournalNote {
-  /** The node that the deployment was made through, without its secrets. */
+  /** URL of the node that the deployment went through, without its secrets. */
   readonly node: string;
   readonly tokenName?: string;
   readonly tokenSymbol?: string;
-  /** What was signed to be sent, as raw transactions, on public networks (lost-transaction.ts). */
+  /** Raw transactions that were signed to be sent, on public networks (lost-transaction.ts). */
   readonly signed?: readonly string[];
 }
 
@@ -46,23 +47,23 @@ export function newestRegistry(root: string, chain: ChainIdentity, tenant: Tenan
   return Math.max(0, ...numbers);
 }
 
-/** Addresses by Ignition's future id ("Registry#TokenRegistry"); empty when nothing was deployed. */
+/** Addresses by Ignition's future id ("Registry#TokenRegistry"); empty if nothing was deployed. */
 export function deployedAddresses({ folder }: Journal): Record<string, string> {
   return (readJson(join(folder, ADDRESSES_FILE)) ?? {}) as Record<string, string>;
 }
 
-/** What was noted beside the journal, if there is one. */
+/** Our note beside the journal, if there is one. */
 export function readNote({ folder }: Journal): JournalNote | undefined {
   return readJson(join(folder, NOTE_FILE)) as JournalNote | undefined;
 }
 
-/** What Ignition means to send, or has sent without an answer: its id, and the nonce. */
+/** A transaction that Ignition planned or sent without an answer: its id and its nonce. */
 export interface PlannedTransaction {
   readonly futureId: string;
   readonly nonce: number;
 }
 
-/** Transactions that Ignition has meant to send and knows no hash of. */
+/** Transactions that Ignition planned and has no hash of. */
 export function plannedTransactions({ folder }: Journal): PlannedTransaction[] {
   const file = join(folder, JOURNAL_FILE);
   const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
@@ -75,22 +76,22 @@ export function plannedTransactions({ folder }: Journal): PlannedTransaction[] {
   return [...planned.values()];
 }
 
-/** Notes something beside the journal; Ignition leaves the file alone. */
+/** Writes our note beside the journal. Ignition ignores the file. */
 export function writeNote({ folder }: Journal, note: JournalNote): void {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, NOTE_FILE), `${JSON.stringify(note, null, 2)}\n`);
 }
 
-/** Forgets a deployment. */
+/** Deletes a journal. */
 export function dropJournal({ folder }: Journal): void {
   rmSync(folder, { recursive: true, force: true });
 }
 
 /**
- * Drops the journals of chains that the local node at this URL ran before: it lives in memory, they are gone
- * for good.
+ * Deletes the journals of earlier chains of the local node at this URL: its chains live in memory, so they
+ * are gone.
  *
- * @param chain the chain that it runs now; undefined when the node has ended.
+ * @param chain the chain that it runs now; undefined after the node has ended.
  */
 export function dropJournalsOfEarlierChains(root: string, node: string, chain?: ChainIdentity): void {
   const current = chain && chainPrefix(chain);

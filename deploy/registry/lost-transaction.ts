@@ -6,9 +6,9 @@ import { plannedTransactions, readNote, writeNote, type Journal } from './journa
 import { sentTransactions } from './stale-journal';
 
 /**
- * Notes every transaction that is signed from now on, before it is sent: Ignition knows one only by the
- * node's answer, and a run that ends before that leaves it with a transaction that may or may not be on its
- * way.
+ * Records every transaction from now on when it is signed, before it is sent. Ignition learns a transaction's
+ * hash only from the node's answer: if a run ends before the answer, Ignition cannot tell whether it was
+ * sent.
  */
 export function noteSigned({ hre }: DeployContext, journal: Journal): void {
   keepSigned(hre, (raw) => {
@@ -17,21 +17,21 @@ export function noteSigned({ hre }: DeployContext, journal: Journal): void {
   });
 }
 
-/** Whether an earlier run has sent something, or was about to. */
+/** Whether an earlier run has sent a transaction, or was about to. */
 export async function hasBegun({ hre }: DeployContext, journal: Journal): Promise<boolean> {
   const signed = readNote(journal)?.signed ?? [];
   return signed.length > 0 || ((await sentTransactions(hre, journal)) ?? []).length > 0;
 }
 
-/** Errors of nodes for a transaction whose gas price is too low, except those for a replacement. */
+/** Errors of nodes for a transaction whose gas price is too low, except for a replacement. */
 const OFFERS_TOO_LITTLE = /^(?!.*replacement).*(underpriced|(fee|tip|price).*(too ?low|less than|below))/is;
 
 /**
- * Makes the journal know what was signed and not answered. Sent again, the same bytes are the same
- * transaction: nothing is paid twice. One that offers less than the chain asks for by now is forgotten: the
- * next one has its nonce, so that one of them at most is ever mined.
+ * Adds transactions to the journal that were signed but never answered. They are sent again: the same bytes
+ * are the same transaction, so nothing is paid twice. A transaction that now offers less than the chain
+ * requires is forgotten: the next one takes its nonce, so at most one of the two is ever mined.
  *
- * @throws ServiceError DEPLOYMENT_FAILED when the node has not got it and does not take it.
+ * @throws ServiceError DEPLOYMENT_FAILED if the node neither has the transaction nor accepts it.
  */
 export async function recoverLost(context: DeployContext, journal: Journal): Promise<void> {
   const { hre, target } = context;
@@ -55,7 +55,7 @@ export async function recoverLost(context: DeployContext, journal: Journal): Pro
   await forgetUnsigned(context, journal);
 }
 
-/** Why the node does not take it; undefined when it has it. */
+/** The node's reason for rejecting the transaction. Undefined if the node has it. */
 async function sendAgain({ request }: DeployContext, raw: string, hash: string): Promise<string | undefined> {
   const isThere = async (): Promise<boolean> => (await request('eth_getTransactionByHash', [hash])) !== null;
   if (await isThere()) return undefined;
@@ -75,7 +75,7 @@ function forget(journal: Journal, raw: string): void {
 
 /**
  * Ignition gives up a deployment for good if one of its transactions may be under way. A transaction that was
- * not signed cannot be: it has to be created again.
+ * never signed cannot be: the plan for it is removed, so that Ignition makes it again.
  */
 async function forgetUnsigned({ hre }: DeployContext, journal: Journal): Promise<void> {
   const signed = (readNote(journal)?.signed ?? []).map((raw) => Transaction.from(raw).nonce);

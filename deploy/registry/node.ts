@@ -16,8 +16,8 @@ export function requestOf(hre: HardhatRuntimeEnvironment): RpcRequest {
 }
 
 /**
- * Which chain the node is of. Hardhat's own way to ask says nothing of a key that is refused: the service's
- * client asks first.
+ * Identifies the node's chain. The service's client asks first, because Hardhat does not report that a
+ * provider key was refused.
  *
  * @throws ChainError RPC_UNREACHABLE, RPC_KEY_REFUSED, ConfigurationError CHAIN_ID_MISMATCH.
  */
@@ -31,7 +31,7 @@ export async function identifyChain(
 }
 
 /**
- * Whether the network's node answers, and is of its chain.
+ * Checks that the network's node answers and belongs to its chain.
  *
  * @throws ChainError RPC_UNREACHABLE, RPC_KEY_REFUSED, ConfigurationError CHAIN_ID_MISMATCH.
  */
@@ -62,10 +62,10 @@ function startOf({ chainId }: Network): string {
 }
 
 /**
- * The account that deploys and becomes the registry's admin and minter: that of WALLET_PRIVATE_KEY, or a
- * local node's first.
+ * The account that deploys and becomes the registry's admin and minter: that of WALLET_PRIVATE_KEY, or the
+ * first account of a local node.
  *
- * @throws ConfigurationError when there is none.
+ * @throws ConfigurationError if there is none.
  */
 export async function deployingAccount(request: RpcRequest, { node }: Target): Promise<string> {
   const [first] = (await request('eth_accounts')) as string[];

@@ -2,8 +2,8 @@ import { constants } from '@tradetrust-tt/token-registry';
 import { getAddress } from 'ethers';
 
 /**
- * The v5 contracts that TradeTrust publishes on a chain. Addresses have their checksum, which some of the
- * package's do not have.
+ * The v5 contracts that TradeTrust publishes on a chain. All addresses have a checksum; some in the package
+ * do not.
  */
 export interface PublishedContracts {
   readonly titleEscrowFactory: string;
@@ -12,8 +12,8 @@ export interface PublishedContracts {
 }
 
 /**
- * What the registry's package says is published on a chain (its `contractAddress` constants); undefined:
- * nothing.
+ * The published contracts according to the registry's package (`contractAddress`). Undefined if there are
+ * none.
  */
 export function publishedContractsOf(chainId: number): PublishedContracts | undefined {
   const { TitleEscrowFactory, TokenImplementation, Deployer } = constants.contractAddress;

@@ -12,8 +12,8 @@ import type { DeployContext } from './context';
 import { isSame } from './infrastructure';
 
 /**
- * Warnings for the user when TOKEN_REGISTRY_ADDRESS names another registry: the service follows the one that
- * it names and those that are listed, so work of the registry before may be left undone.
+ * Warns if TOKEN_REGISTRY_ADDRESS named another registry. The service follows only the registry of that
+ * setting and those of service.config.json, so work of the earlier registry may be left undone.
  *
  * @param before the address that TOKEN_REGISTRY_ADDRESS named.
  */
@@ -36,7 +36,7 @@ export async function leftBehind(
       await database.close();
     }
   } catch (error) {
-    // No service has run here: nothing can be left.
+    // No service has run here, so nothing can be left.
     if (codeOf(error) === 'DATABASE_MISSING') return [];
     return [
       `warning: the events that wait of the registry before, ${before}, cannot be counted: ${mask(messageOf(error))}`,
@@ -44,7 +44,7 @@ export async function leftBehind(
   }
 }
 
-/** As feeds are named. */
+/** The name of the registry's feed. */
 function registryName(chainId: number | undefined, address: string): string {
   return `${chainId}:${address.toLowerCase()}`;
 }

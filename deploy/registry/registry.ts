@@ -16,7 +16,7 @@ import {
 import { hasBegun, recoverLost } from './lost-transaction';
 import { hasCode, isStale, sentTransactions } from './stale-journal';
 
-/** What the user asks for. */
+/** The user's request. */
 export interface RegistryRequest {
   readonly tokenName: string | undefined;
   readonly tokenSymbol: string | undefined;
@@ -24,8 +24,8 @@ export interface RegistryRequest {
 }
 
 /**
- * A token registry on the chain. `transaction`: the hash of the one that made it, when it was sent by this
- * command or one before that was interrupted.
+ * A token registry on the chain. `transaction`: the hash of its deployment, if this command or an interrupted
+ * one before it sent that.
  */
 export interface Registry {
   readonly address: string;
@@ -39,7 +39,7 @@ const DEFAULT_NAME = 'Transferable Documents';
 const DEFAULT_SYMBOL = 'TDOC';
 
 /**
- * The tenant's registry: the newest one that is there, unless `isNew` asks for another or there is none.
+ * Returns the tenant's registry: the newest one, or a new one if `isNew` asks for it or there is none.
  *
  * @param knownAddress TOKEN_REGISTRY_ADDRESS, for public chains whose journal was lost (another machine, a
  *   fresh clone).
@@ -65,8 +65,8 @@ export async function provideRegistry(
 }
 
 /**
- * Number of the newest registry whose journal is true, 0 if there is none. On local chains false ones are
- * dropped.
+ * Number of the newest registry whose journal matches the chain; 0 if there is none. On local chains journals
+ * that do not match are dropped.
  */
 async function newestUsable(context: DeployContext, infrastructure: Infrastructure): Promise<number> {
   const { hre, request, target, journalsRoot, chain, tenant } = context;
@@ -86,7 +86,7 @@ async function newestUsable(context: DeployContext, infrastructure: Infrastructu
   return 0;
 }
 
-/** A run that was interrupted is finished with what it was started with. */
+/** Finishes an interrupted run with the parameters that it started with. */
 async function resume(
   context: DeployContext,
   infrastructure: Infrastructure,
@@ -129,7 +129,7 @@ async function deployNew(
   return { ...deployed, transaction: (await sentTransactions(hre, journal))?.at(-1) };
 }
 
-/** The gas of the very call that Ignition is going to send. */
+/** Gas of exactly the call that Ignition is going to send. */
 async function estimateDeployment(
   context: DeployContext,
   { deployer, tokenImplementation }: Infrastructure,
@@ -141,8 +141,7 @@ async function estimateDeployment(
 }
 
 /**
- * Reads the registry from the chain; what is not there, or not a registry of this infrastructure, is never
- * reported.
+ * Reads the registry from the chain. An address without a registry of this infrastructure is never reported.
  */
 async function read(
   context: DeployContext,
@@ -166,8 +165,8 @@ async function read(
 }
 
 /**
- * Only where the factory is published: on a local chain any address may mean another contract after a
- * restart.
+ * Uses a known registry of a public network. On a local chain the address may belong to another contract
+ * after a restart.
  */
 async function adopted(
   context: DeployContext,
@@ -177,7 +176,7 @@ async function adopted(
   const { target, request } = context;
   if (target.isLocal || address === undefined || !(await hasCode(request, address))) return undefined;
   const factory = await factoryOf(context, address);
-  // Another registry would cost money: not because a node fails to answer.
+  // Fail rather than pay for another registry only because a node did not answer.
   if (factory === '') throw unusable(address, 'it does not tell its title escrow factory');
   return isSame(factory, infrastructure.titleEscrowFactory) ? address : undefined;
 }

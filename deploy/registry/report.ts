@@ -7,7 +7,7 @@ import type { Registry } from './registry';
 
 type Settings = ReturnType<typeof readSettings>['settings'];
 
-/** What is where, aligned. */
+/** A table of contracts and their addresses. */
 export function addressTable(
   { chain, target }: DeployContext,
   infrastructure: Infrastructure,
@@ -30,7 +30,7 @@ export function addressTable(
   return [title, ...lines].join('\n');
 }
 
-/** Where the registry, and the transaction that made it, can be looked at, one line each. */
+/** Explorer links to the registry and to its deployment transaction, one a line. */
 export function links({ target }: DeployContext, { address, transaction }: Registry): string[] {
   if (target.network === undefined) return [];
   const rows = [
@@ -40,7 +40,7 @@ export function links({ target }: DeployContext, { address, transaction }: Regis
   return rows.flatMap(([what = '', link]) => (link ? [`${what.padEnd(11)}  ${link}`] : []));
 }
 
-/** What still keeps the service from minting in this registry, one line each. */
+/** The steps that are left before the service can mint in this registry, one a line. */
 export async function hints(
   context: DeployContext,
   registry: Registry,

@@ -3,9 +3,9 @@ import type { RpcRequest } from './chain-identity';
 import { deployedAddresses, type Journal } from './journals';
 
 /**
- * Whether a local chain no longer has what the journal says, as after `evm_revert`. Code at an address proves
- * little: after a revert the same wallet puts other contracts at the same addresses. So every transaction of
- * the journal must still be there, and every address must have code.
+ * Whether a local chain no longer has the contracts of the journal, as after `evm_revert`. Code at an address
+ * proves little: after a revert the same wallet may deploy other contracts to the same addresses. So every
+ * transaction of the journal must still exist, and every address must have code.
  *
  * For local chains only: a public node may have pruned an old transaction.
  */
@@ -32,7 +32,7 @@ export async function hasCode(request: RpcRequest, address: string): Promise<boo
 
 /**
  * Hashes of the transactions that were sent and not dropped, in order. Undefined if the journal cannot be
- * read: there is none, or a run was killed before or while Ignition wrote it.
+ * read: it is missing, or a run was killed before or while Ignition wrote it.
  */
 export async function sentTransactions(
   hre: HardhatRuntimeEnvironment,

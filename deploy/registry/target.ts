@@ -15,7 +15,7 @@ import { refusePublishedKey } from '../../cli/transactions/published-keys';
 type Settings = ReturnType<typeof readSettings>['settings'];
 
 /**
- * Where to deploy.
+ * The network to deploy on.
  *
  * - `network`: undefined for Hardhat's in-process network, which ends with the command.
  * - `node`: the URL for messages and journals, without its secrets.
@@ -28,13 +28,13 @@ export interface Target {
 }
 
 /**
- * The network of NET, or the one that `--network` names, checked before anything is sent.
+ * The network of NET or of `--network`, checked before anything is sent.
  *
- * @throws ConfigurationError when a setting is wrong, or one is missing that this network needs, or the
- *   wallet must not be used on it.
+ * @throws ConfigurationError if a setting is wrong or missing for this network, or the wallet must not be
+ *   used on it.
  */
 export function targetOf(hre: HardhatRuntimeEnvironment, settings: Settings): Target {
-  // What else is read of them only when all is paid for: it is told now that it is wrong.
+  // These settings are needed only after everything is paid for; check them now.
   networkOf(settings);
   tokenRegistryAddressOf(settings);
   const { name } = hre.network;

@@ -4,12 +4,12 @@ import type { DeployContext } from './context';
 import type { Infrastructure } from './infrastructure';
 import { deployedAddresses, infrastructureJournal } from './journals';
 
-/** A contract's name, its address, and what its constructor was given. */
+/** A contract's name, its address and its constructor arguments. */
 type Deployed = readonly [name: string, address: string, ...args: string[]];
 
 /**
- * The commands that show the source of contracts which are not published ones on the network's explorer, one
- * line each. The registry is a clone of its implementation and has none of its own.
+ * The commands that publish the source of our own infrastructure contracts on the network's explorer, one a
+ * line. The registry is a clone of its implementation and has no source of its own.
  */
 export async function verification(
   context: DeployContext,
@@ -47,7 +47,7 @@ async function deployedContracts(
   ];
 }
 
-/** "file:contract". Without it hardhat-verify compares each contract that there is, which takes it long. */
+/** "file:contract". Without it hardhat-verify slowly compares every contract of the project. */
 async function qualifiedName({ artifacts }: HardhatRuntimeEnvironment, name: string): Promise<string> {
   const { sourceName, contractName } = await artifacts.readArtifact(name);
   return `${sourceName}:${contractName}`;

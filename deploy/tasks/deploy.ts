@@ -10,8 +10,8 @@ interface Arguments {
 }
 
 /**
- * `npx hardhat deploy`: a token registry, and what it needs, on the network of NET, or that of `--network`.
- * Returns the addresses, so that tests and scripts can `hre.run('deploy')`.
+ * `npx hardhat deploy`: deploys a token registry, and the contracts it needs, on the network of NET or of
+ * `--network`. Returns the addresses, so that tests and scripts can `hre.run('deploy')`.
  */
 task('deploy', 'Deploys a token registry through the deployer contract and writes TOKEN_REGISTRY_ADDRESS')
   .addOptionalParam('tokenName', 'Name of the token')

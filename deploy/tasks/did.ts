@@ -6,7 +6,7 @@ interface Arguments {
   check: boolean;
 }
 
-/** `npx hardhat did`: another name of `npx tdoc did`. */
+/** `npx hardhat did`: an alias of `npx tdoc did`. */
 task('did', "Makes the issuer's did:web key pair (DID_KEY_PAIRS) and DID document: the same as npx tdoc did")
   .addFlag('force', 'Replace a key that is there: credentials that it signed will no longer verify')
   .addFlag('check', 'Make nothing; compare did.json, DID_KEY_PAIRS and what DOMAIN serves')

@@ -6,7 +6,7 @@ interface Arguments {
   publicKeyFile?: string;
 }
 
-/** `npx hardhat signing-key`: another name of `npx tdoc signing-key`. */
+/** `npx hardhat signing-key`: an alias of `npx tdoc signing-key`. */
 task('signing-key', 'Makes the key that signs webhooks: the same as npx tdoc signing-key')
   .addFlag('force', 'Replace a key that is there: subscribers then need the new public key')
   .addOptionalParam('publicKeyFile', 'Where the public key goes (default: webhook-public-key.pem)')

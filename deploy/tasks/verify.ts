@@ -8,8 +8,8 @@ import { checkNode } from '../registry/node';
 import { withReadableErrors } from '../task-error';
 
 /**
- * `npx hardhat verify`, which the toolbox brings: gives the network's explorer the source of a contract that
- * `deploy --with-infrastructure` installed.
+ * Extends the toolbox's `npx hardhat verify`: it publishes the source of a contract that `deploy
+ * --with-infrastructure` installed on the network's explorer.
  */
 task('verify', async (args: { listNetworks: boolean }, hre, runSuper): Promise<void> => {
   if (!args.listNetworks) {
@@ -21,13 +21,13 @@ task('verify', async (args: { listNetworks: boolean }, hre, runSuper): Promise<v
       config.etherscan.enabled = network.explorerApi === 'etherscan';
       config.blockscout.enabled = network.explorerApi === 'blockscout';
     });
-    // A deployed contract is recognised by its compiled code.
+    // hardhat-verify recognises a deployed contract by its compiled code.
     await makeBindings(hre);
   }
   await runSuper(args);
 });
 
-/** The task prints the message of what this throws, and ends the command with 1. */
+/** The task prints the message of an error thrown here, and ends the command with 1. */
 subtask('verify:etherscan', async (args: object, _hre, runSuper): Promise<void> => {
   try {
     await runSuper(args);
