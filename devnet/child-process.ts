@@ -6,25 +6,24 @@ import { createInterface } from 'node:readline';
 import { inheritedEnvironment } from '../service/config/config';
 import { PROJECT_ROOT } from '../service/base/project-root';
 
-/** A Node.js child process. Its starter has to end it. */
+/** A Node.js child process. The caller must stop it. */
 export interface Child {
   name: string;
   /**
-   * Resolves with the first line of output, past or future, that matches; rejects when the program ends
-   * before.
+   * Resolves with the first line of output, past or future, that matches. Rejects if the program ends before.
    */
   lineMatching(pattern: RegExp): Promise<RegExpExecArray>;
   /** Calls the listener with every line of output from now on. */
   onLine(listener: (line: string) => void): void;
   /** The last lines of its output. */
   tail(): string;
-  /** The exit code, once it has ended; null when a signal ended it. */
+  /** Resolves with the exit code when it has ended; null if a signal ended it. */
   ended: Promise<number | null>;
-  /** Ends it: SIGTERM, and SIGKILL when that does not help. */
+  /** Ends it with SIGTERM, and with SIGKILL if that does not help. */
   stop(): Promise<void>;
 }
 
-/** Plain JavaScript, and not compiled: the same file serves the sources and `dist/`. */
+/** Plain JavaScript, never compiled: the same file serves the sources and `dist/`. */
 const END_WITH_PARENT = join(PROJECT_ROOT, 'devnet/end-with-parent.cjs');
 const TAIL_LINES = 30;
 const KILL_AFTER_MS = 12_000;
@@ -32,9 +31,9 @@ const KILL_AFTER_MS = 12_000;
 /**
  * Starts a script with Node.js in the project's folder.
  *
- * @param settings environment variables on top of the inherited environment, in which no setting of this
- *   project is left.
- * @param logFile receives everything it prints.
+ * @param settings environment variables added to the inherited environment, from which every setting of this
+ *   project is removed.
+ * @param logFile receives all of its output.
  */
 export function startChild(
   name: string,
@@ -46,7 +45,7 @@ export function startChild(
   const child = spawn(process.execPath, ['--require', END_WITH_PARENT, script, ...args], {
     cwd: PROJECT_ROOT,
     env: { ...inheritedEnvironment(), ...settings },
-    // The channel carries nothing: its end tells the child that this process is gone.
+    // The channel carries no messages: its end tells the child that this process has ended.
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   const lines: string[] = [];

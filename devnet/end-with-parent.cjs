@@ -1,5 +1,5 @@
-// Loaded into a child process before its program (`node --require`): when the channel to the parent closes,
-// the parent is gone, even by SIGKILL, and nothing else would ever end this process.
+// Loaded into a child process before its program (`node --require`). When the channel to the parent closes,
+// the parent has ended, perhaps by SIGKILL, and nothing else would end this process.
 /* global process, setTimeout */
 'use strict';
 

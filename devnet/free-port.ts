@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from 'node:net';
 
-/** The preferred port of 127.0.0.1 if nobody listens there, otherwise any free one. */
+/** The preferred port of 127.0.0.1 if it is free, or else any free port. */
 export async function freePort(preferred: number): Promise<number> {
   return (await tryPort(preferred)) ?? (await tryPort(0)) ?? preferred;
 }

@@ -13,17 +13,17 @@ const JOURNALS = join(PROJECT_ROOT, 'deploy/deployments');
 /** A running `hardhat node`. */
 export interface HardhatNode {
   url: string;
-  /** Resolves when the process has ended, however it did. */
+  /** Resolves when the process has ended for any reason. */
   ended: Promise<number | null>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts a real `hardhat node`, reachable from this machine only. Port 0 takes a free one. Its chain ends
- * with it, so the journals of what was deployed there go too.
+ * Starts a real `hardhat node`, reachable from this machine only. Port 0 takes a free port. Its chain ends
+ * with it, so the journals of deployments on it are deleted too.
  *
- * @param chainId to stand in for another network than 31337.
- * @param configFile to use instead of hardhat.config.ts.
+ * @param chainId stands in for another network than 31337.
+ * @param configFile instead of hardhat.config.ts.
  */
 export async function startHardhatNode({
   port,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 const PROGRAMS = ['node', 'receiver', 'service'];
 const LINES = 10;
 
-/** The last lines that each program of a run has logged, for when something went wrong. */
+/** The last lines that each program of a run has logged, to explain a failure. */
 export function logTails(folder: string): string {
   return PROGRAMS.map((name) => join(folder, `${name}.log`))
     .filter((file) => existsSync(file))

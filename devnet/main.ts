@@ -20,8 +20,8 @@ async function main(): Promise<number> {
   const once = process.argv.includes('--once');
   const cleanup: Cleanup = [];
   const interrupted = new Promise<'interrupted'>((resolve) => {
-    // `on`, not `once`: npm passes the terminal's Ctrl-C on, and the second of the two must not end this
-    // process half-way.
+    // `on`, not `once`: npm passes the terminal's Ctrl-C on, and the second signal must not end this process
+    // half-way.
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve('interrupted'));
   });
   try {
@@ -47,7 +47,7 @@ async function run(once: boolean, cleanup: Cleanup): Promise<Stack> {
   return stack;
 }
 
-/** Adds to a failure what the programs logged last. */
+/** Adds the programs' last log lines to a failure. */
 async function orLogs(stack: Stack, work: Promise<void>): Promise<void> {
   await work.catch((error: unknown) => {
     throw new Error(`${messageOf(error)}\n\n${logTails(stack.folder)}`, { cause: error });
@@ -55,7 +55,8 @@ async function orLogs(stack: Stack, work: Promise<void>): Promise<void> {
 }
 
 /**
- * Issues a Bill of Lading, walks its token, and checks that every event was delivered and verified, in order.
+ * Issues a Bill of Lading, transfers its token, and checks that every event was delivered, verified and in
+ * order.
  */
 async function issueAndWalk(stack: Stack, cleanup: Cleanup): Promise<void> {
   const node = new JsonRpcProvider(stack.nodeUrl, 31337, { staticNetwork: true, cacheTimeout: -1 });

@@ -5,7 +5,7 @@ import type { Cleanup, Stack } from './stack';
 
 const COMPILED = /Found (\d+) errors?\. Watching/;
 
-/** Compiles the sources whenever they change, and restarts the service with every build without an error. */
+/** Compiles the sources whenever they change, and restarts the service after every build without errors. */
 export function restartOnChange(stack: Stack, say: (line: string) => void, cleanup: Cleanup): void {
   const args = ['-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput', '--pretty', 'false'];
   const compiler = startChild(

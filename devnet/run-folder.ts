@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Makes a fresh folder for this run under `parent`, named for the process, and removes those of runs that
- * have ended: two devnets side by side do not disturb each other, and the last one's logs can be read until
- * the next.
+ * Makes a fresh folder for this run under `parent`, named for the process, and removes the folders of runs
+ * that have ended. Two devnets at the same time do not disturb each other, and the logs of a run last until
+ * the next one.
  */
 export function makeRunFolder(parent: string, pid: number = process.pid): string {
   if (existsSync(parent)) {

@@ -7,7 +7,7 @@ import { HARDHAT, startHardhatNode } from './hardhat-node';
 import { readSettings } from '../service/config/config';
 import { PROJECT_ROOT } from '../service/base/project-root';
 
-/** Everything that devnet runs: node, service and receiver, set up by the commands a user runs. */
+/** The programs of devnet (node, service and receiver), set up with the commands that a user runs. */
 export interface Stack {
   nodeUrl: string;
   serviceUrl: string;
@@ -15,27 +15,27 @@ export interface Stack {
   registryAddress: string;
   folder: string;
   /**
-   * Ends the service and starts the present build. From the first call on, a service that ends by itself is
-   * no failure of the stack.
+   * Ends the service and starts the present build. After the first call, a service that ends by itself is not
+   * a failure of the stack.
    */
   restartService(): Promise<void>;
-  /** Rejects when one of them ends by itself. */
+  /** Rejects if one of them ends by itself. */
   failure: Promise<never>;
 }
 
-/** Key of the first account of every Hardhat node: public knowledge, worthless anywhere else. */
+/** Key of the first account of every Hardhat node: public, and worthless on any other chain. */
 const WALLET_PRIVATE_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 
 const PREFERRED_PORTS = { node: 8545, service: 3000, receiver: 4000 };
 
-/** How to undo each thing that was started, latest first. */
+/** Functions that undo each step of the start, latest first. */
 export type Cleanup = (() => Promise<void>)[];
 
 /**
- * Starts the stack; keys, state and logs go into `folder`.
+ * Starts the stack. Keys, state and logs go into `folder`.
  *
  * @param say prints a line of progress.
- * @param cleanup is added to as things start, so that a failure half-way leaves nothing running.
+ * @param cleanup is added to as programs start, so that a failure half-way leaves nothing running.
  */
 export async function startStack(
   folder: string,

@@ -1,6 +1,6 @@
 import type { Child } from './child-process';
 
-/** The line that the receiver prints for each delivery whose signature verified. */
+/** The line that the receiver prints for each delivery with a valid signature. */
 interface VerifiedLine {
   verified: true;
   type: string;
@@ -10,11 +10,11 @@ interface VerifiedLine {
 
 const PREFIX = 'com.service.etr.';
 
-/** What the receiver has verified. */
+/** The webhooks that the receiver has verified. */
 export interface VerifiedWebhooks {
   /**
-   * Resolves when this many webhooks have come and they are these, in order; rejects with what is missing
-   * after the time given.
+   * Resolves when this many webhooks have arrived and they are these, in order. Rejects with the missing ones
+   * after the given time.
    */
   expect(types: readonly string[], withinMs: number): Promise<void>;
 }
@@ -58,7 +58,7 @@ export function followWebhooks(
   };
 }
 
-/** What is expected and did not come; a type may be expected more than once. */
+/** The expected types that did not arrive; a type may be expected more than once. */
 function missingFrom(expected: readonly string[], arrived: readonly string[]): string[] {
   const left = [...arrived];
   return expected.filter((type) => {

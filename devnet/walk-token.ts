@@ -1,7 +1,7 @@
 import { type JsonRpcProvider } from 'ethers';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory, type TitleEscrow } from '../typechain-types';
 
-/** The accounts of the local chain that take part, by their place in the node's list. */
+/** The local chain's accounts that take part, by their position in the node's list. */
 export const OWNER = 1;
 const SECOND_HOLDER = 2;
 const NOMINEE = 3;
@@ -22,7 +22,7 @@ export const MINT_EVENTS = [
   'token_received',
 ] as const;
 
-/** The steps through which a fresh token of account 1 is walked; each is sent by whoever may do it. */
+/** The steps that a new token of account 1 goes through. Each is sent by an account that may do it. */
 export async function stepsFor(
   node: JsonRpcProvider,
   registryAddress: string,

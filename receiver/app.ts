@@ -7,7 +7,7 @@ import { readRawBody } from './raw-body';
 import { isUnknown, parseDelivery, type ReceivedEvent, type UnknownDelivery } from './received-event';
 import { SIGNATURE_HEADER, verifySignature } from './verify-signature';
 
-/** Timeout of a sender's request, and of the requests under way when the receiver closes. */
+/** Time limit of a sender's request, and of open requests when the receiver closes. */
 const REQUEST_TIMEOUT_MS = 30_000;
 const CLOSE_TIMEOUT_MS = 5_000;
 
@@ -16,9 +16,9 @@ export interface ReceiverOptions {
   /** The sender's Ed25519 key. */
   publicKey: KeyObject;
   store: Pick<EventStore, 'add'>;
-  /** Called once for each event, when it is stored and before the sender is told so. Must be quick. */
+  /** Called once for each event, after it is stored and before the sender gets its answer. Must be quick. */
   onEvent: (event: ReceivedEvent) => void;
-  /** Called once for each delivery that is stored but not known. */
+  /** Called once for each stored delivery that is not a known event. */
   onUnknown?: (delivery: UnknownDelivery) => void;
   /** Called for every delivery that is not answered with 200. */
   onProblem?: (problem: { status: number; reason: string }) => void;
@@ -27,7 +27,7 @@ export interface ReceiverOptions {
 /** A receiver that is listening. */
 export interface RunningReceiver {
   url: string;
-  /** Lets requests under way finish, then frees the port and the file. */
+  /** Finishes open requests, then frees the port and the file. */
   close: () => Promise<void>;
 }
 
@@ -50,13 +50,13 @@ export function createReceiver(options: ReceiverOptions): Koa {
     try {
       const body = await readRawBody(ctx.req);
       if (!body) return answer(ctx, 413, 'Body too large');
-      // The body is not parsed before this: until its signature is verified, it may come from anybody.
+      // The body is not parsed before this check: without a verified signature, anybody may have sent it.
       if (!verifySignature(ctx.req.headers[SIGNATURE_HEADER], body, options.publicKey)) {
         return answer(ctx, 401, 'Invalid signature');
       }
       const received = parseDelivery(body);
       if (!received) return answer(ctx, 400, 'Not JSON');
-      // A duplicate counts as a success: the sender did not get the first answer.
+      // A duplicate is answered as a success: the sender did not get the first answer.
       if ((await options.store.add(received)) === 'stored') {
         if (isUnknown(received)) options.onUnknown?.(received);
         else options.onEvent(received);
@@ -69,7 +69,7 @@ export function createReceiver(options: ReceiverOptions): Koa {
   return app;
 }
 
-/** Opens the store, listens (port 0 for any free one), and gives the address. */
+/** Opens the store, listens (port 0 for any free port), and returns the address. */
 export async function startReceiver(
   options: Omit<ReceiverOptions, 'store'> & { eventsFile: string; host: string; port: number },
 ): Promise<RunningReceiver> {

@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 
-/** A setting is missing or wrong. The message names it and says what to do. */
+/** A setting is missing or wrong. The message names it and the remedy. */
 export class SettingError extends Error {}
 
 /** The receiver's settings, read and checked. */
@@ -20,8 +20,8 @@ const KEY_REMEDY =
 const DEFAULT_ENV_FILE = '.env';
 
 /**
- * Reads the environment, and the env file for what is not in it; nothing else in this folder does. Paths are
- * relative to the working directory.
+ * Reads the environment, and the env file for settings that are not in it; no other file of this folder does.
+ * Paths are relative to the working directory.
  *
  * @param given settings that win over the environment.
  * @throws SettingError
@@ -40,7 +40,7 @@ export function readReceiverConfig(
   };
 }
 
-/** ENV_FILE, or `.env` if there is one. Its other lines, such as the service's secrets, are not kept. */
+/** ENV_FILE, or `.env` if it exists. Other lines of the file, such as the service's secrets, are not kept. */
 function readEnvFile(named: string | undefined): NodeJS.Dict<string> {
   const path = named || DEFAULT_ENV_FILE;
   try {
@@ -61,7 +61,7 @@ function readPort(text: string): number {
 
 function readPublicKey(path: string): KeyObject {
   const pem = readKeyFile(path);
-  // Node.js would take the public half out of it. But a subscriber that holds the private key can forge
+  // Node.js would derive the public key from it. But a subscriber that holds the private key can forge
   // events.
   if (pem.includes('PRIVATE KEY'))
     throw keyError(path, 'holds a private key, which must stay with the service');

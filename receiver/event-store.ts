@@ -11,8 +11,8 @@ interface WaitingLine {
 }
 
 /**
- * Every event received so far, and what is marked as unknown: a file with one JSON line for each, only ever
- * appended to, and the index by which duplicates are found. One process at a time may have the file open.
+ * All events and unknown deliveries received so far: an append-only file with one JSON line each, and an
+ * index that finds duplicates. Only one process at a time may have the file open.
  */
 export class EventStore {
   readonly #file: FileHandle;
@@ -31,15 +31,15 @@ export class EventStore {
   }
 
   /**
-   * Opens the file, creating it and its folder for their owner alone if need be, and reads back which events
-   * it holds. A last line without its newline was being written when the process was killed and was never
-   * acknowledged: it is cut off.
+   * Opens the file and reads its events. If need be, it creates the file and its folder, readable by their
+   * owner only. A last line without a newline is cut off: the process was killed while it wrote the line, so
+   * the event was never acknowledged.
    */
   static async open(path: string): Promise<EventStore> {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     try {
-      // One that was there keeps its mode otherwise.
+      // An existing file would otherwise keep its mode.
       await file.chmod(0o600);
       const stored = await readStoredEvents(file, path);
       await file.truncate(stored.size);
@@ -53,8 +53,8 @@ export class EventStore {
   }
 
   /**
-   * Stores an event, unless it is there already. When this resolves, the event is on disk and survives a
-   * power cut; when it rejects, the event is not stored and may be added again.
+   * Stores an event unless it is there already. When this resolves, the event is on disk and survives a power
+   * cut. When it rejects, the event is not stored and may be added again.
    */
   async add(event: Received): Promise<'stored' | 'duplicate'> {
     const key = dedupeKeyOf(event);
@@ -75,7 +75,7 @@ export class EventStore {
     }
   }
 
-  /** Finishes what is being written and closes the file. */
+  /** Finishes pending writes and closes the file. */
   async close(): Promise<void> {
     await this.#writing;
     await this.#file.close();
@@ -89,8 +89,8 @@ export class EventStore {
   }
 
   /**
-   * One write at a time. Lines that came in during the last one share the next, for a sync costs the same for
-   * many as for one.
+   * Writes one batch at a time. Lines that arrive during a write share the next one, because a sync costs the
+   * same for many lines as for one.
    */
   async #writeWaiting(): Promise<void> {
     while (this.#waiting.length > 0) {
@@ -107,7 +107,8 @@ export class EventStore {
   }
 
   async #write(bytes: Buffer): Promise<void> {
-    // What a failed write left behind goes first, or a shorter line would leave its end standing in the file.
+    // The remains of a failed write are removed first: a shorter line would leave the end of them in the
+    // file.
     if (this.#isDirty) await this.#file.truncate(this.#size);
     this.#isDirty = true;
     for (let done = 0; done < bytes.length;) {
@@ -121,8 +122,8 @@ export class EventStore {
 }
 
 /**
- * A new file's name is safe only once its folder is on disk too. Windows cannot open folders, and needs no
- * such thing.
+ * The name of a new file is safe only once its folder is on disk too. Windows cannot open folders, and does
+ * not need it.
  */
 async function syncFolder(path: string): Promise<void> {
   if (process.platform === 'win32') return;

@@ -26,7 +26,7 @@ async function main(): Promise<void> {
   };
   process.on('SIGTERM', close);
   process.on('SIGINT', close);
-  // Last, so that whoever waits for this line may send signals at once.
+  // Last: a process that waits for this line may send signals at once.
   print({ listening: receiver.url });
 }
 

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Longest body that is accepted. An event is about one kilobyte. */
+/** Longest accepted body in bytes. An event has about one kilobyte. */
 export const MAX_BODY_BYTES = 1024 * 1024;
 
 /**
- * Reads a request's body as the bytes that arrived, undecoded, for the signature is over those. Undefined if
- * there are more than `limit`: the excess is read and dropped, so that the sender, still writing, gets to see
+ * Reads a request's body as the received bytes, undecoded, because the signature covers those. Undefined if
+ * there are more than `limit`: the rest is read and dropped, so that the sender can finish writing and see
  * the answer.
  */
 export async function readRawBody(

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Words used in this folder:
+ * Terms of this folder:
  *
  * - delivery: one POST of the service. The same event may be delivered several times.
- * - event: what a delivery carries, a CloudEvent about one log of the token registry's contracts.
- * - dedupe key: the pair `data.transactionHash` and `data.logIndex`, which names an event on the chain, and
- *   what the event says: after a reorganisation of the chain the same transaction may have another event at
- *   the place of one that was delivered.
- * - unknown delivery: it verifies and is JSON, and no event of a type that this receiver knows.
+ * - event: the CloudEvent in a delivery, about one log of the token registry's contracts.
+ * - dedupe key: `data.transactionHash`, `data.logIndex` and the content of the event. After a reorganisation
+ *   of the chain, the same transaction may have another event at the same position.
+ * - unknown delivery: its signature is valid and it is JSON, but it is not an event of a type that this
+ *   receiver knows.
  */
 
-/** The fields of an event that the receiver relies on. All others are kept as they came. */
+/** The fields of an event that the receiver relies on. All others are kept unchanged. */
 export interface ReceivedEvent {
   specversion: '1.0';
   id: string;
@@ -22,9 +22,9 @@ export interface ReceivedEvent {
   data: { transactionHash: string; logIndex: number; tokenId?: unknown; payload?: unknown };
 }
 
-/** A delivery that is not a known event. It is stored as it came, marked, and acknowledged. */
+/** A delivery that is not a known event. It is stored unchanged, marked, and acknowledged. */
 export interface UnknownDelivery {
-  /** Why it is not known. */
+  /** The reason why it is unknown. */
   unknown: string;
   /** The text of its body. */
   body: string;
@@ -56,7 +56,7 @@ const KNOWN_TYPES = new Set(TYPES.map((type) => `com.service.etr.${type}`));
 
 const TRANSACTION_HASH = /^0x[0-9a-f]{64}$/i;
 
-/** Reads the bytes of a verified delivery. Undefined if they are not JSON. */
+/** Parses the bytes of a verified delivery. Undefined if they are not JSON. */
 export function parseDelivery(bytes: Buffer): Received | undefined {
   const parsed = parseJson(bytes);
   if (!parsed) return undefined;
@@ -65,7 +65,7 @@ export function parseDelivery(bytes: Buffer): Received | undefined {
   return KNOWN_TYPES.has(value.type) ? value : { unknown: 'unknown type', body };
 }
 
-/** Reads back what was stored. Undefined if it is neither an event nor marked as unknown. */
+/** Parses a stored line. Undefined if it is neither an event nor marked as unknown. */
 export function parseStored(bytes: Buffer): Received | undefined {
   const value = parseJson(bytes)?.value;
   if (isReceivedEvent(value)) return value;
@@ -80,9 +80,9 @@ export function isUnknown(received: Received): received is UnknownDelivery {
 }
 
 /**
- * The key by which deliveries of the same event are recognised, whatever the case of the hash. An event has
- * it whether its type is known or not: another version of the receiver may have known more types, or fewer.
- * A delivery of no event is recognised by its body, which is the same in every attempt.
+ * The key that identifies deliveries of the same event, whatever the case of the hash. Events of unknown
+ * types have it too: another version of the receiver may know more types, or fewer. A delivery without an
+ * event is identified by its body, which is the same in every attempt.
  */
 export function dedupeKeyOf(received: Received): string {
   if (!isUnknown(received)) return keyOfEvent(received);

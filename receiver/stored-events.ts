@@ -4,11 +4,10 @@ import { dedupeKeyOf, parseStored } from './received-event';
 const NEWLINE = 0x0a;
 
 /**
- * Reads a file of events, one JSON line each, and gives the dedupe keys and the number of bytes that whole
- * lines take.
+ * Reads a file of events, one JSON line each. Returns the dedupe keys and the number of bytes of whole lines.
  *
- * @throws Error that names the line if one is neither an event nor marked as unknown. Skipping it would let
- *   an event be processed twice.
+ * @throws Error that names a line that is neither an event nor marked as unknown. Skipping the line could let
+ *   its event be processed twice.
  */
 export async function readStoredEvents(
   file: FileHandle,
