@@ -1,4 +1,4 @@
 import { availableParallelism } from 'node:os';
 
-/** Settings of a service that signs as it does by default: those of tests have one thread. */
+/** Restores the service's default number of signing threads; tests use one. */
 export const ALL_THREADS = { SIGNING_THREADS: String(availableParallelism()) };

@@ -9,12 +9,12 @@ import { ENGINES, type WithDatabase } from './state';
 
 const BACKLOGS = [1_000, 10_000, 100_000];
 const EVENTS_PER_TOKEN = 5;
-/** What the service claims and settles at a time when it has much to do. */
+/** The number of deliveries that a busy service claims and settles at a time. */
 const BATCH = 16;
 const WARM_UP = 10;
 const TURNS = 40;
 
-/** An outbox of its own database in which so many events wait. */
+/** An outbox in its own database with this many waiting events. */
 interface Outbox {
   backlog: number;
   database: Database;
@@ -25,15 +25,15 @@ interface Outbox {
 }
 
 /**
- * The cost of settling a batch of deliveries and claiming the next, by how many more wait. It should not
- * grow.
+ * Measures how long it takes to settle a batch of deliveries and claim the next, by backlog. The time should
+ * not grow.
  */
 export async function run(): Promise<void> {
   for (const withDatabase of ENGINES) await compare(withDatabase, BACKLOGS, []);
 }
 
 /**
- * Fills an outbox for each backlog; then they take turns, so that what else the machine does meets all of
+ * Fills an outbox for each backlog. The outboxes take turns, so that other load of the machine affects all of
  * them.
  */
 async function compare(

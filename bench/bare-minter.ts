@@ -1,18 +1,20 @@
 import { Wallet, type JsonRpcProvider } from 'ethers';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../typechain-types';
 
-/** A funded account of every Hardhat node that nobody else here uses, made a minter for the comparison. */
+/**
+ * A funded account of every Hardhat node that nothing else here uses; it becomes a minter for the comparison.
+ */
 const BARE_MINTER_KEY = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
 
-/** Who mints without a document. */
+/** A wallet that mints without documents. */
 export interface BareMinter {
   wallet: Wallet;
   chainId: bigint;
-  /** Called as the wallet. */
+  /** Connected to the wallet. */
   registry: TradeTrustTokenStandard;
 }
 
-/** Gives another wallet than the service's the minter role: the two do not take each other's nonces. */
+/** Gives the minter role to another wallet than the service's, so that the two do not share nonces. */
 export async function createBareMinter(
   client: JsonRpcProvider,
   registryAddress: string,

@@ -6,7 +6,10 @@ import { mintTokens } from './mint-tokens';
 const TOKENS = 2_000;
 const EVENTS = TOKENS * 5;
 
-/** From the start of the service to the last webhook, when everything has happened before the start. */
+/**
+ * Measures the time from the start of the service to the last webhook, for events that were mined before the
+ * start.
+ */
 export async function run(): Promise<void> {
   const receiver = await startCountingReceiver();
   try {
@@ -16,7 +19,7 @@ export async function run(): Promise<void> {
   }
 }
 
-/** Each on a chain of its own: a Hardhat node grows with every mint, and slows down. */
+/** Each run has its own chain: a Hardhat node grows with every mint and slows down. */
 async function catchUp(receiver: CountingReceiver, mintsPerBlock: 1 | 20): Promise<void> {
   const local = await createLocalSetup();
   try {
@@ -31,10 +34,7 @@ async function catchUp(receiver: CountingReceiver, mintsPerBlock: 1 | 20): Promi
   }
 }
 
-/**
- * In milliseconds from the start of the process on: loading the program and opening the database are part of
- * catching up.
- */
+/** Milliseconds since the start of the process: loading the program and opening the database count too. */
 async function measure(
   local: LocalSetup,
   receiver: CountingReceiver,

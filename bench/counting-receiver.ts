@@ -3,17 +3,17 @@ import { startChild } from '../devnet/child-process';
 import { PROJECT_ROOT } from '../service/base/project-root';
 import { track } from '../test/helpers/resources';
 
-/** The receiver of receiver.cjs. */
+/** The receiver in receiver.cjs. */
 export interface CountingReceiver {
   url: string;
-  /** Counts from nought again. */
+  /** Sets the count to 0. */
   reset(): Promise<void>;
-  /** Resolves when so many requests have come. */
+  /** Resolves after this many requests. */
   received(count: number): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts it on a free port. */
+/** Starts the receiver on a free port. */
 export async function startCountingReceiver(): Promise<CountingReceiver> {
   const child = startChild('receiver', join(PROJECT_ROOT, 'bench/receiver.cjs'), [], {});
   const untrack = track('the receiver');

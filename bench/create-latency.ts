@@ -8,12 +8,13 @@ import { createBareMinter } from './bare-minter';
 import { median } from './median';
 
 const ROUNDS = 40;
-/** The first requests pay for compiling code and processing contexts. */
+/** The first requests are slow: they compile code and process contexts. */
 const WARM_UP = 5;
 
 /**
- * Median time of one POST /create, over that of one bare mint of the same registry on the same node, taken in
- * turns. What is above 1 is what the document costs: HTTP, signature, simulation, gas estimate.
+ * Compares the median time of one POST /create with that of one bare mint in the same registry on the same
+ * node. The two take turns. The part above 1 is the cost of the document: HTTP, signature, simulation, gas
+ * estimate.
  */
 async function compare(stack: Stack): Promise<void> {
   const client = new JsonRpcProvider(stack.nodeUrl, 31337, { staticNetwork: true, cacheTimeout: -1 });
@@ -56,7 +57,7 @@ async function compare(stack: Stack): Promise<void> {
   console.log(`ratio: ${(postMs / mintMs).toFixed(2)}`);
 }
 
-/** Runs it on a stack of its own. */
+/** Runs the comparison on its own stack. */
 export async function run(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tds-bench-'));
   const cleanup: Cleanup = [];

@@ -19,9 +19,9 @@ const EVENTS = TOKENS * EVENTS_PER_TOKEN;
 const CONCURRENCY = 16;
 
 /**
- * Events a second from the outbox to a receiver on this machine, over what a loop reaches that does nothing
- * but post the same bodies through the same HTTP client, once without and once with signing them, which no
- * sender can do without. They take turns, so that what else the machine does meets all of them.
+ * Measures events a second from the outbox to a local receiver. The comparison is a loop that posts the same
+ * bodies through the same HTTP client, once without and once with signing, which every sender needs. They
+ * take turns, so that other load of the machine affects all of them.
  */
 export async function run(): Promise<void> {
   const receiver = await startCountingReceiver();
@@ -35,7 +35,7 @@ export async function run(): Promise<void> {
 async function compare(database: Database, receiver: CountingReceiver): Promise<void> {
   const rates = { service: [] as number[], bare: [] as number[], signing: [] as number[] };
   const { privateKey } = generateKeyPairSync('ed25519');
-  // The first round compiles code: it does not count.
+  // The first round compiles code and does not count.
   for (let round = 0; round <= ROUNDS; round++) {
     const feed = `bench:${round}`;
     await fillOutbox(database, feed, { tokens: TOKENS, eventsPerToken: EVENTS_PER_TOKEN });
@@ -54,7 +54,7 @@ async function compare(database: Database, receiver: CountingReceiver): Promise<
   console.log(`  bare loop, signing: ${against(rates.service, rates.signing)}`);
 }
 
-/** The rates of a comparison, and what the service's are of them. */
+/** The rates of a comparison, and the service's rate as a share of them. */
 function against(service: readonly number[], compared: readonly number[]): string {
   const ratios = service.map((rate, round) => rate / (compared[round] ?? NaN));
   const [least, most] = [Math.min(...ratios).toFixed(2), Math.max(...ratios).toFixed(2)];
@@ -68,7 +68,7 @@ async function rateOf(work: () => Promise<void>): Promise<number> {
   return (EVENTS / (performance.now() - start)) * 1000;
 }
 
-/** The real worker, signing and logging as in the service, until the last event is received and settled. */
+/** Runs the real worker, with signing and logging, until the last event is received and settled. */
 async function deliver(
   database: Database,
   feed: string,

@@ -5,25 +5,25 @@ import { recordRange } from '../service/outbox/record-range';
 import type { RegistryEvent } from '../service/registry/registry-event';
 
 const REGISTRY = { chainKey: 'hardhat', chainId: 31337, registryAddress: `0x${'5b'.repeat(20)}` };
-/** Token ids are hashes: their length is that of real ones. */
+/** Token ids are hashes, so these must be as long. */
 const FIRST_TOKEN = 2n ** 255n;
 const EVENTS_OF_A_RANGE = 1_000;
 
-/** How much to put into an outbox. */
+/** The number of events, and their registry. */
 export interface Filling {
   tokens: number;
   eventsPerToken: number;
-  /** The registry that the events are of; without it, some registry. */
+  /** The registry of the events. Default: any registry. */
   registryAddress?: string;
 }
 
-/** Records made-up events of a feed as the watcher does, in ranges of blocks; they are due at once. */
+/** Records made-up events of a feed as the watcher does, in ranges of blocks. They are due at once. */
 export async function fillOutbox(database: Database, feed: string, filling: Filling): Promise<void> {
   const registry = { ...REGISTRY, registryAddress: filling.registryAddress ?? REGISTRY.registryAddress };
   const open = await openFeed(database.db, feed, 1, 1);
   const { nextBlock } = open.cursor;
   const total = filling.tokens * filling.eventsPerToken;
-  // As on a chain: the same tokens come again later, not one after the other.
+  // As on a chain, the events of a token are spread over the run.
   const run = randomBytes(8).toString('hex');
   for (let first = 0; first < total; first += EVENTS_OF_A_RANGE) {
     const count = Math.min(EVENTS_OF_A_RANGE, total - first);

@@ -2,11 +2,11 @@ import type { JsonObject } from '../service/issuance/credential';
 import full from '../test/fixtures/bill-of-lading-full.json';
 import { attachmentOf, bodyWith } from '../test/helpers/credentials/preparations';
 
-/** A document of which something grows. */
+/** A document of a certain size. */
 export interface GrowingDocument {
   name: string;
   packages: number;
-  /** Millions of characters of base64, in one attachment. */
+  /** Millions of base64 characters, in one attachment. */
   megabytes: number;
 }
 
@@ -16,7 +16,7 @@ export const GROWING_DOCUMENTS: readonly GrowingDocument[] = [
   ...[1, 5, 20, 40].map((megabytes) => ({ name: `3 packages, ${megabytes} MB`, packages: 3, megabytes })),
 ];
 
-/** The fixture's Bill of Lading, with so many packages. */
+/** The fixture's Bill of Lading with this many packages. */
 export function subjectOf(packages: number): JsonObject {
   const [first] = full.credentialSubject.packages;
   const list = Array.from({ length: packages }, (_, index) => ({ ...first, packagesWeight: `${index} KG` }));

@@ -12,8 +12,8 @@ const ROUNDS = 9;
 const WARM_UP = 2;
 
 /**
- * How long one POST /create takes as the document grows, from the first byte of the request to the last of
- * the answer, and how much of that is signing, which is measured beside it.
+ * Measures how long one POST /create takes as the document grows, from the first byte of the request to the
+ * last of the answer. Signing is measured separately, to show its share.
  */
 export async function run(): Promise<void> {
   const local = await createLocalSetup();

@@ -13,10 +13,11 @@ import { openSigning, type SigningAlone } from './signing-limit';
 const AT_ONCE = 20;
 const EACH_ROUND = 100;
 const ROUNDS = 5;
-/** Short, so that the node is the limit and not its patience: a block has room for some sixty mints. */
+/** Short, so that the node's speed is the limit: a block has room for some sixty mints. */
 const INTERVAL_MS = 50;
 /**
- * The service delivers every mint, those of the comparison too: it is done with that before the next turn.
+ * The service delivers the events of every mint, those of the comparison too. This pause lets it finish
+ * before the next turn.
  */
 const REST_MS = 1_000;
 const AIM = 0.8;
@@ -24,9 +25,9 @@ const AIM = 0.8;
 type Rates = Record<'creates' | 'mints' | 'signatures', number[]>;
 
 /**
- * Documents a second over HTTP, twenty requests at once, over what the same node reaches that only has to
- * take mints which were signed before, and beside what signing alone reaches. They take turns. Each kind of
- * mining has a node of its own: a Hardhat node grows with every mint, and slows down.
+ * Measures documents a second over HTTP with twenty concurrent requests. The comparisons are the same node
+ * that only takes mints signed beforehand, and signing alone. They take turns. Each mining mode has its own
+ * node: a Hardhat node grows with every mint and slows down.
  */
 export async function run(): Promise<void> {
   await onNode('automine, mints sent one after the other', 1, async () => undefined);
@@ -57,7 +58,7 @@ async function measure(local: LocalSetup, minter: BareMinter, mintsAtOnce: numbe
   const service = await startServiceProcess({ ...local.settings, ...ALL_THREADS });
   const signing = await openSigning(local.settings);
   try {
-    // The first round compiles code and processes contexts: it does not count.
+    // The first round compiles code and processes contexts; it does not count.
     for (let round = 0; round <= ROUNDS; round++) {
       const mints = await presign(minter, EACH_ROUND);
       const measured = await takeTurns(round, {
@@ -76,7 +77,7 @@ async function measure(local: LocalSetup, minter: BareMinter, mintsAtOnce: numbe
 
 const KINDS = ['creates', 'mints', 'signatures'] as const;
 
-/** Rates of one round, begun with another kind each time: none always follows the same. */
+/** Rates of one round. Each round starts with another kind, so that none always follows the same one. */
 async function takeTurns(
   round: number,
   work: Record<keyof Rates, () => Promise<void>>,
@@ -135,8 +136,8 @@ function report(name: string, { creates, mints, signatures }: Rates): void {
 }
 
 /**
- * A node takes mints on one processor, signing takes all of them: what these processors can do of both, if
- * nothing else cost anything.
+ * The possible rate if nothing but the node and signing cost time: the node uses one processor, signing uses
+ * all.
  */
 function rateOfBoth(mints: number, signatures: number): number {
   const processors = availableParallelism();

@@ -12,14 +12,14 @@ import { median } from './median';
 import { spread } from './spread';
 
 const MINTS = 60;
-/** The first ones pay for compiling code and opening connections. */
+/** The first mints are slow: they compile code and open connections. */
 const WARM_UP = 5;
 const PAUSE_MS = 200;
 const EVENTS_OF_A_MINT = 5;
 
 /**
- * When anything was first seen of each block, when a bare subscriber saw its first log, when its webhooks
- * came.
+ * Times per block: when it was first seen, when a bare subscriber saw its first log, and when its webhooks
+ * arrived.
  */
 interface Sightings {
   mined: Map<number, number>;
@@ -28,8 +28,8 @@ interface Sightings {
 }
 
 /**
- * Time from a mined block to its webhooks, at five mints a second, beside the time in which a bare subscriber
- * sees the logs.
+ * Compares the time from a mined block to its webhooks, at five mints a second, with the time until a bare
+ * subscriber sees the logs.
  */
 export async function run(): Promise<void> {
   const local = await createLocalSetup();
@@ -77,8 +77,8 @@ async function startReceiver(seen: Sightings): Promise<{ url: string; close(): v
 }
 
 /**
- * A subscriber with nothing between it and the node: to the heads, for when a block is mined, and to the
- * registry's logs.
+ * Subscribes directly to the node: to the heads, which show when a block is mined, and to the registry's
+ * logs.
  */
 async function subscribe(local: LocalSetup, seen: Sightings): Promise<WebSocket> {
   const socket = new WebSocket(local.node.url.replace('http', 'ws'));

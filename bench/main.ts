@@ -10,7 +10,7 @@ import * as memory from './memory';
 import * as responsiveness from './responsiveness';
 import * as signing from './signing';
 
-/** Every benchmark by the name it is asked for, in the order in which all of them run. */
+/** Every benchmark by name, in the order in which all of them run. */
 const BENCHES = {
   signing,
   create,
@@ -24,7 +24,7 @@ const BENCHES = {
   memory,
 };
 
-/** `npm run bench` runs all of them, `npm run bench -- delivery` that one. */
+/** `npm run bench` runs all benchmarks, `npm run bench -- delivery` one. */
 async function main(asked: string[]): Promise<void> {
   const names = Object.keys(BENCHES);
   const unknown = asked.filter((name) => !names.includes(name));

@@ -1,4 +1,4 @@
-/** The middle value; NaN of nothing. */
+/** The middle value; NaN for an empty list. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);

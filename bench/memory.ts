@@ -11,11 +11,13 @@ import { fillOutbox } from './fill-outbox';
 
 const KNOWN = [1_000, 100_000];
 const EVENTS_PER_TOKEN = 5;
-/** Twenty seconds: long enough for ten thousands of deliveries and for garbage to be collected. */
+/** Twenty seconds: enough for tens of thousands of deliveries and for garbage collection. */
 const SAMPLES = 100;
 const SAMPLE_EVERY_MS = 200;
 
-/** Resident memory of the service that delivers, by how many events it knows. It should not grow. */
+/**
+ * Measures the resident memory of the delivering service by the number of stored events. It should not grow.
+ */
 export async function run(): Promise<void> {
   const local = await createLocalSetup();
   const receiver = await startCountingReceiver();
@@ -38,7 +40,7 @@ export async function run(): Promise<void> {
   }
 }
 
-/** The service makes the feed, and the events are put into it while it does not run. */
+/** The service creates the feed; the events are added while it does not run. */
 async function fill(settings: Record<string, string>, local: LocalSetup, known: number): Promise<void> {
   const service = await startServiceProcess(settings);
   await eventually('the registry is followed', async () => {

@@ -2,11 +2,11 @@ import { toBeHex } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../typechain-types';
 import type { LocalSetup } from '../test/helpers/chain/local-setup';
 
-/** Mints of one request to the node, and of one block unless it is one for each. */
+/** Mints in one request to the node, and in one block unless each has its own. */
 const SENT_TOGETHER = 20 as const;
 const GAS_OF_A_MINT = 1_000_000;
 
-/** Mints tokens 1, 2, 3, … as fast as the node can, one or twenty in a block. */
+/** Mints tokens 1, 2, 3, … as fast as the node can, with one or twenty in a block. */
 export async function mintTokens(
   local: LocalSetup,
   tokens: number,

@@ -7,7 +7,7 @@ const LOOK_EVERY_MS = 2;
 /** Enough for any base fee that full blocks lead to in a run. */
 const FEES = { maxFeePerGas: parseUnits('1000', 'gwei'), maxPriorityFeePerGas: parseUnits('1', 'gwei') };
 
-/** Mints that only have to be sent, in the order of their nonces. */
+/** Signs mints beforehand, in the order of their nonces. */
 export async function presign({ wallet, registry, chainId }: BareMinter, count: number): Promise<string[]> {
   const owner = wallet.address;
   const mintOf = () =>
@@ -21,10 +21,10 @@ export async function presign({ wallet, registry, chainId }: BareMinter, count: 
 }
 
 /**
- * Sends mints of a minter as fast as the node takes them, and waits until all are mined.
+ * Sends a minter's mints as fast as the node takes them, and waits until all are mined.
  *
- * @param atOnce how many may be sent before an answer. A node that mines at once refuses nonces that come out
- *   of order: 1.
+ * @param atOnce how many may be unanswered at a time. It must be 1 for a node that mines at once: such a node
+ *   refuses nonces out of order.
  */
 export async function sendMints(
   nodeUrl: string,
@@ -32,7 +32,7 @@ export async function sendMints(
   mints: readonly string[],
   atOnce: number,
 ): Promise<void> {
-  // With connections of its own: the node closes those that were idle.
+  // Its own connections: the node closes idle ones.
   const node = new Pool(nodeUrl, { connections: atOnce });
   const before = await wallet.getNonce('latest');
   let next = 0;

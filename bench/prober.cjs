@@ -1,6 +1,6 @@
-// Asks `GET /` of a service at fixed moments, whatever became of the requests before: a service that stands
-// still for a second makes a hundred of them late, not one. In a process of its own, so that nothing else
-// delays it. Prints the milliseconds from each moment to the answer when it is told to end.
+// Sends `GET /` to a service at fixed moments, whether or not earlier requests were answered: a pause of one
+// second delays a hundred requests, not one. It runs in a process of its own so that nothing else delays it.
+// When told to end, it prints the milliseconds from each moment to its answer.
 /* global console, performance, process, setTimeout */
 'use strict';
 
@@ -19,7 +19,7 @@ function probe(dueAt) {
     response.on('end', () => times.push(performance.now() - dueAt));
   });
   request.on('error', () => {
-    // Node.js closes connections that were idle: one that was taken at that very moment says nothing of the
+    // Node.js closes idle connections. A connection that closed at this moment says nothing about the
     // service.
     if (request.reusedSocket) probe(dueAt);
     else failures++;

@@ -1,6 +1,6 @@
-// A webhook receiver as bare as can be, in a process of its own so that it takes no time from what is
-// measured: it reads each POST and answers 200 with an empty body. `GET /n` is answered when n POSTs have
-// come since the last `DELETE /`.
+// A minimal webhook receiver: it reads each POST and answers 200 with an empty body. It runs in a process of
+// its own so that it takes no time from the measured code. `GET /n` is answered after n POSTs since the last
+// `DELETE /`.
 /* global console */
 'use strict';
 

@@ -17,8 +17,8 @@ const AIM_P99_MS = 100;
 const AIM_RSS_MB = 2_048;
 
 /**
- * How long `GET /` takes while four documents of 40 MB are signed and minted, and how much memory the service
- * comes to have.
+ * Measures how long `GET /` takes while four documents of 40 MB are signed and minted, and the peak memory of
+ * the service.
  */
 export async function run(): Promise<void> {
   const local = await createLocalSetup();
@@ -45,7 +45,7 @@ async function onService(local: LocalSetup, service: ServiceProcess): Promise<vo
 
 async function measure(local: LocalSetup, service: ServiceProcess): Promise<void> {
   const owner = await local.account(1);
-  // Made before: it takes time of the processor.
+  // Made beforehand, because this takes processor time.
   const bodies = Array.from({ length: DOCUMENTS }, () => largeDocument(owner, MEGABYTES));
   let seconds = NaN;
   const times = await probed(service, async () => {
@@ -59,7 +59,7 @@ async function measure(local: LocalSetup, service: ServiceProcess): Promise<void
   );
 }
 
-/** Until it is answered by something that can be kept: a service that is busy says when to come again. */
+/** Repeats the request while the service answers that it is busy. */
 async function post(url: string, body: Buffer): Promise<void> {
   for (;;) {
     const headers = { 'Content-Type': 'application/json' };
@@ -71,7 +71,7 @@ async function post(url: string, body: Buffer): Promise<void> {
   }
 }
 
-/** Milliseconds of each `GET /` that was due while `work` was under way. */
+/** Milliseconds of each `GET /` that was due while `work` ran. */
 async function probed({ url }: ServiceProcess, work: () => Promise<void>): Promise<number[]> {
   const prober = startChild('prober', join(PROJECT_ROOT, 'bench/prober.cjs'), [url], {});
   try {

@@ -10,7 +10,7 @@ export interface SigningAlone {
   close(): Promise<void>;
 }
 
-/** Opens the signing threads that a service with these settings has. */
+/** Opens the signing threads of a service with these settings. */
 export async function openSigning(settings: Record<string, string>): Promise<SigningAlone> {
   const preparation = preparationOf(loadConfig(settings));
   if (!preparation) throw new Error('the settings have no key pair');

@@ -19,13 +19,13 @@ const SINGLE_ROUNDS = 200;
 const RATE_ROUNDS = 7;
 const PLAIN_PER_ROUND = 100;
 const POOL_PER_ROUND = 500;
-/** A few more than threads: a thread that is done need not wait for the next. */
+/** More documents than threads, so that a free thread has the next one at once. */
 const AT_ONCE = 4 * availableParallelism();
 const GROWTH_ROUNDS = 5;
 
 /**
- * The cost of signing over the plain loop of the libraries' READMEs, on one thread and on all, and how it
- * grows with the document. The two take turns, so that other work of the machine meets both.
+ * Compares signing with the plain loop of the libraries' READMEs, on one thread and on all, and measures how
+ * its cost grows with the document. The two take turns, so that other load of the machine affects both.
  */
 export async function run(): Promise<void> {
   const issuer = await createTestIssuer();
@@ -88,7 +88,7 @@ async function signInTurn(plain: PlainSign, count: number): Promise<void> {
     await plain(credentialWith(subjectOf(3)), CREATED.toISOString());
 }
 
-/** The pool does more for each: it parses, checks and writes the document, too. */
+/** The pool does more for each document: it also parses, checks and serialises it. */
 async function prepareAll(pool: SigningPool, body: string, count: number): Promise<void> {
   let left = count;
   const one = async (): Promise<void> => {
@@ -97,9 +97,9 @@ async function prepareAll(pool: SigningPool, body: string, count: number): Promi
   await Promise.all(Array.from({ length: AT_ONCE }, one));
 }
 
-/** The last is what a service may meet: as many large documents as it lets in, at once. */
+/** The last entry is the service's worst case: as many large documents as it accepts at once. */
 const GROWTH = [
-  // How long this thread waits for a processor anyway.
+  // The baseline: how long this thread waits for a processor anyway.
   { name: 'none: a second of waiting', atOnce: 0, packages: 0, megabytes: 0 },
   ...GROWING_DOCUMENTS.map((document) => ({ ...document, atOnce: 1 })),
   { name: '3 packages, 40 MB, 2 at once', atOnce: 2, packages: 3, megabytes: 40 },
@@ -129,8 +129,7 @@ async function measureGrowth(pool: SigningPool): Promise<void> {
 }
 
 /**
- * How long it took, how long this thread could do nothing else meanwhile, and the most memory that the
- * process had.
+ * Measures the duration, the longest time that this thread was blocked, and the peak memory of the process.
  */
 async function observe(
   work: () => Promise<unknown>,

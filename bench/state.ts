@@ -5,13 +5,13 @@ import { createLogger, type Logger } from '../service/base/logger';
 import { postgresDatabase } from '../test/helpers/database/postgres';
 import { temporaryFolder } from '../test/helpers/temporary-folder';
 
-/** A logger for what is of no interest here. */
+/** A logger that prints nothing. */
 export const silent: Logger = createLogger({ level: 'silent', mask: (text) => text });
 
-/** Runs `use` with a new database, and removes it afterwards. Without the engine, `use` is not run. */
+/** Runs `use` with a new database and removes it afterwards. Does nothing if the engine is not installed. */
 export type WithDatabase = (use: (database: Database) => Promise<void>) => Promise<void>;
 
-/** The engines, by what runs something with a database of theirs. */
+/** The database engines; each entry runs a function with a new database. */
 export const ENGINES: readonly WithDatabase[] = [withSqlite, withPostgres];
 
 async function withSqlite(use: (database: Database) => Promise<void>): Promise<void> {

@@ -4,8 +4,8 @@ import { subtask } from 'hardhat/config';
 
 /**
  * Limits `npx hardhat test` to `*.test.ts`: Hardhat by itself takes every file under test/ for a test,
- * helpers included. Files of test/unit and test/integration need no Hardhat; `npx mocha` runs them, Hardhat only if
- * they are named.
+ * helpers included. Files of test/unit and test/integration need no Hardhat; `npx mocha` runs them, Hardhat
+ * only if they are named.
  */
 subtask(
   TASK_TEST_GET_TEST_FILES,
