@@ -1,4 +1,4 @@
-# The service and `tdoc`, with production dependencies only. docs/operations.md tells how it is run.
+# The service and `tdoc`, with production dependencies only. docs/operations.md explains how to run it.
 
 FROM node:20-slim AS build
 WORKDIR /app
@@ -21,5 +21,5 @@ USER node
 VOLUME /data
 EXPOSE 3000
 HEALTHCHECK --start-period=60s CMD ["node", "-e", "fetch('http://127.0.0.1:3000/health').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# No shell and no npm in between: signals reach the service, which finishes what it has begun.
+# Started without a shell and npm, so that signals reach the service and it can finish its open work.
 CMD ["node", "dist/service/main.js"]

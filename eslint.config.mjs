@@ -1,7 +1,7 @@
 import eslint from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
-/** Files of one folder may not import what the patterns match: imports show the direction of the data. */
+/** Forbids files of one folder to import what the patterns match: imports show the direction of the data. */
 const direction = (files, patterns, message) => ({
   files,
   rules: { 'no-restricted-imports': ['error', { patterns: [{ group: patterns, message }] }] },
@@ -10,10 +10,10 @@ const direction = (files, patterns, message) => ({
 const ISSUING = ['**/http/**', '**/issuance/**', '**/minting/**', '**/journal/**'];
 const ANNOUNCING = ['**/watcher/**', '**/outbox/**', '**/delivery/**'];
 const READING = ['**/did/**', '**/token/**', '**/validation/**', '**/verification/**'];
-/** The contracts as code sees them, but for one leaf of that folder. */
+/** The folder of the registry's contracts, except for one leaf. */
 const registryBut = (leaf) => ['**/registry/**', `!**/registry/${leaf}`];
 const ROOT = ['**/app', '**/main'];
-/** What is above a folder of either line: who starts it, and who watches it. */
+/** The folders above: they start or observe the others. */
 const ABOVE = [...ROOT, '**/observability/**'];
 
 export default tseslint.config(
@@ -37,7 +37,7 @@ export default tseslint.config(
       '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
       '@typescript-eslint/no-explicit-any': 'error',
       '@typescript-eslint/no-floating-promises': 'error',
-      // An interface that promises is implemented by what has nothing to wait for, too.
+      // An implementation of an asynchronous interface may have nothing to wait for.
       '@typescript-eslint/require-await': 'off',
       '@typescript-eslint/restrict-template-expressions': [
         'error',
@@ -59,7 +59,7 @@ export default tseslint.config(
     },
   },
   {
-    // The last runs commands in the tests' process, with settings of their own.
+    // The last file runs commands in the tests' process, with settings of their own.
     files: ['service/config/config.ts', 'receiver/config.ts', 'test/helpers/processes/tdoc-in-process.ts'],
     rules: { 'no-restricted-properties': 'off' },
   },
@@ -188,7 +188,7 @@ export default tseslint.config(
       ],
     },
   },
-  // A command's work is loaded when the command runs: `--help` answers at once.
+  // A command loads its code when it runs, so `--help` answers at once.
   {
     files: ['cli/commands/**'],
     rules: {
