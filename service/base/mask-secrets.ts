@@ -1,4 +1,4 @@
-/** What stands in a log or an error in place of a secret. */
+/** Replaces a secret in a log or an error. */
 const MASK = '[secret]';
 
 /**
@@ -77,7 +77,7 @@ export function secretPartsOf(url: string): string[] {
 /** Names of headers and of parameters whose values are keys. */
 export const SECRET_NAME = /auth|cookie|key|pass|secret|signature|token/i;
 
-/** Whether it is more likely a key than a word: long, or mixed letters and digits. */
+/** Whether a text is more likely a key than a word: long, or mixed letters and digits. */
 function looksLikeKey(text: string): boolean {
   return text.length >= 16 || (text.length >= 8 && /\d/.test(text) && /[a-z]/i.test(text));
 }

@@ -85,7 +85,7 @@ export type WebhookOptions = z.infer<typeof webhookSchema>;
 /** An entry of `registries`. */
 export type RegistryEntry = z.infer<typeof registrySchema>;
 
-/** What service.config.json holds. */
+/** The content of service.config.json. */
 export type ConfigFile = z.infer<typeof configFileSchema>;
 
 /**

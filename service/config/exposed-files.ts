@@ -10,7 +10,7 @@ export function exposedFiles(
   files: { envFile: string; configFile: string },
   dataDir: string | undefined,
 ): string[] {
-  // Modes say nothing there of who may read.
+  // File modes on Windows do not tell who may read a file.
   if (process.platform === 'win32') return [];
   const folder = dataDir === undefined ? undefined : statsOf(dataDir);
   const warnings: string[] = [];
@@ -30,7 +30,7 @@ export function exposedFiles(
   return warnings;
 }
 
-/** Undefined for a path that cannot be looked at: its reader reports that. */
+/** Undefined if the path cannot be read: the code that opens it reports the error. */
 function statsOf(path: string): Stats | undefined {
   try {
     return statSync(path);

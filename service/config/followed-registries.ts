@@ -22,7 +22,7 @@ export interface FollowedRegistry {
   readonly startBlock: number | undefined;
   /** Blocks that must be mined on top of an event's block before it is delivered. */
   readonly confirmations: number;
-  /** How often the chain is asked for new blocks. */
+  /** Pauses between two queries for new blocks. */
   readonly pauses: Pauses;
   /** Undefined: events are stored and wait. */
   readonly webhook: Webhook | undefined;

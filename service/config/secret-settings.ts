@@ -74,7 +74,7 @@ function databaseSecrets(url: string | undefined): string[] {
   return [url, password, percentDecoded(password), searchParams.get('password') ?? ''].filter(Boolean);
 }
 
-/** Of "Bearer KEY", also the key on its own. */
+/** For "Bearer KEY", the key on its own is a secret too. */
 function headerSecrets(headers: Readonly<Record<string, string>>): string[] {
   return Object.entries(headers).flatMap(([name, value]) =>
     SECRET_NAME.test(name) ? [value, value.split(' ').at(-1) ?? ''] : [],

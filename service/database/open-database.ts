@@ -3,7 +3,7 @@ import type { Database } from './database';
 import { openPostgres, openPostgresBesideService } from './open-postgres';
 import { openSqlite, openSqliteBesideService } from './open-sqlite';
 
-/** Where the state is kept. */
+/** Location of the service's database. */
 export interface DatabaseLocation {
   /** PostgreSQL; undefined: SQLite in `dataDir`. */
   readonly databaseUrl: string | undefined;
@@ -15,7 +15,7 @@ export function openDatabase({ databaseUrl, dataDir }: DatabaseLocation, logger:
   return databaseUrl === undefined ? openSqlite(dataDir) : openPostgres(databaseUrl, logger);
 }
 
-/** Opens the same for a command, while the service runs or not. */
+/** Opens the service's database for a command. The service may be running. */
 export function openDatabaseBesideService({ databaseUrl, dataDir }: DatabaseLocation): Promise<Database> {
   return databaseUrl === undefined
     ? openSqliteBesideService(dataDir)

@@ -116,7 +116,7 @@ export interface DeadLettersTable {
   event_id: string;
   died_at: number;
   attempts: number;
-  /** Of the last attempt. */
+  /** HTTP status of the last attempt. */
   status: number | null;
   error: string | null;
 }

@@ -12,18 +12,18 @@ import {
 import type Sqlite from 'libsql';
 import { ServiceError, codeOf } from '../base/errors';
 
-/** Milliseconds between two tries while somebody else has the lock; the last one again and again. */
+/** Pauses in milliseconds between attempts to lock the file while another process holds the lock. */
 const PAUSES_MS = [1, 2, 5, 10, 25];
 const LONGEST_PAUSE_MS = 50;
 
 /**
- * Kysely on one libsql connection. Kysely's own driver lets SQLite wait for somebody else's lock, on the
- * event loop: nothing else is done meanwhile. This one tries again after pauses, for `patienceMs`; `file`
- * itself must not wait.
+ * Kysely on one libsql connection. Kysely's own driver lets SQLite wait for another process's lock, which
+ * blocks the event loop. This driver tries again after pauses, for up to `patienceMs`; `file` itself must not
+ * wait.
  *
- * Everything that writes takes SQLite's lock with `begin immediate` before its first statement, so that only
- * this is tried again, and nothing has been done by then. Another statement that finds the file locked stays
- * under way in libsql until it is collected, and no transaction can be committed before that.
+ * Every write takes SQLite's lock with `begin immediate` before its first statement, so that only this
+ * statement is repeated, and nothing has been changed before it. Any other statement that finds the file
+ * locked stays open in libsql until it is garbage-collected, and no transaction can be committed before that.
  */
 export function sqliteDialect(file: Sqlite.Database, patienceMs: number): Dialect {
   return {
@@ -37,7 +37,7 @@ export function sqliteDialect(file: Sqlite.Database, patienceMs: number): Dialec
 class SqliteDriver implements Driver {
   readonly #file: Sqlite.Database;
   readonly #patienceMs: number;
-  /** Resolves when everybody who wants to write by now has done so. */
+  /** Resolves when all writes that wait so far are done. */
   #lastWriter: Promise<void> = Promise.resolve();
   /** Resolves when the open transaction has ended; undefined while there is none. */
   #open: Promise<void> | undefined;
@@ -63,7 +63,7 @@ class SqliteDriver implements Driver {
     this.#endTransaction = () => {
       this.#open = undefined;
       (connection as SqliteConnection).isInTransaction = false;
-      // Who reads goes first: those who write would follow one another for ever.
+      // Waiting reads go first: otherwise a series of writes could delay them without end.
       end();
       leave();
     };
@@ -84,23 +84,23 @@ class SqliteDriver implements Driver {
     this.#file.close();
   }
 
-  /** Of the transaction that is open. */
+  /** Runs a statement in the open transaction. */
   run<R>(query: CompiledQuery): QueryResult<R> {
     return told(() => resultOf<R>(this.#file.prepare(query.sql), query.parameters));
   }
 
-  /** Waits for the open transaction, of which nobody else may see anything, and not for those after it. */
+  /** Waits for the open transaction, whose changes must not be visible yet, but not for those after it. */
   async read<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     let statement: Sqlite.Statement | undefined;
     return this.#patiently(async () => {
       while (this.#open !== undefined) await this.#open;
-      // The same statement again: one that found the file locked ends when it is run to its end.
+      // Reuses the statement: one that found the file locked ends only when it is run to its end.
       statement ??= this.#file.prepare(query.sql);
       return resultOf<R>(statement, query.parameters);
     });
   }
 
-  /** A transaction of its own. */
+  /** Runs a statement in its own transaction. */
   async write<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     const leave = await this.#lockForWriting();
     try {
@@ -116,8 +116,9 @@ class SqliteDriver implements Driver {
   }
 
   /**
-   * Takes SQLite's lock, one after the other; gives what lets the next one try. The patience of each begins
-   * when it asks: those in line give up together, and not each after the one before it.
+   * Takes SQLite's lock, one caller at a time, and returns a function that lets the next caller try. The
+   * timeout of each caller starts with its call, so that waiting callers fail together and not one after the
+   * other.
    */
   async #lockForWriting(): Promise<() => void> {
     const start = performance.now();
@@ -139,9 +140,9 @@ class SqliteDriver implements Driver {
   }
 
   /**
-   * SQLite rolls back by itself when the disk is full, for example: then there is nothing left to do. Asked
-   * whether a closed file is in a transaction, libsql ends the process. A rollback that fails is not told:
-   * the error before it is under way, and the next transaction cannot begin.
+   * SQLite rolls back by itself after some errors, such as a full disk; then nothing is left to do. libsql
+   * ends the process if a closed file is asked whether it is in a transaction. A failed rollback is not
+   * reported: the error before it is being thrown, and the next transaction cannot begin.
    */
   #rollback(): void {
     try {
@@ -177,7 +178,7 @@ class SqliteConnection implements DatabaseConnection {
     return query.query.kind === 'SelectQueryNode' ? this.#driver.read(query) : this.#driver.write(query);
   }
 
-  /** All rows at once: between two of them others would write. */
+  /** Returns all rows at once: between two batches other statements would write. */
   async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
     yield await this.executeQuery<R>(query);
   }
@@ -199,7 +200,7 @@ function lockedError(patienceMs: number, cause: unknown): ServiceError {
   return new ServiceError('DATABASE_LOCKED', message, { cause, retryable: true, remedy });
 }
 
-/** Says in the service's words what an operator has to mend. */
+/** Rewrites an error that an operator has to fix. */
 function told<T>(work: () => T): T {
   try {
     return work();

@@ -51,8 +51,8 @@ export function createFeedDelivery(
       if (feed === delivered || isStopped) return;
       await worker?.stop();
       delivered = undefined;
-      // A database in a folder is this process's alone: whoever held a lease is gone. On PostgreSQL others
-      // may be at work.
+      // A SQLite database belongs to this process alone, so a holder of a lease has ended. On PostgreSQL
+      // other processes may hold leases.
       if (database.engine === 'sqlite') await releaseLeases(database.db, feed, systemClock.now());
       if (isStopped) return;
       worker = startDeliveryWorker({

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from '../base/logger';
 
-/** The most connections at once, and the log that says when it is reached. */
+/** The highest number of connections, and the log that reports when it is reached. */
 export interface ConnectionBound {
   most: number;
   logger: Logger;
@@ -11,14 +11,14 @@ export interface ConnectionBound {
 const TELL_EVERY_MS = 60_000;
 
 /**
- * Keeps a server from taking all descriptors of the process, which the other side of the service needs too. A
- * connection without a request under way makes room for a new one: the one that has been without for the
- * longest time goes first. When every one has a request under way, the new one is closed.
+ * Keeps the server from using all file descriptors of the process, because event delivery needs some too.
+ * When the limit is reached, a new connection replaces the one that has been idle the longest. If none is
+ * idle, the new connection is closed.
  */
 export function boundConnections(server: Server, { most, logger }: ConnectionBound): void {
   /** In the order in which they became idle. */
   const idle = new Set<Socket>();
-  /** Requests under way, of each connection that has some. */
+  /** The number of open requests of each connection that has any. */
   const underWay = new Map<Socket, number>();
   let toldAt = -Infinity;
 

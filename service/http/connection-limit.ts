@@ -6,19 +6,18 @@ interface Needs {
   registries: readonly { webhook: { maxConcurrentDeliveries: number } | undefined }[];
 }
 
-/** The database, files, the standard streams and Node.js itself, with a reserve. */
+/** Descriptors of the database, files, the standard streams and Node.js itself, with a reserve. */
 const OF_THE_PROCESS = 48;
 const OF_A_THREAD = 4;
-/** The connections to a registry's node. */
+/** Descriptors of the connections to one registry's node. */
 const OF_A_REGISTRY = 16;
 const LEAST = 16;
 /** More connections would take memory that requests need. */
 const MOST = 10_000;
 
 /**
- * The number of callers that may be connected at once, so that deliveries, database and node never lack a
- * descriptor. A request uses a connection of its own to the node, so half of the remaining descriptors is
- * left for those.
+ * The number of allowed connections, so that deliveries, the database and nodes never lack a descriptor. A
+ * request opens a connection to the node, so half of the remaining descriptors is reserved for those.
  *
  * @param openFiles the number of descriptors that the process may have.
  */
@@ -30,15 +29,15 @@ export function connectionsFor({ signingThreads, registries }: Needs, openFiles:
   return Math.min(Math.max(Math.floor((openFiles - own) / 2), LEAST), MOST);
 }
 
-/** Connections that callers who create documents leave to all other requests, such as GET /health. */
+/** Connections reserved for requests that create no document, such as GET /health. */
 const OF_OTHER_REQUESTS = 8;
 
-/** How many may create documents at once, of those who may be connected. */
+/** The highest number of concurrent requests that create documents. */
 export function creatingAtOnce(connections: number): number {
   return connections - OF_OTHER_REQUESTS;
 }
 
-/** The least usual limit, for systems that do not report theirs. */
+/** The lowest common limit, for systems that do not report theirs. */
 const USUAL_OPEN_FILES = 1_024;
 
 /**

@@ -5,7 +5,7 @@ import type { Logger } from '../base/logger';
 import { CORS_HEADERS } from './middleware/cors';
 import { ERROR_CODE_HEADER, HttpError } from './middleware/errors';
 
-/** The answer to each kind of error. Every other error is 400. */
+/** The answer to each kind of error; all others are answered 400. */
 const ANSWERS: Readonly<Record<string, HttpError>> = {
   HPE_HEADER_OVERFLOW: new HttpError(431, 'HEADERS_TOO_LARGE', 'The headers are too large.'),
   ERR_HTTP_REQUEST_TIMEOUT: new HttpError(408, 'REQUEST_TIMEOUT', 'The request did not arrive in time.'),
@@ -13,11 +13,11 @@ const ANSWERS: Readonly<Record<string, HttpError>> = {
 const NOT_HTTP = new HttpError(400, 'REQUEST_MALFORMED', 'The request is not valid HTTP.');
 
 /**
- * Answers what Node.js could not parse as a request, or did not get in time, in the same form as every other
- * error: no application has seen it as a whole, so there is nothing to route. Then the connection ends in
- * both directions: what goes on to arrive must not become a request after all, whose caller was told that it
- * failed. While another answer is under way the connection ends without one, which would be taken for part
- * of it.
+ * Answers requests that Node.js could not parse, or did not receive in time, in the form of every other
+ * error. The application never sees these requests. The connection then ends in both directions: if the rest
+ * of the request arrived, it would be processed although its caller was told that it failed. If another
+ * response is being sent, the connection ends without an answer, because the client would take it for part of
+ * that response.
  */
 export function answerMalformedRequests(server: Server, newId: () => string, logger?: Logger): void {
   const underWay = new WeakMap<Socket, Set<ServerResponse>>();
@@ -47,7 +47,7 @@ export function answerMalformedRequests(server: Server, newId: () => string, log
   });
 }
 
-/** Whether the next answer on a connection is that to the request which did not arrive as a whole. */
+/** Whether the next answer on the connection is the answer to the malformed request. */
 function isAnswerable([first, ...others]: readonly ServerResponse[]): boolean {
   if (first === undefined) return true;
   return others.length === 0 && !first.headersSent && !first.req.complete;

@@ -13,7 +13,7 @@ export class BodyProblem extends Error {
   }
 }
 
-/** The least number of bytes that a body brings in each interval, until it is complete. */
+/** The minimum number of bytes that must arrive in each interval until the body is complete. */
 export interface LeastRate {
   /** Received bytes, before decoding. */
   bytes: number;
@@ -66,9 +66,9 @@ export async function readBody(
 }
 
 /**
- * Waits for a body that is being read, as long as enough of it comes.
+ * Waits for a body while it arrives fast enough.
  *
- * @throws BodyProblem too slow; what the reading throws.
+ * @throws BodyProblem too slow; the errors of the reading.
  */
 export async function atLeastRate<T>(
   request: IncomingMessage,
@@ -81,7 +81,7 @@ export async function atLeastRate<T>(
   const tooSlow = new Promise<never>((_, reject) => {
     const look = (): void => {
       if (!request.complete && socket.bytesRead - before < bytes) {
-        // Nobody keeps the rest.
+        // The rest of the body is discarded.
         request.removeAllListeners('data').resume();
         reject(new BodyProblem('too slow'));
       }

@@ -7,7 +7,7 @@ import { answerMalformedRequests } from './malformed-request';
 
 /** A listening HTTP server. */
 export interface HttpServer {
-  /** Base address, with the port that was really taken. */
+  /** Base address with the actual port. */
   url: string;
   /** Stops accepting, lets requests under way finish, and resolves when the last is answered. */
   close(): Promise<void>;
@@ -15,7 +15,7 @@ export interface HttpServer {
 
 const CLOSE_IDLE_EVERY_MS = 50;
 
-/** How long a request may take to arrive: Node.js's own five minutes. Tests have less patience. */
+/** Time limits for a request to arrive; the default is Node.js's five minutes. Tests use shorter ones. */
 type Patience = Pick<ServerOptions, 'requestTimeout' | 'connectionsCheckingInterval'>;
 
 /** Without a bound, as many may be connected as the process may have descriptors. */
@@ -30,7 +30,7 @@ export async function listen(
   port: number,
   { connections, ...patience }: ListenOptions = {},
 ): Promise<HttpServer> {
-  // Node.js would answer in a form of its own: the application says itself what it wants of a request.
+  // Node.js would answer a missing Host in its own format; the application checks it instead.
   const server = createServer({ ...patience, requireHostHeader: false }, handler);
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   if (connections) boundConnections(server, connections);
@@ -44,8 +44,8 @@ export async function listen(
     url: `http://${host.includes(':') ? `[${host}]` : host}:${actualPort}`,
     close: () =>
       new Promise((resolve, reject) => {
-        // A connection whose last request is answered meanwhile is kept open by its client: it must not delay
-        // the end.
+        // A connection becomes idle when its last request is answered, and clients keep it open. Closing must
+        // not wait for it.
         const closeIdle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         server.close((error) => {
           clearInterval(closeIdle);

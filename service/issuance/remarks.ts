@@ -14,27 +14,27 @@ export function encryptRemark(remark: string | undefined, credentialId: string):
 }
 
 /**
- * What a remark on chain says to whoever has the credential:
+ * The kinds of remarks that a token may have:
  *
- * - `none`: nothing was attached.
- * - `text`: the remark, encrypted under the credential's id.
- * - `plain text`: it was not encrypted.
- * - `default key`: it was encrypted under the key that TrustVC's library, and with it TradeTrust's CLI, takes
- *   when it is given none. Anybody can read it.
- * - `undecipherable`: it is none of these.
+ * - `none`: no remark.
+ * - `text`: encrypted under the credential's id.
+ * - `plain text`: not encrypted.
+ * - `default key`: encrypted under the key that TrustVC's library, and with it TradeTrust's CLI, uses if none
+ *   is given. Anybody can read it.
+ * - `undecipherable`: none of these.
  *
- * Anybody may have written a text: print it through cli/terminal/printable.ts. A remark of a few bytes may be
- * taken for another kind: the cipher has no checksum.
+ * The text may come from anybody: print it through cli/terminal/printable.ts. The kind of a remark of a few
+ * bytes may be wrong, because the cipher has no checksum.
  */
 export type DecryptedRemark =
   { kind: 'none' | 'undecipherable' } | { kind: 'text' | 'plain text' | 'default key'; text: string };
 
 /**
- * Reads what `encryptRemark`, the TradeTrust portal or others wrote.
+ * Decrypts a remark of `encryptRemark`, the TradeTrust portal or other programs.
  *
- * @param remark `0x` and the hex of its bytes, as a log has it.
- * @param credentialId undefined when it is not known.
- * @throws RequestError REMARK_INVALID when the remark is not hex.
+ * @param remark `0x` and the hex of its bytes, as in a log.
+ * @param credentialId undefined if it is unknown.
+ * @throws RequestError REMARK_INVALID if the remark is not hex.
  */
 export function decryptRemark(remark: string, credentialId: string | undefined): DecryptedRemark {
   const bytes = remarkBytes(remark);
@@ -45,15 +45,15 @@ export function decryptRemark(remark: string, credentialId: string | undefined):
   if (isPrintable(plain)) return { kind: 'plain text', text: plain };
   const byDefault = textOf(applyCipher(bytes, DEFAULT_KEY));
   if (isPrintable(byDefault)) return { kind: 'default key', text: byDefault };
-  // Under its own key a remark may have any characters: the cipher makes valid UTF-8 of few others.
+  // A remark under its own key may contain any characters: few other byte sequences decrypt to valid UTF-8.
   if (own !== undefined) return { kind: 'text', text: own };
   return { kind: 'undecipherable' };
 }
 
-/** Published by @trustvc/trustvc (dist/cjs/constants.js), which takes it for an empty key. */
+/** Published by @trustvc/trustvc (dist/cjs/constants.js), which uses it for an empty key. */
 const DEFAULT_KEY = '4d5a4e3f2f6d2b0a1f2e9b8f8a3c7a0b8d4f5c2e7b1a1c3f2e7b8c2d5a4f7e3e';
 
-/** Text of people: bytes under another key soon have a control character, or one that does not exist. */
+/** Whether a text looks human: bytes of another key soon give a control or unassigned character. */
 function isPrintable(text: string | undefined): text is string {
   return text !== undefined && /^[\t\n\r\p{Cf}\P{C}]+$/u.test(text);
 }
@@ -79,7 +79,7 @@ function remarkBytes(remark: string): Uint8Array {
   throw new RequestError('REMARK_INVALID', `The remark is not hexadecimal. ${remedy}`, { remedy });
 }
 
-/** The same for both directions. */
+/** Encrypts and decrypts: the operation is its own inverse. */
 function applyCipher(bytes: Uint8Array, credentialId: string): Buffer {
   const cipher = createCipheriv('chacha20', keyOf(credentialId), counterAndNonce());
   return Buffer.concat([cipher.update(bytes), cipher.final()]);

@@ -7,8 +7,8 @@ import { findFeeds, nextBlocksOf, registryOfFeed } from '../outbox/find-feeds';
 import { undeliveredOf } from '../outbox/outbox-figures';
 
 /**
- * Work in the database that nobody does, because no setting follows its registry (any more): events that wait
- * to be delivered, or will be read from `nextBlock` on, and documents that are being issued. `registry`:
+ * Work in the database that no service does, because no setting follows its registry (any more): events that
+ * wait to be delivered, or will be read from `nextBlock` on, and documents that are being issued. `registry`:
  * chain id and address, `80002:0x…`.
  */
 export interface Unfollowed {
@@ -18,11 +18,11 @@ export interface Unfollowed {
 
 /** The registries and the journal that the settings follow. */
 export interface Followed {
-  /** Of NET. */
+  /** Chain id of NET. */
   chainId: number;
   /** Chain id and address, lower case. */
   registries: readonly string[];
-  /** Whose documents are issued; undefined: none are. */
+  /** The scope of the issuer whose documents are issued; undefined if none are. */
   scope: JournalScope | undefined;
 }
 

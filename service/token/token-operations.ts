@@ -84,7 +84,8 @@ function isStep(step: Step, log: DecodedLog | undefined): boolean {
   if (step !== 'nomination that ended') return log?.type === step;
   if (log?.type !== 'nomination') return false;
   const { prevNominee, nominee } = log.payload;
-  // A nomination from nobody to nobody is the first log of returnToIssuer, which may come next.
+  // A nomination change from the zero address to itself is the first log of returnToIssuer, which may come
+  // next.
   return nominee === ZeroAddress && prevNominee !== ZeroAddress;
 }
 

@@ -50,7 +50,7 @@ declare module '@digitalbazaar/ecdsa-multikey' {
 declare module '@digitalbazaar/ecdsa-sd-2023-cryptosuite' {
   export type Cryptosuite = object;
   /**
-   * What is signed: the hashes of the proof's options and of the mandatory statements, and the other
+   * The signed data: the hashes of the proof's options and of the mandatory statements, and the other
    * statements.
    */
   export interface SignData {
@@ -60,7 +60,7 @@ declare module '@digitalbazaar/ecdsa-sd-2023-cryptosuite' {
     hmacKey: Uint8Array;
     mandatoryPointers: string[];
   }
-  /** The functions that `DataIntegrityProof` calls, and what it calls them with. */
+  /** The functions that `DataIntegrityProof` calls, with their arguments. */
   export interface SignCryptosuite {
     name: string;
     createVerifyData(options: {

@@ -2,7 +2,8 @@
 
 declare module 'jsonld' {
   /**
-   * What safe mode refuses, and other modes only tell (https://github.com/digitalbazaar/jsonld.js#events).
+   * An event that safe mode refuses and other modes only report
+   * (https://github.com/digitalbazaar/jsonld.js#events).
    */
   export interface JsonLdEvent {
     code: string;
@@ -26,7 +27,7 @@ declare module 'jsonld/lib/ContextResolver.js' {
   export interface ActiveContext {
     mappings: Map<string, object | null>;
     protected: Record<string, boolean>;
-    /** What holds again below a typed object. */
+    /** The context that applies again below a typed object. */
     previousContext?: ActiveContext;
     inverse: object | null;
     '@base'?: string | null;
@@ -36,7 +37,7 @@ declare module 'jsonld/lib/ContextResolver.js' {
     getInverse: (this: ActiveContext) => object;
     revertToPreviousContext: (this: ActiveContext) => ActiveContext;
   }
-  /** With the events that processing raised, to raise them again whenever it is used. */
+  /** Includes the events of processing, which are raised again whenever the context is used. */
   export interface ProcessedContext {
     context: ActiveContext;
     events: JsonLdEvent[];

@@ -1,6 +1,8 @@
 import type { Kysely, Migration } from 'kysely';
 
-/** Kept block hashes, what a reorganisation orphaned, dead letters, and several processes on one database. */
+/**
+ * Adds kept block hashes, orphaned events, dead letters, and leases for several processes on one database.
+ */
 export const reorganisationsAndDeadLetters: Migration = {
   async up(db: Kysely<unknown>) {
     const { schema } = db;

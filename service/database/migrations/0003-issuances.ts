@@ -1,8 +1,8 @@
 import type { Kysely, Migration } from 'kysely';
 
 /**
- * What was issued and is being issued: the documents in parts, their mints, and what of it is not whole or
- * goes.
+ * Adds the journal: issuances, their documents in parts, their mints, and documents that are incomplete or
+ * being deleted.
  */
 export const issuances: Migration = {
   async up(db: Kysely<unknown>) {

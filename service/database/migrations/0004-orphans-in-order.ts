@@ -1,8 +1,8 @@
 import type { Kysely, Migration } from 'kysely';
 
 /**
- * The index of withdrawn events in the order in which they are asked for: SQLite took another index for the
- * old one's question, and read all events of a feed for each range of blocks.
+ * Replaces the index of orphaned events by one in query order. SQLite did not use the old one and read all
+ * events of a feed for each range of blocks.
  */
 export const orphansInOrder: Migration = {
   async up(db: Kysely<unknown>) {

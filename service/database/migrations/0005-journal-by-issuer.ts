@@ -1,13 +1,12 @@
 import { sql, type Kysely, type Migration } from 'kysely';
 
-/** Longer than the JSON from `"issuer"` to the end of a DID: what a part may cut in two. */
+/** Longer than the JSON from `"issuer"` to the end of a DID, which may be split between two parts. */
 const OVERLAP = 2_048;
 const ISSUER = /"issuer":"(did:web:[^"\\]+)"/g;
 
 /**
- * An issuance is found by its issuer's DID instead of the wallet that minted it, and it is known in which
- * block its token was made. What was mined by an earlier version counts as final. Failed issuances drop their
- * documents.
+ * Finds issuances by their issuer's DID instead of the wallet that minted them, and records the block of each
+ * mint. Mints of earlier versions count as final. The documents of failed issuances are deleted.
  */
 export const journalByIssuer: Migration = {
   async up(db: Kysely<unknown>) {
@@ -35,7 +34,7 @@ export const journalByIssuer: Migration = {
   },
 };
 
-/** A scope ended with the wallet. Whose document it is stands in the document alone. */
+/** Old scopes ended with the wallet. Only the document names its issuer. */
 async function renameScopes(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ scope: string; token_id: string }>`
     select scope, token_id from issuances order by created_at, position`.execute(db);
@@ -43,7 +42,7 @@ async function renameScopes(db: Kysely<unknown>): Promise<void> {
     const issuer = await issuerOf(db, old, token_id);
     if (issuer === undefined) continue;
     const scope = `${old.split(':').slice(0, 2).join(':')}:${issuer}`;
-    // Two wallets may have been given the same key: it stays with the document that had it first.
+    // Two wallets may have used the same idempotency key. The earlier document keeps it.
     await sql`update issuances set scope = ${scope}, idempotency_key = case when exists (
         select 1 from issuances other
         where other.scope = ${scope} and other.idempotency_key = issuances.idempotency_key
@@ -55,8 +54,8 @@ async function renameScopes(db: Kysely<unknown>): Promise<void> {
 }
 
 /**
- * The last "issuer" of the JSON, read from the end: what comes after it is the proof. Quotes inside of texts
- * are escaped.
+ * The last "issuer" of the JSON, searched from the end, where only the proof follows it. Quotes inside of
+ * strings are escaped, so they do not match.
  */
 async function issuerOf(db: Kysely<unknown>, scope: string, tokenId: string): Promise<string | undefined> {
   const { rows } = await sql<{ part: number }>`select part from document_parts
@@ -66,7 +65,7 @@ async function issuerOf(db: Kysely<unknown>, scope: string, tokenId: string): Pr
     const found = await sql<{ bytes: Uint8Array | ArrayBuffer }>`select bytes from document_parts
       where scope = ${scope} and token_id = ${tokenId} and part = ${part}`.execute(db);
     const bytes = found.rows[0]?.bytes ?? new Uint8Array();
-    // A byte is a character: nothing of what is looked for has others, and a part may begin inside of one.
+    // Read as one character a byte: the pattern is ASCII, and a part may begin inside a UTF-8 character.
     const text = Buffer.from(bytes as Uint8Array).toString('latin1') + following;
     const issuer = [...text.matchAll(ISSUER)].at(-1)?.[1];
     if (issuer !== undefined) return issuer;

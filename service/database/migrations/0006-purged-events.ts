@@ -1,8 +1,8 @@
 import type { Kysely, Migration } from 'kysely';
 
 /**
- * Up to which block the events of a feed may have been removed; and an index in the order in which they are
- * looked through for that, or else each batch sorts all of them.
+ * Records up to which block a feed's events may have been purged. Adds an index in the order of purging;
+ * without it each batch sorts all events.
  */
 export const purgedEvents: Migration = {
   async up(db: Kysely<unknown>) {

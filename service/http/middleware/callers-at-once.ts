@@ -7,9 +7,9 @@ import { HttpError } from './errors';
 const RETRY_AFTER_MS = 10_000;
 
 /**
- * Answers 503 before anything of the request is read when so many others are under way. While the chain makes
- * no blocks each of them waits for minutes: without a bound they take all connections, also those of
- * GET /health, by which a supervisor would take the service for dead.
+ * Answers 503 to requests above the limit before reading their bodies. While the chain makes no blocks, each
+ * request waits for minutes. Without a limit such requests would take all connections, also those of GET
+ * /health, and a supervisor would consider the service dead.
  */
 export function callersAtOnce(most: number): Middleware<CallerState> {
   const callers = createSemaphore({ permits: most, waiting: 0, waitMs: 0 });

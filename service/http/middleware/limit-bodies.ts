@@ -25,30 +25,30 @@ const LEAST: LeastRate = { bytes: 64 * 1024, withinMs: 10_000 };
 
 /** State that the middleware sets for the route. */
 export interface BodyLimitsState {
-  /** How fast the body has to come. */
+  /** Lowest accepted speed of the body. */
   least: LeastRate;
   /**
-   * Lets the next body in before this one is answered: for when nothing large is held any more. May be called
+   * Releases the permit before the response, when the request holds no large data any more. May be called
    * more than once.
    */
   leave: () => void;
 }
 
-/** How many bodies are worked on at once; each default holds where nothing is given. */
+/** How many bodies are processed at once. Missing values have defaults. */
 export interface BodyLimitsOptions {
-  /** Of more than 1 MB, of unknown length, or compressed. */
+  /** For bodies of more than 1 MB, of unknown length, or compressed. */
   large?: Partial<SemaphoreOptions> | undefined;
-  /** Of more than 64 KB. */
+  /** For bodies of more than 64 KB. */
   medium?: Partial<SemaphoreOptions> | undefined;
-  /** Of every size. */
+  /** For bodies of every size. */
   least?: LeastRate | undefined;
 }
 
 /**
- * Lets a bounded number of bodies in at once, so that memory stays bounded: few large ones, some more of
- * those in between, which do not wait for the large ones. The others wait before any of their body is read:
- * the operating system lets their callers wait. A caller who waits for too long, or finds too many waiting,
- * is answered 503; a body that hardly comes is answered 408, and loses its permit.
+ * Limits the number of bodies that are processed at once, which bounds memory: few large ones, and some more
+ * medium ones, which do not wait for the large ones. Other requests wait before any of their body is read, so
+ * the operating system slows their callers down. A caller who waits too long, or finds too many waiting, is
+ * answered 503. A body that arrives too slowly is answered 408 and loses its permit.
  */
 export function limitBodies(options: BodyLimitsOptions = {}): Middleware<BodyLimitsState & CallerState> {
   const large = queueOf({ ...LARGE, ...options.large });

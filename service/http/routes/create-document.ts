@@ -26,7 +26,7 @@ export const createDocument: Middleware<State> = async (ctx) => {
   });
   const { credentialId, tokenId, txHash, document } = issued;
   log.info({ id: credentialId, tokenId, txHash }, 'document issued');
-  // After the caller has left, there is nobody to answer.
+  // After the caller has left, no answer can be sent.
   left.throwIfAborted();
   sendIssued(ctx, issuedAnswer(document.parts, document.length, txHash));
 };
