@@ -48,7 +48,8 @@ export type Remedy =
 
 /** Number of attempts before a refusal that may pass is taken at face value. */
 const MOST_ATTEMPTS = 5;
-const MOST_ESTIMATES = 2;
+/** How often a mint's gas may be estimated again. */
+export const MOST_ESTIMATES = 2;
 
 /** Chooses the action from the node's refusal and its transaction count. */
 export function decideRejection(rejection: Rejection): Remedy {

@@ -1,6 +1,7 @@
 import { createMintSimulation } from '../registry/simulate-mint';
 import { ChainError } from '../base/errors';
 import type { MinedMint } from '../journal/issuance';
+import { MOST_ESTIMATES } from './decide-rejection';
 import { resetNonces, signAnew } from './handle-rejections';
 import { createMintFinality } from './mint-finality';
 import type { PendingTransaction } from './mint';
@@ -9,7 +10,6 @@ import { giveUp } from './record-mints';
 import { createMintResending } from './resend-mints';
 
 const SHORTEST_POLL_MS = 40;
-const MOST_ESTIMATES = 2;
 /**
  * Percent of the gas limit: a reverted transaction that used at least this much ran out of gas. Some of the
  * limit stays unused, because each inner call keeps back a 64th (EIP-150).
