@@ -31,5 +31,5 @@ export async function withExitCode(
 
 /** Only on a terminal: scripts read standard error too. */
 function tellThatItWorks(name: string): void {
-  if (process.stderr.isTTY) console.error(`${name}: still at work …`);
+  if (process.stderr.isTTY) console.error(`${name}: still working …`);
 }

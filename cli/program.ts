@@ -27,10 +27,10 @@ Settings are environment variables, or lines of .env (ENV_FILE names another fil
  */
 export async function runTdoc(args: readonly string[]): Promise<void> {
   const program = new Command('tdoc')
-    .description('Operates the transferable document service, and reads what it issues.')
+    .description('Operates the transferable document service and reads its documents and tokens.')
     .version(readVersion())
-    .option('--stack-traces', 'show where an error comes from')
-    .showHelpAfterError('(--help shows the arguments, and examples)')
+    .option('--stack-traces', 'print the stack traces of errors')
+    .showHelpAfterError('(--help shows the arguments and examples)')
     .exitOverride()
     .addHelpText('after', EXIT_CODE_HELP);
   for (const add of COMMANDS) add(program);

@@ -19,7 +19,7 @@ export function registryToPurge(
   if (registry !== undefined) return registry;
   if (tokenRegistryAddress !== undefined) return `${network.chainId}:${tokenRegistryAddress}`;
   const remedy = 'Set TOKEN_REGISTRY_ADDRESS, or give --registry.';
-  throw new ConfigurationError('NOT_CONFIGURED', `Of which registry? ${remedy}`, { remedy });
+  throw new ConfigurationError('NOT_CONFIGURED', `No registry is set. ${remedy}`, { remedy });
 }
 
 /**

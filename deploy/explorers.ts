@@ -55,12 +55,12 @@ export function explorerError(thrown: unknown): unknown {
 
 function unknown(networkName: string): ConfigurationError {
   const known = NETWORKS.filter(({ explorerApi }) => explorerApi !== undefined);
-  const message = `No explorer is known that takes the source of contracts on ${networkName}.`;
+  const message = `No known explorer accepts the source of contracts on ${networkName}.`;
   const remedy = `Set NET, or use --network, to one of ${known.map(({ name }) => name).join(', ')}.`;
   return new ConfigurationError('EXPLORER_UNKNOWN', message, { remedy });
 }
 
 function keyProblem(problem: string, cause?: Error): ConfigurationError {
-  const remedy = 'Make one at https://etherscan.io/apidashboard: it is for all explorers of Etherscan.';
+  const remedy = 'Make one at https://etherscan.io/apidashboard; one key works for all Etherscan explorers.';
   return new ConfigurationError('NOT_CONFIGURED', `ETHERSCAN_API_KEY ${problem}.`, { remedy, cause });
 }

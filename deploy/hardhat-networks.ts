@@ -61,7 +61,7 @@ function localChainId(settings: Settings): number {
   const text = settings.LOCAL_CHAIN_ID;
   if (text === undefined) return NODE_CHAIN_ID;
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  const remedy = 'Unset it: 31337 is right unless a local node must be of another chain, such as 1337.';
+  const remedy = 'Unset it: 31337 is right unless a local node must have another chain id, such as 1337.';
   throw new ConfigurationError('CONFIGURATION_INVALID', `LOCAL_CHAIN_ID "${text}" is not a chain id.`, {
     remedy,
   });

@@ -53,7 +53,7 @@ export function keepSigned(hre: HardhatRuntimeEnvironment, keep: (raw: string) =
 
 function sendingOf({ network }: HardhatRuntimeEnvironment): Sending {
   const sending = sendings.get(network);
-  if (sending === undefined) throw new Error(`what is sent on ${network.name} is left to Hardhat`);
+  if (sending === undefined) throw new Error(`Hardhat sends the transactions on ${network.name} itself`);
   return sending;
 }
 

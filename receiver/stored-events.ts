@@ -24,7 +24,7 @@ export async function readStoredEvents(
       lineNumber += 1;
       const event = parseStored(rest.subarray(0, end));
       if (!event)
-        throw new Error(`Line ${lineNumber} of ${path} is not an event. Mend it, or remove the line.`);
+        throw new Error(`Line ${lineNumber} of ${path} is not an event. Correct it, or remove the line.`);
       keys.add(dedupeKeyOf(event));
       rest = rest.subarray(end + 1);
       size += end + 1;

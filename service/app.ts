@@ -52,7 +52,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
   const checkChain = createChainCheck(client, config.rpcUrl, config.network);
   const waitFor = <T>(what: string, work: Promise<T>): Promise<T> =>
     toldIfSlow(work, () => logger.warn(`still starting: waiting for ${what}`));
-  const node = `the node at ${printableUrl(config.rpcUrl)} to say which chain it is of`;
+  const node = `the node at ${printableUrl(config.rpcUrl)} to report its chain id`;
   await waitFor(node, checkChain()).catch((error: unknown) => {
     if (!(error instanceof ChainError)) throw error;
     logger.warn({ error }, error.message);

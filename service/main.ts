@@ -12,7 +12,7 @@ const STOP_WITHIN_MS = 10_000;
 async function main(): Promise<void> {
   const argument = process.argv[2];
   if (argument === '--help' || argument === '-h') return void process.stdout.write(HELP);
-  if (argument !== undefined) fail(`There is no argument ${argument}: see --help for the settings.`);
+  if (argument !== undefined) fail(`Unknown argument ${argument}: see --help for the settings.`);
   const config = readConfig();
   const mask = secretMasker(config.secrets);
   const edit = (text: string): string => withCommandsFor(config.envFile, text);
@@ -75,7 +75,7 @@ async function stop(signal: string, stopApp: () => Promise<void>, logger: Logger
   logger.info({ signal }, 'stopping');
   setTimeout(() => {
     logger.warn(
-      'not everything finished in time: requests under way are cut off, deliveries are made after the next start',
+      'not everything finished in time: open requests are cut off, and deliveries continue after the next start',
     );
     process.exit(0);
   }, STOP_WITHIN_MS).unref();

@@ -30,7 +30,7 @@ export const YES = ['--yes', 'do not ask'] as const;
 /** Parses a number without a sign or a fraction: a block, days. */
 export function wholeNumber(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It is a whole number, 0 or more.');
+  throw new InvalidArgumentError('Give a whole number, 0 or more.');
 }
 
 /** The examples at the end of a command's help. */

@@ -19,7 +19,7 @@ export function addBurnAndRestore(program: Command): void {
   program
     .command('burn')
     .summary('shred a token that was returned to the issuer')
-    .description('Takes a token that was returned to the issuer out of circulation, for ever.')
+    .description('Shreds a token that was returned to the issuer. This cannot be undone.')
     .argument('<token>', TOKEN)
     .option(...REMARK)
     .option(...CREDENTIAL)

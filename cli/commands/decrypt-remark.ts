@@ -6,13 +6,10 @@ import { CREDENTIAL_FILE, examples, JSON_FLAG } from './arguments';
 export function addDecryptRemark(program: Command): void {
   program
     .command('decrypt-remark')
-    .summary("show the remarks of a credential's token in clear")
-    .description("Shows the remarks of a credential's token in clear.")
+    .summary("decrypt the remarks of a credential's token")
+    .description("Decrypts the remarks of a credential's token.")
     .argument('<file>', CREDENTIAL_FILE)
-    .option(
-      '--remark <hex>',
-      'one remark, as an event has it: 0x… (default: all of the token, from its chain)',
-    )
+    .option('--remark <hex>', 'one remark in hex, as in an event: 0x… (default: all remarks of the token)')
     .option(...JSON_FLAG)
     .addHelpText('after', examples('decrypt-remark credential.json'))
     .action(async (file: string, { remark, json }: { remark?: string; json?: true }, command: Command) =>

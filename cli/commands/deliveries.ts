@@ -14,12 +14,12 @@ interface Options {
 export function addDeliveries(program: Command): void {
   program
     .command('deliveries')
-    .summary('show what waits, what was given up, what became of an event')
+    .summary('show waiting deliveries, dead letters, orphaned events or one event')
     .description(
-      'Shows the deliveries that wait; with an option the dead letters, the orphans, or one event.',
+      'Shows the waiting deliveries or, with an option, dead letters, orphaned events or one event.',
     )
     .option('--dead', 'dead letters: the events that were given up')
-    .option('--orphaned', 'events that were sent from blocks that were orphaned later')
+    .option('--orphaned', 'events that were sent before their block was orphaned')
     .option('--event <id>', 'one event: its body and every attempt')
     .option('--registry <address>', 'only the events of this registry')
     .option('--json', 'print one JSON object a line')

@@ -6,8 +6,8 @@ import { CREDENTIAL_FILE, examples } from './arguments';
 export function addDerive(program: Command): void {
   program
     .command('derive')
-    .summary('derive the version of a credential that a holder shows')
-    .description('Derives a version of a credential that discloses what is named, and what is mandatory.')
+    .summary('derive a version of a credential that discloses parts of it')
+    .description('Derives a version of a credential that discloses only the named and the mandatory parts.')
     .argument('<file>', CREDENTIAL_FILE)
     .requiredOption('--reveal <pointer...>', 'JSON pointers to disclose')
     .option('--out <file>', 'file to write (default: standard output)')

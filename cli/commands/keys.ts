@@ -16,9 +16,9 @@ interface SigningKeyOptions {
 export function addKeys(program: Command): void {
   program
     .command('setup')
-    .summary('make the keys that are missing, and say what is missing next')
+    .summary('make missing keys and list missing settings')
     .description(
-      "Makes the issuer's did:web key pair and the key that signs webhooks, where they are missing, and says what is missing next.",
+      "Makes the issuer's did:web key pair and the key that signs webhooks if they are missing, and lists missing settings.",
     )
     .addHelpText('after', examples('setup'))
     .action(async (_options: object, command: Command) =>
@@ -34,8 +34,8 @@ export function addKeys(program: Command): void {
     .description(
       "Makes the issuer's did:web key pair (DID_KEY_PAIRS) and DID document (did.json) for DOMAIN.",
     )
-    .option('--force', 'replace a key that is there: credentials that it signed will no longer verify')
-    .option('--check', 'make nothing; compare did.json, DID_KEY_PAIRS and what DOMAIN serves')
+    .option('--force', 'replace an existing key: credentials that it signed will no longer verify')
+    .option('--check', 'make nothing; compare did.json, DID_KEY_PAIRS and the document that DOMAIN serves')
     .addHelpText('after', examples('did', 'did --check'))
     .action(async ({ force, check }: DidOptions, command: Command) =>
       withExitCode(command, async () => {
@@ -57,8 +57,8 @@ export function addKeys(program: Command): void {
     .description(
       'Makes the key that signs webhooks (SIGNING_PRIVATE_KEY) and the PEM file of its public key.',
     )
-    .option('--force', 'replace a key that is there: subscribers then need the new public key')
-    .option('--public-key-file <file>', 'where the public key goes (default: webhook-public-key.pem)')
+    .option('--force', 'replace an existing key: subscribers then need the new public key')
+    .option('--public-key-file <file>', 'file for the public key (default: webhook-public-key.pem)')
     .addHelpText('after', examples('signing-key'))
     .action(async ({ force, publicKeyFile }: SigningKeyOptions, command: Command) =>
       withExitCode(command, async () => {

@@ -4,7 +4,7 @@ import { CREDENTIAL, examples, JSON_FLAG, NETWORK, REGISTRY, REMARK, type AdminO
 
 const COMMANDS = {
   pause: 'Pauses the registry: until it is unpaused nobody can mint, transfer, return, restore or burn.',
-  unpause: 'Lets a paused registry go on.',
+  unpause: 'Unpauses the registry.',
 } as const;
 
 /** `tdoc pause` and `tdoc unpause`. */

@@ -14,8 +14,14 @@ export function addPurge(program: Command): void {
   program
     .command('purge-documents')
     .summary('remove issued documents from the database')
-    .description('Removes issued documents from the database, for ever: one, or all that are old enough.')
-    .option('--older-than <days>', 'all that became final or failed so many days ago', wholeNumber)
+    .description(
+      'Removes issued documents from the database: one, or all that are old enough. This cannot be undone.',
+    )
+    .option(
+      '--older-than <days>',
+      'documents that became final or failed at least this many days ago',
+      wholeNumber,
+    )
     .option('--token <id>', 'the document of this token')
     .option(...REGISTRY)
     .option(...YES)
@@ -33,8 +39,8 @@ export function addPurge(program: Command): void {
   program
     .command('purge-events')
     .summary('remove delivered events from the database')
-    .description('Removes events that were delivered from the database, for ever.')
-    .option('--older-than <days>', 'all that were last sent so many days ago', wholeNumber)
+    .description('Removes delivered events from the database. This cannot be undone.')
+    .option('--older-than <days>', 'events that were last sent at least this many days ago', wholeNumber)
     .option(...REGISTRY)
     .option(...YES)
     .addHelpText('after', examples('purge-events --older-than 90'))

@@ -13,11 +13,13 @@ interface Options {
 export function addRedeliver(program: Command): void {
   program
     .command('redeliver')
-    .summary('send events again that were given up, or lost by the subscriber')
-    .description('Queues events for delivery once more: one, the dead letters, or all from a block on.')
+    .summary('queue events for delivery again')
+    .description(
+      'Queues events for delivery again: one event, all dead letters, or every event since a block.',
+    )
     .option('--event <id>', 'one event')
     .option('--dead', 'all dead letters')
-    .option('--from-block <n>', 'all events of this block and later ones', wholeNumber)
+    .option('--from-block <n>', 'every event since this block', wholeNumber)
     .option('--registry <address>', 'only the events of this registry')
     .addHelpText('after', examples('redeliver --dead', 'redeliver --from-block 1200'))
     .action(async ({ event, dead, fromBlock, registry }: Options, command: Command) =>

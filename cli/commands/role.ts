@@ -18,8 +18,10 @@ const ROLE = 'minter, accepter, restorer or admin';
 export function addRole(program: Command): void {
   const role = program
     .command('role')
-    .summary("who may mint, burn, restore, and be the registry's admin")
-    .description("The roles of the registry: who may mint, burn, restore, and be the registry's admin.");
+    .summary('grant, revoke and list the roles of the registry')
+    .description(
+      'Grants, revokes and lists the roles of the registry: minter, accepter, restorer and admin.',
+    );
   role
     .command('grant')
     .description('Grants a role to an account.')
@@ -32,12 +34,12 @@ export function addRole(program: Command): void {
     .action(async (options: ChangeOptions, command: Command) => change('grant', options, command));
   role
     .command('revoke')
-    .description('Takes a role from an account.')
+    .description('Revokes a role from an account.')
     .requiredOption('--role <role>', ROLE)
     .requiredOption('--account <address>', 'account that loses the role')
     .option(...REGISTRY)
     .option(...NETWORK)
-    .option('--force', 'revoke the last admin too: the registry then has no admin for ever')
+    .option('--force', 'revoke even the last admin: the registry can then never have an admin again')
     .option(...JSON_FLAG)
     .addHelpText('after', examples(`role revoke --role minter --account ${ACCOUNT}`))
     .action(async (options: ChangeOptions, command: Command) => change('revoke', options, command));

@@ -14,11 +14,13 @@ export function addToken(program: Command): void {
   program
     .command('token')
     .summary("show a token's endorsement chain and its state")
-    .description("Shows a token's endorsement chain (who had it, when, with which remark) and its state now.")
+    .description(
+      "Shows a token's endorsement chain (who had it, when, with which remark) and its current state.",
+    )
     .argument('<token>', TOKEN)
     .option(...REGISTRY)
     .option(...NETWORK)
-    .option('--from-block <n>', 'read nothing earlier than this block', wholeNumber)
+    .option('--from-block <n>', 'read no logs before this block', wholeNumber)
     .option(...JSON_FLAG)
     .addHelpText('after', examples('token credential.json', 'token 42 --network amoy --json'))
     .action(async (token: string, { registry, network, fromBlock, json }: Options, command: Command) =>

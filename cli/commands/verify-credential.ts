@@ -19,7 +19,7 @@ export function addVerifyCredential(program: Command): void {
       '--reveal <pointer...>',
       'disclose these JSON pointers only (a base credential; default: everything)',
     )
-    .option('--trust-context <url...>', 'URLs of further contexts whose meaning you know')
+    .option('--trust-context <url...>', 'URLs of additional contexts to trust')
     .option(...JSON_FLAG)
     .addHelpText(
       'after',

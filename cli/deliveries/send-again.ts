@@ -23,13 +23,15 @@ export async function sendAgain(options: SendAgainOptions): Promise<string[]> {
     const feeds = await findFeeds(database.db, registryOf(options.registry));
     if ('fromBlock' in selection && feeds.length > 1) {
       const names = feeds.map(registryOfFeed).join(', ');
-      throw invalid(`Blocks of which registry? Say --registry with one of ${names}.`);
+      throw invalid(`--from-block needs a registry: give --registry with one of ${names}.`);
     }
     if ('eventId' in selection) {
       const [history] = await historyOf(database.db, selection.eventId);
       if (history === undefined) throw unknownEvent(selection.eventId);
       if (history.state === 'orphaned')
-        throw invalid(`The block of event ${selection.eventId} was orphaned: it is not sent again.`);
+        throw invalid(
+          `The block of event ${selection.eventId} was orphaned: the event cannot be sent again.`,
+        );
     }
     const lines: string[] = [];
     for (const feed of feeds) {

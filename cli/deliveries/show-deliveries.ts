@@ -45,10 +45,10 @@ export async function showDeliveries(options: ShowOptions): Promise<string[]> {
     }
     if (orphaned) {
       const orphans = await listOrphans(db, feeds);
-      return lines(orphans, json, orphanLine, 'nothing was orphaned after it had been sent');
+      return lines(orphans, json, orphanLine, 'no orphaned events');
     }
     const waiting = await listWaiting(db, feeds, MOST_WAITING);
-    return lines(waiting, json, waitingLine, 'nothing waits');
+    return lines(waiting, json, waitingLine, 'no deliveries are waiting');
   } finally {
     await database.close();
   }
@@ -60,7 +60,7 @@ export async function showDeliveries(options: ShowOptions): Promise<string[]> {
 export function registryOf(text: string | undefined): string | undefined {
   if (text === undefined || isAddress(text.replace(/^\d+:/, ''))) return text;
   throw invalid(
-    `--registry ${String(text)} is not an address: 0x and 40 hexadecimal digits, or a chain id, a colon, and that.`,
+    `--registry ${String(text)} is not an address: 0x and 40 hexadecimal digits, or a chain id, a colon and an address.`,
   );
 }
 
@@ -72,7 +72,7 @@ export function invalid(message: string): ConfigurationError {
 /** The error for an event that is not in the database. */
 export function unknownEvent(event: string): ConfigurationError {
   const remedy =
-    'It takes the `id` of a CloudEvent; check DATA_DIR or DATABASE_URL too. Old events may have been removed.';
+    'Give the `id` of a CloudEvent; check DATA_DIR or DATABASE_URL too. Old events may have been removed.';
   return new ConfigurationError('EVENT_UNKNOWN', `There is no event ${event}.`, { remedy });
 }
 

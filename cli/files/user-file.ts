@@ -34,7 +34,7 @@ async function bytesOf(path: string): Promise<Buffer> {
       throw new ConfigurationError('FILE_UNREADABLE', `${path} cannot be read: ${messageOf(cause)}.`, {
         cause,
       });
-    const remedy = 'A relative path is relative to the folder that you are in; - is standard input.';
+    const remedy = 'Relative paths start at the current folder; - is standard input.';
     throw new ConfigurationError('FILE_NOT_FOUND', `There is no file ${resolve(path)}.`, { cause, remedy });
   }
 }
@@ -69,8 +69,8 @@ function refuseRepetition(text: string, fileName: string): void {
   const found = findRepeatedName(text);
   if (found === undefined) return;
   const place = `line ${found.line}, column ${found.column}`;
-  const remedy = 'Leave one of them: programs do not agree on which one counts.';
-  const message = `${fileName}, ${place}: ${printable(JSON.stringify(found.name), LONGEST_NAME)} is there for the second time. ${remedy}`;
+  const remedy = 'Keep one of them: programs disagree about which one counts.';
+  const message = `${fileName}, ${place}: ${printable(JSON.stringify(found.name), LONGEST_NAME)} occurs twice in its object. ${remedy}`;
   throw new ConfigurationError('FILE_AMBIGUOUS', message, { remedy });
 }
 

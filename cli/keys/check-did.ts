@@ -83,7 +83,7 @@ function problemOfPair({ publicKeyMultibase, secretKeyMultibase }: DidKeyPair): 
 
 function readDocument(path: string): { document?: unknown; part: Part } {
   const part = (...differences: string[]): Part => ({ name: path, differences });
-  if (!existsSync(path)) return { part: part('is not there; `npx tdoc did` makes it') };
+  if (!existsSync(path)) return { part: part('does not exist; `npx tdoc did` makes it') };
   try {
     const document = JSON.parse(readFileSync(path, 'utf8')) as unknown;
     return { document, part: part(...secretsIn(document)) };
@@ -96,7 +96,8 @@ function readDocument(path: string): { document?: unknown; part: Part } {
 
 async function checkServed(did: string, expected: unknown): Promise<Part> {
   const url = didWebUrl(did);
-  if (url === undefined) return { name: did, differences: ['is no did:web identifier that can be resolved'] };
+  if (url === undefined)
+    return { name: did, differences: ['is not a did:web identifier that can be resolved'] };
   const fetched = await fetchJson(url);
   const name = fetched.url;
   if (fetched.kind !== 'json') {
@@ -150,7 +151,7 @@ function report(did: string, parts: readonly Part[]): DidCheck {
   const end = differs
     ? 'not all equal'
     : isUnknown
-      ? 'no difference was seen, but not all could be'
+      ? 'no difference was found, but not everything could be compared'
       : 'all equal';
   return {
     areEqual: differs ? false : isUnknown ? undefined : true,

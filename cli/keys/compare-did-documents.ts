@@ -52,7 +52,7 @@ function own(container: Record<string, unknown>, name: string): unknown {
 
 /** A value for display, without any secret key in it. */
 function shown(value: unknown): string {
-  if (findSecretKeys(value).length > 0) return 'something with a secret key in it';
+  if (findSecretKeys(value).length > 0) return 'a value that contains a secret key';
   const text = JSON.stringify(value);
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }

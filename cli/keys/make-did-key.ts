@@ -51,14 +51,14 @@ function keepKey(keyPair: DidKeyPair, documentPath: string): string[] {
   const kept = `The key ${keyPair.id} is already in ${SETTING}`;
   if (!existsSync(documentPath)) {
     writeDocument(keyPair, documentPath);
-    return [`${kept}; the DID document was missing and is rebuilt from it: ${documentPath}`];
+    return [`${kept}; the DID document was missing and was rebuilt from it: ${documentPath}`];
   }
   if (publishedKeyOf(readFileSync(documentPath, 'utf8')) !== keyPair.publicKeyMultibase) {
     throw keyExists(
       `${documentPath} publishes another key than the one in ${SETTING}. Delete the document to rebuild it`,
     );
   }
-  return [`${kept} and published in ${documentPath}: nothing is written. --force makes another.`];
+  return [`${kept} and published in ${documentPath}: nothing was written. --force makes a new key.`];
 }
 
 async function writeNewKey(
@@ -90,7 +90,5 @@ function writeDocument(keyPair: DidKeyPair, path: string): void {
 }
 
 function replacedNote(isReplaced: boolean): string[] {
-  return isReplaced
-    ? ['The key that was there is replaced: credentials signed with it no longer verify.']
-    : [];
+  return isReplaced ? ['The previous key was replaced: credentials signed with it no longer verify.'] : [];
 }

@@ -41,14 +41,14 @@ function keepKey(text: string, file: string): string[] {
   const kept = `A webhook signing key is already in ${SETTING}`;
   if (!existsSync(file)) {
     writePublicKey(key, file);
-    return [`${kept}; the file of its public key was missing and is rebuilt from it: ${file}`];
+    return [`${kept}; the file of its public key was missing and was rebuilt from it: ${file}`];
   }
   if (readFileSync(file, 'utf8').trim() !== publicKeyPem(key).trim()) {
     throw keyExists(
       `${file} holds another public key than that of ${SETTING}. Delete the file to rebuild it`,
     );
   }
-  return [`${kept}, its public key in ${file}: nothing is written. --force makes another.`];
+  return [`${kept}, its public key in ${file}: nothing was written. --force makes a new key.`];
 }
 
 async function writeNewKey(
@@ -65,7 +65,7 @@ async function writeNewKey(
   const warning = shadowWarning(SETTING, seed, environment);
   return [
     `private key    ${SETTING} in ${envFile} (secret)`,
-    `public key     ${file} (give it to whoever receives the webhooks)`,
+    `public key     ${file} (give it to the subscribers)`,
     ...(warning === undefined ? [] : [warning]),
   ];
 }
@@ -80,7 +80,5 @@ function publicKeyPem(key: KeyObject): string {
 
 function replacedNote(isReplaced: boolean): string[] {
   if (!isReplaced) return [];
-  return [
-    'The key that was there is replaced: restart the service, and give subscribers the new public key.',
-  ];
+  return ['The previous key was replaced: restart the service, and give subscribers the new public key.'];
 }

@@ -30,6 +30,8 @@ function missingSettings(settings: Settings): string[] {
   if (settings.TOKEN_REGISTRY_ADDRESS === undefined)
     lines.push('TOKEN_REGISTRY_ADDRESS: `npx hardhat deploy` deploys a registry and writes it');
   if (settings.WEBHOOK_URL === undefined)
-    lines.push('WEBHOOK_URL: set it to where events go; without it they are stored and not delivered');
+    lines.push(
+      'WEBHOOK_URL: set it to the URL that receives events; without it they are stored but not delivered',
+    );
   return lines;
 }

@@ -83,8 +83,11 @@ async function readEffect<State>(action: AdminAction<State>, receipt: Transactio
   const mined = `Transaction ${hash} was mined in block ${blockNumber}, but`;
   const state = await readAgainWhileItMayPass(() => action.read(blockNumber)).catch((cause: unknown) => {
     const reason = printable(messageOf(cause), LONGEST_REASON);
-    const message = `${mined} what it led to could not be read: ${reason}`;
-    throw new ChainError('EFFECT_UNCONFIRMED', message, { cause, remedy: 'Look before sending again.' });
+    const message = `${mined} the resulting state could not be read: ${reason}`;
+    throw new ChainError('EFFECT_UNCONFIRMED', message, {
+      cause,
+      remedy: 'Check the state before sending again.',
+    });
   });
   if (action.isDone(state)) return state;
   const message = `${mined} at the end of that block: ${action.describe(state)}`;

@@ -66,7 +66,7 @@ function actionOf(
 function accountOf(text: string): string {
   requireAddress('--account', text);
   if (text !== ZeroAddress) return getAddress(text);
-  const message = '--account is the zero address, which nobody has the key of.';
+  const message = '--account is the zero address, whose key nobody has.';
   throw new ConfigurationError('ARGUMENT_INVALID', message);
 }
 
@@ -77,7 +77,7 @@ async function keepAnAdmin(admin: RegistryAdmin, account: string): Promise<void>
   if (await hasOtherAdmin(admin, account)) return;
   const remedy =
     `Grant it to another account first (\`npx tdoc role grant --role admin --account …${flags}\`). ` +
-    '--force takes it nevertheless.';
+    '--force revokes it anyway.';
   const message =
     `${account} is the last admin of the registry: without one nobody could ever pause it, or grant or revoke a role. ` +
     `${remedy} Nothing was sent.`;
@@ -89,7 +89,7 @@ function warnings({ wallet }: RegistryAdmin, role: string, account: string): str
   if (account !== wallet.address) return [];
   if (role === 'admin')
     return [
-      'Warning: this is your own wallet: it cannot take the admin role back; another admin can grant it.',
+      'Warning: this is your own wallet: it cannot grant itself the admin role again; another admin can.',
     ];
   if (role === 'minter')
     return ['Warning: this is your own wallet: the service cannot mint with it any more.'];

@@ -37,7 +37,7 @@ export function explainRefusal(error: ErrorDescription | undefined, call: Refuse
     case 'ExpectedPause':
       return 'The registry is not paused.';
     case 'RemarkLengthExceeded':
-      return `The remark has ${call.remarkBytes} bytes in UTF-8: ${LONGEST_REMARK} are the most. Shorten it.`;
+      return `The remark has ${call.remarkBytes} bytes in UTF-8: ${LONGEST_REMARK} are allowed. Shorten it.`;
     case 'TokenNotReturnedToIssuer':
       return notReturned(call);
     case 'InactiveTitleEscrow':
@@ -45,17 +45,17 @@ export function explainRefusal(error: ErrorDescription | undefined, call: Refuse
     case undefined:
       return 'The contract gives no reason: check that this is a v5 token registry.';
     default:
-      return 'docs/states.md tells which operation is possible in which state.';
+      return 'docs/states.md lists the operations that each state allows.';
   }
 }
 
-const SHREDDED = 'The token was shredded: that is for good, and nothing can be done with it any more.';
+const SHREDDED = 'The token was shredded: no operation is possible any more.';
 
 function notReturned({ tokenState, flags }: RefusedCall): string {
   if (tokenState === 'shredded') return SHREDDED;
   return (
-    'The token is in its title escrow: whoever is both beneficiary and holder must return it to the issuer first ' +
-    `(\`npx tdoc token ID${flags}\` tells who that is).`
+    'The token is in its title escrow: the account that is both beneficiary and holder must return it to the issuer first ' +
+    `(\`npx tdoc token ID${flags}\` shows which account that is).`
   );
 }
 
@@ -65,7 +65,7 @@ function unauthorized(error: ErrorDescription, { adminOf, flags }: RefusedCall):
   const grantor = adminOf === undefined ? 'admin' : roleNameOf(adminOf);
   const command = `\`npx tdoc role grant --role ${role} --account ${account}${flags}\``;
   return (
-    `The wallet ${account} has no ${role} role in this registry. Who has the ${grantor} role may grant it` +
-    `${ROLES.has(role) ? ` (${command})` : ''}; \`npx tdoc role list${flags}\` tells who that is.`
+    `The wallet ${account} has no ${role} role in this registry. Accounts with the ${grantor} role can grant it` +
+    `${ROLES.has(role) ? ` (${command})` : ''}; \`npx tdoc role list${flags}\` lists them.`
   );
 }

@@ -30,7 +30,7 @@ export async function findTokenAndKey(
   if (credential === undefined) return { token, key: undefined };
   const key = await keyForRegistry(credential, token.location);
   if (key.location.tokenId !== token.location.tokenId)
-    throw ofAnother('token', 'who has that credential could not read the remark of this token');
+    throw ofAnother('token', 'a person with that credential could not read the remark of this token');
   return { token, key };
 }
 
@@ -50,5 +50,5 @@ export async function keyForRegistry(
 }
 
 function ofAnother(what: string, why: string): ConfigurationError {
-  return new ConfigurationError('ARGUMENT_INVALID', `The --credential is of another ${what}: ${why}.`);
+  return new ConfigurationError('ARGUMENT_INVALID', `--credential belongs to another ${what}: ${why}.`);
 }

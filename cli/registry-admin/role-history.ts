@@ -60,7 +60,7 @@ export function replayRoles(logs: readonly ChainLog[]): RoleHistory {
 
 /** The error for logs that contradict the contract. */
 export function historyIncomplete(what: string): ChainError {
-  const remedy = 'Run it again, or ask another node (RPC_URL): this one leaves logs out.';
-  const message = `The logs do not lead to the roles that the registry has: one is missing ${what}. ${remedy}`;
+  const remedy = 'Run the command again, or use another node (RPC_URL): this one omits logs.';
+  const message = `The logs contradict the roles of the registry: one is missing ${what}. ${remedy}`;
   return new ChainError('ROLE_HISTORY_INCOMPLETE', message, { remedy });
 }

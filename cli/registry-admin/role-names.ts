@@ -33,7 +33,7 @@ const NAMES = new Map([...ROLES, ...ADMINS_OF_ONE_ROLE].map(([name, hash]) => [h
 export function roleHashOf(name: string): string {
   const hash = ROLES.get(name);
   if (hash !== undefined) return hash;
-  const message = `--role ${name} is no role of a registry. Known: ${[...ROLES.keys()].join(', ')}.`;
+  const message = `--role ${name} is not a role of the registry. Known: ${[...ROLES.keys()].join(', ')}.`;
   throw new ConfigurationError('ARGUMENT_INVALID', message);
 }
 

@@ -26,12 +26,12 @@ export async function confirm(
   const remedy = 'Run it again with --yes.';
   const refusal = (why: string): Refusal =>
     new Refusal('CONFIRMATION_MISSING', `${unchanged}: ${why}. ${remedy}`, { remedy });
-  if (input.isTTY !== true) throw refusal('this is for ever, and nobody is at the terminal who could agree');
+  if (input.isTTY !== true) throw refusal('this cannot be undone, and there is no terminal to confirm it on');
   const lines = createInterface({ input, output });
   // Ctrl-C and Ctrl-D close the input without an answer.
   const ended = once(lines, 'close').then(() => '');
   try {
-    const question = lines.question(`Type "${word}" to go on: `);
+    const question = lines.question(`Type "${word}" to continue:  `);
     if ((await Promise.race([question, ended])).trim() !== word) throw refusal(`"${word}" was not typed`);
   } finally {
     lines.close();

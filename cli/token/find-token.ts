@@ -47,9 +47,13 @@ export function tokenOf(input: unknown): FoundToken {
   const answer = isObject(input) && 'signedW3CDocument' in input ? input.signedW3CDocument : input;
   if (!isObject(answer)) {
     const remedy = 'Give a signed credential, or the answer of POST /create.';
-    throw new RequestError('CREDENTIAL_INVALID', `This is no credential: no JSON object. ${remedy}`, {
-      remedy,
-    });
+    throw new RequestError(
+      'CREDENTIAL_INVALID',
+      `This is not a credential: it is not a JSON object. ${remedy}`,
+      {
+        remedy,
+      },
+    );
   }
   const credentialId = typeof answer.id === 'string' ? answer.id : undefined;
   return { location: tokenLocationOf(answer), credentialId };
@@ -81,8 +85,8 @@ export function registryOf(
   const wanted = network === undefined ? chainId : chainIdOf(network);
   const address = registry ?? (wanted === chainId ? tokenRegistryAddressOf(settings) : undefined);
   if (address !== undefined) return { chainId: wanted, registry: address };
-  const remedy = 'Give --registry, or set TOKEN_REGISTRY_ADDRESS and NET to where it is.';
-  const message = `It is not known which registry on chain ${wanted} is meant. ${remedy}`;
+  const remedy = 'Give --registry, or set TOKEN_REGISTRY_ADDRESS and NET.';
+  const message = `The registry on chain ${wanted} is not known. ${remedy}`;
   throw new ConfigurationError('NOT_CONFIGURED', message, { remedy });
 }
 
@@ -101,7 +105,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 export function requireAddress(flag: string, text: string): void {
   if (isPlainAddress(text)) return;
   throw invalid(
-    `${flag} ${shown(text)} is not an address: 0x and 40 hexadecimal digits, with a right checksum.`,
+    `${flag} ${shown(text)} is not an address: 0x and 40 hexadecimal digits, with a valid checksum.`,
   );
 }
 

@@ -17,7 +17,7 @@ export function printRemark(remark: string, credentialId: string | undefined): s
     case 'default key':
       return `${quoted(decrypted.text)} (under the default key of TrustVC)`;
     case 'undecipherable':
-      return credentialId === undefined ? remark : `${remark} (not decipherable with this credential)`;
+      return credentialId === undefined ? remark : `${remark} (cannot be decrypted with this credential)`;
   }
 }
 

@@ -81,7 +81,7 @@ function describe({ operation, before, after }: DatedEndorsement, name: Name): s
     case 'restore':
       return 'restored: the issuer gave it back';
     case 'burn':
-      return 'shredded: the issuer took it for good';
+      return 'shredded: the issuer took it out of circulation';
   }
 }
 
@@ -125,8 +125,8 @@ function stateLines(state: Exclude<TokenState, { state: 'not minted' }>): string
     ...person('previous holder', state.previousHolder),
     '',
     ...(next.length === 0
-      ? ['Nothing can be done with it any more.']
-      : ['Possible next (docs/holders.md says with which tools)', ...next]),
+      ? ['No operation is possible any more.']
+      : ['Possible next operations (docs/holders.md lists the tools)', ...next]),
   ];
 }
 

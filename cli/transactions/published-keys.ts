@@ -20,7 +20,7 @@ export function refusePublishedKey(network: Network, address: string): void {
   if (network.local || !isPublished(address)) return;
   const message = `WALLET_PRIVATE_KEY is one of Hardhat's published development keys: not used on ${network.name}.`;
   throw new ConfigurationError('WALLET_KEY_PUBLISHED', message, {
-    remedy: 'Anybody could mint in that registry and take its funds. Make a wallet of your own.',
+    remedy: 'Anybody could mint in that registry and take its funds. Use a wallet of your own.',
   });
 }
 

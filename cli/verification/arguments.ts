@@ -11,7 +11,7 @@ export function requirePointers(pointers: readonly string[]): readonly string[] 
   if (odd === undefined) return pointers;
   const remedy =
     'FILE comes first, then --reveal, then one or more pointers such as /credentialSubject/blNumber.';
-  const message = `"${odd}" is no JSON pointer: it does not begin with "/". ${remedy}`;
+  const message = `"${odd}" is not a JSON pointer: it does not begin with "/". ${remedy}`;
   throw new ConfigurationError('ARGUMENT_INVALID', message, { remedy });
 }
 

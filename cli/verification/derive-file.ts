@@ -34,7 +34,7 @@ export async function deriveFile(options: DeriveArguments): Promise<{ output: st
   const text = JSON.stringify(derived, undefined, 2);
   const remarks = contexts.fetched().map((url) => `context fetched: ${url}`);
   if (!('credentialSubject' in derived))
-    remarks.push('Nothing of credentialSubject is disclosed: most verifiers refuse that.');
+    remarks.push('No part of credentialSubject is disclosed: most verifiers refuse that.');
   if (path === undefined) return { output: [text], remarks: remarks.map((remark) => printable(remark)) };
   writeFileAtomically(path, `${text}\n`, PUBLIC_MODE);
   return { output: [], remarks: [...remarks, `written to ${path}`].map((remark) => printable(remark)) };

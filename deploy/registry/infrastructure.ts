@@ -123,7 +123,7 @@ function missing({ chain, target }: DeployContext): ConfigurationError {
     published === undefined
       ? `TradeTrust publishes no v5 contracts on ${target.name} (chain ${chain.chainId})`
       : `The node at ${target.node} has no contract where TradeTrust publishes v5 on ${target.name} (deployer ` +
-        `${published.deployer}): it is not in sync, or of another chain with the id ${chain.chainId}`;
+        `${published.deployer}): it is not in sync, or belongs to another chain with the id ${chain.chainId}`;
   const remedy =
     'To install deployer, implementation and factory of your own there, add --with-infrastructure.';
   return new ConfigurationError('INFRASTRUCTURE_MISSING', `${problem}. Nothing was sent.`, { remedy });

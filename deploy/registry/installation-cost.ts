@@ -6,8 +6,8 @@ import type { DeployContext } from './context';
 
 /** Printed with the estimate. */
 export const INSTALLATION_REMARK =
-  'This is an estimate: what depends on contracts that are not there yet was tried on a chain in this process. ' +
-  'Below it is told again for the registry alone.';
+  'This is an estimate: transactions that depend on missing contracts were tried on an in-process chain. ' +
+  'The cost of the registry alone is shown again below.';
 
 /** Contracts whose creation depends on no other contract, so the node can estimate it. */
 const INDEPENDENT = ['TitleEscrowFactory', 'TradeTrustTokenStandard', 'DeployerImplementation'];

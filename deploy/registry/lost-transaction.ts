@@ -60,7 +60,7 @@ async function sendAgain({ request }: DeployContext, raw: string, hash: string):
   const isThere = async (): Promise<boolean> => (await request('eth_getTransactionByHash', [hash])) !== null;
   if (await isThere()) return undefined;
   const refusal = await request('eth_sendRawTransaction', [raw]).then(() => undefined, messageOf);
-  return (await isThere()) ? undefined : (refusal ?? 'it does not know it afterwards');
+  return (await isThere()) ? undefined : (refusal ?? 'the node does not have it afterwards');
 }
 
 async function isNonceFree({ request, account }: DeployContext, { nonce }: Transaction): Promise<boolean> {
@@ -87,9 +87,9 @@ async function forgetUnsigned({ hre }: DeployContext, journal: Journal): Promise
 }
 
 function refused({ target }: DeployContext, { folder }: Journal, hash: string, reason: string): ServiceError {
-  const message = `The node of ${target.name} does not take the transaction ${hash}, signed by an earlier run: ${reason}.`;
+  const message = `The node of ${target.name} rejects the transaction ${hash}, signed by an earlier run: ${reason}.`;
   const remedy =
-    'Do away with the reason and run the command again: the same transaction is sent. If the wallet has used its nonce for another one, ' +
-    `it never will be: make another registry with --new, or begin anew by deleting ${folder}.`;
+    'Fix the cause and run the command again: it sends the same transaction. If the wallet has used its nonce for another one, ' +
+    `it can never be mined: make another registry with --new, or start over by deleting ${folder}.`;
   return new ServiceError('DEPLOYMENT_FAILED', message, { remedy });
 }

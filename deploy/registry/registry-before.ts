@@ -39,7 +39,7 @@ export async function leftBehind(
     // No service has run here, so nothing can be left.
     if (codeOf(error) === 'DATABASE_MISSING') return [];
     return [
-      `warning: the events that wait of the registry before, ${before}, cannot be counted: ${mask(messageOf(error))}`,
+      `warning: the waiting events of the previous registry ${before} cannot be counted: ${mask(messageOf(error))}`,
     ];
   }
 }
@@ -62,8 +62,8 @@ async function eventLines(
     const network = findNetwork(chainId)?.name ?? chainId;
     const entry = `{"registries": [{"network": "${network}", "address": "${before}"}]}`;
     return [
-      `warning: no setting follows the registry before any more, ${registry}. From the service's next start on`,
-      `  its events are not delivered; ${waiting.get(feed) ?? 0} wait now. To go on with them, list it in`,
+      `warning: no setting follows the previous registry ${registry} any more. From the service's next start on`,
+      `  its events are not delivered; ${waiting.get(feed) ?? 0} wait now. To deliver them, list it in`,
       `  ${configPath}: ${entry}`,
     ];
   });
@@ -75,7 +75,7 @@ async function documentLines({ db }: Database, before: string): Promise<string[]
     .filter(({ scope }) => isSame(scope.registryAddress, before))
     .map(
       ({ scope: { issuer }, unfinished }) =>
-        `warning: documents of ${issuer} that are being issued in the registry before, ${before}: ${unfinished}. ` +
+        `warning: documents of ${issuer} that are being issued in the previous registry ${before}: ${unfinished}. ` +
         'To finish them, set TOKEN_REGISTRY_ADDRESS back until GET /health shows no mints.',
     );
 }

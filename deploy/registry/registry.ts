@@ -116,7 +116,7 @@ async function deployNew(
   const { deployer, tokenImplementation } = infrastructure;
   say(
     isSent
-      ? `Going on with the registry "${tokenName}" (${tokenSymbol}) on ${target.name}: its transaction was sent before …`
+      ? `Resuming the registry "${tokenName}" (${tokenSymbol}) on ${target.name}: its transaction was sent earlier …`
       : `Deploying the registry "${tokenName}" (${tokenSymbol}) on ${target.name} …`,
   );
   const { registry } = await runIgnition(context, {
@@ -177,7 +177,7 @@ async function adopted(
   if (target.isLocal || address === undefined || !(await hasCode(request, address))) return undefined;
   const factory = await factoryOf(context, address);
   // Fail rather than pay for another registry only because a node did not answer.
-  if (factory === '') throw unusable(address, 'it does not tell its title escrow factory');
+  if (factory === '') throw unusable(address, 'its title escrow factory cannot be read');
   return isSame(factory, infrastructure.titleEscrowFactory) ? address : undefined;
 }
 

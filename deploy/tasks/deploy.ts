@@ -16,8 +16,8 @@ interface Arguments {
 task('deploy', 'Deploys a token registry through the deployer contract and writes TOKEN_REGISTRY_ADDRESS')
   .addOptionalParam('tokenName', 'Name of the token')
   .addOptionalParam('tokenSymbol', 'Symbol of the token')
-  .addFlag('new', 'Make another registry although there is one')
-  .addFlag('withInfrastructure', 'Install deployer, implementation and factory where none is published')
+  .addFlag('new', 'Make another registry even if there is one')
+  .addFlag('withInfrastructure', 'Install deployer, implementation and factory if none is published')
   .setAction(async (options: Arguments, hre): Promise<RegistryDeployment> => {
     const { tokenName, tokenSymbol, new: isNew, withInfrastructure } = options;
     return withReadableErrors(hre.hardhatArguments, () =>

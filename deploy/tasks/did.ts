@@ -8,8 +8,8 @@ interface Arguments {
 
 /** `npx hardhat did`: an alias of `npx tdoc did`. */
 task('did', "Makes the issuer's did:web key pair (DID_KEY_PAIRS) and DID document: the same as npx tdoc did")
-  .addFlag('force', 'Replace a key that is there: credentials that it signed will no longer verify')
-  .addFlag('check', 'Make nothing; compare did.json, DID_KEY_PAIRS and what DOMAIN serves')
+  .addFlag('force', 'Replace an existing key: credentials that it signed will no longer verify')
+  .addFlag('check', 'Make nothing; compare did.json, DID_KEY_PAIRS and the document that DOMAIN serves')
   .setAction(({ force, check }: Arguments) =>
     runTdoc(['did', ...(force ? ['--force'] : []), ...(check ? ['--check'] : [])]),
   );

@@ -22,7 +22,7 @@ export async function readChainId(client: RpcClient, url: string, network: Netwo
     );
   });
   if (Number.isSafeInteger(chainId) && chainId > 0) return chainId;
-  throw unreachable(`The node at ${node} does not say which chain it is of.`);
+  throw unreachable(`The node at ${node} does not report its chain id.`);
 }
 
 /** Error codes of ethers for an answer that it cannot read. */
@@ -35,14 +35,14 @@ function answerOf(cause: unknown, url: string): string {
   const mask = secretMasker(secretPartsOf(url));
   if (reason !== undefined) return `answers with an error: ${mask(reason).slice(0, LONGEST_REASON)}`;
   const isNonsense = cause instanceof SyntaxError || NONSENSE.some((code) => isError(cause, code));
-  return isNonsense ? 'answers, but not as a node does' : 'does not answer';
+  return isNonsense ? 'answers, but not like a node' : 'does not answer';
 }
 
 /** Describes a failure by its HTTP status. */
 function problemOf(status: number): string {
-  if (status === 402) return 'answers 402: its provider wants to be paid, or the quota is used up';
-  if (status === 429) return 'answers 429: its provider is asked too often, or the quota is used up';
-  return `answers ${status}, not as a node does`;
+  if (status === 402) return 'answers 402: its provider requires payment, or the quota is used up';
+  if (status === 429) return 'answers 429: too many requests, or the quota is used up';
+  return `answers ${status}, not like a node`;
 }
 
 function unreachable(message: string, cause?: unknown): ChainError {
@@ -61,6 +61,6 @@ function keyRefused(status: number, url: string, network: Network, cause: unknow
 
 function remedyFor(url: string, { name, rpcKey, rpcUrl }: Network): string {
   if (!url.startsWith(rpcUrl.split('{key}')[0] ?? rpcUrl)) return 'Check the key in RPC_URL.';
-  if (rpcKey === undefined) return 'It took none until now: set RPC_URL to another node.';
+  if (rpcKey === undefined) return 'It required no key until now: set RPC_URL to another node.';
   return `Check ${rpcKey}, and that it is allowed to use ${name}.`;
 }

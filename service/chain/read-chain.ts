@@ -137,7 +137,7 @@ export async function receiptLogsOf(
     if (receipt === undefined) return undefined;
     if (!Array.isArray(receipt.logs) || receipt.transactionHash !== transactionHash) throw malformed(method);
     if (receipt.blockHash !== blockHash) {
-      const message = `Transaction ${transactionHash} went to another block while its block was being read.`;
+      const message = `Transaction ${transactionHash} moved to another block while its block was being read.`;
       throw new ChainError('BLOCK_CHANGED', message, { retryable: true });
     }
     return receipt.logs.map((log) => logOf(log, method)).sort((left, right) => left.index - right.index);
@@ -174,6 +174,6 @@ function numberOf(method: string, value: unknown): number {
 }
 
 function malformed(method: string): ChainError {
-  const message = `The node's answer to ${method} is not what JSON-RPC says it is.`;
+  const message = `The node's answer to ${method} is not valid JSON-RPC.`;
   return new ChainError('ANSWER_MALFORMED', message, { retryable: true });
 }

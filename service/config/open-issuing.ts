@@ -24,18 +24,18 @@ export function openIssuingWarning(
   if (apiKey !== undefined) return undefined;
   if (tunnelAuthtoken !== undefined) {
     const message =
-      'API_KEY is not set, and TUNNEL_AUTHTOKEN is: whoever reaches DOMAIN can issue documents at the ' +
+      'API_KEY is not set, and TUNNEL_AUTHTOKEN is: anybody who reaches DOMAIN can issue documents at the ' +
       "wallet's expense. Set API_KEY.";
     return { level: 'error', message };
   }
   if (!isLoopback(host)) {
     const message =
-      `API_KEY is not set, and HOST is ${host}: whoever reaches this machine can issue documents at the ` +
+      `API_KEY is not set, and HOST is ${host}: anybody who reaches this machine can issue documents at the ` +
       "wallet's expense, and so can any web page in a browser that does. Set API_KEY, or HOST=127.0.0.1.";
     return { level: 'error', message };
   }
   const message =
-    `API_KEY is not set: whoever reaches ${url} can issue documents at the wallet's expense, and so can ` +
+    `API_KEY is not set: anybody who reaches ${url} can issue documents at the wallet's expense, and so can ` +
     'any web page in a browser on this machine. Set API_KEY.';
   return { level: 'warn', message };
 }

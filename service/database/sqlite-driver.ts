@@ -195,7 +195,7 @@ function isLocked(error: unknown): boolean {
 }
 
 function lockedError(patienceMs: number, cause: unknown): ServiceError {
-  const remedy = 'End what writes to state.sqlite beside the service, or keeps a transaction open in it.';
+  const remedy = 'Stop other programs that write to state.sqlite, or keep a transaction open in it.';
   const message = `Another program has kept the database locked for ${patienceMs / 1000} s. ${remedy}`;
   return new ServiceError('DATABASE_LOCKED', message, { cause, retryable: true, remedy });
 }
@@ -206,7 +206,7 @@ function told<T>(work: () => T): T {
     return work();
   } catch (cause) {
     if (codeOf(cause) !== 'SQLITE_FULL') throw cause;
-    const remedy = 'Make room on the disk of DATA_DIR.';
+    const remedy = 'Free space on the disk of DATA_DIR.';
     const message = `Nothing can be stored: the disk of the database is full. ${remedy}`;
     throw new ServiceError('DATABASE_FULL', message, { cause, retryable: true, remedy });
   }

@@ -105,7 +105,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       const claim = { feed, lease, limit: Math.max(limit, 0), now: clock.now(), leaseMs };
       const taken = await takeTurn(database, { settlements: settling, claim });
       for (const { delivery } of taken.lost) {
-        logger.warn({ eventId: delivery.eventId }, 'somebody else has claimed this delivery meanwhile');
+        logger.warn({ eventId: delivery.eventId }, 'another process has claimed this delivery meanwhile');
       }
       if (holds === holdsBefore) {
         claimed.push(...taken.claimed);

@@ -39,7 +39,7 @@ export function boundConnections(server: Server, { most, logger }: ConnectionBou
     const remedy = 'Let the process open more files (`ulimit -n`).';
     logger.warn(
       { connections: most, remedy },
-      'connections are refused: all that there may be wait for answers',
+      'connections are refused: all allowed connections wait for answers',
     );
   });
 

@@ -81,7 +81,7 @@ async function open(options: TunnelOptions, closing: AbortSignal): Promise<Tunne
     forwarded.then((late) => late.close()).catch(() => undefined);
     if (closing.aborted) return undefined;
     const error = cause instanceof ServiceError ? cause : notOpened(cause, openWithinMs);
-    logger.warn({ error }, `${error.message} The service goes on without a public address.`);
+    logger.warn({ error }, `${error.message} The service continues without a public address.`);
     return undefined;
   }
 }
@@ -96,8 +96,7 @@ async function forward(
     throw new ConfigurationError('TUNNEL_DOMAIN_UNUSABLE', `No tunnel is opened: ${problem}.`, { remedy });
   }
   const library = await load().catch((cause: unknown) => {
-    const remedy =
-      'Run `npm ci` without leaving out optional packages, on a platform that ngrok has one for.';
+    const remedy = 'Run `npm ci` without leaving out optional packages, on a platform that ngrok supports.';
     const message = `No tunnel is opened: ${LIBRARY} cannot be loaded: ${oneLine(messageOf(cause))}.`;
     throw new ServiceError('TUNNEL_LIBRARY_MISSING', message, { cause, remedy });
   });
@@ -153,7 +152,7 @@ function statusLog(
       if (isConnected === undefined || isConnected === connected || closing.aborted) return;
       isConnected = connected;
       if (connected) logger.info('tunnel reconnected');
-      else logger.warn('tunnel disconnected: it is tried again until it is back');
+      else logger.warn('tunnel disconnected: reconnecting');
     },
   };
 }

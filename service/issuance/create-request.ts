@@ -38,12 +38,12 @@ function refuseUnknown(body: JsonObject): void {
   if (unknown === undefined) return;
   const shown = unknown.length > LONGEST_SHOWN ? `${unknown.slice(0, LONGEST_SHOWN)}…` : unknown;
   const pointer = `/${shown.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-  throw badField(pointer, 'is not known here', `Leave it out, or write one of ${MEMBERS.join(', ')}.`);
+  throw badField(pointer, 'is not a known field', `Leave it out, or write one of ${MEMBERS.join(', ')}.`);
 }
 
 function subjectOf(value: unknown): JsonObject {
   if (isObject(value)) return value;
-  throw badField('/credentialSubject', `must be an object, ${found(value)}`, 'Give what is to be signed.');
+  throw badField('/credentialSubject', `must be an object, ${found(value)}`, 'Give the content to sign.');
 }
 
 function addressOf(pointer: string, value: unknown): string {
@@ -51,7 +51,7 @@ function addressOf(pointer: string, value: unknown): string {
   if (!/^0x[0-9a-fA-F]{40}$/.test(value)) throw badField(pointer, 'is not an address', ADDRESS);
   const address = checksummed(value);
   if (address === undefined) {
-    const remedy = 'Look for a typing error, or write the address in lower case.';
+    const remedy = 'Check for a typing error, or write the address in lower case.';
     throw badField(pointer, 'has a wrong checksum', remedy);
   }
   if (address === ZeroAddress)

@@ -21,7 +21,7 @@ const TOO_DEEP: Problem = {
 const SAME_ID: Problem = {
   code: 'TEXT_NOT_PROTECTED',
   problem:
-    'is the id of something else in the credential, too: what is said of one could be moved to the other; give each its own id, or none',
+    'is also the id of another object in the credential: statements about one could be moved to the other; give each its own id, or none',
 };
 
 interface Place {

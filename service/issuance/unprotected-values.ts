@@ -20,12 +20,10 @@ const LONE_SURROGATE = notProtected(
   'contains half of a surrogate pair, which the signature would not protect from being changed; leave it out',
 );
 const KEYWORD = notProtected(
-  'is a word of JSON-LD itself, whose content the signature may not cover; write plain terms and values',
+  'is a JSON-LD keyword, whose content the signature may not cover; write plain terms and values',
 );
 const IRI_KEY = notProtected('is not a term; use the terms of the contexts, which have no ":"');
-const PROTOTYPE = notProtected(
-  'is a name that JavaScript takes for something else, so that it is not signed',
-);
+const PROTOTYPE = notProtected('is a name with a special meaning in JavaScript, so it is not signed');
 const GRAPH = notProtected(
   'would hold a graph of its own, which cannot be disclosed selectively; leave it out',
 );
@@ -33,10 +31,10 @@ const NESTED_LIST = notProtected(
   'is a list in a list, whose grouping the signature would not cover; write one list, or objects',
 );
 const REPETITION = notProtected(
-  'stands more than once in its list, and a signature covers what is in a list but not how often; write it once, and the quantity as text',
+  'occurs more than once in its list, and a signature does not cover how often a value occurs; write it once, and the quantity as text',
 );
 const INEXACT_NUMBER = invalid('is a number that cannot be kept exactly; write it as a string');
-const NO_IRI = invalid('is no absolute IRI, written out and percent-encoded, nor a term');
+const NO_IRI = invalid('is neither a term nor an absolute IRI, written out and percent-encoded');
 
 const GRAPH_TERMS = new Set(['proof', 'verifiableCredential']);
 

@@ -169,7 +169,7 @@ export function signAnew({ states, logger }: QueueParts, pending: PendingTransac
 export async function resetNonces(parts: QueueParts, count: number): Promise<void> {
   const { states, nonces, chain, terms, recorder, logger, network } = parts;
   const isAnother = network.local && !(await recorder.enterChain(await chain.genesisHash()));
-  const how = isAnother ? 'nonces are given anew' : 'the chain is a shorter one';
+  const how = isAnother ? 'nonces are assigned again' : 'the chain is shorter than before';
   logger.warn({ from: nonces.floor, to: count }, `the node counts fewer transactions than before: ${how}`);
   nonces.reset(count);
   terms.forgetGas();
@@ -205,5 +205,5 @@ function logRejection(
 ): void {
   const reason = nodeErrorOf(cause) ?? messageOf(cause);
   const { tokenId } = mint.issuance;
-  logger.warn({ tokenId, nonce, attempts, reason }, `mint not taken: ${remedy}`);
+  logger.warn({ tokenId, nonce, attempts, reason }, `mint rejected: ${remedy}`);
 }

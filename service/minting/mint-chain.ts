@@ -115,7 +115,7 @@ export class MintChain {
     if (!(await this.existsAt(tokenId, 'latest'))) return undefined;
     const mined = await this.#findLog(tokenId);
     if (mined !== undefined) return mined;
-    const message = `Token ${tokenId} exists, but the node does not tell which transaction made it.`;
+    const message = `Token ${tokenId} exists, but the node does not return the transaction that made it.`;
     throw new ChainError('MINT_NOT_CONFIRMED', message, { retryable: true });
   }
 

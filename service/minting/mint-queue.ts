@@ -153,8 +153,7 @@ async function recover(parts: QueueParts, checkChain: () => Promise<void>): Prom
   const unfinished = (await recorder.persist((journal) => journal.unfinished())) ?? [];
   // A node of another chain knows nothing of the mints, so they would be marked as failed.
   await untilChainIsRight(parts, checkChain);
-  if (unfinished.length > 0)
-    logger.info({ mints: unfinished.length }, 'mints of an earlier run are taken up');
+  if (unfinished.length > 0) logger.info({ mints: unfinished.length }, 'mints of an earlier run are resumed');
   for (const one of unfinished) states.takeUp(one, wallet.address);
 }
 
@@ -174,7 +173,7 @@ async function untilChainIsRight(parts: QueueParts, checkChain: () => Promise<vo
 
 /** The error for callers of a mint that this process no longer waits for. */
 export function stoppedMinting(tokenId: string): ChainError {
-  const message = `The service stops while token ${tokenId} is minted: that is finished at the next start.`;
+  const message = `The service stopped while token ${tokenId} was being minted: the mint continues after the next start.`;
   const remedy = 'Start the service again; the document is kept.';
   return new ChainError('MINT_NOT_CONFIRMED', message, { retryable: true, remedy });
 }

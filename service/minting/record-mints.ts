@@ -60,7 +60,7 @@ export class MintRecorder {
         return await work(journal);
       } catch (error) {
         if (codeOf(error) === 'ISSUANCE_UNKNOWN') throw error;
-        logger.error({ error }, 'the journal of mints cannot be used: it is tried again');
+        logger.error({ error }, 'the journal of mints cannot be used: trying again');
         await pause(JOURNAL_PAUSE_MS, stopping);
       }
     }

@@ -36,7 +36,7 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
 
   const askToLead = (): Promise<Leadership | undefined> =>
     database.lead(name).catch((error: unknown) => {
-      logger.warn({ error }, 'the right to mint cannot be asked for');
+      logger.warn({ error }, 'the right to mint cannot be requested');
       return undefined;
     });
 
@@ -68,7 +68,7 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
         led.mint(issuance).then(ended, ended);
       }
     } catch (error) {
-      logger.warn({ error }, 'what other processes want minted cannot be read');
+      logger.warn({ error }, 'the mints of other processes cannot be read');
     }
   }
 

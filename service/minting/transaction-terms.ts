@@ -118,7 +118,7 @@ function isFresh<T>(kept: Kept<T> | undefined, ms: number): kept is Kept<T> {
 
 function registryMissing(address: string): ChainError {
   const remedy = 'Deploy the registry, or correct TOKEN_REGISTRY_ADDRESS; then send the request again.';
-  const message = `There is no contract at TOKEN_REGISTRY_ADDRESS ${address}: the chain is another than before. ${remedy}`;
+  const message = `There is no contract at TOKEN_REGISTRY_ADDRESS ${address}: the chain has changed. ${remedy}`;
   return new ChainError('REGISTRY_MISSING', message, { retryable: true, remedy });
 }
 

@@ -38,19 +38,19 @@ export type Contradiction = keyof typeof CONTRADICTIONS;
 const CONTRADICTIONS = {
   FAILED_MINT_HAS_TOKEN: {
     message: 'The journal says that the mint failed, the watcher that it made the token.',
-    remedy: 'If the token exists, nobody has its document: let it be returned, and burn it.',
+    remedy: 'If the token exists, nobody has its document: have it returned, and burn it.',
   },
   OPEN_MINT_HAS_TOKEN: {
     message: 'The journal says that the token is not minted yet, the watcher that it is.',
-    remedy: 'If the token exists, the queue of mints does not see it: start the service again.',
+    remedy: 'If the token exists, the mint queue does not see it: restart the service.',
   },
   MINT_WITHOUT_EVENT: {
     message: 'The journal says that the token was minted, the watcher has read that block and seen no mint.',
-    remedy: 'If the token exists, subscribers were not told of it; otherwise its document has none.',
+    remedy: 'If the token exists, subscribers did not get its events; otherwise the document has no token.',
   },
   MINTED_BY_ANOTHER_TRANSACTION: {
     message: 'The journal says that one transaction made the token, the watcher that another did.',
-    remedy: 'If the token exists, the hash in the answer is wrong; otherwise its document has none.',
+    remedy: 'If the token exists, the hash in the answer is wrong; otherwise the document has no token.',
   },
 } as const;
 

@@ -63,7 +63,7 @@ function eventDeliveryMetrics(
   });
   const attempts = new Counter({
     name: 'etr_delivery_attempts_total',
-    help: 'Attempts to deliver, by outcome: delivered, failed (is tried again), dead (given up).',
+    help: 'Attempts to deliver, by outcome: delivered, failed (will be retried), dead (given up).',
     labelNames: [...labelNames, 'outcome'] as const,
     registers,
   });
@@ -129,7 +129,7 @@ function issuingMetrics(
   });
   const contradictions = new Counter({
     name: 'etr_contradictions_total',
-    help: 'Tokens of which the journal and the watcher said what cannot both be true.',
+    help: 'Tokens about which the journal and the watcher contradict each other.',
     registers,
   });
   const mints = new Gauge({
@@ -143,10 +143,13 @@ function issuingMetrics(
     'etr_mint_oldest_seconds',
     'Age of the oldest mint that is neither mined nor failed; 0: there is none.',
   );
-  const waiting = gauge('etr_signing_waiting', 'Documents that wait for a thread that signs.');
+  const waiting = gauge('etr_signing_waiting', 'Documents that wait for a signing thread.');
   const busy = gauge('etr_signing_busy', 'Threads that are signing.');
-  const balance = gauge('etr_wallet_balance_wei', 'What the wallet that mints has.');
-  const affordable = gauge('etr_wallet_mints_affordable', 'Mints that the wallet pays for at present fees.');
+  const balance = gauge('etr_wallet_balance_wei', 'Balance of the wallet that mints.');
+  const affordable = gauge(
+    'etr_wallet_mints_affordable',
+    'Mints that the wallet can pay for at current fees.',
+  );
   return {
     counters: {
       mintFailed: (code) => failed.inc({ code }),

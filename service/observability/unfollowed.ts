@@ -65,13 +65,13 @@ export function logUnfollowed({ deliveries, issuances }: Unfollowed, logger: Log
   for (const figures of deliveries)
     logger.warn(
       figures,
-      'nobody delivers the events of a registry, neither those that wait nor later ones, for no setting follows ' +
+      'the events of a registry, waiting and later ones, are not delivered, because no setting follows ' +
         'it: list it under registries in service.config.json',
     );
   for (const figures of issuances)
     logger.warn(
       figures,
-      'documents wait that nobody finishes, for no setting names their registry and issuer: start the service ' +
+      'unfinished documents wait, because no setting names their registry and issuer: start the service ' +
         'with their TOKEN_REGISTRY_ADDRESS and DID_KEY_PAIRS until they are issued',
     );
 }

@@ -21,7 +21,7 @@ export async function moveCursor(
     .where('epoch', '=', epoch)
     .executeTakeFirst();
   if (numUpdatedRows === 1n) return;
-  const message = `Feed ${feed} is read by another process by now.`;
+  const message = `Feed ${feed} is now read by another process.`;
   throw new ServiceError('CURSOR_MOVED', message, { retryable: true });
 }
 

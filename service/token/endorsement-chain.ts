@@ -108,7 +108,7 @@ function rolesOf({ beneficiary, holder, nominee }: Situation): Roles {
 }
 
 function incomplete(problem: string): ChainError {
-  const remedy = 'Ask again, or another node: this one leaves logs out.';
-  const message = `What the node tells of the token ${problem}. ${remedy}`;
+  const remedy = 'Try again, or use another node: this one omits logs.';
+  const message = `The node's history of the token ${problem}. ${remedy}`;
   return new ChainError('TOKEN_HISTORY_INCOMPLETE', message, { remedy, retryable: true });
 }

@@ -14,7 +14,7 @@ const statusSchema = z.object({
   tokenNetwork: z.object({ chainId: z.union([z.string().regex(/^[1-9]\d{0,14}$/), z.int().positive()]) }),
   tokenRegistry: z
     .string()
-    .refine(isPlainAddress, 'must be an address: 0x and 40 hexadecimal digits, with a right checksum'),
+    .refine(isPlainAddress, 'must be an address: 0x and 40 hexadecimal digits, with a valid checksum'),
   tokenId: z.string().regex(/^(0x)?[0-9a-fA-F]{1,64}$/, 'must be at most 64 hexadecimal digits'),
 });
 

@@ -100,7 +100,7 @@ function remarkOf(logs: FoundOperation['logs']): string {
 }
 
 function incomplete({ type, log }: DecodedLog): ChainError {
-  const remedy = 'Ask again, or another node: this one leaves logs out.';
-  const message = `In transaction ${log.transactionHash} the event ${type} stands where none of the operations has it. ${remedy}`;
+  const remedy = 'Try again, or use another node: this one omits logs.';
+  const message = `In transaction ${log.transactionHash} the event ${type} does not belong to any operation. ${remedy}`;
   return new ChainError('TOKEN_HISTORY_INCOMPLETE', message, { remedy, retryable: true });
 }

@@ -49,7 +49,7 @@ export async function checkIntegrity(question: IntegrityQuestion): Promise<Found
   const terms = await checkTerms(content, question);
   const proofCheck = checkProof(proof.kind, proof.members, question.now);
   if (contexts.problems().length > 0) {
-    const checks = [proofCheck, terms, unavailable(contexts), notChecked('its contexts could not be had')];
+    const checks = [proofCheck, terms, unavailable(contexts), notChecked('its contexts could not be loaded')];
     return { checks, shown: undefined };
   }
   const { shown, problem } = await shownVersion(question, proof.kind);
@@ -60,7 +60,7 @@ export async function checkIntegrity(question: IntegrityQuestion): Promise<Found
 }
 
 const KINDS = {
-  base: 'a base proof, as the issuer gives it out: what is verified was derived from it now',
+  base: 'a base proof, as the issuer issues it: the verified version was derived from it now',
   derived: 'a derived proof: the version that a holder chose to show',
 };
 
@@ -101,7 +101,7 @@ async function shownVersion(
 }
 
 async function checkSignature(shown: JsonObject, { key, contexts }: IntegrityQuestion): Promise<Check> {
-  if (key === undefined) return notChecked("the issuer's key could not be had");
+  if (key === undefined) return notChecked("the issuer's key could not be loaded");
   const problem = await verifySignature(shown, key, contexts.load);
   if (problem === undefined) return valid('signature', `every statement verifies with ${key.id}`);
   return failedSignature(problem, contexts);
@@ -124,7 +124,7 @@ function checkProtection(shown: JsonObject, proof: JsonObject, { passedOver }: C
   const [pointer] = passedOver;
   if (pointer !== undefined)
     return { check, outcome, found: `${pointer} is a name that no signature covers` };
-  return valid(check, 'all that the document says; only the order in lists may have been changed');
+  return valid(check, 'everything in the document; only the order in lists may have been changed');
 }
 
 /**

@@ -52,7 +52,10 @@ function checkName(issuer: string | undefined): Check {
   const result = (outcome: Outcome, found: string): Check => ({ check: 'issuer', outcome, found });
   if (issuer === undefined) return result('invalid', 'the credential names no issuer');
   if (!issuer.startsWith('did:web:'))
-    return result('could not tell', `${issuer} is no did:web identifier, and no other can be looked up`);
+    return result(
+      'could not tell',
+      `${issuer} is not a did:web identifier, and no other method is supported`,
+    );
   if (didWebUrl(issuer) === undefined)
     return result('invalid', `${issuer} is not a well-formed did:web identifier`);
   return result('valid', issuer);
@@ -74,7 +77,7 @@ function checkMethod(
 ): FoundIssuer {
   if (id === undefined) return noKey('could not tell', 'the proof names none');
   if (id.split('#')[0] !== issuer)
-    return noKey('invalid', `${id} is not of the issuer: somebody else signed`);
+    return noKey('invalid', `${id} does not belong to the issuer: somebody else signed`);
   const asserting = document.assertionMethod ?? [];
   const embedded = asserting.filter((entry) => typeof entry === 'object');
   const isTheMethod = (other: string): boolean => absolute(issuer, other) === id;
@@ -97,9 +100,9 @@ const P256_KEY = /^zDna[1-9A-HJ-NP-Za-km-z]{45}$/;
 
 function usableKey(issuer: string, id: string, { type, publicKeyMultibase }: PublishedMethod): FoundIssuer {
   if (type !== 'Multikey' || typeof publicKeyMultibase !== 'string')
-    return noKey('could not tell', `${id} is a key of type ${type}; this knows Multikey`);
+    return noKey('could not tell', `${id} is a key of type ${type}; only Multikey is supported`);
   if (!P256_KEY.test(publicKeyMultibase))
-    return noKey('could not tell', `${id} is no P-256 key, with which alone ecdsa-sd-2023 signs`);
+    return noKey('could not tell', `${id} is not a P-256 key, which ecdsa-sd-2023 requires`);
   const found = `${id} is the issuer's, and may sign credentials`;
   return {
     checks: [{ check: 'verification method', outcome: 'valid', found }],

@@ -48,10 +48,10 @@ function locate(credential: JsonObject): { location: TokenLocation | undefined; 
   const [status] = statuses;
   if (status === undefined)
     return problem('could not tell', 'no token is named: it is hidden, or there never was one');
-  if (statuses.length > 1) return problem('could not tell', `${statuses.length} are named; this reads one`);
+  if (statuses.length > 1) return problem('could not tell', `${statuses.length} are named; only one is supported`);
   const type = isObject(status) ? status.type : undefined;
   if (typeof type === 'string' && type !== 'TransferableRecords')
-    return problem('could not tell', `it is of type ${type}; this reads TransferableRecords`);
+    return problem('could not tell', `it is of type ${type}; only TransferableRecords is supported`);
   try {
     const location = tokenLocationOf({ credentialStatus: status });
     const found = `token ${hexOf(location.tokenId)} on chain ${location.chainId}`;
@@ -68,7 +68,7 @@ function locate(credential: JsonObject): { location: TokenLocation | undefined; 
 function checkOwnToken({ id }: JsonObject, { tokenId }: TokenLocation): Check {
   const check = 'own token';
   if (typeof id !== 'string')
-    return { check, outcome: 'could not tell', found: 'the credential has no id that the token could be of' };
+    return { check, outcome: 'could not tell', found: 'the credential has no id to compare the token's id with' };
   if (BigInt(`0x${tokenIdOf(id)}`) === tokenId)
     return { check, outcome: 'valid', found: "the token's id is the hash of the credential's" };
   const found = "the token's id is not the hash of the credential's: the token may be another document's";

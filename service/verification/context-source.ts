@@ -39,7 +39,7 @@ export function createContextSource(
     const answer = await fetchJson(new URL(url));
     if (answer.kind !== 'json') throw new Error(`The context ${url} ${answer.problem}`);
     if (!isObject(answer.json) || !('@context' in answer.json))
-      throw new Error(`What is at ${url} is no JSON-LD context`);
+      throw new Error(`The document at ${url} is not a JSON-LD context`);
     fetched.set(url, answer.url);
     // Without the tag that lets jsonld cache the document for longer than this verification.
     return { contextUrl: null, document: answer.json, documentUrl: url };

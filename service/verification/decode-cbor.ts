@@ -32,7 +32,7 @@ const BREAK = 0xff;
 export function decodeCbor(bytes: Buffer): CborValue {
   const input = { bytes, position: 0 };
   const value = readValue(input, 1);
-  if (input.position < bytes.length) throw new Error('something stands after it');
+  if (input.position < bytes.length) throw new Error('something follows it');
   return value;
 }
 

@@ -46,7 +46,7 @@ export async function deriveCredential(
 }
 
 function alreadyDerived(): RequestError {
-  const remedy = 'Take the credential as the issuer gave it out: only from that one can be chosen.';
-  const message = `This credential is a derived version already, and shows all that it can. ${remedy}`;
+  const remedy = 'Use the credential as the issuer issued it: only from that one can a version be derived.';
+  const message = `This credential is already a derived version. ${remedy}`;
   return new RequestError('CREDENTIAL_ALREADY_DERIVED', message, { remedy });
 }

@@ -49,8 +49,8 @@ function matchesNothing(pointer: string, parent: string, names: string[], wanted
   const more = names.length > near.length ? `, and ${names.length - near.length} more` : '';
   const remedy =
     near.length === 0
-      ? `Nothing is inside of "${parent}".`
-      : `There is: ${near.map((name) => `${parent}/${escapedToken(name)}`).join(', ')}${more}.`;
+      ? `There is nothing inside "${parent}".`
+      : `Its members: ${near.map((name) => `${parent}/${escapedToken(name)}`).join(', ')}${more}.`;
   const message = `The pointer ${pointer} matches nothing in the credential. ${remedy}`;
   return new RequestError('POINTER_MATCHES_NOTHING', message, { remedy });
 }

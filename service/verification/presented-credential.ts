@@ -40,14 +40,14 @@ export function presentedProof({ proof }: JsonObject): PresentedProof {
   if (lacksPreviousProof(proofs))
     return wrong('has a proof whose previousProof names no other of its proofs', verificationMethod);
   if (proofs.length > 1) {
-    const problem = `has ${proofs.length} proofs; this verifies one`;
+    const problem = `has ${proofs.length} proofs; only one is supported`;
     return { kind: 'unsupported', verificationMethod, problem };
   }
-  if (!isObject(only)) return wrong('has a proof that is no object');
+  if (!isObject(only)) return wrong('has a proof that is not an object');
   const { type, cryptosuite, proofPurpose, proofValue } = only;
   if (type !== 'DataIntegrityProof' || cryptosuite !== 'ecdsa-sd-2023') {
     const named = [type, cryptosuite].filter((name) => typeof name === 'string').join(', ');
-    const problem = `has a proof of another kind (${named || 'unnamed'}); this verifies DataIntegrityProof, ecdsa-sd-2023`;
+    const problem = `has a proof of another kind (${named || 'unnamed'}); only DataIntegrityProof with ecdsa-sd-2023 is supported`;
     return { kind: 'unsupported', verificationMethod, problem };
   }
   if (verificationMethod === undefined) return wrong('has a proof that names no verification method');
@@ -89,5 +89,7 @@ function wrong(problem: string, verificationMethod?: string): PresentedProof {
 
 function notACredential(problem: string): RequestError {
   const remedy = 'Give a signed credential, or the answer of POST /create.';
-  return new RequestError('CREDENTIAL_INVALID', `This is no verifiable credential: ${problem}.`, { remedy });
+  return new RequestError('CREDENTIAL_INVALID', `This is not a verifiable credential: ${problem}.`, {
+    remedy,
+  });
 }

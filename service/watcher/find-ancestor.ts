@@ -42,7 +42,7 @@ function tooDeep(kept: readonly KeptBlock[]): ChainError {
   const [oldest] = kept;
   const message =
     `The chain was reorganised deeper than the finality depth: block ${oldest?.number} is not the one that was read, ` +
-    'and what was before it is no longer known. Nothing is delivered until somebody has looked.';
+    'and earlier blocks are no longer known. Nothing is delivered until an operator acts.';
   const remedy =
     'Compare what was delivered with the chain; then start with a new DATA_DIR (or database) and a larger FINALITY_DEPTH.';
   return new ChainError('CHAIN_REORGANISED', message, { remedy });

@@ -132,7 +132,7 @@ async function follow(
     if (isBehind && !hasTold) {
       options.logger.warn(
         { nextBlock: status.nextBlock, headBlock: sighting.headBlock },
-        'the node does not have what was read before: deliveries are held until it has',
+        'the node lacks blocks that were read before: deliveries are held until it has them',
       );
       hasTold = true;
     }

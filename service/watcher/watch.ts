@@ -202,7 +202,7 @@ async function ancestorOf(
 ): Promise<KeptBlock> {
   if (await isSameChain(options)) return findAncestor(options.client, kept, headBlock);
   const message =
-    'The chain was started anew: its block 0 is not the one this feed began with. A new feed begins.';
+    'The chain was restarted: its block 0 is not the one that this feed began with. A new feed begins.';
   throw new ChainError('CHAIN_REPLACED', message, { retryable: true });
 }
 

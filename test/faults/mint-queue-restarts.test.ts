@@ -54,7 +54,7 @@ describe('the queue of mints when the node was started anew', () => {
       for (const tokenId of [...queue.journal.issuances.keys()].slice(0, 30))
         queue.journal.issuances.delete(tokenId);
       expect(await untruths(local.client, local.registryAddress, queue.journal)).to.deep.equal([]);
-      expect(JSON.stringify(queue.log)).to.include('nonces are given anew');
+      expect(JSON.stringify(queue.log)).to.include('nonces are assigned again');
     } finally {
       await queue.stop();
     }

@@ -69,7 +69,7 @@ for (const engine of ENGINES) {
       await replaced(TOKENS, lacking, async (proxy, followed) => {
         const [line] = await eventually('it is said', () => {
           const lines = followed.logged(
-            'the node does not have what was read before: deliveries are held until it has',
+            'the node lacks blocks that were read before: deliveries are held until it has them',
           );
           return lines.length > 0 ? lines : undefined;
         });

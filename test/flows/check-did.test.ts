@@ -224,7 +224,7 @@ describe('npx tdoc did --check', () => {
 
   it('says that did.json is missing or broken', async () => {
     rmSync(didFile);
-    expect((await check()).text).to.match(/differs .*lying-did\.json: is not there/);
+    expect((await check()).text).to.match(/differs .*lying-did\.json: does not exist/);
     writeFileSync(didFile, '{');
     expect((await check()).text).to.match(/differs .*lying-did\.json: is not JSON/);
   });

@@ -74,7 +74,7 @@ describe('failures of POST /create/{documentId}', () => {
     [
       'an owner with a bad checksum',
       { owner: account.replace('C51', 'c51') },
-      '/owner has a wrong checksum. Look for a typing error, or write the address in lower case.',
+      '/owner has a wrong checksum. Check for a typing error, or write the address in lower case.',
     ],
     [
       'the zero address as owner',
@@ -91,34 +91,34 @@ describe('failures of POST /create/{documentId}', () => {
     [
       'a missing credentialSubject',
       { credentialSubject: undefined },
-      '/credentialSubject must be an object, but it is missing. Give what is to be signed.',
+      '/credentialSubject must be an object, but it is missing. Give the content to sign.',
     ],
     [
       'a credentialSubject that is a string',
       { credentialSubject: 'x' },
-      '/credentialSubject must be an object, but it is a string. Give what is to be signed.',
+      '/credentialSubject must be an object, but it is a string. Give the content to sign.',
     ],
     [
       'a credentialSubject that is an array',
       { credentialSubject: [{}] },
-      '/credentialSubject must be an object, but it is an array. Give what is to be signed.',
+      '/credentialSubject must be an object, but it is an array. Give the content to sign.',
     ],
     [
       'remarks that are not a string',
       { remarks: 12 },
       '/remarks must be a string, but it is a number. Give a text, or leave it out.',
     ],
-    ['a member that is misspelt', { remark: 'shipped' }, `/remark is not known here. ${KNOWN}`],
+    ['a member that is misspelt', { remark: 'shipped' }, `/remark is not a known field. ${KNOWN}`],
     [
       'a misspelt member, before the one that is missing for it',
       { owner: undefined, Owner: account },
-      `/Owner is not known here. ${KNOWN}`,
+      `/Owner is not a known field. ${KNOWN}`,
     ],
-    ['a member with a name for a pointer', { 'a/b~c': 1 }, `/a~1b~0c is not known here. ${KNOWN}`],
+    ['a member with a name for a pointer', { 'a/b~c': 1 }, `/a~1b~0c is not a known field. ${KNOWN}`],
     [
       'a member with a name without end',
       { ['n'.repeat(20_000)]: 1 },
-      `/${'n'.repeat(50)}… is not known here. ${KNOWN}`,
+      `/${'n'.repeat(50)}… is not a known field. ${KNOWN}`,
     ],
   ];
   /** Makes a body one that is parsed in a thread. */

@@ -289,7 +289,7 @@ describe('npx hardhat deploy', () => {
     it('deploys in the process, writes nothing and says what to do for more', async () => {
       const { code, output } = await run(['--network', 'hardhat']);
       expect(code).to.equal(0);
-      expect(output).to.contain('nothing is written').and.to.contain('leave --network out');
+      expect(output).to.contain('nothing was written').and.to.contain('leave --network out');
       expect(output).to.contain('NET (localhost)');
       expect(readFileSync(envFile, 'utf8')).to.equal('# mine\nNET=31337\n');
     });

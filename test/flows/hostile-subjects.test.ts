@@ -133,7 +133,7 @@ describe('large and hostile subjects', () => {
       'TEXT_NOT_PROTECTED',
       `${bill}/@context is`,
     ],
-    ['words of JSON-LD', billWith('"@base":"x"'), 'TEXT_NOT_PROTECTED', `${bill}/@base is a word of JSON-LD`],
+    ['words of JSON-LD', billWith('"@base":"x"'), 'TEXT_NOT_PROTECTED', `${bill}/@base is a JSON-LD keyword`],
     [
       'constructor',
       billWith('"constructor":{"prototype":{"a":"1"}}'),
@@ -157,7 +157,7 @@ describe('large and hostile subjects', () => {
       "the issuer's id",
       billWith('"id":"did:web:localhost%3A3000","name":"x"'),
       'TEXT_NOT_PROTECTED',
-      `${bill}/id is the id of something else`,
+      `${bill}/id is also the id of another object`,
     ],
     ['a relative id', billWith('"id":"x"'), 'SUBJECT_TERM_UNDEFINED', 'Relative @id reference'],
     ['a blank node', billWith('"vessel":"PO_:123"'), 'TEXT_NOT_PROTECTED', `${bill}/vessel contains "_:"`],
@@ -189,7 +189,7 @@ describe('large and hostile subjects', () => {
       'a repeated value',
       billWith('"links":["a","a"]'),
       'TEXT_NOT_PROTECTED',
-      `${bill}/links/1 stands more than once`,
+      `${bill}/links/1 occurs more than once`,
     ],
   ];
   for (const [what, subject, code, reason] of refused) {

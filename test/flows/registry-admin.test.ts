@@ -257,7 +257,7 @@ describe("what the registry's admin does", () => {
         ['burn', file, '--yes'],
         ['restore', file],
       ])
-        expect(await refused(args)).to.contain('that is for good');
+        expect(await refused(args)).to.contain('no operation is possible any more');
     });
 
     it('is another than that of the credential that is to be the key: nothing is sent', async () => {

@@ -51,17 +51,17 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
   const deploy = (changed: Record<string, string> = {}): Promise<string> =>
     hardhat(['deploy', '--network', 'localhost', '--new'], { ...local.settings, ...changed });
   const warnings = (): object[] =>
-    service?.log.filter(({ msg = '' }) => /nobody (deliv|fin)/.test(msg)) ?? [];
+    service?.log.filter(({ msg = '' }) => /are not delivered|unfinished documents wait/.test(msg)) ?? [];
 
   it('is what deploy --new warns of: what waits in it, and how it goes on', async () => {
     const output = await deploy();
-    expect(output).to.contain(`warning: no setting follows the registry before any more, 31337:${former}.`);
+    expect(output).to.contain(`warning: no setting follows the previous registry 31337:${former} any more.`);
     expect(output).to.contain(`its events are not delivered; ${EVENTS_OF_A_MINT} wait now`);
     expect(output).to.contain(
       `${local.settings.SERVICE_CONFIG}: {"registries": [{"network": "localhost", "address": "${local.registryAddress}"}]}`,
     );
     expect(output).to.match(
-      /documents of did:web:localhost%3A3000 that are being issued in the registry before, 0x\w{40}: 1\./,
+      /documents of did:web:localhost%3A3000 that are being issued in the previous registry 0x\w{40}: 1\./,
     );
     expect(loadConfig(local.settings).tokenRegistryAddress).not.to.equal(local.registryAddress);
   });
@@ -116,7 +116,7 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
 
   it('is not mentioned by deploy when it is listed and nothing of it is unfinished', async () => {
     const output = await deploy({ TOKEN_REGISTRY_ADDRESS: local.registryAddress });
-    expect(output).to.contain(`(it was ${local.registryAddress})`).and.not.to.contain('the registry before');
+    expect(output).to.contain(`(it was ${local.registryAddress})`).and.not.to.contain('previous registry');
   });
 });
 

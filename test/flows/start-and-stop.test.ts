@@ -116,7 +116,7 @@ describe('starting and stopping the service', () => {
     try {
       await eventually('it is said', () => service.output().includes('waiting for the node'));
       expect(performance.now() - begun).to.be.at.least(3_000);
-      expect(service.output()).to.contain(`still starting: waiting for the node at ${node.url} to say`);
+      expect(service.output()).to.contain(`still starting: waiting for the node at ${node.url} to report`);
       expect(service.output()).not.to.contain('"msg":"listening"');
       silent.abort();
       await service.listening();
@@ -144,7 +144,7 @@ describe('starting and stopping the service', () => {
   it('refuses an argument, for settings are no arguments', async () => {
     const { code, output } = await failToStart(local.settings, ['--port', '4000']);
     expect(code).to.equal(1);
-    expect(output).to.match(/^The service cannot start\.\nThere is no argument --port: .*--help/);
+    expect(output).to.match(/^The service cannot start\.\nUnknown argument --port: .*--help/);
   });
 
   describe('without API_KEY', () => {
@@ -158,7 +158,9 @@ describe('starting and stopping the service', () => {
       const [line, ...others] = await linesAbout({});
       expect(others).to.deep.equal([]);
       expect(line).to.include({ level: 'warn' });
-      expect(line?.msg).to.match(/API_KEY is not set: whoever reaches http:\/\/127\.0\.0\.1:\d+ can issue/);
+      expect(line?.msg).to.match(
+        /API_KEY is not set: anybody who reaches http:\/\/127\.0\.0\.1:\d+ can issue/,
+      );
       expect(line?.msg).to.contain('any web page in a browser on this machine');
     });
 

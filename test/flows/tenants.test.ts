@@ -138,7 +138,7 @@ describe('docs/tenants.md', () => {
   it('looks after one without the other', async () => {
     for (const line of lines(looking)) {
       const output = await runAsWritten(line, settings);
-      expect(output, line).to.contain(line.includes('--check') ? 'all equal' : 'nothing waits');
+      expect(output, line).to.contain(line.includes('--check') ? 'all equal' : 'no deliveries are waiting');
     }
     rmSync(path('b', 'did.json'));
     const output = await npx('b', 'tdoc did --check || true');

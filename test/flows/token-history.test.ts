@@ -129,7 +129,7 @@ describe('the endorsement chain of a token', () => {
       const rest = logs.filter((log) => log !== left);
       const isBegun = rest.some(({ type }) => type === 'minted') || left.type === 'minted';
       expect(() => endorsementsOf({ logs: rest, isWhole: isBegun }, state), left.type).to.throw(
-        'this one leaves logs out',
+        'this one omits logs',
       );
     }
   });

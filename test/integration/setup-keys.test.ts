@@ -73,7 +73,7 @@ describe('npx tdoc did', () => {
   it('changes nothing the second time', async () => {
     await did();
     const before = [readFileSync(envFile, 'utf8'), readFileSync(document, 'utf8')];
-    expect(await did()).to.contain('nothing is written');
+    expect(await did()).to.contain('nothing was written');
     expect([readFileSync(envFile, 'utf8'), readFileSync(document, 'utf8')]).to.deep.equal(before);
   });
 
@@ -166,7 +166,7 @@ describe('npx tdoc signing-key', () => {
   it('changes nothing the second time, and rebuilds a missing public key', async () => {
     await signingKey();
     const before = [seed(), readFileSync(publicKeyFile, 'utf8')];
-    expect(await signingKey()).to.contain('nothing is written');
+    expect(await signingKey()).to.contain('nothing was written');
     rmSync(publicKeyFile);
     expect(await signingKey()).to.contain('rebuilt');
     expect([seed(), readFileSync(publicKeyFile, 'utf8')]).to.deep.equal(before);
@@ -177,7 +177,7 @@ describe('npx tdoc signing-key', () => {
     const pem = parseSigningKey(seed())?.export({ type: 'pkcs8', format: 'pem' }).toString() ?? '';
     expect(createPrivateKey(pem).asymmetricKeyType).to.equal('ed25519');
     writeFileSync(envFile, `SIGNING_PRIVATE_KEY="${pem}"\n`);
-    expect(await signingKey()).to.contain('nothing is written');
+    expect(await signingKey()).to.contain('nothing was written');
   });
 
   it('replaces the key with --force, and says what that means', async () => {

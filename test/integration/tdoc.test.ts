@@ -61,7 +61,7 @@ describe('tdoc', () => {
 
   it('takes JSON pointers after --reveal, and URLs after --trust-context', () => {
     expect(requirePointers(['', '/a b,c'])).to.deep.equal(['', '/a b,c']);
-    expect(() => requirePointers(['/a', 'scac'])).to.throw('"scac" is no JSON pointer');
+    expect(() => requirePointers(['/a', 'scac'])).to.throw('"scac" is not a JSON pointer');
     expect(() => requireUrls(['https://a.example/', 'b'])).to.throw('"b" is not a URL');
   });
 

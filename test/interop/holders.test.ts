@@ -111,7 +111,7 @@ describe('docs/holders.md', () => {
   it('is where the command sends whoever can do something next', async () => {
     const location = { chainId: 31337, registry: local.registryAddress, tokenId };
     const lines = tokenLines({ location, credentialId: ID }, await history(), 'localhost');
-    expect(lines).to.include('Possible next (docs/holders.md says with which tools)');
+    expect(lines).to.include('Possible next operations (docs/holders.md lists the tools)');
   });
 
   it('names the version of the library that is tried here', () => {

@@ -98,7 +98,7 @@ describe('deriving a credential', () => {
     ['/credentialSubject/packages/2', '/credentialSubject/packages/0'],
     ['/credentialSubject/packages/-', '/credentialSubject/packages/0'],
     ['/credentialSubject/packages/01', '/credentialSubject/packages/0'],
-    ['/credentialSubject/scac/0', 'Nothing is inside of "/credentialSubject/scac"'],
+    ['/credentialSubject/scac/0', 'There is nothing inside "/credentialSubject/scac"'],
     ['/constructor', '/credentialSubject'],
     ['/credentialSubject/__proto__', '/credentialSubject/packages'],
     ['/', '/id'],

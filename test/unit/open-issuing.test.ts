@@ -18,7 +18,7 @@ describe('the line about issuing that nobody is asked a key for', () => {
     const tunnel = { apiKey: undefined, host: '127.0.0.1', tunnelAuthtoken: 't' };
     const said = openIssuingWarning(tunnel, URL);
     expect(said?.level).to.equal('error');
-    expect(said?.message).to.contain('whoever reaches DOMAIN can issue');
+    expect(said?.message).to.contain('anybody who reaches DOMAIN can issue');
     expect(openIssuingWarning({ ...tunnel, apiKey: 'k' }, URL)).to.equal(undefined);
   });
 });

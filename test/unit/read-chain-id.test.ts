@@ -50,8 +50,8 @@ describe('the chain id of a node', () => {
   it('tells a node that does not answer from one that answers something else', async () => {
     const error = { code: -32000, message: `no access to this network with ${KEY}` };
     for (const [body, text] of [
-      ['<html>', 'answers, but not as a node does.'],
-      ['{}', 'answers, but not as a node does.'],
+      ['<html>', 'answers, but not like a node.'],
+      ['{}', 'answers, but not like a node.'],
       [
         JSON.stringify({ jsonrpc: '2.0', id: 1, error }),
         'answers with an error: no access to this network with [secret].',
@@ -66,7 +66,7 @@ describe('the chain id of a node', () => {
   it('says what else a provider wants', async () => {
     for (const [status, text] of [
       [402, 'quota is used up'],
-      [500, 'answers 500, not as a node does'],
+      [500, 'answers 500, not like a node'],
     ] as const) {
       const { code, message } = await failureOf(status, 'amoy');
       expect(code).to.equal('RPC_UNREACHABLE');

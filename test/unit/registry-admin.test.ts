@@ -138,9 +138,9 @@ describe('why the registry refuses', () => {
     const unauthorized = error('AccessControlUnauthorizedAccount', [ONE, MINTER]);
     expect(explain(unauthorized, { adminOf: ADMIN_ROLE }))
       .to.contain(`The wallet ${ONE} has no minter role`)
-      .and.to.contain('Who has the admin role may grant it (`npx tdoc role grant --role minter');
+      .and.to.contain('Accounts with the admin role can grant it (`npx tdoc role grant --role minter');
     expect(explain(unauthorized, { adminOf: toBeHex(7, 32) })).to.contain(
-      `has the ${toBeHex(7, 32)} role may`,
+      `Accounts with the ${toBeHex(7, 32)} role can`,
     );
     const unnamed = error('AccessControlUnauthorizedAccount', [ONE, toBeHex(7, 32)]);
     expect(explain(unnamed)).not.to.contain('role grant');

@@ -137,7 +137,7 @@ describe('a remark that is shown', () => {
 
   it('is its bytes when it cannot be read; without a credential nothing is said of them', () => {
     const foreign = encryptRemark('shipped on board', `${ID}0`);
-    expect(printRemark(foreign, ID)).to.equal(`${foreign} (not decipherable with this credential)`);
+    expect(printRemark(foreign, ID)).to.equal(`${foreign} (cannot be decrypted with this credential)`);
     expect(printRemark(underOwnKey, undefined)).to.equal(underOwnKey);
     expect(remarkJson(underOwnKey, undefined)).to.deep.equal({ remark: underOwnKey });
     expect(printRemark('0x', undefined)).to.equal('');

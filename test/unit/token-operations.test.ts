@@ -90,7 +90,7 @@ describe('operations in the logs of a token', () => {
   });
 
   it('are not guessed when a log belongs to none', () => {
-    expect(() => operationsOf(transaction('0xa', 'shred'))).to.throw('shred stands where none');
-    expect(() => operationsOf(transaction('0xa', 'token_received'))).to.throw('leaves logs out');
+    expect(() => operationsOf(transaction('0xa', 'shred'))).to.throw('shred does not belong');
+    expect(() => operationsOf(transaction('0xa', 'token_received'))).to.throw('omits logs');
   });
 });

@@ -68,10 +68,10 @@ describe('the place where a text stops being JSON', () => {
   for (const [text, line, column, problem] of [
     ['{\n  "a": 1,\n}', 3, 1, 'a name in double quotes is expected'],
     ['{"a" 1}', 1, 6, 'a colon is expected'],
-    ['{"a": 1 "b"}', 1, 9, 'a comma, or the end of what is open, is expected'],
+    ['{"a": 1 "b"}', 1, 9, 'a comma or a closing bracket is expected'],
     ['[1,]', 1, 4, 'a value is expected'],
-    ["{'a': 1}", 1, 2, 'this is no value of JSON'],
-    ['{"a": undefined}', 1, 7, 'this is no value of JSON'],
+    ["{'a': 1}", 1, 2, 'this is not a JSON value'],
+    ['{"a": undefined}', 1, 7, 'this is not a JSON value'],
     ['{"a": "x\ny"}', 1, 7, 'this string is not closed on its line'],
     ['{"a": "x\ty"}', 1, 7, 'a control character in a string must be escaped'],
     ['{"a": "\\x"}', 1, 7, 'this string has an escape sequence that JSON does not have'],

@@ -106,7 +106,7 @@ describe('the value of a proof', () => {
     },
     'with something after the components': {
       changed: () => withBytes(derived, DERIVED, array(components), integer(0)),
-      problem: 'something stands after it',
+      problem: 'something follows it',
     },
     'cut off': {
       changed: () => withBytes(derived, bytesOf(derived).subarray(0, -1)),
