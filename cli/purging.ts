@@ -1,9 +1,11 @@
 import { systemClock } from '../service/base/clock';
 import { LONGEST_RETENTION_DAYS, type Config } from '../service/config/config';
+import type { Answer } from './answer';
 import { ConfigurationError } from '../service/base/errors';
 import { overBefore } from '../service/retention';
 import { invalid, registryOf } from './deliveries/show-deliveries';
 import { confirm } from './terminal/confirm';
+import { printableJson } from './terminal/printable';
 
 /**
  * The registry of `--registry`, or else TOKEN_REGISTRY_ADDRESS. Other tenants may share the database; their
@@ -36,4 +38,13 @@ export function timeOfOlderThan(days: number): number {
 /** @throws Refusal CONFIRMATION_MISSING. */
 export async function agreeToPurge(isAgreed: boolean): Promise<void> {
   await confirm('purge', isAgreed, undefined, 'Nothing was removed');
+}
+
+/** The answer after a purge. `before`: epoch milliseconds. */
+export function purged(removed: number, before: number): Answer {
+  return {
+    lines: [removed === 0 ? 'nothing to remove' : `${removed} removed`],
+    json: printableJson({ removed, before: new Date(before).toISOString() }),
+    isYes: true,
+  };
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { answerAdmin } from '../registry-admin/answer-admin';
+import { printAnswer } from '../answer';
 import {
   CREDENTIAL,
   examples,
@@ -60,7 +60,7 @@ async function run(
   isAgreed: boolean,
   command: Command,
 ): Promise<void> {
-  await answerAdmin(command, json === true, (say) => {
+  await printAnswer(command, json === true, (say) => {
     const { burnOrRestore } =
       require('../registry-admin/burn-or-restore') as typeof import('../registry-admin/burn-or-restore');
     return burnOrRestore(name, { token, registry, network, remark, credential, isAgreed }, say);

@@ -1,15 +1,19 @@
 import type { Command } from 'commander';
-import { withExitCode } from '../exit-code';
-import { examples } from './arguments';
+import { printAnswer, type Answer } from '../answer';
+import type { MadeKey } from '../keys/made-key';
+import { printableJson } from '../terminal/printable';
+import { examples, JSON_FLAG } from './arguments';
 
 interface DidOptions {
   force?: true;
   check?: true;
+  json?: true;
 }
 
 interface SigningKeyOptions {
   force?: true;
   publicKeyFile?: string;
+  json?: true;
 }
 
 /** `tdoc setup`, `tdoc did` and `tdoc signing-key`. `did --check` exits with 1 if something differs. */
@@ -20,12 +24,12 @@ export function addKeys(program: Command): void {
     .description(
       "Makes the issuer's did:web key pair and the key that signs webhooks if they are missing, and lists missing settings.",
     )
+    .option(...JSON_FLAG)
     .addHelpText('after', examples('setup'))
-    .action(async (_options: object, command: Command) =>
-      withExitCode(command, async () => {
+    .action(async ({ json }: { json?: true }, command: Command) =>
+      printAnswer(command, json === true, (say) => {
         const { setUp } = require('../keys/set-up') as typeof import('../keys/set-up');
-        for await (const line of setUp()) console.log(line);
-        return true;
+        return setUp(say);
       }),
     );
   program
@@ -36,19 +40,18 @@ export function addKeys(program: Command): void {
     )
     .option('--force', 'replace an existing key: credentials that it signed will no longer verify')
     .option('--check', 'make nothing; compare did.json, DID_KEY_PAIRS and the document that DOMAIN serves')
+    .option(...JSON_FLAG)
     .addHelpText('after', examples('did', 'did --check'))
-    .action(async ({ force, check }: DidOptions, command: Command) =>
-      withExitCode(command, async () => {
+    .action(async ({ force, check, json }: DidOptions, command: Command) =>
+      printAnswer(command, json === true, async () => {
         const isForced = { force: force === true };
         if (check) {
           const { checkDid } = require('../keys/check-did') as typeof import('../keys/check-did');
-          const { areEqual, lines } = await checkDid(isForced);
-          for (const line of lines) console.log(line);
-          return areEqual;
+          const { areEqual, ...answer } = await checkDid(isForced);
+          return { ...answer, isYes: areEqual };
         }
         const { makeDidKey } = require('../keys/make-did-key') as typeof import('../keys/make-did-key');
-        for (const line of await makeDidKey(isForced)) console.log(line);
-        return true;
+        return answerOf(await makeDidKey(isForced));
       }),
     );
   program
@@ -59,14 +62,17 @@ export function addKeys(program: Command): void {
     )
     .option('--force', 'replace an existing key: subscribers then need the new public key')
     .option('--public-key-file <file>', 'file for the public key (default: webhook-public-key.pem)')
+    .option(...JSON_FLAG)
     .addHelpText('after', examples('signing-key'))
-    .action(async ({ force, publicKeyFile }: SigningKeyOptions, command: Command) =>
-      withExitCode(command, async () => {
+    .action(async ({ force, publicKeyFile, json }: SigningKeyOptions, command: Command) =>
+      printAnswer(command, json === true, async () => {
         const { makeSigningKey } =
           require('../keys/make-signing-key') as typeof import('../keys/make-signing-key');
-        const lines = await makeSigningKey({ force: force === true, publicKeyFile });
-        for (const line of lines) console.log(line);
-        return true;
+        return answerOf(await makeSigningKey({ force: force === true, publicKeyFile }));
       }),
     );
+}
+
+function answerOf({ lines, json }: MadeKey): Answer {
+  return { lines, json: printableJson(json), isYes: true };
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { answerAdmin } from '../registry-admin/answer-admin';
+import { printAnswer } from '../answer';
 import { CREDENTIAL, examples, JSON_FLAG, NETWORK, REGISTRY, REMARK, type AdminOptions } from './arguments';
 
 const COMMANDS = {
@@ -21,7 +21,7 @@ export function addPauseAndUnpause(program: Command): void {
       .option(...JSON_FLAG)
       .addHelpText('after', examples(`${name} --remark "stock-taking"`))
       .action(async ({ remark, credential, registry, network, json }: AdminOptions, command: Command) => {
-        await answerAdmin(command, json === true, (say) => {
+        await printAnswer(command, json === true, (say) => {
           const { setPaused } =
             require('../registry-admin/set-paused') as typeof import('../registry-admin/set-paused');
           return setPaused(name, { remark, credential, registry, network }, say);

@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
-import { withExitCode } from '../exit-code';
-import { examples, REGISTRY, wholeNumber, YES } from './arguments';
+import { printAnswer } from '../answer';
+import { examples, JSON_FLAG, REGISTRY, wholeNumber, YES } from './arguments';
 
 interface Options {
   olderThan?: number;
   token?: string;
   registry?: string;
   yes?: true;
+  json?: true;
 }
 
 /** `tdoc purge-documents` and `tdoc purge-events`. Exit code 1: not confirmed, nothing was removed. */
@@ -25,15 +26,13 @@ export function addPurge(program: Command): void {
     .option('--token <id>', 'the document of this token')
     .option(...REGISTRY)
     .option(...YES)
+    .option(...JSON_FLAG)
     .addHelpText('after', examples('purge-documents --older-than 365'))
-    .action(async ({ olderThan, token, registry, yes }: Options, command: Command) =>
-      withExitCode(command, async () => {
+    .action(async ({ olderThan, token, registry, yes, json }: Options, command: Command) =>
+      printAnswer(command, json === true, (say) => {
         const { purgeDocuments } =
           require('../documents/purge-documents') as typeof import('../documents/purge-documents');
-        await purgeDocuments({ olderThan, token, registry, isAgreed: yes === true }, (line) =>
-          console.log(line),
-        );
-        return true;
+        return purgeDocuments({ olderThan, token, registry, isAgreed: yes === true }, say);
       }),
     );
   program
@@ -43,13 +42,13 @@ export function addPurge(program: Command): void {
     .option('--older-than <days>', 'events that were last sent at least this many days ago', wholeNumber)
     .option(...REGISTRY)
     .option(...YES)
+    .option(...JSON_FLAG)
     .addHelpText('after', examples('purge-events --older-than 90'))
-    .action(async ({ olderThan, registry, yes }: Options, command: Command) =>
-      withExitCode(command, async () => {
+    .action(async ({ olderThan, registry, yes, json }: Options, command: Command) =>
+      printAnswer(command, json === true, (say) => {
         const { purgeOldEvents } =
           require('../deliveries/purge-old-events') as typeof import('../deliveries/purge-old-events');
-        await purgeOldEvents({ olderThan, registry, isAgreed: yes === true }, (line) => console.log(line));
-        return true;
+        return purgeOldEvents({ olderThan, registry, isAgreed: yes === true }, say);
       }),
     );
 }

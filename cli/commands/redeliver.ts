@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
-import { withExitCode } from '../exit-code';
-import { examples, wholeNumber } from './arguments';
+import { printAnswer } from '../answer';
+import { examples, JSON_FLAG, wholeNumber } from './arguments';
 
 interface Options {
   event?: string;
   dead?: true;
   fromBlock?: number;
   registry?: string;
+  json?: true;
 }
 
 /** `tdoc redeliver`. */
@@ -21,14 +22,13 @@ export function addRedeliver(program: Command): void {
     .option('--dead', 'all dead letters')
     .option('--from-block <n>', 'every event since this block', wholeNumber)
     .option('--registry <address>', 'only the events of this registry')
+    .option(...JSON_FLAG)
     .addHelpText('after', examples('redeliver --dead', 'redeliver --from-block 1200'))
-    .action(async ({ event, dead, fromBlock, registry }: Options, command: Command) =>
-      withExitCode(command, async () => {
+    .action(async ({ event, dead, fromBlock, registry, json }: Options, command: Command) =>
+      printAnswer(command, json === true, () => {
         const { sendAgain } =
           require('../deliveries/send-again') as typeof import('../deliveries/send-again');
-        const lines = await sendAgain({ event, dead: dead === true, fromBlock, registry });
-        for (const line of lines) console.log(line);
-        return true;
+        return sendAgain({ event, dead: dead === true, fromBlock, registry });
       }),
     );
 }

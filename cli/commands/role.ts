@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { answerAdmin } from '../registry-admin/answer-admin';
+import { printAnswer } from '../answer';
 import { examples, JSON_FLAG, NETWORK, REGISTRY } from './arguments';
 
 interface ListOptions {
@@ -53,7 +53,7 @@ export function addRole(program: Command): void {
     .option(...JSON_FLAG)
     .addHelpText('after', examples('role list', 'role list --role admin --json'))
     .action(async ({ role: only, account, registry, network, json }: ListOptions, command: Command) => {
-      await answerAdmin(command, json === true, () => {
+      await printAnswer(command, json === true, () => {
         const { listRoles } =
           require('../registry-admin/list-roles') as typeof import('../registry-admin/list-roles');
         return listRoles({ role: only, account, registry, network });
@@ -68,7 +68,7 @@ async function change(
   { role, account, registry, network, force, json }: ChangeOptions,
   command: Command,
 ): Promise<void> {
-  await answerAdmin(command, json === true, (say) => {
+  await printAnswer(command, json === true, (say) => {
     const { changeRole } =
       require('../registry-admin/change-role') as typeof import('../registry-admin/change-role');
     return changeRole(name, { role, account, registry, network, isForced: force === true }, say);

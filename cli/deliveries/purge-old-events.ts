@@ -2,8 +2,8 @@ import { loadConfig } from '../../service/config/config';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { findAllFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
 import { countPurgeable, purgeEvents } from '../../service/outbox/purge-events';
-import { agreeToPurge, registryToPurge, timeOfOlderThan } from '../purging';
-import type { Say } from '../registry-admin/carry-out';
+import type { Answer, Say } from '../answer';
+import { agreeToPurge, purged, registryToPurge, timeOfOlderThan } from '../purging';
 import { invalid } from './show-deliveries';
 
 /** Selects the events to remove. `isAgreed`: no confirmation is asked for. */
@@ -22,7 +22,7 @@ export interface PurgeEventsOptions {
 export async function purgeOldEvents(
   { olderThan, registry, isAgreed }: PurgeEventsOptions,
   say: Say,
-): Promise<void> {
+): Promise<Answer> {
   if (olderThan === undefined) throw invalid('Give --older-than DAYS.');
   const before = timeOfOlderThan(olderThan);
   const config = loadConfig();
@@ -37,14 +37,14 @@ export async function purgeOldEvents(
       if (events === 0) continue;
       const time = new Date(before).toISOString();
       say(
-        `To remove ${events} events of ${registryOfFeed(feed)} that were last sent before ${time}, for ever.`,
+        `About to remove ${events} events of ${registryOfFeed(feed)} that were last sent before ${time}. This cannot be undone.`,
       );
     }
-    if (total === 0) return say('nothing to remove');
+    if (total === 0) return purged(0, before);
     await agreeToPurge(isAgreed);
     let removed = 0;
     for (const feed of feeds) removed += await purgeEvents(database, feed, before);
-    say(`${removed} removed`);
+    return purged(removed, before);
   } finally {
     await database.close();
   }

@@ -5,6 +5,8 @@ import { findFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
 import { historyOf } from '../../service/outbox/list-deliveries';
 import { purgedUpTo } from '../../service/outbox/purge-events';
 import { redeliver, type Selection } from '../../service/outbox/redeliver';
+import type { Answer } from '../answer';
+import { printableJson } from '../terminal/printable';
 import { invalid, registryOf, unknownEvent } from './show-deliveries';
 
 /** Selects the events to send again. */
@@ -15,8 +17,16 @@ export interface SendAgainOptions {
   registry: string | undefined;
 }
 
-/** Queues events for delivery again and returns the lines to print. A running service sends them at once. */
-export async function sendAgain(options: SendAgainOptions): Promise<string[]> {
+/** The result for one registry. `purgedUpTo`: the last block of the selection whose events were removed. */
+interface Queued {
+  registry: string;
+  queued: number;
+  alreadyWaiting: number;
+  purgedUpTo: number | null;
+}
+
+/** Queues events for delivery again. A running service sends them at once. */
+export async function sendAgain(options: SendAgainOptions): Promise<Answer> {
   const selection = selectionOf(options);
   const database = await openDatabaseBesideService(loadConfig());
   try {
@@ -33,19 +43,37 @@ export async function sendAgain(options: SendAgainOptions): Promise<string[]> {
           `The block of event ${selection.eventId} was orphaned: the event cannot be sent again.`,
         );
     }
-    const lines: string[] = [];
+    const results: Queued[] = [];
     for (const feed of feeds) {
       const { enqueued, waiting } = await redeliver(database, feed, selection, systemClock.now());
-      const already = waiting > 0 ? `, ${waiting} waiting already` : '';
-      if (enqueued + waiting > 0) lines.push(`${registryOfFeed(feed)}: ${enqueued} queued${already}`);
       const removedUpTo = (await purgedUpTo(database.db, feed)) ?? -1;
-      if ('fromBlock' in selection && selection.fromBlock <= removedUpTo)
-        lines.push(`${registryOfFeed(feed)}: old events of blocks up to ${removedUpTo} were removed before`);
+      const isPurged = 'fromBlock' in selection && selection.fromBlock <= removedUpTo;
+      results.push({
+        registry: registryOfFeed(feed),
+        queued: enqueued,
+        alreadyWaiting: waiting,
+        purgedUpTo: isPurged ? removedUpTo : null,
+      });
     }
-    return lines.length === 0 ? ['nothing to send again'] : lines;
+    const lines = results.flatMap(linesOf);
+    return {
+      lines: lines.length === 0 ? ['nothing to send again'] : lines,
+      json: printableJson({ registries: results }),
+      isYes: true,
+    };
   } finally {
     await database.close();
   }
+}
+
+function linesOf({ registry, queued, alreadyWaiting, purgedUpTo: removedUpTo }: Queued): string[] {
+  const already = alreadyWaiting > 0 ? `, ${alreadyWaiting} waiting already` : '';
+  return [
+    ...(queued + alreadyWaiting > 0 ? [`${registry}: ${queued} queued${already}`] : []),
+    ...(removedUpTo === null
+      ? []
+      : [`${registry}: old events of blocks up to ${removedUpTo} were removed before`]),
+  ];
 }
 
 function selectionOf({ event, dead, fromBlock }: SendAgainOptions): Selection {

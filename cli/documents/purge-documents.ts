@@ -8,8 +8,9 @@ import { countEnded, findJournals } from '../../service/journal/find-journals';
 import { scopeName, type JournalScope } from '../../service/journal/journal-scope';
 import { parseTokenId, tokenIdHexOf } from '../../service/registry/token-id-forms';
 import { invalid } from '../deliveries/show-deliveries';
-import { agreeToPurge, registryToPurge, timeOfOlderThan } from '../purging';
-import type { Say } from '../registry-admin/carry-out';
+import type { Answer, Say } from '../answer';
+import { agreeToPurge, purged, registryToPurge, timeOfOlderThan } from '../purging';
+import { printableJson } from '../terminal/printable';
 
 /** The documents to delete. `isAgreed`: no confirmation is asked for. */
 export interface PurgeOptions {
@@ -29,14 +30,15 @@ type Selection = { registry: string } & ({ tokenId: string } | { before: number 
  * @throws ConfigurationError ARGUMENT_INVALID, NOT_CONFIGURED, DOCUMENT_UNKNOWN; Refusal
  *   CONFIRMATION_MISSING; RequestError TOKEN_ID_INVALID.
  */
-export async function purgeDocuments(options: PurgeOptions, say: Say): Promise<void> {
+export async function purgeDocuments(options: PurgeOptions, say: Say): Promise<Answer> {
   const config = loadConfig();
   const selection = selectionOf(options, config);
   const database = await openDatabaseBesideService(config);
   try {
     const journals = await findJournals(database.db, selection.registry);
-    if ('tokenId' in selection) await removeOne(database, journals, selection.tokenId, options.isAgreed, say);
-    else await removeOld(database, journals, selection.before, options.isAgreed, say);
+    if ('tokenId' in selection)
+      return await removeOne(database, journals, selection.tokenId, options.isAgreed, say);
+    return await removeOld(database, journals, selection.before, options.isAgreed, say);
   } finally {
     await database.close();
   }
@@ -60,18 +62,19 @@ async function removeOne(
   tokenId: string,
   isAgreed: boolean,
   say: Say,
-): Promise<void> {
+): Promise<Answer> {
   for (const scope of journals) {
     const journal = createDatabaseJournal(database, scope, systemClock);
     const issuance = await journal.find(tokenId);
     if (issuance === undefined) continue;
     if (issuance.state !== 'final' && issuance.state !== 'failed')
       throw invalid(`The document of token ${tokenId} is being issued: it cannot be removed.`);
-    say(`To remove the document of token ${tokenId} (${issuance.state}) of ${scopeName(scope)}, for ever.`);
+    say(
+      `About to remove the document of token ${tokenId} (${issuance.state}) of ${scopeName(scope)}. This cannot be undone.`,
+    );
     await agreeToPurge(isAgreed);
     await journal.remove(tokenId);
-    say('removed');
-    return;
+    return { lines: ['removed'], json: printableJson({ removed: 1, tokenId }), isYes: true };
   }
   const remedy = 'Check --registry, and DATA_DIR or DATABASE_URL.';
   const message = `No document of token ${tokenId} is kept.`;
@@ -84,7 +87,7 @@ async function removeOld(
   before: number,
   isAgreed: boolean,
   say: Say,
-): Promise<void> {
+): Promise<Answer> {
   let total = 0;
   for (const scope of journals) {
     const { documents, bytes } = await countEnded(database.db, scope, before);
@@ -92,12 +95,14 @@ async function removeOld(
     if (documents === 0) continue;
     const size = `${documents} (${(bytes / 1_000_000).toFixed(1)} MB)`;
     const time = new Date(before).toISOString();
-    say(`To remove the documents of ${scopeName(scope)} that ended before ${time}: ${size}, for ever.`);
+    say(
+      `About to remove the documents of ${scopeName(scope)} that ended before ${time}: ${size}. This cannot be undone.`,
+    );
   }
-  if (total === 0) return say('nothing to remove');
+  if (total === 0) return purged(0, before);
   await agreeToPurge(isAgreed);
   let removed = 0;
   for (const scope of journals)
     removed += await createDatabaseJournal(database, scope, systemClock).purge(before);
-  say(`${removed} removed`);
+  return purged(removed, before);
 }

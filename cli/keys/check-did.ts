@@ -6,7 +6,7 @@ import { didWebOf, KEY_FRAGMENT, parseDidKeyPair, type DidKeyPair } from '../../
 import { ConfigurationError, messageOf } from '../../service/base/errors';
 import { domainOf, type Settings } from '../../service/config/settings';
 import { withCommandsFor } from '../../service/config/tenant';
-import { printable } from '../terminal/printable';
+import { printable, printableJson } from '../terminal/printable';
 import { compareDidDocuments, findSecretKeys } from './compare-did-documents';
 import { didDocumentOf } from './did-document';
 import { publicKeyOf } from './public-key-of';
@@ -18,6 +18,7 @@ import { publicKeyOf } from './public-key-of';
 export interface DidCheck {
   areEqual: boolean | undefined;
   lines: string[];
+  json: string;
 }
 
 /** One of the three parts that must agree: its problem, or why it could not be read. */
@@ -52,8 +53,14 @@ export async function checkDid({ force }: { force: boolean }, environment?: Sett
   const expected = keyPair ? didDocumentOf(keyPair) : file.document;
   const fileDifferences = [...file.part.differences, ...differencesOf(file.document, expected)];
   const filePart = { ...file.part, differences: fileDifferences };
-  const check = report(did, [keyPart, filePart, await checkServed(did, expected)]);
-  return { ...check, lines: check.lines.map((line) => withCommandsFor(envFile, line)) };
+  const parts = [keyPart, filePart, await checkServed(did, expected)];
+  return report(
+    did,
+    parts.map((part) => ({
+      ...part,
+      differences: part.differences.map((text) => withCommandsFor(envFile, text)),
+    })),
+  );
 }
 
 /** `keyPair`: the key pair that the documents should publish, if it is known. */
@@ -153,8 +160,11 @@ function report(did: string, parts: readonly Part[]): DidCheck {
     : isUnknown
       ? 'no difference was found, but not everything could be compared'
       : 'all equal';
+  const areEqual = differs ? false : isUnknown ? undefined : true;
+  const json = { did, areEqual: areEqual ?? null, parts: parts.map((part) => ({ unknown: null, ...part })) };
   return {
-    areEqual: differs ? false : isUnknown ? undefined : true,
+    areEqual,
+    json: printableJson(json),
     lines: [`issuer   ${did}`, ...lines, end].map((line) => printable(line)),
   };
 }

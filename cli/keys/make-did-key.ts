@@ -8,18 +8,18 @@ import { setEnvValue, shadowWarning } from '../files/env-file';
 import { PUBLIC_MODE, writeFileAtomically } from '../files/write-file';
 import { didDocumentOf, publishedKeyOf } from './did-document';
 import { keyExists } from './key-exists';
+import type { MadeKey } from './made-key';
 
 const SETTING = 'DID_KEY_PAIRS';
 
 /**
- * Makes the issuer's key pair and its DID document, and returns the lines to print. An existing key is never
- * replaced without `force`: credentials that it signed would no longer verify. A missing DID document is
- * rebuilt from its key.
+ * Makes the issuer's key pair and its DID document. An existing key is never replaced without `force`:
+ * credentials that it signed would no longer verify. A missing DID document is rebuilt from its key.
  *
  * @param environment instead of the process's.
  * @throws ConfigurationError if DOMAIN is missing, or if the existing key and document do not match.
  */
-export async function makeDidKey({ force }: { force: boolean }, environment?: Settings): Promise<string[]> {
+export async function makeDidKey({ force }: { force: boolean }, environment?: Settings): Promise<MadeKey> {
   const { envFile, settings } = readSettings(environment);
   const domain = domainOf(settings);
   if (domain === undefined) {
@@ -29,12 +29,11 @@ export async function makeDidKey({ force }: { force: boolean }, environment?: Se
   const did = didWebOf(domain);
   const documentPath = didDocumentPathOf(envFile, settings);
   const text = settings[SETTING];
-  if (!force && text !== undefined) return keepKey(existingKey(text, did), documentPath);
+  if (!force && text !== undefined) return keepKey(existingKey(text, did), envFile, documentPath);
   if (!force && existsSync(documentPath)) {
     throw keyExists(`${documentPath} is there, but its secret key is not in ${SETTING}. Restore the key`);
   }
-  const written = await writeNewKey(did, { envFile, documentPath, environment });
-  return [...written, ...replacedNote(text !== undefined)];
+  return writeNewKey(did, { envFile, documentPath, environment, isReplaced: text !== undefined });
 }
 
 function existingKey(text: string, did: string): DidKeyPair {
@@ -47,18 +46,27 @@ function existingKey(text: string, did: string): DidKeyPair {
   );
 }
 
-function keepKey(keyPair: DidKeyPair, documentPath: string): string[] {
+function keepKey(keyPair: DidKeyPair, envFile: string, documentPath: string): MadeKey {
   const kept = `The key ${keyPair.id} is already in ${SETTING}`;
+  const json = {
+    key: 'kept',
+    setting: SETTING,
+    envFile,
+    publicFile: documentPath,
+    warning: null,
+  } as const;
   if (!existsSync(documentPath)) {
     writeDocument(keyPair, documentPath);
-    return [`${kept}; the DID document was missing and was rebuilt from it: ${documentPath}`];
+    const lines = [`${kept}; the DID document was missing and was rebuilt from it: ${documentPath}`];
+    return { lines, json: { ...json, isPublicFileWritten: true } };
   }
   if (publishedKeyOf(readFileSync(documentPath, 'utf8')) !== keyPair.publicKeyMultibase) {
     throw keyExists(
       `${documentPath} publishes another key than the one in ${SETTING}. Delete the document to rebuild it`,
     );
   }
-  return [`${kept} and published in ${documentPath}: nothing was written. --force makes a new key.`];
+  const lines = [`${kept} and published in ${documentPath}: nothing was written. --force makes a new key.`];
+  return { lines, json: { ...json, isPublicFileWritten: false } };
 }
 
 async function writeNewKey(
@@ -67,8 +75,9 @@ async function writeNewKey(
     envFile,
     documentPath,
     environment,
-  }: { envFile: string; documentPath: string; environment: Settings | undefined },
-): Promise<string[]> {
+    isReplaced,
+  }: { envFile: string; documentPath: string; environment: Settings | undefined; isReplaced: boolean },
+): Promise<MadeKey> {
   const pair = await generate({ id: `${did}#${KEY_FRAGMENT}`, controller: did, curve: 'P-256' });
   const value = JSON.stringify(await pair.export({ publicKey: true, secretKey: true, includeContext: true }));
   const parsed = parseDidKeyPair(value);
@@ -77,18 +86,26 @@ async function writeNewKey(
   await setEnvValue(envFile, SETTING, value);
   writeDocument(parsed.keyPair, documentPath);
   const warning = shadowWarning(SETTING, value, environment);
-  return [
+  const lines = [
     `issuer         ${did}`,
     `key pair       ${SETTING} in ${envFile} (secret)`,
     `DID document   ${documentPath} (public; the service serves it at /.well-known/did.json)`,
     ...(warning === undefined ? [] : [warning]),
+    ...(isReplaced ? ['The previous key was replaced: credentials signed with it no longer verify.'] : []),
   ];
+  return {
+    lines,
+    json: {
+      key: isReplaced ? 'replaced' : 'made',
+      setting: SETTING,
+      envFile,
+      publicFile: documentPath,
+      isPublicFileWritten: true,
+      warning: warning ?? null,
+    },
+  };
 }
 
 function writeDocument(keyPair: DidKeyPair, path: string): void {
   writeFileAtomically(path, `${JSON.stringify(didDocumentOf(keyPair), null, 2)}\n`, PUBLIC_MODE);
-}
-
-function replacedNote(isReplaced: boolean): string[] {
-  return isReplaced ? ['The previous key was replaced: credentials signed with it no longer verify.'] : [];
 }

@@ -1,37 +1,52 @@
 import { readSettings } from '../../service/config/config';
 import { domainOf, networkOf, walletPrivateKeyOf, type Settings } from '../../service/config/settings';
 import { withCommandsFor } from '../../service/config/tenant';
+import type { Answer, Say } from '../answer';
+import { printableJson } from '../terminal/printable';
 import { makeDidKey } from './make-did-key';
 import { makeSigningKey } from './make-signing-key';
 
 /**
- * Makes the issuer's did:web key pair and the key that signs webhooks if they are missing. Yields the lines
- * to print: what was made, then the settings that the service still needs to issue and deliver.
+ * Makes the issuer's did:web key pair and the key that signs webhooks if they are missing, and lists the
+ * settings that the service still needs to issue and deliver.
  *
  * @param environment instead of the process's.
  * @throws the errors of makeDidKey and makeSigningKey.
  */
-export async function* setUp(environment?: Settings): AsyncGenerator<string> {
-  yield* await makeDidKey({ force: false }, environment);
-  yield* await makeSigningKey({ force: false }, environment);
+export async function setUp(say: Say, environment?: Settings): Promise<Answer> {
+  const didKey = await makeDidKey({ force: false }, environment);
+  didKey.lines.forEach(say);
+  const signingKey = await makeSigningKey({ force: false }, environment);
+  signingKey.lines.forEach(say);
   const { envFile, settings } = readSettings(environment);
-  const missing = missingSettings(settings).map((line) => `  ${line}`);
-  yield missing.length === 0 ? 'Nothing is missing. Next: `npm run service`.' : `Missing in ${envFile}:`;
-  for (const line of missing) yield withCommandsFor(envFile, line);
+  const missing = missingSettings(settings).map(({ setting, remedy }) => ({
+    setting,
+    remedy: withCommandsFor(envFile, remedy),
+  }));
+  return {
+    lines: [
+      missing.length === 0 ? 'Nothing is missing. Next: `npm run service`.' : `Missing in ${envFile}:`,
+      ...missing.map(({ setting, remedy }) => `  ${setting}: ${remedy}`),
+    ],
+    json: printableJson({ didKey: didKey.json, signingKey: signingKey.json, missing }),
+    isYes: true,
+  };
 }
 
-/** One line for each missing setting, with the remedy. */
-function missingSettings(settings: Settings): string[] {
+/** The missing settings, each with its remedy. */
+function missingSettings(settings: Settings): { setting: string; remedy: string }[] {
   const network = networkOf(settings);
   domainOf(settings);
-  const lines: string[] = [];
-  if (walletPrivateKeyOf(settings) === undefined)
-    lines.push(`WALLET_PRIVATE_KEY: set it to the key of a wallet that can pay on ${network.name}`);
-  if (settings.TOKEN_REGISTRY_ADDRESS === undefined)
-    lines.push('TOKEN_REGISTRY_ADDRESS: `npx hardhat deploy` deploys a registry and writes it');
-  if (settings.WEBHOOK_URL === undefined)
-    lines.push(
-      'WEBHOOK_URL: set it to the URL that receives events; without it they are stored but not delivered',
-    );
-  return lines;
+  const remedies = {
+    WALLET_PRIVATE_KEY:
+      walletPrivateKeyOf(settings) === undefined &&
+      `set it to the key of a wallet that can pay on ${network.name}`,
+    TOKEN_REGISTRY_ADDRESS:
+      settings.TOKEN_REGISTRY_ADDRESS === undefined &&
+      '`npx hardhat deploy` deploys a registry and writes it',
+    WEBHOOK_URL:
+      settings.WEBHOOK_URL === undefined &&
+      'set it to the URL that receives events; without it they are stored but not delivered',
+  };
+  return Object.entries(remedies).flatMap(([setting, remedy]) => (remedy ? [{ setting, remedy }] : []));
 }

@@ -1,7 +1,8 @@
 import { readTokenState, type TokenState } from '../../service/registry/read-token-state';
 import { tokenIdHexOf } from '../../service/registry/token-id-forms';
 import type { TokenReference } from '../token/find-token';
-import { carryOut, type AdminAction, type AdminAnswer, type Say } from './carry-out';
+import type { Answer, Say } from '../answer';
+import { carryOut, type AdminAction } from './carry-out';
 import { confirm } from '../terminal/confirm';
 import { findTokenAndKey } from './find-key';
 import { asAdmin, type RegistryAdmin } from './registry-admin';
@@ -23,7 +24,7 @@ export async function burnOrRestore(
   command: 'burn' | 'restore',
   { remark: text, credential, isAgreed, ...reference }: BurnOrRestoreOptions,
   say: Say,
-): Promise<AdminAnswer> {
+): Promise<Answer> {
   const { token, key } = await findTokenAndKey(reference, credential);
   const remark = remarkOf(text, { found: key, flag: credential });
   const { tokenId } = token.location;

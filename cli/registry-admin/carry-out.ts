@@ -1,6 +1,7 @@
 import type { TransactionReceipt } from 'ethers';
 import { ChainError, messageOf } from '../../service/base/errors';
 import { readAgainWhileItMayPass } from '../../service/token/unchanged-block';
+import type { Answer, Say } from '../answer';
 import { transactionLink } from '../transactions/explorer-link';
 import { printable, printableJson } from '../terminal/printable';
 import type { RegistryAdmin } from './registry-admin';
@@ -25,16 +26,6 @@ export interface AdminAction<State> extends Omit<AdminCall, 'remarkBytes'> {
   describe: (state: State) => string;
 }
 
-/** The answer of a command: lines for people, one JSON object for programs, and whether the answer is yes. */
-export interface AdminAnswer {
-  lines: string[];
-  json: string;
-  isYes: boolean;
-}
-
-/** Prints a line of progress for people. */
-export type Say = (line: string) => void;
-
 /**
  * Sends the transaction of an action, waits until it is mined, and reads the resulting state at its block.
  *
@@ -45,7 +36,7 @@ export async function carryOut<State>(
   admin: RegistryAdmin,
   action: AdminAction<State>,
   say: Say,
-): Promise<AdminAnswer> {
+): Promise<Answer> {
   const { network, address } = admin;
   const { remark } = action;
   say(`To ${action.doing}, in registry ${address} on ${network.name} (chain id ${network.chainId}):`);
@@ -65,11 +56,7 @@ export async function carryOut<State>(
 }
 
 /** The answer if the state is already the wanted one: nothing is sent. */
-export function nothingToDo<State>(
-  admin: RegistryAdmin,
-  action: AdminAction<State>,
-  state: State,
-): AdminAnswer {
+export function nothingToDo<State>(admin: RegistryAdmin, action: AdminAction<State>, state: State): Answer {
   const lost = action.remark && action.remark.hex !== '0x' ? ' The remark is not recorded.' : '';
   return {
     lines: [`Nothing to do, nothing was sent: ${action.describe(state)}${lost}`],

@@ -1,7 +1,8 @@
 import { ZeroAddress, getAddress } from 'ethers';
 import { ConfigurationError } from '../../service/base/errors';
 import { registryOf, requireAddress } from '../token/find-token';
-import { carryOut, nothingToDo, type AdminAction, type AdminAnswer, type Say } from './carry-out';
+import type { Answer, Say } from '../answer';
+import { carryOut, nothingToDo, type AdminAction } from './carry-out';
 import { asAdmin, type RegistryAdmin } from './registry-admin';
 import { hasOtherAdmin } from './read-roles';
 import { Refusal } from '../refusal';
@@ -28,7 +29,7 @@ export async function changeRole(
   command: 'grant' | 'revoke',
   { role, account: text, registry, network, isForced }: ChangeRoleOptions,
   say: Say,
-): Promise<AdminAnswer> {
+): Promise<Answer> {
   const hash = roleHashOf(role);
   const account = accountOf(text);
   return asAdmin(registryOf(registry, network), async (admin) => {

@@ -5,7 +5,7 @@ import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { printableJson } from '../terminal/printable';
 import { registryOf, requireAddress } from '../token/find-token';
 import { withRegistry } from '../token/reach-registry';
-import type { AdminAnswer } from './carry-out';
+import type { Answer } from '../answer';
 import { readRoles, type RegistryRoles } from './read-roles';
 import type { RoleHolder } from './role-history';
 import { roleHashOf, roleNameOf } from './role-names';
@@ -26,7 +26,7 @@ export async function listRoles({
   account: text,
   registry: flag,
   network: name,
-}: ListRolesOptions): Promise<AdminAnswer> {
+}: ListRolesOptions): Promise<Answer> {
   const hash = role === undefined ? undefined : roleHashOf(role);
   if (text !== undefined) requireAddress('--account', text);
   const account = text === undefined ? undefined : getAddress(text);

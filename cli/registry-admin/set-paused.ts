@@ -1,5 +1,6 @@
 import { registryOf } from '../token/find-token';
-import { carryOut, nothingToDo, type AdminAction, type AdminAnswer, type Say } from './carry-out';
+import type { Answer, Say } from '../answer';
+import { carryOut, nothingToDo, type AdminAction } from './carry-out';
 import { keyForRegistry } from './find-key';
 import { asAdmin } from './registry-admin';
 import { remarkOf } from './remark';
@@ -17,7 +18,7 @@ export async function setPaused(
   command: 'pause' | 'unpause',
   { registry, network, remark: text, credential }: SetPausedOptions,
   say: Say,
-): Promise<AdminAnswer> {
+): Promise<Answer> {
   const place = registryOf(registry, network);
   const found = credential === undefined ? undefined : await keyForRegistry(credential, place);
   const remark = remarkOf(text, { found, flag: credential });

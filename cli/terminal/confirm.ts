@@ -31,7 +31,7 @@ export async function confirm(
   // Ctrl-C and Ctrl-D close the input without an answer.
   const ended = once(lines, 'close').then(() => '');
   try {
-    const question = lines.question(`Type "${word}" to continue:  `);
+    const question = lines.question(`Type "${word}" to continue: `);
     if ((await Promise.race([question, ended])).trim() !== word) throw refusal(`"${word}" was not typed`);
   } finally {
     lines.close();

@@ -31,7 +31,7 @@ export function createGasStation(url: string, timeoutMs = REQUEST_TIMEOUT_MS): F
     if (statusCode !== 200) throw new Error(`the gas station answered ${statusCode}`);
     const fees = feesOf(JSON.parse(text));
     if (fees.maxPriorityFeePerGas <= fees.maxFeePerGas) return fees;
-    throw new Error('the gas station's priority fee is higher than its fee');
+    throw new Error("the gas station's priority fee is higher than its fee");
   };
 }
 

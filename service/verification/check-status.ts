@@ -68,7 +68,7 @@ function locate(credential: JsonObject): { location: TokenLocation | undefined; 
 function checkOwnToken({ id }: JsonObject, { tokenId }: TokenLocation): Check {
   const check = 'own token';
   if (typeof id !== 'string')
-    return { check, outcome: 'could not tell', found: 'the credential has no id to compare the token's id with' };
+    return { check, outcome: 'could not tell', found: "the credential has no id to compare the token's id with" };
   if (BigInt(`0x${tokenIdOf(id)}`) === tokenId)
     return { check, outcome: 'valid', found: "the token's id is the hash of the credential's" };
   const found = "the token's id is not the hash of the credential's: the token may be another document's";

@@ -83,9 +83,14 @@ describe('npx tdoc did --check', () => {
       DID_KEY_PAIRS: JSON.stringify(keyPair),
       ...more,
     };
-    const { areEqual, lines } = await checkDid({ force: false }, settings);
+    const { areEqual, lines, json } = await checkDid({ force: false }, settings);
     const text = lines.join('\n');
-    expect(text).not.to.contain(keyPair.secretKeyMultibase);
+    expect(text + json).not.to.contain(keyPair.secretKeyMultibase);
+    const { parts, ...answer } = JSON.parse(json) as { areEqual: boolean | null; parts: object[] };
+    expect(answer).to.include({ areEqual: areEqual ?? null });
+    expect(parts.map((part) => Object.keys(part).sort())).to.deep.equal(
+      parts.map(() => ['differences', 'name', 'unknown']),
+    );
     return { areEqual, text };
   }
 

@@ -87,7 +87,10 @@ for (const engine of ENGINES) {
       const [first] = receiver.deliveries;
       const id = first?.event.id ?? '';
       const before = receiver.deliveries.length;
-      await tdoc(['redeliver', '--event', id], settings);
+      const answer = JSON.parse(await tdoc(['redeliver', '--event', id, '--json'], settings)) as unknown;
+      const registry = `31337:${world.registryAddress.toLowerCase()}`;
+      const queued = { registry, queued: 1, alreadyWaiting: 0, purgedUpTo: null };
+      expect(answer).to.deep.equal({ registries: [queued] });
       await eventually('it came again', () => receiver.deliveries.length === before + 1);
       expect(receiver.deliveries.at(-1)?.body.equals(first?.body ?? Buffer.alloc(0))).to.equal(true);
       await tdoc(['redeliver', '--from-block', String(first?.event.data.blockNumber)], settings);

@@ -68,10 +68,21 @@ for (const engine of ENGINES) {
       const refusal = await unasked.catch(({ stderr }: { stderr: string }) => stderr);
       expect(refusal).to.match(/Nothing was removed.*CONFIRMATION_MISSING/);
       expect(await command('purge-events', '--older-than', '1')).to.match(/nothing to remove/);
+      const nothing = await command('purge-events', '--older-than', '1', '--json');
+      expect(JSON.parse(nothing)).to.include({ removed: 0 }).and.have.property('before');
       expect(await command('purge-events', '--older-than', '0', '--yes'))
-        .to.match(/To remove 5 events of 31337:0x\w+ that were last sent before .*, for ever\./)
+        .to.match(
+          /About to remove 5 events of 31337:0x\w+ that were last sent before .*\. This cannot be undone\./,
+        )
         .and.match(/5 removed/);
       expect(await problemOf('redeliver', '--event', String(first?.event.id))).to.match(/EVENT_UNKNOWN/);
+      const again = JSON.parse(await command('redeliver', '--from-block', '0', '--json')) as {
+        registries: Record<string, unknown>[];
+      };
+      expect(again.registries[0])
+        .to.include({ queued: 0 })
+        .and.have.property('purgedUpTo')
+        .that.is.a('number');
       expect(await command('redeliver', '--from-block', '0')).to.match(
         /old events of blocks up to \d+ were removed/,
       );

@@ -2,9 +2,10 @@ import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import type { Journal } from '../../service/journal/journal';
-import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
-import { tdoc } from '../helpers/processes/command-output';
-import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
+import { ENGINES, newState, openState, type State } from '../helpers/engines';
+import { askTdoc } from '../helpers/command-answer';
+import { tdoc } from '../helpers/command-output';
+import { mintedBy, preparedDocument, SCOPE } from '../helpers/prepared-documents';
 
 const DAY_MS = 86_400_000;
 
@@ -69,7 +70,7 @@ for (const engine of ENGINES) {
       expect(await journal.find(old)).not.to.equal(undefined);
       const output = await command('--older-than', '30', '--yes');
       expect(output)
-        .to.match(/31337:0xaa.*:did:web:carrier\.example.* 1 \(1\.0 MB\), for ever\./)
+        .to.match(/31337:0xaa.*:did:web:carrier\.example.* 1 \(1\.0 MB\)\. This cannot be undone\./)
         .and.match(/2 removed/);
       expect(await journal.find(old)).to.equal(undefined);
       expect(await ofAnotherIssuer.find(oldWallets)).to.equal(undefined);
@@ -77,16 +78,21 @@ for (const engine of ENGINES) {
         expect(await journal.find(kept)).not.to.equal(undefined);
       expect(await ofAnotherTenant.find(others)).not.to.equal(undefined);
       expect(await command('--older-than', '30')).to.match(/nothing to remove/);
-      expect(await command('--older-than', '30', '--registry', registryAddress, '--yes')).to.match(
-        /1 removed/,
-      );
+      const ofTheOther = ['purge-documents', '--older-than', '30', '--registry', registryAddress, '--json'];
+      const refused = await askTdoc(ofTheOther, settings);
+      expect(refused.code).to.equal(1);
+      expect(JSON.parse(refused.stdout)).to.include({ outcome: 'refused', code: 'CONFIRMATION_MISSING' });
+      const removed = await askTdoc([...ofTheOther, '--yes'], settings);
+      expect(JSON.parse(removed.stdout)).to.include({ removed: 1 }).and.have.property('before');
+      expect(removed.stderr).to.contain(registryAddress);
       expect(await ofAnotherTenant.find(others)).to.equal(undefined);
     });
 
     it('removes one document, in any form of its id, unless it is being issued', async () => {
       const [one, other] = [await issued(1), await issued(1)];
       expect(await problemOf('--token', one)).to.match(/CONFIRMATION_MISSING/);
-      expect(await command('--token', String(BigInt(`0x${one}`)), '--yes')).to.match(/removed/);
+      const removed = await command('--token', String(BigInt(`0x${one}`)), '--yes', '--json');
+      expect(JSON.parse(removed)).to.deep.equal({ removed: 1, tokenId: one });
       expect(await journal.find(one)).to.equal(undefined);
       expect(await journal.find(other)).not.to.equal(undefined);
       const unfinished = preparedDocument();

@@ -70,6 +70,15 @@ describe('npx tdoc did', () => {
     expect(statSync(envFile).mode & 0o777).to.equal(0o600);
   });
 
+  it('answers with one JSON object after --json, without the secret key', async () => {
+    const output = await did(['--json']);
+    expect(output).not.to.contain(keyPair().secretKeyMultibase);
+    const answer = { setting: 'DID_KEY_PAIRS', envFile, publicFile: document, warning: null };
+    expect(JSON.parse(output)).to.deep.equal({ ...answer, key: 'made', isPublicFileWritten: true });
+    const again = JSON.parse(await did(['--json'])) as unknown;
+    expect(again).to.deep.equal({ ...answer, key: 'kept', isPublicFileWritten: false });
+  });
+
   it('changes nothing the second time', async () => {
     await did();
     const before = [readFileSync(envFile, 'utf8'), readFileSync(document, 'utf8')];
@@ -161,6 +170,20 @@ describe('npx tdoc signing-key', () => {
     await signingKey('--public-key-file', elsewhere);
     expect(isPair(elsewhere)).to.equal(true);
     expect(existsSync(publicKeyFile)).to.equal(false);
+  });
+
+  it('answers with one JSON object after --json, without the private key', async () => {
+    await signingKey();
+    const output = await signingKey('--force', '--json');
+    expect(output).not.to.contain(seed());
+    expect(JSON.parse(output)).to.deep.equal({
+      key: 'replaced',
+      setting: 'SIGNING_PRIVATE_KEY',
+      envFile,
+      publicFile: publicKeyFile,
+      isPublicFileWritten: true,
+      warning: null,
+    });
   });
 
   it('changes nothing the second time, and rebuilds a missing public key', async () => {

@@ -91,6 +91,23 @@ describe('tdoc', () => {
         .and.match(/^SIGNING_PRIVATE_KEY=/m);
     });
 
+    it('answers with one JSON object after --json, and tells people on standard error', async () => {
+      const { stdout, stderr } = await ask(['setup', '--json'], settings);
+      const { didKey, signingKey, missing } = JSON.parse(stdout) as {
+        didKey: object;
+        signingKey: object;
+        missing: { setting: string }[];
+      };
+      expect(didKey).to.include({ key: 'kept', isPublicFileWritten: false });
+      expect(signingKey).to.include({ key: 'kept', isPublicFileWritten: false });
+      expect(missing.map(({ setting }) => setting)).to.deep.equal([
+        'WALLET_PRIVATE_KEY',
+        'TOKEN_REGISTRY_ADDRESS',
+        'WEBHOOK_URL',
+      ]);
+      expect(stderr).to.contain('did:web:carrier.example');
+    });
+
     it('changes nothing the second time, and ends with the next step when nothing is missing', async () => {
       const more = `TOKEN_REGISTRY_ADDRESS=0x${'5b'.repeat(20)}\nWEBHOOK_URL=https://s.example/\n`;
       writeFileSync(
