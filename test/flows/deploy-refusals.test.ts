@@ -58,7 +58,7 @@ describe('npx hardhat deploy on Amoy, when its provider refuses', () => {
     expectFailure(() => ({ status: 402, body: KEY }), 'RPC_UNREACHABLE', 'answers 402', 'quota'));
 
   it('because it is asked too often', () =>
-    expectFailure(() => ({ status: 429, body: KEY }), 'RPC_UNREACHABLE', 'answers 429', 'too often'));
+    expectFailure(() => ({ status: 429, body: KEY }), 'RPC_UNREACHABLE', 'answers 429', 'too many requests'));
 
   it('the estimate, with its URL in the message', () =>
     expectFailure(

@@ -112,7 +112,7 @@ describe('deriving a credential', () => {
 
   it('puts the likeliest name first', async () => {
     expect((await refusal(['/credentialSubject/blnumbr'])).message).to.match(
-      /There is: \/credentialSubject\/blNumber,/,
+      /Its members: \/credentialSubject\/blNumber,/,
     );
   });
 
