@@ -88,7 +88,7 @@ for (const engine of ENGINES) {
       const id = first?.event.id ?? '';
       const before = receiver.deliveries.length;
       const answer = JSON.parse(await tdoc(['redeliver', '--event', id, '--json'], settings)) as unknown;
-      const registry = `31337:${world.registryAddress.toLowerCase()}`;
+      const registry = `31337:${local.registryAddress.toLowerCase()}`;
       const queued = { registry, queued: 1, alreadyWaiting: 0, purgedUpTo: null };
       expect(answer).to.deep.equal({ registries: [queued] });
       await eventually('it came again', () => receiver.deliveries.length === before + 1);

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import type { Journal } from '../../service/journal/journal';
-import { ENGINES, newState, openState, type State } from '../helpers/engines';
-import { askTdoc } from '../helpers/command-answer';
-import { tdoc } from '../helpers/command-output';
-import { mintedBy, preparedDocument, SCOPE } from '../helpers/prepared-documents';
+import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
+import { askTdoc } from '../helpers/processes/command-answer';
+import { tdoc } from '../helpers/processes/command-output';
+import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
 
 const DAY_MS = 86_400_000;
 
