@@ -48,7 +48,8 @@ function locate(credential: JsonObject): { location: TokenLocation | undefined; 
   const [status] = statuses;
   if (status === undefined)
     return problem('could not tell', 'no token is named: it is hidden, or there never was one');
-  if (statuses.length > 1) return problem('could not tell', `${statuses.length} are named; only one is supported`);
+  if (statuses.length > 1)
+    return problem('could not tell', `${statuses.length} are named; only one is supported`);
   const type = isObject(status) ? status.type : undefined;
   if (typeof type === 'string' && type !== 'TransferableRecords')
     return problem('could not tell', `it is of type ${type}; only TransferableRecords is supported`);
@@ -68,7 +69,11 @@ function locate(credential: JsonObject): { location: TokenLocation | undefined; 
 function checkOwnToken({ id }: JsonObject, { tokenId }: TokenLocation): Check {
   const check = 'own token';
   if (typeof id !== 'string')
-    return { check, outcome: 'could not tell', found: "the credential has no id to compare the token's id with" };
+    return {
+      check,
+      outcome: 'could not tell',
+      found: "the credential has no id to compare the token's id with",
+    };
   if (BigInt(`0x${tokenIdOf(id)}`) === tokenId)
     return { check, outcome: 'valid', found: "the token's id is the hash of the credential's" };
   const found = "the token's id is not the hash of the credential's: the token may be another document's";
