@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 /** A sleep that can be ended early, even before it begins. */
 export interface WakeableSleep {
   /** Ends the sleep, or the next one if none is under way. */
@@ -9,26 +11,10 @@ export interface WakeableSleep {
 
 /** Makes a sleep for one sleeper. */
 export function createWakeableSleep(): WakeableSleep {
-  let isWoken = false;
-  let end: (() => void) | undefined;
+  let woken = new AbortController();
   return {
-    wake() {
-      isWoken = true;
-      end?.();
-    },
-    reset() {
-      isWoken = false;
-    },
-    async sleep(ms) {
-      if (isWoken) return;
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms);
-        end = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-      end = undefined;
-    },
+    wake: () => woken.abort(),
+    reset: () => void (woken = new AbortController()),
+    sleep: (ms) => pause(ms, undefined, { signal: woken.signal }).catch(() => undefined),
   };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { RpcClient } from '../chain/rpc-client';
 
 /** Decides when to ask the chain for new blocks. */
@@ -30,30 +31,17 @@ const GROWTH = 1.5;
  * of the time: the pause grows as long as nothing happens.
  */
 export function createBlockAlarm(client: RpcClient, { shortest, longest }: Pauses): BlockAlarm {
-  let isRung = false;
-  let end: (() => void) | undefined;
+  let bell = new AbortController();
   let pauseMs = shortest;
-  const ring = (): void => {
-    isRung = true;
-    end?.();
-  };
+  const ring = (): void => bell.abort();
   const unsubscribe = client.onNewHead?.(ring);
   return {
     async wait(signal) {
-      if (!isRung && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, pauseMs);
-          signal.addEventListener('abort', ring, { once: true });
-          end = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-        signal.removeEventListener('abort', ring);
-      }
+      signal.addEventListener('abort', ring, { once: true });
+      if (!signal.aborted) await sleep(pauseMs, undefined, { signal: bell.signal }).catch(() => undefined);
+      signal.removeEventListener('abort', ring);
       pauseMs = Math.min(pauseMs * GROWTH, longest);
-      end = undefined;
-      isRung = false;
+      bell = new AbortController();
     },
     quicken: () => void (pauseMs = shortest),
     stop: () => unsubscribe?.(),
