@@ -1,9 +1,8 @@
-import { isError } from 'ethers';
+import { isError, type JsonRpcProvider } from 'ethers';
 import { ChainError } from '../base/errors';
 import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
 import type { Network } from './networks';
 import { nodeErrorOf } from './refusals';
-import type { RpcClient } from './rpc-client';
 
 /**
  * Asks a node for its chain id.
@@ -11,7 +10,11 @@ import type { RpcClient } from './rpc-client';
  * @throws ChainError RPC_UNREACHABLE (retryable) when there is no answer, or not one of a node;
  *   RPC_KEY_REFUSED (retryable), naming the setting with the key.
  */
-export async function readChainId(client: RpcClient, url: string, network: Network): Promise<number> {
+export async function readChainId(
+  client: Pick<JsonRpcProvider, 'send'>,
+  url: string,
+  network: Network,
+): Promise<number> {
   const node = printableUrl(url);
   const chainId = await client.send('eth_chainId', []).then(Number, (cause: unknown) => {
     const status = isError(cause, 'SERVER_ERROR') ? cause.response?.statusCode : undefined;
