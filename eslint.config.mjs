@@ -8,7 +8,7 @@ const direction = (files, patterns, message) => ({
 });
 
 const ISSUING = ['**/http/**', '**/issuance/**', '**/minting/**', '**/journal/**'];
-const ANNOUNCING = ['**/watcher/**', '**/outbox/**', '**/delivery/**'];
+const DELIVERING = ['**/watcher/**', '**/outbox/**', '**/delivery/**'];
 const READING = ['**/did/**', '**/token/**', '**/validation/**', '**/verification/**'];
 /** The folder of the registry's contracts, except for one leaf. */
 const registryBut = (leaf) => ['**/registry/**', `!**/registry/${leaf}`];
@@ -66,7 +66,7 @@ export default tseslint.config(
   direction(
     ['service/http/**'],
     [
-      ...ANNOUNCING,
+      ...DELIVERING,
       ...READING,
       ...registryBut('token-id-forms'),
       '**/chain/**',
@@ -81,7 +81,7 @@ export default tseslint.config(
   ),
   direction(
     ['service/issuance/**'],
-    ['**/http/**', ...ANNOUNCING, ...READING, ...ABOVE],
+    ['**/http/**', ...DELIVERING, ...READING, ...ABOVE],
     'http → issuance → minting → chain: issuance knows what comes after it.',
   ),
   direction(
@@ -92,7 +92,7 @@ export default tseslint.config(
       '**/minting/**',
       '**/chain/**',
       '**/registry/**',
-      ...ANNOUNCING,
+      ...DELIVERING,
       ...READING,
       ...ABOVE,
     ],
@@ -100,17 +100,17 @@ export default tseslint.config(
   ),
   direction(
     ['service/minting/**'],
-    ['**/http/**', '**/issuance/**', ...ANNOUNCING, ...READING, ...ABOVE],
+    ['**/http/**', '**/issuance/**', ...DELIVERING, ...READING, ...ABOVE],
     'http → issuance → minting → chain: minting knows the journal, the registry and the chain.',
   ),
   direction(
     ['service/chain/**', 'service/database/**'],
-    [...ISSUING, ...ANNOUNCING, ...READING, '**/registry/**', ...ABOVE],
+    [...ISSUING, ...DELIVERING, ...READING, '**/registry/**', ...ABOVE],
     'Both lines use this; it knows neither.',
   ),
   direction(
     ['service/registry/**'],
-    [...ISSUING, ...ANNOUNCING, ...READING, '**/database/**', ...ABOVE],
+    [...ISSUING, ...DELIVERING, ...READING, '**/database/**', ...ABOVE],
     'Both lines use this; it knows the chain only.',
   ),
   direction(
@@ -138,12 +138,12 @@ export default tseslint.config(
   ),
   direction(
     ['service/did/**', 'service/token/**'],
-    [...ISSUING, ...ANNOUNCING, '**/verification/**', '**/database/**', ...ABOVE],
+    [...ISSUING, ...DELIVERING, '**/verification/**', '**/database/**', ...ABOVE],
     'Reading what others published: neither line is part of it.',
   ),
   direction(
     ['service/validation/**', 'service/verification/**'],
-    ['**/http/**', '**/minting/**', '**/journal/**', ...ANNOUNCING, '**/database/**', ...ABOVE],
+    ['**/http/**', '**/minting/**', '**/journal/**', ...DELIVERING, '**/database/**', ...ABOVE],
     'Reading what others published: of the lines it knows issuance only, for what a credential is.',
   ),
   direction(

@@ -15,10 +15,7 @@ const EACH_ROUND = 100;
 const ROUNDS = 5;
 /** Short, so that the node's speed is the limit: a block has room for some sixty mints. */
 const INTERVAL_MS = 50;
-/**
- * The service delivers the events of every mint, those of the comparison too. This pause lets it finish
- * before the next turn.
- */
+/** Time in which the service delivers the events of the last mints, also those of the comparison. */
 const REST_MS = 1_000;
 const AIM = 0.8;
 

@@ -21,7 +21,7 @@ const SHORTEST_INTERVAL_MS = 50;
 
 /**
  * Providers limit requests per second, each in its own unit (credits, compute units, requests), and do not
- * announce the limit; a free plan may allow two log queries per second. The pace is therefore found: a
+ * declare the limit; a free plan may allow two log queries per second. The pace is therefore found: a
  * refusal slows it down, and answers speed it up again.
  */
 export function createRequestPace(): RequestPace {

@@ -5,7 +5,7 @@ import type { Logger } from '../base/logger';
 import { PUBLISHED_FILES, publishedPath } from '../base/published-files';
 import { acceptDocument, type AcceptedState } from './middleware/accept-document';
 import { limitBodies, type BodyLimitsOptions, type BodyLimitsState } from './middleware/limit-bodies';
-import { announcedBody } from './middleware/announced-body';
+import { declaredBody } from './middleware/declared-body';
 import { requireApiKey } from './middleware/api-key';
 import { callersAtOnce } from './middleware/callers-at-once';
 import { callerLeft, type CallerState } from './middleware/caller-left';
@@ -70,7 +70,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
     acceptDocument(options.acceptDocument),
     callersAtOnce(options.callersAtOnce ?? Infinity),
     idempotencyKey,
-    announcedBody,
+    declaredBody,
     limitBodies(options.bodyLimits),
     jsonBody,
     createDocument,

@@ -11,7 +11,7 @@ import { BodyProblem, joined } from './read-body';
  */
 const OPTIONS: bodyParser.Options & { onProtoPoisoning: 'ignore' } = {
   enableTypes: ['json'],
-  // koa-bodyparser knows only some of the +json types. announcedBody has checked the type already.
+  // koa-bodyparser knows only some of the +json types. declaredBody has checked the type already.
   detectJSON: () => true,
   jsonLimit: String(SMALL_BYTES),
   onProtoPoisoning: 'ignore',

@@ -5,10 +5,10 @@ import { LIMIT_BYTES, tooLarge } from '../body-limit';
 const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
 
 /**
- * Refuses a body by its headers if it is not JSON (415) or too long (413), before the request waits and
- * before any of the body is read.
+ * Refuses a body by what its headers declare: a type other than JSON (415), or too many bytes (413). The
+ * request has not waited by then, and none of the body is read.
  */
-export const announcedBody: Middleware = async (ctx, next) => {
+export const declaredBody: Middleware = async (ctx, next) => {
   if (!JSON_TYPE.test(ctx.request.type)) {
     throw new HttpError(
       415,
