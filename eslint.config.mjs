@@ -103,9 +103,24 @@ export default tseslint.config(
     ['**/http/**', '**/issuance/**', ...DELIVERING, ...READING, ...ABOVE],
     'http → issuance → minting → chain: minting knows the journal, the registry and the chain.',
   ),
+  direction(['service/base/**'], ['../**'], 'Everything uses the leaves: they know each other only.'),
+  direction(
+    ['service/config/**'],
+    [
+      ...ISSUING,
+      ...DELIVERING,
+      ...READING,
+      '**/registry/**',
+      '**/database/**',
+      '**/chain/**',
+      '!**/chain/networks',
+      ...ABOVE,
+    ],
+    'Everything uses the settings: they know the leaves and the networks.',
+  ),
   direction(
     ['service/chain/**', 'service/database/**'],
-    [...ISSUING, ...DELIVERING, ...READING, '**/registry/**', ...ABOVE],
+    [...ISSUING, ...DELIVERING, ...READING, '**/registry/**', '**/config/**', ...ABOVE],
     'Both lines use this; it knows neither.',
   ),
   direction(

@@ -3,7 +3,7 @@ import pino from 'pino';
 import { Agent, request } from 'undici';
 import type { Database } from '../service/database/database';
 import { createFeedDelivery } from '../service/delivery/feed-delivery';
-import { DEFAULT_RETRY_SCHEDULE } from '../service/delivery/retry-schedule';
+import { DEFAULT_RETRY_SCHEDULE } from '../service/config/followed-registries';
 import { createLogger } from '../service/base/logger';
 import { secretMasker } from '../service/base/mask-secrets';
 import { startCountingReceiver, type CountingReceiver } from './counting-receiver';

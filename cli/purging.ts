@@ -1,5 +1,6 @@
 import { systemClock } from '../service/base/clock';
-import { LONGEST_RETENTION_DAYS, type Config } from '../service/config/config';
+import type { Config } from '../service/config/config';
+import { LONGEST_RETENTION_DAYS } from '../service/config/settings';
 import type { Answer } from './answer';
 import { ConfigurationError } from '../service/base/errors';
 import { overBefore } from '../service/retention';

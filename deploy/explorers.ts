@@ -2,7 +2,7 @@ import type { HardhatUserConfig } from 'hardhat/config';
 import { findNetwork, NETWORKS, type ExplorerApi, type Network } from '../service/chain/networks';
 import { readSettings } from '../service/config/config';
 import { ConfigurationError } from '../service/base/errors';
-import { etherscanApiKeyOf, networkOf, type Settings } from '../service/config/settings';
+import { settingOf, type Settings } from '../service/config/settings';
 import { httpRpcUrlOf } from './registry/target';
 
 type Explorers = Pick<HardhatUserConfig, 'blockscout' | 'etherscan' | 'sourcify'>;
@@ -37,12 +37,12 @@ function chainsOf(api: ExplorerApi, apiUrlOf: (explorerUrl: string) => string) {
  * @throws ConfigurationError EXPLORER_UNKNOWN, NOT_CONFIGURED, or the code of a wrong setting.
  */
 export function networkToVerifyOn(name: string, settings: Settings): Network & { explorerApi: ExplorerApi } {
-  networkOf(settings);
+  settingOf(settings, 'NET');
   const network = findNetwork(name);
   if (network?.explorerApi === undefined) throw unknown(name);
   const { explorerApi } = network;
   httpRpcUrlOf(network, settings);
-  if (explorerApi === 'etherscan' && etherscanApiKeyOf(settings) === undefined)
+  if (explorerApi === 'etherscan' && settingOf(settings, 'ETHERSCAN_API_KEY') === undefined)
     throw keyProblem(`is needed to verify contracts on ${name}`);
   return { ...network, explorerApi };
 }

@@ -2,15 +2,10 @@ import type { HardhatUserConfig } from 'hardhat/config';
 import { HARDHAT_NETWORK_NAME } from 'hardhat/plugins';
 import { DEFAULT_NETWORK, findNetwork, NETWORKS, type Network } from '../service/chain/networks';
 import { readSettings } from '../service/config/config';
-import { rpcUrlOf, walletPrivateKeyOf } from '../service/config/settings';
-import { ConfigurationError } from '../service/base/errors';
+import { rpcUrlOf, settingOf, type Settings } from '../service/config/settings';
 import { readable } from './task-error';
 
 type Networks = Required<Pick<HardhatUserConfig, 'defaultNetwork' | 'networks'>>;
-type Settings = ReturnType<typeof readSettings>['settings'];
-
-/** Chain id of the in-process network, and the default of `npx hardhat node`. */
-export const NODE_CHAIN_ID = 31337;
 
 /** Placeholder URL for a network whose provider key is not set: a name that never resolves (RFC 2606). */
 const UNREACHABLE_URL = 'http://provider-key-missing.invalid';
@@ -24,7 +19,7 @@ export function hardhatNetworks(): Networks {
   const { settings } = readSettings();
   try {
     const accounts = accountsOf(settings);
-    const networks: Networks['networks'] = { hardhat: { chainId: localChainId(settings) } };
+    const networks: Networks['networks'] = { hardhat: { chainId: settingOf(settings, 'LOCAL_CHAIN_ID') } };
     for (const network of NETWORKS) {
       networks[network.name] = {
         chainId: network.chainId,
@@ -39,7 +34,7 @@ export function hardhatNetworks(): Networks {
 }
 
 function accountsOf(settings: Settings): string[] | undefined {
-  const key = walletPrivateKeyOf(settings);
+  const key = settingOf(settings, 'WALLET_PRIVATE_KEY');
   return key === undefined ? undefined : [key];
 }
 
@@ -55,14 +50,4 @@ function urlOf(network: Network, settings: Settings): string {
   const isKeyMissing = network.rpcKey !== undefined && settings[network.rpcKey] === undefined;
   if (isKeyMissing && settings.RPC_URL === undefined) return UNREACHABLE_URL;
   return rpcUrlOf(network, settings);
-}
-
-function localChainId(settings: Settings): number {
-  const text = settings.LOCAL_CHAIN_ID;
-  if (text === undefined) return NODE_CHAIN_ID;
-  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  const remedy = 'Unset it: 31337 is right unless a local node must have another chain id, such as 1337.';
-  throw new ConfigurationError('CONFIGURATION_INVALID', `LOCAL_CHAIN_ID "${text}" is not a chain id.`, {
-    remedy,
-  });
 }

@@ -4,7 +4,7 @@ import type { HardhatRuntimeEnvironment, Network as HardhatNetwork, RequestArgum
 import type { TransactionFees } from '../service/chain/fees';
 import { findNetwork } from '../service/chain/networks';
 import { readSettings } from '../service/config/config';
-import { walletPrivateKeyOf } from '../service/config/settings';
+import { settingOf } from '../service/config/settings';
 import { readNetworkFees } from '../cli/transactions/network-fees';
 import { gasLimitFor } from '../cli/transactions/transaction-cost';
 
@@ -83,7 +83,7 @@ async function ours(args: RequestArguments, request: Request, sending: Sending):
   if (!Array.isArray(params)) return args;
   const [transaction, ...rest] = params as [Transaction, ...unknown[]];
   if (QUESTIONS.includes(method)) return { method, params: [withoutFees(transaction), ...rest] };
-  const key = walletPrivateKeyOf(readSettings().settings);
+  const key = settingOf(readSettings().settings, 'WALLET_PRIVATE_KEY');
   if (method !== 'eth_sendTransaction' || key === undefined) return args;
   const raw = await sign(transaction, new Wallet(key), request, sending);
   sending.keep(raw);

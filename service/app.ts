@@ -14,7 +14,7 @@ import type { Logger } from './base/logger';
 import type { MintTiming } from './minting/queue-parts';
 import { createMetrics } from './observability/metrics';
 import { createMintOutcomes } from './observability/mint-outcomes';
-import { openIssuingWarning } from './config/open-issuing';
+import { openIssuingWarning } from './config/warnings';
 import { startRetention } from './retention';
 import { printableUrl, secretMasker } from './base/mask-secrets';
 import { startEventDelivery, type EventDelivery } from './event-delivery';

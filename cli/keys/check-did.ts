@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { didDocumentPathOf, readSettings } from '../../service/config/config';
+import { pathsOf, readSettings } from '../../service/config/config';
 import { didWebUrl } from '../../service/did/did-web-url';
 import { fetchJson } from '../../service/did/fetch-json';
 import { didWebOf, KEY_FRAGMENT, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
 import { ConfigurationError, messageOf } from '../../service/base/errors';
-import { domainOf, type Settings } from '../../service/config/settings';
+import { settingOf, type Settings } from '../../service/config/settings';
 import { withCommandsFor } from '../../service/config/tenant';
 import { printable, printableJson } from '../terminal/printable';
 import { compareDidDocuments, findSecretKeys } from './compare-did-documents';
@@ -41,14 +41,14 @@ const JSON_TYPE = /^application\/([\w.-]+\+)?json\s*(;|$)/i;
 export async function checkDid({ force }: { force: boolean }, environment?: Settings): Promise<DidCheck> {
   if (force) throw new ConfigurationError('ARGUMENT_INVALID', '--check changes nothing: leave --force out.');
   const { envFile, settings } = readSettings(environment);
-  const domain = domainOf(settings);
+  const domain = settingOf(settings, 'DOMAIN');
   if (domain === undefined) {
     const remedy = `Set DOMAIN in ${envFile} to the host that serves /.well-known/did.json.`;
     throw new ConfigurationError('NOT_CONFIGURED', 'DOMAIN is not set.', { remedy });
   }
   const did = didWebOf(domain);
   const { keyPair, part: keyPart } = checkKeyPair(settings.DID_KEY_PAIRS, did);
-  const file = readDocument(didDocumentPathOf(envFile, settings));
+  const file = readDocument(pathsOf(envFile, settings).didDocumentPath);
   // Without a key, did.json is what DOMAIN should serve.
   const expected = keyPair ? didDocumentOf(keyPair) : file.document;
   const fileDifferences = [...file.part.differences, ...differencesOf(file.document, expected)];

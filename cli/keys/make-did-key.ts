@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { generate } from '@digitalbazaar/ecdsa-multikey';
-import { didDocumentPathOf, readSettings } from '../../service/config/config';
-import { domainOf, type Settings } from '../../service/config/settings';
+import { pathsOf, readSettings } from '../../service/config/config';
+import { settingOf, type Settings } from '../../service/config/settings';
 import { didWebOf, KEY_FRAGMENT, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
 import { ConfigurationError } from '../../service/base/errors';
 import { setEnvValue, shadowWarning } from '../files/env-file';
@@ -21,13 +21,13 @@ const SETTING = 'DID_KEY_PAIRS';
  */
 export async function makeDidKey({ force }: { force: boolean }, environment?: Settings): Promise<MadeKey> {
   const { envFile, settings } = readSettings(environment);
-  const domain = domainOf(settings);
+  const domain = settingOf(settings, 'DOMAIN');
   if (domain === undefined) {
     const remedy = `Set DOMAIN in ${envFile} to the host that will serve /.well-known/did.json, for example trade.example.com.`;
     throw new ConfigurationError('NOT_CONFIGURED', 'DOMAIN is not set.', { remedy });
   }
   const did = didWebOf(domain);
-  const documentPath = didDocumentPathOf(envFile, settings);
+  const documentPath = pathsOf(envFile, settings).didDocumentPath;
   const text = settings[SETTING];
   if (!force && text !== undefined) return keepKey(existingKey(text, did), envFile, documentPath);
   if (!force && existsSync(documentPath)) {

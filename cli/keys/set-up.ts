@@ -1,5 +1,5 @@
 import { readSettings } from '../../service/config/config';
-import { domainOf, networkOf, walletPrivateKeyOf, type Settings } from '../../service/config/settings';
+import { settingOf, type Settings } from '../../service/config/settings';
 import { withCommandsFor } from '../../service/config/tenant';
 import type { Answer, Say } from '../answer';
 import { printableJson } from '../terminal/printable';
@@ -35,11 +35,11 @@ export async function setUp(say: Say, environment?: Settings): Promise<Answer> {
 
 /** The missing settings, each with its remedy. */
 function missingSettings(settings: Settings): { setting: string; remedy: string }[] {
-  const network = networkOf(settings);
-  domainOf(settings);
+  const network = settingOf(settings, 'NET');
+  settingOf(settings, 'DOMAIN');
   const remedies = {
     WALLET_PRIVATE_KEY:
-      walletPrivateKeyOf(settings) === undefined &&
+      settingOf(settings, 'WALLET_PRIVATE_KEY') === undefined &&
       `set it to the key of a wallet that can pay on ${network.name}`,
     TOKEN_REGISTRY_ADDRESS:
       settings.TOKEN_REGISTRY_ADDRESS === undefined &&

@@ -1,6 +1,6 @@
 import { Wallet, getAddress } from 'ethers';
 import { readSettings } from '../../service/config/config';
-import { walletPrivateKeyOf } from '../../service/config/settings';
+import { settingOf } from '../../service/config/settings';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { printableJson } from '../terminal/printable';
 import { registryOf, requireAddress } from '../token/find-token';
@@ -31,7 +31,7 @@ export async function listRoles({
   if (text !== undefined) requireAddress('--account', text);
   const account = text === undefined ? undefined : getAddress(text);
   const place = registryOf(flag, name);
-  const privateKey = walletPrivateKeyOf(readSettings().settings);
+  const privateKey = settingOf(readSettings().settings, 'WALLET_PRIVATE_KEY');
   const wallet = privateKey === undefined ? undefined : new Wallet(privateKey).address;
   return withRegistry(place, async (reached) => {
     const contract = TradeTrustTokenStandard__factory.connect(place.registry, reached.client);

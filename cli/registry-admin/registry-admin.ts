@@ -2,7 +2,7 @@ import { Wallet, getAddress } from 'ethers';
 import type { Network } from '../../service/chain/networks';
 import { readSettings } from '../../service/config/config';
 import { ConfigurationError } from '../../service/base/errors';
-import { networkOf, walletPrivateKeyOf } from '../../service/config/settings';
+import { settingOf } from '../../service/config/settings';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import { refusePublishedKey } from '../transactions/published-keys';
 import { withRegistry, type ReachedRegistry } from '../token/reach-registry';
@@ -30,7 +30,7 @@ export async function asAdmin<T>(
   place: { chainId: number; registry: string },
   act: (admin: RegistryAdmin) => Promise<T>,
 ): Promise<T> {
-  const privateKey = walletPrivateKeyOf(readSettings().settings);
+  const privateKey = settingOf(readSettings().settings, 'WALLET_PRIVATE_KEY');
   if (privateKey === undefined) {
     const remedy = "Set it to the private key of a wallet that has the registry's role for this.";
     const message = `WALLET_PRIVATE_KEY is missing. ${remedy}`;
@@ -49,6 +49,6 @@ function flagsOf(address: string, { name, chainId }: Network): string {
   const { settings } = readSettings();
   const isOfSettings =
     settings.TOKEN_REGISTRY_ADDRESS?.toLowerCase() === address.toLowerCase() &&
-    networkOf(settings).chainId === chainId;
+    settingOf(settings, 'NET').chainId === chainId;
   return isOfSettings ? '' : ` --registry ${address} --network ${name}`;
 }

@@ -2,7 +2,8 @@ import { findNetwork, knownNetworks } from '../../service/chain/networks';
 import { readSettings } from '../../service/config/config';
 import { ConfigurationError, RequestError } from '../../service/base/errors';
 import { parseTokenId } from '../../service/registry/token-id-forms';
-import { networkOf, shown, tokenRegistryAddressOf } from '../../service/config/settings';
+import { shown } from '../../service/config/setting-types';
+import { settingOf } from '../../service/config/settings';
 import { isPlainAddress, tokenLocationOf, type TokenLocation } from '../../service/token/token-location';
 import { readJsonInput } from '../files/user-file';
 
@@ -81,9 +82,10 @@ export function registryOf(
 ): { chainId: number; registry: string } {
   if (registry !== undefined) requireAddress('--registry', registry);
   const { settings } = readSettings();
-  const { chainId } = networkOf(settings);
+  const { chainId } = settingOf(settings, 'NET');
   const wanted = network === undefined ? chainId : chainIdOf(network);
-  const address = registry ?? (wanted === chainId ? tokenRegistryAddressOf(settings) : undefined);
+  const address =
+    registry ?? (wanted === chainId ? settingOf(settings, 'TOKEN_REGISTRY_ADDRESS') : undefined);
   if (address !== undefined) return { chainId: wanted, registry: address };
   const remedy = 'Give --registry, or set TOKEN_REGISTRY_ADDRESS and NET.';
   const message = `The registry on chain ${wanted} is not known. ${remedy}`;

@@ -4,7 +4,7 @@ import { readSettings } from '../../service/config/config';
 import { ChainError, codeOf, ConfigurationError, messageOf, ServiceError } from '../../service/base/errors';
 import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
 import { printableUrl, secretMasker, secretPartsOf } from '../../service/base/mask-secrets';
-import { networkOf, rpcUrlOf, type Settings } from '../../service/config/settings';
+import { rpcUrlOf, settingOf, type Settings } from '../../service/config/settings';
 import { printable } from '../terminal/printable';
 
 /** A registry and the clients of its chain. */
@@ -71,6 +71,6 @@ function knownNetworkOf(chainId: number): Network {
 
 function settingsFor(network: Network): Settings {
   const { settings } = readSettings();
-  const isOfNet = settings.NET === undefined || networkOf(settings).chainId === network.chainId;
+  const isOfNet = settings.NET === undefined || settingOf(settings, 'NET').chainId === network.chainId;
   return isOfNet ? settings : { ...settings, RPC_URL: undefined, GAS_STATION_URL: undefined };
 }

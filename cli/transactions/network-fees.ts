@@ -2,7 +2,7 @@ import { readFees, type FeeReading, type TransactionFees } from '../../service/c
 import { createGasStation } from '../../service/chain/gas-station';
 import type { Network } from '../../service/chain/networks';
 import { messageOf } from '../../service/base/errors';
-import { secretsOf } from '../../service/config/secret-settings';
+import { secretsOf } from '../../service/config/secrets';
 import { secretMasker } from '../../service/base/mask-secrets';
 import { gasStationUrlOf, type Settings } from '../../service/config/settings';
 

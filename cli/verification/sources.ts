@@ -4,7 +4,7 @@ import { fetchJson } from '../../service/did/fetch-json';
 import { resolveDidWeb } from '../../service/did/resolve-did-web';
 import { createDocumentLoader, type DocumentLoader } from '../../service/issuance/document-loader';
 import { readTokenState } from '../../service/registry/read-token-state';
-import { contextUrlOf, domainOf } from '../../service/config/settings';
+import { contextUrlOf } from '../../service/config/settings';
 import type { VerificationSources } from '../../service/verification/verify-credential';
 import { withRegistry } from '../token/reach-registry';
 
@@ -28,5 +28,5 @@ export function verificationSources(): VerificationSources {
 /** The contexts of the repository and its packages, and the configured issuer's own. */
 export function knownContexts(): DocumentLoader {
   const { settings } = readSettings();
-  return createDocumentLoader(contextUrlOf(settings, domainOf(settings)) ?? NO_OWN_CONTEXT);
+  return createDocumentLoader(contextUrlOf(settings) ?? NO_OWN_CONTEXT);
 }

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import type { Network } from '../../service/chain/networks';
 import { readSettings } from '../../service/config/config';
-import { secretsOf } from '../../service/config/secret-settings';
+import { secretsOf } from '../../service/config/secrets';
 import { secretMasker } from '../../service/base/mask-secrets';
-import { networkOf, tokenRegistryAddressOf, type Settings } from '../../service/config/settings';
+import { settingOf, type Settings } from '../../service/config/settings';
 import { tenantOf } from '../../service/config/tenant';
 import { setEnvValue, shadowWarning } from '../../cli/files/env-file';
 import { maskedError } from '../../cli/terminal/masked-error';
@@ -60,7 +60,7 @@ async function deploy(
   { envFile, settings, mask }: { envFile: string; settings: Settings; mask: DeployContext['mask'] },
 ): Promise<RegistryDeployment> {
   const target = targetOf(hre, settings);
-  const knownAddress = tokenRegistryAddressOf(settings);
+  const knownAddress = settingOf(settings, 'TOKEN_REGISTRY_ADDRESS');
   const request = requestOf(hre);
   const chain = await identifyChain(request, target, settings);
   const context: DeployContext = {
@@ -82,7 +82,7 @@ async function deploy(
   context.say(`\n${addressTable(context, infrastructure, registry)}\n`);
   for (const line of links(context, registry)) context.say(line);
   const lines = await save(context, registry.address, {
-    net: networkOf(settings),
+    net: settingOf(settings, 'NET'),
     before: knownAddress,
     settings,
   });

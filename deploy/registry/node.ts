@@ -5,8 +5,7 @@ import { readChainId } from '../../service/chain/read-chain-id';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { ChainError, codeOf, ConfigurationError } from '../../service/base/errors';
 import { printableUrl } from '../../service/base/mask-secrets';
-import type { Settings } from '../../service/config/settings';
-import { NODE_CHAIN_ID } from '../hardhat-networks';
+import { NODE_CHAIN_ID, type Settings } from '../../service/config/settings';
 import { readChainIdentity, type ChainIdentity, type RpcRequest } from './chain-identity';
 import { httpRpcUrlOf, type Target } from './target';
 

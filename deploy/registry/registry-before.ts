@@ -1,13 +1,13 @@
 import { findNetwork } from '../../service/chain/networks';
 import { readConfigFile } from '../../service/config/config-file';
-import { databaseLocationOf, serviceConfigPathOf } from '../../service/config/config';
+import { pathsOf } from '../../service/config/config';
 import type { Database } from '../../service/database/database';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { codeOf, messageOf } from '../../service/base/errors';
 import { countUnfinished } from '../../service/journal/find-journals';
 import { findFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
 import { undeliveredOf } from '../../service/outbox/outbox-figures';
-import type { Settings } from '../../service/config/settings';
+import { settingOf, type Settings } from '../../service/config/settings';
 import type { DeployContext } from './context';
 import { isSame } from './infrastructure';
 
@@ -23,12 +23,12 @@ export async function leftBehind(
   before: string,
 ): Promise<string[]> {
   try {
-    const configPath = serviceConfigPathOf(tenant.envFile, settings);
+    const { dataDir, serviceConfig: configPath } = pathsOf(tenant.envFile, settings);
     const { registries = [] } = readConfigFile(configPath);
-    const listed = registries.map(({ network, address }) =>
-      registryName(findNetwork(network)?.chainId, address),
-    );
-    const database = await openDatabaseBesideService(databaseLocationOf(tenant.envFile, settings));
+    // As feeds are named.
+    const listed = registries.map(({ network, address }) => `${network.chainId}:${address.toLowerCase()}`);
+    const databaseUrl = settingOf(settings, 'DATABASE_URL');
+    const database = await openDatabaseBesideService({ dataDir, databaseUrl });
     try {
       const events = await eventLines(database, before, { configPath, listed });
       return [...events, ...(await documentLines(database, before))];
@@ -42,11 +42,6 @@ export async function leftBehind(
       `warning: the waiting events of the previous registry ${before} cannot be counted: ${mask(messageOf(error))}`,
     ];
   }
-}
-
-/** The name of the registry's feed. */
-function registryName(chainId: number | undefined, address: string): string {
-  return `${chainId}:${address.toLowerCase()}`;
 }
 
 async function eventLines(

@@ -1,11 +1,8 @@
-import type { readSettings } from '../../service/config/config';
-import { networkOf, walletPrivateKeyOf } from '../../service/config/settings';
+import { settingOf, type Settings } from '../../service/config/settings';
 import { addressLink, transactionLink } from '../../cli/transactions/explorer-link';
 import type { DeployContext } from './context';
 import type { Infrastructure } from './infrastructure';
 import type { Registry } from './registry';
-
-type Settings = ReturnType<typeof readSettings>['settings'];
 
 /** A table of contracts and their addresses. */
 export function addressTable(
@@ -55,14 +52,14 @@ export async function hints(
 }
 
 function netHint({ chain, tenant }: DeployContext, settings: Settings): string[] {
-  const { name, chainId } = networkOf(settings);
+  const { name, chainId } = settingOf(settings, 'NET');
   if (chainId === chain.chainId) return [];
   const wrong = `NET is ${name} (${chainId}), but this registry is on chain ${chain.chainId}`;
   return [`hint: ${wrong}: set NET=${chain.chainId} in ${tenant.isDefault ? '.env' : tenant.envFile}`];
 }
 
 function walletHint({ account, tenant }: DeployContext, settings: Settings): string[] {
-  if (walletPrivateKeyOf(settings) !== undefined) return [];
+  if (settingOf(settings, 'WALLET_PRIVATE_KEY') !== undefined) return [];
   const file = tenant.isDefault ? '.env' : tenant.envFile;
   return [
     `hint: deployed with the node's first account ${account}. The service needs WALLET_PRIVATE_KEY of a minter: ` +
@@ -75,7 +72,7 @@ async function minterHint(
   registry: Registry,
   settings: Settings,
 ): Promise<string[]> {
-  if (walletPrivateKeyOf(settings) === undefined) return [];
+  if (settingOf(settings, 'WALLET_PRIVATE_KEY') === undefined) return [];
   const contract = await hre.ethers.getContractAt('TradeTrustTokenStandard', registry.address);
   if (await contract.hasRole(await contract.MINTER_ROLE(), account)) return [];
   const remedy = 'its admin must grant the role, or make a registry of your own with --new';

@@ -1,18 +1,10 @@
 import { Wallet } from 'ethers';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import { findNetwork, knownNetworks, type Network } from '../../service/chain/networks';
-import type { readSettings } from '../../service/config/config';
-import {
-  networkOf,
-  rpcUrlOf,
-  tokenRegistryAddressOf,
-  walletPrivateKeyOf,
-} from '../../service/config/settings';
+import { rpcUrlOf, settingOf, type Settings } from '../../service/config/settings';
 import { ConfigurationError } from '../../service/base/errors';
 import { printableUrl } from '../../service/base/mask-secrets';
 import { refusePublishedKey } from '../../cli/transactions/published-keys';
-
-type Settings = ReturnType<typeof readSettings>['settings'];
 
 /**
  * The network to deploy on.
@@ -35,8 +27,8 @@ export interface Target {
  */
 export function targetOf(hre: HardhatRuntimeEnvironment, settings: Settings): Target {
   // These settings are needed only after everything is paid for; check them now.
-  networkOf(settings);
-  tokenRegistryAddressOf(settings);
+  settingOf(settings, 'NET');
+  settingOf(settings, 'TOKEN_REGISTRY_ADDRESS');
   const { name } = hre.network;
   if (name === 'hardhat') return { network: undefined, name, isLocal: true, node: 'in-process' };
   const network = findNetwork(name);
@@ -64,7 +56,7 @@ export function httpRpcUrlOf(network: Network, settings: Settings): string {
 }
 
 function checkPublicWallet(network: Network, settings: Settings): void {
-  const key = walletPrivateKeyOf(settings);
+  const key = settingOf(settings, 'WALLET_PRIVATE_KEY');
   if (key === undefined) {
     throw new ConfigurationError(
       'NOT_CONFIGURED',

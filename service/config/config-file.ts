@@ -1,9 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { isAddress } from 'ethers';
+import { getAddress } from 'ethers';
 import { z } from 'zod';
 import { findNetwork, knownNetworks } from '../chain/networks';
 import { ConfigurationError, messageOf } from '../base/errors';
 import { findJsonError } from '../base/json-error';
+import { parsed } from './setting-types';
+import { LONGEST_POLL_INTERVAL_MS, SHORTEST_POLL_INTERVAL_MS } from './settings';
 
 /** The longest delay of a timer. */
 const LONGEST_MS = 2 ** 31 - 1;
@@ -11,9 +13,6 @@ const milliseconds = z.number().int().positive().max(LONGEST_MS);
 /** A delivery is leased for more than twice this time, even if its process has died. */
 const LONGEST_TIMEOUT_MS = 120_000;
 const blocks = z.number().int().nonnegative();
-/** Bounds of the interval between two requests to a chain. */
-export const SHORTEST_POLL_INTERVAL_MS = 50;
-export const LONGEST_POLL_INTERVAL_MS = 3_600_000;
 
 /** Headers that every delivery sets itself, or that belong to the connection. */
 const OWN_HEADERS = [
@@ -57,14 +56,11 @@ const webhookSchema = z.strictObject({
     .optional(),
 });
 
-const network = z
-  .union([z.string(), z.number()])
-  .transform((name) => String(name))
-  .refine((name) => findNetwork(name) !== undefined, `is not a known network: use one of ${knownNetworks()}`);
-
 const registrySchema = z.strictObject({
-  network,
-  address: z.string().refine((text) => isAddress(text), 'is not an address: 0x and 40 hexadecimal digits'),
+  network: z
+    .union([z.string(), z.number().transform(String)])
+    .pipe(parsed(findNetwork, `is not a known network: use one of ${knownNetworks()}`)),
+  address: parsed(getAddress, 'is not an address: 0x and 40 hexadecimal digits'),
   startBlock: blocks.optional(),
   confirmations: blocks.optional(),
   pollIntervalMs: z.number().int().min(SHORTEST_POLL_INTERVAL_MS).max(LONGEST_POLL_INTERVAL_MS).optional(),

@@ -1,16 +1,10 @@
 import type { KeyObject } from 'node:crypto';
-import { getAddress } from 'ethers';
-import { findNetwork, type Network } from '../chain/networks';
-import {
-  LONGEST_POLL_INTERVAL_MS,
-  SHORTEST_POLL_INTERVAL_MS,
-  type ConfigFile,
-  type RegistryEntry,
-} from './config-file';
 import { ConfigurationError } from '../base/errors';
-import { integerOf, rpcUrlOf, type Settings } from './settings';
-import type { Pauses } from '../watcher/block-alarm';
-import { webhookOf, webhookOptionsOf, type Webhook } from './webhook-settings';
+import { splitCredentials } from '../base/url-credentials';
+import type { Network } from '../chain/networks';
+import type { ConfigFile, RegistryEntry, WebhookOptions } from './config-file';
+import { wrong } from './setting-types';
+import { rpcUrlOf, settingOf, type Settings } from './settings';
 
 /** A registry whose events are read and delivered. */
 export interface FollowedRegistry {
@@ -28,68 +22,46 @@ export interface FollowedRegistry {
   readonly webhook: Webhook | undefined;
 }
 
-/** The registry in which documents are issued: NET, RPC_URL and TOKEN_REGISTRY_ADDRESS. */
-export interface OwnRegistry {
-  network: Network;
-  rpcUrl: string;
-  address: string | undefined;
+/**
+ * Bounds of the pause between two requests to a chain, in milliseconds. The pause is `shortest` after an
+ * event and grows to `longest`.
+ */
+export interface Pauses {
+  readonly shortest: number;
+  readonly longest: number;
 }
 
-/**
- * The registries of service.config.json, and the one that documents are issued in: the events of issued
- * documents are always delivered. Without `registries` it is the only one.
- *
- * @throws ConfigurationError if one is listed twice, or a setting is wrong.
- */
-export function followedRegistriesOf(
-  settings: Settings,
-  file: ConfigFile,
-  own: OwnRegistry,
-  signingKey: KeyObject | undefined,
-): FollowedRegistry[] {
-  // Checked even if there is no registry to follow yet.
-  const defaults: Defaults = {
-    confirmations: integerOf(settings, 'CONFIRMATIONS', 0, 100_000),
-    pollIntervalMs: integerOf(
-      settings,
-      'POLL_INTERVAL_MS',
-      SHORTEST_POLL_INTERVAL_MS,
-      LONGEST_POLL_INTERVAL_MS,
-    ),
-    startBlock: integerOf(settings, 'START_BLOCK', 0, Number.MAX_SAFE_INTEGER),
-    webhook: webhookOf(webhookOptionsOf(settings, file.webhook), signingKey),
-  };
-  const entries = [...(file.registries ?? [])];
-  const keys = entries.map(keyOf);
-  const twice = keys.findIndex((key, index) => keys.indexOf(key) !== index);
-  if (twice >= 0) {
-    const message = `registries.${twice} is the same registry as registries.${keys.indexOf(keys[twice] ?? '')}.`;
-    throw new ConfigurationError('CONFIGURATION_INVALID', `service.config.json: ${message} List it once.`);
-  }
-  if (own.address !== undefined) {
-    const entry = { network: own.network.name, address: own.address };
-    if (!keys.includes(keyOf(entry))) entries.push(entry);
-  }
-  return entries.map((entry) => {
-    const network = networkOf(entry);
-    const isOwnNetwork = network === own.network;
-    const isOwn = isOwnNetwork && own.address !== undefined && getAddress(entry.address) === own.address;
-    return {
-      network,
-      address: getAddress(entry.address),
-      // RPC_URL is a node of NET's chain.
-      rpcUrl:
-        entry.rpcUrl ?? (isOwnNetwork ? own.rpcUrl : rpcUrlOf(network, { ...settings, RPC_URL: undefined })),
-      startBlock: entry.startBlock ?? (isOwn ? defaults.startBlock : undefined),
-      confirmations:
-        entry.confirmations ?? (isOwnNetwork ? defaults.confirmations : undefined) ?? network.confirmations,
-      pauses: pausesOf(network, entry.pollIntervalMs ?? (isOwnNetwork ? defaults.pollIntervalMs : undefined)),
-      webhook: entry.webhook
-        ? webhookOf(webhookOptionsOf(settings, file.webhook, entry.webhook), signingKey)
-        : defaults.webhook,
-    };
-  });
+/** The webhook that receives the events of a registry, and its options. */
+export interface Webhook {
+  /** A user and password in the URL are sent as Basic authorization. */
+  readonly url: string;
+  /** Sent with every delivery. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  readonly maxConcurrentDeliveries: number;
+  readonly retry: RetrySchedule;
+  readonly signingKey: KeyObject;
 }
+
+/** Bounds of the exponential backoff, in milliseconds. */
+export interface RetrySchedule {
+  readonly initialDelayMs: number;
+  readonly maxDelayMs: number;
+  /** Time from an event's first attempt until it is given up. */
+  readonly giveUpAfterMs: number;
+}
+
+const MINUTE_MS = 60_000;
+
+/** One second to fifteen minutes, for three days (docs/specification.md 8.3). */
+export const DEFAULT_RETRY_SCHEDULE: RetrySchedule = {
+  initialDelayMs: 1_000,
+  maxDelayMs: 15 * MINUTE_MS,
+  giveUpAfterMs: 3 * 24 * 60 * MINUTE_MS,
+};
+
+const DEFAULT_TIMEOUT_MS = 15_000;
+const DEFAULT_CONCURRENT_DELIVERIES = 16;
 
 /**
  * In milliseconds. At this interval the daily credits of a provider's free plan (Infura: 3,000,000) are
@@ -97,6 +69,33 @@ export function followedRegistriesOf(
  */
 const POLL_INTERVAL_MS = 60_000;
 const LOCAL_POLL_INTERVAL_MS = 200;
+
+/**
+ * The registries of service.config.json, and the one that documents are issued in: the events of issued
+ * documents are always delivered. Without `registries` it is the only one.
+ *
+ * @throws ConfigurationError if one is listed twice, or a setting is wrong.
+ */
+export function followedRegistriesOf(settings: Settings, file: ConfigFile): FollowedRegistry[] {
+  const signingKey = settingOf(settings, 'SIGNING_PRIVATE_KEY');
+  // Checked even if there is no registry to follow yet.
+  const common = webhookOf(webhookOptionsOf(settings, file.webhook), signingKey);
+  return entriesOf(settings, file).map((entry) => {
+    const { network, address } = entry;
+    const own = settingsFor(entry, settings);
+    return {
+      network,
+      address,
+      rpcUrl: entry.rpcUrl ?? rpcUrlOf(network, own),
+      startBlock: entry.startBlock ?? settingOf(own, 'START_BLOCK'),
+      confirmations: entry.confirmations ?? settingOf(own, 'CONFIRMATIONS') ?? network.confirmations,
+      pauses: pausesOf(network, entry.pollIntervalMs ?? settingOf(own, 'POLL_INTERVAL_MS')),
+      webhook: entry.webhook
+        ? webhookOf(webhookOptionsOf(settings, file.webhook, entry.webhook), signingKey)
+        : common,
+    };
+  });
+}
 
 /**
  * The pauses between two requests to a chain, unless POLL_INTERVAL_MS is set. The shortest is the block time.
@@ -109,20 +108,85 @@ export function pausesOf(network: Network, pollIntervalMs: number | undefined): 
   };
 }
 
-/** Defaults for NET's registry, and the webhook for registries without their own. */
-type Defaults = {
-  confirmations: number | undefined;
-  pollIntervalMs: number | undefined;
-  startBlock: number | undefined;
-  webhook: Webhook | undefined;
-};
-
-function networkOf({ network }: RegistryEntry): Network {
-  const found = findNetwork(network);
-  if (found) return found;
-  throw new ConfigurationError('CONFIGURATION_INVALID', `registries: ${network} is not a known network.`);
+/** The webhook with its defaults. Undefined if there is no URL. */
+export function webhookOf(options: WebhookOptions, signingKey: KeyObject | undefined): Webhook | undefined {
+  const { url, headers = {}, retry } = options;
+  if (url === undefined) return undefined;
+  if (signingKey === undefined) {
+    const remedy = 'Make a key with `npx tdoc signing-key`.';
+    throw wrong('SIGNING_PRIVATE_KEY', 'is needed to sign what is sent to the webhook', remedy);
+  }
+  if (headers.authorization !== undefined && splitCredentials(url).authorization !== undefined) {
+    const problem = "is set, and so are a user or a password in the webhook's URL";
+    const remedy = 'Both would be the header Authorization: leave one of them out.';
+    throw wrong('webhook.headers.authorization', problem, remedy);
+  }
+  return {
+    url,
+    headers,
+    timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    maxConcurrentDeliveries: options.maxConcurrentDeliveries ?? DEFAULT_CONCURRENT_DELIVERIES,
+    retry: {
+      initialDelayMs: retry?.initialDelayMs ?? DEFAULT_RETRY_SCHEDULE.initialDelayMs,
+      maxDelayMs: retry?.maxDelayMs ?? DEFAULT_RETRY_SCHEDULE.maxDelayMs,
+      giveUpAfterMs: retry?.giveUpAfterMs ?? DEFAULT_RETRY_SCHEDULE.giveUpAfterMs,
+    },
+    signingKey,
+  };
 }
 
-function keyOf(entry: RegistryEntry): string {
-  return `${networkOf(entry).chainId}:${getAddress(entry.address)}`;
+/** The registries to follow, each once. */
+function entriesOf(settings: Settings, { registries = [] }: ConfigFile): RegistryEntry[] {
+  const keys = registries.map(keyOf);
+  const twice = keys.findIndex((key, index) => keys.indexOf(key) !== index);
+  if (twice >= 0) {
+    const message = `registries.${twice} is the same registry as registries.${keys.indexOf(keys[twice] ?? '')}.`;
+    throw new ConfigurationError('CONFIGURATION_INVALID', `service.config.json: ${message} List it once.`);
+  }
+  const address = settingOf(settings, 'TOKEN_REGISTRY_ADDRESS');
+  if (address === undefined) return registries;
+  const own = { network: settingOf(settings, 'NET'), address };
+  return keys.includes(keyOf(own)) ? registries : [...registries, own];
+}
+
+function keyOf({ network, address }: RegistryEntry): string {
+  return `${network.chainId}:${address}`;
+}
+
+/**
+ * The settings without those for NET's network, if the registry is on another, and without START_BLOCK, which
+ * is for TOKEN_REGISTRY_ADDRESS.
+ */
+function settingsFor({ network, address }: RegistryEntry, settings: Settings): Settings {
+  if (network !== settingOf(settings, 'NET'))
+    return {
+      ...settings,
+      RPC_URL: undefined,
+      CONFIRMATIONS: undefined,
+      POLL_INTERVAL_MS: undefined,
+      START_BLOCK: undefined,
+    };
+  return address === settingOf(settings, 'TOKEN_REGISTRY_ADDRESS')
+    ? settings
+    : { ...settings, START_BLOCK: undefined };
+}
+
+/** The common options, overridden by the registry's own. WEBHOOK_URL overrides the common URL. */
+function webhookOptionsOf(
+  settings: Settings,
+  common: WebhookOptions = {},
+  own: WebhookOptions = {},
+): WebhookOptions {
+  return {
+    ...common,
+    ...own,
+    url: own.url ?? settingOf(settings, 'WEBHOOK_URL') ?? common.url,
+    headers: { ...lowerCased(common.headers), ...lowerCased(own.headers) },
+    retry: { ...common.retry, ...own.retry },
+  };
+}
+
+/** Header names are case-insensitive. */
+function lowerCased(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }

@@ -1,208 +1,219 @@
-import { Wallet, getAddress, isHexString } from 'ethers';
-import { DEFAULT_NETWORK, findNetwork, knownNetworks, type Network } from '../chain/networks';
-import { isThisMachine } from '../did/fetch-json';
+import { availableParallelism } from 'node:os';
+import { getAddress, Wallet } from 'ethers';
+import type { z } from 'zod';
 import { didWebOf, parseDidKeyPair, type DidKeyPair } from '../base/did-key-pair';
-import { ConfigurationError } from '../base/errors';
 import {
   BILL_OF_LADING_CONTEXT,
   contextFileAt,
   KNOWN_CONTEXTS,
   publishedPath,
 } from '../base/published-files';
-
-// Each setting with rules of its own has a function here. It returns undefined if the setting is absent, and
-// throws a ConfigurationError that names the setting if it is wrong. The message never contains a value that
-// may be secret.
+import { parseSigningKey } from '../base/signing-key';
+import { isThisMachine } from '../base/this-machine';
+import { DEFAULT_NETWORK, findNetwork, knownNetworks, type Network } from '../chain/networks';
+import { integer, parsed, refuse, refused, secret, text, url, wrong } from './setting-types';
 
 /** The settings as text, by name. */
 export type Settings = Readonly<Record<string, string | undefined>>;
 
+/** The value of GAS_STATION_URL that disables the gas station. It is no URL, so it is not masked. */
+export const NO_GAS_STATION = 'none';
+
+/** Chain id of the node that `npx hardhat node` runs by default. */
+export const NODE_CHAIN_ID = 31337;
+
+/** A hundred years. */
+export const LONGEST_RETENTION_DAYS = 36_500;
+
+/** Bounds of the interval between two requests to a chain. */
+export const SHORTEST_POLL_INTERVAL_MS = 50;
+export const LONGEST_POLL_INTERVAL_MS = 3_600_000;
+
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
-/** The network that NET names; Amoy when it is absent. */
-export function networkOf(settings: Settings): Network {
-  const network = findNetwork(settings.NET ?? DEFAULT_NETWORK);
-  if (network) return network;
-  throw wrong('NET', `${shown(settings.NET)} is not a known network`, `Use one of ${knownNetworks()}.`);
+/** The settings that the service reads when it starts. docs/settings.md describes them. */
+export const SERVICE_SETTINGS = {
+  DOMAIN: parsed(
+    (host) => (isDomain(host) ? host.toLowerCase() : undefined),
+    '{value} is not a host or host:port',
+    'Leave out https:// and any path: trade.example.com',
+  ).optional(),
+  NET: parsed(findNetwork, '{value} is not a known network', `Use one of ${knownNetworks()}.`).prefault(
+    DEFAULT_NETWORK,
+  ),
+  TOKEN_REGISTRY_ADDRESS: parsed(
+    getAddress,
+    '{value} is not an address',
+    'It is 0x and 40 hexadecimal digits. Without it, `npx hardhat deploy` writes the right one.',
+  ).optional(),
+  WALLET_PRIVATE_KEY: secret(
+    'whole',
+    parsed(
+      (key) => new Wallet(key).privateKey,
+      'is not a private key',
+      'It is 32 bytes in hexadecimal, with or without 0x.',
+    ),
+  ),
+  DID_KEY_PAIRS: secret('key pair', text.transform(readKeyPair)),
+  SIGNING_PRIVATE_KEY: secret(
+    'PEM',
+    parsed(
+      parseSigningKey,
+      'is not an Ed25519 private key',
+      'It is the base64 of a 32-byte seed, or a PKCS#8 PEM; `npx tdoc signing-key` makes one.',
+    ),
+  ),
+  RPC_URL: secret('URL', url(['http', 'https', 'ws', 'wss'])),
+  GAS_STATION_URL: secret('URL', url(['http', 'https'], NO_GAS_STATION)),
+  PROVIDER_API_KEY: secret('whole', text),
+  NETWORK_A_API_KEY: secret('whole', text),
+  NETWORK_A_TESTNET_API_KEY: secret('whole', text),
+  WEBHOOK_URL: secret('URL', url(['http', 'https'])),
+  HOST: text.default('127.0.0.1'),
+  PORT: integer(0, 65_535).default(3000),
+  API_KEY: secret('whole', text),
+  /** Opens a public tunnel with DOMAIN as its host name. */
+  TUNNEL_AUTHTOKEN: secret('whole', text),
+  DID_DOCUMENT_PATH: text.optional(),
+  DATA_DIR: text.optional(),
+  DATABASE_URL: secret('database URL', url(['postgres', 'postgresql'])),
+  ENV_FILE: text.optional(),
+  SERVICE_CONFIG: text.optional(),
+  CONFIRMATIONS: integer(0, 100_000).optional(),
+  START_BLOCK: integer(0, Number.MAX_SAFE_INTEGER).optional(),
+  POLL_INTERVAL_MS: integer(SHORTEST_POLL_INTERVAL_MS, LONGEST_POLL_INTERVAL_MS).optional(),
+  /** The default is deeper than the reorganisations of public networks, apart from major incidents. */
+  FINALITY_DEPTH: integer(1, 100_000).default(256),
+  DOCUMENT_RETENTION_DAYS: integer(1, LONGEST_RETENTION_DAYS).optional(),
+  EVENT_RETENTION_DAYS: integer(1, LONGEST_RETENTION_DAYS).optional(),
+  SIGNING_THREADS: integer(1, 256).default(availableParallelism),
+  /** Each takes up to 0.9 GB: with two at once, the service stays below 2 GB on any machine. */
+  LARGE_BODIES_AT_ONCE: integer(1, 1_000).default(2),
+  BILL_OF_LADING_CONTEXT_URL: url(['https', 'http']).superRefine(checkContextUrl).optional(),
+  RENDERER_URL: url(['http', 'https']).default('https://generic-templates.tradetrust.io'),
+  LOG_LEVEL: parsed(
+    (level) => LOG_LEVELS.find((known) => known === level),
+    '{value} is not a level',
+    `Use one of ${LOG_LEVELS.join(', ')}.`,
+  ).default('info'),
+  NODE_ENV: text.optional(),
+};
+
+/** Every setting. The service does not read the last ones: commands and the reference receiver do. */
+export const SETTINGS = {
+  ...SERVICE_SETTINGS,
+  /** One key for all of Etherscan's explorers. */
+  ETHERSCAN_API_KEY: secret(
+    'whole',
+    parsed(
+      (key) => (/^[\w-]{16,}$/.test(key) ? key : undefined),
+      'is not a key',
+      'It is 34 letters and digits: copy it from https://etherscan.io/apidashboard.',
+    ),
+  ),
+  LOCAL_CHAIN_ID: parsed(
+    (id) => (/^[1-9]\d{0,14}$/.test(id) ? Number(id) : undefined),
+    '{value} is not a chain id',
+    'Unset it: 31337 is right unless a local node must be of another chain, such as 1337.',
+  ).default(NODE_CHAIN_ID),
+  RECEIVER_EVENTS_FILE: text.optional(),
+  RECEIVER_HOST: text.optional(),
+  RECEIVER_PORT: text.optional(),
+  WEBHOOK_PUBLIC_KEY_FILE: text.optional(),
+};
+
+/** The name of a setting. */
+export type SettingName = keyof typeof SETTINGS;
+
+/** The value of a setting, once its text is validated. */
+export type SettingValue<Name extends SettingName> = z.output<(typeof SETTINGS)[Name]>;
+
+/** The values of the service's settings: SIGNING_THREADS is `signingThreads`. */
+export type Values = {
+  readonly [Name in keyof typeof SERVICE_SETTINGS as CamelCase<Name>]: SettingValue<Name>;
+};
+
+type CamelCase<Name extends string> = Name extends `${infer First}_${infer Others}`
+  ? `${Lowercase<First>}${Capitalize<CamelCase<Others>>}`
+  : Lowercase<Name>;
+
+/** Reads all settings of the service. Throws what settingOf throws. */
+export function valuesOf(settings: Settings): Values {
+  const names = Object.keys(SERVICE_SETTINGS) as (keyof typeof SERVICE_SETTINGS)[];
+  return Object.fromEntries(names.map((name) => [camelCase(name), settingOf(settings, name)])) as Values;
+}
+
+function camelCase(name: string): string {
+  return name.toLowerCase().replaceAll(/_(.)/g, (_match, letter: string) => letter.toUpperCase());
+}
+
+/**
+ * Reads one setting.
+ *
+ * @throws ConfigurationError naming the setting, what is wrong with it and what would be right; never its
+ *   value if secret.
+ */
+export function settingOf<Name extends SettingName>(settings: Settings, name: Name): SettingValue<Name> {
+  const { success, data, error } = SETTINGS[name].safeParse(settings[name]);
+  if (success) return data as SettingValue<Name>;
+  throw refused(name, error);
 }
 
 /** RPC_URL, or the network's own URL with its provider key filled in. */
 export function rpcUrlOf(network: Network, settings: Settings): string {
-  const override = urlOf(settings, 'RPC_URL', ['http:', 'https:', 'ws:', 'wss:']);
+  const override = settingOf(settings, 'RPC_URL');
   if (override !== undefined) return override;
   if (network.rpcKey === undefined) return network.rpcUrl;
-  const key = settings[network.rpcKey];
-  if (key === undefined) {
-    throw wrong(
-      network.rpcKey,
-      `is needed to reach ${network.name}`,
-      'Set it, or set RPC_URL to a node of your own.',
-    );
-  }
-  return network.rpcUrl.replace('{key}', encodeURIComponent(key));
+  const key = settingOf(settings, network.rpcKey);
+  if (key !== undefined) return network.rpcUrl.replace('{key}', encodeURIComponent(key));
+  const remedy = 'Set it, or set RPC_URL to a node of your own.';
+  throw wrong(network.rpcKey, `is needed to reach ${network.name}`, remedy);
 }
 
-/** ETHERSCAN_API_KEY: one key for all of Etherscan's explorers. */
-export function etherscanApiKeyOf(settings: Settings): string | undefined {
-  const key = settings.ETHERSCAN_API_KEY;
-  if (key === undefined || /^[\w-]{16,}$/.test(key)) return key;
-  throw wrong(
-    'ETHERSCAN_API_KEY',
-    'is not a key',
-    'It is 34 letters and digits: copy it from https://etherscan.io/apidashboard.',
-  );
-}
-
-/** The value of GAS_STATION_URL that disables the gas station. It is no URL, so it is not masked. */
-export function isNoGasStation(url: string): boolean {
-  return url.toLowerCase() === 'none';
-}
-
-/**
- * GAS_STATION_URL, or the network's own; undefined where there is none, or it is not to be asked ("none").
- */
+/** GAS_STATION_URL, or the network's own; undefined where the node is asked for the fees. */
 export function gasStationUrlOf(network: Network, settings: Settings): string | undefined {
-  if (settings.GAS_STATION_URL === undefined) return network.gasStationUrl;
-  if (isNoGasStation(settings.GAS_STATION_URL)) return undefined;
-  return urlOf(settings, 'GAS_STATION_URL', ['http:', 'https:']);
-}
-
-/** WALLET_PRIVATE_KEY with its 0x prefix, or undefined. */
-export function walletPrivateKeyOf(settings: Settings): string | undefined {
-  const text = settings.WALLET_PRIVATE_KEY;
-  if (text === undefined) return undefined;
-  const key = text.startsWith('0x') ? text : `0x${text}`;
-  if (isHexString(key, 32) && isOnCurve(key)) return key;
-  throw wrong(
-    'WALLET_PRIVATE_KEY',
-    'is not a private key',
-    'It is 32 bytes in hexadecimal, with or without 0x.',
-  );
-}
-
-function isOnCurve(key: string): boolean {
-  try {
-    return new Wallet(key).address !== '';
-  } catch {
-    return false;
-  }
-}
-
-/** DOMAIN: a host, or host:port, and nothing else. */
-export function domainOf(settings: Settings): string | undefined {
-  const domain = settings.DOMAIN;
-  if (domain === undefined) return undefined;
-  const port = Number(domain.split(':')[1] ?? '1');
-  if (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/i.test(domain) && port > 0 && port < 65536)
-    return domain.toLowerCase();
-  throw wrong(
-    'DOMAIN',
-    `${shown(domain)} is not a host or host:port`,
-    'Leave out https:// and any path: trade.example.com',
-  );
+  const url = settingOf(settings, 'GAS_STATION_URL') ?? network.gasStationUrl;
+  return url === NO_GAS_STATION ? undefined : url;
 }
 
 /**
  * DID_KEY_PAIRS. Its key must be of DOMAIN's did:web: a signature with another key cannot be corrected later.
  */
-export function didKeyPairOf(settings: Settings, domain: string | undefined): DidKeyPair | undefined {
-  if (settings.DID_KEY_PAIRS === undefined) return undefined;
-  const parsed = parseDidKeyPair(settings.DID_KEY_PAIRS);
-  if ('problem' in parsed) {
-    throw wrong(
-      'DID_KEY_PAIRS',
-      parsed.problem,
-      'Make a new pair with `npx tdoc did`, or restore the one you had.',
-    );
-  }
-  const { controller } = parsed.keyPair;
-  if (domain !== undefined && controller !== didWebOf(domain)) {
-    throw wrong(
-      'DID_KEY_PAIRS',
-      `is the key of ${controller}, but DOMAIN makes the issuer ${didWebOf(domain)}`,
-      'Set DOMAIN back, or make a pair for the new domain with `npx tdoc did --force`.',
-    );
-  }
-  return parsed.keyPair;
-}
-
-/** TOKEN_REGISTRY_ADDRESS with its checksum. */
-export function tokenRegistryAddressOf(settings: Settings): string | undefined {
-  if (settings.TOKEN_REGISTRY_ADDRESS === undefined) return undefined;
-  try {
-    return getAddress(settings.TOKEN_REGISTRY_ADDRESS);
-  } catch {
-    const remedy =
-      'It is 0x and 40 hexadecimal digits. Without it, `npx hardhat deploy` writes the right one.';
-    throw wrong(
-      'TOKEN_REGISTRY_ADDRESS',
-      `${shown(settings.TOKEN_REGISTRY_ADDRESS)} is not an address`,
-      remedy,
-    );
-  }
-}
-
-/** DATABASE_URL: a PostgreSQL database. */
-export function databaseUrlOf(settings: Settings): string | undefined {
-  return urlOf(settings, 'DATABASE_URL', ['postgres:', 'postgresql:']);
-}
-
-/**
- * URL of the Bill of Lading context in the credentials. It must serve the context that credentials are signed
- * under.
- */
-export function contextUrlOf(settings: Settings, domain: string | undefined): string | undefined {
-  const name = 'BILL_OF_LADING_CONTEXT_URL';
-  const url = urlOf(settings, name, ['https:', 'http:']);
-  if (url === undefined) return domain && `https://${domain}${publishedPath(BILL_OF_LADING_CONTEXT)}`;
-  const { protocol, hostname } = new URL(url);
-  if (protocol === 'http:' && !isThisMachine(hostname))
-    throw wrong(name, 'is not https', 'Only a context of localhost may be served over http.');
-  if (contextFileAt(url) === undefined)
-    throw wrong(name, 'names a context whose content is not known here', `Set ${KNOWN_CONTEXTS}.`);
-  return url;
-}
-
-/** A setting that is a URL of one of these protocols ("https:"). */
-export function urlOf(settings: Settings, name: string, protocols: string[]): string | undefined {
-  const text = settings[name];
-  if (text === undefined) return undefined;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url && protocols.includes(url.protocol)) return text;
+export function didKeyPairOf(settings: Settings): DidKeyPair | undefined {
+  const keyPair = settingOf(settings, 'DID_KEY_PAIRS');
+  const domain = settingOf(settings, 'DOMAIN');
+  if (keyPair === undefined || domain === undefined || keyPair.controller === didWebOf(domain))
+    return keyPair;
   throw wrong(
-    name,
-    'is not a URL',
-    `It starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+    'DID_KEY_PAIRS',
+    `is the key of ${keyPair.controller}, but DOMAIN makes the issuer ${didWebOf(domain)}`,
+    'Set DOMAIN back, or make a pair for the new domain with `npx tdoc did --force`.',
   );
 }
 
-/** A setting that is a whole number from `least` to `most`. */
-export function integerOf(settings: Settings, name: string, least: number, most: number): number | undefined {
-  const text = settings[name];
-  if (text === undefined) return undefined;
-  const value = Number(text);
-  if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-  throw wrong(name, `${shown(text)} is not a whole number from ${least} to ${most}`);
+/** URL of the Bill of Lading context in the credentials: that of the service at DOMAIN, unless it is set. */
+export function contextUrlOf(settings: Settings): string | undefined {
+  const domain = settingOf(settings, 'DOMAIN');
+  const own = domain && `https://${domain}${publishedPath(BILL_OF_LADING_CONTEXT)}`;
+  return settingOf(settings, 'BILL_OF_LADING_CONTEXT_URL') ?? own;
 }
 
-/** LOG_LEVEL, `info` when absent. */
-export function logLevelOf(settings: Settings): string {
-  const level = settings.LOG_LEVEL ?? 'info';
-  if (LOG_LEVELS.includes(level)) return level;
-  throw wrong('LOG_LEVEL', `${shown(level)} is not a level`, `Use one of ${LOG_LEVELS.join(', ')}.`);
+function isDomain(host: string): boolean {
+  const port = Number(host.split(':')[1] ?? '1');
+  return /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/i.test(host) && port > 0 && port < 65536;
 }
 
-/** Characters of an address. Keys are longer. */
-const LONGEST_SHOWN = 42;
-
-/** A wrong value for a message. A value that may be a key, or a URL with one, is not shown. */
-export function shown(value = ''): string {
-  const mayBeSecret = value.length > LONGEST_SHOWN || value.includes('@');
-  return mayBeSecret ? `(${value.length} characters)` : `"${value}"`;
+function readKeyPair(given: string, context: z.RefinementCtx): DidKeyPair {
+  const read = parseDidKeyPair(given);
+  if ('keyPair' in read) return read.keyPair;
+  return refuse(context, read.problem, 'Make a new pair with `npx tdoc did`, or restore the one you had.');
 }
 
-/** The error for a wrong setting: "NAME problem. Remedy". */
-export function wrong(name: string, problem: string, remedy?: string): ConfigurationError {
-  const message = `${name} ${problem}.${remedy ? ` ${remedy}` : ''}`;
-  return new ConfigurationError('CONFIGURATION_INVALID', message, remedy ? { remedy } : {});
+/** The URL must serve the context that credentials are signed under. */
+function checkContextUrl(given: string, context: z.RefinementCtx): void {
+  const { protocol, hostname } = new URL(given);
+  if (protocol === 'http:' && !isThisMachine(hostname))
+    refuse(context, 'is not https', 'Only a context of localhost may be served over http.');
+  else if (contextFileAt(given) === undefined)
+    refuse(context, 'names a context whose content is not known here', `Set ${KNOWN_CONTEXTS}.`);
 }

@@ -1,10 +1,11 @@
 import type { Clock } from '../base/clock';
 import type { Logger } from '../base/logger';
+import type { RetrySchedule } from '../config/followed-registries';
 import type { ClaimedDelivery } from '../outbox/claim-deliveries';
 import type { Settlement } from '../outbox/settle-deliveries';
 import { classifyOutcome } from './classify-outcome';
 import type { WebhookClient } from './post';
-import { nextAttemptAt, type RetrySchedule } from './retry-schedule';
+import { nextAttemptAt } from './retry-schedule';
 
 /** Dependencies of an attempt. `random` returns a number from 0 to below 1. */
 export interface AttemptOptions {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../base/clock';
-import type { Webhook } from '../config/webhook-settings';
+import type { Webhook } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { Logger } from '../base/logger';
 import { releaseLeases } from '../outbox/claim-deliveries';

@@ -1,19 +1,4 @@
-/** Bounds of the exponential backoff, in milliseconds. */
-export interface RetrySchedule {
-  initialDelayMs: number;
-  maxDelayMs: number;
-  /** Time from an event's first attempt until it is given up. */
-  giveUpAfterMs: number;
-}
-
-const MINUTE_MS = 60_000;
-
-/** One second to fifteen minutes, for three days (docs/specification.md 8.3). */
-export const DEFAULT_RETRY_SCHEDULE: RetrySchedule = {
-  initialDelayMs: 1_000,
-  maxDelayMs: 15 * MINUTE_MS,
-  giveUpAfterMs: 3 * 24 * 60 * MINUTE_MS,
-};
+import type { RetrySchedule } from '../config/followed-registries';
 
 /**
  * Minimum number of attempts before an event is given up. It protects events when the clock is set forward by

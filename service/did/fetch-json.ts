@@ -1,5 +1,5 @@
-import { isIPv4 } from 'node:net';
 import { codeOf, messageOf } from '../base/errors';
+import { isThisMachine } from '../base/this-machine';
 
 /**
  * The answer of a URL:
@@ -40,12 +40,6 @@ function plainUrlOf(url: URL): URL | undefined {
   const plain = new URL(url);
   plain.protocol = 'http:';
   return plain;
-}
-
-/** Whether a URL's host name can only be this machine. */
-export function isThisMachine(hostname: string): boolean {
-  if (hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]') return true;
-  return isIPv4(hostname) && hostname.startsWith('127.');
 }
 
 async function follow(url: URL, timeoutMs: number): Promise<FetchedJson> {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RpcClient } from '../chain/rpc-client';
+import type { Pauses } from '../config/followed-registries';
 
 /** Decides when to ask the chain for new blocks. */
 export interface BlockAlarm {
@@ -11,15 +12,6 @@ export interface BlockAlarm {
   /** Shortens the pause again: the registry had an event and more may follow, or there is more to read. */
   quicken(): void;
   stop(): void;
-}
-
-/**
- * Bounds of the pause between two requests, in milliseconds. The pause is `shortest` after an event and grows
- * to `longest`.
- */
-export interface Pauses {
-  shortest: number;
-  longest: number;
 }
 
 /** Factor by which each pause without an event is longer than the one before. */

@@ -9,7 +9,7 @@ import { inheritedEnvironment } from '../../service/config/config';
 import { type ConfigFile } from '../../service/config/config-file';
 import { tokenIdAsUint256 } from '../../service/issuance/token-id';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
-import { webhookOf } from '../../service/config/webhook-settings';
+import { webhookOf } from '../../service/config/followed-registries';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';

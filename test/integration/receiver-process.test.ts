@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { SETTING_NAMES } from '../../service/config/setting-names';
+import { SETTINGS } from '../../service/config/settings';
 import {
   onSmallDisk,
   RECEIVER_ENTRY,
@@ -165,7 +165,7 @@ describe('arguments of the receiver', () => {
   it('--help and -h print what it is and its settings, and start nothing', async () => {
     const [long, short] = await Promise.all([run('--help'), run('-h')]);
     expect(long).to.include({ code: 0, errors: '' });
-    for (const name of SETTING_NAMES.filter((one) => /^RECEIVER_|_FILE$/.test(one)))
+    for (const name of Object.keys(SETTINGS).filter((one) => /^RECEIVER_|_FILE$/.test(one)))
       expect(long.output).to.contain(name);
     expect(short).to.deep.equal(long);
   });

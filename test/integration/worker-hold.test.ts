@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { KyselyPlugin } from 'kysely';
 import pino from 'pino';
 import { systemClock } from '../../service/base/clock';
-import { DEFAULT_RETRY_SCHEDULE } from '../../service/delivery/retry-schedule';
+import { DEFAULT_RETRY_SCHEDULE } from '../../service/config/followed-registries';
 import { startDeliveryWorker } from '../../service/delivery/worker';
 import { holdFeed, releaseFeed } from '../../service/outbox/feed-cursor';
 import { emptyOutbox } from '../helpers/database/empty-outbox';

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { Wallet } from 'ethers';
 import { loadConfig } from '../../service/config/config';
+import { SETTINGS } from '../../service/config/settings';
 import { ConfigurationError } from '../../service/base/errors';
+import { readDocument, tables } from '../helpers/pages/markdown';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const KEY_PAIR = {
@@ -80,6 +82,14 @@ describe('configuration', () => {
         .and.match(problem)
         .and.not.contain('password');
     });
+
+  it('is in docs/settings.md, setting by setting', () => {
+    const [rows = []] = tables(readDocument('docs/settings.md').section('Settings'));
+    const ofReceiver = /^RECEIVER_|^WEBHOOK_PUBLIC_KEY_FILE$/;
+    expect(rows.flatMap(([names = '']) => names.split(', '))).to.have.members(
+      Object.keys(SETTINGS).filter((name) => !ofReceiver.test(name)),
+    );
+  });
 
   it('takes NET as an id or as a name', () => {
     expect(load({ NET: 'LOCALHOST' }).network.chainId).to.equal(31337);

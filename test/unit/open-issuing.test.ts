@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { openIssuingWarning } from '../../service/config/open-issuing';
+import { openIssuingWarning } from '../../service/config/warnings';
 
 const URL = 'http://127.0.0.1:3000';
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { DEFAULT_RETRY_SCHEDULE, nextAttemptAt } from '../../service/delivery/retry-schedule';
+import { DEFAULT_RETRY_SCHEDULE } from '../../service/config/followed-registries';
+import { nextAttemptAt } from '../../service/delivery/retry-schedule';
 
 const NOW = 1_800_000_000_000;
 const DAYS_3 = 3 * 24 * 3_600_000;

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { loadConfig } from '../../service/config/config';
 import { ConfigurationError } from '../../service/base/errors';
 import { createLogger } from '../../service/base/logger';
-import { unmaskedSettings } from '../../service/config/secret-settings';
+import { unmaskedSettings } from '../../service/config/secrets';
 import { percentDecoded, printableUrl, secretMasker, secretPartsOf } from '../../service/base/mask-secrets';
 
 describe('secrets', () => {
@@ -68,7 +68,7 @@ describe('secrets', () => {
 
   it('are named when they are too short to be masked', () => {
     const settings = { API_KEY: 'abc', TUNNEL_AUTHTOKEN: 'abcdef', RPC_URL: 'https://u:p%40@node.example/' };
-    expect(unmaskedSettings(settings)).to.deep.equal(['API_KEY', 'RPC_URL']);
+    expect(unmaskedSettings(settings)).to.deep.equal(['RPC_URL', 'API_KEY']);
     const { warnings, secrets } = loadConfig({ ENV_FILE: devNull, NET: '31337', API_KEY: 'abc' });
     expect(warnings).to.include('API_KEY: a secret of less than 6 characters is not masked in outputs');
     expect(secretMasker(secrets)('abc')).to.equal('abc');

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { ConfigurationError } from '../base/errors';
+
+/** How secrets.ts finds what of a setting must not be printed. */
+export type Secrecy = 'whole' | 'key pair' | 'PEM' | 'URL' | 'database URL';
+
+/** The settings that are secret. */
+export const SECRECY = z.registry<{ secrecy: Secrecy }>();
+
+/** Any text. */
+export const text = z.string();
+
+/** An optional setting that must not be printed. */
+export function secret<Schema extends z.ZodType>(secrecy: Secrecy, schema: Schema): z.ZodOptional<Schema> {
+  const optional = z.optional(schema);
+  SECRECY.add(optional, { secrecy });
+  return optional;
+}
+
+/**
+ * A setting whose value is made of its text. For a wrong text, `read` throws or returns undefined.
+ *
+ * @param problem with `{value}` where the wrong text is to be shown.
+ */
+export function parsed<Value>(read: (text: string) => Value | undefined, problem: string, remedy?: string) {
+  return text.transform((given, context): Value => {
+    try {
+      const value = read(given);
+      if (value !== undefined) return value;
+    } catch {
+      // The message of a library may hold the value.
+    }
+    return refuse(
+      context,
+      problem.replace('{value}', () => shown(given)),
+      remedy,
+    );
+  });
+}
+
+/** Refuses a text: "NAME problem. Remedy". */
+export function refuse(context: z.RefinementCtx, message: string, remedy?: string): never {
+  context.addIssue({ code: 'custom', message, params: { remedy } });
+  return z.NEVER;
+}
+
+/** A URL of one of these schemes, or one word instead. */
+export function url<Word extends string = never>(schemes: string[], word?: Word) {
+  return parsed(
+    (given) => {
+      if (given.toLowerCase() === word) return word;
+      return schemes.includes(new URL(given).protocol.slice(0, -1)) ? given : undefined;
+    },
+    'is not a URL',
+    `It starts with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`,
+  );
+}
+
+/** A whole number from `least` to `most`. */
+export function integer(least: number, most: number) {
+  return parsed(
+    (given) =>
+      /^\d+$/.test(given) && Number(given) >= least && Number(given) <= most ? Number(given) : undefined,
+    `{value} is not a whole number from ${least} to ${most}`,
+  );
+}
+
+/** Characters of an address. Keys are longer. */
+const LONGEST_SHOWN = 42;
+
+/** A wrong value for a message. A value that may be a key, or a URL with one, is not shown. */
+export function shown(value: string): string {
+  const mayBeSecret = value.length > LONGEST_SHOWN || value.includes('@');
+  return mayBeSecret ? `(${value.length} characters)` : `"${value}"`;
+}
+
+/** The error for a wrong setting: "NAME problem. Remedy". */
+export function wrong(name: string, problem: string, remedy?: string): ConfigurationError {
+  const message = `${name} ${problem}.${remedy ? ` ${remedy}` : ''}`;
+  return new ConfigurationError('CONFIGURATION_INVALID', message, remedy ? { remedy } : {});
+}
+
+/** The error for a setting that its schema refuses. */
+export function refused(name: string, { issues: [issue] }: z.ZodError): ConfigurationError {
+  const params = issue?.code === 'custom' ? issue.params : undefined;
+  return wrong(name, issue?.message ?? 'is wrong', params?.remedy as string | undefined);
+}

@@ -1,0 +1,105 @@
+import { existsSync, statSync } from 'node:fs';
+import { BlockList, isIP } from 'node:net';
+import { resolve } from 'node:path';
+import { SHORTEST_MASKED } from '../base/mask-secrets';
+import { PROJECT_ROOT } from '../base/project-root';
+import { unmaskedSettings } from './secrets';
+import type { Settings, Values } from './settings';
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+/** Absolute paths. `dataDir`: undefined if the state is in PostgreSQL. */
+interface ServiceFiles {
+  envFile: string;
+  serviceConfig: string;
+  dataDir: string | undefined;
+}
+
+/** Settings that are legal but probably not meant. */
+export function warningsOf(settings: Settings, files: ServiceFiles): string[] {
+  const named = (['ENV_FILE', 'SERVICE_CONFIG', 'DID_DOCUMENT_PATH'] as const).flatMap((name) => {
+    const path = settings[name];
+    return path !== undefined && !existsSync(resolve(PROJECT_ROOT, path))
+      ? `${name}: there is no file ${path}`
+      : [];
+  });
+  const short = unmaskedSettings(settings).map(
+    (name) => `${name}: a secret of less than ${SHORTEST_MASKED} characters is not masked in outputs`,
+  );
+  return [...named, ...short, ...exposedFiles(files)];
+}
+
+/** A line to log at start. */
+export interface OpenIssuingWarning {
+  level: 'warn' | 'error';
+  message: string;
+}
+
+/**
+ * Warns if documents can be issued without an API key, by everybody who reaches the API and by every web
+ * page, because the API accepts every origin. Undefined if a key is required.
+ *
+ * @param url the URL at which the service listens.
+ */
+export function openIssuingWarning(
+  { apiKey, host, tunnelAuthtoken }: Pick<Values, 'apiKey' | 'host' | 'tunnelAuthtoken'>,
+  url: string,
+): OpenIssuingWarning | undefined {
+  if (apiKey !== undefined) return undefined;
+  if (tunnelAuthtoken !== undefined) {
+    const message =
+      'API_KEY is not set, and TUNNEL_AUTHTOKEN is: anybody who reaches DOMAIN can issue documents at the ' +
+      "wallet's expense. Set API_KEY.";
+    return { level: 'error', message };
+  }
+  if (!isLoopback(host)) {
+    const message =
+      `API_KEY is not set, and HOST is ${host}: anybody who reaches this machine can issue documents at the ` +
+      "wallet's expense, and so can any web page in a browser that does. Set API_KEY, or HOST=127.0.0.1.";
+    return { level: 'error', message };
+  }
+  const message =
+    `API_KEY is not set: anybody who reaches ${url} can issue documents at the wallet's expense, and so can ` +
+    'any web page in a browser on this machine. Set API_KEY.';
+  return { level: 'warn', message };
+}
+
+function isLoopback(host: string): boolean {
+  // A percent sign separates an IPv6 address from its zone.
+  const [address = ''] = host.split('%');
+  const version = isIP(address);
+  if (version === 0) return host.toLowerCase() === 'localhost';
+  return LOOPBACK.check(address, version === 6 ? 'ipv6' : 'ipv4');
+}
+
+/**
+ * Warnings for the env file, the configuration file and the folder of the database, if others than their
+ * owner may read or change them. A file or folder that does not exist yet will be made with the right mode.
+ */
+function exposedFiles({ envFile, serviceConfig, dataDir }: ServiceFiles): string[] {
+  const files = [
+    ['ENV_FILE', envFile, 'holds secrets'],
+    ['SERVICE_CONFIG', serviceConfig, 'may hold secrets'],
+  ].flatMap(([setting, path = '', holds]) => {
+    const mode = exposedMode(path, 'isFile');
+    const which = `${path} (mode ${mode}), which ${holds}`;
+    return mode === undefined ? [] : `${setting}: others can read ${which}: run \`chmod 600 ${path}\``;
+  });
+  const mode = dataDir === undefined ? undefined : exposedMode(dataDir, 'isDirectory');
+  if (mode === undefined) return files;
+  return [...files, `DATA_DIR: others can look into ${dataDir} (mode ${mode}): run \`chmod 700 ${dataDir}\``];
+}
+
+/** The mode, if it lets others in. Undefined if the path cannot be read: the code that opens it reports the error. */
+function exposedMode(path: string, kind: 'isFile' | 'isDirectory'): string | undefined {
+  // File modes on Windows do not tell who may read a file.
+  if (process.platform === 'win32') return undefined;
+  try {
+    const stats = statSync(path);
+    return stats[kind]() && (stats.mode & 0o077) !== 0 ? (stats.mode & 0o777).toString(8) : undefined;
+  } catch {
+    return undefined;
+  }
+}
