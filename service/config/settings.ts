@@ -114,7 +114,7 @@ export const SETTINGS = {
   LOCAL_CHAIN_ID: parsed(
     (id) => (/^[1-9]\d{0,14}$/.test(id) ? Number(id) : undefined),
     '{value} is not a chain id',
-    'Unset it: 31337 is right unless a local node must be of another chain, such as 1337.',
+    'Unset it: 31337 is right unless a local node must have another chain id, such as 1337.',
   ).default(NODE_CHAIN_ID),
   RECEIVER_EVENTS_FILE: text.optional(),
   RECEIVER_HOST: text.optional(),

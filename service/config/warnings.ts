@@ -92,7 +92,10 @@ function exposedFiles({ envFile, serviceConfig, dataDir }: ServiceFiles): string
   return [...files, `DATA_DIR: others can look into ${dataDir} (mode ${mode}): run \`chmod 700 ${dataDir}\``];
 }
 
-/** The mode, if it lets others in. Undefined if the path cannot be read: the code that opens it reports the error. */
+/**
+ * The mode, if it lets others in. Undefined if the path cannot be read: the code that opens it reports the
+ * error.
+ */
 function exposedMode(path: string, kind: 'isFile' | 'isDirectory'): string | undefined {
   // File modes on Windows do not tell who may read a file.
   if (process.platform === 'win32') return undefined;
