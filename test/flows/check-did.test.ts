@@ -136,7 +136,7 @@ describe('npx tdoc did --check', () => {
     expect(down.areEqual).to.equal(undefined);
     expect(down.text)
       .to.match(/unknown .*answers 503/)
-      .and.to.match(/could be$/);
+      .and.to.match(/could be compared$/);
   });
 
   it('names the certificate that is not to be trusted', async () => {
