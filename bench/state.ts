@@ -33,6 +33,6 @@ async function withPostgres(use: (database: Database) => Promise<void>): Promise
     await use(database);
   } finally {
     await database.close();
-    await postgres.drop();
+    postgres.drop();
   }
 }

@@ -22,7 +22,7 @@ describe('several services on one PostgreSQL database, and when it fails', () =>
   before(async function () {
     database = await postgresDatabase();
     if (database === undefined) return this.skip();
-    await database.drop();
+    database.drop();
     local = await createLocalSetup();
     accounts = await Promise.all([1, 2].map((index) => local.account(index)));
   });
@@ -42,7 +42,7 @@ describe('several services on one PostgreSQL database, and when it fails', () =>
   afterEach(async () => {
     await receiver?.close();
     await proxy?.close();
-    await database?.drop();
+    database?.drop();
   });
 
   /** One mint and one transfer: six events. */

@@ -57,7 +57,7 @@ describe('the service keeps secrets to itself', () => {
   });
 
   after(async () => {
-    await database?.drop();
+    database?.drop();
     await proxy?.close();
     await echo?.close();
     await local?.stop();

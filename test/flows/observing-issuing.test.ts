@@ -211,7 +211,7 @@ describe('how issuing stands, by GET /health and GET /metrics', () => {
       expect((await answers)?.map(({ status }) => status)).to.deep.equal([200, 200]);
     } finally {
       await Promise.all(services.map((service) => service.stop()));
-      await database.drop();
+      database.drop();
     }
   });
 
@@ -239,7 +239,7 @@ describe('how issuing stands, by GET /health and GET /metrics', () => {
       );
     } finally {
       await proxy.close();
-      await database.drop();
+      database.drop();
     }
   });
 });

@@ -201,7 +201,7 @@ describe('docs/tenants.md', () => {
       for (const name of NAMES) expect(refusal).to.contain(registryOf(name).toLowerCase());
     } finally {
       await Promise.all(services.map((service) => service.stop()));
-      await database.drop();
+      database.drop();
     }
   });
 

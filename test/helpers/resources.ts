@@ -4,8 +4,6 @@
  */
 const owned = new Map<symbol, string>();
 
-const shared: (() => Promise<void>)[] = [];
-
 /** Notes that something was started; call the result when it is stopped. */
 export function track(name: string): () => void {
   const key = Symbol(name);
@@ -13,14 +11,8 @@ export function track(name: string): () => void {
   return () => owned.delete(key);
 }
 
-/** For what several suites share (a database server): it is stopped after the last test of the run. */
-export function stopAfterLastTest(stop: () => Promise<void>): void {
-  shared.push(stop);
-}
-
-/** Stops what is shared; throws when something that was started was not stopped. */
-export async function nothingIsLeftRunning(): Promise<void> {
-  for (const stop of shared.splice(0).reverse()) await stop();
+/** Throws when something that was started was not stopped. */
+export function nothingIsLeftRunning(): void {
   const left = [...owned.values()];
   // The next file in this process is not to blame.
   owned.clear();

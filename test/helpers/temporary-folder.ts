@@ -10,9 +10,14 @@ const IN_MEMORY = '/dev/shm';
 
 const parent = hasRoom(IN_MEMORY) ? IN_MEMORY : tmpdir();
 
+/** A new empty folder, which the caller removes. */
+export function temporaryPath(): string {
+  return mkdtempSync(join(parent, 'tds-test-'));
+}
+
 /** A new empty folder, and how to remove it. */
 export function temporaryFolder(): { path: string; remove: () => void } {
-  const path = mkdtempSync(join(parent, 'tds-test-'));
+  const path = temporaryPath();
   const untrack = track(path);
   return {
     path,

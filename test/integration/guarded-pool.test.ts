@@ -30,7 +30,7 @@ describe('a pool whose only connection gave no answer', () => {
 
   after(async () => {
     await db?.destroy();
-    await database?.drop();
+    database?.drop();
   });
 
   const write = (transaction: Transaction<Schema>, word: string): Promise<unknown> =>

@@ -15,7 +15,7 @@ async function run({ first, count }: SeedRange): Promise<void> {
   } finally {
     await place.stop();
   }
-  await nothingIsLeftRunning();
+  nothingIsLeftRunning();
 }
 
 process.once('message', (range) => {

@@ -29,7 +29,7 @@ export async function newState(engine: Engine): Promise<State | undefined> {
   return {
     settings: { DATA_DIR, DATABASE_URL: database.url },
     async remove() {
-      await database.drop();
+      database.drop();
       folder.remove();
     },
   };

@@ -1,24 +1,24 @@
 import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chownSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { freePort } from '../../../devnet/free-port';
 import { inheritedEnvironment } from '../../../service/config/config';
 import { eventually } from '../eventually';
-import { track, stopAfterLastTest } from '../resources';
-import { temporaryFolder } from '../temporary-folder';
+import { track } from '../resources';
+import { temporaryPath } from '../temporary-folder';
 
 /** An empty database of one test's own. */
 export interface PostgresDatabase {
   /** As for DATABASE_URL. */
   url: string;
-  /** Removes it, and ends the connections that are still open to it. */
-  drop(): Promise<void>;
+  /** Removes it, and ends the connections that are still open to it. Tests do not wait for that. */
+  drop(): void;
 }
 
-/** A server of this test run. */
+/** The server of this process. */
 interface Cluster {
   urlOf: (database: string) => string;
 }
@@ -32,15 +32,18 @@ const run = promisify(execFile);
 const DEBIAN_BINARIES = '/usr/lib/postgresql';
 const PASSWORD = 'only-of-this-test-run';
 
-/** Serves until its standard input ends, which it does with the test run, however that ends. */
-const SERVE = '"$@" & server=$!; cat >/dev/null; kill -INT "$server"; wait "$server"';
+/**
+ * Serves until its standard input ends, which it does with the process of the tests, however that ends. Then
+ * it removes the folder.
+ */
+const SERVE = '"$@" & server=$!; cat >/dev/null; kill -INT "$server"; wait "$server"; rm -rf "$PWD"';
 
 let cluster: Promise<Cluster> | undefined;
 let databases = 0;
 
 /**
  * A new database in a real PostgreSQL server, which is started for the first caller, syncs to disk as it does
- * in production, and is removed after the last test. Undefined, with a printed word, where PostgreSQL is not
+ * in production, and ends with this process. Undefined, with a printed word, where PostgreSQL is not
  * installed.
  */
 export async function postgresDatabase(): Promise<PostgresDatabase | undefined> {
@@ -56,8 +59,8 @@ export async function postgresDatabase(): Promise<PostgresDatabase | undefined> 
   const untrack = track(`database ${name}`);
   return {
     url: urlOf(name),
-    async drop() {
-      await execute(urlOf('postgres'), `drop database ${name} with (force)`);
+    drop() {
+      void execute(urlOf('postgres'), `drop database ${name} with (force)`);
       untrack();
     },
   };
@@ -77,21 +80,14 @@ function findBinaries(): string | undefined {
 }
 
 async function startCluster(binaries: string): Promise<Cluster> {
-  const folder = temporaryFolder();
+  const path = temporaryPath();
   const account = await unprivilegedAccount();
-  if (account) chownSync(folder.path, account.uid, account.gid);
-  const options = { cwd: folder.path, env: inheritedEnvironment(), ...account };
+  if (account) chownSync(path, account.uid, account.gid);
+  const options = { cwd: path, env: inheritedEnvironment(), ...account };
   await initialise(binaries, options);
 
   const port = await freePort(0);
   const server = serve(binaries, port, options);
-  const untrack = track(`PostgreSQL on port ${port}`);
-  stopAfterLastTest(async () => {
-    cluster = undefined;
-    await server.stop();
-    folder.remove();
-    untrack();
-  });
   const started: Cluster = {
     urlOf: (database: string) => `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/${database}`,
   };
@@ -114,29 +110,21 @@ async function initialise(binaries: string, options: ChildOptions): Promise<void
   await run(join(binaries, 'initdb'), [...layout, ...access], options);
 }
 
-function serve(
-  binaries: string,
-  port: number,
-  options: ChildOptions,
-): { output(this: void): string; stop(this: void): Promise<void> } {
+function serve(binaries: string, port: number, options: ChildOptions): { output(this: void): string } {
   const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=on'];
   const command = [join(binaries, 'postgres'), '-D', 'data', ...settings.flatMap((one) => ['-c', one])];
   const server = spawn('sh', ['-c', SERVE, 'sh', ...command], {
     ...options,
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  const ended = once(server, 'close');
   let output = '';
   for (const stream of [server.stdout, server.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-10_000)));
   }
-  return {
-    output: () => output,
-    async stop() {
-      server.stdin.end();
-      await ended;
-    },
-  };
+  // The tests' process ends although the server still runs.
+  server.unref();
+  for (const stream of [server.stdin, server.stdout, server.stderr]) (stream as Socket).unref();
+  return { output: () => output };
 }
 
 /** Somebody else than root. */
