@@ -4,7 +4,8 @@ import type { HardhatNode } from '../../../devnet/hardhat-node';
 import { publishedContractsOf, type PublishedContracts } from '../../../deploy/registry/published-contracts';
 import { findNetwork } from '../../../service/chain/networks';
 import { readSettings } from '../../../service/config/config';
-import { askHardhat, type CommandAnswer } from '../processes/command-answer';
+import type { CommandAnswer } from '../processes/command-answer';
+import { askHardhatInProcess } from '../processes/hardhat-in-process';
 import { startLegacyGasNode, startNode } from './node';
 import { nodeClient } from './node-client';
 import { track } from '../resources';
@@ -54,7 +55,11 @@ export async function startStandInNetwork(
     envFile,
     fund: (wei) => chain.send('hardhat_setBalance', [wallet.address, toQuantity(wei)]) as Promise<void>,
     deploy: (args = [], settings = {}) =>
-      askHardhat(['deploy', '--network', name, ...args], { ...base, GAS_STATION_URL: 'none', ...settings }),
+      askHardhatInProcess(['deploy', '--network', name, ...args], {
+        ...base,
+        GAS_STATION_URL: 'none',
+        ...settings,
+      }),
     registry: () => readSettings({ ENV_FILE: envFile }).settings.TOKEN_REGISTRY_ADDRESS ?? '',
     async stop() {
       chain.destroy();
