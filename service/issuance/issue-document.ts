@@ -1,12 +1,11 @@
 import type { Clock } from '../base/clock';
-import { ConfigurationError, RequestError } from '../base/errors';
+import { ConfigurationError, RequestError, ServiceError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
-import type { IdempotentRequest, Journal } from '../journal/journal';
+import type { DocumentBytes, IdempotentRequest, Journal } from '../journal/journal';
 import type { MintQueue } from '../minting/mint-queue';
 import { awaitMint } from './await-mint';
 import { Callers } from './callers';
 import { findDocumentType, type DocumentType } from './document-types';
-import { keptDocument, partsKept, type DocumentBytes } from './kept-document';
 import type { PreparedDocument, PrepareForCallers } from './preparation';
 
 /** A request to POST /create/{documentId}. */
@@ -49,7 +48,7 @@ export interface Issuer {
   prepare: PrepareForCallers;
   /** Rejects when the registry would refuse the mint. */
   simulate(mint: Pick<PreparedDocument, 'tokenId' | 'beneficiary' | 'holder' | 'remark'>): Promise<void>;
-  journal: Pick<Journal, 'add' | 'findByKey' | 'documentLength' | 'documentOf'>;
+  journal: Pick<Journal, 'add' | 'findByKey' | 'documentOf'>;
   queue: Pick<MintQueue, 'mint'>;
   /** Milliseconds that a caller waits for the mint. */
   waitMs: number;
@@ -130,20 +129,19 @@ async function issue(
   asked: Asked,
   request: IdempotentRequest | undefined,
 ): Promise<IssuedDocument> {
-  const { issuance, isEarlier, document } = await signAndStore(issuer, asked, request);
+  const { issuance, isEarlier, held } = await signAndStore(issuer, asked, request);
   if (isEarlier && request) return outcomeOf(issuer, asked, issuance, request);
   // From now on the document will be minted, even if this process ends or the caller leaves.
   asked.stored();
-  // 9. and 10. The token.
-  const txHash = await awaitMint(issuer.queue, issuance, issuer.waitMs);
-  return { ...namesOf(issuance), txHash, document };
+  return minted(issuer, issuance, held);
 }
 
 /** A document in the journal: this one, or an earlier one with the same key. */
 interface Stored {
   issuance: Issuance;
   isEarlier: boolean;
-  document: DocumentBytes;
+  /** Undefined for a large document. */
+  held: DocumentBytes | undefined;
 }
 
 /** A separate function, so that no large document stays in memory while its mint is awaited. */
@@ -172,8 +170,8 @@ async function signAndStore(
     createdAt: issuedAt,
   };
   const { length } = document;
-  const parts = length > HELD_BYTES ? partsKept(journal, mint.tokenId) : [document];
-  return { issuance, isEarlier: earlier !== undefined, document: { length, parts } };
+  const held = length > HELD_BYTES ? undefined : { length, parts: [document] };
+  return { issuance, isEarlier: earlier !== undefined, held };
 }
 
 /** The result of an earlier request with the same key. */
@@ -185,10 +183,24 @@ async function outcomeOf(
 ): Promise<IssuedDocument> {
   requireSame(issuance, request);
   letGo(asked);
-  const { queue, journal, waitMs } = issuer;
+  return minted(issuer, issuance);
+}
+
+/**
+ * 9. and 10. The token.
+ *
+ * @throws ServiceError ISSUANCE_UNKNOWN when the document was removed meanwhile; what awaitMint throws.
+ */
+async function minted(
+  { queue, journal, waitMs }: Issuer,
+  issuance: Issuance,
+  held?: DocumentBytes,
+): Promise<IssuedDocument> {
+  const { credentialId, tokenId } = issuance;
   const txHash = await awaitMint(queue, issuance, waitMs);
-  const document = await keptDocument(journal, issuance.tokenId);
-  return { ...namesOf(issuance), txHash, document };
+  const document = held ?? (await journal.documentOf(tokenId));
+  if (document) return { credentialId, tokenId, txHash, document };
+  throw new ServiceError('ISSUANCE_UNKNOWN', `The document of token ${tokenId} was removed meanwhile.`);
 }
 
 /**
@@ -198,10 +210,6 @@ async function outcomeOf(
 function letGo({ body, stored }: Asked): void {
   if (body.byteLength > 0) structuredClone(body.buffer, { transfer: [body.buffer] });
   stored();
-}
-
-function namesOf({ credentialId, tokenId }: Issuance): Pick<IssuedDocument, 'credentialId' | 'tokenId'> {
-  return { credentialId, tokenId };
 }
 
 /** Characters shown of an unknown document type, which may be as long as a path can be. */

@@ -1,6 +1,5 @@
 import type { Clock } from '../base/clock';
 import type { Database } from '../database/database';
-import { ServiceError } from '../base/errors';
 import { addIssuance } from './add-issuance';
 import { readParts } from './document-parts';
 import { documentLength, findIssuance, findIssuanceByKey } from './find-issuance';
@@ -30,12 +29,11 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
     add: (signed, request) => addIssuance(database, { scope, signed, request, now: clock.now() }),
     find: (tokenId) => findIssuance(db, scope, tokenId),
     findByKey: (key) => findIssuanceByKey(db, scope, key),
-    documentLength: (tokenId) => documentLength(db, scope, tokenId),
-    async *documentOf(tokenId) {
+    async documentOf(tokenId) {
       const length = await documentLength(db, scope, tokenId);
-      if (length === undefined)
-        throw new ServiceError('ISSUANCE_UNKNOWN', `Token ${tokenId} has no issuance in the journal.`);
-      yield* readParts(db, { scope, tokenId }, length);
+      if (length === undefined) return undefined;
+      const parts = { [Symbol.asyncIterator]: () => readParts(db, { scope, tokenId }, length) };
+      return { length, parts };
     },
     unfinished: () => unfinishedIssuances(rows),
     signed: () => signedIssuances(rows),

@@ -15,6 +15,12 @@ export interface IdempotentRequest {
   requestHash: string;
 }
 
+/** A signed credential as JSON in UTF-8. `length` is in bytes. The parts can be read more than once. */
+export interface DocumentBytes {
+  length: number;
+  parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+}
+
 /**
  * The record of issued and unfinished documents. A document is in the database before any of its transactions
  * is sent, so no crash loses a document whose token exists. Every promise resolves when the change is
@@ -30,10 +36,8 @@ export interface Journal {
   add(signed: SignedDocument, request?: IdempotentRequest): Promise<Issuance | undefined>;
   find(tokenId: string): Promise<Issuance | undefined>;
   findByKey(key: string): Promise<Issuance | undefined>;
-  /** Length of a document in bytes; undefined when the token has no issuance. */
-  documentLength(tokenId: string): Promise<number | undefined>;
-  /** The bytes of a document, in parts. */
-  documentOf(tokenId: string): AsyncIterable<Uint8Array>;
+  /** Undefined when the token has no issuance. */
+  documentOf(tokenId: string): Promise<DocumentBytes | undefined>;
   /** The issuances that are neither final nor failed, in the order in which they were added. */
   unfinished(): Promise<Unfinished[]>;
   /** The unfinished issuances that no node is known to have. */

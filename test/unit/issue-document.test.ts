@@ -57,10 +57,7 @@ describe('issuing a document whose callers leave', () => {
           return undefined;
         },
         findByKey: async () => kept.find(({ requestHash }) => requestHash !== undefined),
-        documentLength: async () => 10,
-        async *documentOf() {
-          yield new Uint8Array(10);
-        },
+        documentOf: async () => ({ length: 10, parts: [new Uint8Array(10)] }),
       },
       queue: {
         async mint({ tokenId }: Issuance) {

@@ -1,5 +1,4 @@
 import type { Middleware } from 'koa';
-import { issuedAnswer } from '../../issuance/issued-answer';
 import type { AcceptedState } from '../middleware/accept-document';
 import type { BodyLimitsState } from '../middleware/limit-bodies';
 import type { CallerState } from '../middleware/caller-left';
@@ -28,5 +27,5 @@ export const createDocument: Middleware<State> = async (ctx) => {
   log.info({ id: credentialId, tokenId, txHash }, 'document issued');
   // After the caller has left, no answer can be sent.
   left.throwIfAborted();
-  sendIssued(ctx, issuedAnswer(document.parts, document.length, txHash));
+  sendIssued(ctx, document, txHash);
 };

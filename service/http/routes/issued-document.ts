@@ -1,18 +1,12 @@
 import type { Middleware } from 'koa';
 import { messageOf } from '../../base/errors';
-import { issuedAnswer } from '../../issuance/issued-answer';
-import type { Issuance } from '../../journal/issuance';
+import type { Journal } from '../../journal/journal';
 import { parseTokenId, tokenIdHexOf } from '../../registry/token-id-forms';
 import { HttpError } from '../middleware/errors';
 import { sendIssued } from '../send-issued';
 
 /** The journal methods that read issued documents. */
-export interface IssuedDocuments {
-  find(tokenId: string): Promise<Issuance | undefined>;
-  /** Length in bytes; undefined when there is no such document. */
-  documentLength(tokenId: string): Promise<number | undefined>;
-  documentOf(tokenId: string): AsyncIterable<Uint8Array>;
-}
+export type IssuedDocuments = Pick<Journal, 'find' | 'documentOf'>;
 
 /** Seconds after which to ask again for a document in progress. */
 const ASK_AGAIN_S = '1';
@@ -29,8 +23,8 @@ export function issuedDocument(
     ctx.set('Cache-Control', 'no-store');
     const tokenId = tokenIdOf(ctx.params.tokenId ?? '');
     const issuance = await documents.find(tokenId);
-    const length = issuance && (await documents.documentLength(tokenId));
-    if (issuance === undefined || length === undefined) {
+    const document = issuance && (await documents.documentOf(tokenId));
+    if (issuance === undefined || document === undefined) {
       const message = 'No document was issued here with this token id, or it was removed.';
       throw new HttpError(404, 'DOCUMENT_UNKNOWN', message);
     }
@@ -46,7 +40,7 @@ export function issuedDocument(
       return;
     }
     ctx.set('X-Document-State', state);
-    sendIssued(ctx, issuedAnswer(documents.documentOf(tokenId), length, txHash));
+    sendIssued(ctx, document, txHash);
   };
 }
 

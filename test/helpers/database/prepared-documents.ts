@@ -1,7 +1,8 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import type { PreparedDocument } from '../../../service/issuance/preparation';
-import type { MinedMint } from '../../../service/journal/issuance';
-import type { JournalScope } from '../../../service/journal/journal-scope';
+import type { PreparedDocument } from '../../service/issuance/preparation';
+import type { MinedMint } from '../../service/journal/issuance';
+import type { DocumentBytes } from '../../service/journal/journal';
+import type { JournalScope } from '../../service/journal/journal-scope';
 
 /** The scope of journals under test. */
 export const SCOPE: JournalScope = {
@@ -32,9 +33,12 @@ export function mintedBy(txHash: string, number = 7): MinedMint {
   return { txHash, block: { number, hash: `0x${String(number).padStart(64, '0')}` } };
 }
 
-/** All bytes of a stream in one. */
-export async function collected(parts: AsyncIterable<Uint8Array>): Promise<Buffer> {
+/** All bytes of a stored document in one. */
+export async function collected(document: Promise<DocumentBytes | undefined>): Promise<Buffer> {
+  const { length, parts = [] } = (await document) ?? {};
   const all: Uint8Array[] = [];
   for await (const part of parts) all.push(part);
-  return Buffer.concat(all);
+  const bytes = Buffer.concat(all);
+  if (bytes.length !== length) throw new Error(`the document has ${bytes.length} bytes, not ${length}`);
+  return bytes;
 }
