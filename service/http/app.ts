@@ -3,20 +3,20 @@ import Koa from 'koa';
 import type { AcceptDocument } from '../issuance/issue-document';
 import type { Logger } from '../base/logger';
 import { PUBLISHED_FILES, publishedPath } from '../base/published-files';
-import { acceptDocument, type AcceptedState } from './middleware/accept-document';
-import { limitBodies, type BodyLimitsOptions, type BodyLimitsState } from './middleware/limit-bodies';
+import { acceptDocument } from './middleware/accept-document';
+import { limitBodies, type BodyLimitsOptions } from './middleware/limit-bodies';
 import { declaredBody } from './middleware/declared-body';
 import { requireApiKey } from './middleware/api-key';
 import { callersAtOnce } from './middleware/callers-at-once';
-import { callerLeft, type CallerState } from './middleware/caller-left';
+import { callerLeft } from './middleware/caller-left';
 import { cors } from './middleware/cors';
 import { errors } from './middleware/errors';
-import { idempotencyKey, type IdempotencyKeyState } from './middleware/idempotency-key';
-import { jsonBody, type JsonBodyState } from './middleware/json-body';
+import { idempotencyKey } from './middleware/idempotency-key';
+import { jsonBody } from './middleware/json-body';
 import { requestLog, type RequestState } from './middleware/request-log';
 import { unanswered } from './middleware/unanswered';
 import { wellFormed } from './middleware/well-formed';
-import { createDocument } from './routes/create-document';
+import { createDocument, type CreateState } from './routes/create-document';
 import { didDocument } from './routes/did-document';
 import { health, type HealthReport } from './routes/health';
 import { issuedDocument, type IssuedDocuments } from './routes/issued-document';
@@ -41,13 +41,6 @@ export interface HttpAppOptions {
   /** Limits for the bodies that are processed at once. */
   bodyLimits?: BodyLimitsOptions;
 }
-
-type CreateState = RequestState &
-  CallerState &
-  AcceptedState &
-  JsonBodyState &
-  BodyLimitsState &
-  IdempotencyKeyState;
 
 const GREETING = 'Transferable Document Creator Service\n';
 

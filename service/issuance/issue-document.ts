@@ -36,12 +36,18 @@ export interface IssuedDocument {
 export type IssueDocument = (request: IssueRequest) => Promise<IssuedDocument>;
 
 /**
- * Steps 1 and 2 of docs/specification.md, section 2. Returns the function that issues documents of the type
- * in the path.
+ * Steps 1 and 2 of docs/specification.md, section 2. Returns the type that the path names, and the function
+ * that issues documents of it.
  *
  * @throws RequestError DOCUMENT_NOT_SUPPORTED; ConfigurationError NOT_CONFIGURED.
  */
-export type AcceptDocument = (documentId: string) => IssueDocument;
+export type AcceptDocument = (documentId: string) => AcceptedType;
+
+/** A type of documents that are issued here. */
+export interface AcceptedType {
+  documentType: DocumentType;
+  issue: IssueDocument;
+}
 
 /** The parts that issuing needs: signing, minting and the journal. */
 export interface Issuer {
@@ -80,7 +86,7 @@ export function createAcceptDocument(
     const documentType = documentTypeOf(documentId);
     // 2. and 3. The configuration and the network.
     if ('missing' in issuer) throw notConfigured(issuer.missing);
-    return async ({ body, request, stored, left }) => {
+    const issueAccepted: IssueDocument = async ({ body, request, stored, left }) => {
       const callers = new Callers(left);
       const preparation = { documentType, body, newUuid, clock, stored, callers };
       if (request === undefined) return issue(issuer, preparation, undefined);
@@ -100,6 +106,7 @@ export function createAcceptDocument(
       running.set(key, { ...request, callers, issued });
       return issued;
     };
+    return { documentType, issue: issueAccepted };
   };
 }
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { eventually } from '../helpers/eventually';
-import { REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import { accepting, REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 import { rawCreate, rawRequest, type RawRequest } from '../helpers/processes/raw-request';
 
 const MOST = 3;
@@ -16,11 +16,11 @@ describe('POST /create while as many callers wait as may', () => {
     finish = [];
     app = await startHttpApp({
       callersAtOnce: MOST,
-      acceptDocument: () => async () => {
+      acceptDocument: accepting(async () => {
         await new Promise<void>((resolve) => finish.push(resolve));
         const parts = [Buffer.from('{}')];
         return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document: { length: 2, parts } };
-      },
+      }),
     });
     for (let count = 0; count < MOST; count++) waiting.push(await create());
     await eventually('all are being issued', () => finish.length === MOST);

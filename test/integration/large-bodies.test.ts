@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { jsonBody, type JsonBodyState } from '../../service/http/middleware/json-body';
 import { parseBody } from '../../service/issuance/parse-body';
 import { eventually } from '../helpers/eventually';
-import { REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import { accepting, REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 import { rawCreate } from '../helpers/processes/raw-request';
 
 const MEGABYTE = 1024 * 1024;
@@ -32,14 +32,12 @@ describe('bodies of POST /create', () => {
         large: { permits: 2, waiting: 2, waitMs: 400 },
         medium: { permits: 3, waiting: 1, waitMs: 400 },
       },
-      acceptDocument:
-        () =>
-        async ({ body }) => {
-          const signed = Buffer.from(JSON.stringify({ id: 'x', body: parseBody(body) }));
-          await new Promise<void>((resolve) => working.push(resolve));
-          const document = { length: signed.length, parts: [signed] };
-          return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document };
-        },
+      acceptDocument: accepting(async ({ body }) => {
+        const signed = Buffer.from(JSON.stringify({ id: 'x', body: parseBody(body) }));
+        await new Promise<void>((resolve) => working.push(resolve));
+        const document = { length: signed.length, parts: [signed] };
+        return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document };
+      }),
     });
   });
 

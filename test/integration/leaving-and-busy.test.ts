@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { BusyError } from '../../service/base/errors';
 import type { IssueDocument } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
-import { REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import { accepting, REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 import { rawCreate, rawRequest } from '../helpers/processes/raw-request';
 
 const AFTERWARDS_MS = 100;
@@ -30,7 +30,7 @@ describe('POST /create when its caller leaves', () => {
   beforeEach(async () => {
     signals = [];
     process.on('warning', onWarning);
-    app = await startHttpApp({ acceptDocument: () => (request) => issueDocument(request) });
+    app = await startHttpApp({ acceptDocument: accepting((request) => issueDocument(request)) });
     issueDocument = ({ left }) => {
       signals.push(left);
       return new Promise((_, reject) =>
@@ -108,7 +108,7 @@ describe('POST /create when too many documents are being signed', () => {
   it('answers 503, with Retry-After and why', async () => {
     const message = 'Too many documents are being signed: send it again later.';
     const app = await startHttpApp({
-      acceptDocument: () => () => Promise.reject(new BusyError(message, 60_000)),
+      acceptDocument: accepting(() => Promise.reject(new BusyError(message, 60_000))),
     });
     try {
       const answer = await fetch(`${app.url}/create/BILL_OF_LADING`, {

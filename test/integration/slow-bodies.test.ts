@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import type { IssueDocument } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
-import { REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import { accepting, REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 import { rawCreate, type RawRequest } from '../helpers/processes/raw-request';
 
 /** What a body has to bring, and in what time: less of both than by default. */
@@ -25,7 +25,7 @@ describe('a body that hardly comes', () => {
     issued = 0;
     const few = { permits: PLACES };
     app = await startHttpApp({
-      acceptDocument: () => issueDocument,
+      acceptDocument: accepting(issueDocument),
       bodyLimits: { large: few, medium: few, least: LEAST },
     });
   });

@@ -67,7 +67,7 @@ describe('issuing a document whose callers leave', () => {
       },
     };
     const newUuid = (): string => '01937b4a-0000-7000-8000-000000000000';
-    issue = createAcceptDocument(issuer, { now: () => 0 }, newUuid)('BILL_OF_LADING');
+    issue = createAcceptDocument(issuer, { now: () => 0 }, newUuid)('BILL_OF_LADING').issue;
   });
 
   interface Asked {

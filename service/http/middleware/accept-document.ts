@@ -1,10 +1,10 @@
 import type { Middleware } from 'koa';
-import type { AcceptDocument, IssueDocument } from '../../issuance/issue-document';
+import type { AcceptDocument, AcceptedType } from '../../issuance/issue-document';
 
 /** State that the middleware sets for the route. */
 export interface AcceptedState {
-  /** Issues documents of the type in the path. */
-  issueDocument: IssueDocument;
+  /** The type in the path. */
+  accepted: AcceptedType;
 }
 
 /**
@@ -15,7 +15,7 @@ export function acceptDocument(
   accept: AcceptDocument,
 ): Middleware<AcceptedState, { params: Record<string, string> }> {
   return async (ctx, next) => {
-    ctx.state.issueDocument = accept(ctx.params.documentId ?? '');
+    ctx.state.accepted = accept(ctx.params.documentId ?? '');
     await next();
   };
 }

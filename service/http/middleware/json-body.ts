@@ -4,6 +4,7 @@ import { parseCreateRequest } from '../../issuance/create-request';
 import { LIMIT_BYTES, mostBytes, SMALL_BYTES, tooLarge } from '../body-limit';
 import { atLeastRate, BodyProblem, readBody } from '../read-body';
 import { readJson } from '../read-json';
+import type { AcceptedState } from './accept-document';
 import type { BodyLimitsState } from './limit-bodies';
 import { HttpError } from './errors';
 
@@ -12,7 +13,7 @@ export interface JsonBodyState {
   /** The decoded body, in memory that nothing shares, so that it can be transferred to another thread. */
   body: Uint8Array<ArrayBuffer>;
   /**
-   * SHA-256 in hex of the document type in capitals, a line feed and the body. Repetitions of a request have
+   * SHA-256 in hex of the document type, a line feed and the body. Repetitions of a request have
    * the same hash.
    */
   requestHash: string;
@@ -23,12 +24,9 @@ export interface JsonBodyState {
  * larger one is parsed by the thread that signs it, because parsing 40 MB would block all other requests for
  * 100 ms. Answers 413 over the limit, 400 for a body that is incomplete, and 408 for one that hardly arrives.
  */
-export const jsonBody: Middleware<
-  JsonBodyState & BodyLimitsState,
-  { params: Record<string, string> }
-> = async (ctx, next) => {
-  const hash = createHash('sha256').update(`${ctx.params.documentId?.toUpperCase()}\n`);
-  const { least } = ctx.state;
+export const jsonBody: Middleware<JsonBodyState & AcceptedState & BodyLimitsState> = async (ctx, next) => {
+  const { accepted, least } = ctx.state;
+  const hash = createHash('sha256').update(`${accepted.documentType}\n`);
   try {
     if (mostBytes(ctx) <= SMALL_BYTES) {
       const { bytes, value } = await atLeastRate(ctx.req, least, readJson(ctx));

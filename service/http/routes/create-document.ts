@@ -7,7 +7,8 @@ import type { JsonBodyState } from '../middleware/json-body';
 import type { RequestState } from '../middleware/request-log';
 import { sendIssued } from '../send-issued';
 
-type State = RequestState &
+/** State that the middleware before the route sets. */
+export type CreateState = RequestState &
   CallerState &
   AcceptedState &
   JsonBodyState &
@@ -15,9 +16,9 @@ type State = RequestState &
   IdempotencyKeyState;
 
 /** POST /create/{documentId}. */
-export const createDocument: Middleware<State> = async (ctx) => {
-  const { log, issueDocument, body, requestHash, idempotencyKey: key, leave, left } = ctx.state;
-  const issued = await issueDocument({
+export const createDocument: Middleware<CreateState> = async (ctx) => {
+  const { log, accepted, body, requestHash, idempotencyKey: key, leave, left } = ctx.state;
+  const issued = await accepted.issue({
     body,
     request: key === undefined ? undefined : { key, requestHash },
     stored: leave,

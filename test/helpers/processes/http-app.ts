@@ -1,15 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
-import { createHttpApp, type HttpAppOptions } from '../../../service/http/app';
-import { listen } from '../../../service/http/server';
-import { createLogger } from '../../../service/base/logger';
-import { track } from '../resources';
+import { createHttpApp, type HttpAppOptions } from '../../service/http/app';
+import type { AcceptDocument, IssueDocument } from '../../service/issuance/issue-document';
+import { listen } from '../../service/http/server';
+import { createLogger } from '../../service/base/logger';
+import { own } from '../resources';
 import type { LogLine } from './running-service';
 
 const ACCOUNT = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8';
 
 /** A body of POST /create that has the right shape. */
 export const REQUEST = JSON.stringify({ credentialSubject: {}, owner: ACCOUNT, holder: ACCOUNT });
+
+/** Accepts every type as a Bill of Lading, which this issues. */
+export function accepting(issue: IssueDocument): AcceptDocument {
+  return () => ({ documentType: 'BILL_OF_LADING', issue });
+}
 
 /** The HTTP side of the service, without what is behind it. */
 export interface RunningHttpApp {
@@ -28,7 +34,7 @@ export async function startHttpApp(options: Partial<HttpAppOptions>): Promise<Ru
     },
   });
   const app = createHttpApp({
-    acceptDocument: () => () => Promise.reject(new Error('nothing is issued here')),
+    acceptDocument: accepting(() => Promise.reject(new Error('nothing is issued here'))),
     didDocumentPath: 'none',
     apiKey: undefined,
     development: false,
