@@ -1,3 +1,5 @@
+import { pointerStep } from '../../service/base/json-pointer';
+
 /** A difference between two DID documents: a JSON pointer, and a clause that describes it. */
 export interface DidDifference {
   pointer: string;
@@ -23,11 +25,7 @@ export function compareDidDocuments(expected: unknown, actual: unknown, pointer 
   }
   const names = new Set([...Object.keys(expected), ...Object.keys(actual)]);
   return [...names].flatMap((name) =>
-    compareDidDocuments(
-      own(expected, name),
-      own(actual, name),
-      `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
-    ),
+    compareDidDocuments(own(expected, name), own(actual, name), pointer + pointerStep(name)),
   );
 }
 

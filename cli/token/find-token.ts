@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../service/issuance/credential';
 import { findNetwork, knownNetworks } from '../../service/chain/networks';
 import { readSettings } from '../../service/config/config';
 import { ConfigurationError, RequestError } from '../../service/base/errors';
@@ -45,8 +46,8 @@ export async function findToken({ token, registry, network }: TokenReference): P
 
 /** The token of a credential (base or derived) or of the answer of POST /create. */
 export function tokenOf(input: unknown): FoundToken {
-  const answer = isObject(input) && 'signedW3CDocument' in input ? input.signedW3CDocument : input;
-  if (!isObject(answer)) {
+  const answer = isJsonObject(input) && 'signedW3CDocument' in input ? input.signedW3CDocument : input;
+  if (!isJsonObject(answer)) {
     const remedy = 'Give a signed credential, or the answer of POST /create.';
     throw new RequestError(
       'CREDENTIAL_INVALID',
@@ -97,10 +98,6 @@ function chainIdOf(name: string): number {
   if (network) return network.chainId;
   const message = `There is no network "${name}" with registries. Known: ${knownNetworks()}.`;
   throw new ConfigurationError('NETWORK_UNKNOWN', message);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** @throws ConfigurationError ARGUMENT_INVALID naming the option. */

@@ -1,6 +1,7 @@
 import { getAddress, ZeroAddress } from 'ethers';
 import { RequestError } from '../base/errors';
-import type { JsonObject } from './credential';
+import { pointerStep } from '../base/json-pointer';
+import { isJsonObject, type JsonObject } from './credential';
 
 /** The checked body of POST /create/{documentId}. Addresses are checksummed. */
 export interface CreateRequest {
@@ -37,12 +38,15 @@ function refuseUnknown(body: JsonObject): void {
   const unknown = Object.keys(body).find((name) => !MEMBERS.includes(name));
   if (unknown === undefined) return;
   const shown = unknown.length > LONGEST_SHOWN ? `${unknown.slice(0, LONGEST_SHOWN)}…` : unknown;
-  const pointer = `/${shown.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-  throw badField(pointer, 'is not a known field', `Leave it out, or write one of ${MEMBERS.join(', ')}.`);
+  throw badField(
+    pointerStep(shown),
+    'is not a known field',
+    `Leave it out, or write one of ${MEMBERS.join(', ')}.`,
+  );
 }
 
 function subjectOf(value: unknown): JsonObject {
-  if (isObject(value)) return value;
+  if (isJsonObject(value)) return value;
   throw badField('/credentialSubject', `must be an object, ${found(value)}`, 'Give the content to sign.');
 }
 
@@ -71,10 +75,6 @@ function remarksOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === 'string') return value;
   throw badField('/remarks', `must be a string, ${found(value)}`, 'Give a text, or leave it out.');
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function found(value: unknown): string {

@@ -5,6 +5,11 @@ import { validUntilOf } from './validity';
 /** A JSON object as a caller sent it. */
 export type JsonObject = Record<string, unknown>;
 
+/** Whether the value is a JSON object; arrays and null are not. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** A credential before it is signed. Its fields are in the order of the answer. */
 export interface UnsignedCredential {
   '@context': string[];

@@ -1,7 +1,7 @@
 import { scan } from '@hapi/bourne';
 import { RequestError } from '../base/errors';
 import { countValues } from './count-values';
-import type { JsonObject } from './credential';
+import { isJsonObject, type JsonObject } from './credential';
 
 /**
  * Five times the values of a Bill of Lading with a thousand packages. Signing and verifying compare each
@@ -31,13 +31,13 @@ export function refuseComplex(body: Uint8Array): void {
 
 /** Returns the parsed value if it is an object without a key `__proto__` at any depth. */
 export function jsonObjectOf(value: unknown): JsonObject {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notJson();
+  if (!isJsonObject(value)) throw notJson();
   try {
     scan(value);
   } catch (cause) {
     throw notJson(': a key is "__proto__"', cause);
   }
-  return value as JsonObject;
+  return value;
 }
 
 function parse(body: Uint8Array): unknown {

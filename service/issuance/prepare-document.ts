@@ -9,8 +9,7 @@ import { parseBody } from './parse-body';
 import type { PrepareDocument } from './preparation';
 import { encryptRemark } from './remarks';
 import { createCredentialSigner } from './sign';
-import { statementsLength } from './statements-length';
-import { findUnprotectedContent } from './unprotected-content';
+import { unprotectedContentIn } from './unprotected-content';
 
 /** Characters of statements. A body at the limit of 50 MB with ids of usual length has fewer. */
 const MOST_CHARACTERS = 56_000_000;
@@ -50,8 +49,7 @@ export async function createDocumentPreparer(settings: PreparationSettings): Pro
       documentType,
       credentialSubject,
     });
-    refuseUnprotected(credential);
-    refuseEndless(credential);
+    refuseUnsignable(credential);
     refuseEndlessRemark(remarks);
     const signed = await sign(credential, created);
     return {
@@ -66,12 +64,16 @@ export async function createDocumentPreparer(settings: PreparationSettings): Pro
 }
 
 /**
- * The caller's parts are the only ones that may contain such content, so the pointer is valid in the request
- * body.
+ * Refuses content that the signature would not protect, and a subject whose statements are too long. The
+ * caller's parts are the only ones that may contain such content, so the pointer is valid in the request body.
  */
-function refuseUnprotected(credential: UnsignedCredential): void {
-  const found = findUnprotectedContent(credential);
-  if (found) throw new RequestError(found.code, `${found.pointer} ${found.problem}.`);
+function refuseUnsignable(credential: UnsignedCredential): void {
+  const { done, value } = unprotectedContentIn(credential).next();
+  if (!done) throw new RequestError(value.code, `${value.pointer} ${value.problem}.`);
+  if (value <= MOST_CHARACTERS) return;
+  const remedy = 'Shorten the ids, and attach bytes in base64.';
+  const message = `/credentialSubject is too long when it is written as statements to be signed. ${remedy}`;
+  throw new RequestError('BODY_TOO_COMPLEX', message, { remedy });
 }
 
 /**
@@ -80,11 +82,4 @@ function refuseUnprotected(credential: UnsignedCredential): void {
  */
 function refuseEndlessRemark(remarks = ''): void {
   if (remarks.length > LONGEST_SIMULATED_REMARK) throw refusedMint('RemarkLengthExceeded');
-}
-
-function refuseEndless({ credentialSubject }: UnsignedCredential): void {
-  if (statementsLength(credentialSubject) <= MOST_CHARACTERS) return;
-  const remedy = 'Shorten the ids, and attach bytes in base64.';
-  const message = `/credentialSubject is too long when it is written as statements to be signed. ${remedy}`;
-  throw new RequestError('BODY_TOO_COMPLEX', message, { remedy });
 }

@@ -7,8 +7,3 @@ import { createHash } from 'node:crypto';
 export function tokenIdOf(credentialId: string): string {
   return createHash('sha256').update(credentialId, 'utf8').digest('hex');
 }
-
-/** A token id as the contracts take it. */
-export function tokenIdAsUint256(tokenId: string): bigint {
-  return BigInt(`0x${tokenId}`);
-}

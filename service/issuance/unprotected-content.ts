@@ -1,3 +1,4 @@
+import { pointerStep } from '../base/json-pointer';
 import {
   problemOfKey,
   problemOfList,
@@ -28,6 +29,8 @@ interface Place {
   value: unknown;
   pointer: string;
   depth: number;
+  /** The length of the id of the object that has this value. */
+  named: number;
 }
 
 /**
@@ -51,10 +54,15 @@ export function findUnprotectedContent(root: unknown): UnprotectedContent | unde
 /**
  * Yields all unprotected content, for an author who corrects a document. The inside of a refused part is not
  * checked.
+ *
+ * Returns the approximate number of characters of the statements (N-Quads) about the content, without the
+ * IRIs of the vocabulary. Signing holds the statements several times, and they can be far longer than the
+ * JSON: each repeats its subject's id, and DEL, one character in JSON, takes six.
  */
-export function* unprotectedContentIn(root: unknown): Generator<UnprotectedContent, void, undefined> {
+export function* unprotectedContentIn(root: unknown): Generator<UnprotectedContent, number, undefined> {
   const ids = new Set(isCredential(root) ? [root.issuer, root.id] : []);
-  const pending: Place[] = [{ value: root, pointer: '', depth: 0 }];
+  const pending: Place[] = [{ value: root, pointer: '', depth: 0, named: 0 }];
+  let statementsLength = 0;
   for (let place = pending.pop(); place !== undefined; place = pending.pop()) {
     const { value, pointer, depth } = place;
     const problem = depth > DEEPEST ? TOO_DEEP : problemOfValue(value);
@@ -62,10 +70,28 @@ export function* unprotectedContentIn(root: unknown): Generator<UnprotectedConte
       yield { pointer, ...problem };
       continue;
     }
+    statementsLength += place.named + ownLength(value);
     const { problems, children } = Array.isArray(value) ? inList(place, value) : inObject(place, ids);
     yield* problems;
     for (const child of children.reverse()) pending.push(child);
   }
+  return statementsLength;
+}
+
+/** The length of a text in a statement, or of an object's id. */
+function ownLength(value: unknown): number {
+  if (typeof value === 'object' && value !== null) return idLength(value);
+  return typeof value === 'string' ? value.length + 5 * countOf(value, '\u007f') : 0;
+}
+
+function idLength(object: object): number {
+  return 'id' in object && typeof object.id === 'string' ? object.id.length : 0;
+}
+
+function countOf(text: string, character: string): number {
+  let count = 0;
+  for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) count += 1;
+  return count;
 }
 
 /** The problems of the members themselves, and the places to check next. */
@@ -74,11 +100,16 @@ interface Inside {
   children: Place[];
 }
 
-function inList({ pointer, depth }: Place, list: unknown[]): Inside {
+function inList({ pointer, depth, named }: Place, list: unknown[]): Inside {
   const found = problemOfList(list);
   return {
     problems: found ? [{ ...found.problem, pointer: `${pointer}/${found.index}` }] : [],
-    children: list.map((value, index) => ({ value, pointer: `${pointer}/${index}`, depth: depth + 1 })),
+    children: list.map((value, index) => ({
+      value,
+      pointer: pointer + pointerStep(index),
+      depth: depth + 1,
+      named,
+    })),
   };
 }
 
@@ -86,14 +117,15 @@ function inObject({ value, pointer, depth }: Place, ids: Set<unknown>): Inside {
   const inside: Inside = { problems: [], children: [] };
   if (typeof value !== 'object' || value === null) return inside;
   const isRoot = pointer === '' && isCredential(value);
+  const named = idLength(value);
   for (const [key, child] of Object.entries(value) as [string, unknown][]) {
     if (isRoot && (key === 'proof' || (key === '@context' && isListOfUrls(child)))) continue;
-    const childPointer = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    const childPointer = pointer + pointerStep(key);
     const isTaken = key === 'id' && !isRoot && ids.has(child);
     const problem = problemOfKey(key) ?? problemOfName(key, child) ?? (isTaken ? SAME_ID : undefined);
     if (key === 'id') ids.add(child);
     if (problem) inside.problems.push({ ...problem, pointer: childPointer });
-    else inside.children.push({ value: child, pointer: childPointer, depth: depth + 1 });
+    else inside.children.push({ value: child, pointer: childPointer, depth: depth + 1, named });
   }
   return inside;
 }

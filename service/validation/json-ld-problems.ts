@@ -3,7 +3,8 @@ import { messageOf } from '../base/errors';
 import { buildCredential, type JsonObject } from '../issuance/credential';
 import { createDocumentLoader } from '../issuance/document-loader';
 import { BILL_OF_LADING_CONTEXT, publishedPath } from '../base/published-files';
-import { pointerStep, type SubjectProblem } from './subject-problem';
+import { pointerStep } from '../base/json-pointer';
+import type { SubjectProblem } from './subject-problem';
 
 const CONTEXT_URL = `https://issuer.example${publishedPath(BILL_OF_LADING_CONTEXT)}`;
 

@@ -1,6 +1,7 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020';
 import { BILL_OF_LADING_SCHEMA, readContextFile } from '../base/published-files';
-import { pointerStep, type SubjectProblem } from './subject-problem';
+import { pointerStep } from '../base/json-pointer';
+import type { SubjectProblem } from './subject-problem';
 import { TERMS_SCHEMA } from './terms-schema';
 
 const published = JSON.parse(readContextFile(BILL_OF_LADING_SCHEMA).toString('utf8')) as object;

@@ -16,8 +16,3 @@ export type SubjectProblemCode =
   | 'SUBJECT_TERM_UNDEFINED'
   | 'TEXT_NOT_PROTECTED'
   | 'SUBJECT_VALUE_INVALID';
-
-/** A key as a step of a JSON pointer. */
-export function pointerStep(key: string | number): string {
-  return `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`;
-}

@@ -1,8 +1,9 @@
-import type { JsonObject } from '../issuance/credential';
+import { isJsonObject, type JsonObject } from '../issuance/credential';
 import { unprotectedContentIn } from '../issuance/unprotected-content';
 import { jsonLdProblems } from './json-ld-problems';
 import { shapeProblems } from './shape-problems';
-import { pointerStep, type SubjectProblem } from './subject-problem';
+import { pointerStep } from '../base/json-pointer';
+import type { SubjectProblem } from './subject-problem';
 
 const REQUIRED_FIELDS = ['blNumber', 'scac'];
 
@@ -15,7 +16,7 @@ export async function validateBillOfLading(credentialSubject: unknown): Promise<
   if (credentialSubject === undefined || credentialSubject === null)
     return [{ pointer: '', code: 'SUBJECT_MISSING', message: 'Missing credentialSubject' }];
   const shape = shapeProblems(credentialSubject);
-  if (!isObject(credentialSubject)) return shape;
+  if (!isJsonObject(credentialSubject)) return shape;
   const checks = [...typeProblems(credentialSubject), ...fieldProblems(credentialSubject)];
   // Problems that a code check reports are left out of the schema's.
   const others = shape.filter(({ code, pointer }) => {
@@ -67,8 +68,4 @@ function wellFormedPart(subject: JsonObject, problems: readonly SubjectProblem[]
   );
   const types = (sound.type ?? []) as string[];
   return { ...sound, type: types.includes('BillOfLading') ? types : [...types, 'BillOfLading'] };
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

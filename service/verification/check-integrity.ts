@@ -7,13 +7,15 @@ import { issuerOf } from './check-issuer';
 import type { ContextSource } from './context-source';
 import { hasEnded } from './has-ended';
 import { EVERYTHING, deriveCredential } from './derive-credential';
-import { inspectContent, type Content } from './inspect-content';
+import type { Content } from './inspect-content';
 import { presentedProof } from './presented-credential';
 import { verifySignature, type IssuerKey } from './verify-signature';
 
 /** Input of the integrity check. */
 export interface IntegrityQuestion {
   credential: JsonObject;
+  /** Found in the credential. */
+  content: Content;
   /** Pointers that a base proof discloses. Undefined: everything. */
   reveal: readonly string[] | undefined;
   /** URLs of contexts that the user trusts. */
@@ -39,14 +41,13 @@ export interface FoundIntegrity {
  *   processed.
  */
 export async function checkIntegrity(question: IntegrityQuestion): Promise<FoundIntegrity> {
-  const { credential, contexts } = question;
+  const { credential, content, contexts } = question;
   const proof = presentedProof(credential);
   if (proof.kind === 'wrong' || proof.kind === 'unsupported') {
     const outcome = proof.kind === 'wrong' ? 'invalid' : 'could not tell';
     return { checks: [{ check: 'proof', outcome, found: `it ${proof.problem}` }], shown: undefined };
   }
-  const content = inspectContent(credential);
-  const terms = await checkTerms(content, question);
+  const terms = await checkTerms(question);
   const proofCheck = checkProof(proof.kind, proof.members, question.now);
   if (contexts.problems().length > 0) {
     const checks = [proofCheck, terms, unavailable(contexts), notChecked('its contexts could not be loaded')];
@@ -73,8 +74,12 @@ function checkProof(kind: 'base' | 'derived', { expires }: JsonObject, now: numb
   return { check: 'proof', outcome: 'invalid', found: `it expired: ${JSON.stringify(expires)}` };
 }
 
-async function checkTerms(content: Content, question: IntegrityQuestion): Promise<Check> {
-  const { contexts, credential, trustedContexts } = question;
+async function checkTerms({
+  content,
+  contexts,
+  credential,
+  trustedContexts,
+}: IntegrityQuestion): Promise<Check> {
   const urls = [...new Set(content.contexts.flatMap(({ url }) => url ?? []))];
   const known = new Set<string>();
   for (const url of urls) if (await contexts.isKnown(url)) known.add(url);

@@ -1,9 +1,8 @@
 import { didWebUrl } from '../did/did-web-url';
 import type { DidResolution, PublishedDidDocument } from '../did/resolve-did-web';
-import type { JsonObject } from '../issuance/credential';
+import { isJsonObject, type JsonObject } from '../issuance/credential';
 import type { Check, Outcome } from './answer';
 import { hasEnded } from './has-ended';
-import { isObject } from './presented-credential';
 import type { IssuerKey } from './verify-signature';
 
 type PublishedMethod = NonNullable<PublishedDidDocument['verificationMethod']>[number];
@@ -22,7 +21,7 @@ export interface FoundIssuer {
  * (https://www.w3.org/TR/vc-data-model-2.0/#issuer).
  */
 export function issuerOf({ issuer }: JsonObject): string | undefined {
-  const id = isObject(issuer) ? issuer.id : issuer;
+  const id = isJsonObject(issuer) ? issuer.id : issuer;
   return typeof id === 'string' ? id : undefined;
 }
 

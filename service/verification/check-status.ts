@@ -1,10 +1,10 @@
+import { tokenIdHexOf } from '../registry/token-id-forms';
 import { codeOf, messageOf, ServiceError } from '../base/errors';
-import type { JsonObject } from '../issuance/credential';
+import { isJsonObject, type JsonObject } from '../issuance/credential';
 import { tokenIdOf } from '../issuance/token-id';
 import type { TokenState } from '../registry/read-token-state';
 import { tokenLocationOf, type TokenLocation } from '../token/token-location';
 import type { Check, Outcome } from './answer';
-import { isObject } from './presented-credential';
 
 /** Reads a token from its chain; throws if it cannot be read. */
 export type ReadToken = (location: TokenLocation) => Promise<TokenState>;
@@ -50,12 +50,12 @@ function locate(credential: JsonObject): { location: TokenLocation | undefined; 
     return problem('could not tell', 'no token is named: it is hidden, or there never was one');
   if (statuses.length > 1)
     return problem('could not tell', `${statuses.length} are named; only one is supported`);
-  const type = isObject(status) ? status.type : undefined;
+  const type = isJsonObject(status) ? status.type : undefined;
   if (typeof type === 'string' && type !== 'TransferableRecords')
     return problem('could not tell', `it is of type ${type}; only TransferableRecords is supported`);
   try {
     const location = tokenLocationOf({ credentialStatus: status });
-    const found = `token ${hexOf(location.tokenId)} on chain ${location.chainId}`;
+    const found = `token ${tokenIdHexOf(location.tokenId)} on chain ${location.chainId}`;
     return { location, check: { check: 'credential status', outcome: 'valid', found } };
   } catch (thrown) {
     return problem('invalid', messageOf(thrown));
@@ -113,8 +113,4 @@ function checksOfState(state: TokenState): Check[] {
   ];
   const pause = 'the registry is paused: nobody can act on the token until the issuer resumes it';
   return state.isPaused ? [...checks, { check: 'pause', outcome: 'valid', found: pause }] : checks;
-}
-
-function hexOf(tokenId: bigint): string {
-  return tokenId.toString(16).padStart(64, '0');
 }

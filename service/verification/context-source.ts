@@ -2,7 +2,7 @@ import { codeOf, messageOf } from '../base/errors';
 import type { DocumentLoader } from '../issuance/document-loader';
 import type { FetchedJson } from '../did/fetch-json';
 import type { ContextLoader } from './derive-credential';
-import { isObject } from './presented-credential';
+import { isJsonObject } from '../issuance/credential';
 
 /** More than any credential needs. Contexts can import others, so their authors decide how many there are. */
 const MOST_FETCHED = 30;
@@ -38,7 +38,7 @@ export function createContextSource(
     if (!URL.canParse(url)) throw new Error(`The context "${url}" is not a URL`);
     const answer = await fetchJson(new URL(url));
     if (answer.kind !== 'json') throw new Error(`The context ${url} ${answer.problem}`);
-    if (!isObject(answer.json) || !('@context' in answer.json))
+    if (!isJsonObject(answer.json) || !('@context' in answer.json))
       throw new Error(`The document at ${url} is not a JSON-LD context`);
     fetched.set(url, answer.url);
     // Without the tag that lets jsonld cache the document for longer than this verification.

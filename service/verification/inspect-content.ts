@@ -1,4 +1,5 @@
 import { RequestError } from '../base/errors';
+import { pointerStep } from '../base/json-pointer';
 
 /** A context that a credential names, and where (JSON pointer, RFC 6901). */
 export interface NamedContext {
@@ -33,7 +34,7 @@ export function inspectContent(root: unknown): Content {
     if (typeof value !== 'object' || value === null) continue;
     if (depth > DEEPEST) throw tooDeep(pointer);
     for (const [key, child] of Object.entries(value) as [string, unknown][]) {
-      const at = `${pointer}/${escapedToken(key)}`;
+      const at = pointer + pointerStep(key);
       if (key === '@context') content.contexts.push(...namedContexts(child, at));
       else {
         if (key === '__proto__') content.passedOver.push(at);
@@ -44,11 +45,6 @@ export function inspectContent(root: unknown): Content {
   if (content.contexts.length > MOST_CONTEXTS)
     throw new RequestError('CREDENTIAL_INVALID', `It names more than ${MOST_CONTEXTS} contexts.`);
   return content;
-}
-
-/** A name as a JSON pointer has it (RFC 6901, section 3). */
-export function escapedToken(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
 function namedContexts(value: unknown, pointer: string): NamedContext[] {

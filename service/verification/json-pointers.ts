@@ -1,5 +1,5 @@
 import { RequestError } from '../base/errors';
-import { escapedToken } from './inspect-content';
+import { pointerStep } from '../base/json-pointer';
 
 const MOST_SHOWN = 12;
 
@@ -50,7 +50,7 @@ function matchesNothing(pointer: string, parent: string, names: string[], wanted
   const remedy =
     near.length === 0
       ? `There is nothing inside "${parent}".`
-      : `Its members: ${near.map((name) => `${parent}/${escapedToken(name)}`).join(', ')}${more}.`;
+      : `Its members: ${near.map((name) => parent + pointerStep(name)).join(', ')}${more}.`;
   const message = `The pointer ${pointer} matches nothing in the credential. ${remedy}`;
   return new RequestError('POINTER_MATCHES_NOTHING', message, { remedy });
 }

@@ -1,5 +1,5 @@
 import { RequestError } from '../base/errors';
-import type { JsonObject } from '../issuance/credential';
+import { isJsonObject, type JsonObject } from '../issuance/credential';
 import { readProofValue } from './proof-value';
 
 /** The kind of proof that a presented credential has. */
@@ -19,16 +19,11 @@ export type PresentedProof =
  * @throws RequestError CREDENTIAL_INVALID if it is neither.
  */
 export function credentialIn(input: unknown): JsonObject {
-  const answer = isObject(input) && 'signedW3CDocument' in input ? input.signedW3CDocument : input;
-  if (!isObject(answer)) throw notACredential('it is not a JSON object');
+  const answer = isJsonObject(input) && 'signedW3CDocument' in input ? input.signedW3CDocument : input;
+  if (!isJsonObject(answer)) throw notACredential('it is not a JSON object');
   const types = [answer.type].flat();
   if (!types.includes('VerifiableCredential')) throw notACredential('/type has no "VerifiableCredential"');
   return answer;
-}
-
-/** Whether the value is a JSON object; arrays and null are not. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Reads a credential's proof, without cryptography (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023). */
@@ -43,7 +38,7 @@ export function presentedProof({ proof }: JsonObject): PresentedProof {
     const problem = `has ${proofs.length} proofs; only one is supported`;
     return { kind: 'unsupported', verificationMethod, problem };
   }
-  if (!isObject(only)) return wrong('has a proof that is not an object');
+  if (!isJsonObject(only)) return wrong('has a proof that is not an object');
   const { type, cryptosuite, proofPurpose, proofValue } = only;
   if (type !== 'DataIntegrityProof' || cryptosuite !== 'ecdsa-sd-2023') {
     const named = [type, cryptosuite].filter((name) => typeof name === 'string').join(', ');
@@ -61,7 +56,7 @@ export function presentedProof({ proof }: JsonObject): PresentedProof {
 }
 
 function methodOf(proof: unknown): string | undefined {
-  return isObject(proof) && typeof proof.verificationMethod === 'string'
+  return isJsonObject(proof) && typeof proof.verificationMethod === 'string'
     ? proof.verificationMethod
     : undefined;
 }
@@ -72,7 +67,7 @@ function methodOf(proof: unknown): string | undefined {
  * proof, because it covers that one.
  */
 function lacksPreviousProof(proofs: readonly unknown[]): boolean {
-  const objects = proofs.filter(isObject);
+  const objects = proofs.filter(isJsonObject);
   const byId = new Map(objects.map((proof) => [proof.id, proof]));
   return objects.some((proof) =>
     [proof.previousProof ?? []].flat().some((id) => typeof id !== 'string' || !isOther(byId.get(id), proof)),

@@ -54,7 +54,7 @@ export async function verifyCredential(
   sources: VerificationSources,
   { reveal, trustedContexts = [] }: VerificationOptions = {},
 ): Promise<Verification> {
-  inspectContent(credential);
+  const content = inspectContent(credential);
   const { verificationMethod } = presentedProof(credential);
   const contexts = createContextSource(sources.knownContexts, (url) => sources.fetchJson(url));
   const now = sources.clock.now();
@@ -62,7 +62,7 @@ export async function verifyCredential(
     checkIssuer(credential, verificationMethod, (did) => sources.resolveDid(did), now),
     checkStatus(credential, sources.readToken),
   ]);
-  const question = { credential, reveal, trustedContexts, key: issuer.key, contexts, now };
+  const question = { credential, content, reveal, trustedContexts, key: issuer.key, contexts, now };
   const integrity = await checkIntegrity(question);
   const period = checkPeriod(credential, now);
   const answers = {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { tokenIdAsUint256, tokenIdOf } from '../../service/issuance/token-id';
+import { tokenIdOf } from '../../service/issuance/token-id';
+import { tokenIdAsUint256 } from '../helpers/token-id';
 import { validUntilOf } from '../../service/issuance/validity';
 import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';

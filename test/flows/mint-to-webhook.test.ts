@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { getAddress } from 'ethers';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
-import { tokenIdAsUint256 } from '../../service/issuance/token-id';
+import { tokenIdAsUint256 } from '../helpers/token-id';
 import { TitleEscrowFactory__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type ContractTransactionResponse } from 'ethers';
-import { tokenIdAsUint256 } from '../../service/issuance/token-id';
+import { tokenIdAsUint256 } from '../helpers/token-id';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';

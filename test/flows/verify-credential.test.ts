@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import type { ContractTransactionResponse } from 'ethers';
 import { freePort } from '../../devnet/free-port';
 import type { JsonObject } from '../../service/issuance/credential';
-import { tokenIdAsUint256 } from '../../service/issuance/token-id';
+import { tokenIdAsUint256 } from '../helpers/token-id';
 import { verifyCredential, type Verification } from '../../service/verification/verify-credential';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import full from '../fixtures/bill-of-lading-full.json';

@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { verifySignature } from '../../receiver/verify-signature';
 import { inheritedEnvironment } from '../../service/config/config';
 import { type ConfigFile } from '../../service/config/config-file';
-import { tokenIdAsUint256 } from '../../service/issuance/token-id';
+import { tokenIdAsUint256 } from '../helpers/token-id';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { webhookOf } from '../../service/config/followed-registries';
 import minimal from '../fixtures/bill-of-lading-minimal.json';

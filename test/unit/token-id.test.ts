@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { tokenIdAsUint256, tokenIdOf } from '../../service/issuance/token-id';
+import { tokenIdOf } from '../../service/issuance/token-id';
+import { tokenIdAsUint256 } from '../helpers/token-id';
 
 describe('token id', () => {
   // Second witness: printf 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001' | sha256sum

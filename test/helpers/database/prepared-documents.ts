@@ -1,8 +1,8 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import type { PreparedDocument } from '../../service/issuance/preparation';
-import type { MinedMint } from '../../service/journal/issuance';
-import type { DocumentBytes } from '../../service/journal/journal';
-import type { JournalScope } from '../../service/journal/journal-scope';
+import type { PreparedDocument } from '../../../service/issuance/preparation';
+import type { MinedMint } from '../../../service/journal/issuance';
+import type { DocumentBytes } from '../../../service/journal/journal';
+import type { JournalScope } from '../../../service/journal/journal-scope';
 
 /** The scope of journals under test. */
 export const SCOPE: JournalScope = {

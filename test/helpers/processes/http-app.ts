@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
-import { createHttpApp, type HttpAppOptions } from '../../service/http/app';
-import type { AcceptDocument, IssueDocument } from '../../service/issuance/issue-document';
-import { listen } from '../../service/http/server';
-import { createLogger } from '../../service/base/logger';
-import { own } from '../resources';
+import { createHttpApp, type HttpAppOptions } from '../../../service/http/app';
+import type { AcceptDocument, IssueDocument } from '../../../service/issuance/issue-document';
+import { listen } from '../../../service/http/server';
+import { createLogger } from '../../../service/base/logger';
+import { track } from '../resources';
 import type { LogLine } from './running-service';
 
 const ACCOUNT = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8';
