@@ -65,7 +65,8 @@ export async function createDocumentPreparer(settings: PreparationSettings): Pro
 
 /**
  * Refuses content that the signature would not protect, and a subject whose statements are too long. The
- * caller's parts are the only ones that may contain such content, so the pointer is valid in the request body.
+ * caller's parts are the only ones that may contain such content, so the pointer is valid in the request
+ * body.
  */
 function refuseUnsignable(credential: UnsignedCredential): void {
   const { done, value } = unprotectedContentIn(credential).next();
