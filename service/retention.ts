@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from './base/clock';
 import { messageOf } from './base/errors';
 import type { Logger } from './base/logger';
+import { repeat } from './base/pause';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -37,24 +37,10 @@ export function overBefore(days: number | undefined, now: number): number {
  * @returns `stop`, which resolves after a current run has ended.
  */
 export function startRetention(options: RetentionOptions): { stop(): Promise<void> } {
-  const stopped = new AbortController();
-  const { signal } = stopped;
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      await look(options, signal);
-      await sleep(options.everyMs ?? HOUR_MS, undefined, { signal }).catch(() => undefined);
-    }
-  }
-  const finished = run();
-  return {
-    async stop() {
-      stopped.abort();
-      await finished;
-    },
-  };
+  return repeat((signal) => removeOld(options, signal), options.everyMs ?? HOUR_MS);
 }
 
-async function look(
+async function removeOld(
   { what, purge, days, clock, logger }: RetentionOptions,
   signal: AbortSignal,
 ): Promise<void> {

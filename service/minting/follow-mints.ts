@@ -5,7 +5,8 @@ import { MOST_ESTIMATES } from './decide-rejection';
 import { resetNonces, signAnew } from './handle-rejections';
 import { createMintFinality } from './mint-finality';
 import type { PendingTransaction } from './mint';
-import { pause, type QueueParts } from './queue-parts';
+import { pause } from '../base/pause';
+import type { QueueParts } from './queue-parts';
 import { giveUp } from './record-mints';
 import { createMintResending } from './resend-mints';
 
@@ -29,7 +30,7 @@ export async function followMints(parts: QueueParts): Promise<void> {
   const { chain, client, logger, nonces, recorder, states, stopping, terms, timing, wallet, width } = parts;
   const { registryAddress } = terms;
   const simulate = createMintSimulation(client, { registryAddress, walletAddress: wallet.address });
-  const resending = createMintResending(parts);
+  const resend = createMintResending(parts);
   const finality = createMintFinality(parts);
   /** The newest block at the last log query. */
   let logsRead: number | undefined;
@@ -40,7 +41,7 @@ export async function followMints(parts: QueueParts): Promise<void> {
     asleep.reset();
     const lookedAt = performance.now();
     try {
-      await look();
+      await followAll();
       isAway = false;
     } catch (error) {
       if (!isAway) logger.warn({ error }, 'mints cannot be followed: the node cannot be asked');
@@ -57,20 +58,20 @@ export async function followMints(parts: QueueParts): Promise<void> {
     if (restMs > 0) await pause(restMs, stopping);
   }
 
-  async function look(): Promise<void> {
+  async function followAll(): Promise<void> {
     const held = states.held().filter(({ versions }) => versions.some(({ mayBeTaken }) => mayBeTaken));
-    // A failed look must not hold up the others.
-    const looks = [
-      () => (held.length > 0 ? lookAtPending(held) : Promise.resolve()),
-      () => (states.allMined().length > 0 ? finality.lookAtMined(states.allMined()) : Promise.resolve()),
-      () => finality.lookAtFinal(),
+    // A failure must not hold up the others.
+    const steps = [
+      () => (held.length > 0 ? followPending(held) : Promise.resolve()),
+      () => (states.allMined().length > 0 ? finality.followMined(states.allMined()) : Promise.resolve()),
+      () => finality.followFinal(),
     ];
     const failures: unknown[] = [];
-    for (const one of looks) await one().catch((error: unknown) => failures.push(error));
+    for (const one of steps) await one().catch((error: unknown) => failures.push(error));
     if (failures.length > 0) throw failures[0];
   }
 
-  async function lookAtPending(held: readonly PendingTransaction[]): Promise<void> {
+  async function followPending(held: readonly PendingTransaction[]): Promise<void> {
     const newest = states.held('pending').at(-1);
     const used = await chain.count(wallet.address, 'latest');
     if (newest !== undefined && newest.nonce >= used) width.minesAtOnce = false;
@@ -84,7 +85,7 @@ export async function followMints(parts: QueueParts): Promise<void> {
     const landed = held.filter(({ nonce }) => nonce < used);
     await findByLogs(landed);
     const judged = await Promise.allSettled(landed.map((pending) => judge(pending)));
-    await resending.look(states.held('pending'), used);
+    await resend(states.held('pending'), used);
     const failed = judged.find((one) => one.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }

@@ -5,9 +5,9 @@ import type { QueueParts } from './queue-parts';
 /** Follows mined mints until they are final, and final ones in case of a deep reorganisation. */
 export interface MintFinality {
   /** Marks mints as final whose blocks are deep enough, and sends those again whose blocks are gone. */
-  lookAtMined(mints: readonly Mint[]): Promise<void>;
+  followMined(mints: readonly Mint[]): Promise<void>;
   /** Detects a reorganisation deeper than CONFIRMATIONS by the block of the highest final mint. */
-  lookAtFinal(): Promise<void>;
+  followFinal(): Promise<void>;
 }
 
 /**
@@ -21,7 +21,7 @@ export function createMintFinality(parts: QueueParts): MintFinality {
   let goneSince: number | undefined;
   let checkedAt = -Infinity;
 
-  async function lookAtMined(mints: readonly Mint[]): Promise<void> {
+  async function followMined(mints: readonly Mint[]): Promise<void> {
     const deep = await chain.deep();
     const due = mints.filter(({ mined }) => mined !== undefined && mined.block.number <= deep);
     const blocks = due.map(({ mined }) => mined?.block);
@@ -50,7 +50,7 @@ export function createMintFinality(parts: QueueParts): MintFinality {
     states.sendAgain(mint, wallet.address);
   }
 
-  async function lookAtFinal(): Promise<void> {
+  async function followFinal(): Promise<void> {
     const now = performance.now();
     if (now - checkedAt < timing.finalCheckMs) return;
     const anchor = await highestFinal();
@@ -90,5 +90,5 @@ export function createMintFinality(parts: QueueParts): MintFinality {
     for (const one of reopened.filter(isNew)) states.takeUp(one, wallet.address);
   }
 
-  return { lookAtMined, lookAtFinal };
+  return { followMined, followFinal };
 }

@@ -3,7 +3,8 @@ import { isReverted, nodeErrorOf } from '../chain/refusals';
 import { simulationFailed } from '../registry/simulate-mint';
 import { ChainError } from '../base/errors';
 import { lastPending, newestOf, newPending, type Mint, type PendingTransaction } from './mint';
-import { pause, type QueueParts } from './queue-parts';
+import { pause } from '../base/pause';
+import type { QueueParts } from './queue-parts';
 import { giveUp, mayStillBeMade } from './record-mints';
 
 /** How many mints are signed and kept in the journal together. */

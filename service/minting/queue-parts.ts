@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Wallet } from 'ethers';
 import type { Network } from '../chain/networks';
 import type { RpcClient } from '../chain/rpc-client';
@@ -67,9 +66,4 @@ export function timingFor(
     finalCheckMs: local ? 5_000 : 60_000,
     ...shortened,
   };
-}
-
-/** Sleeps; returns early when the signal aborts. */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

@@ -5,7 +5,8 @@ import type { Failure, MinedMint } from '../journal/issuance';
 import type { Logger } from '../base/logger';
 import type { Mint, PendingTransaction, SignedMint } from './mint';
 import type { MintStates } from './mint-states';
-import { pause, type QueueParts } from './queue-parts';
+import { pause } from '../base/pause';
+import type { QueueParts } from './queue-parts';
 
 /** The journal methods that the queue uses. */
 export type MintJournal = Pick<

@@ -8,25 +8,21 @@ import type { QueueParts } from './queue-parts';
 
 const FIRST_PAUSE_MS = 100;
 
-/** Sends pending transactions again where needed. */
-export interface MintResending {
-  /**
-   * @param all pending transactions in the order of nonces.
-   * @param used how many transactions of the wallet are mined.
-   */
-  look(all: readonly PendingTransaction[], used: number): Promise<void>;
-}
-
 /**
  * Sends pending transactions again: those that no node acknowledged, those that nodes lost, and those that
  * are not mined in time.
+ *
+ * @returns a function that takes all pending transactions in the order of nonces, and how many of the
+ *   wallet's transactions are mined.
  */
-export function createMintResending(parts: QueueParts): MintResending {
+export function createMintResending(
+  parts: QueueParts,
+): (all: readonly PendingTransaction[], used: number) => Promise<void> {
   const { chain, client, logger, nonces, states, terms, timing, wallet } = parts;
   /** When the node was last asked for the next transaction to be mined, by `performance.now()`. */
   let presenceAt = performance.now();
 
-  async function look(all: readonly PendingTransaction[], used: number): Promise<void> {
+  async function resend(all: readonly PendingTransaction[], used: number): Promise<void> {
     const now = performance.now();
     const waiting = all.filter(({ nonce }) => nonce >= used);
     for (const pending of waiting) {
@@ -114,5 +110,5 @@ export function createMintResending(parts: QueueParts): MintResending {
     );
   }
 
-  return { look };
+  return resend;
 }

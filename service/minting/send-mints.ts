@@ -1,7 +1,8 @@
 import { broadcast } from '../chain/broadcast';
 import { handleRejections, type NotAcknowledged } from './handle-rejections';
 import { newestOf, type PendingTransaction } from './mint';
-import { pause, type QueueParts } from './queue-parts';
+import { pause } from '../base/pause';
+import type { QueueParts } from './queue-parts';
 
 const IDLE_MS = 60_000;
 const FIRST_PAUSE_MS = 100;

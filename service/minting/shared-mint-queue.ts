@@ -4,7 +4,7 @@ import type { Logger } from '../base/logger';
 import type { Issuance } from '../journal/issuance';
 import type { Journal } from '../journal/journal';
 import { mintingRightOf, type JournalScope } from '../journal/journal-scope';
-import { pause } from './queue-parts';
+import { pause } from '../base/pause';
 import { stoppedMinting, type MintQueue } from './mint-queue';
 
 /** The parts of a shared queue. `openQueue` takes up the unfinished mints of the journal. */

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { Clock } from '../base/clock';
 import type { Schema } from '../database/schema';
 import { messageOf } from '../base/errors';
 import { scopeName, type JournalScope } from '../journal/journal-scope';
 import type { Logger } from '../base/logger';
+import { repeat } from '../base/pause';
 import {
   contradictionError,
   contradictionIn,
@@ -100,7 +100,7 @@ export class ContradictionCheck {
   }
 
   /** Makes one check. It ends early if the signal aborts. */
-  async look(signal?: AbortSignal): Promise<void> {
+  async run(signal?: AbortSignal): Promise<void> {
     const { db, scope, confirmations, startBlock, clock } = this.#options;
     const now = clock.now();
     const feed = await readFeed(db, scope);
@@ -206,22 +206,10 @@ export class ContradictionCheck {
  */
 export function startContradictionCheck(options: ContradictionCheckOptions): { stop(): Promise<void> } {
   const check = new ContradictionCheck(options);
-  const stopped = new AbortController();
-  const { signal } = stopped;
-  async function run(): Promise<void> {
-    for (;;) {
-      await sleep(options.timing?.everyMs ?? EVERY_MS, undefined, { signal }).catch(() => undefined);
-      if (signal.aborted) return;
-      await check.look(signal).catch((error: unknown) => {
-        options.logger.warn({ error }, `journal and watcher could not be compared: ${messageOf(error)}`);
-      });
-    }
-  }
-  const finished = run();
-  return {
-    async stop() {
-      stopped.abort();
-      await finished;
-    },
-  };
+  const everyMs = options.timing?.everyMs ?? EVERY_MS;
+  const run = (signal: AbortSignal): Promise<void> =>
+    check.run(signal).catch((error: unknown) => {
+      options.logger.warn({ error }, `journal and watcher could not be compared: ${messageOf(error)}`);
+    });
+  return repeat(run, everyMs, everyMs);
 }

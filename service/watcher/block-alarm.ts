@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { createWakeableSleep } from '../base/wakeable-sleep';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Pauses } from '../config/followed-registries';
 
@@ -23,17 +23,16 @@ const GROWTH = 1.5;
  * of the time: the pause grows as long as nothing happens.
  */
 export function createBlockAlarm(client: RpcClient, { shortest, longest }: Pauses): BlockAlarm {
-  let bell = new AbortController();
+  const sleeper = createWakeableSleep();
   let pauseMs = shortest;
-  const ring = (): void => bell.abort();
-  const unsubscribe = client.onNewHead?.(ring);
+  const unsubscribe = client.onNewHead?.(sleeper.wake);
   return {
     async wait(signal) {
-      signal.addEventListener('abort', ring, { once: true });
-      if (!signal.aborted) await sleep(pauseMs, undefined, { signal: bell.signal }).catch(() => undefined);
-      signal.removeEventListener('abort', ring);
+      signal.addEventListener('abort', sleeper.wake);
+      if (!signal.aborted) await sleeper.sleep(pauseMs);
+      signal.removeEventListener('abort', sleeper.wake);
+      sleeper.reset();
       pauseMs = Math.min(pauseMs * GROWTH, longest);
-      bell = new AbortController();
     },
     quicken: () => void (pauseMs = shortest),
     stop: () => unsubscribe?.(),

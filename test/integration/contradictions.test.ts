@@ -105,7 +105,7 @@ for (const engine of ENGINES) {
     async function look(times = 1): Promise<void> {
       for (let round = 0; round < times; round++) {
         now += MINUTE_MS;
-        await check.look();
+        await check.run();
       }
     }
     const told = (): unknown[] =>
@@ -383,7 +383,7 @@ for (const engine of ENGINES) {
         await read(block + 5);
         [statements, failsAt] = [0, block / 10];
         now += MINUTE_MS;
-        await check.look().catch(() => undefined);
+        await check.run().catch(() => undefined);
         isOver = statements < failsAt;
         [log.length, failsAt] = [0, 0];
         await look(3);

@@ -112,8 +112,8 @@ describe('what is asked of SQLite for each document and each range of blocks', (
       logger: createLogger({ level: 'silent', mask: (text) => text }),
       contradicted: () => undefined,
     });
-    await check.look();
-    await check.look();
+    await check.run();
+    await check.run();
     expect(longWays(FEW_ROWS, 9)).to.deep.equal([]);
   });
 
