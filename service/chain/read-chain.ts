@@ -59,6 +59,18 @@ export async function blockAt(client: RpcClient, number: number): Promise<ChainB
   };
 }
 
+/**
+ * A block that should exist. Behind a load balancer, a node may not have the block that another one has just
+ * reported.
+ *
+ * @throws ChainError BLOCK_MISSING (retryable).
+ */
+export async function existingBlock(client: RpcClient, number: number): Promise<ChainBlock> {
+  const block = await blockAt(client, number);
+  if (block) return block;
+  throw new ChainError('BLOCK_MISSING', `The node does not have block ${number}.`, { retryable: true });
+}
+
 /** The matching logs, in chain order. */
 export async function logsOf(client: RpcClient, filter: LogFilter): Promise<ChainLog[]> {
   const { topics, address, fourthTopic } = filter;

@@ -24,7 +24,6 @@ export interface OpenFeed {
   feed: string;
   /** Incremented whenever the feed is opened. Writes with an older epoch are refused. */
   epoch: number;
-  cursor: FeedCursor;
 }
 
 /**
@@ -37,7 +36,7 @@ export async function openFeed(
   feed: string,
   startBlock: number,
   now: number,
-): Promise<OpenFeed> {
+): Promise<OpenFeed & { cursor: FeedCursor }> {
   const row = await db
     .insertInto('feeds')
     .values({ feed, next_block: startBlock, last_block_hash: null, epoch: 1, held: 1, opened_at: now })

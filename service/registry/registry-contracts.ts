@@ -1,5 +1,5 @@
 import { TitleEscrowFactory__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { blockAt } from '../chain/read-chain';
+import { existingBlock } from '../chain/read-chain';
 import { isReverted } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
@@ -29,17 +29,11 @@ export interface RegistryOnChain {
 export function createRegistryFinder(client: RpcClient, address: string): () => Promise<RegistryOnChain> {
   let found: RegistryOnChain | undefined;
   return async () => {
-    const chainGenesisHash = await genesisHashOf(client);
+    const { hash: chainGenesisHash } = await existingBlock(client, 0);
     if (found?.chainGenesisHash !== chainGenesisHash)
       found = { ...(await findRegistry(client, address)), chainGenesisHash };
     return found;
   };
-}
-
-async function genesisHashOf(client: RpcClient): Promise<string> {
-  const block = await blockAt(client, 0);
-  if (block) return block.hash;
-  throw new ChainError('BLOCK_MISSING', 'The node has no block 0.', { retryable: true });
 }
 
 /**

@@ -1,18 +1,12 @@
 import { getAddress } from 'ethers';
 import pMap from 'p-map';
-import { senderOf } from '../chain/read-chain';
+import { existingBlock, senderOf } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { readTokenState, type TokenState } from '../registry/read-token-state';
 import type { RegistryOnChain } from '../registry/registry-contracts';
 import { endorsementsOf, type Endorsement } from './endorsement-chain';
 import { readTokenLogs } from './read-token-logs';
-import {
-  blockChanged,
-  existingBlock,
-  expectUnchanged,
-  headBlockOf,
-  readAgainWhileItMayPass,
-} from './unchanged-block';
+import { blockChanged, expectUnchanged, headBlockOf, readAgainWhileItMayPass } from './unchanged-block';
 
 /** An endorsement with the timestamp of its block (seconds since 1970) and the sender of its transaction. */
 export interface DatedEndorsement extends Endorsement {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isError } from 'ethers';
-import { blockAt, headNumberOf, type ChainBlock } from '../chain/read-chain';
+import { existingBlock, headNumberOf, type ChainBlock } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
 
@@ -34,13 +34,6 @@ function mayPass(error: unknown): boolean {
  */
 export async function headBlockOf(client: RpcClient): Promise<ChainBlock> {
   return existingBlock(client, await headNumberOf(client));
-}
-
-/** @throws ChainError BLOCK_MISSING (retryable). */
-export async function existingBlock(client: RpcClient, number: number): Promise<ChainBlock> {
-  const block = await blockAt(client, number);
-  if (block) return block;
-  throw new ChainError('BLOCK_MISSING', `The node does not have block ${number}.`, { retryable: true });
 }
 
 /**

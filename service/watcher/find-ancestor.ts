@@ -1,4 +1,4 @@
-import { blockAt } from '../chain/read-chain';
+import { existingBlock } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
 import type { KeptBlock } from '../outbox/feed-cursor';
@@ -33,9 +33,7 @@ export async function findAncestor(
 /** @throws ChainError BLOCK_MISSING (retryable) if the node does not have the block. */
 export async function isOnChain(client: RpcClient, { number, hash }: KeptBlock): Promise<boolean> {
   if (hash === undefined) return true;
-  const block = await blockAt(client, number);
-  if (block) return block.hash === hash;
-  throw new ChainError('BLOCK_MISSING', `The node does not have block ${number}.`, { retryable: true });
+  return (await existingBlock(client, number)).hash === hash;
 }
 
 function tooDeep(kept: readonly KeptBlock[]): ChainError {

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, codeOf, messageOf } from '../base/errors';
+import { pause } from '../base/pause';
 import { setState, type FeedStatus } from './feed-status';
-import { newFeedMemory, readFeed, type FeedMemory, type FeedReading } from './read-feed';
+import { followFeed, newFeedMemory, type FeedMemory, type FeedFollowing } from './follow-feed';
 
 /** A registry that is being followed. */
 export interface Follower {
@@ -20,7 +20,7 @@ const STANDBY_MS = 2_000;
  * it is retried from the same cursor after a growing pause. An error that only an operator can fix is logged
  * and ends this.
  */
-export function followRegistry(options: FeedReading): Follower {
+export function followRegistry(options: FeedFollowing): Follower {
   const abort = new AbortController();
   const memory = newFeedMemory(options);
   const finished = run(options, memory, abort.signal).finally(() => memory.catchUp.stop());
@@ -33,7 +33,7 @@ export function followRegistry(options: FeedReading): Follower {
   };
 }
 
-async function run(options: FeedReading, memory: FeedMemory, signal: AbortSignal): Promise<void> {
+async function run(options: FeedFollowing, memory: FeedMemory, signal: AbortSignal): Promise<void> {
   const { logger, clock } = options;
   const { status } = memory;
   let failures = 0;
@@ -44,11 +44,11 @@ async function run(options: FeedReading, memory: FeedMemory, signal: AbortSignal
   };
   while (!signal.aborted) {
     try {
-      const ended = await readFeed(options, memory, onRead, signal);
+      const ended = await followFeed(options, memory, onRead, signal);
       if (ended !== 'standby') continue;
       if (status.state !== 'standby') logger.info('another process reads this registry: standing by');
       setState(status, 'standby', clock.now());
-      await sleep(STANDBY_MS, undefined, { signal }).catch(() => undefined);
+      await pause(STANDBY_MS, signal);
     } catch (error) {
       if (signal.aborted) return;
       const reason = messageOf(error);
@@ -63,7 +63,7 @@ async function run(options: FeedReading, memory: FeedMemory, signal: AbortSignal
       setState(status, 'failing', clock.now(), described);
       const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** failures++, LONGEST_PAUSE_MS);
       logger.warn({ error, retryInMs: pauseMs }, `the chain cannot be read: ${reason}`);
-      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+      await pause(pauseMs, signal);
     }
   }
 }

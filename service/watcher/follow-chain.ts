@@ -1,6 +1,6 @@
 import { ZeroHash } from 'ethers';
 import type { BlockSpan } from '../chain/block-span';
-import { blockAt, headNumberOf, type ChainBlock } from '../chain/read-chain';
+import { blockAt, existingBlock, headNumberOf, type ChainBlock } from '../chain/read-chain';
 import { isRangeRefused, isThrottled } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError, ServiceError, codeOf } from '../base/errors';
@@ -15,7 +15,7 @@ import { readByReceipts } from './read-by-receipts';
 import { readRange, type RangeRead } from './read-range';
 
 /**
- * An observation of the watcher:
+ * An observation of the watcher, and the first block that has not been read after it:
  *
  * - `range`: blocks that were read, with all genuine events in them.
  * - `unchanged`: there is nothing new, and the blocks read earlier are still there. `isAllThere` is false if
@@ -24,7 +24,7 @@ import { readRange, type RangeRead } from './read-range';
  * - `reorganised`: the blocks read after the ancestor are no longer on the chain; the next range begins after
  *   it.
  */
-export type Sighting = { headBlock: number } & (
+export type Sighting = { headBlock: number; nextBlock: number } & (
   | ({ kind: 'range' } & BlockRange)
   | { kind: 'unchanged'; isAllThere: boolean }
   | { kind: 'mismatch' }
@@ -42,8 +42,8 @@ export interface BlockRange {
   oldestKept: number;
 }
 
-/** Options of `watch`. */
-export interface WatchOptions {
+/** Options of `followChain`. */
+export interface ChainFollowing {
   client: RpcClient;
   contracts: RegistryContracts;
   cursor: FeedCursor;
@@ -74,52 +74,55 @@ const MANY_EVENTS = 2_000;
  *   blocks; CHAIN_REPLACED (retryable) if the node is of another chain; any error of the node. Start again
  *   from the last stored cursor.
  */
-export async function* watch(options: WatchOptions): AsyncGenerator<Sighting, void, undefined> {
-  const { client, finalityDepth, alarm, signal } = options;
-  let cursor = options.cursor;
-  let next: Promise<Sighting | undefined> = headNumberOf(client).then((headBlock) =>
-    compare(options, cursor, headBlock),
-  );
+export async function* followChain(options: ChainFollowing): AsyncGenerator<Sighting, void, undefined> {
+  const { finalityDepth, alarm, signal } = options;
+  let { cursor } = options;
+  let next = nextSighting(options, cursor, true);
   for (let isFirst = true; ; isFirst = false) {
     const sighting = await untilAborted(signal, next);
     if (sighting?.kind === 'range') {
       if (sighting.events.length > 0) alarm.quicken();
-      const { toBlock, blocks } = sighting;
-      cursor = { nextBlock: toBlock + 1, kept: keepRead(cursor.kept, blocks, finalityDepth) };
+      cursor = { nextBlock: sighting.nextBlock, kept: keepRead(cursor.kept, sighting.blocks, finalityDepth) };
       // The next blocks are read while the caller stores these.
-      next = look(options, cursor);
+      next = nextSighting(options, cursor, false);
       // Its error is thrown when it is awaited, unless the caller fails before that.
       next.catch(() => undefined);
       yield sighting;
-      if (signal.aborted) return;
       continue;
     }
-    if (sighting !== undefined) yield sighting;
-    if (sighting?.kind === 'mismatch') {
-      alarm.quicken();
-      const { headBlock } = sighting;
-      const ancestor = await untilAborted(signal, ancestorOf(options, cursor, headBlock));
-      const { number } = ancestor;
-      cursor = { nextBlock: number + 1, kept: cursor.kept.filter((block) => block.number <= number) };
-      yield { kind: 'reorganised', ancestor, headBlock };
+    // Undefined: the provider refused the range; the next one is shorter.
+    if (sighting !== undefined) {
+      yield sighting;
+      if (sighting.kind === 'mismatch') {
+        alarm.quicken();
+        const { headBlock } = sighting;
+        const ancestor = await untilAborted(signal, ancestorOf(options, cursor, headBlock));
+        const { number } = ancestor;
+        cursor = { nextBlock: number + 1, kept: cursor.kept.filter((block) => block.number <= number) };
+        yield { kind: 'reorganised', ancestor, headBlock, nextBlock: cursor.nextBlock };
+      }
+      // Also after a reorganisation, so that a node with contradictory answers is not asked without a pause.
+      if (!isFirst) await alarm.wait(signal);
     }
-    // Also after a reorganisation, so that a node with contradictory answers is not asked without a pause.
-    if (sighting !== undefined && !isFirst) await alarm.wait(signal);
     if (signal.aborted) return;
-    next = look(options, cursor);
+    next = nextSighting(options, cursor, false);
   }
 }
 
-/** Undefined if the provider refused the range; the next one is shorter. */
-async function look(options: WatchOptions, cursor: FeedCursor): Promise<Sighting | undefined> {
+/** The first sighting reads no blocks. Undefined if the provider refused the range. */
+async function nextSighting(
+  options: ChainFollowing,
+  cursor: FeedCursor,
+  isFirst: boolean,
+): Promise<Sighting | undefined> {
   const { client, confirmations, span } = options;
   const { nextBlock, kept } = cursor;
   const headBlock = await headNumberOf(client);
   const farFromHead = Math.max(headBlock - NEAR_HEAD, nextBlock);
   const toBlock = Math.min(headBlock - confirmations, farFromHead, nextBlock + span.blocks() - 1);
-  if (toBlock < nextBlock) return compare(options, cursor, headBlock);
+  if (isFirst || toBlock < nextBlock) return compare(options, cursor, headBlock);
   const first = await existingBlock(client, nextBlock);
-  if (!(await isContinuation(options, kept.at(-1), first))) return { kind: 'mismatch', headBlock };
+  if (!(await isContinuation(options, kept.at(-1), first))) return { kind: 'mismatch', headBlock, nextBlock };
   const last = toBlock === nextBlock ? first : await existingBlock(client, toBlock);
   const read = await readOrShrink(options, first, last);
   if (read === undefined) return undefined;
@@ -127,12 +130,20 @@ async function look(options: WatchOptions, cursor: FeedCursor): Promise<Sighting
   else span.grow();
   const blocks = read.blocks.map(({ number, hash }) => ({ number, hash }));
   const oldestKept = keepRead(kept, blocks, options.finalityDepth)[0]?.number ?? toBlock;
-  const { events } = read;
-  return { kind: 'range', fromBlock: nextBlock, toBlock, headBlock, events, blocks, oldestKept };
+  return {
+    kind: 'range',
+    headBlock,
+    nextBlock: toBlock + 1,
+    fromBlock: nextBlock,
+    toBlock,
+    events: read.events,
+    blocks,
+    oldestKept,
+  };
 }
 
 async function readOrShrink(
-  { client, contracts, span, alarm, signal }: WatchOptions,
+  { client, contracts, span, alarm, signal }: ChainFollowing,
   first: ChainBlock,
   last: ChainBlock,
 ): Promise<RangeRead | undefined> {
@@ -159,7 +170,7 @@ async function readOrShrink(
 
 /** Whether the first unread block is a child of the last block read. */
 async function isContinuation(
-  { client }: WatchOptions,
+  { client }: ChainFollowing,
   lastRead: KeptBlock | undefined,
   first: ChainBlock,
 ): Promise<boolean> {
@@ -171,19 +182,20 @@ async function isContinuation(
 
 /** Compares the newest block that was read with the chain. */
 async function compare(
-  options: WatchOptions,
+  options: ChainFollowing,
   { nextBlock, kept }: FeedCursor,
   headBlock: number,
 ): Promise<Sighting> {
   const newest = newestUpTo(kept, Math.min(headBlock, nextBlock - 1));
   const there = await isThere(options, newest);
-  if (there === 'gone') return { kind: 'mismatch', headBlock };
-  return { kind: 'unchanged', headBlock, isAllThere: there === 'there' && headBlock >= nextBlock - 1 };
+  if (there === 'gone') return { kind: 'mismatch', headBlock, nextBlock };
+  const isAllThere = there === 'there' && headBlock >= nextBlock - 1;
+  return { kind: 'unchanged', headBlock, nextBlock, isAllThere };
 }
 
 /** `unknown` if a lagging node does not have the block and is of the same chain. */
 async function isThere(
-  options: WatchOptions,
+  options: ChainFollowing,
   block: KeptBlock | undefined,
 ): Promise<'there' | 'gone' | 'unknown'> {
   if (block?.hash === undefined) return (await isSameChain(options)) ? 'there' : 'gone';
@@ -196,7 +208,7 @@ async function isThere(
 }
 
 async function ancestorOf(
-  options: WatchOptions,
+  options: ChainFollowing,
   { kept }: FeedCursor,
   headBlock: number,
 ): Promise<KeptBlock> {
@@ -206,17 +218,7 @@ async function ancestorOf(
   throw new ChainError('CHAIN_REPLACED', message, { retryable: true });
 }
 
-async function isSameChain({ client, genesisHash }: WatchOptions): Promise<boolean> {
+async function isSameChain({ client, genesisHash }: ChainFollowing): Promise<boolean> {
   const genesis = await blockAt(client, 0);
   return genesis === undefined || genesis.hash === genesisHash;
-}
-
-/**
- * Reads a block that should exist. Behind a load balancer, a node may not have the block that another one has
- * just reported, so the error is retryable.
- */
-async function existingBlock(client: RpcClient, number: number): Promise<ChainBlock> {
-  const block = await blockAt(client, number);
-  if (block) return block;
-  throw new ChainError('BLOCK_MISSING', `The node does not have block ${number} yet.`, { retryable: true });
 }

@@ -6,7 +6,14 @@ import type { Pauses } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { Logger } from '../base/logger';
 import type { RegistryIdentity } from '../outbox/cloud-event';
-import { holdFeed, openFeed, releaseFeed, type KeptBlock, type OpenFeed } from '../outbox/feed-cursor';
+import {
+  holdFeed,
+  openFeed,
+  releaseFeed,
+  type FeedCursor,
+  type KeptBlock,
+  type OpenFeed,
+} from '../outbox/feed-cursor';
 import { recordRange } from '../outbox/record-range';
 import { rewindFeed, type Rewound } from '../outbox/rewind-feed';
 import { createRegistryFinder, type RegistryOnChain } from '../registry/registry-contracts';
@@ -14,10 +21,10 @@ import { untilAborted } from '../base/until-aborted';
 import { createBlockAlarm, type BlockAlarm } from './block-alarm';
 import { reportCatchUp, type CatchUpReport } from './catch-up';
 import { newFeedStatus, type FeedStatus } from './feed-status';
-import { watch, type BlockRange, type Sighting } from './watch';
+import { followChain, type Sighting } from './follow-chain';
 
-/** Options for reading the events of a registry. */
-export interface FeedReading {
+/** Options for following the events of a registry. */
+export interface FeedFollowing {
   client: RpcClient;
   registryAddress: string;
   identity: RegistryIdentity;
@@ -58,7 +65,7 @@ export interface FeedMemory {
 }
 
 /** The memory of a feed that has not been read yet. */
-export function newFeedMemory(options: FeedReading): FeedMemory {
+export function newFeedMemory(options: FeedFollowing): FeedMemory {
   const { client, registryAddress, clock } = options;
   const status = newFeedStatus(clock.now());
   return {
@@ -71,13 +78,13 @@ export function newFeedMemory(options: FeedReading): FeedMemory {
 }
 
 /**
- * Reads a feed until the signal aborts or another process takes over.
+ * Follows a feed until the signal aborts or another process takes over.
  *
  * @param onRead called each time the chain was read successfully.
  * @returns `standby` if another process reads the feed.
  */
-export async function readFeed(
-  options: FeedReading,
+export async function followFeed(
+  options: FeedFollowing,
   memory: FeedMemory,
   onRead: () => void,
   stop: AbortSignal,
@@ -97,10 +104,10 @@ export async function readFeed(
   const alarm = createBlockAlarm(options.client, options.pauses);
   try {
     const first = options.startBlock ?? registry.genesisBlock;
-    const open = await openFeed(options.database.db, feed, first, options.clock.now());
+    const { cursor, ...open } = await openFeed(options.database.db, feed, first, options.clock.now());
     // Only now: openFeed holds the feed until the blocks read earlier have been compared with the chain.
     await options.onOpened(feed);
-    await follow(options, memory, { open, registry, alarm, signal }, onRead);
+    await takeSightings(options, memory, { open, cursor, registry, alarm, signal }, onRead);
     return 'ended';
   } finally {
     alarm.stop();
@@ -108,26 +115,29 @@ export async function readFeed(
   }
 }
 
-async function follow(
-  options: FeedReading,
+async function takeSightings(
+  options: FeedFollowing,
   { span, status, catchUp }: FeedMemory,
-  following: { open: OpenFeed; registry: RegistryOnChain; alarm: BlockAlarm; signal: AbortSignal },
+  following: {
+    open: OpenFeed;
+    cursor: FeedCursor;
+    registry: RegistryOnChain;
+    alarm: BlockAlarm;
+    signal: AbortSignal;
+  },
   onRead: () => void,
 ): Promise<void> {
-  const { open, registry, alarm, signal } = following;
+  const { open, cursor, registry, alarm, signal } = following;
   const { client, confirmations, finalityDepth } = options;
   const { contracts, chainGenesisHash: genesisHash } = registry;
-  const { cursor } = open;
   const chain = { client, contracts, genesisHash, confirmations, finalityDepth };
   let isHeld = true;
   let isFirst = true;
   let hasTold = false;
-  for await (const sighting of watch({ ...chain, cursor, span, alarm, signal })) {
+  for await (const sighting of followChain({ ...chain, cursor, span, alarm, signal })) {
     isHeld = await take(options, open, sighting, isHeld, signal);
     status.headBlock = sighting.headBlock;
-    if (isFirst) status.nextBlock = cursor.nextBlock;
-    if (sighting.kind === 'range') status.nextBlock = sighting.toBlock + 1;
-    if (sighting.kind === 'reorganised') status.nextBlock = sighting.ancestor.number + 1;
+    status.nextBlock = sighting.nextBlock;
     catchUp.seen(sighting.headBlock - confirmations);
     const isBehind = sighting.kind === 'unchanged' && !sighting.isAllThere && isHeld;
     if (isBehind && !hasTold) {
@@ -146,7 +156,7 @@ async function follow(
 
 /** Handles a sighting; returns whether the feed's deliveries are held. */
 async function take(
-  options: FeedReading,
+  options: FeedFollowing,
   open: OpenFeed,
   sighting: Sighting,
   isHeld: boolean,
@@ -173,11 +183,14 @@ async function take(
   }
 }
 
-async function store(options: FeedReading, open: OpenFeed, range: BlockRange): Promise<number> {
-  const { events, blocks, oldestKept, fromBlock, toBlock } = range;
+async function store(
+  options: FeedFollowing,
+  open: OpenFeed,
+  range: Extract<Sighting, { kind: 'range' }>,
+): Promise<number> {
+  const { fromBlock, toBlock } = range;
   const { database, identity, clock, logger } = options;
-  const recorded = { events, blocks, oldestKept, nextBlock: toBlock + 1 };
-  const added = await recordRange(database, open, identity, recorded, clock.now());
+  const added = await recordRange(database, open, identity, range, clock.now());
   if (added > 0) logger.info({ events: added, fromBlock, toBlock }, 'events recorded');
   return added;
 }
@@ -187,7 +200,7 @@ async function store(options: FeedReading, open: OpenFeed, range: BlockRange): P
  * an orphan. Returns false if it was aborted.
  */
 async function rewind(
-  options: FeedReading,
+  options: FeedFollowing,
   open: OpenFeed,
   ancestor: KeptBlock,
   signal: AbortSignal,

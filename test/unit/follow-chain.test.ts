@@ -3,13 +3,13 @@ import { makeError, toQuantity, ZeroHash, zeroPadValue } from 'ethers';
 import type { RpcClient } from '../../service/chain/rpc-client';
 import { createBlockSpan } from '../../service/chain/block-span';
 import type { BlockAlarm } from '../../service/watcher/block-alarm';
-import { watch, type Sighting } from '../../service/watcher/watch';
+import { followChain, type Sighting } from '../../service/watcher/follow-chain';
 import { eventually } from '../helpers/eventually';
 
 const ADDRESS = `0x${'1'.repeat(40)}`;
 const HEAD = 100;
 
-describe('watching a chain', () => {
+describe('following a chain', () => {
   it('pauses for a provider that refuses ranges as too many requests', async () => {
     const end = new AbortController();
     const done: string[] = [];
@@ -50,7 +50,7 @@ describe('watching a chain', () => {
 type Answer = (method: string, params: [unknown]) => Promise<unknown>;
 
 function sightings(send: Answer, alarm: BlockAlarm, signal: AbortSignal): AsyncGenerator<Sighting> {
-  return watch({
+  return followChain({
     client: { send } as unknown as RpcClient,
     contracts: { registry: ADDRESS, titleEscrowFactory: ADDRESS, titleEscrowImplementation: ADDRESS },
     cursor: { nextBlock: 1, kept: [] },
