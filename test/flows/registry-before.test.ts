@@ -139,10 +139,9 @@ describe('the registry before, of which deploy warns', () => {
     const context = { tenant: tenantOf(join(folder.path, '.env')), mask: (text: string) => text };
     const settings = { DATA_DIR: folder.path, SERVICE_CONFIG: configFile };
     const text = (await leftBehind(context, settings, BEFORE)).join('\n');
-    expect([...text.matchAll(/previous registry (\d+):/g)].map(([, chainId]) => chainId).sort()).to.deep.equal([
-      '31337',
-      '4711',
-    ]);
+    expect(
+      [...text.matchAll(/previous registry (\d+):/g)].map(([, chainId]) => chainId).sort(),
+    ).to.deep.equal(['31337', '4711']);
     expect([...text.matchAll(/"network": "(.*?)"/g)].map(([, network]) => network).sort()).to.deep.equal([
       '4711',
       'localhost',

@@ -189,7 +189,7 @@ describe('what the middleware leaves of a body', () => {
     ['one of unknown length', { 'transfer-encoding': 'chunked' }],
   ] as const)
     it(`is the bytes of ${which}, with memory of their own, and their hash with the type of document`, async () => {
-      const stateOf = async (documentId: string, chunks: string[]) => {
+      const stateOf = async (documentType: string, chunks: string[]) => {
         const req = Object.assign(Readable.from(chunks.map((chunk) => Buffer.from(chunk))), {
           headers,
           complete: true,
@@ -198,14 +198,16 @@ describe('what the middleware leaves of a body', () => {
         const ctx = {
           req,
           request: { body: undefined },
-          params: { documentId },
-          state: { least: { bytes: 1, withinMs: 60_000 } } as unknown as JsonBodyState,
+          state: {
+            accepted: { documentType },
+            least: { bytes: 1, withinMs: 60_000 },
+          } as unknown as JsonBodyState,
         };
         await jsonBody(ctx as never, async () => undefined);
         expect(ctx.request.body, 'nothing is kept beside the bytes').to.equal(undefined);
         return ctx.state;
       };
-      const state = await stateOf('bill_of_lading', [text.slice(0, 9), text.slice(9)]);
+      const state = await stateOf('BILL_OF_LADING', [text.slice(0, 9), text.slice(9)]);
       expect(Buffer.from(state.body).toString()).to.equal(text);
       expect(state.body.buffer.byteLength).to.equal(state.body.length);
       const expected = createHash('sha256').update(`BILL_OF_LADING\n${text}`).digest('hex');
