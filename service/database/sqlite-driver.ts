@@ -10,6 +10,7 @@ import {
   type QueryResult,
 } from 'kysely';
 import type Sqlite from 'libsql';
+import { newDeferred } from '../base/deferred';
 import { ServiceError, codeOf } from '../base/errors';
 
 /** Pauses in milliseconds between attempts to lock the file while another process holds the lock. */
@@ -35,18 +36,16 @@ export function sqliteDialect(file: Sqlite.Database, patienceMs: number): Dialec
 }
 
 class SqliteDriver implements Driver {
-  readonly #file: Sqlite.Database;
-  readonly #patienceMs: number;
   /** Resolves when all writes that wait so far are done. */
   #lastWriter: Promise<void> = Promise.resolve();
   /** Resolves when the open transaction has ended; undefined while there is none. */
   #open: Promise<void> | undefined;
   #endTransaction: () => void = () => undefined;
 
-  constructor(file: Sqlite.Database, patienceMs: number) {
-    this.#file = file;
-    this.#patienceMs = patienceMs;
-  }
+  constructor(
+    private readonly file: Sqlite.Database,
+    private readonly patienceMs: number,
+  ) {}
 
   async init(): Promise<void> {}
 
@@ -58,8 +57,8 @@ class SqliteDriver implements Driver {
 
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
     const leave = await this.#lockForWriting();
-    let end: () => void = () => undefined;
-    this.#open = new Promise((resolve) => (end = resolve));
+    const { promise, resolve: end } = newDeferred<void>();
+    this.#open = promise;
     this.#endTransaction = () => {
       this.#open = undefined;
       (connection as SqliteConnection).isInTransaction = false;
@@ -81,12 +80,12 @@ class SqliteDriver implements Driver {
   }
 
   async destroy(): Promise<void> {
-    this.#file.close();
+    this.file.close();
   }
 
   /** Runs a statement in the open transaction. */
   run<R>(query: CompiledQuery): QueryResult<R> {
-    return told(() => resultOf<R>(this.#file.prepare(query.sql), query.parameters));
+    return told(() => resultOf<R>(this.file.prepare(query.sql), query.parameters));
   }
 
   /** Waits for the open transaction, whose changes must not be visible yet, but not for those after it. */
@@ -95,7 +94,7 @@ class SqliteDriver implements Driver {
     return this.#patiently(async () => {
       while (this.#open !== undefined) await this.#open;
       // Reuses the statement: one that found the file locked ends only when it is run to its end.
-      statement ??= this.#file.prepare(query.sql);
+      statement ??= this.file.prepare(query.sql);
       return resultOf<R>(statement, query.parameters);
     });
   }
@@ -123,11 +122,11 @@ class SqliteDriver implements Driver {
   async #lockForWriting(): Promise<() => void> {
     const start = performance.now();
     const before = this.#lastWriter;
-    let leave: () => void = () => undefined;
-    this.#lastWriter = new Promise((resolve) => (leave = resolve));
+    const { promise, resolve: leave } = newDeferred<void>();
+    this.#lastWriter = promise;
     await before;
     try {
-      await this.#patiently(() => this.#file.exec('begin immediate'), start);
+      await this.#patiently(() => this.file.exec('begin immediate'), start);
     } catch (error) {
       leave();
       throw error;
@@ -136,7 +135,7 @@ class SqliteDriver implements Driver {
   }
 
   #commit(): void {
-    told(() => this.#file.exec('commit'));
+    told(() => this.file.exec('commit'));
   }
 
   /**
@@ -146,7 +145,7 @@ class SqliteDriver implements Driver {
    */
   #rollback(): void {
     try {
-      if (this.#file.open && this.#file.inTransaction) this.#file.exec('rollback');
+      if (this.file.open && this.file.inTransaction) this.file.exec('rollback');
     } catch {
       // The first error counts.
     }
@@ -158,7 +157,7 @@ class SqliteDriver implements Driver {
         return await work();
       } catch (error) {
         if (!isLocked(error)) throw error;
-        if (performance.now() - start >= this.#patienceMs) throw lockedError(this.#patienceMs, error);
+        if (performance.now() - start >= this.patienceMs) throw lockedError(this.patienceMs, error);
       }
       await sleep(PAUSES_MS[tries] ?? LONGEST_PAUSE_MS);
     }
@@ -167,15 +166,12 @@ class SqliteDriver implements Driver {
 
 class SqliteConnection implements DatabaseConnection {
   isInTransaction = false;
-  readonly #driver: SqliteDriver;
 
-  constructor(driver: SqliteDriver) {
-    this.#driver = driver;
-  }
+  constructor(private readonly driver: SqliteDriver) {}
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    if (this.isInTransaction) return this.#driver.run(query);
-    return query.query.kind === 'SelectQueryNode' ? this.#driver.read(query) : this.#driver.write(query);
+    if (this.isInTransaction) return this.driver.run(query);
+    return query.query.kind === 'SelectQueryNode' ? this.driver.read(query) : this.driver.write(query);
   }
 
   /** Returns all rows at once: between two batches other statements would write. */

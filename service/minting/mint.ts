@@ -1,3 +1,4 @@
+import { newDeferred, type Deferred } from '../base/deferred';
 import { Transaction } from 'ethers';
 import type { TransactionFees } from '../chain/fees';
 import type { ChainError } from '../base/errors';
@@ -21,11 +22,7 @@ export interface SignedMint extends MintTransaction {
 }
 
 /** The result of a mint for its callers: the hash of the transaction that made the token, or the error. */
-export interface Outcome {
-  promise: Promise<string>;
-  resolve(hash: string): void;
-  reject(error: Error): void;
-}
+export type Outcome = Deferred<string>;
 
 /** One token, from when it is added to the queue until it is final or failed. */
 export interface Mint {
@@ -99,15 +96,10 @@ export function newMint(issuance: Issuance, order: number, isRecovered: boolean)
 
 /** An unresolved outcome. */
 export function newOutcome(): Outcome {
-  let resolve: Outcome['resolve'] = () => undefined;
-  let reject: Outcome['reject'] = () => undefined;
-  const promise = new Promise<string>((resolved, rejected) => {
-    resolve = resolved;
-    reject = rejected;
-  });
+  const outcome = newDeferred<string>();
   // Without a caller, a rejection would be unhandled.
-  promise.catch(() => undefined);
-  return { promise, resolve, reject };
+  outcome.promise.catch(() => undefined);
+  return outcome;
 }
 
 /** A pending transaction of a mint, not sent yet. All versions have the same nonce. */
