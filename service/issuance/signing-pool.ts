@@ -5,6 +5,7 @@ import type { Worker } from 'node:worker_threads';
 import Piscina from 'piscina';
 import { BusyError, SigningError } from '../base/errors';
 import { createSemaphore } from '../base/semaphore';
+import { untilAborted } from '../base/until-aborted';
 import { createIssuerSigner } from './issuer-signer';
 import type { PreparationSettings } from './prepare-document';
 import type { Preparation, PrepareForCallers } from './preparation';
@@ -107,15 +108,17 @@ export async function createSigningPool(
     argv: [],
     execArgv: EXEC_ARGV,
   });
-  const underWay = new Set<(cause: unknown) => void>();
-  const giveUp = (cause: Error): void => underWay.forEach((reject) => reject(cause));
+  /** Aborts when no thread is left. */
+  let alive = new AbortController();
   // An idle thread died. The pool replaces it; no request was using it.
   pool.on('error', () => undefined);
   // The pool does not replace a thread that ends before it is ready. Without this, waiting documents would
   // wait forever.
   pool.on('workerDestroy', () =>
     setImmediate(() => {
-      if (pool.threads.length === 0) giveUp(new Error('No thread could be started.'));
+      if (pool.threads.length > 0) return;
+      alive.abort(new Error('No thread could be started.'));
+      alive = new AbortController();
     }),
   );
   const loaded = new Set<number>();
@@ -132,7 +135,7 @@ export async function createSigningPool(
       try {
         if (isDestroyed) throw lost(new Error('The pool has ended.'));
         left.throwIfAborted();
-        const outcome = await answerOf(pool, preparation, left, underWay);
+        const outcome = await answerOf(pool, preparation, left, alive.signal);
         if ('error' in outcome) throw fromTransferredError(outcome.error);
         return outcome.prepared;
       } finally {
@@ -166,22 +169,18 @@ async function answerOf(
   pool: Piscina<SigningTask, PreparationOutcome>,
   preparation: Preparation,
   left: AbortSignal,
-  underWay: Set<(cause: unknown) => void>,
+  alive: AbortSignal,
 ): Promise<PreparationOutcome> {
   const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const task = { ...preparation, body: withBufferOfItsOwn(preparation.body), begun };
   const { end, cancel } = endWhenAbandoned(left, begun);
-  let giveUp: (cause: unknown) => void = () => undefined;
-  const noThread = new Promise<never>((_, reject) => (giveUp = reject));
-  underWay.add(giveUp);
   try {
     const options = { transferList: [task.body.buffer], signal: end };
-    return await Promise.race([pool.run(task, options), noThread]);
+    return await untilAborted(alive, pool.run(task, options));
   } catch (cause) {
     throw end.aborted ? (left.reason as Error) : lost(cause);
   } finally {
     cancel();
-    underWay.delete(giveUp);
   }
 }
 
