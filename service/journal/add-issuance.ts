@@ -3,7 +3,7 @@ import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { partsOf, storePart, storeParts, type DocumentKey } from './document-parts';
 import type { Issuance, SignedDocument } from './issuance';
-import { findIssuance, findIssuanceByKey } from './find-issuance';
+import { findIssuance } from './find-issuance';
 import type { IdempotentRequest } from './journal';
 import { beginStoring, endStoring, giveUpStoring } from './unfinished-documents';
 
@@ -28,7 +28,7 @@ export async function addIssuance(database: Database, addition: Addition): Promi
   const { db } = database;
   const { scope, signed, request, now } = addition;
   const key = { scope, tokenId: signed.tokenId };
-  const taken = request && (await findIssuanceByKey(db, scope, request.key));
+  const taken = request && (await findIssuance(db, scope, { idempotency_key: request.key }));
   if (taken) return taken;
   const parts = partsOf(signed.document);
   try {
@@ -63,7 +63,7 @@ async function conclude(
       return true;
     });
     if (isStored || request === undefined) return undefined;
-    const other = await findIssuanceByKey(db, scope, request.key);
+    const other = await findIssuance(db, scope, { idempotency_key: request.key });
     if (other) return other;
   }
 }
@@ -110,7 +110,7 @@ async function insertIssuance(
 async function wasStored(db: Kysely<Schema>, key: DocumentKey): Promise<boolean> {
   try {
     await giveUpStoring(db, key);
-    return (await findIssuance(db, key.scope, key.tokenId)) !== undefined;
+    return (await findIssuance(db, key.scope, { token_id: key.tokenId })) !== undefined;
   } catch {
     return false;
   }

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock';
 import type { Database } from '../database/database';
 import { addIssuance } from './add-issuance';
 import { readParts } from './document-parts';
-import { documentLength, findIssuance, findIssuanceByKey } from './find-issuance';
+import { documentLength, findIssuance } from './find-issuance';
 import type { Journal } from './journal';
 import { scopeName, type JournalScope } from './journal-scope';
 import { keepTransactions } from './keep-transactions';
@@ -27,8 +27,8 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
   const rows = { database, scope };
   return {
     add: (signed, request) => addIssuance(database, { scope, signed, request, now: clock.now() }),
-    find: (tokenId) => findIssuance(db, scope, tokenId),
-    findByKey: (key) => findIssuanceByKey(db, scope, key),
+    find: (tokenId) => findIssuance(db, scope, { token_id: tokenId }),
+    findByKey: (key) => findIssuance(db, scope, { idempotency_key: key }),
     async documentOf(tokenId) {
       const length = await documentLength(db, scope, tokenId);
       if (length === undefined) return undefined;

@@ -19,31 +19,17 @@ export function issuanceOf(row: Selectable<IssuancesTable>): Issuance {
   };
 }
 
+/** The issuance of a token, or the one that has an Idempotency-Key. */
 export async function findIssuance(
   db: Kysely<Schema>,
   scope: string,
-  tokenId: string,
+  wanted: { token_id: string } | { idempotency_key: string },
 ): Promise<Issuance | undefined> {
   const row = await db
     .selectFrom('issuances')
     .selectAll()
     .where('scope', '=', scope)
-    .where('token_id', '=', tokenId)
-    .executeTakeFirst();
-  return row && issuanceOf(row);
-}
-
-/** The issuance that has an Idempotency-Key. */
-export async function findIssuanceByKey(
-  db: Kysely<Schema>,
-  scope: string,
-  key: string,
-): Promise<Issuance | undefined> {
-  const row = await db
-    .selectFrom('issuances')
-    .selectAll()
-    .where('scope', '=', scope)
-    .where('idempotency_key', '=', key)
+    .where((eb) => eb.and(wanted))
     .executeTakeFirst();
   return row && issuanceOf(row);
 }

@@ -4,7 +4,15 @@ import type { IssuancesTable, Schema } from '../database/schema';
 import { ServiceError } from '../base/errors';
 import { PART_BYTES } from './document-parts';
 import { issuanceOf } from './find-issuance';
-import type { BlockId, Failure, Issuance, MinedMint, MintTransaction, Unfinished } from './issuance';
+import type {
+  BlockId,
+  Failure,
+  Issuance,
+  IssuanceState,
+  MinedMint,
+  MintTransaction,
+  Unfinished,
+} from './issuance';
 import { markUnfinished } from './unfinished-documents';
 
 /** Tokens per statement. */
@@ -44,21 +52,8 @@ export async function signedIssuances({ database: { db }, scope }: JournalRows):
 }
 
 /** Sets signed issuances to `submitted`. */
-export async function noteSubmitted(
-  { database, scope }: JournalRows,
-  tokenIds: readonly string[],
-): Promise<void> {
-  await inBatches(tokenIds, (some) =>
-    database.transact((transaction) =>
-      transaction
-        .updateTable('issuances')
-        .set({ state: 'submitted' })
-        .where('scope', '=', scope)
-        .where('token_id', 'in', some)
-        .where('state', '=', 'signed')
-        .execute(),
-    ),
-  );
+export async function noteSubmitted(rows: JournalRows, tokenIds: readonly string[]): Promise<void> {
+  await change(rows, tokenIds, 'signed', { state: 'submitted' });
 }
 
 /**
@@ -91,19 +86,25 @@ export async function noteMined(
 }
 
 /** Sets mined issuances to `final`. */
-export async function noteFinal(
+export async function noteFinal(rows: JournalRows, tokenIds: readonly string[], now: number): Promise<void> {
+  await change(rows, tokenIds, 'mined', { state: 'final', ended_at: now });
+}
+
+/** Changes those of the issuances that are in a state. */
+async function change(
   { database, scope }: JournalRows,
   tokenIds: readonly string[],
-  now: number,
+  from: IssuanceState,
+  values: { state: IssuanceState; ended_at?: number },
 ): Promise<void> {
   await inBatches(tokenIds, (some) =>
     database.transact((transaction) =>
       transaction
         .updateTable('issuances')
-        .set({ state: 'final', ended_at: now })
+        .set(values)
         .where('scope', '=', scope)
         .where('token_id', 'in', some)
-        .where('state', '=', 'mined')
+        .where('state', '=', from)
         .execute(),
     ),
   );
