@@ -56,9 +56,8 @@ export async function createCredentialSigner(
  * not be signed.
  */
 function signingFailed(cause: unknown): SigningError {
-  const unknownContext = contextErrorIn(cause);
-  if (unknownContext) return unknownContext;
-  const event = safeModeEventOf(cause);
+  const { cause: ofLoader, event } = detailsOf(cause);
+  if (ofLoader instanceof SigningError) return ofLoader;
   if (event === undefined) {
     return new SigningError('SIGNING_FAILED', `The credential could not be signed: ${messageOf(cause)}`, {
       cause,
@@ -82,16 +81,8 @@ interface SafeModeEvent {
   details?: Record<string, unknown>;
 }
 
-/** jsonld wraps an error of the document loader as `details.cause`. */
-function contextErrorIn(cause: unknown): SigningError | undefined {
-  if (!(cause instanceof Error) || !('details' in cause)) return undefined;
-  const { details } = cause as { details?: { cause?: unknown } };
-  return details?.cause instanceof SigningError ? details.cause : undefined;
-}
-
-/** jsonld's JsonLdError carries the event in `details.event`. */
-function safeModeEventOf(cause: unknown): SafeModeEvent | undefined {
-  if (!(cause instanceof Error) || !('details' in cause)) return undefined;
-  const { details } = cause as { details?: { event?: SafeModeEvent } };
-  return details?.event;
+/** jsonld's JsonLdError carries the event, or the error of the document loader. */
+function detailsOf(thrown: unknown): { event?: SafeModeEvent; cause?: unknown } {
+  const isDetailed = thrown instanceof Error && 'details' in thrown;
+  return (isDetailed ? (thrown.details as ReturnType<typeof detailsOf> | undefined) : undefined) ?? {};
 }
