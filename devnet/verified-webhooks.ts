@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import type { Child } from './child-process';
 
 /** The line that the receiver prints for each delivery with a valid signature. */
@@ -25,36 +26,26 @@ export function followWebhooks(
   onWebhook: (type: string, id: string) => void,
 ): VerifiedWebhooks {
   const arrived: string[] = [];
-  const waiting = new Set<() => void>();
+  const arrival = new EventEmitter();
   receiver.onLine((line) => {
     const webhook = parse(line);
     if (!webhook) return;
     const type = webhook.type.replace(PREFIX, '');
     arrived.push(type);
     onWebhook(type, webhook.id);
-    for (const check of waiting) check();
+    arrival.emit('webhook');
   });
   return {
-    expect: (types, withinMs) =>
-      new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
-          waiting.delete(check);
+    async expect(types, withinMs) {
+      const signal = AbortSignal.timeout(withinMs);
+      while (arrived.length < types.length)
+        await once(arrival, 'webhook', { signal }).catch(() => {
           const missing = missingFrom(types, arrived).join(', ');
-          reject(
-            new Error(`Not every webhook was verified within ${withinMs / 1000} s. Missing: ${missing}.`),
-          );
-        }, withinMs);
-        const check = (): void => {
-          if (arrived.length < types.length) return;
-          clearTimeout(timer);
-          waiting.delete(check);
-          const isRight = types.every((type, index) => arrived[index] === type);
-          if (isRight) resolve();
-          else reject(new Error(`Expected the webhooks ${types.join(', ')}; got ${arrived.join(', ')}.`));
-        };
-        waiting.add(check);
-        check();
-      }),
+          throw new Error(`Not every webhook was verified within ${withinMs / 1000} s. Missing: ${missing}.`);
+        });
+      if (types.every((type, index) => arrived[index] === type)) return;
+      throw new Error(`Expected the webhooks ${types.join(', ')}; got ${arrived.join(', ')}.`);
+    },
   };
 }
 
