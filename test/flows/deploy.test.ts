@@ -5,7 +5,8 @@ import { type JsonRpcProvider, Wallet } from 'ethers';
 import { startHardhatNode, type HardhatNode } from '../../devnet/hardhat-node';
 import { readSettings } from '../../service/config/config';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { hardhat } from '../helpers/processes/command-output';
+import { askHardhat } from '../helpers/processes/command-answer';
+import { askHardhatInProcess } from '../helpers/processes/hardhat-in-process';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { startNode } from '../helpers/chain/node';
 import { nodeClient } from '../helpers/chain/node-client';
@@ -16,7 +17,7 @@ import { DEPLOYER, DEPLOYER_KEY } from '../helpers/chain/local-setup';
 
 /** What a command printed, and whether it succeeded. */
 interface Outcome {
-  code: number;
+  code: number | null;
   output: string;
 }
 
@@ -46,22 +47,23 @@ describe('npx hardhat deploy', () => {
     folder.remove();
   });
 
-  async function run(args: string[], settings: Record<string, string> = {}): Promise<Outcome> {
+  async function run(
+    args: string[],
+    settings: Record<string, string> = {},
+    ask = askHardhatInProcess,
+  ): Promise<Outcome> {
     const all = { ENV_FILE: envFile, RPC_URL: node.url, WALLET_PRIVATE_KEY: DEPLOYER_KEY, ...settings };
-    return hardhat(['deploy', ...args], all).then(
-      (output) => ({ code: 0, output }),
-      (error: { code: number; stdout: string; stderr: string }) => ({
-        code: error.code,
-        output: error.stdout + error.stderr,
-      }),
-    );
+    const { code, stdout, stderr } = await ask(['deploy', ...args], all);
+    return { code, output: stdout + stderr };
   }
+
+  const written = () => readSettings({ ENV_FILE: envFile }).settings.TOKEN_REGISTRY_ADDRESS;
 
   /** Deploys on localhost and returns the address that the env file now holds. */
   async function deploy(...args: string[]): Promise<string> {
     const { code, output } = await run(['--network', 'localhost', ...args]);
     expect(code, output).to.equal(0);
-    const address = readSettings({ ENV_FILE: envFile }).settings.TOKEN_REGISTRY_ADDRESS ?? '';
+    const address = written() ?? '';
     // No service has followed any registry here.
     expect(output).to.contain(address).and.not.to.contain('previous registry');
     return address;
@@ -84,7 +86,11 @@ describe('npx hardhat deploy', () => {
     beforeEach(() => chain.send('hardhat_reset', []));
 
     it('makes a registry that can mint, and writes its address into the env file that others cannot read', async () => {
-      const address = await deploy('--token-name', 'Bills', '--token-symbol', 'BL');
+      const args = ['--network', 'localhost', '--token-name', 'Bills', '--token-symbol', 'BL'];
+      const { code, output } = await run(args, {}, askHardhat);
+      expect(code, output).to.equal(0);
+      const address = written() ?? '';
+      expect(output).to.contain(address);
       await expectUsable(address);
       expect(await registryAt(address).name()).to.equal('Bills');
       expect(await registryAt(address).symbol()).to.equal('BL');
@@ -248,8 +254,6 @@ describe('npx hardhat deploy', () => {
   });
 
   describe('without --network', () => {
-    const written = () => readSettings({ ENV_FILE: envFile }).settings.TOKEN_REGISTRY_ADDRESS;
-
     it('deploys on NET', async () => {
       await chain.send('hardhat_reset', []);
       const { code, output } = await run([]);
@@ -304,9 +308,10 @@ describe('npx hardhat deploy', () => {
     }
 
     it('when no node answers', async () => {
-      const output = await refusal(['--network', 'localhost'], {
-        RPC_URL: 'http://user:hidden-word@127.0.0.1:9/',
-      });
+      const args = ['--network', 'localhost'];
+      const settings = { RPC_URL: 'http://user:hidden-word@127.0.0.1:9/' };
+      const output = await refusal(args, settings);
+      expect(await run(args, settings, askHardhat), 'in a process').to.deep.equal({ code: 1, output });
       expect(output).to.contain('RPC_UNREACHABLE').and.to.contain('http://127.0.0.1:9 ');
       expect(output).to.contain('npx hardhat node').and.not.to.contain('hidden-word');
     });

@@ -7,7 +7,7 @@ import type { HardhatNode } from '../../devnet/hardhat-node';
 import { publishedContractsOf, type PublishedContracts } from '../../deploy/registry/published-contracts';
 import { readSettings } from '../../service/config/config';
 import type { CommandAnswer } from '../helpers/processes/command-answer';
-import { hardhat } from '../helpers/processes/command-output';
+import { hardhatInProcess } from '../helpers/processes/hardhat-in-process';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { startNode } from '../helpers/chain/node';
 import { nodeClient } from '../helpers/chain/node-client';
@@ -47,7 +47,7 @@ describe("what the registry's admin does on a network that costs money", () => {
       GAS_STATION_URL: `http://127.0.0.1:${(station.address() as AddressInfo).port}`,
     };
     await fund(ONE_POL);
-    await hardhat(['deploy', '--network', 'amoy'], settings);
+    await hardhatInProcess(['deploy', '--network', 'amoy'], settings);
   });
 
   after(async () => {

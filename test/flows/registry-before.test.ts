@@ -6,7 +6,7 @@ import { openSqlite } from '../../service/database/open-sqlite';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
-import { hardhat } from '../helpers/processes/command-output';
+import { hardhatInProcess } from '../helpers/processes/hardhat-in-process';
 import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
 import { preparedDocument } from '../helpers/database/prepared-documents';
 import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
@@ -49,7 +49,7 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
   }
 
   const deploy = (changed: Record<string, string> = {}): Promise<string> =>
-    hardhat(['deploy', '--network', 'localhost', '--new'], { ...local.settings, ...changed });
+    hardhatInProcess(['deploy', '--network', 'localhost', '--new'], { ...local.settings, ...changed });
   const warnings = (): object[] =>
     service?.log.filter(({ msg = '' }) => /are not delivered|unfinished documents wait/.test(msg)) ?? [];
 

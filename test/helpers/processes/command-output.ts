@@ -6,7 +6,8 @@ export const hardhat = outputOf(askHardhat);
 /** The same for `npx tdoc …`. */
 export const tdoc = outputOf(askTdoc);
 
-function outputOf(ask: typeof askTdoc) {
+/** Runs a command and gives its standard output. Rejects unless it exits with 0. */
+export function outputOf(ask: typeof askTdoc) {
   return async (args: string[], settings: Record<string, string>): Promise<string> => {
     const { code, stdout, stderr } = await ask(args, settings);
     if (code === 0) return stdout;

@@ -4,6 +4,7 @@ import { HardhatContext } from 'hardhat/internal/context';
 import { HARDHAT } from '../../../devnet/hardhat-node';
 import { inheritedEnvironment } from '../../../service/config/config';
 import type { CommandAnswer } from './command-answer';
+import { outputOf } from './command-output';
 
 /** What each command loads anew: Hardhat's command line, and what depends on the settings. */
 const OF_ONE_COMMAND = [
@@ -28,6 +29,9 @@ export function askHardhatInProcess(
   queue = answer.catch(() => undefined);
   return answer;
 }
+
+/** The same, and gives its standard output. Rejects unless it exits with 0. */
+export const hardhatInProcess = outputOf(askHardhatInProcess);
 
 async function run(args: string[], settings: Record<string, string>): Promise<CommandAnswer> {
   const printed = { stdout: '', stderr: '' };
