@@ -23,7 +23,8 @@ interface Outcome {
 
 describe('npx hardhat deploy', () => {
   const folder = temporaryFolder();
-  const envFile = join(folder.path, '.env');
+  let tests = 0;
+  let envFile: string;
   let node: HardhatNode;
   let chain: JsonRpcProvider;
   let untrack: () => unknown;
@@ -41,7 +42,11 @@ describe('npx hardhat deploy', () => {
   }
 
   before(() => start());
-  beforeEach(() => writeFileSync(envFile, '# mine\nNET=31337\n'));
+  beforeEach(() => {
+    // Each test is another tenant.
+    envFile = join(folder.path, `${tests++}.env`);
+    writeFileSync(envFile, '# mine\nNET=31337\n');
+  });
   after(async () => {
     await stop();
     folder.remove();
@@ -82,8 +87,26 @@ describe('npx hardhat deploy', () => {
   const snapshot = (): Promise<unknown> => chain.send('evm_snapshot', []);
   const revert = (id: unknown): Promise<unknown> => chain.send('evm_revert', [id]);
 
+  /** The chain begins anew. */
+  const reset = (): Promise<unknown> => chain.send('hardhat_reset', []);
+
+  /** Before each test the chain has what another tenant deployed: the infrastructure, and its registry. */
+  function keepInfrastructure(): void {
+    let infrastructure: unknown;
+
+    before(async () => {
+      await reset();
+      await run(['--network', 'localhost'], { ENV_FILE: join(folder.path, 'first.env') });
+      infrastructure = await snapshot();
+    });
+    beforeEach(async () => {
+      await revert(infrastructure);
+      infrastructure = await snapshot();
+    });
+  }
+
   describe('on a local chain', () => {
-    beforeEach(() => chain.send('hardhat_reset', []));
+    beforeEach(reset);
 
     it('makes a registry that can mint, and writes its address into the env file that others cannot read', async () => {
       const args = ['--network', 'localhost', '--token-name', 'Bills', '--token-symbol', 'BL'];
@@ -99,6 +122,24 @@ describe('npx hardhat deploy', () => {
       );
       expect(statSync(envFile).mode & 0o777).to.equal(0o600);
     });
+
+    it('deploys with the node’s first account when there is no wallet, and says what the service lacks', async () => {
+      const { code, output } = await run(['--network', 'localhost'], { WALLET_PRIVATE_KEY: '' });
+      expect(code).to.equal(0);
+      expect(output).to.contain('The service needs WALLET_PRIVATE_KEY').and.to.contain(DEPLOYER);
+    });
+
+    it('refuses a wallet that cannot pay', async () => {
+      const { code, output } = await run(['--network', 'localhost'], {
+        WALLET_PRIVATE_KEY: Wallet.createRandom().privateKey,
+      });
+      expect(code).to.equal(1);
+      expect(output).to.contain('WALLET_NOT_FUNDED');
+    });
+  });
+
+  describe('on a local chain with the infrastructure', () => {
+    keepInfrastructure();
 
     it('changes nothing the second time, and says so', async () => {
       const address = await deploy();
@@ -134,12 +175,6 @@ describe('npx hardhat deploy', () => {
       expect(await deploy()).to.equal(address);
     });
 
-    it('deploys with the node’s first account when there is no wallet, and says what the service lacks', async () => {
-      const { code, output } = await run(['--network', 'localhost'], { WALLET_PRIVATE_KEY: '' });
-      expect(code).to.equal(0);
-      expect(output).to.contain('The service needs WALLET_PRIVATE_KEY').and.to.contain(DEPLOYER);
-    });
-
     it('says when NET is another chain than the registry’s', async () => {
       writeFileSync(envFile, '');
       const { output } = await run(['--network', 'localhost']);
@@ -163,14 +198,6 @@ describe('npx hardhat deploy', () => {
       expect(code).to.equal(0);
       expect(output).to.contain(`the wallet ${stranger.address} has no minter role`);
     });
-
-    it('refuses a wallet that cannot pay', async () => {
-      const { code, output } = await run(['--network', 'localhost'], {
-        WALLET_PRIVATE_KEY: Wallet.createRandom().privateKey,
-      });
-      expect(code).to.equal(1);
-      expect(output).to.contain('WALLET_NOT_FUNDED');
-    });
   });
 
   describe('never reports a contract that is gone', () => {
@@ -185,47 +212,20 @@ describe('npx hardhat deploy', () => {
 
     it('after hardhat_reset', async () => {
       await deploy();
-      await chain.send('hardhat_reset', []);
+      await reset();
       await expectUsable(await deploy());
     });
 
     it('after a revert to before everything', async () => {
-      await chain.send('hardhat_reset', []);
+      await reset();
       const start = await snapshot();
       await deploy();
       await revert(start);
       await expectUsable(await deploy());
     });
 
-    it('after a revert that left the infrastructure, which stays in use', async () => {
-      await chain.send('hardhat_reset', []);
-      await deploy();
-      const withOne = await snapshot();
-      await deploy('--new');
-      await revert(withOne);
-      const first = await deploy();
-      await expectUsable(first);
-      const { output } = await run(['--network', 'localhost', '--new']);
-      expect(output)
-        .to.match(/deployer +0x\w{40} +already there/)
-        .and.to.match(/token registry .* deployed/);
-    });
-
-    it('after a revert to between the infrastructure and the registry', async () => {
-      await chain.send('hardhat_reset', []);
-      // Another tenant's run makes the infrastructure; what follows is this tenant's registry alone.
-      await run(['--network', 'localhost'], { ENV_FILE: join(folder.path, 'first.env') });
-      const infrastructure = await snapshot();
-      const gone = await deploy();
-      await revert(infrastructure);
-      const { output } = await run(['--network', 'localhost']);
-      expect(output).to.match(/deployer +0x\w{40} +already there/);
-      expect(output).to.match(new RegExp(`token registry +${gone} +deployed`));
-      await expectUsable(gone);
-    });
-
     it('after a revert and other contracts of the same wallet at the same addresses', async () => {
-      await chain.send('hardhat_reset', []);
+      await reset();
       const start = await snapshot();
       const before = await deploy();
       await revert(start);
@@ -238,24 +238,49 @@ describe('npx hardhat deploy', () => {
       await expectUsable(after);
     });
 
-    it('after a revert and a registry of somebody else at the very address', async () => {
-      await chain.send('hardhat_reset', []);
-      await run(['--network', 'localhost'], { ENV_FILE: join(folder.path, 'first.env') });
-      const infrastructure = await snapshot();
-      const gone = await deploy('--token-name', 'Mine');
-      await revert(infrastructure);
-      const somebody = { ENV_FILE: join(folder.path, 'somebody.env') };
-      await run(['--network', 'localhost', '--token-name', 'Theirs'], somebody);
-      expect(await registryAt(gone).name()).to.equal('Theirs');
-      const mine = await deploy('--token-name', 'Mine');
-      expect(mine).not.to.equal(gone);
-      expect(await registryAt(mine).name()).to.equal('Mine');
+    describe('while the infrastructure stays:', () => {
+      keepInfrastructure();
+
+      it('after a revert that left the infrastructure, which stays in use', async () => {
+        await deploy();
+        const withOne = await snapshot();
+        await deploy('--new');
+        await revert(withOne);
+        const first = await deploy();
+        await expectUsable(first);
+        const { output } = await run(['--network', 'localhost', '--new']);
+        expect(output)
+          .to.match(/deployer +0x\w{40} +already there/)
+          .and.to.match(/token registry .* deployed/);
+      });
+
+      it('after a revert to between the infrastructure and the registry', async () => {
+        const start = await snapshot();
+        const gone = await deploy();
+        await revert(start);
+        const { output } = await run(['--network', 'localhost']);
+        expect(output).to.match(/deployer +0x\w{40} +already there/);
+        expect(output).to.match(new RegExp(`token registry +${gone} +deployed`));
+        await expectUsable(gone);
+      });
+
+      it('after a revert and a registry of somebody else at the very address', async () => {
+        const start = await snapshot();
+        const gone = await deploy('--token-name', 'Mine');
+        await revert(start);
+        const somebody = { ENV_FILE: join(folder.path, 'somebody.env') };
+        await run(['--network', 'localhost', '--token-name', 'Theirs'], somebody);
+        expect(await registryAt(gone).name()).to.equal('Theirs');
+        const mine = await deploy('--token-name', 'Mine');
+        expect(mine).not.to.equal(gone);
+        expect(await registryAt(mine).name()).to.equal('Mine');
+      });
     });
   });
 
   describe('without --network', () => {
     it('deploys on NET', async () => {
-      await chain.send('hardhat_reset', []);
+      await reset();
       const { code, output } = await run([]);
       expect(code, output).to.equal(0);
       await expectUsable(written() ?? '');
