@@ -92,10 +92,16 @@ export class VirtualTime {
     globalThis.setTimeout = later as unknown as typeof setTimeout;
     globalThis.clearTimeout = cancel;
     Object.assign(timersPromises, {
-      setTimeout: async (ms: number, value: unknown) => {
-        await this.sleep(ms);
-        return value;
-      },
+      setTimeout: (ms: number, value: unknown, { signal }: { signal?: AbortSignal } = {}) =>
+        new Promise((resolve, reject) => {
+          signal?.throwIfAborted();
+          const due = this.#at(ms, () => resolve(value));
+          const abort = (): void => {
+            this.#due.delete(due);
+            reject(signal?.reason as Error);
+          };
+          signal?.addEventListener('abort', abort, { once: true });
+        }),
     });
     // Not from 0: what happened at 0 happened before.
     Object.defineProperty(performance, 'now', { configurable: true, value: () => 1_000_000 + this.#now });
