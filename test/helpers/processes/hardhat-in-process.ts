@@ -1,5 +1,6 @@
 // The tests' own Hardhat: its plug-ins and our tasks are loaded once.
 import 'hardhat';
+import { HardhatArtifactResolver } from '@nomicfoundation/hardhat-ignition/helpers';
 import { HardhatContext } from 'hardhat/internal/context';
 import { HARDHAT } from '../../../devnet/hardhat-node';
 import { inheritedEnvironment } from '../../../service/config/config';
@@ -58,6 +59,8 @@ async function run(args: string[], settings: Record<string, string>): Promise<Co
     replace(process.stderr, into('stderr')),
     replace(globalThis, { __hardhatContext: context }),
     replace(HardhatContext, { createHardhatContext: () => context }),
+    // For each contract Ignition would copy all of the build, which `ignition verify` alone reads.
+    replace(HardhatArtifactResolver.prototype, { getBuildInfo: () => Promise.resolve(undefined) }),
   ];
   try {
     for (const path of OF_ONE_COMMAND) delete require.cache[path];
