@@ -1,4 +1,4 @@
-import { cpSync, linkSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { PROJECT_ROOT } from '../../../service/base/project-root';
 
@@ -7,8 +7,7 @@ const COPIED = ['package.json', 'cli', 'contexts', 'dist'];
 
 /**
  * Fills a folder as `npm ci --omit=dev` and the Dockerfile do: the build, and the packages that
- * package-lock.json does not mark as those of development. The packages are those of the checkout: hard
- * links, which Node.js does not follow to where the other packages are.
+ * package-lock.json does not mark as those of development, copied from the checkout.
  */
 export function installProduction(folder: string): void {
   for (const name of COPIED) cpSync(join(PROJECT_ROOT, name), join(folder, name), { recursive: true });
@@ -20,19 +19,19 @@ export function installProduction(folder: string): void {
     if (link) {
       mkdirSync(dirname(join(folder, path)), { recursive: true });
       symlinkSync('../cli', join(folder, path));
-    } else linkFiles(join(PROJECT_ROOT, path), join(folder, path));
+    } else copyFiles(join(PROJECT_ROOT, path), join(folder, path));
   }
 }
 
 /** The files of one package, without the packages inside it. */
-function linkFiles(from: string, to: string): void {
+function copyFiles(from: string, to: string): void {
   // Optional packages of other systems are not installed.
   if (!statSync(from, { throwIfNoEntry: false })) return;
   mkdirSync(to, { recursive: true });
   for (const entry of readdirSync(from, { withFileTypes: true })) {
     if (entry.name === 'node_modules') continue;
     const [source, target] = [join(from, entry.name), join(to, entry.name)];
-    if (entry.isDirectory()) linkFiles(source, target);
-    else linkSync(source, target);
+    if (entry.isDirectory()) copyFiles(source, target);
+    else copyFileSync(source, target);
   }
 }
