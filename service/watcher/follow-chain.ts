@@ -88,6 +88,7 @@ export async function* followChain(options: ChainFollowing): AsyncGenerator<Sigh
       // Its error is thrown when it is awaited, unless the caller fails before that.
       next.catch(() => undefined);
       yield sighting;
+      if (signal.aborted) return;
       continue;
     }
     // Undefined: the provider refused the range; the next one is shorter.
