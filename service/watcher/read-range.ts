@@ -45,12 +45,14 @@ export async function readRange(
     readTwice(client, { ...blocks, topics: ESCROW_TOPICS }),
   ]);
   const genuine = genuineOf([...own, ...escrows], contracts);
-  const read = await blocksOf(client, genuine, first, last);
+  const [read, positionOf] = await Promise.all([
+    blocksOf(client, genuine, first, last),
+    readPositions(
+      client,
+      genuine.map(({ log }) => log),
+    ),
+  ]);
   const byNumber = new Map(read.map((block) => [block.number, block]));
-  const positionOf = await readPositions(
-    client,
-    genuine.map(({ log }) => log),
-  );
   return { events: eventsOf(genuine, byNumber, positionOf), blocks: read };
 }
 
