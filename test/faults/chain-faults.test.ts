@@ -8,7 +8,7 @@ import { startReceiver } from '../helpers/receiver/running-receiver';
 import { startService } from '../helpers/processes/running-service';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-describe('reading the chain when things fail', () => {
+describe('the chain watcher', () => {
   let local: LocalSetup;
   let owner: string;
 
@@ -21,7 +21,7 @@ describe('reading the chain when things fail', () => {
 
   const post = (url: string) => create(url, { ...minimal, owner, holder: owner });
 
-  it('loses nothing and repeats nothing when every third call to the node fails', async () => {
+  it('finds every event once when every third read from the node fails', async () => {
     let calls = 0;
     let failing = false;
     const proxy = await startRpcProxy(local.node.url, (method) => {
@@ -43,7 +43,7 @@ describe('reading the chain when things fail', () => {
     expect(calls).to.be.greaterThan(9);
   });
 
-  it('delivers nothing before it has its confirmations', async () => {
+  it('holds an event back until its block has CONFIRMATIONS blocks', async () => {
     const folder = join(local.folder, 'confirmations');
     const receiver = await startReceiver(folder, local.publicKeyFile);
     const START_BLOCK = String((await local.client.getBlockNumber()) + 1);

@@ -11,7 +11,7 @@ import { startServiceProcess, type ServiceProcess } from '../helpers/processes/s
 import { startTcpProxy, type TcpProxy } from '../helpers/processes/tcp-proxy';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-describe('several services on one PostgreSQL database, and when it fails', () => {
+describe('services on one PostgreSQL database', () => {
   let local: LocalSetup;
   let database: PostgresDatabase | undefined;
   let proxy: TcpProxy;
@@ -51,7 +51,7 @@ describe('several services on one PostgreSQL database, and when it fails', () =>
     await transferHolder(local, await mintDirectly(local, from), { from, to });
   }
 
-  /** Waits until all of the chain's events have arrived, and checks every promise. */
+  /** Waits until all of the chain's events have arrived, and checks the promises to subscribers. */
   async function expectAllDelivered(): Promise<void> {
     const expected = await expectedEvents(local.client, local.registryAddress, Number(settings.START_BLOCK));
     await eventually('every event', () => {
@@ -65,7 +65,7 @@ describe('several services on one PostgreSQL database, and when it fails', () =>
     return feeds[0]?.state ?? '';
   };
 
-  it('one reads the chain, and another takes over when it is killed', async () => {
+  it('read the chain one at a time; another takes over when the reader is killed', async () => {
     writeFileSync(settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook: { timeoutMs: 1_000 } }));
     const services = await Promise.all([startServiceProcess(settings), startServiceProcess(settings)]);
     await eventually('one of each', async () => {
@@ -90,7 +90,7 @@ describe('several services on one PostgreSQL database, and when it fails', () =>
     }
   });
 
-  it('both deliver, each event once', async () => {
+  it('deliver each event once when two of them run', async () => {
     const services = [await startService(settings), await startService(settings)];
     try {
       for (let round = 0; round < 10; round++) await goOn();
@@ -101,7 +101,7 @@ describe('several services on one PostgreSQL database, and when it fails', () =>
     }
   });
 
-  it('nothing is lost when every connection to the database is cut, again and again', async () => {
+  it('lose no event when every database connection is cut repeatedly', async () => {
     const service = await startService(settings);
     try {
       for (let round = 0; round < 6; round++) {

@@ -19,7 +19,7 @@ import { startService } from '../helpers/processes/running-service';
 import { startServiceProcess } from '../helpers/processes/service-process';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-describe('deliveries when things fail', () => {
+describe('event delivery', () => {
   let local: LocalSetup;
   let owner: string;
 
@@ -37,7 +37,7 @@ describe('deliveries when things fail', () => {
 
   const post = (url: string) => create(url, { ...minimal, owner, holder: owner });
 
-  it('are retried while the receiver is down, and all arrive in order when it is back', async () => {
+  it('retries while the receiver is down, and delivers everything in order when it is back', async () => {
     const port = await freePort(0);
     const settings = {
       ...local.settings,
@@ -61,7 +61,7 @@ describe('deliveries when things fail', () => {
     expect(positions).to.deep.equal([...positions].sort((a, b) => a - b));
   });
 
-  it('are the same bytes and the same signature on every attempt, until the answer is 2xx', async () => {
+  it('sends the same bytes and signature on every attempt until the answer is 2xx', async () => {
     const attempts: { body: string; signature: string }[] = [];
     const answers = [500, 302, 404, 429, 0, 204];
     const server = createServer((request, response) => {
@@ -101,7 +101,7 @@ describe('deliveries when things fail', () => {
     expect(rows[4]?.[1]).to.be.a('string').and.not.equal('');
   });
 
-  it('happen after the next start when the service was killed, and what was minted meanwhile too', async () => {
+  it('resumes after the service was killed, with the events minted meanwhile', async () => {
     const port = await freePort(0);
     const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
     const settings = {
@@ -115,7 +115,7 @@ describe('deliveries when things fail', () => {
     await eventually('a failed attempt', () => first.output().includes('delivery failed'));
     expect(await first.end('SIGKILL')).to.equal(null);
 
-    // Somebody else mints while nobody watches.
+    // Another service mints while this one is down.
     const other = await startService({ ...local.settings, DATA_DIR: join(local.folder, 'elsewhere') });
     await post(other.url);
     await other.stop();
@@ -129,7 +129,7 @@ describe('deliveries when things fail', () => {
     expect(new Set(receiver.events.map(({ id }) => id)).size).to.equal(10);
   });
 
-  it('go on by themselves when a local chain is started anew and the registry deployed again', async () => {
+  it('continues when a local chain is restarted and the registry deployed again', async () => {
     const port = await freePort(0);
     const receiver = await startReceiver(join(local.folder, 'anew'), local.publicKeyFile);
     const settings = {
@@ -156,7 +156,7 @@ describe('deliveries when things fail', () => {
     await receiver.close();
   });
 
-  it('that are under way when the service stops are finished, and those that hang are made after the next start', async () => {
+  it('finishes deliveries under way at a stop, and repeats those that hang after the next start', async () => {
     writeFileSync(local.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook: { timeoutMs: 60_000 } }));
     const answers: (() => void)[] = [];
     let isSlow = true;
@@ -185,11 +185,11 @@ describe('deliveries when things fail', () => {
     await receiver.close();
     const attempts = new Map<string, number>();
     for (const { event } of receiver.deliveries) attempts.set(event.id, (attempts.get(event.id) ?? 0) + 1);
-    // The one that hung was sent twice, the one that was answered once.
+    // The delivery that hung was sent twice, every other one once.
     expect([...attempts.values()].sort()).to.deep.equal([...Array<number>(9).fill(1), 2]);
   });
 
-  it('that a clock which ran ahead put off are made when it is right again', () =>
+  it('delivers events that a fast clock postponed once the clock is right again', () =>
     whileFollowing(local, { name: 'ran-ahead' }, async (followed) => {
       followed.answer(500);
       await mintDirectly(local, owner);
@@ -199,7 +199,7 @@ describe('deliveries when things fail', () => {
       await followed.allDeliveredOnce();
     }));
 
-  it('wait, stored, while no webhook is configured, and happen once there is one', async () => {
+  it('stores events while no webhook is configured, and sends them once there is one', async () => {
     const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
     const settings = { ...local.settings, DATA_DIR: join(local.folder, 'stored'), START_BLOCK };
     const without = await startService(settings);
@@ -215,7 +215,7 @@ describe('deliveries when things fail', () => {
   });
 });
 
-/** What waits stands as a service leaves it whose clock is a year ahead. */
+/** Postpones waiting deliveries as a service does whose clock is a year ahead. */
 async function putOffByAYear(DATA_DIR: string): Promise<void> {
   const database = await openState({ settings: { DATA_DIR }, remove: async () => undefined });
   try {

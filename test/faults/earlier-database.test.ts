@@ -14,7 +14,7 @@ const CONFIRMATIONS = 2;
 
 /** A block of three transactions. */
 interface PartlyDelivered {
-  /** Before it. */
+  /** The chain before that block. */
   fork: Fork;
   nomination: SignedCall;
   mints: readonly [SignedCall, SignedCall];
@@ -22,8 +22,8 @@ interface PartlyDelivered {
 }
 
 /**
- * Earlier versions stored a log's position in its block where its position in its transaction is now, and
- * made the event's id of that.
+ * Earlier versions stored the position of a log in its block, where later ones store its position in its
+ * transaction, and derived the event's id from it.
  */
 describe('a database of an earlier version', () => {
   let forked: ForkedRegistry;
@@ -58,9 +58,8 @@ describe('a database of an earlier version', () => {
   }
 
   /**
-   * Nothing of what the chain has is missing, or repeated, whether a subscriber goes by the id, or by the
-   * pair and the content. By the id nothing is repeated to one that has kept what it answered with an error,
-   * either.
+   * Every event of the chain was accepted once, whether a subscriber compares ids, or the pair and the
+   * content. Ids stay unique even if the subscriber kept events that it answered with an error.
    */
   async function expectEachOnce({ accepted, attempted }: FollowedRegistry, fromBlock: number): Promise<void> {
     const { client, registryAddress } = forked.local;
@@ -70,7 +69,7 @@ describe('a database of an earlier version', () => {
     expect(new Set(accepted.map(dedupeKeyOf)).size).to.equal(expected.length);
   }
 
-  it('is read on from: what waits is sent as it was stored, and what is new is counted in its transaction', () =>
+  it('delivers waiting events as they were stored, and numbers new logs within their transactions', () =>
     partlyDelivered('read-on', async (followed, { fromBlock }) => {
       const unconfirmed = [await forked.mint(), await forked.mint({ minter: MINTERS[1] })];
       await forked.mine(...unconfirmed);
@@ -91,7 +90,7 @@ describe('a database of an earlier version', () => {
       expect(positions.sort()).to.deep.equal([1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
     }));
 
-  it('is taken back by a reorganisation: nothing is delivered twice, and nothing is lost', () =>
+  it('delivers every event once after a reorganisation', () =>
     partlyDelivered(
       'reorganised',
       async (followed, { fork, nomination, mints: [first, second], fromBlock }) => {
@@ -114,7 +113,7 @@ function briefly({ type, subject, data }: ExpectedEvent): string {
   return `${type} of ${subject} in ${data.transactionHash}`;
 }
 
-/** Rewrites what is stored, and what was received, as earlier versions had it; gives what is stored. */
+/** Rewrites the stored and the received events as earlier versions had them; returns the stored ones. */
 async function asEarlier({ attempted, accepted }: FollowedRegistry, dataDir: string): Promise<CloudEvent[]> {
   const database = await openDatabaseBesideService({ dataDir, databaseUrl: undefined });
   const { db } = database;
@@ -126,7 +125,7 @@ async function asEarlier({ attempted, accepted }: FollowedRegistry, dataDir: str
     const id = eventIdOf(event.data.chainId, event.data.transactionHash, log_index);
     const before = { ...event, id, data: { ...event.data, logIndex: log_index } };
     earlier.set(event_id, before);
-    // Some ids are those of others now: none is given to two of them at a time.
+    // An earlier id can be the present id of another event: the mark keeps ids unique meanwhile.
     const marked = `earlier ${id}`;
     await db
       .updateTable('events')

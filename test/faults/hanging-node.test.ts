@@ -8,20 +8,20 @@ import { startRpcProxy, THROUGH, type Answerer, type RpcAnswer } from '../helper
 import { startServiceProcess } from '../helpers/processes/service-process';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-/** After this the process ends in any case, whatever is under way. */
+/** The service ends after this time, even with work under way. */
 const ENDS_ANYWAY_MS = 10_000;
 const TOKENS = 4;
 
 const UNWELL: RpcAnswer = { error: { code: -32000, message: 'internal error' } };
 const never = (): Promise<never> => new Promise(() => undefined);
 
-/** What the service waits for when it is to stop. */
+/** How the node hangs when the service is stopped. */
 const HANGING: Record<string, Answerer> = {
   'while the chain is read': never,
   'when reading begins anew after a failure': (method) => (method === 'eth_blockNumber' ? UNWELL : never()),
 };
 
-describe('stopping the service while the node answers nothing', () => {
+describe('the service, stopped while the node answers nothing', () => {
   let local: LocalSetup;
 
   before(async () => {
@@ -34,7 +34,7 @@ describe('stopping the service while the node answers nothing', () => {
   after(() => local?.stop());
 
   for (const [moment, hanging] of Object.entries(HANGING)) {
-    it(`ends soon and in order, and begins no delivery any more: ${moment}`, async () => {
+    it(`exits with 0 before its deadline, and begins no new delivery: ${moment}`, async () => {
       let finish: () => void = () => undefined;
       const finished = new Promise<void>((resolve) => (finish = resolve));
       const receiver = await startRecordingReceiver(local.publicKeyFile, async (delivery, response) => {

@@ -25,14 +25,14 @@ const START_MS = 800;
 const LONGEST_LIFE_MS = 500;
 const CALLERS = 4;
 const LONGEST_PAUSE_MS = 150;
-/** A caller whose connection broke comes again. */
+/** A caller whose connection broke tries again after this time. */
 const COME_AGAIN_MS = 30;
-/** Longer than the service takes to find out that its predecessor on the same database is gone. */
+/** Longer than the service takes to notice that its predecessor on the same database is gone. */
 const FINISHED_WITHIN_MS = 60_000;
 
 const SEND = 'eth_sendRawTransaction';
 
-/** Ends the service, or lets it live on: says whether it is dead. */
+/** Kills the service or spares it; returns whether it was killed. */
 type Kill = () => Promise<boolean>;
 
 /** The steps of a mint as the node sees them. */
@@ -61,13 +61,13 @@ const STEPS = {
 type Step = keyof typeof STEPS;
 const STEP_NAMES = Object.keys(STEPS) as Step[];
 
-/** A caller who insists, with its key, or one who asks once. */
+/** With a key the caller retries until it is answered; without one it asks once. */
 interface Request {
   blNumber: string;
   key: string | undefined;
 }
 
-describe('issuing by a service that is killed', () => {
+describe('a service that is killed while it issues', () => {
   let local: LocalSetup;
   let owner: string;
 
@@ -79,10 +79,10 @@ describe('issuing by a service that is killed', () => {
   after(() => local?.stop());
 
   for (const step of STEP_NAMES) {
-    it(`ends what was in flight: ${step}`, () => finishAfterKill('SQLite', STEPS[step]));
+    it(`issues the document once after a kill ${step}`, () => finishAfterKill('SQLite', STEPS[step]));
   }
 
-  it('ends what was in flight, with its state in PostgreSQL', async function () {
+  it('issues the document once after a kill, with its state in PostgreSQL', async function () {
     const isDone = await finishAfterKill(
       'PostgreSQL',
       STEPS['when the node has the mint, before it says so'],
@@ -90,7 +90,7 @@ describe('issuing by a service that is killed', () => {
     if (!isDone) this.skip();
   });
 
-  it('ends what was in flight when the node has forgotten the mint', async () => {
+  it('issues the document once when the node has forgotten the mint', async () => {
     await local.client.send('evm_setAutomine', [false]);
     const forgetting =
       (kill: Kill): Answerer =>
@@ -112,14 +112,14 @@ describe('issuing by a service that is killed', () => {
 
   for (const engine of ENGINES) {
     const seed = randomInt(2 ** 32);
-    it(`loses and doubles nothing in ${KILLS[engine]} kills under load, with its state in ${engine} (seed ${seed})`, async function () {
+    it(`issues every keyed request once, and none twice, in ${KILLS[engine]} kills under load on ${engine} (seed ${seed})`, async function () {
       if (!(await withState(engine, (settings) => issueInSpiteOfKills(seed, KILLS[engine], settings)))) {
         this.skip();
       }
     });
   }
 
-  /** Gives whether the engine is installed. */
+  /** Returns whether the engine is installed. */
   async function withState(
     engine: Engine,
     use: (settings: Record<string, string>) => Promise<void>,
@@ -148,7 +148,7 @@ describe('issuing by a service that is killed', () => {
     });
   }
 
-  /** Kills a service that issues its first document; gives the token that it had in hand. */
+  /** Kills a service while it issues its first document; returns the id of that document's token. */
   async function killAt(
     step: (kill: Kill) => Answerer,
     request: Request,
@@ -178,8 +178,8 @@ describe('issuing by a service that is killed', () => {
   }
 
   /**
-   * The next service makes the token without being asked, and gives its document to who asks for it, as often
-   * as it is asked.
+   * The next service mints the token without being asked, and answers every repeated request with the
+   * document.
    */
   async function expectFinished(
     tokenId: string,
@@ -224,7 +224,7 @@ describe('issuing by a service that is killed', () => {
     try {
       for (let kill = 1; kill <= kills; kill++) {
         const service = launchServiceProcess(withBoth);
-        // A caller who is not content is reason enough to end.
+        // A wrong answer to a caller ends the test at once.
         await Promise.race([momentToKill(moments, node, service), load.finished]).finally(() =>
           service.end('SIGKILL'),
         );
@@ -273,19 +273,19 @@ describe('issuing by a service that is killed', () => {
 
   interface Load {
     asked: Request[];
-    /** By key. */
+    /** The answered documents, by key. */
     answers: Map<string, string>;
     /** Rejects when a caller got another answer than 200, or other bytes than before. */
     finished: Promise<unknown>;
-    /** Ends when every caller with a key has its answer. */
+    /** Resolves when every caller with a key has its answer. */
     stop(): Promise<void>;
-    /** Every caller with a key asks for what it had got. */
+    /** Repeats every request that has a key. */
     askAgain(): Promise<void>;
-    /** Nobody comes again. */
+    /** Callers stop retrying. */
     giveUp(): void;
   }
 
-  /** Callers who issue one document after the other, through whatever service there is. */
+  /** Starts callers that issue one document after the other, through the service that currently runs. */
   function startLoad(seed: number, serviceUrl: string): Load {
     const asked: Request[] = [];
     const answers = new Map<string, string>();
@@ -323,7 +323,7 @@ describe('issuing by a service that is killed', () => {
     }
 
     const callers = Promise.all(Array.from({ length: CALLERS }, (_, n) => callAgainAndAgain(n + 1)));
-    // Looked at when the load is stopped.
+    // A rejection is reported when the load is stopped.
     callers.catch(() => undefined);
     return {
       asked,
@@ -348,7 +348,8 @@ describe('issuing by a service that is killed', () => {
 });
 
 /**
- * Waits for a moment: at any time while the service starts, or is up, or one of the next mints is at a step.
+ * Waits for a random moment: while the service starts, while it is up, or when one of the next mints is at a
+ * step.
  */
 async function momentToKill(random: SeededRandom, node: RpcProxy, service: LaunchedService): Promise<void> {
   const moment = random.fraction();

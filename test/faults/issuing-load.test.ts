@@ -16,21 +16,21 @@ const REQUESTS = 200;
 const AT_ONCE = 50;
 const BLOCK_EVERY_MS = 200;
 
-/** Of those that meet the node's end: enough for some to be answered before, and some to be in flight. */
+/** Requests of the restart test: some are answered before the restart, and some are in flight. */
 const REQUESTS_AT_RESTART = 60;
 const AT_ONCE_AT_RESTART = 20;
 const ANSWERED_BEFORE_RESTART = 15;
-/** Whoever's mint was seen to be mined is answered by then. */
+/** Requests whose mint was seen as mined are answered within this time. */
 const SETTLED_MS = 1_000;
 
-/** No request is left waiting. */
+/** Every request is answered within this time. */
 const ANSWERED_WITHIN_MS = 180_000;
 
 const SEND = 'eth_sendRawTransaction';
 
-/** How a node that has taken a transaction leaves open that it has. */
+/** Ways in which a node takes a transaction without saying so. */
 const TIMEOUTS: Record<string, (forward: Forward) => Promise<RpcAnswer | HttpAnswer>> = {
-  'a gateway before it gave up': async (forward) => {
+  'its gateway times out': async (forward) => {
     await forward();
     return { status: 504, body: 'Gateway Time-out' };
   },
@@ -40,7 +40,7 @@ const TIMEOUTS: Record<string, (forward: Forward) => Promise<RpcAnswer | HttpAns
   },
 };
 
-describe('issuing much at once', () => {
+describe('issuing under load', () => {
   let local: LocalSetup;
   let owner: string;
   let services = 0;
@@ -54,7 +54,7 @@ describe('issuing much at once', () => {
 
   const issue = (url: string): Promise<CreateAnswer> => create(url, { ...minimal, owner, holder: owner });
 
-  /** In the order of the answers. */
+  /** Returns the answers in the order in which they came. */
   async function issueMany(
     url: string,
     count: number,
@@ -96,7 +96,7 @@ describe('issuing much at once', () => {
   }
 
   /**
-   * Runs `work` while another process sends transactions of the service's wallet, every one of which is mined
+   * Runs `work` while another process sends transactions of the service's wallet; all of them must be mined
    * in the end.
    */
   async function besideAnotherSender(work: () => Promise<void>): Promise<void> {
@@ -128,7 +128,7 @@ describe('issuing much at once', () => {
     });
   }
 
-  /** The chain has the tokens of these answers, by the transactions that they name, and no others. */
+  /** The chain has exactly the tokens of these answers, minted by the transactions that they name. */
   async function expectTokensOf(answers: readonly CreateAnswer[], fromBlock: number): Promise<void> {
     const minted = await mintedTokens(local, fromBlock);
     const answered = answers.map(({ body }) => tokenOf(body));
@@ -136,11 +136,11 @@ describe('issuing much at once', () => {
     for (const { body } of answers) expect(minted.get(tokenOf(body))).to.equal(body.txHash);
   }
 
-  it(`has ${REQUESTS} tokens of ${REQUESTS} requests, ${AT_ONCE} at once, where each is mined at once`, async () => {
+  it(`mints a token for each of ${REQUESTS} requests, ${AT_ONCE} at once, when the node mines each immediately`, async () => {
     await issueBesideAnotherSender();
   });
 
-  it(`has ${REQUESTS} tokens of ${REQUESTS} requests, ${AT_ONCE} at once, with a block every ${BLOCK_EVERY_MS} ms`, async () => {
+  it(`mints a token for each of ${REQUESTS} requests, ${AT_ONCE} at once, with a block every ${BLOCK_EVERY_MS} ms`, async () => {
     await local.client.send('evm_setAutomine', [false]);
     await local.client.send('evm_setIntervalMining', [BLOCK_EVERY_MS]);
     try {
@@ -153,7 +153,7 @@ describe('issuing much at once', () => {
   });
 
   for (const [how, answer] of Object.entries(TIMEOUTS)) {
-    it(`has one token, and answers 200, when the node took the mint and ${how}`, async () => {
+    it(`answers 200 and mints one token when the node takes the mint but ${how}`, async () => {
       let isOver = false;
       const node = await startRpcProxy(local.node.url, (method, _, forward) => {
         if (isOver || method !== SEND) return 'none';
@@ -173,9 +173,9 @@ describe('issuing much at once', () => {
     });
   }
 
-  it('answers everybody when the node ends in the middle, and issues on its next chain', async () => {
-    // Cut off until the registry is back: otherwise the service would use nonces that make another address of
-    // it.
+  it('answers every request when the node is restarted meanwhile, and issues on the new chain', async () => {
+    // The service is cut off until the registry is deployed again: the registry's address depends on nonces
+    // that the service would use.
     const node = await startRpcProxy(local.node.url);
     try {
       await withService(node.url, async (url) => {

@@ -16,8 +16,8 @@ const LONGEST_WRITING_MS = 150;
 const TWO_HOURS_MS = 7_200_000;
 const WRITER = join(PROJECT_ROOT, 'test/helpers/database/journal-writer.cjs');
 
-describe('a journal whose process is killed again and again', () => {
-  it('has the whole document of every issuance, and every document that it said to have', async () => {
+describe('a journal whose process is killed repeatedly', () => {
+  it('has the whole document of every issuance, and every document that it acknowledged', async () => {
     const state = (await newState('SQLite'))!;
     try {
       const acknowledged = new Set<string>();
@@ -27,14 +27,14 @@ describe('a journal whose process is killed again and again', () => {
         interrupted += await look(state, acknowledged);
       }
       expect(acknowledged.size).to.be.greaterThan(KILLS);
-      // Otherwise none was killed while it stored a document.
+      // Otherwise no kill interrupted the storing of a document.
       expect(interrupted).to.be.greaterThan(0);
     } finally {
       await state.remove();
     }
   });
 
-  /** Gives the token ids that it said to have stored. */
+  /** Returns the token ids of the documents that the writer acknowledged. */
   async function writeAndDie({ settings }: State): Promise<string[]> {
     const { chainId, registryAddress, issuer } = SCOPE;
     const args = [WRITER, settings.DATA_DIR, String(chainId), registryAddress, issuer];
@@ -55,7 +55,7 @@ describe('a journal whose process is killed again and again', () => {
     return output.split('\n').slice(0, -1);
   }
 
-  /** Reads everything, as the next start does. Gives how many documents had been interrupted. */
+  /** Reads everything, as the next start does; returns how many documents were unfinished. */
   async function look(state: State, acknowledged: ReadonlySet<string>): Promise<number> {
     const database = await openState(state);
     try {

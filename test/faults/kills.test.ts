@@ -31,14 +31,14 @@ const CALLS_OF_A_READING = 4;
 const LONGEST_ANSWER_MS = 20;
 const TIMEOUT_MS = 500;
 /**
- * On PostgreSQL, what a killed process had claimed falls due again when its lease ends: after two timeouts
- * and ten seconds.
+ * On PostgreSQL, a delivery that a killed process had claimed is due again when the lease ends: after two
+ * timeouts and ten seconds.
  */
 const LEASE_MS = 2 * TIMEOUT_MS + 10_000;
 
 type Randoms = [SeededRandom, SeededRandom, SeededRandom];
 
-describe('a service that is killed again and again', () => {
+describe('a service that is killed repeatedly', () => {
   let local: LocalSetup;
 
   before(async () => {
@@ -51,7 +51,7 @@ describe('a service that is killed again and again', () => {
 
   for (const engine of ENGINES) {
     const seed = randomInt(2 ** 32);
-    it(`delivers every event and in order, with its state in ${engine} (seed ${seed})`, async function () {
+    it(`delivers every event, in order, with its state in ${engine} (seed ${seed})`, async function () {
       const state = await newState(engine);
       if (state === undefined) return this.skip();
       try {
@@ -72,7 +72,7 @@ describe('a service that is killed again and again', () => {
     settings: Record<string, string>,
     fromBlock: number,
   ): Promise<readonly Delivery[]> {
-    // Each of the three draws as often as it likes: what the others draw stays the same.
+    // Three generators: how often one of them draws does not change what the others draw.
     const [moments, pauses, operations] = [0, 1, 2].map((n) => seededRandom(seed + n)) as Randoms;
     const answer: Answer = async (delivery, response) => {
       await sleep(pauses.below(LONGEST_ANSWER_MS));
@@ -108,17 +108,14 @@ describe('a service that is killed again and again', () => {
     const { length } = await expectedEvents(local.client, local.registryAddress, fromBlock);
     const service = await startServiceProcess(settings);
     const received = (): number => new Set(receiver.deliveries.map(({ event }) => event.id)).size;
-    // What is missing then is said by the comparison.
+    // The comparison that follows names missing events.
     await eventually('all', () => received() >= length, { withinMs: LEASE_MS + 60_000 }).catch(
       () => undefined,
     );
     expect(await service.end('SIGTERM'), service.output()).to.equal(0);
   }
 
-  /**
-   * Mints and transfers, one after the other, until it is stopped: chain events go on while services come and
-   * go.
-   */
+  /** Mints and transfers until it is stopped, so that events occur while services are killed and started. */
   function startBurst(random: SeededRandom): { stop(): Promise<void> } {
     let isOver = false;
     async function run(): Promise<void> {
@@ -143,8 +140,8 @@ describe('a service that is killed again and again', () => {
 });
 
 /**
- * Waits for a moment: at any time while the service starts or after it, while it reads the chain, or while it
- * delivers.
+ * Waits for a random moment: during the start or soon after it, while the service reads the chain, or while
+ * it delivers.
  */
 async function momentToKill(
   random: SeededRandom,
@@ -160,8 +157,8 @@ async function momentToKill(
 }
 
 /**
- * When all that can be asked of a range of blocks is known: just before what is in it is stored, meanwhile,
- * or after it.
+ * Waits until the service has every answer about a range of blocks: before, while or after it stores the
+ * events.
  */
 async function reading(random: SeededRandom, node: RpcProxy): Promise<void> {
   const readings = (): number => node.calls.filter((method) => method === 'eth_getLogs').length;
@@ -171,7 +168,7 @@ async function reading(random: SeededRandom, node: RpcProxy): Promise<void> {
   await sleep(random.below(30));
 }
 
-/** At the arrival of a delivery: before the service knows that it delivered, or while it writes that down. */
+/** Waits until a delivery arrives: before the service knows its outcome, or while it stores the outcome. */
 async function delivering(random: SeededRandom, receiver: RecordingReceiver): Promise<void> {
   let awaited = 1 + random.below(40);
   const isAnswered = random.chance(0.5);

@@ -12,17 +12,17 @@ import { mintedTokens } from '../helpers/chain/minted-tokens';
 import { startServiceProcess, type ServiceProcess } from '../helpers/processes/service-process';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-/** Of a body below 64 KB, which nothing keeps waiting: a processor takes ten seconds and more to sign it. */
+/** Values of a body below 64 KB, which needs no permit; signing it takes a processor ten seconds and more. */
 const NUMBERS = 11_000;
 const ABANDONED = 4;
 const PATIENCE_MS = 500;
-/** Far below what the abandoned documents take, one after the other. */
+/** Far less than the abandoned documents take, one after the other. */
 const NEXT_WITHIN_MS = 20_000;
-/** Take a second or two, and some more: longer than the one who leaves waits. */
+/** Documents of so many values take longer to sign than the leaving caller waits. */
 const SOME_NUMBERS = 3_000;
 const MORE_NUMBERS = 6_000;
 
-describe('callers who leave', () => {
+describe('callers that leave', () => {
   let local: LocalSetup;
   let owner: string;
   let services = 0;
@@ -45,7 +45,7 @@ describe('callers who leave', () => {
 
   afterEach(() => service?.end('SIGKILL'));
 
-  /** A list of so many short values, which take long to sign. */
+  /** A body with so many short values, which take long to sign. */
   const bodyOf = (numbers: number): string => {
     const voyageNo = Array.from({ length: numbers }, (_, number) => number);
     const credentialSubject = { ...minimal.credentialSubject, ...(numbers > 0 && { voyageNo }) };
@@ -58,7 +58,7 @@ describe('callers who leave', () => {
   const issue = (numbers: number, key?: string): Promise<CreateAnswer> =>
     create(service.url, bodyOf(numbers), { headers: keyed(key) });
 
-  /** Sends a request; whoever calls the result leaves. */
+  /** Sends a request; the function that it returns disconnects the caller. */
   function ask(numbers: number, key?: string): () => void {
     const request = httpRequest(`${service.url}/create/BILL_OF_LADING`, {
       method: 'POST',
@@ -69,7 +69,7 @@ describe('callers who leave', () => {
     return () => request.destroy();
   }
 
-  /** Asks, and does not wait for the answer. */
+  /** Sends a request and disconnects before the answer. */
   async function abandon(numbers: number, key?: string): Promise<void> {
     const leave = ask(numbers, key);
     await sleep(PATIENCE_MS);
@@ -85,7 +85,7 @@ describe('callers who leave', () => {
   const areNoted = (count: number): Promise<unknown> =>
     eventually(`${count} are said to have left`, () => linesOfLeaving().length === count);
 
-  /** Nothing is on its way any more: the chain and the journal have these tokens, and no others. */
+  /** Stops the service; then the chain and the journal have exactly the tokens of these answers. */
   async function expectOnly(...answers: CreateAnswer[]): Promise<void> {
     for (const { status, text } of answers) expect(status, text).to.equal(200);
     const tokens = answers.map(({ body }) => body.signedW3CDocument.credentialStatus.tokenId).sort();
@@ -101,7 +101,7 @@ describe('callers who leave', () => {
     }
   }
 
-  it(`keep nobody waiting and get no tokens: ${ABANDONED} who ask for ${NUMBERS} values`, async () => {
+  it(`delay no other caller and get no tokens: ${ABANDONED} documents of ${NUMBERS} values`, async () => {
     await Promise.all(Array.from({ length: ABANDONED }, () => abandon(NUMBERS)));
     const late = sleep(NEXT_WITHIN_MS, undefined, { ref: false }).then(() =>
       Promise.reject(new Error('the next document waits for those that nobody waits for')),
@@ -116,7 +116,7 @@ describe('callers who leave', () => {
     await expectOnly(next);
   });
 
-  it('do not disturb another who waits with the same Idempotency-Key', async () => {
+  it('do not disturb another caller that waits with the same Idempotency-Key', async () => {
     const key = randomUUID();
     const leave = ask(SOME_NUMBERS, key);
     await sleep(PATIENCE_MS / 2);
@@ -126,7 +126,7 @@ describe('callers who leave', () => {
     await expectOnly(await stays);
   });
 
-  it('may come back with the same Idempotency-Key: one document, one token', async () => {
+  it('get one document and one token when they return with the same Idempotency-Key', async () => {
     const key = randomUUID();
     await abandon(MORE_NUMBERS, key);
     const answer = await issue(MORE_NUMBERS, key);
@@ -135,7 +135,7 @@ describe('callers who leave', () => {
     await expectOnly(answer);
   });
 
-  it('have their token when the document was in the journal before they left', async () => {
+  it('get their token if the document was in the journal before they left', async () => {
     await local.client.send('evm_setAutomine', [false]);
     const leave = ask(0);
     const hasPending = async (): Promise<boolean> =>

@@ -23,27 +23,27 @@ const INTERNAL_ERROR: RpcAnswer = { error: { code: -32603, message: 'internal er
 const UNKNOWN: RpcAnswer = { result: null };
 const DAY_MS = 86_400_000;
 
-/** Short enough to wait for several times. */
+/** Short, because the tests wait for several of these times. */
 const TIMING = { pollMs: 50, patienceMs: 400, presenceMs: 300, finalCheckMs: 200, deferMs: 300 };
-/** Longer than the service is patient. */
+/** Longer than the service's patience. */
 const LONG_MS = 3 * TIMING.patienceMs;
-/** Refusals of a transaction that may pass, and one more than were borne once. */
+/** More sends than those after which a refusal is taken at face value. */
 const MANY_SENDS = 6;
 
-/** A request with an Idempotency-Key, and all that is told of it. */
+/** A request with an Idempotency-Key, and what the service and the provider know about it. */
 interface Request {
   /** Sends it, or sends it again. */
   send(): Promise<CreateAnswer>;
   /** GET /documents/{tokenId}. */
   document(): Promise<TextAnswer>;
   tokenId(): Promise<string>;
-  /** How often the provider was given one of its transactions. */
+  /** How often a transaction was sent to the provider since. */
   sends(): number;
-  /** The bytes of its transactions, each once, as the provider was given them. */
+  /** The distinct raw transactions of its mint that the provider was sent. */
   transactions(): Promise<string[]>;
 }
 
-describe('a provider that lies, on a public network', () => {
+describe('issuing through a lying provider on a public network', () => {
   let amoy: AmoyIssuer;
   let settings: Record<string, string> & { DATA_DIR: string };
   let service: RunningService | undefined;
@@ -73,7 +73,7 @@ describe('a provider that lies, on a public network', () => {
     service = await startService({ ...settings, ...changed }, { mintTiming: TIMING });
   }
 
-  /** Callers that wait hang up: the service waits for those that it answers. */
+  /** Disconnects waiting callers first: the service does not stop before it has answered them. */
   async function stop(): Promise<void> {
     callers.abort();
     await service?.stop();
@@ -96,7 +96,7 @@ describe('a provider that lies, on a public network', () => {
       send() {
         const headers = { ...AUTHORIZATION, 'Idempotency-Key': key };
         const answer = create(url(), body, { headers, signal: callers.signal });
-        // Who hangs up hears nothing.
+        // A caller that disconnects gets no answer.
         answer.catch(() => undefined);
         return answer;
       },
@@ -128,7 +128,7 @@ describe('a provider that lies, on a public network', () => {
   const untilPending = (): Promise<string> =>
     eventually('the node has a transaction', async () => (await amoy.pending())[0]);
 
-  /** Until then the document has no other answer. */
+  /** The document is answered with 202 until `isOver`. */
   async function expectUnderWay(request: Request, isOver: () => boolean = inMs(LONG_MS)): Promise<void> {
     await request.tokenId();
     await eventually('the test goes on', async () => {
@@ -138,7 +138,7 @@ describe('a provider that lies, on a public network', () => {
     });
   }
 
-  /** Nothing that was sent makes another token, and the key has the bytes of the answer. */
+  /** There is one token, and the key is answered with the same bytes. */
   async function expectOneToken(request: Request, text: string): Promise<void> {
     const again = await request.send();
     expect(again.status, again.text).to.equal(200);
@@ -147,7 +147,7 @@ describe('a provider that lies, on a public network', () => {
     expect(await amoy.tokensSince(firstBlock)).to.deep.equal([await request.tokenId()]);
   }
 
-  it('takes a transaction and denies it: the caller waits until it is mined, and there is one token', async () => {
+  it('waits for a transaction that the provider took but denied, and mints one token', async () => {
     amoy.answer(denies);
     const request = newRequest();
     const answer = request.send();
@@ -159,7 +159,7 @@ describe('a provider that lies, on a public network', () => {
     await untilFinal(request);
   });
 
-  it('loses an answer, and is behind: nothing fails, also after a restart, and there is one token', async () => {
+  it('mints one token, also after a restart, when an answer is lost and the provider lags', async () => {
     let sent = 0;
     amoy.answer(async (method, params, forward) => {
       if (method === SEND) return sent++ === 0 ? 'drop answer' : INTERNAL_ERROR;
@@ -183,8 +183,8 @@ describe('a provider that lies, on a public network', () => {
     await untilFinal(request);
   });
 
-  describe('and a reorganisation', () => {
-    /** A request that is answered; `back` takes the chain back to before it. */
+  describe('after a reorganisation', () => {
+    /** Sends a request that is answered; `back` reverts the chain to the state before it. */
     async function issued(): Promise<{ request: Request; text: string; back: () => Promise<void> }> {
       const back = await amoy.fork();
       const request = newRequest();
@@ -197,7 +197,7 @@ describe('a provider that lies, on a public network', () => {
       return { request, text, back };
     }
 
-    it('takes the block of a mint away: its document waits until the same bytes are mined again', async () => {
+    it('answers 202 for a document until its mint, in the same bytes, is mined again', async () => {
       const { request, text, back } = await issued();
       const hash = hashIn(text);
       expect(await stateOf(request)).to.equal('mined');
@@ -213,7 +213,7 @@ describe('a provider that lies, on a public network', () => {
       await expectOneToken(request, text);
     });
 
-    it('gives the nonce of a mint to somebody else: a new one is used when that is certain', async () => {
+    it("signs a mint with a new nonce once another transaction's use of the old one is final", async () => {
       const { request, text, back } = await issued();
       await back();
       await useNextNonce();
@@ -230,19 +230,22 @@ describe('a provider that lies, on a public network', () => {
       await expectOneToken(request, minted);
     });
 
-    /** Longer than it takes to believe that the block is gone, and that nobody has the receipt. */
+    /**
+     * Waits longer than the service takes to conclude that the block is gone and that no node has the
+     * receipt.
+     */
     async function expectSubmitted(request: Request): Promise<void> {
       await untilDocument(request, 202);
       await expectUnderWay(request);
     }
 
-    /** Sends a transaction of the wallet from elsewhere. */
+    /** Sends a transaction of the wallet that the service does not know of. */
     async function useNextNonce(): Promise<void> {
       const { address } = amoy.wallet;
       await amoy.wallet.connect(amoy.chain).sendTransaction({ to: address, gasLimit: 21_000n });
     }
 
-    it('takes the block of a final mint away: that is told as an error, and it is minted again', async () => {
+    it('logs an error when the block of a final mint is gone, and mints again', async () => {
       const { request, text, back } = await issued();
       await untilFinal(request);
       await back();
@@ -260,7 +263,7 @@ describe('a provider that lies, on a public network', () => {
     });
   });
 
-  describe('and a new wallet', () => {
+  describe('with a new wallet', () => {
     const rotated = new Wallet(Wallet.createRandom().privateKey);
     const WALLET_PRIVATE_KEY = rotated.privateKey;
 
@@ -272,12 +275,12 @@ describe('a provider that lies, on a public network', () => {
       await amoy.mine();
     });
 
-    /** Who sent the mint that made the token. */
+    /** The account that sent the mint. */
     async function minterOf(text: string): Promise<string | undefined> {
       return (await amoy.chain.getTransaction(hashIn(text)))?.from;
     }
 
-    it('keeps the documents of the old one: they are answered, and removed when it is time', async () => {
+    it('answers documents of the old wallet, and removes them by age or on request', async () => {
       const kept = newRequest();
       const answer = kept.send();
       await kept.tokenId();
@@ -299,7 +302,7 @@ describe('a provider that lies, on a public network', () => {
       expect((await kept.document()).status).to.equal(404);
     });
 
-    /** As if it had ended so many days ago. */
+    /** Sets the end of the issuance to so many days ago. */
     async function backdate(tokenId: string, days: number): Promise<void> {
       const database = await openDatabaseBesideService({
         dataDir: settings.DATA_DIR,
@@ -310,7 +313,7 @@ describe('a provider that lies, on a public network', () => {
       await database.close();
     }
 
-    it('finishes what the old one had sent, with one token', async () => {
+    it('finishes a mint that the old wallet had sent, with one token', async () => {
       const request = newRequest();
       void request.send();
       await untilPending();
@@ -326,7 +329,7 @@ describe('a provider that lies, on a public network', () => {
       await expectOneToken(request, text);
     });
 
-    it('finishes what the old one had signed and not sent, with one token', async () => {
+    it('mints, once, what the old wallet had signed but not sent', async () => {
       amoy.answer((method) => (method === SEND ? 'drop request' : 'none'));
       const request = newRequest();
       void request.send();
@@ -346,7 +349,7 @@ describe('a provider that lies, on a public network', () => {
   });
 });
 
-/** The node gets what is sent, and the caller hears that something went wrong. */
+/** The node gets the transaction, and the service gets an error. */
 const denies: Answerer = async (method, _params, forward) => {
   if (method === 'eth_getTransactionByHash') return UNKNOWN;
   if (method !== SEND) return 'none';
@@ -370,7 +373,7 @@ function oneBlockBehind(head: number): Answerer {
   };
 }
 
-/** Says whether so much time is over. */
+/** Returns a function that tells whether so much time has passed. */
 function inMs(ms: number): () => boolean {
   const end = performance.now() + ms;
   return () => performance.now() >= end;
