@@ -8,7 +8,7 @@ import { startRpcProxy, type Fault } from '../helpers/chain/rpc-proxy';
 import { startService } from '../helpers/processes/running-service';
 import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 
-describe('minting when things fail', () => {
+describe('issuing through a faulty node or with a poor wallet', () => {
   let local: LocalSetup;
   let owner: string;
 
@@ -45,50 +45,50 @@ describe('minting when things fail', () => {
     }
   }
 
-  it('succeeds once when the connection breaks after the node has taken the transaction', async () => {
+  it('mints once when the connection breaks after the node took the transaction', async () => {
     expect(await issueThrough('eth_sendRawTransaction', 'drop answer')).to.deep.equal({
       status: 200,
       mints: 1,
     });
   });
 
-  it('succeeds once when the connection breaks before the node hears of the transaction', async () => {
+  it('mints once when the connection breaks before the node gets the transaction', async () => {
     expect(await issueThrough('eth_sendRawTransaction', 'drop request')).to.deep.equal({
       status: 200,
       mints: 1,
     });
   });
 
-  it('succeeds when a connection was reset while something was asked', async () => {
+  it('mints once when a connection breaks during the gas estimate', async () => {
     expect(await issueThrough('eth_estimateGas', 'drop answer')).to.deep.equal({ status: 200, mints: 1 });
   });
 
-  it('answers when the node cannot be reached for a while after the transaction was sent', async () => {
+  it('answers 200 when receipts cannot be read for a while', async () => {
     expect(await issueThrough('eth_getTransactionReceipt', 'drop request', 12)).to.deep.equal({
       status: 200,
       mints: 1,
     });
   });
 
-  it('succeeds once when the node hears of the transaction only after many attempts', async () => {
+  it('mints once when the node gets the transaction only after many attempts', async () => {
     expect(await issueThrough('eth_sendRawTransaction', 'drop request', 12)).to.deep.equal({
       status: 200,
       mints: 1,
     });
   });
 
-  it('waits when the gas cannot be estimated for a while', async () => {
+  it('waits while the gas cannot be estimated', async () => {
     expect(await issueThrough('eth_estimateGas', 'drop request', 12)).to.deep.equal({
       status: 200,
       mints: 1,
     });
   });
 
-  it('mints nothing when the mint cannot be simulated', async () => {
+  it('answers 500 and mints nothing when the mint cannot be simulated', async () => {
     expect(await issueThrough('eth_call', 'drop request', 40)).to.deep.equal({ status: 500, mints: 0 });
   });
 
-  it('answers 500 when the wallet cannot pay, and the log says so', async () => {
+  it('answers 500 and logs the missing funds when the wallet cannot pay', async () => {
     const poor = Wallet.createRandom();
     const admin = TradeTrustTokenStandard__factory.connect(
       local.registryAddress,
@@ -113,7 +113,7 @@ describe('minting when things fail', () => {
     }
   });
 
-  it('goes on after somebody else used the same wallet', async () => {
+  it('issues after another process used the same wallet', async () => {
     const service = await startService({ ...local.settings, DATA_DIR: join(local.folder, 'shared') });
     const other = new Wallet(DEPLOYER_KEY, local.client);
     try {

@@ -3,11 +3,11 @@ import { expect } from 'chai';
 import { runScenario } from '../helpers/mint-model/mint-model';
 import { createMintPlace, type MintPlace } from '../helpers/mint-model/place';
 
-/** What a run of all tests has time for; `npm run soak` takes as many as it is asked for. */
+/** Limits a run of all tests; `npm run soak` runs as many scenarios as it is asked for. */
 const FOR_MS = 12_000;
 const HIGHEST_SEED = 1_000_000;
 
-describe('the queue of mints, whatever nodes say and forget, and whenever it is killed', () => {
+describe('the mint queue with unreliable nodes and random kills', () => {
   let place: MintPlace;
 
   before(async () => {
@@ -17,7 +17,7 @@ describe('the queue of mints, whatever nodes say and forget, and whenever it is 
   after(() => place?.stop());
 
   const first = randomInt(HIGHEST_SEED);
-  it(`ends with one token for every key, and without a false failure (seeds from ${first} on)`, async () => {
+  it(`mints one token for every key and fails none wrongly (seeds from ${first} on)`, async () => {
     const until = Date.now() + FOR_MS;
     for (let seed = first; Date.now() < until; seed++) {
       const { violations, history } = await runScenario(place, seed);

@@ -13,7 +13,7 @@ import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/lo
 const GWEI = 1_000_000_000n;
 const RAISED = 300n * GWEI;
 
-describe('what the queue of mints pays', () => {
+describe('the mint queue: fees and funds', () => {
   let local: LocalSetup;
   let place: QueuePlace;
 
@@ -38,7 +38,7 @@ describe('what the queue of mints pays', () => {
     await local.client.send('evm_mine', []);
   }
 
-  it('replaces what is not mined in time, with fees that are enough now', async () => {
+  it('replaces transactions that are not mined in time, with fees that suffice now', async () => {
     await local.client.send('evm_setAutomine', [false]);
     const queue = await startQueue(place, { timing: { replaceAfterMs: 700 } });
     try {
@@ -68,11 +68,11 @@ describe('what the queue of mints pays', () => {
     }
   });
 
-  it('notes the first version when that is mined after all', async () => {
+  it('records the first version when that one is mined after all', async () => {
     await local.client.send('evm_setAutomine', [false]);
     const queue = await startQueue(place, { timing: { replaceAfterMs: 300 } });
     try {
-      // Nodes that the replacement does not reach mine the first.
+      // The replacement reaches no node, so the first version is mined.
       queue.answer((method) =>
         method === 'eth_sendRawTransaction' && queue.journal.transactions.length > 1
           ? { error: { code: -32000, message: 'replacement transaction underpriced' } }
@@ -87,7 +87,7 @@ describe('what the queue of mints pays', () => {
     }
   });
 
-  it('does not replace for ever', async () => {
+  it('replaces a transaction only so many times at an unchanged price', async () => {
     await local.client.send('evm_setAutomine', [false]);
     const queue = await startQueue(place, { timing: { replaceAfterMs: 100, mostReplacements: 2 } });
     try {
@@ -102,7 +102,7 @@ describe('what the queue of mints pays', () => {
     }
   });
 
-  it('replaces as often as it takes when the price rises and rises', async () => {
+  it('replaces beyond that limit while the price keeps rising', async () => {
     await local.client.send('evm_setAutomine', [false]);
     const queue = await startQueue(place, { timing: { replaceAfterMs: 300, mostReplacements: 0 } });
     try {
@@ -122,7 +122,7 @@ describe('what the queue of mints pays', () => {
     }
   });
 
-  it('estimates and reads fees once for many', async () => {
+  it('estimates gas once, and reads fees rarely, for many mints', async () => {
     const queue = await startQueue(place);
     try {
       await queue.mintMany(40, 10);
@@ -134,7 +134,7 @@ describe('what the queue of mints pays', () => {
     }
   });
 
-  it('fails at once when the wallet cannot pay, says what to do, and goes on when it can', async () => {
+  it('fails at once with a remedy when the wallet cannot pay, and mints again when it can', async () => {
     const queue = await startQueue(place);
     try {
       await local.client.send('hardhat_setBalance', [DEPLOYER, '0x1000']);
@@ -154,8 +154,8 @@ describe('what the queue of mints pays', () => {
   });
 
   /**
-   * The first connection breaks before the node hears of the transaction, and there are no funds until `use`
-   * gives the mints that still wait.
+   * The first connection breaks before the node gets the transaction. The wallet has no funds until `use`
+   * returns the mints that still wait.
    */
   async function sendUnfunded(
     options: Parameters<typeof startQueue>[1],
@@ -177,7 +177,7 @@ describe('what the queue of mints pays', () => {
     }
   }
 
-  it('fails as soon as the one node there is has not got what it cannot pay for', async () => {
+  it('fails an unfunded mint as soon as the only node does not have it', async () => {
     await sendUnfunded({}, async (queue) => {
       const error = await queue.mint().catch((failure: unknown) => failure);
       expect(error).to.have.property('code', 'TRANSACTION_REJECTED');
@@ -185,7 +185,7 @@ describe('what the queue of mints pays', () => {
     });
   });
 
-  it('waits for funds with what another node may have got, and sends the same bytes each time', async () => {
+  it('waits for funds when another node may have the mint, and sends the same bytes each time', async () => {
     const network = { ...(findNetwork('31337') as Network), local: false };
     await sendUnfunded({ network, timing: { deferMs: 300, pollMs: 50 } }, async (queue) => {
       const mint = queue.mint();
@@ -199,7 +199,7 @@ describe('what the queue of mints pays', () => {
   });
 
   for (const words of ['nonce too high', 'replacement transaction underpriced', 'transaction underpriced'])
-    it(`waits for funds with what another node took, whatever the one that answers says: "${words}"`, async () => {
+    it(`waits for funds when another node took the mint and this one says "${words}"`, async () => {
       await local.client.send('evm_setAutomine', [false]);
       const network = { ...(findNetwork('31337') as Network), local: false };
       const refusals = [words, 'insufficient funds for gas * price + value'];
@@ -216,7 +216,8 @@ describe('what the queue of mints pays', () => {
       });
       try {
         const mint = queue.mint();
-        // Signed again, it is refused by the registry: the node estimates with what waits to be mined.
+        // If the mint is signed again, the registry refuses it: the node's estimate includes pending
+        // transactions.
         const waits = /^mint (waits until the wallet is funded|deferred: it cannot be made now)/;
         await eventually('it waits', () => queue.log.some(({ msg }) => waits.test(String(msg))));
         await local.client.send('evm_mine', []);
@@ -227,7 +228,7 @@ describe('what the queue of mints pays', () => {
       }
     });
 
-  it('waits for funds with what an earlier run began', async () => {
+  it('waits for funds to finish a mint of an earlier run', async () => {
     await local.client.send('evm_setAutomine', [false]);
     const first = await startQueue(place);
     void first.mint().catch(() => undefined);

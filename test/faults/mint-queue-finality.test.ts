@@ -20,9 +20,9 @@ import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../he
 
 const CONFIRMATIONS = 3;
 const PUBLIC: Network = { ...(findNetwork('31337') as Network), local: false };
-/** What is forgotten is not sent again by itself. */
+/** `presenceMs` is long, so that a transaction that the node forgot is not sent again by itself. */
 const TIMING = { pollMs: 40, patienceMs: 300, presenceMs: 20_000, finalCheckMs: 200, deferMs: 200 };
-/** Longer than the queue is patient. */
+/** Longer than the queue's patience. */
 const LONG_MS = 3 * TIMING.patienceMs;
 const SEND = 'eth_sendRawTransaction';
 const INTERNAL_ERROR: RpcAnswer = { error: { code: -32603, message: 'internal error' } };
@@ -30,14 +30,14 @@ const DEFERRED = 'mint deferred: it cannot be made now, and may have been made';
 const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
 const PAUSE = REGISTRY.encodeFunctionData('pause', ['0x']);
 const UNPAUSE = REGISTRY.encodeFunctionData('unpause', ['0x']);
-/** Of the node's account 2. */
+/** The key of the node's account 2. */
 const SECOND_KEY = '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a';
 const GWEI = 1_000_000_000n;
 
 describe('a mint on a public network', () => {
   let local: LocalSetup;
   let place: QueuePlace;
-  /** May pause the registry, and uses none of the nonces of the wallet that mints. */
+  /** An account that may pause the registry; it uses no nonces of the minting wallet. */
   let admin: string;
   let branch = 0;
 
@@ -71,7 +71,7 @@ describe('a mint on a public network', () => {
     }
   }
 
-  /** Marks the end of the chain; what it gives takes the chain back to there. */
+  /** Marks the end of the chain; the function that it returns reverts the chain to this block. */
   async function fork(): Promise<() => Promise<void>> {
     const snapshot: unknown = await local.client.send('evm_snapshot', []);
     return async () => {
@@ -80,7 +80,7 @@ describe('a mint on a public network', () => {
     };
   }
 
-  /** Before all others in its block. */
+  /** The fees put the call before all others in its block. */
   async function callRegistry(name: 'pause' | 'unpause'): Promise<void> {
     const data = name === 'pause' ? PAUSE : UNPAUSE;
     const fees = { maxFeePerGas: toQuantity(900n * GWEI), maxPriorityFeePerGas: toQuantity(90n * GWEI) };
@@ -94,15 +94,14 @@ describe('a mint on a public network', () => {
     tokenId: string;
     outcome: Promise<string>;
     state: () => IssuanceState | undefined;
-    /** It stays in this state for long. */
+    /** Expects that it stays in this state. */
     expectToStay: (state: IssuanceState) => Promise<void>;
     untilLogged: (message: string) => Promise<void>;
     untilState: (state: IssuanceState) => Promise<void>;
   }
 
   /**
-   * Its mint is the one in the journal, or a new one. What the journal says in the end is held against the
-   * chain.
+   * Runs a queue with the mint in the journal, or a new one. Compares the journal with the chain in the end.
    */
   async function withMint(
     options: Partial<MintQueueOptions> & { journal?: MemoryJournal; answerer?: Answerer },
@@ -158,7 +157,7 @@ describe('a mint on a public network', () => {
     });
   });
 
-  it('waits when it is refused after it may have been accepted, and is made when that is over', async () => {
+  it('is deferred when it is refused after a node may have accepted it, and is minted later', async () => {
     const journal = createMemoryJournal();
     const answerer: Answerer = (method) => (method === SEND ? INTERNAL_ERROR : 'none');
     await withMint({ journal, answerer }, ({ untilState }) => untilState('submitted'));
@@ -182,7 +181,7 @@ describe('a mint on a public network', () => {
     });
   });
 
-  it('is signed again when somebody else used its nonce, and not before that is final', async () => {
+  it('is signed again when another transaction used its nonce, once that is final', async () => {
     await withMint({}, async ({ queue, outcome, untilState, untilLogged, expectToStay }) => {
       await untilState('submitted');
       const [first = { hash: '', nonce: -1 }] = queue.journal.transactions;
@@ -199,7 +198,7 @@ describe('a mint on a public network', () => {
     });
   });
 
-  /** Sends with the wallet that mints from elsewhere. */
+  /** Sends a transaction of the minting wallet from elsewhere. */
   async function useNonce(nonce: number): Promise<void> {
     const call = { type: 2, chainId: 31337, to: DEPLOYER, gasLimit: 21_000n, nonce };
     const fees = { maxFeePerGas: 100n * GWEI, maxPriorityFeePerGas: GWEI };
@@ -207,7 +206,7 @@ describe('a mint on a public network', () => {
     await local.client.send(SEND, [raw]);
   }
 
-  it('fails when it has reverted, and not before that is final', async () => {
+  it('fails when it reverted, once that is final', async () => {
     await withMint({}, async ({ queue, outcome, untilState, expectToStay }) => {
       await untilState('submitted');
       await callRegistry('pause');
@@ -223,7 +222,7 @@ describe('a mint on a public network', () => {
     });
   });
 
-  it('is answered when it is mined, and final with enough blocks on top', async () => {
+  it('is answered when it is mined, and final with CONFIRMATIONS blocks on top', async () => {
     await withMint({}, async ({ queue, outcome, state, untilState, expectToStay }) => {
       await untilPending();
       await mine();
@@ -236,7 +235,7 @@ describe('a mint on a public network', () => {
     });
   });
 
-  it('is final while the node answers nothing about another', async () => {
+  it('becomes final while the node gives no receipt of another mint', async () => {
     let refused = '';
     const answerer: Answerer = (method, params) =>
       method === 'eth_getTransactionReceipt' && params[0] === refused ? INTERNAL_ERROR : 'none';
@@ -259,7 +258,7 @@ describe('a mint on a public network', () => {
 
   it('is followed into another block, and not sent again', async () => {
     const back = await fork();
-    // The other block comes before anybody has to believe that the first is gone.
+    // The other block comes before the queue concludes that the first is gone.
     const timing = { ...TIMING, patienceMs: 10_000 };
     await withMint({ timing }, async ({ queue, outcome, untilState, expectToStay }) => {
       await untilPending();
@@ -276,7 +275,7 @@ describe('a mint on a public network', () => {
     });
   });
 
-  it('is sent again with all whose blocks went away', async () => {
+  it('is sent again, with all others, when their block is gone', async () => {
     const back = await fork();
     await withMint({}, async ({ queue, outcome }) => {
       const others = queue.mintMany(4, 4);
@@ -294,7 +293,7 @@ describe('a mint on a public network', () => {
     });
   });
 
-  it('is made by the next wallet when its block went away while the queue was stopped', async () => {
+  it('is minted by the next wallet when its block disappeared while the queue was stopped', async () => {
     const journal = createMemoryJournal();
     const back = await fork();
     await withMint({ journal }, async ({ outcome }) => {
@@ -312,7 +311,7 @@ describe('a mint on a public network', () => {
     });
   });
 
-  it('is sent again when its block went away while the queue was stopped', async () => {
+  it('is sent again when its block disappeared while the queue was stopped', async () => {
     const journal = createMemoryJournal();
     const back = await fork();
     await withMint({ journal }, async ({ outcome }) => {
@@ -331,7 +330,7 @@ describe('a mint on a public network', () => {
     });
   });
 
-  it('never fails once it was mined, and is made when the registry lets it, also after a restart', async () => {
+  it('never fails after it was mined: it waits, also after a restart, until the registry allows it', async () => {
     const journal = createMemoryJournal();
     const back = await fork();
     await withMint({ journal }, async ({ outcome, untilState, untilLogged, expectToStay }) => {
@@ -359,7 +358,7 @@ describe('a mint on a public network', () => {
     });
   });
 
-  it('is made again, and counted, when a deep reorganisation took it', async () => {
+  it('is minted again, and counted, when a deep reorganisation removed it', async () => {
     let reorganised = 0;
     const observer = { failed: () => undefined, reorganised: (mints: number) => void (reorganised += mints) };
     const back = await fork();

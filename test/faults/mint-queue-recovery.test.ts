@@ -10,7 +10,7 @@ import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../he
 
 const COUNT = 6;
 
-describe('the queue of mints after a crash', () => {
+describe('the mint queue after a crash', () => {
   let local: LocalSetup;
   let place: QueuePlace;
 
@@ -26,7 +26,7 @@ describe('the queue of mints after a crash', () => {
     await local.client.send('evm_mine', []);
   });
 
-  /** From then on the process does nothing any more: nothing is noted, nothing is sent. */
+  /** From `now()` on the process records nothing and sends nothing. */
   interface Crash {
     now: () => void;
     isOver: () => boolean;
@@ -35,8 +35,8 @@ describe('the queue of mints after a crash', () => {
   /**
    * Mints several tokens in a queue that ends as a killed process does.
    *
-   * @param at told of every step (a change of the journal, or a call of the node); what it gives decides
-   *   whether that is the last.
+   * @param at the last step: a change of the journal, or the moment before or after a transaction reaches the
+   *   node; `step` tells which occurrence of it.
    */
   async function crash(
     at: { change?: string; sent?: 'before' | 'after' },
@@ -48,7 +48,7 @@ describe('the queue of mints after a crash', () => {
     let steps = 0;
     journal.onChange = async (change) => {
       if (!dead.isOver() && at.change === change && ++steps === step) dead.now();
-      // A change of a killed process never ends; this one ends when the queue gives up.
+      // A killed process never finishes a change. This one fails, so that the queue can be stopped.
       if (dead.isOver()) throw new Error('the process is dead');
     };
     if (!automine) await local.client.send('evm_setAutomine', [false]);
@@ -78,7 +78,7 @@ describe('the queue of mints after a crash', () => {
   const isFinished = ({ issuances }: MemoryJournal): boolean =>
     [...issuances.values()].every(({ state }) => state === 'final');
 
-  /** The next start must make every token, once. */
+  /** The next start must mint every token, once. Returns how many transactions it signed for this. */
   async function finish(journal: MemoryJournal): Promise<number> {
     const kept = journal.transactions.length;
     const queue = await startQueue(place, { journal });
@@ -89,60 +89,60 @@ describe('the queue of mints after a crash', () => {
         return isFinished(journal);
       });
       expect(await untruths(local.client, local.registryAddress, journal)).to.deep.equal([]);
-      // Nobody waits for what nobody sends.
+      // A gap in the nonces would block this mint.
       await queue.mint();
     } finally {
       await queue.stop();
     }
     expect(await local.client.send('eth_pendingTransactions', [])).to.deep.equal([]);
-    // Without the one that was added.
+    // Without the mint that was added here.
     return journal.transactions.length - 1 - kept;
   }
 
-  it('before anything was signed', async () => {
+  it('mints every token once when nothing was signed', async () => {
     expect(await finish(await crash({ change: 'keepTransactions' }))).to.equal(COUNT);
   });
 
   for (const step of [1, 3])
-    it(`after transactions were kept, before number ${step} was sent: the same bytes are sent`, async () => {
+    it(`sends the same bytes when transaction ${step} was stored but not sent`, async () => {
       expect(await finish(await crash({ sent: 'before' }, { step }))).to.equal(0);
     });
 
   for (const step of [1, 3])
-    it(`after the node took number ${step}, before it said so`, async () => {
+    it(`signs nothing again when the node took transaction ${step} but had not said so`, async () => {
       expect(await finish(await crash({ sent: 'after' }, { step }))).to.equal(0);
     });
 
-  it('before it was noted that they were submitted', async () => {
+  it('signs nothing again when the submission was not recorded', async () => {
     expect(await finish(await crash({ change: 'submitted' }, { automine: false }))).to.equal(0);
   });
 
   for (const step of [1, 4])
-    it(`after mint number ${step} was mined, before that was noted`, async () => {
+    it(`signs nothing again when mint ${step} was mined but not recorded`, async () => {
       expect(await finish(await crash({ change: 'mined' }, { step }))).to.equal(0);
     });
 
-  it('and when the node has forgotten what waited', async () => {
+  it('sends the same bytes when the node has forgotten pending transactions', async () => {
     const journal = await crash({ change: 'submitted' }, { automine: false });
     for (const { hash } of journal.transactions) await local.client.send('hardhat_dropTransaction', [hash]);
     expect(await finish(journal)).to.equal(0);
   });
 
-  it('and when somebody else has used the nonces meanwhile', async () => {
+  it('signs again only the mints whose nonces were used elsewhere meanwhile', async () => {
     const journal = await crash({ sent: 'before' });
     const other = new Wallet(DEPLOYER_KEY, local.client);
     for (let sent = 0; sent < 3; sent++) await (await other.sendTransaction({ to: DEPLOYER })).wait();
     expect(await finish(journal)).to.equal(3);
   });
 
-  it('and when the token was made by somebody else meanwhile', async () => {
+  it('signs nothing again when a token was minted elsewhere meanwhile', async () => {
     const journal = await crash({ sent: 'before' });
     const [{ tokenId, holder } = newIssuance()] = journal.issuances.values();
     await mintDirectly(local, holder, { tokenId: BigInt(`0x${tokenId}`) });
     expect(await finish(journal)).to.equal(0);
   });
 
-  it('and when the node is of another chain: nothing is asked of it, and nothing fails', async () => {
+  it('asks a node of another chain for its chain id only, and fails no mint', async () => {
     const journal = await crash({ sent: 'before' });
     const queue = await startQueue(place, {
       journal,
@@ -161,14 +161,14 @@ describe('the queue of mints after a crash', () => {
     }
   });
 
-  it('gives whoever asks for it the same outcome', async () => {
+  it('gives every caller of a mint the same outcome', async () => {
     const journal = await crash({ sent: 'before' });
     const queue = await startQueue(place, { journal });
     try {
       const issuances: Issuance[] = [...journal.issuances.values()].map((issuance) => ({ ...issuance }));
       const hashes = await Promise.all(issuances.map(async (issuance) => queue.mintAgain(issuance)));
       expect(new Set(hashes).size).to.equal(COUNT);
-      // Also who has read the row before it was mined.
+      // A caller that read the row before the mint was mined gets the same outcome.
       expect(await Promise.all(issuances.map(async (issuance) => queue.mintAgain(issuance)))).to.deep.equal(
         hashes,
       );
@@ -179,7 +179,7 @@ describe('the queue of mints after a crash', () => {
     }
   });
 
-  it('goes on when the journal could not be written for a while', async () => {
+  it('continues when the journal could not be written for a while', async () => {
     const journal = createMemoryJournal();
     let failures = 3;
     journal.onChange = () => {

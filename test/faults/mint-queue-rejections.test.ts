@@ -20,7 +20,7 @@ const REFUSED = (message: string): { error: { code: number; message: string } } 
 
 const THROUGH_IT: Fault = 'none';
 
-describe('the queue of mints heals itself', () => {
+describe('the mint queue when the node rejects, loses or delays', () => {
   let local: LocalSetup;
   let place: QueuePlace;
   let other: Wallet;
@@ -40,9 +40,7 @@ describe('the queue of mints heals itself', () => {
 
   type QueueOptions = Parameters<typeof startQueue>[1];
 
-  /**
-   * Runs with a queue; afterwards its journal must say what is on the chain, and no nonce may be left out.
-   */
+  /** Runs with a queue; afterwards its journal must match the chain, and the nonces must have no gap. */
   async function withQueue(
     options: QueueOptions,
     use: (queue: RunningQueue) => Promise<void>,
@@ -59,7 +57,7 @@ describe('the queue of mints heals itself', () => {
     }
   }
 
-  /** Sends with the queue's wallet from elsewhere, at a price that nobody beats. */
+  /** Sends a transaction of the queue's wallet from elsewhere, at the highest price. */
   async function sendElsewhere(nonce: number): Promise<void> {
     const fees = { maxFeePerGas: 900_000_000_000n, maxPriorityFeePerGas: 90_000_000_000n };
     const transaction: TransactionRequest = { type: 2, chainId: 31337, to: DEPLOYER, gasLimit: 21_000n };
@@ -67,7 +65,7 @@ describe('the queue of mints heals itself', () => {
     await local.client.send('eth_sendRawTransaction', [raw]);
   }
 
-  /** Does something to the first calls of a method; everything else goes through. */
+  /** Applies `answerer` to the first calls of a method; all others go through. */
   function first(method: string, times: number, answerer: Answerer): Answerer {
     let left = times;
     return (called, params, forward) =>
@@ -79,7 +77,7 @@ describe('the queue of mints heals itself', () => {
       method === 'eth_sendRawTransaction' ? [String(raw)] : [],
     );
 
-  it('after "nonce too low": somebody else was faster', async () => {
+  it('signs again after "nonce too low": another sender was faster', async () => {
     const answerer = first('eth_sendRawTransaction', 1, async (_, [raw]) => {
       await sendElsewhere(Transaction.from(String(raw)).nonce);
       return THROUGH_IT;
@@ -90,7 +88,7 @@ describe('the queue of mints heals itself', () => {
     });
   });
 
-  it('after "nonce too high": the node counted what it forgot', async () => {
+  it('recovers from "nonce too high": the node counted transactions that it forgot', async () => {
     const answerer = first('eth_getTransactionCount', 2, async (_, __, forward) => {
       const answer = await forward();
       return 'result' in answer ? { result: `0x${(Number(answer.result) + 3).toString(16)}` } : answer;
@@ -101,7 +99,7 @@ describe('the queue of mints heals itself', () => {
     });
   });
 
-  it('after "already known"', async () => {
+  it('treats "already known" as accepted', async () => {
     const answerer = first('eth_sendRawTransaction', 2, async (_, __, forward) => {
       await forward();
       return REFUSED('already known');
@@ -112,7 +110,7 @@ describe('the queue of mints heals itself', () => {
     });
   });
 
-  it('after "replacement underpriced": the nonce waits with a transaction of somebody else', async () => {
+  it('signs again after "replacement underpriced": another pending transaction has the nonce', async () => {
     await local.client.send('evm_setAutomine', [false]);
     const answerer = first('eth_sendRawTransaction', 1, async (_, [raw]) => {
       await sendElsewhere(Transaction.from(String(raw)).nonce);
@@ -129,7 +127,7 @@ describe('the queue of mints heals itself', () => {
     });
   });
 
-  it('after somebody else took the place of what waited', async () => {
+  it('signs again when another transaction replaced a pending mint', async () => {
     await local.client.send('evm_setAutomine', [false]);
     await withQueue({}, async (queue) => {
       const mint = queue.mint();
@@ -142,7 +140,7 @@ describe('the queue of mints heals itself', () => {
     });
   });
 
-  it('after the node dropped transactions: the same bytes are sent again', async () => {
+  it('sends the same bytes again when the node dropped transactions', async () => {
     await local.client.send('evm_setAutomine', [false]);
     await withQueue({}, async (queue) => {
       const mints = queue.mintMany(4, 4);
@@ -164,7 +162,7 @@ describe('the queue of mints heals itself', () => {
     });
   });
 
-  it('after somebody else used the nonce of a dropped transaction', async () => {
+  it('signs again when the nonce of a dropped transaction was used elsewhere', async () => {
     await local.client.send('evm_setAutomine', [false]);
     await withQueue({}, async (queue) => {
       const mint = queue.mint();
@@ -179,7 +177,7 @@ describe('the queue of mints heals itself', () => {
   });
 
   for (const times of [1, 7])
-    it(`when the node takes a transaction and the answer is lost, ${times} times`, async () => {
+    it(`signs nothing again when the node takes a transaction and the answer is lost, ${times} times`, async () => {
       const answerer = first('eth_sendRawTransaction', times, () => 'drop answer');
       await withQueue({ answerer }, async (queue) => {
         await queue.mintMany(3, 3);
@@ -187,7 +185,7 @@ describe('the queue of mints heals itself', () => {
       });
     });
 
-  it('when the answer is lost, and the node that is asked afterwards does not have the transaction yet', async () => {
+  it('signs nothing again when the answer is lost and the next node lacks the transaction', async () => {
     const loses = first('eth_sendRawTransaction', 1, () => 'drop answer');
     const hides = first('eth_getTransactionByHash', 2, () => ({ result: null }));
     const answerer: Answerer = (method, params, forward) =>
@@ -200,7 +198,7 @@ describe('the queue of mints heals itself', () => {
   });
 
   for (const message of ['context deadline exceeded', 'the node has a headache'])
-    it(`when the node takes a transaction and answers "${message}" again and again`, async () => {
+    it(`signs nothing again when the node takes a transaction and keeps answering "${message}"`, async () => {
       let sent = 0;
       const says: Answerer = async (_, __, forward) => {
         if (sent++ === 0) await forward();
@@ -219,7 +217,7 @@ describe('the queue of mints heals itself', () => {
       });
     });
 
-  it('when the pool is full for longer than any refusal is borne, and then the price is too low', async () => {
+  it('outlasts a full pool, and then offers more when the price is too low', async () => {
     const answerer = first('eth_sendRawTransaction', 8, async (_, [raw], forward) => {
       if (sends++ < 7) return REFUSED('txpool is full');
       await local.client.send('hardhat_setNextBlockBaseFeePerGas', ['0x3b9aca0000']);
@@ -233,7 +231,7 @@ describe('the queue of mints heals itself', () => {
     });
   }).timeout(60_000);
 
-  it('when the node is not asked for a while: nothing is lost, and nothing is signed again', async () => {
+  it('signs nothing again when transactions do not reach the node for a while', async () => {
     const answerer = first('eth_sendRawTransaction', 7, () => 'drop request');
     await withQueue({ answerer }, async (queue) => {
       await queue.mintMany(3, 3);
@@ -241,7 +239,7 @@ describe('the queue of mints heals itself', () => {
     });
   });
 
-  it('when the node cannot be reached for a while', async () => {
+  it('mints everything when the node cannot be reached for a while', async () => {
     await withQueue({}, async (queue) => {
       const mints = queue.mintMany(60, 20);
       await eventually('some are mined', () => queue.journal.calls.mined > 10);
@@ -252,12 +250,11 @@ describe('the queue of mints heals itself', () => {
     });
   });
 
-  it('when answers come from nodes that are behind', async () => {
+  it('signs nothing again when answers come from lagging nodes', async () => {
     let asked = 0;
     const seen = new Set<unknown>();
     const answerer: Answerer = async (method, [hash], forward) => {
-      // A count that is a little old, every third time; a receipt that is not there yet when it is first
-      // asked for.
+      // Every third count is slightly old; a receipt is missing the first time that it is asked for.
       if (method === 'eth_getTransactionCount' && asked++ % 3 === 0) {
         const answer = await forward();
         return 'result' in answer
@@ -276,7 +273,7 @@ describe('the queue of mints heals itself', () => {
     });
   });
 
-  it('when the price was too low for the next block', async () => {
+  it('offers more when the price was too low for the next block', async () => {
     const answerer = first('eth_sendRawTransaction', 1, async () => {
       await local.client.send('hardhat_setNextBlockBaseFeePerGas', ['0x3b9aca0000']);
       await local.client.send('evm_mine', []);
@@ -288,7 +285,7 @@ describe('the queue of mints heals itself', () => {
     });
   });
 
-  it('when a mint runs out of gas: it is estimated again', async () => {
+  it('estimates again when a mint runs out of gas', async () => {
     const answerer = first('eth_estimateGas', 1, () => ({ result: '0x30000' }));
     await withQueue({ answerer }, async (queue) => {
       await queue.mintMany(2, 2);
@@ -296,11 +293,11 @@ describe('the queue of mints heals itself', () => {
     });
   });
 
-  it('does not take an earlier transaction, which ran out of gas, for one whose receipt is not there yet', async () => {
+  it('does not mistake an earlier transaction that ran out of gas for one without a receipt yet', async () => {
     const estimates = first('eth_estimateGas', 1, () => ({ result: '0x30000' }));
     await withQueue({ answerer: estimates }, async (queue) => {
       let since: number | undefined;
-      // A node that is behind what counts the transactions: it does not know the second one's block.
+      // A node behind the one that counts transactions: it lacks the block of the second one.
       queue.answer(async (method, params, forward) => {
         const second = queue.journal.transactions[1];
         const mined = second && (await local.client.getTransactionReceipt(second.hash));
@@ -318,7 +315,7 @@ describe('the queue of mints heals itself', () => {
     });
   });
 
-  it('finds a token that was made by another transaction, and says which', async () => {
+  it('returns the other transaction that minted the token', async () => {
     await withQueue({}, async (queue) => {
       await queue.mint();
       const issuance = newIssuance();
@@ -328,7 +325,7 @@ describe('the queue of mints heals itself', () => {
     });
   });
 
-  it('does not fail what the registry has, though a node that is behind does not know it', async () => {
+  it('does not fail a mint whose token exists, although a lagging node does not know it', async () => {
     await withQueue({}, async (queue) => {
       const issuance = newIssuance(70);
       const before = await local.client.getBlockNumber();
@@ -344,18 +341,18 @@ describe('the queue of mints heals itself', () => {
     });
   });
 
-  it('fails what the registry refuses, and goes on with those after it', async () => {
+  it('fails mints that the registry refuses, and continues with the next', async () => {
     const admin = TradeTrustTokenStandard__factory.connect(local.registryAddress, other);
     await withQueue({}, async (queue) => {
       await queue.mint();
       await (await admin.pause('0x')).wait();
-      // Its gas is known from the one before: this one is sent, and reverts.
+      // The gas is known from the mint before: this one is sent, and reverts.
       const error = await queue.mint().catch((failure: unknown) => failure);
       expect(error).to.have.property('code', 'MINT_REVERTED');
       expect(error)
         .to.have.property('remedy')
         .that.matches(/paused/);
-      // The gas of this one is not known.
+      // The gas of this one is not known: it fails in the simulation.
       const unsent = await queue.mint(newIssuance(50)).catch((failure: unknown) => failure);
       expect(unsent).to.include({
         code: 'MINT_SIMULATION_FAILED',
@@ -376,7 +373,7 @@ describe('the queue of mints heals itself', () => {
     });
   });
 
-  it('gives the nonce of one that the node never takes to the next', async () => {
+  it('reuses the nonce of a mint that the node never takes', async () => {
     let doomed: string | undefined;
     const answerer: Answerer = (method, [raw]) => {
       if (method !== 'eth_sendRawTransaction') return 'none';

@@ -8,7 +8,7 @@ import { track } from '../helpers/resources';
 import { startQueue, untruths, type QueuePlace } from '../helpers/processes/running-mint-queue';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
-describe('the queue of mints when the node was started anew', () => {
+describe('the mint queue after a restart of the node', () => {
   let local: LocalSetup;
   let place: QueuePlace;
   let restarted: { node: HardhatNode; untrack: () => void } | undefined;
@@ -25,7 +25,7 @@ describe('the queue of mints when the node was started anew', () => {
     await local.stop();
   });
 
-  /** The node's chain ends with its process: the next begins at block 0. */
+  /** The chain ends with the node's process; the next one begins at block 0. */
   async function restart({ deploys }: { deploys: boolean }): Promise<void> {
     const port = Number(new URL(local.node.url).port);
     await local.node.stop();
@@ -33,11 +33,11 @@ describe('the queue of mints when the node was started anew', () => {
     if (deploys) await installRegistry(local.node.url);
   }
 
-  /** Of the mints whose outcome is known only now: what was mined on the chain that is gone is gone. */
+  /** States of the mints whose outcome was open; earlier ones are gone with the old chain. */
   const states = (journal: { issuances: Map<string, { state: string }> }, from: number): string[] =>
     [...journal.issuances.values()].slice(from).map(({ state }) => state);
 
-  it('mints the rest on the new chain, where fewer nonces are used', async () => {
+  it('mints the rest on a new chain where fewer nonces are used', async () => {
     const queue = await startQueue(place);
     try {
       await queue.mintMany(30, 10);
@@ -60,7 +60,7 @@ describe('the queue of mints when the node was started anew', () => {
     }
   });
 
-  it('mints on the new chain, where more nonces are used', async () => {
+  it('mints on a new chain where more nonces are used', async () => {
     const queue = await startQueue(place);
     try {
       await local.client.send('evm_setAutomine', [false]);
@@ -80,7 +80,7 @@ describe('the queue of mints when the node was started anew', () => {
     }
   });
 
-  it('fails where the new chain has no registry, and says so', async () => {
+  it('fails with a remedy while the new chain has no registry', async () => {
     const queue = await startQueue(place, { timing: { registryMs: 1_000 } });
     try {
       await queue.mint();
@@ -96,7 +96,6 @@ describe('the queue of mints when the node was started anew', () => {
       expect(await next)
         .to.have.property('remedy')
         .that.matches(/Deploy the registry/);
-      // Somebody does so.
       await installRegistry(local.node.url);
       await queue.mint();
     } finally {

@@ -10,7 +10,7 @@ import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/lo
 
 const INTERVAL_MS = 300;
 
-describe('the queue of mints', () => {
+describe('the mint queue', () => {
   let local: LocalSetup;
   let place: QueuePlace;
 
@@ -33,7 +33,7 @@ describe('the queue of mints', () => {
   }
 
   for (const mining of ['at once', 'at intervals'] as const) {
-    it(`mints 100 tokens, 20 at once, on a node that mines ${mining}, while another sends with the same key`, async () => {
+    it(`mints 100 tokens, 20 at once, on a node that mines ${mining}, beside another sender of the wallet`, async () => {
       if (mining === 'at intervals') await mineEvery(INTERVAL_MS);
       const queue = await startQueue(place);
       const other = startOtherSender(local.node.url);
@@ -46,7 +46,7 @@ describe('the queue of mints', () => {
           const count = (tag: string): Promise<number> => local.client.getTransactionCount(DEPLOYER, tag);
           return (await count('pending')) === (await count('latest'));
         });
-        // A nonce that nobody has would keep those after it there.
+        // A gap in the nonces would keep later transactions pending.
         expect(await local.client.send('eth_pendingTransactions', [])).to.deep.equal([]);
         const states = [...queue.journal.issuances.values()].map(({ state }) => state);
         expect(new Set(states)).to.deep.equal(new Set(['final']));
