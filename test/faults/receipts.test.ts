@@ -17,7 +17,7 @@ interface Receipt {
   logs: { logIndex: string; transactionHash: string; data: string }[];
 }
 
-/** What a node may say of a transaction that is not so, or no longer. */
+/** Wrong or outdated receipts. */
 const LIES: Record<string, (receipt: Receipt) => Receipt | null> = {
   'does not exist': () => null,
   'is of another block': (receipt) => ({ ...receipt, blockHash: ZERO_HASH }),
@@ -52,7 +52,7 @@ describe('the positions of logs in their transactions', () => {
     act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
   ): Promise<void> => whileFollowingThroughProxy(local, { name }, act);
 
-  it('are read from one receipt for each transaction with events, from no other, and several at once', () =>
+  it('are read from the receipts of transactions with events alone, several in one request', () =>
     throughProxy('one-receipt', async (proxy, followed) => {
       await followed.caughtUp();
       const before = proxy.requests.length;
@@ -79,7 +79,7 @@ describe('the positions of logs in their transactions', () => {
       );
     }));
 
-  it('are not taken from a receipt that the block contradicts: the block is read again', () =>
+  it('are read again when the block contradicts the receipt', () =>
     throughProxy('lies', async (proxy, followed) => {
       for (const [name, lie] of Object.entries(LIES)) {
         const liar = lyingOnce(lie);
@@ -98,7 +98,7 @@ describe('the positions of logs in their transactions', () => {
       ]);
     }));
 
-  it('are found among the logs of the block when the node does not know its transactions any more, and no log of it is left out', () =>
+  it('are found in the complete logs of the block when the node no longer has the receipts', () =>
     throughProxy('forgotten', async (proxy, followed) => {
       let left = 1;
       proxy.answer(async (method, params, forward) => {
@@ -114,7 +114,7 @@ describe('the positions of logs in their transactions', () => {
     }));
 });
 
-/** Changes the answer to the first question for a receipt. */
+/** Changes the first receipt that the node gives. */
 function lyingOnce(lie: (receipt: Receipt) => Receipt | null): {
   answerer: Answerer;
   hasLied(this: void): boolean;

@@ -20,7 +20,7 @@ const TIMEOUT_MS = 3_000;
 const INITIAL_DELAY_MS = 40;
 const MAX_DELAY_MS = 1_200;
 
-describe('a receiver', () => {
+describe('event delivery to a faulty receiver', () => {
   let local: LocalSetup;
   let fromBlock: number;
   let receiver: RecordingReceiver;
@@ -53,7 +53,7 @@ describe('a receiver', () => {
     await receiver?.close();
   });
 
-  it('that is down for a while is not pressed, and gets everything once it is up', async () => {
+  it('backs off while the receiver is down, and delivers everything once it is up', async () => {
     await receiver.close();
     await mint(12);
     await eventually('some attempts', () => failures().length >= 60);
@@ -63,7 +63,7 @@ describe('a receiver', () => {
     receiver = await startRecordingReceiver(local.publicKeyFile, accept, port);
     const lines = failures();
     expect(await everything()).to.have.length(15 * EVENTS_OF_A_MINT);
-    // One event of each token, the others waited behind it.
+    // One event of each token was tried; the others waited behind it.
     expect(new Set(lines.map(eventIdOf)).size).to.equal(15);
     for (const { attempt, retryInMs } of lines) {
       const longest = Math.min(INITIAL_DELAY_MS * 2 ** (Number(attempt) - 1), MAX_DELAY_MS);
@@ -71,7 +71,7 @@ describe('a receiver', () => {
     }
   });
 
-  it('that hangs gets the event again after the timeout, and other tokens do not wait for it', async () => {
+  it('repeats an event after the timeout when the receiver hangs; other tokens do not wait', async () => {
     receiver.answerWith((delivery, response) =>
       delivery === receiver.deliveries[0] ? undefined : accept(delivery, response),
     );
@@ -85,7 +85,7 @@ describe('a receiver', () => {
     for (const { arrivedAt } of others) expect(arrivedAt).to.be.below(second?.arrivedAt ?? 0);
   });
 
-  it('that breaks off within the head of its answer gets the event again', async () => {
+  it('repeats an event when the receiver breaks off within the head of its answer', async () => {
     const heads = ['', 'HTTP/1.1 20', 'HTTP/1.1 204 No Content\r\nContent-Le', 'not HTTP at all\r\n\r\n'];
     receiver.answerWith((delivery, response) => {
       const head = isOfFirstEvent(delivery) ? heads[delivery.attempt - 1] : undefined;
@@ -101,7 +101,7 @@ describe('a receiver', () => {
     }
   });
 
-  it('that answers 2xx has the event, whether the rest of its answer breaks off or never ends', async () => {
+  it('takes a 2xx as delivered, whether the rest of the answer breaks off or never ends', async () => {
     const open = new Set<Delivery>();
     receiver.answerWith((delivery, response) => {
       const drip = setInterval(() => response.write('.'), 20);
@@ -113,7 +113,7 @@ describe('a receiver', () => {
       response.writeHead(200, { 'Content-Length': 1_000_000 }).write('so far');
       if (delivery.event.type.endsWith('.minted')) setTimeout(() => response.destroy(), 30);
     });
-    // More tokens than deliveries that are made at the same time.
+    // More tokens than concurrent deliveries.
     await mint(20);
     await eventually('all', () => receiver.deliveries.length >= 20 * EVENTS_OF_A_MINT);
     await eventually('no connection is kept', () => open.size === 0);
@@ -121,7 +121,7 @@ describe('a receiver', () => {
     expect(failures()).to.deep.equal([]);
   });
 
-  it('that redirects gets the event again, and where it points to hears nothing', async () => {
+  it('repeats an event when the receiver redirects, and does not follow the redirect', async () => {
     const statuses = [301, 302, 303, 307, 308];
     let connections = 0;
     const elsewhere = createServer((socket) => {
@@ -143,7 +143,7 @@ describe('a receiver', () => {
     expect(failures().map(({ status }) => status)).to.deep.equal(statuses);
   });
 
-  it('that asks for a pause gets it, up to the longest, and other tokens do not wait for it', async () => {
+  it('pauses as Retry-After asks, up to the longest delay; other tokens do not wait', async () => {
     const inThreeSeconds = () => new Date(Date.now() + 3_000).toUTCString();
     const asked = [() => '1', () => '3600', inThreeSeconds, () => '0', () => '-7', () => 'soon'];
     const firsts: Delivery[] = [];
@@ -165,7 +165,7 @@ describe('a receiver', () => {
     for (const { arrivedAt } of untroubled) expect(pause(firsts[0], { arrivedAt })).to.be.below(1_000);
   });
 
-  it('that never takes one event gets nothing later of that token, and all of the others', async () => {
+  it('holds back later events of a token while one is refused, and delivers all other tokens', async () => {
     const poisoned = (): string | undefined => receiver.deliveries[0]?.event.subject;
     receiver.answerWith((delivery, response) => {
       const { subject, type } = delivery.event;
@@ -187,14 +187,14 @@ describe('a receiver', () => {
     await everything();
   });
 
-  /** All in one block, so that their deliveries begin together. */
+  /** Mints all in one block, so that their deliveries begin together. */
   async function mint(count: number): Promise<void> {
     await mintTogether(local, await local.account(1), count);
   }
 
   /**
-   * Waits until every event is delivered, ends the service, and gives all deliveries: they keep what
-   * subscribers are promised.
+   * Waits until every event is delivered, stops the service, checks the promises to subscribers, and returns
+   * all deliveries.
    */
   async function everything(): Promise<Delivery[]> {
     const expected = await expectedEvents(local.client, local.registryAddress, fromBlock);

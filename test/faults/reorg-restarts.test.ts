@@ -11,7 +11,7 @@ import { THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-prox
 const TOKENS = 8;
 
 for (const engine of ENGINES) {
-  describe(`events that wait, on ${engine}, when their blocks are replaced while the service is stopped`, () => {
+  describe(`waiting events on ${engine}, when their blocks are replaced while the service is stopped`, () => {
     let forked: ForkedRegistry;
     let state: State | undefined;
 
@@ -32,9 +32,7 @@ for (const engine of ENGINES) {
       for (let left = count; left > 0; left--) await forked.mine(await forked.mint({ minter }));
     }
 
-    /**
-     * Lets events of blocks wait, and replaces these by `replacements` others while the service is stopped.
-     */
+    /** Lets events wait, and replaces their blocks by `replacements` others while the service is stopped. */
     const replaced = (
       replacements: number,
       atRestart: Answerer,
@@ -57,10 +55,10 @@ for (const engine of ENGINES) {
       });
     };
 
-    it('are not sent before what was read has been compared with the chain', () =>
+    it('are not sent before the blocks read are compared with the chain', () =>
       replaced(TOKENS + 1, THROUGH, (_proxy, followed) => followed.allDeliveredOnce()));
 
-    it('are not sent while the node lacks the newest block that was read, and its feed does not count as followed', async () => {
+    it('are held, and the feed is not "following", while the node lacks the newest block read', async () => {
       const head = (await forked.local.client.getBlockNumber()) + TOKENS;
       const lacking: Answerer = async (method, params, forward) => {
         const isNewest = method === 'eth_getBlockByNumber' && Number(params[0]) >= head;

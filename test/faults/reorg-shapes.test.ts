@@ -52,13 +52,13 @@ describe('a reorganisation', () => {
     return (await forked.local.client.getBlock(await forked.mine(call)))?.hash;
   }
 
-  /** Replaces what is on top of the fork by more blocks than the tests put there. */
+  /** Replaces the blocks on top of the fork by more blocks than the tests put there. */
   async function otherBranch(fork: Fork): Promise<SignedCall[]> {
     await fork.back(1);
     return mineEach([otherMint, forked.nominate, otherMint, forked.nominate]);
   }
 
-  it('while the service is stopped is noticed when it is started again', () =>
+  it('is noticed at the start when it happened while the service was stopped', () =>
     following('stopped', {}, async (followed) => {
       await forked.mine();
       await followed.caughtUp();
@@ -74,7 +74,7 @@ describe('a reorganisation', () => {
         await fork.back(1);
         await mineEach([otherMint, forked.nominate, otherMint]);
       });
-      // With the one that was attempted: it may have been taken.
+      // The attempted event counts too: the receiver may have taken it.
       expect(await reorganised(followed)).to.include({ withdrawn: 5, orphaned: 7 });
       followed.answer(200);
       await followed.allDeliveredOnce();
@@ -82,7 +82,7 @@ describe('a reorganisation', () => {
       expect(await metricOf(followed.service.url, ORPHANED)).to.equal(6);
     }));
 
-  it('of all that was ever read is followed too, also by a service that was started again', () =>
+  it('is followed when it replaces all blocks ever read, also after a restart', () =>
     following('from-the-first', {}, async (followed) => {
       const fork = await forked.fork();
       await mineEach([forked.mint]);
@@ -95,7 +95,7 @@ describe('a reorganisation', () => {
       await followed.allDeliveredOnce();
     }));
 
-  it('of several blocks replaces all of them', () =>
+  it('replaces the events of several blocks', () =>
     following('deep', {}, async (followed) => {
       const fork = await forked.fork();
       const first = Array.from({ length: 6 }, () => forked.mint);
@@ -109,7 +109,7 @@ describe('a reorganisation', () => {
       await followed.allDeliveredOnce();
     }));
 
-  it('to a branch that is shorter at first is followed', () =>
+  it('is followed to a branch that is shorter at first', () =>
     following('shorter', {}, async (followed) => {
       const fork = await forked.fork();
       await mineEach([forked.mint, forked.nominate, forked.nominate]);
@@ -124,7 +124,7 @@ describe('a reorganisation', () => {
       await followed.allDeliveredOnce();
     }));
 
-  it('back to the first branch delivers nothing of it twice', () =>
+  it('delivers nothing twice when the first branch comes back', () =>
     following('back', {}, async (followed) => {
       const fork = await forked.fork();
       const first = await forked.mint();
@@ -154,7 +154,7 @@ describe('a reorganisation', () => {
       ]);
     }));
 
-  it('right after another leaves the last branch delivered', () =>
+  it('delivers the last branch when it comes right after another', () =>
     following('twice', {}, async (followed) => {
       const fork = await forked.fork();
       await mineEach([forked.mint]);
@@ -172,10 +172,10 @@ describe('a reorganisation', () => {
       expect(await metricOf(followed.service.url, ORPHANED)).to.equal(5);
     }));
 
-  // It asks for the head, for the block, four times for its logs, and for the receipt; then for the next head
-  // and its block.
+  // The watcher asks for the head, for the block, four times for its logs, and for the receipt; then for the
+  // next head and its block.
   for (const question of [2, 3, 4, 6, 7, 8, 9]) {
-    it(`between two questions about a range mixes no branches (before question ${question})`, async () => {
+    it(`mixes no branches when it comes between two questions about a range (before question ${question})`, async () => {
       const proxy = await startRpcProxy(forked.local.node.url);
       try {
         await following(`between-${question}`, { RPC_URL: proxy.url }, async (followed) => {
@@ -189,7 +189,7 @@ describe('a reorganisation', () => {
           let replaced: Promise<unknown> | undefined;
           proxy.answer(async (method): Promise<Fault> => {
             await mined;
-            // Counted from the question by which it learns that there is something new.
+            // Counting begins with the question that shows the watcher a new block.
             if (asked > 0 || method === 'eth_blockNumber') asked++;
             if (asked === question) replaced ??= otherBranch(fork);
             await replaced;
@@ -207,7 +207,7 @@ describe('a reorganisation', () => {
     });
   }
 
-  it('above the confirmations that are waited for is none', () =>
+  it('is not noticed above the confirmed blocks', () =>
     following('confirmed', { CONFIRMATIONS: '3' }, async (followed) => {
       const fork = await forked.fork();
       await mineEach([forked.mint, forked.nominate]);
@@ -221,7 +221,7 @@ describe('a reorganisation', () => {
       expect(await metricOf(followed.service.url, ORPHANED)).to.equal(0);
     }));
 
-  it('deeper than FINALITY_DEPTH stops the feed, says so, and stops nothing else', () =>
+  it('stops only the feed, and says so, when it is deeper than FINALITY_DEPTH', () =>
     following('too-deep', { FINALITY_DEPTH: '3', WALLET_PRIVATE_KEY: DEPLOYER_KEY }, async (followed) => {
       for (let block = 0; block < 3; block++) await forked.mine();
       const fork = await forked.fork();

@@ -17,7 +17,7 @@ import { metricOf } from '../helpers/processes/health-and-metrics';
 
 const ORPHANED = 'etr_orphaned_delivered_events';
 
-describe('when blocks are replaced by others', () => {
+describe('event delivery when blocks are replaced', () => {
   let forked: ForkedRegistry;
 
   before(async () => {
@@ -32,7 +32,7 @@ describe('when blocks are replaced by others', () => {
   const reorganised = (followed: FollowedRegistry, times = 1) =>
     eventually('the reorganisation is noticed', () => followed.logged('chain reorganised')[times - 1]);
 
-  /** What must be delivered of a transaction where it is mined now. */
+  /** The events that must be delivered of a transaction, as it is mined now. */
   async function onChain(call: SignedCall): Promise<ExpectedEvent[]> {
     const { client, registryAddress } = forked.local;
     const receipt = await client.getTransactionReceipt(call.hash);
@@ -40,7 +40,7 @@ describe('when blocks are replaced by others', () => {
     return events.filter(({ data }) => data.transactionHash === call.hash);
   }
 
-  it('events that were not delivered yet are never delivered, those of the new branch are, in order', () =>
+  it('withdraws undelivered events, and delivers those of the new branch in order', () =>
     following('undelivered', async (followed) => {
       followed.answer(500);
       const fork = await forked.fork();
@@ -55,13 +55,13 @@ describe('when blocks are replaced by others', () => {
       followed.answer(200);
       await followed.allDeliveredOnce();
       expect(eventsOf(lost, followed.accepted)).to.deep.equal([]);
-      // An attempt that was answered with a failure may have been taken all the same: that is noted too.
+      // A receiver may have taken an event although it answered with a failure: this event is orphaned too.
       expect(line).to.include({ withdrawn: 5, orphaned: 1 });
       expect(followed.logged('event orphaned after failed attempts')).to.have.length(1);
       expect(await metricOf(followed.service.url, ORPHANED)).to.equal(0);
     }));
 
-  it('events that were delivered are logged and counted, and the new branch is delivered', () =>
+  it('logs and counts delivered events that are orphaned, and delivers the new branch', () =>
     following('delivered', async (followed) => {
       const fork = await forked.fork();
       const lost = await forked.mint();
@@ -79,7 +79,7 @@ describe('when blocks are replaced by others', () => {
       expect(await metricOf(followed.service.url, ORPHANED)).to.equal(5);
     }));
 
-  it('a delivery that is under way decides, when it ends, whether its event was delivered', () =>
+  it('waits for a delivery under way to learn whether its event was delivered', () =>
     following('under-way', async (followed) => {
       let end: ((status: number) => void) | undefined;
       followed.answer(() => new Promise((resolve) => (end = resolve)));
@@ -90,7 +90,7 @@ describe('when blocks are replaced by others', () => {
       await fork.back(1);
       await forked.mine(await forked.mint({ minter: MINTERS[1] }));
       await forked.mine();
-      // Time to look at the chain twice: nothing is to happen.
+      // Long enough for two looks at the chain, which must change nothing.
       await sleep(500);
       expect(followed.logged('chain reorganised')).to.deep.equal([]);
       followed.answer(200);
@@ -101,7 +101,7 @@ describe('when blocks are replaced by others', () => {
       await followed.allDeliveredOnce();
     }));
 
-  /** How a transaction can come into its new block. */
+  /** Positions of a transaction in its new block. */
   const placesInBlock: Record<string, (again: SignedCall) => Promise<SignedCall[]>> = {
     alone: async (again) => [again],
     'after one other event': async (again) => [await forked.nominate({ first: true }), again],
@@ -109,7 +109,7 @@ describe('when blocks are replaced by others', () => {
   };
 
   Object.entries(placesInBlock).forEach(([place, transactions], index) => {
-    it(`a transaction that was delivered and is mined again ${place} is not delivered twice`, () =>
+    it(`does not repeat a delivered transaction that is mined again ${place}`, () =>
       following(`delivered-again-${index}`, async (followed) => {
         const fork = await forked.fork();
         const again = await forked.mint();
@@ -128,7 +128,7 @@ describe('when blocks are replaced by others', () => {
           expect(withoutIds(eventsOf(other, followed.accepted))).to.deep.equal(await onChain(other));
       }));
 
-    it(`a transaction that was not delivered and is mined again ${place} is delivered once, as it is mined now`, () =>
+    it(`delivers an undelivered transaction that is mined again ${place} once, as it is mined now`, () =>
       following(`undelivered-again-${index}`, async (followed) => {
         followed.answer(500);
         const fork = await forked.fork();
@@ -144,7 +144,7 @@ describe('when blocks are replaced by others', () => {
         await followed.allDeliveredOnce();
       }));
 
-    it(`a transaction of which a part was delivered and that is mined again ${place} is completed`, () =>
+    it(`completes a partly delivered transaction that is mined again ${place}`, () =>
       following(`partly-again-${index}`, async (followed) => {
         let left = 2;
         followed.answer(() => (left-- > 0 ? 200 : 500));
@@ -165,7 +165,7 @@ describe('when blocks are replaced by others', () => {
       }));
   });
 
-  it('a transaction of which a part was delivered and that moves to the head of its block is completed', () =>
+  it('completes a partly delivered transaction that moves to the head of its block', () =>
     following('partly-earlier', async (followed) => {
       let left = 2;
       const fork = await forked.fork();
@@ -189,7 +189,7 @@ describe('when blocks are replaced by others', () => {
       expect(new Set(followed.accepted.map(({ id }) => id)).size).to.equal(5);
     }));
 
-  /** Delivers what one branch says of a hand-over, and then has the other branch replace it. */
+  /** Delivers the events of a handover on one branch, and then replaces that branch by the other. */
   async function handedOver(
     before: 'nominate' | 'unrelated',
     after: 'nominate' | 'unrelated',
@@ -212,7 +212,7 @@ describe('when blocks are replaced by others', () => {
     return events;
   }
 
-  it('a transaction that logs less when it is mined again is not delivered twice', async () => {
+  it('does not repeat a transaction that logs less when it is mined again', async () => {
     const events = await handedOver('nominate', 'unrelated');
     expect(events.map(briefly)).to.deep.equal([
       '0 beneficiary_transfer',
@@ -221,7 +221,7 @@ describe('when blocks are replaced by others', () => {
     ]);
   });
 
-  it('a transaction that logs more when it is mined again has that delivered, under an id of its own', async () => {
+  it('delivers an additional log of a transaction that is mined again, under an id of its own', async () => {
     const events = await handedOver('unrelated', 'nominate');
     expect(events.map(briefly)).to.deep.equal([
       '0 beneficiary_transfer',

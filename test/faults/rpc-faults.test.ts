@@ -11,7 +11,7 @@ import { seededRandom } from '../helpers/seeded-random';
 import { makeTraffic } from '../helpers/chain/traffic';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-describe('events of a registry, each delivered once and in order', () => {
+describe('the events of a registry on a faulty node', () => {
   let local: LocalSetup;
   let anotherRegistry: Promise<string> | undefined;
 
@@ -28,7 +28,7 @@ describe('events of a registry, each delivered once and in order', () => {
     act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
   ): Promise<void> => whileFollowingThroughProxy(local, { name }, act);
 
-  it('when connections break at random', () =>
+  it('are delivered once and in order when connections break at random', () =>
     throughProxy('random', async (proxy, followed) => {
       const random = seededRandom(2024);
       let broken = 0;
@@ -42,7 +42,7 @@ describe('events of a registry, each delivered once and in order', () => {
       expect(broken).to.be.greaterThan(10);
     }));
 
-  it('when the provider answers 429 for a while', () =>
+  it('are delivered once and in order when the provider answers 429 for a while', () =>
     throughProxy('too-many-requests', async (proxy, followed) => {
       const before = proxy.calls.length;
       proxy.answer(() => ({ status: 429, headers: { 'Retry-After': '1' }, body: 'Too Many Requests' }));
@@ -53,7 +53,7 @@ describe('events of a registry, each delivered once and in order', () => {
       await followed.allDeliveredOnce();
     }));
 
-  it('when the node tells of a head whose blocks and logs it does not have yet', () =>
+  it('are delivered once and in order when the node lacks blocks and logs of its head', () =>
     throughProxy('behind', async (proxy, followed) => {
       let served = await local.client.getBlockNumber();
       let told = served;
@@ -74,7 +74,7 @@ describe('events of a registry, each delivered once and in order', () => {
     ['a block', { tokens: 1, rounds: 0 }],
     ['several blocks', { tokens: 2, rounds: 1 }],
   ] as const) {
-    it(`when one node of the provider has ${extent} and another not yet the logs`, () =>
+    it(`are delivered once and in order when one node has ${extent} and another lacks the logs`, () =>
       throughProxy(`logs-of-${extent}`, async (proxy, followed) => {
         const served = await local.client.getBlockNumber();
         let told = served;
@@ -89,7 +89,7 @@ describe('events of a registry, each delivered once and in order', () => {
       }));
   }
 
-  it('when the head goes back for a while', () =>
+  it('are delivered once and in order when the head goes back for a while', () =>
     throughProxy('older-head', async (proxy, followed) => {
       await makeTraffic(local, { tokens: 2, rounds: 2 });
       await followed.settled();
@@ -109,9 +109,10 @@ describe('events of a registry, each delivered once and in order', () => {
     ['half of the logs are missing', (logs: unknown[]) => logs.slice(0, Math.floor(logs.length / 2))],
     ['all logs are missing', () => []],
   ] as const) {
-    it(`when ${name} from one answer`, () =>
+    it(`are delivered once and in order when ${name} from one answer`, () =>
       throughProxy(name, async (proxy, followed) => {
-        // The n-th answer with logs after each mint: whichever question it is that is answered wrongly.
+        // After each mint another answer with logs is spoilt, so that every question gets a wrong answer
+        // once.
         for (let spoilt = 1; spoilt <= 4; spoilt++) {
           const spoiler = spoilAnswer(spoilt, keep);
           proxy.answer(spoiler.answerer);
@@ -122,7 +123,7 @@ describe('events of a registry, each delivered once and in order', () => {
       }));
   }
 
-  it('when the node is away for ten seconds', () =>
+  it('are delivered once and in order when the node is away for ten seconds', () =>
     throughProxy('away', async (proxy, followed) => {
       await mintDirectly(local, await local.account(1));
       await followed.settled();
@@ -136,7 +137,7 @@ describe('events of a registry, each delivered once and in order', () => {
     ['first', 0],
     ['second', 1],
   ] as const) {
-    it(`when the RPC of the ${name} of two registries is broken: the other goes on`, async () => {
+    it(`are delivered for one of two registries while the RPC of the ${name} is broken, then for both`, async () => {
       const registries = [local.registryAddress, await another()];
       const proxies = await Promise.all(registries.map(() => startRpcProxy(local.node.url)));
       const settings = { RPC_URL: proxies[0]?.url ?? '' };

@@ -19,7 +19,7 @@ import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup'
 
 const TOO_MANY_BLOCKS: RpcAnswer = { error: { code: -32600, message: 'block range is too wide' } };
 
-/** How providers say that fewer blocks must be asked for. */
+/** Refusals by which providers ask for fewer blocks. */
 const TOO_WIDE: Record<string, RpcAnswer | HttpAnswer> = {
   'exceed maximum block range: 40': {
     error: { code: -32005, message: 'exceed maximum block range: 40' },
@@ -43,16 +43,16 @@ const TOO_WIDE: Record<string, RpcAnswer | HttpAnswer> = {
 const MOST_BLOCKS = 40;
 const STRETCH = 200;
 
-/** What becomes of a range that is too wide for a provider that does not say so. */
+/** Failures of a range that is too wide, from a provider that does not say so. */
 const FAILURES: Record<string, RpcAnswer | HttpAnswer | Fault> = {
   'unknown words': { error: { code: -32000, message: 'no such luck today' } },
   'status 500': { status: 500, body: 'Internal Server Error' },
   'the connection is closed': 'drop request',
 };
-/** Two halvings of what is asked for first, and less than all of it. */
+/** Reached after two halvings of the first range; less than all blocks. */
 const MOST_BLOCKS_AT_ALL = 500;
 
-describe('reading many blocks of a provider that limits what it answers', () => {
+describe('reading many blocks from a provider with limits', () => {
   let local: LocalSetup;
   let fromBlock: number;
 
@@ -75,7 +75,7 @@ describe('reading many blocks of a provider that limits what it answers', () => 
   ): Promise<void> => whileFollowingThroughProxy(local, { name, answerer, fromBlock }, act);
 
   Object.entries(TOO_WIDE).forEach(([name, refusal], index) => {
-    it(`gets through when a range is too wide: ${name}`, () =>
+    it(`succeeds with narrower ranges when the provider refuses a wide one: ${name}`, () =>
       readThrough(`wide-${index}`, refuseWider(MOST_BLOCKS, refusal), async (proxy, followed) => {
         await followed.allDeliveredOnce();
         expect(Math.max(...widthsOf(proxy.requests))).to.be.greaterThan(MOST_BLOCKS);
@@ -84,16 +84,16 @@ describe('reading many blocks of a provider that limits what it answers', () => 
   });
 
   for (const [name, failure] of Object.entries(FAILURES)) {
-    it(`gets through when a range takes the provider too much: ${name}`, () =>
+    it(`succeeds with narrower ranges when the provider fails on a wide one: ${name}`, () =>
       readThrough(name, refuseWider(MOST_BLOCKS_AT_ALL, failure), async (_proxy, followed) => {
         await followed.allDeliveredOnce();
-        // It was begun anew, and asked for less than before.
+        // Each failure restarted the reading, with a narrower range.
         const failures = followed.service.log.filter(({ retryInMs }) => retryInMs !== undefined);
         expect(failures).to.have.length(2);
       }));
   }
 
-  it('asks for more blocks again when the provider allows it', () =>
+  it('asks for wider ranges again when the provider allows it', () =>
     readThrough('grows', refuseWider(MOST_BLOCKS, TOO_MANY_BLOCKS), async (proxy, followed) => {
       await eventually('narrow ranges are read', () => {
         return widthsOf(proxy.requests).filter((width) => width > 1 && width <= MOST_BLOCKS).length > 8;
@@ -104,7 +104,7 @@ describe('reading many blocks of a provider that limits what it answers', () => 
       expect(Math.max(...widthsOf(proxy.requests.slice(allowed)))).to.be.greaterThan(2 * MOST_BLOCKS);
     }));
 
-  it('gets through when a range has too many results', async () => {
+  it('succeeds with narrower ranges when a range has too many results', async () => {
     await makeTraffic(local, { tokens: 8, rounds: 3 });
     let refused = 0;
     const answerer = refuseMoreThan(9, () => refused++);
@@ -114,7 +114,7 @@ describe('reading many blocks of a provider that limits what it answers', () => 
     });
   });
 
-  it('reads on where Hardhat mined thousands of blocks at once', () =>
+  it('continues where Hardhat mined thousands of blocks at once', () =>
     readThrough('at-once', THROUGH, async (_proxy, followed) => {
       await local.client.send('hardhat_mine', ['0x1388']);
       await mintDirectly(local, await local.account(1));
@@ -123,7 +123,7 @@ describe('reading many blocks of a provider that limits what it answers', () => 
     }));
 });
 
-/** Refuses ranges of more than so many blocks. */
+/** Refuses ranges of more than `mostBlocks` blocks. */
 function refuseWider(mostBlocks: number, refusal: RpcAnswer | HttpAnswer | Fault): Answerer {
   return (method, params) => {
     const [width = 0] = widthsOf([{ method, params }]);
@@ -131,7 +131,7 @@ function refuseWider(mostBlocks: number, refusal: RpcAnswer | HttpAnswer | Fault
   };
 }
 
-/** Refuses answers of more than so many logs. */
+/** Refuses answers of more than `mostLogs` logs. */
 function refuseMoreThan(mostLogs: number, onRefused: () => void): Answerer {
   return async (method, _params, forward) => {
     if (method !== 'eth_getLogs') return 'none';
@@ -143,7 +143,7 @@ function refuseMoreThan(mostLogs: number, onRefused: () => void): Answerer {
   };
 }
 
-/** How many blocks were asked for by each call that asked for the logs of a range. */
+/** The widths, in blocks, of the ranges whose logs were asked for. */
 function widthsOf(requests: readonly RpcCall[]): number[] {
   return requests.flatMap(({ method, params: [filter] }) => {
     if (method !== 'eth_getLogs') return [];

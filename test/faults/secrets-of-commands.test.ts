@@ -22,12 +22,12 @@ import {
   TEST_REGISTRY as TOKEN_REGISTRY_ADDRESS,
 } from '../helpers/credentials/test-issuer';
 
-/** Where commands and Hardhat write to. */
+/** The folders that commands and Hardhat write to. */
 const WRITTEN_FOLDERS = ['deploy/deployments', 'cache', 'typechain-types'].map((name) =>
   join(PROJECT_ROOT, name),
 );
 
-/** What is asked for while the node fails. */
+/** Commands that run while the node fails. */
 const QUESTIONS = [
   ['role', 'list'],
   ['token', '1'],
@@ -35,10 +35,7 @@ const QUESTIONS = [
   ['decrypt-remark', 'CREDENTIAL'],
 ];
 
-/**
- * Runs `deploy` in one process, in each mode of the echoing server, and prints what Hardhat prints of an
- * error.
- */
+/** Runs `deploy` in one process, in each mode of the echoing server, and prints errors as Hardhat does. */
 const DEPLOY_IN_ALL_MODES = `
 const hre = require(${JSON.stringify(join(PROJECT_ROOT, 'node_modules/hardhat'))});
 const { ECHO, MODES } = JSON.parse(process.env.TEST_PLAN);
@@ -80,7 +77,7 @@ maskStandardError();
 })();
 `;
 
-/** Throws what nobody catches as soon as the command has begun. */
+/** Throws an error that is not caught as soon as the command has begun. */
 const THROW = `
 const timer = setInterval(() => {
   if (!Object.keys(require.cache).some((path) => path.endsWith('show-token.js'))) return;
@@ -92,7 +89,7 @@ const timer = setInterval(() => {
 /** The commands that Hardhat runs; `tdoc` runs all others. */
 const HARDHAT_TASKS = ['deploy', 'run'];
 
-describe('commands keep secrets to themselves', () => {
+describe('commands with secrets in their settings', () => {
   const folder = temporaryFolder();
   const marked = markedSettings();
   const { wallet, secrets, secret, nodeUrl } = marked;
@@ -130,7 +127,7 @@ describe('commands keep secrets to themselves', () => {
     folder.remove();
   });
 
-  /** Runs a command and expects that it keeps everything to itself; gives what it printed. */
+  /** Runs a command, checks that it reveals no secret, and returns its output. */
   async function run(args: string[], changes: Record<string, string> = {}): Promise<CommandAnswer> {
     const ask = HARDHAT_TASKS.includes(args[0] ?? '') ? askHardhat : askTdoc;
     return keptBy(await ask(args, { ...settings, ...changes }), args.join(' '));
@@ -142,7 +139,7 @@ describe('commands keep secrets to themselves', () => {
     return answer;
   }
 
-  /** Runs a script that prints all that its commands print. */
+  /** Runs a script that prints the output of its commands; checks and returns the output. */
   async function runScript(
     name: string,
     script: string,
@@ -154,7 +151,7 @@ describe('commands keep secrets to themselves', () => {
     return keptBy(await ask(file(name), [], env), name);
   }
 
-  it('when they succeed, also with --verbose', async () => {
+  it('reveal no secret when they succeed, also with --verbose', async () => {
     for (const args of [['did'], ['signing-key', '--public-key-file', file('key.pem')]])
       expect((await run([...args, '--stack-traces'])).code, args[0]).to.equal(0);
     const { DID_KEY_PAIRS = '', SIGNING_PRIVATE_KEY = '' } = readSettings(settings).settings;
@@ -172,7 +169,7 @@ describe('commands keep secrets to themselves', () => {
     expect(code, stdout).to.equal(2);
   });
 
-  it('when the node refuses the transaction and repeats all that it was sent', async () => {
+  it('reveal no secret when the node refuses the transaction and repeats all that it was sent', async () => {
     const told = `refused: ${settings.RPC_URL} ${secret('password of the node')} ${wallet.privateKey}`;
     proxy.answer((method, params) =>
       /estimateGas|sendRawTransaction/.test(method)
@@ -186,7 +183,7 @@ describe('commands keep secrets to themselves', () => {
     expect(tracesInFiles(secrets, WRITTEN_FOLDERS, since)).to.deep.equal([]);
   });
 
-  it('when the node fails in every way', async () => {
+  it('reveal no secret when the node fails in every way', async () => {
     const credential = file('credential.json');
     const issuer = await createTestIssuer(`localhost:${await freePort(0)}`);
     writeFileSync(credential, JSON.stringify(await issuer.sign()));
@@ -210,7 +207,7 @@ describe('commands keep secrets to themselves', () => {
     expect(deployed.stderr).to.contain('[secret]');
   }).timeout(120_000);
 
-  it("when the node refuses what the registry's admin sends, and repeats it", async () => {
+  it('reveal no secret when the node refuses and repeats transactions of the registry admin', async () => {
     const { tokenId, account } = await returnedToken();
     const token = [String(tokenId), '--remark', 'fraud'];
     const commands = [
@@ -222,7 +219,7 @@ describe('commands keep secrets to themselves', () => {
     ];
     const told = `refused: ${settings.RPC_URL} ${secret('password of the node')} ${wallet.privateKey}`;
     const estimated = new Set<unknown>();
-    // Of each the gas cannot be estimated the first time; the second time the transaction is not taken.
+    // Each command fails twice: first at the gas estimate, then when its transaction is sent.
     proxy.answer((method, params) => {
       const { data } = (params[0] ?? {}) as { data?: unknown };
       const isFirstEstimate = method === 'eth_estimateGas' && !estimated.has(data);
@@ -241,7 +238,7 @@ describe('commands keep secrets to themselves', () => {
     expect(stdout).to.contain('== submission restore').and.not.to.contain('sent     0x');
   });
 
-  /** A token of the registry that `deploy` made, and the account that returned it. */
+  /** A token of the deployed registry, and the account that returned it. */
   async function returnedToken(): Promise<{ tokenId: bigint; account: string }> {
     const chain = nodeClient(node.url);
     const holder = await chain.getSigner(1);
@@ -256,7 +253,7 @@ describe('commands keep secrets to themselves', () => {
     return { tokenId, account: holder.address };
   }
 
-  it('when a node cannot be reached at all', async () => {
+  it('reveal no secret when a node cannot be reached at all', async () => {
     const key = secret('key in the path');
     const closed = nodeUrl(await freePort(0));
     const urls = [
@@ -274,7 +271,7 @@ describe('commands keep secrets to themselves', () => {
     expect(echo.asked['web-socket']).to.be.at.least(1);
   });
 
-  it('when a setting is wrong', async () => {
+  it('reveal no secret when a setting is wrong', async () => {
     const key = secret('key in the path');
     mkdirSync(file('folder.env'));
     writeFileSync(file('broken.json'), `{"webhook": {"url": "https://h.example/${key}" "timeoutMs": 1}}`);
@@ -296,9 +293,9 @@ describe('commands keep secrets to themselves', () => {
     await Promise.all(answers);
   });
 
-  it('when something is thrown that nobody catches', async () => {
+  it('reveal no secret when an error is not caught', async () => {
     writeFileSync(file('throw.cjs'), THROW);
-    // The node does not answer: the command is still there to be thrown out of.
+    // The node does not answer, so that the command still runs when the error is thrown.
     proxy.answer(() => new Promise(() => undefined));
     const changes = { NODE_OPTIONS: `--require=${file('throw.cjs')}`, TOKEN_REGISTRY_ADDRESS };
     const { code, stderr } = await run(['token', '1'], changes);

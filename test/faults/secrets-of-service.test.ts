@@ -21,13 +21,13 @@ import { failToStart, startServiceProcess } from '../helpers/processes/service-p
 import { MODE_NAMES, startEchoingServer, type EchoingServer } from '../helpers/processes/echoing-server';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-/** What is asked for each document, and for nothing else. */
+/** Methods that are called for each document, and for nothing else. */
 const ISSUING = /eth_call|estimateGas|getTransactionCount/;
 
-/** Of the registries that are followed through nodes that fail. */
+/** Addresses of the registries that are followed through failing nodes. */
 const address = (n: number): string => `0x${String(n).padStart(40, '1')}`;
 
-describe('the service keeps secrets to itself', () => {
+describe('the service with secrets in its settings', () => {
   const marked = markedSettings();
   const { wallet, secrets, secret, nodeUrl } = marked;
   const password = secret('password of the node');
@@ -64,8 +64,8 @@ describe('the service keeps secrets to itself', () => {
   });
 
   /**
-   * Followed through a node that fails in the way of the echoing server, over WebSocket, TLS to a plain port,
-   * a closed port and an unknown name.
+   * Configures registries with failing nodes: the echoing server over HTTP, WebSocket and TLS to its plain
+   * port, two closed ports, and an unknown name.
    */
   async function writeRegistries(): Promise<void> {
     const rpcUrls = [
@@ -90,7 +90,7 @@ describe('the service keeps secrets to itself', () => {
     writeFileSync(settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook, registries }));
   }
 
-  it('whatever fails around it', async () => {
+  it('reveals no secret when the node, the webhook or the gas station fail in every way', async () => {
     await writeRegistries();
     const service = await startServiceProcess(settings);
     const answers: string[] = [];
@@ -117,8 +117,8 @@ describe('the service keeps secrets to itself', () => {
     await registry.grantRole(await registry.MINTER_ROLE(), wallet.address);
     const statuses: number[] = [];
     for (const mode of MODE_NAMES) {
-      // So fail the gas station, the webhook and a followed registry's node; then the node that documents are
-      // issued through.
+      // The gas station, the webhook and a followed registry's node fail in this mode; then the node for
+      // issuing.
       echo.fail(mode);
       statuses.push(await issue(secret('API_KEY')));
       proxy.answer(async (method) => {
@@ -128,7 +128,7 @@ describe('the service keeps secrets to itself', () => {
         return { status: told.status, headers, body: `${await told.text()} ${nodeUrl(1)} ${password}` };
       });
       statuses.push(await issue(secret('API_KEY')));
-      // A refusal in words that nobody knows may have been accepted: the caller waits until it is mined.
+      // After an unknown refusal the node may have the transaction: the caller waits until it is mined.
       let refusals = 2;
       proxy.answer((method, params) =>
         method === 'eth_sendRawTransaction' && refusals-- > 0
@@ -160,7 +160,7 @@ describe('the service keeps secrets to itself', () => {
     expect(tracesInFiles(secrets, [DATA_DIR])).to.deep.equal([]);
   }).timeout(120_000);
 
-  it('when the tunnel cannot be opened, and the library repeats all that it was told', async () => {
+  it('reveals no secret when the tunnel cannot be opened and its library repeats all options', async () => {
     const reachable = { ...settings, DOMAIN: 'carrier.example', DID_KEY_PAIRS: '' };
     for (const failure of ['rejects', 'throws', 'is no library'] as const) {
       const service = await startService(reachable, {
@@ -183,7 +183,7 @@ describe('the service keeps secrets to itself', () => {
     }
   });
 
-  it('when an answer is cut off in the middle of a key', async () => {
+  it('reveals no secret when an answer is cut off in the middle of a key', async () => {
     echo.fail('long-refusal');
     const [network] = NETWORKS;
     const client = createRpcClient(nodeUrl(echo.port), network as Network, 'bulk');
@@ -193,7 +193,7 @@ describe('the service keeps secrets to itself', () => {
     expect(tracesOf(secrets, inspect(error, { depth: null }))).to.deep.equal([]);
   });
 
-  it('when something is thrown that nobody catches', async () => {
+  it('reveals no secret when an error is not caught', async () => {
     const script = join(local.folder, 'throw.cjs');
     const error = `new Error('stumbled over ' + process.env.RPC_URL, { cause: process.env.WALLET_PRIVATE_KEY })`;
     for (const thrown of [`throw ${error}`, `void Promise.reject(${error})`]) {
@@ -209,7 +209,7 @@ describe('the service keeps secrets to itself', () => {
     }
   });
 
-  it('when it cannot start', async () => {
+  it('reveals no secret when it cannot start', async () => {
     const broken = join(local.folder, 'broken.json');
     const key = secret('key of the webhook');
     writeFileSync(broken, `{"webhook": {"url": "https://h.example/${key}" "timeoutMs": 1}}`);

@@ -63,7 +63,7 @@ describe('two services with one wallet on one PostgreSQL database', () => {
   const issueMany = (name: string, choose: (index: number) => ServiceProcess): Promise<string[]> =>
     Promise.all(Array.from({ length: REQUESTS }, (_, index) => issue(choose(index), `${name}${index}`)));
 
-  it('answer both, and one of them sends all mints', async () => {
+  it('both answer, and one of them sends all mints', async () => {
     const [first, second] = services as [ServiceProcess, ServiceProcess];
     const tokens = await issueMany('BOTH', (index) => (index % 2 === 0 ? first : second));
     expect(new Set(tokens).size).to.equal(REQUESTS);
@@ -71,7 +71,7 @@ describe('two services with one wallet on one PostgreSQL database', () => {
     expect(nodes.map(sentThrough).sort((a, b) => a - b)).to.deep.equal([0, REQUESTS]);
   });
 
-  it('go on when the one that sends is killed: the other mints what was begun, once', async () => {
+  it('mint every token once when the one that sends is killed', async () => {
     const before = (await mintedTokens(local)).size;
     await issue(services[0] as ServiceProcess, 'WHICH');
     const leader = nodes.findIndex((node) => sentThrough(node) > 0);

@@ -16,7 +16,7 @@ type Refusal = Fault | { error: { code: number; message: string } } | { status: 
 
 const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
 
-describe('the endorsement chain of a token, when reading it is not easy', () => {
+describe('reading the endorsement chain of a token', () => {
   let local: LocalSetup;
   let client: RpcClient;
   let bulkClient: RpcClient;
@@ -58,7 +58,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
 
     before(() => local.client.send('hardhat_mine', [`0x${BEHIND.toString(16)}`]));
 
-    it('without limits takes two queries, however many blocks there are', async () => {
+    it('takes two queries if the provider has no limits, however many blocks there are', async () => {
       const since = proxy.calls.length;
       await read();
       expect(proxy.counts(since).eth_getLogs).to.equal(2);
@@ -69,7 +69,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
       'with an error in words of its own': () => ({ error: { code: -32000, message: 'sorry, pay more' } }),
       'with status 413': () => ({ status: 413, body: 'too much' }),
     })) {
-      it(`that refuses ranges ${refusal} is asked for less, backwards, and no further than the mint`, async () => {
+      it(`asks for less, backwards and no further than the mint, when ranges are refused ${refusal}`, async () => {
         const expected = await read();
         const young = await mintDirectly(local, accounts[1]!);
         refuseBeyond(500, answerOf);
@@ -87,13 +87,13 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
       });
     }
 
-    it('that cuts the connection where a range is wide is asked for less', async () => {
+    it('asks for less when the provider cuts the connection at a wide range', async () => {
       const expected = await read();
       refuseBeyond(1_000, () => 'drop answer');
       expect((await read()).endorsements).to.deep.equal(expected.endorsements);
     });
 
-    it('that refuses a single block is not asked for ever', async () => {
+    it('fails when even a single block is refused', async () => {
       refuseBeyond(0, () => ({ error: { code: -32005, message: 'block range is too wide' } }));
       await read().then(
         () => expect.fail('it was read'),
@@ -101,7 +101,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
       );
     });
 
-    it('that is asked too often once is asked for the same again', async () => {
+    it('repeats a query that is refused once with status 429', async () => {
       const expected = await read();
       let isRefused = false;
       proxy.answer((method) => {
@@ -111,11 +111,11 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
       });
       const since = proxy.calls.length;
       expect((await read()).endorsements).to.deep.equal(expected.endorsements);
-      // Two queries, and the one that was refused again.
+      // Two queries, and the repeated one.
       expect(proxy.counts(since).eth_getLogs).to.equal(3);
     });
 
-    it('that refuses ranges with status 429 does not make the command wait half a minute for each', async () => {
+    it('takes less than 25 seconds when wide ranges are refused with status 429', async () => {
       refuseBeyond(2_000, () => ({ status: 429, body: 'too many requests' }));
       const since = Date.now();
       const settings = { ...local.settings, RPC_URL: proxy.url };
@@ -132,7 +132,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
     }
   });
 
-  it('is read again when the chain is reorganised between the readings', async () => {
+  it('starts again when the chain is reorganised between two queries', async () => {
     const token = await mintDirectly(local, accounts[1]!);
     const snapshot: unknown = await local.client.send('evm_snapshot', []);
     await transferHolder(local, token, { from: accounts[1]!, to: accounts[2]! });
@@ -155,7 +155,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
     await transferHolder(local, token, { from: accounts[1]!, to: accounts[3]! });
   }
 
-  it('is read again when the block changed in which the token was not minted', async () => {
+  it('starts again when the block without the token was replaced by one with it', async () => {
     const unminted = newTokenId();
     const snapshot: unknown = await local.client.send('evm_snapshot', []);
     await mintDirectly(local, accounts[1]!);
@@ -172,7 +172,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
     expect(endorsements.map(({ operation }) => operation)).to.deep.equal(['mint']);
   });
 
-  it('is given up when the chain is another at every reading', async () => {
+  it('gives up when the chain has changed at every attempt', async () => {
     const token = await mintDirectly(local, accounts[1]!);
     proxy.answer(async (method, _params, forward) => {
       const told = await forward();
@@ -186,7 +186,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
     );
   });
 
-  it('is read again when a node of the provider does not have the block yet', async () => {
+  it('starts again when a node of the provider lacks the block', async () => {
     let isBehind = true;
     proxy.answer((method) => {
       if (!isBehind || method !== 'eth_call') return 'none';
@@ -197,7 +197,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
     expect(isBehind).to.equal(false);
   });
 
-  it('has the senders of transactions that the node no longer knows by their hashes', async () => {
+  it('finds the senders of transactions that the node no longer knows by hash', async () => {
     const expected = await read();
     proxy.answer((method) => (method === 'eth_getTransactionByHash' ? { result: null } : 'none'));
     expect((await read()).endorsements).to.deep.equal(expected.endorsements);
@@ -208,7 +208,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
     ]);
   });
 
-  it('is not called mintable while the registry is paused', async () => {
+  it('offers no mint while the registry is paused', async () => {
     const snapshot: unknown = await local.client.send('evm_snapshot', []);
     const contract = TradeTrustTokenStandard__factory.connect(
       local.registryAddress,
@@ -221,7 +221,7 @@ describe('the endorsement chain of a token, when reading it is not easy', () => 
     expect(possibleOperations(state)).to.deep.equal([{ operation: 'unpause', by: 'admin' }]);
   });
 
-  it('fails with what the node says, without control characters of it', async () => {
+  it('fails with the message of the node, its control characters escaped', async () => {
     proxy.answer((method) =>
       method === 'eth_getLogs' ? { error: { code: -32000, message: 'no \u202e logs' } } : 'none',
     );

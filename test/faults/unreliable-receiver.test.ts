@@ -18,17 +18,17 @@ const CONCURRENCY = 8;
 const LONGEST_ANSWER_MS = 20;
 const TIMEOUT_MS = 1_000;
 
-/** What a receiver noticed. */
+/** Observations of the receiver. */
 interface Notes {
-  /** Ids of the events that were taken. */
+  /** Ids of the events that it took. */
   taken: string[];
-  /** Events that came while an earlier one of their token had not been taken. */
+  /** Events that came before it had taken an earlier one of their token. */
   overtaking: string[];
-  /** The most deliveries that waited for their answers at the same time. */
+  /** The most deliveries that waited for answers at the same time. */
   mostAtOnce: number;
 }
 
-describe('a receiver that fails every other time', () => {
+describe('a receiver that fails half of the time', () => {
   let local: LocalSetup;
 
   before(async () => {
@@ -41,9 +41,9 @@ describe('a receiver that fails every other time', () => {
   after(() => local?.stop());
 
   for (const engine of ENGINES) {
-    // Another seed every time; that of a run that failed is in its name.
+    // Every run has another seed; the title shows it.
     const seed = randomInt(2 ** 32);
-    it(`takes every event once, a token's one after the other, several tokens' at once (${engine}, seed ${seed})`, async function () {
+    it(`gets every event, one at a time for a token, several tokens at once (${engine}, seed ${seed})`, async function () {
       const state = await newState(engine);
       if (state === undefined) return this.skip();
       const notes: Notes = { taken: [], overtaking: [], mostAtOnce: 0 };
@@ -78,7 +78,9 @@ describe('a receiver that fails every other time', () => {
   }
 });
 
-/** Takes every other delivery, after a moment, and fails the others in one way or another. */
+/**
+ * Takes half of the deliveries, at random and after a short delay, and fails the others in different ways.
+ */
 function failingAnswer(random: SeededRandom, notes: Notes): Answer {
   const current = new Map<string, string>();
   const taken = new Set<string>();

@@ -15,13 +15,13 @@ const TOO_MANY_RESULTS: RpcAnswer = {
   error: { code: -32005, message: 'query returned more than 10000 results' },
 };
 
-/** What nodes answer to a call although nothing is wrong with the contract. */
+/** Errors that a node answers to a call although nothing is wrong with the contract. */
 const UNWELL: Record<string, RpcAnswer> = {
   'rate limit exceeded': { error: { code: -32005, message: 'rate limit exceeded' } },
   'header not found': { error: { code: -32000, message: 'header not found' } },
 };
 
-describe('events of a registry on a node that is unwell', () => {
+describe('the events of a registry on a failing node', () => {
   let local: LocalSetup;
 
   before(async () => {
@@ -31,7 +31,7 @@ describe('events of a registry on a node that is unwell', () => {
   after(() => local?.stop());
 
   for (const [name, answer] of Object.entries(UNWELL)) {
-    it(`are delivered afterwards when calls of contracts fail at first, and again later: ${name}`, async () => {
+    it(`are delivered after contract calls failed at the start, and while they fail later: ${name}`, async () => {
       const failing: Answerer = (method) => (method === 'eth_call' ? answer : 'none');
       await whileFollowingThroughProxy(local, { name, answerer: failing }, async (proxy, followed) => {
         await eventually('it was tried twice', () => pausesOf(followed).length >= 2);
@@ -50,7 +50,7 @@ describe('events of a registry on a node that is unwell', () => {
     });
   }
 
-  it('are delivered afterwards when neither logs nor receipts can be had, and meanwhile those that waited', async () => {
+  it('are delivered after an outage of logs and receipts; those that waited are sent meanwhile', async () => {
     await whileFollowingThroughProxy(local, { name: 'no-logs' }, async (proxy, followed) => {
       followed.answer(500);
       await mintDirectly(local, await local.account(1));
@@ -82,7 +82,7 @@ describe('events of a registry on a node that is unwell', () => {
     ['and says so', TOO_MANY_RESULTS],
     ['and fails otherwise', { error: { code: -32000, message: 'context deadline exceeded' } }],
   ] as const) {
-    it(`are delivered, and nothing else, from a block that has too many logs to be given, ${words}`, async () => {
+    it(`are delivered without forgeries when the node refuses the many logs of their block, ${words}`, async () => {
       const fromBlock = (await local.client.getBlockNumber()) + 1;
       const full = await mineAmongForgeries();
       const answerer: Answerer = (method, params) =>
@@ -97,7 +97,7 @@ describe('events of a registry on a node that is unwell', () => {
     });
   }
 
-  it('are told to need a node that knows old transactions when such a block is as old', async () => {
+  it('wait for receipts of an old block with too many logs; the error names the option for its node', async () => {
     const fromBlock = (await local.client.getBlockNumber()) + 1;
     const full = await mineAmongForgeries();
     const refusing: Answerer = (method, params) =>
@@ -119,7 +119,7 @@ describe('events of a registry on a node that is unwell', () => {
     );
   });
 
-  /** A block with a mint, between logs that look like those of the same token. */
+  /** Mines a block with a mint between forged logs of the same token. */
   async function mineAmongForgeries(): Promise<Block> {
     const [owner, stranger] = [await local.account(1), await local.account(5)];
     const forger = await new EventForger__factory(await local.client.getSigner(5)).deploy();
@@ -135,14 +135,14 @@ describe('events of a registry on a node that is unwell', () => {
   }
 });
 
-/** How long it was waited after each failure to read the chain. */
+/** The pauses, in milliseconds, after failures to read the chain. */
 function pausesOf({ service }: FollowedRegistry): number[] {
   return service.log.flatMap(({ msg, retryInMs }) =>
     msg?.startsWith('the chain cannot be read') ? Number(retryInMs) : [],
   );
 }
 
-/** Every state that `GET /health` gives while something happens. */
+/** The feed states that `GET /health` reports while `act` runs. */
 async function statesWhile({ service }: FollowedRegistry, act: () => Promise<unknown>): Promise<string[]> {
   const states = new Set<string>();
   let isOver = false;
@@ -156,7 +156,7 @@ async function statesWhile({ service }: FollowedRegistry, act: () => Promise<unk
   return [...states];
 }
 
-/** Whether logs of this block are among those that are asked for. */
+/** Returns whether the filter covers logs of this block. */
 function asksFor(filter: unknown, { hash, number }: Block): boolean {
   const { blockHash, fromBlock, toBlock } = filter as Record<string, string | undefined>;
   return blockHash === hash || (Number(fromBlock) <= number && number <= Number(toBlock));

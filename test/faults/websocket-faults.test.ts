@@ -14,7 +14,7 @@ import { startTcpProxy } from '../helpers/processes/tcp-proxy';
 import { makeTraffic } from '../helpers/chain/traffic';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-describe('a node reached over WebSocket', () => {
+describe('the service with a node over WebSocket', () => {
   let local: LocalSetup;
 
   before(async () => {
@@ -23,7 +23,7 @@ describe('a node reached over WebSocket', () => {
 
   after(() => local?.stop());
 
-  it('issues and delivers, also after the connection was cut', async () => {
+  it('issues and delivers, also after the connection is cut', async () => {
     const proxy = await startTcpProxy(Number(new URL(local.node.url).port));
     const receiver = await startReceiver(local.folder, local.publicKeyFile);
     const RPC_URL = `ws://127.0.0.1:${proxy.port}`;
@@ -44,7 +44,7 @@ describe('a node reached over WebSocket', () => {
     }
   });
 
-  it('loses no event and repeats none when it is cut again and again while they happen', async () => {
+  it('delivers each event once when the connection is cut repeatedly meanwhile', async () => {
     const proxy = await startTcpProxy(Number(new URL(local.node.url).port));
     const settings = { RPC_URL: `ws://127.0.0.1:${proxy.port}` };
     try {
@@ -68,7 +68,7 @@ describe('a node reached over WebSocket', () => {
     }
   });
 
-  it('tells of new blocks by itself, on every connection that follows a broken one', async () => {
+  it('subscribes to new blocks again on every connection after a broken one', async () => {
     const proxy = await startTcpProxy(Number(new URL(local.node.url).port), '"eth_subscription"');
     const settings = { RPC_URL: `ws://127.0.0.1:${proxy.port}` };
     try {
@@ -87,7 +87,7 @@ describe('a node reached over WebSocket', () => {
     }
   });
 
-  it('that is not there does not end the service', async () => {
+  it('runs without the node, and logs that it does not answer', async () => {
     const RPC_URL = `ws://127.0.0.1:${await freePort(0)}`;
     const service = await startService({
       ...local.settings,
@@ -102,7 +102,7 @@ describe('a node reached over WebSocket', () => {
     }
   });
 
-  it('shares one connection between requests that come while it is opened', async () => {
+  it('shares one connection between requests that come while it opens', async () => {
     const proxy = await startTcpProxy(Number(new URL(local.node.url).port));
     const client = createRpcClient(`ws://127.0.0.1:${proxy.port}`, findNetwork('31337') as Network);
     try {
