@@ -5,10 +5,10 @@ import { rawCreate, rawRequest, type RawRequest } from '../helpers/processes/raw
 
 const MOST = 3;
 
-describe('POST /create while as many callers wait as may', () => {
+describe('POST /create with the maximum number of waiting callers', () => {
   let app: RunningHttpApp;
   let waiting: RawRequest[];
-  /** Ends what is being issued. */
+  /** Functions that finish the documents being issued. */
   let finish: (() => void)[];
 
   beforeEach(async () => {
@@ -38,7 +38,7 @@ describe('POST /create while as many callers wait as may', () => {
     return request;
   }
 
-  it('is answered 503 before any of its body has come, and other paths answer as ever', async () => {
+  it('answers 503 before any of the body has come; other paths answer as usual', async () => {
     const late = await rawCreate(app.url, { 'Content-Length': 60 * 1024, Connection: 'close' });
     waiting.push(late);
     await eventually('it is answered', () => late.answer() !== '');
@@ -50,14 +50,14 @@ describe('POST /create while as many callers wait as may', () => {
     expect(app.log.find(({ code }) => code === 'BUSY')).to.include({ level: 'warn', status: 503 });
   });
 
-  it('is let in when one of them has its answer', async () => {
+  it('accepts the next request when a waiting one is answered', async () => {
     finish[0]?.();
     await eventually('one has', () => waiting.some((one) => one.answer().startsWith('HTTP/1.1 200 ')));
     waiting.push(await create());
     await eventually('the next is being issued', () => finish.length === MOST + 1);
   });
 
-  it('is let in when one of them has gone, whose document is still being issued', async () => {
+  it('accepts the next request when a caller left, although its document is still being issued', async () => {
     waiting[0]?.socket.destroy();
     await eventually('the next is being issued', async () => {
       waiting.push(await create());

@@ -10,7 +10,7 @@ import { eventually } from '../helpers/eventually';
 const MOST = 5;
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
-describe('the connections of the HTTP server', () => {
+describe('the HTTP server with limited connections', () => {
   let server: HttpServer;
   let sockets: Socket[];
   let underWay: ServerResponse[];
@@ -56,7 +56,7 @@ describe('the connections of the HTTP server', () => {
     return response.statusCode;
   }
 
-  it('answers whoever comes while many are connected that ask for nothing, the oldest of which it closes', async () => {
+  it('answers requests while many idle connections are open, and closes the oldest of them', async () => {
     for (let count = 0; count < 3 * MOST; count++) await open();
     for (let count = 0; count < MOST; count++) expect(await get()).to.equal(200);
     await eventually('the oldest are closed', () => sockets.filter(isOpen).length < MOST);
@@ -64,7 +64,7 @@ describe('the connections of the HTTP server', () => {
     expect(warnings).to.equal(0);
   });
 
-  it('closes none that waits for an answer, whatever it has asked for before', async () => {
+  it('closes no connection that waits for an answer, even after earlier requests', async () => {
     const socket = await open();
     socket.write(REQUEST);
     await once(socket, 'data');
@@ -81,7 +81,7 @@ describe('the connections of the HTTP server', () => {
     expect(String(await answered)).to.contain('second');
   });
 
-  it('counts a request with an expectation that is not known as one under way', async () => {
+  it('counts a request with an unknown expectation as one under way', async () => {
     isQuick = false;
     const socket = await open();
     socket.write('GET / HTTP/1.1\r\nHost: x\r\nExpect: something\r\n\r\n');
@@ -91,7 +91,7 @@ describe('the connections of the HTTP server', () => {
     expect(isOpen(socket)).to.equal(true);
   });
 
-  it('writes nothing into an answer that is under way when rubbish follows the request', async () => {
+  it('writes nothing into an answer under way when rubbish follows the request', async () => {
     isQuick = false;
     const socket = await open();
     const chunks: Buffer[] = [];
@@ -101,7 +101,7 @@ describe('the connections of the HTTP server', () => {
     expect(Buffer.concat(chunks).toString()).to.equal('');
   });
 
-  it('tells what is no request in the log, by the id that its caller is given', async () => {
+  it('logs data that is not a request, with the request id of its answer', async () => {
     const socket = await open();
     socket.write('rubbish\r\n\r\n');
     const [answer] = (await once(socket, 'data')) as [Buffer];
@@ -111,7 +111,7 @@ describe('the connections of the HTTP server', () => {
     expect(lines[0]).to.include({ level: 'warn', code: 'REQUEST_MALFORMED', status: 400, requestId });
   });
 
-  it('turns away who comes when all wait for answers, says so once, and goes on when some have theirs', async () => {
+  it('refuses connections while all others wait for answers, warns once, and accepts them again later', async () => {
     isQuick = false;
     for (let count = 0; count < MOST; count++) (await open()).write(REQUEST);
     await eventually('all are under way', () => underWay.length === MOST);
@@ -125,7 +125,7 @@ describe('the connections of the HTTP server', () => {
   });
 });
 
-describe('how many connections the service lets in', () => {
+describe('the connection limit of the service', () => {
   const webhook = { maxConcurrentDeliveries: 16 };
   const of = (openFiles: number, parts = {}) =>
     connectionsFor({ signingThreads: 2, registries: [{ webhook }], ...parts }, openFiles);
@@ -138,7 +138,7 @@ describe('how many connections the service lets in', () => {
     expect(of(1_024, { registries: [{ webhook }, { webhook: undefined }] })).to.be.below(of(1_024));
   });
 
-  it('is never none, and never more than memory is good for', () => {
+  it('stays between 16 and 10,000; POST /create gets at least half of it, and never all', () => {
     expect(of(64)).to.equal(16);
     expect(of(Infinity)).to.equal(10_000);
     for (const few of [of(64), of(200)]) expect(creatingAtOnce(few)).to.be.within(few / 2, few - 5);

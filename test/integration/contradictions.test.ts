@@ -27,11 +27,11 @@ const MINUTE_MS = 60_000;
 const GENESIS = `0x${SAMPLE_FEED.split(':')[2]}${'00'.repeat(24)}`;
 const MINT = `0x${'ab'.repeat(32)}`;
 const OTHER_MINT = `0x${'cd'.repeat(32)}`;
-/** More than one reading takes. */
+/** More rows than one query reads. */
 const MANY = 250;
 
 for (const engine of ENGINES) {
-  describe(`what the journal and the watcher say of the same tokens, on ${engine}`, () => {
+  describe(`the contradiction check of journal and watcher on ${engine}`, () => {
     let state: State | undefined;
     let database: Database;
     let journal: Journal;
@@ -77,7 +77,7 @@ for (const engine of ENGINES) {
       };
     }
 
-    /** A document in the journal; gives its token. */
+    /** Adds a document to the journal; returns its token id. */
     async function added(): Promise<string> {
       const prepared = preparedDocument(10);
       await journal.add(prepared);
@@ -91,7 +91,7 @@ for (const engine of ENGINES) {
     async function failed(tokenId: string): Promise<void> {
       await journal.failed(tokenId, { code: 'MINT_REVERTED', message: 'It was paused.' });
     }
-    /** The watcher reads up to a block, with mints of these tokens in another. */
+    /** Lets the watcher read up to a block, with the mints of these tokens. */
     async function read(
       toBlock: number,
       minted: readonly { tokenId: string; block: number; txHash?: string }[] = [],
@@ -101,7 +101,7 @@ for (const engine of ENGINES) {
       );
       await record(database, feed, toBlock, events, now);
     }
-    /** Checks so often, once a minute. */
+    /** Runs the check `times` times, a minute apart. */
     async function look(times = 1): Promise<void> {
       for (let round = 0; round < times; round++) {
         now += MINUTE_MS;
@@ -112,7 +112,7 @@ for (const engine of ENGINES) {
       log.map(({ level, tokenId, error }) => [level, (error as { code: string }).code, tokenId]);
     const once = (code: string, tokenId: string): unknown[] => [['error', code, tokenId]];
 
-    it('is no contradiction while each token is where both say', async () => {
+    it('reports nothing while journal and watcher agree', async () => {
       const [waiting, inFlight, mined, lost] = [await added(), await added(), await added(), await added()];
       await journal.submitted([inFlight]);
       await journal.mined(mined, mintedBy(MINT, 5), false);
@@ -131,7 +131,7 @@ for (const engine of ENGINES) {
       expect(counted).to.equal(0);
     });
 
-    it('is a contradiction when a mint failed and made the token, told once with what to do', async () => {
+    it('reports a failed mint whose token exists once, with a remedy', async () => {
       const tokenId = await added();
       await failed(tokenId);
       await read(9, [{ tokenId, block: 7 }]);
@@ -145,7 +145,7 @@ for (const engine of ENGINES) {
       expect(counted).to.equal(1);
     });
 
-    it('is a contradiction also when the event comes long after the failure', async () => {
+    it('reports a failed mint whose event comes long after the failure', async () => {
       const tokenId = await added();
       await failed(tokenId);
       await read(9);
@@ -157,7 +157,7 @@ for (const engine of ENGINES) {
     });
 
     for (const inFlight of [false, true]) {
-      it(`is one when a mint that ${inFlight ? 'is in flight' : 'waits'} has made the token`, async () => {
+      it(`reports a mint that ${inFlight ? 'is in flight' : 'waits'} although its token exists`, async () => {
         const tokenId = await added();
         if (inFlight) await journal.submitted([tokenId]);
         await read(9, [{ tokenId, block: 7 }]);
@@ -168,7 +168,7 @@ for (const engine of ENGINES) {
       });
     }
 
-    it('is none while it has not lasted for as long as CONFIRMATIONS blocks take', async () => {
+    it('reports a contradiction only when it has lasted for the time of CONFIRMATIONS blocks', async () => {
       check = new ContradictionCheck(options({ blockTimeMs: 2_000, confirmations: 32 }));
       const tokenId = await added();
       await read(90, [{ tokenId, block: 7 }]);
@@ -178,7 +178,7 @@ for (const engine of ENGINES) {
       expect(told()).to.deep.equal(once('OPEN_MINT_HAS_TOKEN', tokenId));
     });
 
-    it('is none when the journal knows of the mint by the next check', async () => {
+    it('reports nothing when the journal knows of the mint by the next check', async () => {
       const tokenId = await added();
       await read(9, [{ tokenId, block: 7 }]);
       await look();
@@ -187,7 +187,7 @@ for (const engine of ENGINES) {
       expect(told()).to.deep.equal([]);
     });
 
-    it('is one when the block of a mint has no event, CONFIRMATIONS blocks later', async () => {
+    it('reports a mint without an event CONFIRMATIONS blocks after its block', async () => {
       const tokenId = await final(7);
       const unfinished = await added();
       await journal.mined(unfinished, mintedBy(MINT, 8), false);
@@ -208,7 +208,7 @@ for (const engine of ENGINES) {
       expect(counted).to.equal(2);
     });
 
-    it('is one when a mint is found late, in a block that was read long ago', async () => {
+    it('reports a mint that is found late, in a block that was read long ago', async () => {
       await read(50);
       await look(3);
       const tokenId = await final(7);
@@ -216,7 +216,7 @@ for (const engine of ENGINES) {
       expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', tokenId));
     });
 
-    it('is one when the queue takes a mint back that the watcher sees, among many', async () => {
+    it('reports a mint that the queue takes back although the watcher sees it, among many', async () => {
       for (let count = 0; count < MANY / 2; count++) await added();
       const tokenId = await final(7);
       for (let count = 0; count < MANY / 2; count++) await added();
@@ -227,14 +227,14 @@ for (const engine of ENGINES) {
       expect(told()).to.deep.equal(once('OPEN_MINT_HAS_TOKEN', tokenId));
     });
 
-    it('is one when another transaction made the token', async () => {
+    it('reports a token that another transaction minted', async () => {
       const tokenId = await final(7);
       await read(9, [{ tokenId, block: 6, txHash: OTHER_MINT }]);
       await look(3);
       expect(told()).to.deep.equal(once('MINTED_BY_ANOTHER_TRANSACTION', tokenId));
     });
 
-    it('is none of blocks that are not known, or before the first that is read', async () => {
+    it('reports nothing about unknown blocks, or blocks before the first that is read', async () => {
       check = new ContradictionCheck(options({ startBlock: 8 }));
       await final(7);
       const { db } = database;
@@ -246,7 +246,7 @@ for (const engine of ENGINES) {
       expect(told()).to.deep.equal([]);
     });
 
-    it('is none of a mint whose event was removed because it was old, and one of a later mint', async () => {
+    it('ignores a mint whose old event was removed, and reports a later mint', async () => {
       const { db } = database;
       const tokenId = await final(7);
       await read(8, [{ tokenId, block: 7 }]);
@@ -262,7 +262,7 @@ for (const engine of ENGINES) {
       expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', later));
     });
 
-    it('is none of two chains: one was started anew, and only one of the two knows it', async () => {
+    it('does not compare two chains while only one side knows of a restarted chain', async () => {
       const tokenId = await final(7);
       const next = `31337:${SAMPLE_REGISTRY.registryAddress}:fedcba9876543210`;
       await openFeed(database.db, next, 1, now + 1);
@@ -277,7 +277,7 @@ for (const engine of ENGINES) {
       expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', tokenId));
     });
 
-    it('is none of what a reorganisation took, until the watcher has read the new blocks', async () => {
+    it('reports a mint that a reorganisation removed once the watcher has read the new blocks', async () => {
       const [kept, lost] = [await final(3), await final(7)];
       const minted = [
         { tokenId: kept, block: 3 },
@@ -294,7 +294,7 @@ for (const engine of ENGINES) {
       expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', lost));
     });
 
-    it('is seen also when the watcher went back and came further between two checks', async () => {
+    it('notices a reorganisation that the watcher followed between two checks', async () => {
       const [lost, late] = [await final(7), await added()];
       await failed(late);
       await read(12, [{ tokenId: lost, block: 7 }]);
@@ -310,7 +310,7 @@ for (const engine of ENGINES) {
       ]);
     });
 
-    it('is none of an event that was delivered and whose block was orphaned', async () => {
+    it('ignores a delivered event whose block was orphaned', async () => {
       const tokenId = await added();
       await read(9, [{ tokenId, block: 7 }]);
       await database.db.updateTable('events').set({ orphaned_at: now }).execute();
@@ -319,7 +319,7 @@ for (const engine of ENGINES) {
       expect(told()).to.deep.equal([]);
     });
 
-    it('is told again when it comes back after it had ended', async () => {
+    it('reports a contradiction again when it comes back', async () => {
       const tokenId = await final(7);
       await read(9);
       await look(3);
@@ -336,7 +336,7 @@ for (const engine of ENGINES) {
       expect(counted).to.equal(2);
     });
 
-    it('is looked for in all that there is after a start, however much is in one block', async () => {
+    it('checks all rows after a start, however many belong to one block', async () => {
       const tokens: string[] = [];
       for (let count = 0; count < MANY; count++) tokens.push(await final(count < MANY / 2 ? 5 : 6));
       const open: string[] = [];
@@ -357,7 +357,7 @@ for (const engine of ENGINES) {
       ]);
     });
 
-    it('is told on a public network, of whose chain the journal has no name', async () => {
+    it('reports on a public network, whose chain the journal does not name', async () => {
       await database.db.deleteFrom('journal_chains').execute();
       const tokenId = await final(7);
       await read(9);
@@ -365,7 +365,7 @@ for (const engine of ENGINES) {
       expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', tokenId));
     });
 
-    it('is found after a look that failed, at whichever of its statements', async () => {
+    it('reports a contradiction after a check that failed at any of its statements', async () => {
       let statements = 0;
       let failsAt = 0;
       const db = new Proxy(database.db, {
@@ -377,7 +377,8 @@ for (const engine of ENGINES) {
       });
       check = new ContradictionCheck(options({ db }));
       for (let isOver = false, block = 10; !isOver; block += 10) {
-        // The watcher is behind: when it has read the block, the row has been passed in the order of ends.
+        // The watcher lags: when it reads the block, the check has already passed the row in the order of
+        // ends.
         const tokenId = await final(block);
         await look(3);
         await read(block + 5);
@@ -393,7 +394,7 @@ for (const engine of ENGINES) {
       }
     });
 
-    it('is looked for again and again until it is stopped, also after a look that failed', async () => {
+    it('runs repeatedly until it is stopped, also after a failed check', async () => {
       const tokenId = await final(7);
       await read(9);
       let failures = 2;

@@ -77,13 +77,13 @@ describe('did:web', () => {
       'https://trade.example.com',
     ];
     for (const identifier of others) {
-      it(`${identifier} is none`, () => {
+      it(`${identifier} is not a valid did:web identifier`, () => {
         expect(didWebUrl(identifier)).to.equal(undefined);
       });
     }
   });
 
-  it('resolves over plain HTTP on this machine, and keeps what it does not know', async () => {
+  it('resolves over plain HTTP on this machine, and keeps unknown fields', async () => {
     answering(JSON.stringify({ id: did(), assertionMethod: [`${did()}#keys-1`], extra: true }));
     const resolution = await resolveDidWeb(did());
     if (resolution.kind !== 'resolved') throw new Error(resolution.problem);
@@ -95,7 +95,7 @@ describe('did:web', () => {
     });
   });
 
-  it('does not resolve to the document of another', async () => {
+  it('does not resolve to the document of another DID', async () => {
     answering(JSON.stringify({ id: 'did:web:other.example' }));
     expect(await resolveDidWeb(did())).to.deep.include({
       kind: 'refused',
@@ -103,7 +103,7 @@ describe('did:web', () => {
     });
   });
 
-  it('says which field makes it no DID document', async () => {
+  it('names the field that makes a DID document invalid', async () => {
     answering(JSON.stringify({ id: 5 }));
     const resolution = await resolveDidWeb(did());
     expect(resolution.kind).to.equal('refused');
@@ -112,7 +112,7 @@ describe('did:web', () => {
       .which.matches(/ \/id /);
   });
 
-  it('does without methods that nobody could use, and takes one that stands alone', async () => {
+  it('drops unusable verification methods, and accepts a single value in place of a list', async () => {
     const method = { id: `${did()}#keys-1`, type: 'Multikey', controller: did() };
     const verificationMethod = [{ id: 1 }, null, { ...method, type: ['A', 'B'] }, method];
     answering(JSON.stringify({ id: did(), verificationMethod, assertionMethod: method.id }));
@@ -130,14 +130,14 @@ describe('did:web', () => {
   });
 
   for (const status of [404, 410]) {
-    it(`takes ${status} for an answer`, async () => {
+    it(`refuses an answer with status ${status}`, async () => {
       answering('{}', status);
       expect(await fetchJson(url())).to.deep.include({ kind: 'refused', problem: `answers ${status}` });
     });
   }
 
   for (const status of [500, 503, 429, 408, 403]) {
-    it(`does not take ${status} for an answer`, async () => {
+    it(`reports status ${status} as unavailable`, async () => {
       answering('{}', status);
       const fetched = await fetchJson(url());
       expect(fetched.kind).to.equal('unavailable');
@@ -145,7 +145,7 @@ describe('did:web', () => {
     });
   }
 
-  it('knows nothing of a host that does not answer, or not in time', async () => {
+  it('reports a host as unavailable that does not answer, or not in time', async () => {
     answer = (_request, response) => response.flushHeaders();
     const fetched = await fetchJson(url(), 200);
     expect(fetched.kind).to.equal('unavailable');
@@ -155,7 +155,7 @@ describe('did:web', () => {
     expect(closed).to.have.property('problem').which.includes('ECONNREFUSED');
   });
 
-  it('refuses what is not JSON, and what is larger than any such document', async () => {
+  it('refuses an answer that is not JSON, or larger than 1 MiB', async () => {
     answering('<html>');
     expect(await fetchJson(url())).to.deep.include({ kind: 'refused', problem: 'is not JSON' });
     answering(JSON.stringify('x'.repeat(1_048_576)));
@@ -170,7 +170,7 @@ describe('did:web', () => {
     expect(await fetchJson(url())).to.deep.include({ kind: 'json', json: { a: 1 } });
   });
 
-  it('follows redirects, but not for ever', async () => {
+  it('follows redirects, at most 3', async () => {
     answer = (request, response) => {
       if (request.url === '/here') return void response.writeHead(200).end('{"found":true}');
       response.writeHead(302, { location: request.url === '/round' ? '/round' : '/here' }).end();
@@ -193,9 +193,9 @@ describe('did:web', () => {
     });
   });
 
-  it('asks nobody but this machine over plain HTTP', async () => {
+  it('uses plain HTTP for this machine alone', async () => {
     answering('{}');
-    // The same server under a name that is not taken for this machine's.
+    // The same server under a name that does not count as this machine's.
     expect((await fetchJson(url('/document.json', '[::ffff:127.0.0.1]'))).kind).to.equal('unavailable');
     expect(requests).to.deep.equal([]);
   });

@@ -10,19 +10,19 @@ import { eventIn, hashOf, record, SAMPLE_REGISTRY } from '../helpers/database/sa
 const TRANSACTION = `0x${'7a'.repeat(32)}`;
 
 /**
- * Earlier versions counted a log among the logs of its block, and made its id of that. Here a transaction has
- * its logs at the positions 2, 3, … of its block; among its own they are 0, 1, …
+ * Earlier versions stored the position of a log in its block, and derived the event's id from it. Here the
+ * logs of a transaction are at the positions 2, 3, … of the block, and at 0, 1, … of the transaction.
  */
 const FIRST_IN_BLOCK = 2;
 
-/** Events of the transaction by what they say, in its order. */
+/** The remarks of the transaction's events, in order. */
 type Said = readonly string[];
 
 for (const engine of ENGINES) {
   describe(`events that were stored with positions in their blocks, on ${engine}`, () => {
     const outbox = emptyOutbox(engine);
     const { claim, settle } = outbox;
-    /** Every body that was answered with 200, and every one that was sent. */
+    /** `deliveries`: the bodies that were answered with 200. `sent`: all bodies that were sent. */
     let deliveries: CloudEvent[];
     let sent: CloudEvent[];
 
@@ -46,7 +46,7 @@ for (const engine of ENGINES) {
       await store(branch, said, (index) => index);
     };
 
-    /** Delivers what waits; all after the first `most` are answered with an error, once. */
+    /** Delivers waiting events until `most` are delivered; the next one is answered with an error. */
     async function deliver(most = Infinity): Promise<void> {
       for (let heads = await claim(); heads.length > 0; heads = await claim()) {
         for (const head of heads) {
@@ -66,7 +66,7 @@ for (const engine of ENGINES) {
       events.map(({ data }) => data.payload.remark);
     const placesOf = (events: readonly CloudEvent[]): number[] => events.map(({ data }) => data.logIndex);
 
-    /** Each has an id of its own, and whoever goes by the pair and the content takes all of them. */
+    /** Expects that all deliveries differ by id, and by the pair and the content. */
     function expectToldApart(): void {
       expect(new Set(deliveries.map(({ id }) => id)).size).to.equal(deliveries.length);
       expect(new Set(deliveries.map(dedupeKeyOf)).size).to.equal(deliveries.length);
@@ -81,7 +81,7 @@ for (const engine of ENGINES) {
       );
     });
 
-    it('are not announced again when their transaction is mined again, however often', async () => {
+    it('are not delivered again when their transaction is mined again, however often', async () => {
       await storeAsEarlier(['one', 'two', 'three']);
       await deliver();
       for (const branch of ['b', 'c', 'a']) await mineAgain(branch, ['one', 'two', 'three']);
@@ -90,7 +90,7 @@ for (const engine of ENGINES) {
     });
 
     for (const already of [0, 1, 2, 3, 4, 5]) {
-      it(`are completed, each announced once, when ${already} of 5 were delivered`, async () => {
+      it(`are completed, each delivered once, when ${already} of 5 were delivered`, async () => {
         const said = ['one', 'two', 'three', 'four', 'five'];
         await storeAsEarlier(said);
         await deliver(already);
@@ -101,7 +101,7 @@ for (const engine of ENGINES) {
       });
     }
 
-    it('are announced under the id and the place that they may have been received under', async () => {
+    it('keep the id and the position under which they may have been received', async () => {
       await storeAsEarlier(['one', 'two', 'three']);
       await deliver(1);
       const [, attempted] = sent;
@@ -110,13 +110,14 @@ for (const engine of ENGINES) {
       const [, again, third] = deliveries;
       expect([again?.id, again?.data.logIndex]).to.deep.equal([attempted?.id, attempted?.data.logIndex]);
       expect(again && dedupeKeyOf(again)).to.equal(attempted && dedupeKeyOf(attempted));
-      // The place of the third is that of the first in its block, which was delivered.
+      // The third event's position in its transaction is the first one's in its block, which was delivered.
       expect(third?.data.logIndex).to.equal(FIRST_IN_BLOCK);
       expectToldApart();
     });
 
-    it('are not announced again under the id of an attempt before a reorganisation that an earlier version saw', async () => {
-      // It gave the event another id in each block, and left the one that was attempted in vain.
+    it('are not delivered again under an id that was attempted before an earlier reorganisation', async () => {
+      // The earlier version gave the event another id in each block, and kept the orphan of the failed
+      // attempt.
       await store('a', ['one'], () => 5);
       await deliver(0);
       await rewindFeed(outbox.database, outbox.feed, { number: 1, hash: hashOf(1) }, outbox.now);
@@ -135,7 +136,7 @@ for (const engine of ENGINES) {
     });
 
     for (const already of [0, 1, 2, 3]) {
-      it(`are told apart when they say the same and ${already} of 4 were delivered`, async () => {
+      it(`stay distinct when their content is equal and ${already} of 4 were delivered`, async () => {
         const said = ['same', 'same', 'same', 'same'];
         await storeAsEarlier(said);
         await deliver(already);

@@ -22,7 +22,7 @@ describe('the header X-Error-Code', () => {
     return [status, headers.get('X-Error-Code')];
   };
 
-  it('is INTERNAL for what no code of ours says, and the log has the code of the library', async () => {
+  it('is INTERNAL for an error of a library, whose code is in the log', async () => {
     expect(await codeAt('/metrics')).to.deep.equal([500, 'INTERNAL']);
     expect(app.log.find(({ level }) => level === 'error')).to.include({ code: 'SQLITE_IOERR' });
   });
@@ -40,7 +40,7 @@ describe('the header X-Error-Code', () => {
     expect(await codeAt('/health')).to.deep.equal([200, null]);
   });
 
-  it('is on an answer to HEAD too, and on no success', async () => {
+  it('is on errors to HEAD too, and on no success', async () => {
     expect(await codeAt('/nothing', { method: 'HEAD' })).to.deep.equal([404, 'NOT_FOUND']);
     expect(await codeAt('/')).to.deep.equal([200, null]);
     expect(await codeAt('/nothing', { method: 'OPTIONS' })).to.deep.equal([204, null]);
@@ -51,7 +51,7 @@ describe('the header X-Error-Code', () => {
       expect(await codeAt(path, { method: 'POST', body: '{}' })).to.deep.equal([400, 'PATH_MALFORMED']);
     });
 
-  it('leaves alone a query that nothing reads', async () => {
+  it('is absent when only an unread query is malformed', async () => {
     expect(await codeAt('/?q=%E0%A4%A')).to.deep.equal([200, null]);
   });
 });

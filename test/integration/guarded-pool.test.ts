@@ -24,8 +24,7 @@ describe('a pool whose only connection gave no answer', () => {
     await sql`create table written (word text)`.execute(db);
   });
 
-  // Not `truncate`, which would wait for the connection that was given up: the server finds out late that
-  // nobody is there.
+  // `truncate` would wait for the connection that was given up: the server notices late that it is closed.
   beforeEach(() => db.deleteFrom('written').execute());
 
   after(async () => {
@@ -45,10 +44,10 @@ describe('a pool whose only connection gave no answer', () => {
   const takeMs = (transaction: Transaction<Schema>, ms: number): Promise<unknown> =>
     sql`select pg_sleep(${ms / 1_000})`.execute(transaction);
 
-  it('does not commit what was written before with what the next one writes', async () => {
+  it('does not commit earlier writes with those of the next transaction', async () => {
     const failure = await inTransaction(async (transaction) => {
       await write(transaction, 'of the one that got no answer');
-      // A rollback would get no answer in time either, what comes after that would.
+      // A rollback would not be answered in time either, but the statement after it would.
       await takeMs(transaction, 2.5 * ANSWER_WITHIN_MS);
     });
     expect(failure).to.be.instanceOf(Error).and.include({ message: 'Query read timeout' });
@@ -56,7 +55,7 @@ describe('a pool whose only connection gave no answer', () => {
     expect(await words()).to.deep.equal(['of the next one']);
   });
 
-  it('sends nothing more in a transaction that goes on all the same', async () => {
+  it('sends nothing more in a transaction that continues after the timeout', async () => {
     const failure = await inTransaction(async (transaction) => {
       await takeMs(transaction, 1.5 * ANSWER_WITHIN_MS).catch(() => undefined);
       await write(transaction, 'after no answer');
@@ -65,7 +64,7 @@ describe('a pool whose only connection gave no answer', () => {
     expect(await words()).to.deep.equal([]);
   });
 
-  it('keeps a connection on which the server said no, and rolls back', async () => {
+  it('keeps a connection on which the server reported an error, and rolls back', async () => {
     let opened = 0;
     pool.on('connect', () => opened++);
     const failure = await inTransaction(async (transaction) => {

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { fetchJson } from '../../service/did/fetch-json';
 import { track } from '../helpers/resources';
 
-describe('what others publish', () => {
+describe('fetching published documents', () => {
   let server: Server;
   let untrack: () => void;
   let port: number;
@@ -29,7 +29,7 @@ describe('what others publish', () => {
     return answer.kind === 'json' ? 'json' : `${answer.kind}: ${answer.problem}`;
   };
 
-  it('is asked for over HTTPS, and over plain HTTP of this machine alone', async () => {
+  it('uses HTTPS, and plain HTTP for this machine alone', async () => {
     for (const url of [
       'http://issuer.example/c.json',
       'file:///etc/passwd',
@@ -41,7 +41,7 @@ describe('what others publish', () => {
     expect(await problem(`http://127.0.0.1:${port}/`)).to.equal('json');
   });
 
-  it('cannot lead away to plain HTTP, nor be without end', async () => {
+  it('refuses redirects to plain HTTP elsewhere, and answers that are too large', async () => {
     expect(await problem(`http://localhost:${port}/away`)).to.contain('refused: redirects to http://');
     expect(await problem(`http://localhost:${port}/large`)).to.contain('refused: is larger than');
   });

@@ -14,7 +14,7 @@ const API_KEY = 'correct-horse';
 const TX_HASH = `0x${'12'.repeat(32)}`;
 const MEGABYTE = 1024 * 1024;
 
-/** A document that is JSON, of this many bytes. */
+/** A JSON document of this many bytes. */
 function jsonDocument(bytes: number): PreparedDocument {
   const text = (filling: string): string => `{"id":"urn:ü","data":"${filling}"}`;
   const filling = 'x'.repeat(bytes - Buffer.byteLength(text('')));
@@ -29,7 +29,7 @@ for (const engine of ENGINES) {
     let database: Database;
     let journal: Journal;
     let app: RunningHttpApp;
-    /** Parts that were read. */
+    /** Number of parts that were read. */
     let read = 0;
 
     before(async function () {
@@ -71,7 +71,7 @@ for (const engine of ENGINES) {
       return prepared;
     };
 
-    it('answers with the very bytes that were signed, and the hash of the mint', async () => {
+    it('answers with the signed bytes and the hash of the mint', async () => {
       for (const bytes of [1_000, 600_000]) {
         const { tokenId, document } = await issued(bytes);
         const answer = await call(tokenId);
@@ -84,7 +84,7 @@ for (const engine of ENGINES) {
       }
     });
 
-    it('takes the id in capitals, and in decimal as events have it', async () => {
+    it('takes the id in capitals, in decimal and with 0x, and answers 400 to other forms', async () => {
       const { tokenId } = await issued();
       for (const form of [tokenId.toUpperCase(), BigInt(`0x${tokenId}`).toString(), `0x${tokenId}`])
         expect((await call(form)).status, form).to.equal(200);
@@ -92,7 +92,7 @@ for (const engine of ENGINES) {
         expect((await call(form)).status, form).to.equal(400);
     });
 
-    it('answers HEAD with the length, and reads no part for it', async () => {
+    it('answers HEAD with the length, without reading the document', async () => {
       const { tokenId } = await issued(600_000);
       read = 0;
       const answer = await call(tokenId, { method: 'HEAD' });
@@ -103,7 +103,7 @@ for (const engine of ENGINES) {
       expect((await call(tokenId, { method: 'DELETE' })).status).to.equal(405);
     });
 
-    it('says how far an issuance is that is not mined yet', async () => {
+    it('answers 202 with the state of an issuance that is not mined, and 410 when it failed', async () => {
       const prepared = jsonDocument(1_000);
       await journal.add(prepared);
       const stateNow = async (): Promise<unknown> => {
@@ -119,7 +119,7 @@ for (const engine of ENGINES) {
       expect((await call(prepared.tokenId)).headers.get('X-Error-Code')).to.equal('MINT_REVERTED');
     });
 
-    it('says whether a mint is mined or final, and asks to wait when its block is gone', async () => {
+    it('tells whether a mint is mined or final, and answers 202 when its block is gone', async () => {
       const prepared = jsonDocument(1_000);
       await journal.add(prepared);
       const stateNow = async (): Promise<unknown> => {
@@ -135,7 +135,7 @@ for (const engine of ENGINES) {
       expect(await stateNow()).to.deep.equal([200, 'final']);
     });
 
-    it('answers 404 for what was never issued', async () => {
+    it('answers 404 for a token that was never issued', async () => {
       const answer = await call('0'.repeat(64));
       expect(answer.status).to.equal(404);
       expect(await answer.json())
@@ -143,7 +143,7 @@ for (const engine of ENGINES) {
         .that.matches(/No document/);
     });
 
-    it('needs the API key', async () => {
+    it('requires the API key', async () => {
       const { tokenId } = await issued();
       for (const headers of [{}, { Authorization: 'Bearer wrong' }]) {
         const answer = await call(tokenId, { headers });
@@ -152,7 +152,7 @@ for (const engine of ENGINES) {
       }
     });
 
-    it('is no path at all without an API key', async () => {
+    it('answers 404 when no API key is configured', async () => {
       const open = await startHttpApp({ issuedDocuments: journal });
       try {
         const { tokenId } = await issued();
@@ -164,7 +164,7 @@ for (const engine of ENGINES) {
       }
     });
 
-    it('reads no further when the client has gone, and never far ahead of it', async () => {
+    it('stops reading when the client is gone, and never reads far ahead of it', async () => {
       const { tokenId } = await issued(30 * MEGABYTE);
       read = 0;
       const socket = connect(Number(new URL(app.url).port), '127.0.0.1');
@@ -182,7 +182,7 @@ for (const engine of ENGINES) {
       expect(read).to.be.below(100);
     });
 
-    it('cuts the connection when the document ends too early', async () => {
+    it('cuts the connection when the stored document is incomplete', async () => {
       const { tokenId } = await issued(600_000);
       await database.db
         .deleteFrom('document_parts')

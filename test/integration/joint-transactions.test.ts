@@ -4,10 +4,10 @@ import type { Database } from '../../service/database/database';
 import type { Schema } from '../../service/database/schema';
 import { newState, openState, type State } from '../helpers/database/engines';
 
-/** Much that is asked for in one turn of the event loop. */
+/** Transactions that begin in one turn of the event loop. */
 const MANY = 100;
 
-describe('transactions that come together, on SQLite', () => {
+describe('concurrent transactions on SQLite', () => {
   let state: State | undefined;
   let database: Database;
 
@@ -23,7 +23,7 @@ describe('transactions that come together, on SQLite', () => {
     await state?.remove();
   });
 
-  /** Notes a number; once only. */
+  /** Inserts a number; fails the second time. */
   const note =
     (n: number) =>
     async (transaction: Transaction<Schema>): Promise<number> => {
@@ -36,7 +36,7 @@ describe('transactions that come together, on SQLite', () => {
   };
   const numbers = Array.from({ length: MANY }, (_, n) => n);
 
-  it('are committed with few commits, and give each its own result', async () => {
+  it('share few commits, and each gives its own result', async () => {
     let begun = 0;
     const begin = database.db.transaction.bind(database.db);
     database.db.transaction = () => {
@@ -49,7 +49,7 @@ describe('transactions that come together, on SQLite', () => {
     expect(begun).to.be.within(1, MANY / 10);
   });
 
-  it('fail alone: what came with one that fails is committed', async () => {
+  it('fail alone: those that share a commit with a failing one are committed', async () => {
     const outcomes = await Promise.allSettled([note(1), note(2), note(1), note(3)].map(database.transact));
     expect(outcomes.map(({ status }) => status)).to.deep.equal([
       'fulfilled',
@@ -60,7 +60,7 @@ describe('transactions that come together, on SQLite', () => {
     expect(await noted()).to.deep.equal([1, 2, 3]);
   });
 
-  it('see what was noted by those before them', async () => {
+  it('see the writes of those before them', async () => {
     const [, seen] = await Promise.all([
       database.transact(note(7)),
       database.transact(
@@ -70,7 +70,7 @@ describe('transactions that come together, on SQLite', () => {
     expect(seen).to.deep.equal([{ n: 7 }]);
   });
 
-  it('go on after a failure, and after a rest', async () => {
+  it('continue after a failure, and after a pause', async () => {
     await database.transact(note(1));
     await database.transact(note(1)).catch(() => undefined);
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -78,7 +78,7 @@ describe('transactions that come together, on SQLite', () => {
     expect(await noted()).to.deep.equal([1, 2]);
   });
 
-  it('end with the database, and say so', async () => {
+  it('fail when the database is closed', async () => {
     await database.db.destroy();
     const refusal: unknown = await database.transact(note(1)).catch((error: unknown) => error);
     expect(refusal).to.be.instanceOf(Error);

@@ -22,7 +22,7 @@ interface OldIssuance {
   createdAt: number;
 }
 
-/** `proofValue`: its characters come after the issuer. `subject`: before it. */
+/** `subject` is written before the issuer, `proofValue` after it. */
 const credential = (issuer: string, { subject = '', proofValue = 'u2V0A' } = {}): string =>
   JSON.stringify({
     credentialSubject: { note: subject },
@@ -49,7 +49,7 @@ for (const engine of ENGINES) {
       await state.remove();
     });
 
-    /** The tables of the journal are empty here: they are made anew as they were then. */
+    /** The journal's tables are empty here: they are dropped and created in their earlier shape. */
     async function migrateTo(name: string): Promise<void> {
       const { db } = database;
       if (name === '0004-orphans-in-order') {
@@ -106,7 +106,7 @@ for (const engine of ENGINES) {
         .execute();
     }
 
-    it('is found by the issuer, whichever wallet minted, with documents and transactions', async () => {
+    it('is assigned to the issuer, whichever wallet minted, with documents and transactions', async () => {
       const [first, second] = WALLETS;
       const hidden = `"issuer":"did:web:someone.example"`;
       const documents = new Map([
@@ -146,7 +146,7 @@ for (const engine of ENGINES) {
       expect(await journal.highestFinal()).to.equal(undefined);
     });
 
-    it('keeps a key that two wallets were given with the document that had it first', async () => {
+    it('leaves a key that two wallets used with the older document', async () => {
       for (const [index, wallet] of WALLETS.entries())
         await store({
           tokenId: `a${index}`,
@@ -162,7 +162,7 @@ for (const engine of ENGINES) {
       expect(await journal.find('a0')).to.include({ state: 'final' });
     });
 
-    it('drops the documents of what has failed, and keeps the rows', async () => {
+    it('drops the documents of failed issuances, and keeps their rows', async () => {
       const [wallet] = WALLETS;
       await store({ tokenId: 'aa', wallet, state: 'failed', document: credential(DID), createdAt: 1 });
       await migrateTo('0005-journal-by-issuer');

@@ -54,7 +54,7 @@ for (const engine of ENGINES) {
       }>`select count(*) as count from ${sql.table(table)}`.execute(database.db);
       return Number(rows[0]?.count);
     };
-    /** An issuance that is mined. */
+    /** Adds an issuance that is final; returns its token id. */
     const issued = async (bytes?: number): Promise<string> => {
       const prepared = preparedDocument(bytes);
       await journal.add(prepared);
@@ -87,14 +87,14 @@ for (const engine of ENGINES) {
       });
     }
 
-    it('knows nothing of a token that it was not given', async () => {
+    it('does not know a token that was not added', async () => {
       const { tokenId } = preparedDocument();
       expect(await journal.find(tokenId)).to.equal(undefined);
       expect(await journal.documentOf(tokenId)).to.equal(undefined);
       expect(await codeThrownBy(journal.mined(tokenId, mintedBy('0x01'), true))).to.equal('ISSUANCE_UNKNOWN');
     });
 
-    it('follows an issuance until it is mined, and does not take it back', async () => {
+    it('follows an issuance until it is final, and does not revert that', async () => {
       const { tokenId } = preparedDocument();
       const prepared = { ...preparedDocument(), tokenId };
       await journal.add(prepared);
@@ -111,7 +111,7 @@ for (const engine of ENGINES) {
       expect(await journal.unfinished()).to.deep.equal([]);
     });
 
-    it('keeps why an issuance failed, and does not take it back', async () => {
+    it('keeps why an issuance failed, and does not revert that', async () => {
       const prepared = preparedDocument();
       await journal.add(prepared);
       const failure = { code: 'MINT_REVERTED', message: 'The registry is paused.' };
@@ -124,7 +124,7 @@ for (const engine of ENGINES) {
     });
 
     for (const bytes of [1_000, LONG]) {
-      it(`removes the ${bytes} bytes of a document that failed, and keeps its row`, async () => {
+      it(`removes the ${bytes} bytes of a failed document, and keeps its row`, async () => {
         const [failed, other] = [preparedDocument(bytes), preparedDocument(bytes)];
         for (const prepared of [failed, other]) await journal.add(prepared);
         await journal.failed(failed.tokenId, { code: 'X', message: 'x' });
@@ -146,7 +146,7 @@ for (const engine of ENGINES) {
         return prepared.tokenId;
       };
 
-      it('keeps it among the unfinished, with its block', async () => {
+      it('lists the mint as unfinished, with its block', async () => {
         const tokenId = await minedIn(7);
         expect((await journal.unfinished())[0]).to.deep.include({ mined: mintedBy('0x01', 7) });
         expect(await journal.find(tokenId)).to.include({ state: 'mined', txHash: '0x01' });
@@ -157,7 +157,7 @@ for (const engine of ENGINES) {
         expect(await journal.find(tokenId)).to.include({ state: 'final', txHash: '0x01' });
       });
 
-      it('takes it back when its block is gone, final or not', async () => {
+      it('returns the mint to submitted when its block is gone, even a final one', async () => {
         for (const isFinal of [false, true]) {
           const tokenId = await minedIn(7, isFinal);
           await journal.unmined(tokenId);
@@ -166,7 +166,7 @@ for (const engine of ENGINES) {
         expect((await journal.unfinished()).map(({ mined }) => mined)).to.deep.equal([undefined, undefined]);
       });
 
-      it('finds the final ones by their blocks, from the highest', async () => {
+      it('finds final mints by their blocks, from the highest', async () => {
         const tokens = [];
         for (const number of [5, 9, 7, 9]) tokens.push(await minedIn(number, true));
         await minedIn(12);
@@ -177,7 +177,7 @@ for (const engine of ENGINES) {
         expect(since).to.deep.equal([tokens[2], tokens[1], tokens[3]]);
       });
 
-      it('does not look for the blocks of a chain that was started anew', async () => {
+      it('does not look for blocks from before the chain was restarted', async () => {
         expect(await journal.enterChain('0xaa')).to.equal(true);
         const tokenId = await minedIn(9, true);
         expect(await journal.enterChain('0xaa')).to.equal(true);
@@ -188,7 +188,7 @@ for (const engine of ENGINES) {
       });
     });
 
-    it('gives what is unfinished in the order of adding, also at one time and after a purge', async () => {
+    it('lists unfinished issuances in the order of adding, even with equal times and after a purge', async () => {
       const added: string[] = [];
       for (let count = 0; count < 30; count++) {
         const prepared = preparedDocument();
@@ -202,7 +202,7 @@ for (const engine of ENGINES) {
       expect(await tokensOf()).to.deep.equal(added.slice(10));
     });
 
-    it('keeps the transactions of a document, the oldest first, all of a batch or none', async () => {
+    it('keeps the transactions of a document, the oldest first, and a batch whole or not at all', async () => {
       const [one, other] = [preparedDocument(), preparedDocument()];
       for (const prepared of [one, other]) await journal.add(prepared);
       const [first, second, third] = [9, 3, 5].map((nonce) => transactionOf(one.tokenId, nonce));
@@ -221,7 +221,7 @@ for (const engine of ENGINES) {
       expect((await journal.unfinished())[1]?.transactions.slice(1)).to.deep.equal(many);
     });
 
-    it('marks many as submitted', async () => {
+    it('marks many issuances as submitted', async () => {
       const many = Array.from({ length: 210 }, () => preparedDocument(10));
       for (const prepared of many) await journal.add(prepared);
       await journal.submitted(many.map(({ tokenId }) => tokenId));
@@ -230,7 +230,7 @@ for (const engine of ENGINES) {
       expect(states).to.have.length(210);
     });
 
-    it('shows nothing of another wallet, registry or chain', async () => {
+    it('shows nothing of another issuer, registry or chain', async () => {
       const prepared = preparedDocument();
       await journal.add(prepared, REQUEST);
       for (const change of [
@@ -251,7 +251,7 @@ for (const engine of ENGINES) {
     });
 
     describe('with an Idempotency-Key', () => {
-      it('gives the issuance that has it, and stores nothing more', async () => {
+      it('returns the issuance that has the key, and stores nothing more', async () => {
         const prepared = preparedDocument();
         expect(await journal.add(prepared, REQUEST)).to.equal(undefined);
         const same = { tokenId: prepared.tokenId, requestHash: REQUEST.requestHash };
@@ -262,7 +262,7 @@ for (const engine of ENGINES) {
         expect(await rowsOf('document_parts')).to.equal(1);
       });
 
-      it('frees it when the issuance failed, and keeps it when it is mined', async () => {
+      it('frees the key when the issuance failed, and keeps it when it is mined', async () => {
         const [one, two] = [preparedDocument(), preparedDocument()];
         await journal.add(one, REQUEST);
         await journal.failed(one.tokenId, { code: 'MINT_REVERTED', message: 'reverted' });
@@ -273,7 +273,7 @@ for (const engine of ENGINES) {
       });
 
       for (const bytes of [1_000, LONG]) {
-        it(`lets one of many win a race, with documents of ${bytes} bytes, and keeps no part of the others`, async () => {
+        it(`stores one of many racing documents of ${bytes} bytes, and no part of the others`, async () => {
           const racing = Array.from({ length: 8 }, () => preparedDocument(bytes));
           const journals = racing.map(() => createDatabaseJournal(database, SCOPE, clock));
           const answers = await Promise.all(
@@ -290,7 +290,7 @@ for (const engine of ENGINES) {
         });
       }
 
-      it('takes it at last when the one that had it fails meanwhile', async () => {
+      it('gives the key to the next document when the one that had it fails meanwhile', async () => {
         for (let round = 0; round < 5; round++) {
           const [first, second] = [preparedDocument(LONG), preparedDocument(LONG)];
           const failing = journal
@@ -308,13 +308,13 @@ for (const engine of ENGINES) {
     });
 
     describe('when something fails', () => {
-      /** Statements on a table fail from now on. */
+      /** Makes all statements on a table fail. */
       const breakTable = (table: string): Promise<unknown> =>
         sql`alter table ${sql.table(table)} rename to broken`.execute(database.db);
       const mendTable = (table: string): Promise<unknown> =>
         sql`alter table broken rename to ${sql.table(table)}`.execute(database.db);
 
-      it('keeps no part of a document that got no issuance', async () => {
+      it('keeps no part of a document without an issuance', async () => {
         await breakTable('issuances');
         expect(await codeThrownBy(journal.add(preparedDocument(LONG)))).not.to.equal('nothing');
         await mendTable('issuances');
@@ -334,7 +334,7 @@ for (const engine of ENGINES) {
         expect(Buffer.compare(stored, prepared.document)).to.equal(0);
       });
 
-      it('says that a document ends too early', async () => {
+      it('reports a document that is incomplete', async () => {
         const prepared = preparedDocument(LONG);
         await journal.add(prepared);
         await database.db.deleteFrom('document_parts').where('part', '=', 1).execute();
@@ -344,8 +344,8 @@ for (const engine of ENGINES) {
       });
     });
 
-    describe('is purged', () => {
-      it('of what ended before a time, with its parts and transactions, and of nothing else', async () => {
+    describe('purging', () => {
+      it('removes issuances that ended before a time, with parts and transactions, and no others', async () => {
         const old = await issued(LONG);
         const failed = preparedDocument();
         await journal.add(failed, REQUEST);
@@ -369,17 +369,17 @@ for (const engine of ENGINES) {
         expect(Buffer.compare(stored, unfinished.document)).to.equal(0);
       });
 
-      it('of more than one batch', async () => {
+      it('removes more than one batch', async () => {
         for (let count = 0; count < 120; count++) await issued(10);
         expect(await journal.purge(now + 1)).to.equal(120);
         expect(await rowsOf('document_parts')).to.equal(0);
       });
 
-      it('of what a crash left, an hour later, and not of what is being stored', async () => {
+      it('removes an unfinished document of a crash after an hour, and not earlier', async () => {
         const left = preparedDocument(LONG);
         const { db } = database;
         const scope = `31337:${SCOPE.registryAddress}:${SCOPE.issuer}`;
-        // As a process leaves it that dies after the first of three parts.
+        // The rows of a process that died after the first of three parts.
         await db
           .insertInto('loose_documents')
           .values({ scope, token_id: left.tokenId, begun_at: now })
@@ -395,11 +395,11 @@ for (const engine of ENGINES) {
         expect(await rowsOf('loose_documents')).to.equal(0);
       });
 
-      it('while a document is being stored: that is whole, or is not there and says so', async () => {
+      it('leaves a document that is being stored whole, or interrupts it with an error', async () => {
         const slow = preparedDocument(5 * MEGABYTE);
         const adding = codeThrownBy(journal.add(slow));
         await eventually('some parts', async () => (await rowsOf('document_parts')) >= 5, { everyMs: 1 });
-        // A machine that slept for two hours.
+        // The machine slept for two hours.
         now += 2 * HOUR_MS;
         await createDatabaseJournal(database, SCOPE, clock).purge(0);
         expect(await adding).to.equal('STORING_INTERRUPTED');
@@ -416,7 +416,7 @@ for (const engine of ENGINES) {
         );
       });
 
-      it('of one issuance, unless it is unfinished', async () => {
+      it('removes one issuance on request, unless it is unfinished', async () => {
         const [one, other] = [await issued(LONG), await issued()];
         const unfinished = preparedDocument();
         await journal.add(unfinished);
