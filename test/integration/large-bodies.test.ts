@@ -22,7 +22,7 @@ function bodyOf(bytes: number): string {
 
 describe('bodies of POST /create', () => {
   let app: RunningHttpApp;
-  /** Bodies that are being worked on; each goes on when it is called. */
+  /** Bodies being processed; each continues when its function is called. */
   let working: (() => void)[];
 
   beforeEach(async () => {
@@ -53,7 +53,7 @@ describe('bodies of POST /create', () => {
     return pending.finally(() => clearInterval(timer));
   };
 
-  it('are worked on a few at a time when they are large, and the small ones at once', async () => {
+  it('are processed a few at a time when they are large; smaller ones do not wait for them', async () => {
     const large = [1, 2].map(() => post(bodyOf(LARGE)));
     await atWork(2);
     const waiting = [1, 2].map(() => post(bodyOf(LARGE)));
@@ -64,7 +64,7 @@ describe('bodies of POST /create', () => {
     expect(await finishAll([...large, ...waiting, ...others])).to.deep.equal(Array(7).fill(200));
   });
 
-  it('of less than 1 MB are worked on some at a time, too, unless they are small', async () => {
+  it('are processed a few at a time from 64 KB to 1 MB too; small ones are not limited', async () => {
     const medium = [SMALL + 1, MEGABYTE, MEGABYTE].map((bytes) => post(bodyOf(bytes)));
     await atWork(3);
     const waiting = post(bodyOf(SMALL + 1));
@@ -76,7 +76,7 @@ describe('bodies of POST /create', () => {
     expect(await finishAll([...medium, ...small])).to.deep.equal(Array(9).fill(200));
   });
 
-  it('are refused with 503 when too many wait, or for too long, and the caller may send all of it', async () => {
+  it('are answered 503 when too many wait, or for too long; the caller may still send all', async () => {
     const large = [1, 2].map(() => post(bodyOf(LARGE)));
     await atWork(2);
     // Two may wait.
@@ -93,7 +93,7 @@ describe('bodies of POST /create', () => {
     expect(await finishAll(large)).to.deep.equal([200, 200]);
   });
 
-  it('count as large when their length is not known, or is that of something compressed', async () => {
+  it('count as large when they are compressed or of unknown length', async () => {
     const large = [1, 2].map(() => post(bodyOf(LARGE)));
     await atWork(2);
     const unknown = await rawCreate(app.url, { 'Transfer-Encoding': 'chunked', Connection: 'close' });
@@ -116,7 +116,7 @@ describe('bodies of POST /create', () => {
     expect(await finishAll(large)).to.deep.equal([200, 200]);
   });
 
-  it('give their place back when the caller goes away while it waits or is read', async () => {
+  it('give their permit back when the caller leaves while they wait or are read', async () => {
     const reading = [];
     for (let count = 0; count < 2; count++) {
       const request = await rawCreate(app.url, { 'Content-Length': 10 * MEGABYTE });
@@ -135,7 +135,7 @@ describe('bodies of POST /create', () => {
     });
   });
 
-  it('give their place back when they fail', async () => {
+  it('give their permit back when they fail', async () => {
     for (let count = 0; count < 5; count++) {
       expect((await post(`[${bodyOf(LARGE)}`)).status).to.equal(400);
       expect((await post(new Uint8Array(gzipSync('[]')), { 'Content-Encoding': 'gzip' })).status).to.equal(
@@ -144,7 +144,7 @@ describe('bodies of POST /create', () => {
     }
   });
 
-  it('are refused by their headers before they wait', async () => {
+  it('are refused for their headers before they wait', async () => {
     const large = [1, 2].map(() => post(bodyOf(LARGE)));
     await atWork(2);
     expect((await post(bodyOf(LARGE), { 'Content-Type': 'text/plain' })).status).to.equal(415);
@@ -161,7 +161,7 @@ describe('bodies of POST /create', () => {
     ['br', brotliCompressSync],
     ['GZIP', gzipSync],
   ] as const) {
-    it(`may be encoded with ${encoding}; the limit counts what they decode to`, async () => {
+    it(`may be encoded with ${encoding}; the limit counts decoded bytes`, async () => {
       const headers = { 'Content-Encoding': encoding };
       const answer = post(new Uint8Array(encode('{"remarks":"Zürich"}')), headers);
       await atWork(1);
@@ -176,19 +176,19 @@ describe('bodies of POST /create', () => {
     });
   }
 
-  it('are not taken in an encoding that is not known', async () => {
+  it('are refused in an unknown encoding', async () => {
     expect((await post('{}', { 'Content-Encoding': 'zstd' })).status).to.equal(415);
   });
 });
 
-describe('what the middleware leaves of a body', () => {
+describe('the body middleware', () => {
   const text = REQUEST.replace('{}', '{"name":"ü"}');
 
   for (const [which, headers] of [
-    ['a small one', {}],
-    ['one of unknown length', { 'transfer-encoding': 'chunked' }],
+    ['a small body', {}],
+    ['a body of unknown length', { 'transfer-encoding': 'chunked' }],
   ] as const)
-    it(`is the bytes of ${which}, with memory of their own, and their hash with the type of document`, async () => {
+    it(`keeps the bytes of ${which} in memory of their own, and hashes them with the document type`, async () => {
       const stateOf = async (documentType: string, chunks: string[]) => {
         const req = Object.assign(Readable.from(chunks.map((chunk) => Buffer.from(chunk))), {
           headers,

@@ -9,7 +9,7 @@ import { listen, type HttpServer } from '../../service/http/server';
 const PATIENCE = { requestTimeout: 300, connectionsCheckingInterval: 50 };
 const LENGTH = 10;
 
-describe('a request that is not sent as it should be', () => {
+describe('a late or malformed request', () => {
   let server: HttpServer;
   let client: Socket;
   let outcome: string | undefined;
@@ -17,7 +17,7 @@ describe('a request that is not sent as it should be', () => {
   beforeEach(async () => {
     outcome = undefined;
     server = await listen((request) => void read(request), '127.0.0.1', 0, PATIENCE);
-    // One that keeps its end open whatever the server does, as who means harm can.
+    // This client keeps its end open whatever the server does, as an attacker can.
     client = connect({ port: Number(new URL(server.url).port), host: '127.0.0.1', allowHalfOpen: true });
     client.on('error', () => undefined);
   });
@@ -36,7 +36,7 @@ describe('a request that is not sent as it should be', () => {
     }
   }
 
-  /** What the server says until it ends the connection. */
+  /** Returns what the server sends until it ends the connection. */
   async function answer(): Promise<string> {
     const chunks: Buffer[] = [];
     client.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -44,7 +44,7 @@ describe('a request that is not sent as it should be', () => {
     return Buffer.concat(chunks).toString();
   }
 
-  it('is answered 408 when it takes too long, and its rest is not taken any more', async () => {
+  it('is answered 408 when it takes too long, and its rest is not read', async () => {
     client.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${LENGTH}\r\n\r\n12345`);
     expect(await answer())
       .to.match(/^HTTP\/1\.1 408 /)
@@ -55,7 +55,7 @@ describe('a request that is not sent as it should be', () => {
     expect(outcome).to.equal('aborted');
   });
 
-  it('is let go of when its body is not what HTTP says', async () => {
+  it('is answered 400 and aborted when its body breaks the rules of HTTP', async () => {
     client.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxx\r\nrubbish\r\n');
     expect(await answer()).to.match(/^HTTP\/1\.1 400 /);
     await sleep(PATIENCE.connectionsCheckingInterval);

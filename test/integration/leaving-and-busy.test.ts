@@ -16,13 +16,13 @@ const WITH_HEADERS = [
   '',
   REQUEST,
 ].join('\r\n');
-/** More than listeners that Node.js takes for normal. */
+/** More listeners than Node.js accepts without a warning. */
 const ON_ONE_CONNECTION = 20;
 
 describe('POST /create when its caller leaves', () => {
   let app: RunningHttpApp;
   let issueDocument: IssueDocument;
-  /** Of the requests that reached the use case. */
+  /** The signals of the requests that reached the use case. */
   let signals: AbortSignal[];
   const warnings: Error[] = [];
   const onWarning = (warning: Error): void => void warnings.push(warning);
@@ -46,7 +46,7 @@ describe('POST /create when its caller leaves', () => {
 
   const linesWith = (code: string) => app.log.filter((line) => line.code === code);
 
-  it('gives it up, with one line in the log, which is no error', async () => {
+  it('gives the document up, with one line in the log that is no error', async () => {
     const { socket } = await rawCreate(app.url, LENGTH);
     socket.write(REQUEST);
     await eventually('it is worked on', () => signals.length === 1);
@@ -61,7 +61,7 @@ describe('POST /create when its caller leaves', () => {
     expect(app.log.filter(({ level }) => level !== 'info')).to.deep.equal([]);
   });
 
-  it('gives up all that it asked for on that connection', async () => {
+  it("gives up all requests of the caller's connection", async () => {
     const { socket } = await rawRequest(app.url, WITH_HEADERS.repeat(ON_ONE_CONNECTION));
     await eventually('all are worked on', () => signals.length === ON_ONE_CONNECTION);
     socket.destroy();
@@ -69,7 +69,7 @@ describe('POST /create when its caller leaves', () => {
     expect(warnings).to.deep.equal([]);
   });
 
-  it('says so of a document that was issued all the same', async () => {
+  it('logs that the caller left although the document was issued', async () => {
     issueDocument = async ({ left }) => {
       signals.push(left);
       await new Promise((resolve) => left.addEventListener('abort', resolve, { once: true }));
@@ -84,7 +84,7 @@ describe('POST /create when its caller leaves', () => {
     expect(app.log.filter(({ level }) => level !== 'info')).to.deep.equal([]);
   });
 
-  it('does not take the end of one request on a connection for the end of another', async () => {
+  it('does not abort a request when another one of the connection ends', async () => {
     const goOn: (() => void)[] = [];
     issueDocument = async ({ left }) => {
       signals.push(left);
@@ -105,7 +105,7 @@ describe('POST /create when its caller leaves', () => {
 });
 
 describe('POST /create when too many documents are being signed', () => {
-  it('answers 503, with Retry-After and why', async () => {
+  it('answers 503 with Retry-After and the reason', async () => {
     const message = 'Too many documents are being signed: send it again later.';
     const app = await startHttpApp({
       acceptDocument: accepting(() => Promise.reject(new BusyError(message, 60_000))),

@@ -9,7 +9,7 @@ import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-
 const NOTHING = { waiting: 0, inFlight: 0, mined: 0, oldestAddedAt: undefined };
 
 for (const engine of ENGINES) {
-  describe(`how the mints of a journal stand, on ${engine}`, () => {
+  describe(`the mint figures of a journal on ${engine}`, () => {
     let state: State | undefined;
     let database: Database;
     let now: number;
@@ -35,12 +35,12 @@ for (const engine of ENGINES) {
       return prepared.tokenId;
     }
 
-    it('is nothing at first, and nothing of another issuer', async () => {
+    it('are zero at first, and count nothing of another issuer', async () => {
       await added({ ...SCOPE, issuer: 'did:web:another.example' });
       expect(await mintFiguresOf(database.db, SCOPE)).to.deep.equal(NOTHING);
     });
 
-    it('is told by state until they are final or failed, with the oldest that is not mined', async () => {
+    it('count mints by state until they are final or failed, and date the oldest that is not mined', async () => {
       const journal = createDatabaseJournal(database, SCOPE, clock);
       const [first, second, third] = [await added(), await added(), await added()];
       expect(await mintFiguresOf(database.db, SCOPE)).to.deep.equal({

@@ -22,7 +22,7 @@ for (const engine of ENGINES) {
     const outbox = emptyOutbox(engine);
     const { claim, settle } = outbox;
 
-    it("gives out one event of a token at a time, in the chain's order, and other tokens beside it", async () => {
+    it("hands out one event of a token at a time, in the chain's order, and several tokens at once", async () => {
       await record(
         outbox.database,
         outbox.feed,
@@ -41,7 +41,7 @@ for (const engine of ENGINES) {
       expect(seen).to.deep.equal([1, 2, 3]);
     });
 
-    it('keeps the events of the registry apart from those of a token 0, which have the same subject', async () => {
+    it('keeps registry events apart from those of token 0, which have the same subject', async () => {
       const paused = eventIn(1, 0n, { type: 'registry_paused', tokenId: undefined, logIndex: 1 });
       await record(outbox.database, outbox.feed, 1, [eventIn(1, 0n), paused], outbox.now);
       const heads = await claim();
@@ -54,7 +54,7 @@ for (const engine of ENGINES) {
       ]);
     });
 
-    it('puts an event of the registry that was stored with its address as subject behind the others of the registry', async () => {
+    it('puts registry events stored with the address as subject into the queue of the registry', async () => {
       const registryEvent = (block: number): RegistryEvent =>
         eventIn(block, 0n, { type: 'registry_paused', tokenId: undefined });
       await record(outbox.database, outbox.feed, 1, [registryEvent(1)], outbox.now);
@@ -93,7 +93,7 @@ for (const engine of ENGINES) {
       expect(waiting.map((stream) => stream.waiting)).to.deep.equal(Array<number>(50).fill(30));
     });
 
-    it('refuses what an earlier reader of the feed still writes', async () => {
+    it('refuses late events from an earlier reader of the feed', async () => {
       await openSampleFeed(outbox.database);
       const failure = await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now).catch(
         (error: unknown) => error,
@@ -102,7 +102,7 @@ for (const engine of ENGINES) {
       expect(await claim()).to.deep.equal([]);
     });
 
-    it('gives out a delivery again when its lease ends, and ignores whoever had it before', async () => {
+    it('hands out a delivery again when its lease ends, and ignores the earlier holder', async () => {
       await record(
         outbox.database,
         outbox.feed,
@@ -124,7 +124,7 @@ for (const engine of ENGINES) {
       expect(await claim()).to.have.length(1);
     });
 
-    it('does not bury what was given up after its lease had ended, when it is settled with the second claim of it', async () => {
+    it('ignores a dead letter from an ended lease that is settled with the second claim', async () => {
       await record(
         outbox.database,
         outbox.feed,
@@ -143,7 +143,7 @@ for (const engine of ENGINES) {
       expect(next.eventId).not.to.equal(again.eventId);
     });
 
-    it('makes due what a clock put off that has been set back since, and nothing else', async () => {
+    it('makes only those deliveries due that a clock postponed before it was set back', async () => {
       const fail = async (delivery: ClaimedDelivery): Promise<void> => {
         const failed = { attempt: attempt(outbox.now, 'answered 500'), nextAttemptAt: outbox.now + 500 };
         await settle({ delivery, outcome: 'failed', ...failed });
@@ -153,7 +153,7 @@ for (const engine of ENGINES) {
       await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n), eventIn(1, 8n)], outbox.now);
       const ofSeven = (await claim()).filter(({ tokenId }) => tokenId === '7');
       await fail(ofSeven[0] as ClaimedDelivery);
-      // That of token 8 is never settled: its process died.
+      // The delivery of token 8 is never settled: its process died.
       outbox.now = before;
       await record(outbox.database, outbox.feed, 2, [eventIn(2, 9n)], outbox.now);
       const [nine] = (await claim()) as [ClaimedDelivery];
@@ -165,7 +165,7 @@ for (const engine of ENGINES) {
       expect((await claim()).map(({ tokenId }) => tokenId)).to.deep.equal(['9']);
     });
 
-    it('waits after a failure, with everything behind it, and counts attempts', async () => {
+    it('holds a token queue back after a failure, and counts attempts', async () => {
       await record(
         outbox.database,
         outbox.feed,
@@ -183,7 +183,7 @@ for (const engine of ENGINES) {
       expect(second).to.include({ eventId: delivery.eventId, attempt: 2, body: delivery.body });
     });
 
-    it('counts no attempt for what was claimed and not sent', async () => {
+    it('counts no attempt for a delivery that was claimed but not sent', async () => {
       await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
       const [delivery] = (await claim()) as [ClaimedDelivery];
       await settle({ delivery, outcome: 'released' });
@@ -192,7 +192,7 @@ for (const engine of ENGINES) {
       expect(again).to.include({ attempt: 1, firstAttemptedAt: outbox.now });
     });
 
-    it('goes on behind a dead letter, keeps it, and sends the same bytes again on request', async () => {
+    it('continues behind a dead letter, keeps it, and sends the same bytes again on request', async () => {
       await record(
         outbox.database,
         outbox.feed,
@@ -226,7 +226,7 @@ for (const engine of ENGINES) {
       expect(history?.attempts.map(({ status }) => status)).to.deep.equal([500, 200]);
     });
 
-    it('sends all events from a block on again, in order, but for those that wait anyway', async () => {
+    it('sends all events from a block on again, in order, except those that wait anyway', async () => {
       const events = Array.from({ length: 500 }, (_, index) => eventIn(index + 1, BigInt(index % 3)));
       await record(outbox.database, outbox.feed, 500, events, outbox.now);
       for (let heads = await claim(); heads.length > 0; heads = await claim())
@@ -246,7 +246,7 @@ for (const engine of ENGINES) {
       expect(ofToken0.slice(1)).to.deep.equal([...ofToken0.slice(1)].sort((left, right) => left - right));
     });
 
-    it('takes back a claim whose answer was lost, without an attempt', async () => {
+    it('releases a claim whose answer was lost, without counting an attempt', async () => {
       await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
       const [lost] = (await claim()) as [ClaimedDelivery];
       const other = { feed: SAMPLE_FEED, lease: 'of somebody else', now: outbox.now };
@@ -258,7 +258,7 @@ for (const engine of ENGINES) {
       expect(again).to.include({ eventId: lost.eventId, attempt: 1, firstAttemptedAt: outbox.now });
     });
 
-    it('finds the latest feed of each registry, by its address or with its chain', async () => {
+    it('finds the latest feed of each registry, by address or by chain and address', async () => {
       const { db } = outbox.database;
       const address = SAMPLE_REGISTRY.registryAddress;
       const [anew, elsewhere] = [`31337:${address}:fedcba9876543210`, `80002:${address}:0123456789abcdef`];
@@ -274,7 +274,7 @@ for (const engine of ENGINES) {
       expect(await findFeeds(db, `0x${'00'.repeat(20)}`)).to.deep.equal([]);
     });
 
-    it('gives out nothing of a feed that is held, until it is released', async () => {
+    it('hands out nothing of a held feed until it is released', async () => {
       await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
       await holdFeed(outbox.database.db, outbox.feed);
       expect(await claim()).to.deep.equal([]);
@@ -282,13 +282,13 @@ for (const engine of ENGINES) {
       expect(await claim()).to.have.length(1);
     });
 
-    it('gives nothing to two that claim at the same time, and comes to no standstill while events are added', async () => {
+    it('hands out each delivery to one of several workers, without deadlock while events are added', async () => {
       const tokens = Array.from({ length: 40 }, (_, index) => BigInt(index));
       const seen = new Map<string, number[]>();
       let isAdding = true;
       const add = async (): Promise<void> => {
         for (let block = 1; block <= 15; block++) {
-          // In an order that is not that of the streams' names.
+          // The order differs from that of the streams' names.
           const events = [...tokens].reverse().map((token) => eventIn(block, token));
           await record(outbox.database, outbox.feed, block, events, outbox.now);
         }

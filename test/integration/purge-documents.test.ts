@@ -51,7 +51,7 @@ for (const engine of ENGINES) {
         (error: { stderr: string }) => error.stderr,
       );
 
-    it('removes what is old enough while the service runs, when somebody agreed, and says what', async () => {
+    it('removes old documents while the service runs, after a confirmation, and reports them', async () => {
       const [old, recent] = [await issued(40), await issued(20)];
       const issuer = 'did:web:other.example';
       const ofAnotherIssuer = createDatabaseJournal(database, { ...SCOPE, issuer }, { now: () => now });
@@ -101,7 +101,7 @@ for (const engine of ENGINES) {
       expect(await problemOf('--token', one, '--yes')).to.match(/DOCUMENT_UNKNOWN/);
     });
 
-    it('says what is wrong with what it was told', async () => {
+    it('explains wrong arguments', async () => {
       const both = ['--older-than', '1', '--token', '1'];
       for (const args of [[], both])
         expect(await problemOf(...args)).to.match(/Give one of --older-than DAYS/);

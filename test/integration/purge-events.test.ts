@@ -20,14 +20,14 @@ for (const engine of ENGINES) {
     const outbox = emptyOutbox(engine);
     const { claim, settle } = outbox;
 
-    /** As the watcher does: what is older than the depth is not kept. */
+    /** Reads as the watcher does: blocks older than DEPTH are not kept. */
     async function read(toBlock: number, events: RegistryEvent[] = [], branch = 'a'): Promise<void> {
       const numbers = [...new Set([...events.map(({ blockNumber }) => blockNumber), toBlock])];
       const blocks = numbers.map((number): KeptBlock => ({ number, hash: hashOf(number, branch) }));
       const range = { events, blocks, oldestKept: Math.max(toBlock - DEPTH, 0), nextBlock: toBlock + 1 };
       await recordRange(outbox.database, outbox.feed, SAMPLE_REGISTRY, range, outbox.now);
     }
-    /** Delivers all that is due; gives the blocks. */
+    /** Delivers all that is due; returns the block numbers. */
     async function deliverAll(): Promise<number[]> {
       const blocks: number[] = [];
       for (let heads = await claim(); heads.length > 0; heads = await claim()) {
@@ -56,7 +56,7 @@ for (const engine of ENGINES) {
       return events.map(({ block_number }) => block_number);
     };
 
-    it('takes what was delivered long enough ago, and all that belongs to it, and leaves the queues in order', async () => {
+    it('removes events that were delivered long ago, with their attempts, and leaves queues intact', async () => {
       await read(2, [eventIn(1, 7n), eventIn(2, 7n)]);
       await deliverAll();
       outbox.now += 20 * DAY_MS;
@@ -78,7 +78,7 @@ for (const engine of ENGINES) {
       expect(await purgedUpTo(outbox.database.db, SAMPLE_FEED)).to.equal(3);
     });
 
-    it('never takes what is not delivered: what waits, what is under way, and dead letters', async () => {
+    it('keeps events that wait, are under way or are dead letters', async () => {
       await read(1, [eventIn(1, 1n), eventIn(1, 2n), eventIn(1, 3n), eventIn(1, 4n)]);
       await read(2, [eventIn(2, 3n)]);
       const heads = new Map((await claim(3)).map((head) => [head.tokenId, head]));
@@ -93,7 +93,7 @@ for (const engine of ENGINES) {
       expect(await deliverAll()).to.have.length(4);
     });
 
-    it('never takes what a reorganisation may take away, or has taken away', async () => {
+    it('keeps events that a reorganisation may remove, or has removed', async () => {
       await read(5, [eventIn(5, 7n)]);
       await deliverAll();
       outbox.now += 100 * DAY_MS;
@@ -103,7 +103,7 @@ for (const engine of ENGINES) {
       outbox.now += 100 * DAY_MS;
       await read(50, [], 'b');
       expect(await purge()).to.equal(0);
-      // Its transaction is mined again much later: it is known.
+      // Its transaction is mined again much later: the event is still known.
       await read(51, [eventIn(51, 7n, { transactionHash: eventIn(5, 7n).transactionHash }, 'b')], 'b');
       expect(await claim()).to.deep.equal([]);
       expect(await kept()).to.deep.equal([51]);
@@ -111,7 +111,7 @@ for (const engine of ENGINES) {
       expect(await purge()).to.equal(1);
     });
 
-    it('keeps what was sent again lately, and what is to be sent again', async () => {
+    it('keeps events that were sent again recently, or are to be sent again', async () => {
       await read(2, [eventIn(1, 1n), eventIn(2, 2n)]);
       await deliverAll();
       outbox.now += 100 * DAY_MS;
@@ -126,7 +126,7 @@ for (const engine of ENGINES) {
       expect(await rows()).to.deep.equal([0, 0, 0]);
     });
 
-    it('goes on in small steps, between which others write, until it is told to stop', async () => {
+    it('works in small steps, between which others write, until it is stopped', async () => {
       const events = Array.from({ length: MANY }, (_, index) => eventIn(1 + (index % 3), BigInt(index)));
       await read(3, events);
       await deliverAll();
@@ -154,7 +154,7 @@ for (const engine of ENGINES) {
       expect(await deliverAll()).to.have.length(steps);
     });
 
-    it('and sending events again at the same time lose nothing that is to be sent, and mark no more than is gone', async () => {
+    it('loses no event that is sent again at the same time, and marks only removed blocks as purged', async () => {
       const events = Array.from({ length: MANY }, (_, index) => eventIn(1 + index, BigInt(index)));
       await read(MANY, events);
       await deliverAll();

@@ -19,22 +19,20 @@ import {
   SAMPLE_REGISTRY,
 } from '../helpers/database/sample-feed';
 
-/**
- * What SQLite says of a statement's way to its rows: `SEARCH events USING INDEX events_by_block (feed=?)`.
- */
+/** A step of SQLite's query plan, such as `SEARCH events USING INDEX events_by_block (feed=?)`. */
 interface Plan {
   detail: string;
 }
 
-/** Few rows: a registry has a feed, and a feed keeps some blocks; a token has some events. */
+/** Steps over few rows: a registry has a feed, a feed keeps some blocks, and a token has some events. */
 const FEW_ROWS = [
   /^SCAN feeds$|^USE TEMP B-TREE FOR (ORDER BY|DISTINCT)$/,
   /INDEX sqlite_autoindex_(blocks|deliveries|journal_chains)_1 \((feed|stream|scope)=\?\)/,
 ];
 
 /**
- * Whether a way does not get longer with what was ever stored: by a key, by a partial index of few rows, or
- * to the last of an index.
+ * Whether the cost of a step is independent of the number of stored rows: it uses a key, a partial index of
+ * few rows, or the end of an index.
  */
 function isShort({ detail }: Plan, text: string): boolean {
   if (/INDEX (issuances|mint_transactions)_position \(/.test(detail))
@@ -50,7 +48,7 @@ const SHORT_WAYS = [
   /\(.*=\? AND .*[=<>]\?\)/,
 ];
 
-describe('what is asked of SQLite for each document and each range of blocks', () => {
+describe('the SQLite queries', () => {
   let state: State | undefined;
   let database: Database;
   const statements = new Set<string>();
@@ -75,7 +73,7 @@ describe('what is asked of SQLite for each document and each range of blocks', (
     await state?.remove();
   });
 
-  it('is found without reading what was stored before', async () => {
+  it('read no older rows for a document or a range of blocks', async () => {
     const feed = await openSampleFeed(database);
     statements.clear();
     await record(database, feed, 3, [eventIn(1, 1n), eventIn(3, 2n)], 0);
@@ -96,7 +94,7 @@ describe('what is asked of SQLite for each document and each range of blocks', (
     expect(longWays([], 10)).to.deep.equal([]);
   });
 
-  it('is found by each comparison of journal and watcher, too', async () => {
+  it('read no older rows for a comparison of journal and watcher', async () => {
     const scope = { ...SCOPE, registryAddress: SAMPLE_REGISTRY.registryAddress };
     const journal = createDatabaseJournal(database, scope, systemClock);
     await journal.add(preparedDocument(10));
@@ -117,7 +115,7 @@ describe('what is asked of SQLite for each document and each range of blocks', (
     expect(longWays(FEW_ROWS, 9)).to.deep.equal([]);
   });
 
-  it('is found by each look at what no setting follows, too', async () => {
+  it('read no older rows for a look at unfollowed registries', async () => {
     statements.clear();
     const { deliveries, issuances } = await unfollowedOf(database, {
       chainId: SCOPE.chainId,
@@ -125,12 +123,12 @@ describe('what is asked of SQLite for each document and each range of blocks', (
       scope: undefined,
     });
     expect([deliveries.length, issuances.length]).to.deep.equal([1, 1]);
-    // The index holds what is unfinished alone.
+    // The index holds unfinished issuances alone.
     const unfinished = /^SCAN issuances USING INDEX issuances_unfinished$/;
     expect(longWays([...FEW_ROWS, unfinished], 2)).to.deep.equal([]);
   });
 
-  it('is found by the removal of old events, too', async () => {
+  it('read no older rows for the removal of old events', async () => {
     const { db } = database;
     const feed = await openSampleFeed(database);
     await record(database, feed, 3, [eventIn(1, 3n)], 0);
@@ -144,7 +142,7 @@ describe('what is asked of SQLite for each document and each range of blocks', (
     expect(longWays(FEW_ROWS, 6)).to.deep.equal([]);
   });
 
-  /** The ways to rows that get longer with what is stored, of so many statements at the least. */
+  /** The steps whose cost grows with the stored rows; there must be more than `fewest` statements. */
   function longWays(alsoShort: readonly RegExp[], fewest: number): string[] {
     const asked = [...statements].filter((text) => /\bwhere\b|\bselect\b/.test(text));
     expect(asked.length).to.be.greaterThan(fewest);

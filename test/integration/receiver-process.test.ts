@@ -47,7 +47,7 @@ describe('receiver as a process', () => {
     ]);
   });
 
-  it('stores in a folder of its own, which nobody else can look into', async function () {
+  it('stores in a folder of its own, which no other user can read', async function () {
     if (process.platform === 'win32') this.skip();
     await start().listening();
     const file = join(folder.path, EVENTS_FILE);
@@ -58,7 +58,7 @@ describe('receiver as a process', () => {
     expect(existsSync(join(folder.path, '.data'))).to.equal(false);
   });
 
-  it('takes settings from .env where it is started, and the real environment wins', async () => {
+  it('takes settings from .env in its working directory; environment variables win', async () => {
     const lines = [
       'RECEIVER_HOST=::1',
       'RECEIVER_PORT=4000x',
@@ -69,7 +69,7 @@ describe('receiver as a process', () => {
     expect(existsSync(join(folder.path, 'mine/events.jsonl'))).to.equal(true);
   });
 
-  it('takes them from the file that ENV_FILE names instead, which must be there', async () => {
+  it('takes settings from the file that ENV_FILE names instead, which must exist', async () => {
     writeFileSync(join(folder.path, '.env'), 'RECEIVER_HOST=nowhere.invalid\n');
     writeFileSync(join(folder.path, 'tenant.env'), 'RECEIVER_EVENTS_FILE=tenant.jsonl\n');
     await start({ ENV_FILE: 'tenant.env' }).listening();
@@ -81,7 +81,7 @@ describe('receiver as a process', () => {
     expect(without.errors()).to.match(/ENV_FILE: the file absent\.env cannot be read/);
   });
 
-  it('prints that it does not know what it stored, and why', async () => {
+  it('prints that it does not know a delivery that it stored, and why', async () => {
     const receiver = start();
     const url = await receiver.listening();
     expect((await post(url, sender.signed('{"hello":1}'))).status).to.equal(200);
@@ -89,7 +89,7 @@ describe('receiver as a process', () => {
     expect(stored()).to.equal('{"unknown":"not a registry event","body":"{\\"hello\\":1}"}\n');
   });
 
-  it('says on standard error what it refused', async () => {
+  it('reports refused deliveries on standard error', async () => {
     const receiver = start();
     await post(await receiver.listening(), newSender().signed(delivery.body));
     expect(JSON.parse(receiver.errors())).to.deep.equal({ status: 401, reason: 'Invalid signature' });
@@ -120,9 +120,9 @@ describe('receiver as a process', () => {
     expect(stored().trimEnd().split('\n')).to.have.length(20);
   });
 
-  it('answers 500 while an event does not fit the disk, leaves no part of it, and takes the next that fits', async function () {
+  it('answers 500 to an event that does not fit the disk, keeps no part of it, and takes the next', async function () {
     if (process.platform === 'win32') this.skip();
-    // The limit would cut short the coverage report too, which is a file like any other.
+    // The limit would truncate the coverage report too.
     const url = await start({ NODE_V8_COVERAGE: '' }, onSmallDisk()).listening();
     const { data } = sampleEvent(2);
     const type = 'com.service.etr.shred';
@@ -135,9 +135,9 @@ describe('receiver as a process', () => {
 
   const wrong: [string, Record<string, string>, RegExp][] = [
     ['no key', { WEBHOOK_PUBLIC_KEY_FILE: 'absent.pem' }, /WEBHOOK_PUBLIC_KEY_FILE.*npx tdoc signing-key/],
-    ['a file that is no key', { WEBHOOK_PUBLIC_KEY_FILE: 'text.pem' }, /not an Ed25519 public key/],
+    ['a file that is not a key', { WEBHOOK_PUBLIC_KEY_FILE: 'text.pem' }, /not an Ed25519 public key/],
     ['a private key', { WEBHOOK_PUBLIC_KEY_FILE: 'private.pem' }, /private key, which must stay/],
-    ['a port that is none', { RECEIVER_PORT: '4000x' }, /RECEIVER_PORT is "4000x"/],
+    ['a malformed port', { RECEIVER_PORT: '4000x' }, /RECEIVER_PORT is "4000x"/],
     ['a port out of range', { RECEIVER_PORT: '65536' }, /RECEIVER_PORT is "65536"/],
   ];
   for (const [what, settings, message] of wrong) {
@@ -162,7 +162,7 @@ describe('arguments of the receiver', () => {
     return { code, output: receiver.output(), errors: receiver.errors() };
   };
 
-  it('--help and -h print what it is and its settings, and start nothing', async () => {
+  it('--help and -h print its purpose and settings, and start nothing', async () => {
     const [long, short] = await Promise.all([run('--help'), run('-h')]);
     expect(long).to.include({ code: 0, errors: '' });
     for (const name of Object.keys(SETTINGS).filter((one) => /^RECEIVER_|_FILE$/.test(one)))
@@ -174,7 +174,7 @@ describe('arguments of the receiver', () => {
     expect((await run('--port=4000x')).errors).to.match(/RECEIVER_PORT is "4000x"/);
   });
 
-  it('that do not exist are refused, with the place of the settings', async () => {
+  it('are refused if unknown, with a hint to --help', async () => {
     const { code, output, errors } = await run('--prot=4000');
     expect({ code, output }).to.deep.equal({ code: 1, output: '' });
     expect(errors).to.match(/Unknown option '--prot'.*--help/);

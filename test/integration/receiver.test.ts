@@ -65,7 +65,7 @@ describe('receiver over HTTP', () => {
     expect(processed).to.deep.equal([sampleEvent(1)]);
   });
 
-  it('has the event on file before it is processed', async () => {
+  it('stores an event before it processes it', async () => {
     let inFile = -1;
     processed.push = () => (inFile = stored().length);
     await post(receiver.url, delivery(1));
@@ -80,7 +80,7 @@ describe('receiver over HTTP', () => {
     expect(problems).to.deep.equal([401]);
   });
 
-  it('answers 401 to the same JSON written again, with the signature of the original', async () => {
+  it('answers 401 to reformatted JSON with the signature of the original', async () => {
     const { body, headers } = delivery(1);
     const rewritten = Buffer.from(JSON.stringify(JSON.parse(body.toString()), null, 1));
     expect((await post(receiver.url, { body: rewritten, headers })).status).to.equal(401);
@@ -95,12 +95,12 @@ describe('receiver over HTTP', () => {
     expect(await postWithHeader(receiver.url, body, [signature])).to.equal(200);
   });
 
-  it('does not look at a body that does not verify', async () => {
+  it('does not parse a body whose signature is wrong', async () => {
     const notJson = newSender().signed('{');
     expect((await post(receiver.url, notJson)).status).to.equal(401);
   });
 
-  it('answers 400 to signed bytes that are no JSON, and stores nothing', async () => {
+  it('answers 400 to signed bytes that are not JSON, and stores nothing', async () => {
     for (const body of ['{', '', Buffer.from([0x22, 0xff, 0x22])])
       expect((await post(receiver.url, sender.signed(body))).status).to.equal(400);
     expect(stored()).to.deep.equal([]);
@@ -140,7 +140,7 @@ describe('receiver over HTTP', () => {
     ['what looks like a mark', JSON.stringify({ unknown: 'x', body: 'y' }), NO_EVENT],
   ];
   for (const [what, body, why] of unknown)
-    it(`answers 200 to ${what}, stores and marks it once, and processes it as no event`, async () => {
+    it(`answers 200 to ${what}, and stores it once, marked as unknown, without processing it`, async () => {
       const send = async (): Promise<number> => (await post(receiver.url, sender.signed(body))).status;
       expect([await send(), await send()]).to.deep.equal([200, 200]);
       await stop();
@@ -152,7 +152,7 @@ describe('receiver over HTTP', () => {
       expect(problems).to.deep.equal([]);
     });
 
-  it('knows every type of the webhooks', async () => {
+  it('knows every event type of docs/webhooks.md', async () => {
     const types = readDocument('docs/webhooks.md').sections.flatMap((section) =>
       codeBlocks(section, 'json').flatMap((text) => (JSON.parse(text) as { type?: string }).type ?? []),
     );
@@ -165,7 +165,7 @@ describe('receiver over HTTP', () => {
     expect(marked).to.deep.equal([]);
   });
 
-  it('knows an event that an earlier receiver stored, although its type is not known any more', async () => {
+  it('recognises an event that an earlier receiver stored, although its type is unknown now', async () => {
     const ofOtherType = JSON.stringify({ ...event, type: 'com.service.etr.split' });
     await stop();
     writeFileSync(eventsFile, `${ofOtherType}\n`);
@@ -202,7 +202,7 @@ describe('receiver over HTTP', () => {
     expect(stored()).to.have.length(1);
   });
 
-  it('takes another log of the same transaction for another event', async () => {
+  it('treats another log of the same transaction as another event', async () => {
     const event = sampleEvent(1);
     const other = { ...event, data: { ...event.data, logIndex: 4 } };
     await post(receiver.url, sender.signed(JSON.stringify(event)));
@@ -210,7 +210,7 @@ describe('receiver over HTTP', () => {
     expect(stored()).to.deep.equal([event, other]);
   });
 
-  it('takes another event at the place of one that was reorganised away for another event', async () => {
+  it('treats another event at the position of a reorganised one as another event', async () => {
     const event = sampleEvent(2);
     const other = { ...event, id: 'made with the hash of the block too', type: 'com.service.etr.shred' };
     const third = { ...event, id: 'another', data: { ...event.data, payload: { remark: '0x01' } } };
@@ -230,7 +230,7 @@ describe('receiver over HTTP', () => {
     expect(processed).to.have.length(20);
   });
 
-  it('knows after a restart what it stored before', async () => {
+  it('recognises stored events after a restart', async () => {
     await post(receiver.url, delivery(1));
     await stop();
     await start();
@@ -240,7 +240,7 @@ describe('receiver over HTTP', () => {
     expect(processed).to.have.length(2);
   });
 
-  it('cuts off a line that a crash tore, and takes its event when it is sent again', async () => {
+  it('removes a line that a crash left incomplete, and takes its event when it is sent again', async () => {
     await post(receiver.url, delivery(1));
     await stop();
     appendFileSync(eventsFile, JSON.stringify(sampleEvent(2)).slice(0, -20));
@@ -251,7 +251,7 @@ describe('receiver over HTTP', () => {
     expect(processed).to.have.length(2);
   });
 
-  it('reads back a file longer than one read', async () => {
+  it('reads back a file that takes more than one read', async () => {
     await stop();
     const lines = Array.from({ length: 500 }, (_, number) => `${JSON.stringify(sampleEvent(number))}\n`);
     writeFileSync(eventsFile, lines.join(''));
@@ -278,7 +278,7 @@ describe('receiver over HTTP', () => {
     await start();
   });
 
-  it('does not start where another receiver holds the port', async () => {
+  it('does not start when another receiver uses the port', async () => {
     const otherFile = join(folder.path, 'other.jsonl');
     const port = Number(new URL(receiver.url).port);
     const options = { publicKey: sender.publicKey, eventsFile: otherFile, host: '127.0.0.1', port };
@@ -323,7 +323,7 @@ describe('receiver whose store fails', () => {
   });
 });
 
-/** fetch joins repeated headers by itself; this sends them as they are given. */
+/** Sends repeated headers as they are; fetch would join them. */
 function postWithHeader(url: string, body: Buffer, values: string[]): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { method: 'POST', agent: false }, (response) => {

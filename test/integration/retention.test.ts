@@ -40,7 +40,7 @@ describe('the retention of issued documents', () => {
   const purgeDocuments = (before: number): Promise<number> => journal.purge(before);
   const isKept = async (tokenId: string): Promise<boolean> => (await journal.find(tokenId)) !== undefined;
 
-  it('removes at start what is older than its days, and later what gets older', async () => {
+  it('removes documents older than its days, at the start and as they age', async () => {
     const old = await issued();
     now += 30 * DAY_MS + 1;
     const recent = await issued();
@@ -57,7 +57,7 @@ describe('the retention of issued documents', () => {
     }
   });
 
-  it('keeps everything without days, but for what a crash left', async () => {
+  it('removes nothing but the leftovers of a crash when no days are set', async () => {
     const old = await issued();
     const { db } = database;
     const key = { scope: `31337:${SCOPE.registryAddress}:${SCOPE.issuer}`, token_id: 'left' };
@@ -79,7 +79,7 @@ describe('the retention of issued documents', () => {
     expect(await isKept(old)).to.equal(true);
   });
 
-  it('goes on when a look fails, and looks no more when it is stopped', async () => {
+  it('continues after a failed run, and ends when it is stopped', async () => {
     let looks = 0;
     const purge = async (): Promise<number> => {
       if (++looks === 1) throw new Error('the database is away');

@@ -19,7 +19,7 @@ for (const engine of ENGINES) {
       record(outbox.database, outbox.feed, toBlock, events, outbox.now, branch);
     const rewind = (number: number): Promise<Rewound | 'in flight'> =>
       rewindFeed(outbox.database, outbox.feed, { number, hash: hashOf(number) }, outbox.now);
-    /** Delivers all that is due, and gives the bodies. */
+    /** Delivers all that is due; returns the deliveries. */
     const deliverAll = async (): Promise<ClaimedDelivery[]> => {
       const all: ClaimedDelivery[] = [];
       for (let heads = await claim(); heads.length > 0; heads = await claim()) {
@@ -29,7 +29,7 @@ for (const engine of ENGINES) {
       return all;
     };
 
-    it('withdraws what was not delivered, and keeps what is older', async () => {
+    it('withdraws undelivered events, and keeps older ones', async () => {
       await store(3, [eventIn(1, 7n), eventIn(2, 7n), eventIn(3, 7n), eventIn(3, 8n)]);
       expect(await rewind(1)).to.deep.equal({ withdrawn: 3, orphaned: [] });
       expect(blocksOf(await deliverAll())).to.deep.equal([1]);
@@ -37,7 +37,7 @@ for (const engine of ENGINES) {
       expect(blocksOf(await deliverAll())).to.deep.equal([2]);
     });
 
-    it('announces an undelivered event that is mined again once, from its new block', async () => {
+    it('delivers an undelivered event that is mined again once, from its new block', async () => {
       const event = eventIn(2, 7n);
       await store(2, [event]);
       await rewind(1);
@@ -45,7 +45,7 @@ for (const engine of ENGINES) {
       expect(blocksOf(await deliverAll())).to.deep.equal([3]);
     });
 
-    it('notes a delivered event, and does not announce it again when it is mined again at another index', async () => {
+    it('records a delivered event as an orphan, and does not repeat it when it is mined again', async () => {
       const [moved, gone] = [eventIn(2, 7n), eventIn(2, 8n)];
       await store(2, [moved, gone]);
       const [first] = await deliverAll();
@@ -63,7 +63,7 @@ for (const engine of ENGINES) {
       expect(((await rewind(2)) as Rewound).orphaned).to.have.length(1);
     });
 
-    it('notes a delivered event again when the branch it was delivered from comes back and goes for good', async () => {
+    it('records a delivered event as an orphan again when its branch comes back and goes for good', async () => {
       const onA = eventIn(2, 7n);
       const onB = { ...onA, blockHash: hashOf(2, 'b') };
       await store(2, [onA]);
@@ -84,7 +84,7 @@ for (const engine of ENGINES) {
       expect((await outboxFiguresOf(outbox.database.db, SAMPLE_FEED)).orphaned).to.equal(1);
     });
 
-    it('announces what another log says that came to stand where a delivered one stood', async () => {
+    it('delivers another log at the position of a delivered one', async () => {
       const old = eventIn(2, 7n);
       await store(2, [old]);
       const [first] = (await deliverAll()) as [ClaimedDelivery];
@@ -96,7 +96,7 @@ for (const engine of ENGINES) {
       expect(deliveries.eventId).not.to.equal(first.eventId);
     });
 
-    it('gives another id to what stands where an event stood that may have been received, and the same to that event', async () => {
+    it('gives a new id to another log at an attempted position, and the old id to the attempted event', async () => {
       const [one, two] = [eventIn(2, 7n), eventIn(2, 8n)];
       await store(2, [one, two]);
       const ids = new Map<string, string>();
@@ -118,7 +118,7 @@ for (const engine of ENGINES) {
       expect(idOf('8')).to.equal(ids.get('8'));
     });
 
-    it('tells what may have been received apart, by the pair too, from what came to stand at its place', async () => {
+    it('separates an attempted event from a log that took its position, by id and by pair', async () => {
       const logsOf = (branch: string, said: readonly string[]): RegistryEvent[] =>
         said.map((remark, logIndex) => eventIn(2, 7n, { payload: { remark }, logIndex }, branch));
       await store(2, logsOf('a', ['one', 'two']));
@@ -136,7 +136,7 @@ for (const engine of ENGINES) {
       expect(deliveries[1]?.eventId).to.equal(two.eventId);
     });
 
-    it('delivers each of two equal logs of a transaction that were delivered in part', async () => {
+    it('delivers the second of two equal logs of which the first was delivered', async () => {
       const [one, two] = [eventIn(2, 7n), eventIn(2, 7n, { logIndex: 8 })];
       await store(2, [one, two]);
       const [head] = (await claim()) as [ClaimedDelivery];
@@ -152,7 +152,7 @@ for (const engine of ENGINES) {
       expect(await deliverAll()).to.have.length(1);
     });
 
-    it('waits for a delivery that is under way, and decides by its outcome', async () => {
+    it('waits for a delivery under way, and decides by its outcome', async () => {
       await store(2, [eventIn(1, 7n), eventIn(2, 8n), eventIn(2, 9n)]);
       const heads = await claim();
       expect(await rewind(1)).to.equal('in flight');
@@ -168,11 +168,11 @@ for (const engine of ENGINES) {
         ['8', 'delivered'],
         ['9', 'attempted'],
       ]);
-      // That of token 7 was not affected.
+      // The delivery of token 7 was not affected.
       expect(await settle(delivered(ofToken('7'), outbox.now))).to.deep.equal([]);
     });
 
-    it('does not wait for a process that died', async () => {
+    it('does not wait for the delivery of a process that died', async () => {
       await store(2, [eventIn(2, 8n)]);
       await claim();
       outbox.now += LEASE_MS + 1;
@@ -181,7 +181,7 @@ for (const engine of ENGINES) {
       expect(rewound.orphaned.map(({ outcome }) => outcome)).to.deep.equal(['attempted']);
     });
 
-    it('withdraws dead letters and deliveries that were to be repeated', async () => {
+    it('withdraws dead letters, and deliveries that were to be repeated', async () => {
       await store(2, [eventIn(1, 6n), eventIn(2, 7n), eventIn(2, 8n)]);
       const heads = await claim();
       for (const head of heads) await settle((head.tokenId === '8' ? dead : delivered)(head, outbox.now));
@@ -196,7 +196,7 @@ for (const engine of ENGINES) {
       expect(waiting.map(({ tokenId }) => tokenId)).to.deep.equal(['6']);
     });
 
-    it('goes back a few blocks although a token has tens of thousands of events waiting', async () => {
+    it('goes back a few blocks although a token has tens of thousands of waiting events', async () => {
       const [blocks, inEach] = [10, 2_000];
       for (let block = 1; block <= blocks; block++) {
         const events = Array.from({ length: inEach }, (_, logIndex) => eventIn(block, 7n, { logIndex }));
@@ -208,11 +208,11 @@ for (const engine of ENGINES) {
       expect(stream).to.include({ tokenId: '7', waiting: blocks * inEach });
     });
 
-    it('closes the gap when something younger waits behind what is withdrawn', async () => {
+    it('closes the gap when another event waits behind a withdrawn one', async () => {
       await store(1, [eventIn(1, 7n)]);
       await deliverAll();
       await store(2, [eventIn(2, 7n)]);
-      // Sent again on request: behind the event of block 2.
+      // The event of block 1 is sent again on request, behind that of block 2.
       await redeliver(outbox.database, SAMPLE_FEED, { fromBlock: 1 }, outbox.now);
       expect(await rewind(1)).to.include({ withdrawn: 1 });
       await store(2, [eventIn(2, 7n, { logIndex: 3 }, 'b')], 'b');

@@ -9,7 +9,7 @@ import { parseSigningKey } from '../../service/base/signing-key';
 import { tdoc } from '../helpers/processes/command-output';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
-/** What a refused command printed to standard error. */
+/** Returns what a refused command printed to standard error. */
 async function refusal(command: Promise<string>): Promise<string> {
   const text = await command.then(
     () => 'succeeded',
@@ -39,7 +39,7 @@ describe('npx tdoc did', () => {
     return parsed.keyPair;
   }
 
-  it('writes a document of exactly the specified shape, the port of the domain percent-encoded', async () => {
+  it('writes a document of the specified shape, with the port of the domain percent-encoded', async () => {
     await did();
     const id = 'did:web:localhost%3A3000';
     const key = `${id}#keys-1`;
@@ -56,7 +56,7 @@ describe('npx tdoc did', () => {
     expect(statSync(document).mode & 0o777).to.equal(0o644);
   });
 
-  it('writes a secret key that the service takes, and that can sign; and prints no part of it', async () => {
+  it('writes a secret key that the service accepts and that can sign, and prints no part of it', async () => {
     const output = await did();
     const { secretKeyMultibase } = keyPair();
     expect(output)
@@ -102,7 +102,7 @@ describe('npx tdoc did', () => {
     expect(readFileSync(document, 'utf8')).to.contain(keyPair().publicKeyMultibase);
   });
 
-  it('leaves a document alone whose key it does not have', async () => {
+  it('does not overwrite a document whose key it does not have', async () => {
     writeFileSync(document, '{}');
     expect(await refusal(did()))
       .to.contain('KEY_EXISTS')
@@ -111,7 +111,7 @@ describe('npx tdoc did', () => {
     expect(readFileSync(envFile, 'utf8')).to.equal('# mine\n');
   });
 
-  it('leaves a document alone that publishes another key', async () => {
+  it('does not overwrite a document that publishes another key', async () => {
     await did();
     const text = readFileSync(document, 'utf8').replace(keyPair().publicKeyMultibase, 'zDnaOther');
     writeFileSync(document, text);
@@ -119,7 +119,7 @@ describe('npx tdoc did', () => {
     expect(readFileSync(document, 'utf8')).to.equal(text);
   });
 
-  it('leaves the key of another domain alone', async () => {
+  it('does not overwrite the key of another domain', async () => {
     await did();
     const before = readFileSync(envFile, 'utf8');
     expect(await refusal(did([], { DOMAIN: 'trade.example.com' }))).to.contain('KEY_EXISTS');
@@ -148,7 +148,7 @@ describe('npx tdoc signing-key', () => {
 
   const seed = (): string => readSettings({ ENV_FILE: envFile }).settings.SIGNING_PRIVATE_KEY ?? '';
 
-  /** Whether a signature by the private key verifies with the file's public key. */
+  /** Returns whether a signature by the private key verifies with the file's public key. */
   function isPair(file = publicKeyFile): boolean {
     const key = parseSigningKey(seed());
     if (key === undefined) throw new Error('SIGNING_PRIVATE_KEY is not a key');
@@ -156,7 +156,7 @@ describe('npx tdoc signing-key', () => {
     return verify(null, data, createPublicKey(readFileSync(file)), sign(null, data, key));
   }
 
-  it('writes a 32-byte seed that nobody else can read, and its public key beside a tenant’s env file', async () => {
+  it('writes a 32-byte seed that no other user can read, and its public key beside the env file', async () => {
     const output = await signingKey();
     expect(Buffer.from(seed(), 'base64')).to.have.length(32);
     expect(output).to.contain(publicKeyFile).and.not.to.contain(seed());
@@ -195,7 +195,7 @@ describe('npx tdoc signing-key', () => {
     expect([seed(), readFileSync(publicKeyFile, 'utf8')]).to.deep.equal(before);
   });
 
-  it('takes a private key in PEM form for what it is', async () => {
+  it('accepts an existing private key in PEM form', async () => {
     await signingKey();
     const pem = parseSigningKey(seed())?.export({ type: 'pkcs8', format: 'pem' }).toString() ?? '';
     expect(createPrivateKey(pem).asymmetricKeyType).to.equal('ed25519');
@@ -211,7 +211,7 @@ describe('npx tdoc signing-key', () => {
     expect(isPair()).to.equal(true);
   });
 
-  it('leaves a public key alone whose private key it does not have', async () => {
+  it('does not overwrite a public key whose private key it does not have', async () => {
     await signingKey();
     const before = readFileSync(publicKeyFile, 'utf8');
     rmSync(envFile);

@@ -23,7 +23,7 @@ import { attachmentOf, bodyWith, preparationOf, settingsOf } from '../helpers/cr
 import { createTestIssuer, type TestIssuer } from '../helpers/credentials/test-issuer';
 
 const THREADS = 2;
-/** Take a thread some seconds, and many. */
+/** Signing so many numbers takes a thread some seconds, and many seconds. */
 const SOME_NUMBERS = 3_000;
 const MANY_NUMBERS = 15_000;
 const SLOW_TO_LOAD = 6;
@@ -32,9 +32,9 @@ describe('the signing pool', () => {
   let issuer: TestIssuer;
   let pool: SigningPool;
   let untrack: () => void;
-  /** Those that are running, the oldest first. */
+  /** The running threads, the oldest first. */
   const threads: Worker[] = [];
-  /** Those that have told something: the first that they tell is that they are loaded. */
+  /** Threads that have sent a message: their first message says that they are loaded. */
   const loaded = new Set<Worker>();
   const onThread = (thread: Worker): void => {
     threads.push(thread);
@@ -70,7 +70,7 @@ describe('the signing pool', () => {
     throw new Error('it was not refused');
   }
 
-  it('gives each of many callers the document that was asked for, from all its threads', async () => {
+  it('gives each of many callers its own document, on its fixed number of threads', async () => {
     const documents = await Promise.all(
       Array.from({ length: 20 }, (_, number) => signed(bodyWith({ blNumber: `B${number}` }), number)),
     );
@@ -83,7 +83,7 @@ describe('the signing pool', () => {
     expect((await verify(derived, issuer.didDocument)).verified).to.equal(true);
   });
 
-  it('hands 40 MB over and back, unchanged', async () => {
+  it('transfers 40 MB to a thread and back, unchanged', async () => {
     const attachment = attachmentOf(40);
     const preparation = preparationOf(bodyWith({ attachments: [attachment] }));
     const { document } = await pool.prepare(preparation);
@@ -94,14 +94,14 @@ describe('the signing pool', () => {
     expect(hash(data)).to.equal(hash(attachment.data));
   });
 
-  it('takes a body that shares its memory with others, and leaves theirs alone', async () => {
+  it('accepts a body in shared memory, and leaves the rest of the memory unchanged', async () => {
     const memory = new TextEncoder().encode(`${bodyWith()}neighbour`);
     await pool.prepare(preparationOf(memory.subarray(0, -'neighbour'.length)));
     expect(Buffer.from(memory).toString()).to.match(/neighbour$/);
     await pool.prepare(preparationOf(Buffer.from(bodyWith())));
   });
 
-  it('refuses as the caller of its function would be refused', async () => {
+  it('passes on the errors of a thread with their class, code, remedy and cause', async () => {
     const body = await refusalOf(pool.prepare(preparationOf('{')));
     expect(body).to.be.instanceOf(RequestError);
     expect(body).to.include({
@@ -118,12 +118,12 @@ describe('the signing pool', () => {
     expect((term.cause as Error).message).to.equal('Safe mode validation error.');
   });
 
-  it('fails what a thread was at when it ended, and nothing else, and replaces the thread', async () => {
+  it('fails only the document of a thread that ended, and replaces the thread', async () => {
     const before = [...threads];
     const large = preparationOf(bodyWith({ attachments: [attachmentOf(40)] }), 1);
     const lost = refusalOf(pool.prepare(large));
     const others = Promise.all([2, 3, 4, 5].map((number) => signed(bodyWith(), number)));
-    // The first that is free takes the first task.
+    // The first free thread takes the first task.
     await before[0]?.terminate();
     const refusal = await lost;
     expect(refusal).to.be.instanceOf(SigningError);
@@ -134,7 +134,7 @@ describe('the signing pool', () => {
     expect(await Promise.all([6, 7, 8].map((number) => signed(bodyWith(), number)))).to.have.lengthOf(3);
   });
 
-  it('refuses, rather than wait for good, when no thread starts any more, and recovers', async () => {
+  it('refuses, instead of waiting for ever, when no thread starts, and recovers', async () => {
     const endAtOnce = (thread: Worker): void => void thread.terminate();
     process.on('worker', endAtOnce);
     await Promise.all([...threads].map((thread) => thread.terminate()));
@@ -148,7 +148,7 @@ describe('the signing pool', () => {
   const slow = (numbers: number): string =>
     bodyWith({ voyageNo: Array.from({ length: numbers }, (_, number) => number) });
 
-  /** Begins a document that nobody waits for once a thread has it. */
+  /** Prepares a document whose caller leaves once a thread has it. */
   async function abandon(by: SigningPool, preparation: Preparation): Promise<unknown> {
     const leaving = new AbortController();
     const outcome = by.prepare(preparation, leaving.signal).catch((error: unknown) => error);
@@ -157,7 +157,7 @@ describe('the signing pool', () => {
     return outcome;
   }
 
-  /** Runs `use` with a pool of one thread, which has loaded. */
+  /** Runs `use` with a pool of one loaded thread. */
   async function withOneThread(
     options: { waiting?: number; waitMs?: number },
     use: (other: SigningPool) => Promise<void>,
@@ -171,7 +171,7 @@ describe('the signing pool', () => {
     }
   }
 
-  it('tells how much it is at, and lets no more wait than may, nor for longer', async () => {
+  it('reports its load, and limits how many documents wait and for how long', async () => {
     await withOneThread({ waiting: 2, waitMs: 500 }, async (other) => {
       expect(other.figures()).to.deep.equal({ waiting: 0, busy: 0, threads: 1 });
       const first = other.prepare(preparationOf(slow(SOME_NUMBERS)));
@@ -189,7 +189,7 @@ describe('the signing pool', () => {
     });
   });
 
-  it('forgets at once whoever leaves while waiting, and hands no body over', async () => {
+  it('drops a waiting document at once when its caller leaves, and transfers no body', async () => {
     await withOneThread({}, async (other) => {
       const first = other.prepare(preparationOf(slow(SOME_NUMBERS)));
       const leaving = new AbortController();
@@ -206,13 +206,13 @@ describe('the signing pool', () => {
     });
   });
 
-  it('lets a thread finish what it soon has done, for nobody', async () => {
+  it('lets a thread finish an abandoned document that takes little time', async () => {
     const before = [...threads];
     expect(await abandon(pool, preparationOf(bodyWith()))).to.have.property('document');
     expect(threads).to.deep.equal(before);
   });
 
-  it('ends a thread that goes on for nobody, and nothing else, and replaces the thread', async () => {
+  it('ends only the thread of a long abandoned document, and replaces the thread', async () => {
     const before = [...threads];
     const gone = abandon(pool, preparationOf(slow(MANY_NUMBERS), 1));
     const others = [slow(SOME_NUMBERS), bodyWith(), bodyWith()].map((body, number) =>
@@ -229,9 +229,9 @@ describe('the signing pool', () => {
     expect(await Promise.all([6, 7, 8].map((number) => signed(bodyWith(), number)))).to.have.lengthOf(3);
   });
 
-  it('ends no thread that is still loading, whoever leaves', async () => {
+  it('ends no thread that is still loading when callers leave', async () => {
     const before = new Set(threads);
-    // As many as take the processors longer to load than what nobody waits for may take.
+    // So many threads take longer to load than an abandoned document may take.
     const other = await createSigningPool(settingsOf(issuer), { threads: SLOW_TO_LOAD });
     const abandoned = Array.from({ length: SLOW_TO_LOAD }, (_, number) =>
       abandon(other, preparationOf(slow(MANY_NUMBERS), number)),
@@ -248,9 +248,9 @@ describe('the signing pool', () => {
     await other.destroy();
   });
 
-  it('refuses what comes after its end, and what waits for a thread then', async () => {
+  it('refuses documents that come after its end, and those that still wait then', async () => {
     const other = await createSigningPool(settingsOf(issuer), { threads: 1 });
-    // It takes longer than what is looked at meanwhile: whether the thread is loaded.
+    // Signing takes longer than the check whether the thread is loaded.
     const large = bodyWith({ attachments: [attachmentOf(10)] });
     const late = [1, 2].map((number) => refusalOf(other.prepare(preparationOf(large, number))));
     await other.destroy();
@@ -261,7 +261,7 @@ describe('the signing pool', () => {
     });
   });
 
-  it('ends no thread that is still loading: that would end the process', async () => {
+  it('ends no thread that is still loading when it is destroyed: that would end the process', async () => {
     const before = new Set(threads);
     const other = await createSigningPool(settingsOf(issuer), { threads: 2 });
     const started = await eventually('the threads start', () => {
@@ -278,7 +278,7 @@ describe('the signing pool', () => {
     expect(await ends).to.deep.equal([true, true]);
   });
 
-  it('does not start with a key pair that is damaged', async () => {
+  it('does not start with a damaged key pair', async () => {
     const running = threads.length;
     const keyPair = { ...issuer.keyPair, secretKeyMultibase: 'z42damaged' };
     const refusal = await refusalOf(createSigningPool({ ...settingsOf(issuer), keyPair }));
@@ -287,7 +287,7 @@ describe('the signing pool', () => {
   });
 });
 
-/** Starts the compiled pool, prepares one document, and does nothing to end. */
+/** Starts the compiled pool, prepares one document, and does not destroy the pool. */
 const PROGRAM = `
   const { createSigningPool } = require('./dist/service/issuance/signing-pool.js');
   process.once('message', async ({ settings, preparation }) => {
@@ -299,7 +299,7 @@ const PROGRAM = `
 `;
 
 describe('the signing pool, compiled', () => {
-  it('prepares, and does not keep the process from ending', async () => {
+  it('prepares a document, and does not keep the process from ending', async () => {
     const issuer = await createTestIssuer();
     const child = spawn(process.execPath, ['-e', PROGRAM], {
       cwd: PROJECT_ROOT,
@@ -318,7 +318,7 @@ describe('the signing pool, compiled', () => {
 });
 
 describe('an error between threads', () => {
-  it('keeps its class, code, message, remedy, reason and whether to try again, and of its causes the messages', () => {
+  it('keeps its class, code, message, remedy, reason and retryability, and the messages of its causes', () => {
     const cause = new TypeError('the key', { cause: new Error('its first byte') });
     const said = { retryable: true, remedy: 'mend it', reason: 'EnforcedPause' };
     const error = new SigningError('A_CODE', 'what happened', { cause, ...said });
@@ -334,7 +334,7 @@ describe('an error between threads', () => {
     expect([first.message, (first.cause as Error).message]).to.deep.equal(['the key', 'its first byte']);
   });
 
-  it('is a plain error when it was no error of the service, and ends when its causes do not', () => {
+  it('is a plain error if it was none of the service, even with an endless chain of causes', () => {
     const endless = new RangeError('round');
     endless.cause = endless;
     const arrived = fromTransferredError(structuredClone(toTransferredError(endless)));

@@ -6,13 +6,13 @@ import { eventually } from '../helpers/eventually';
 import { accepting, REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 import { rawCreate, type RawRequest } from '../helpers/processes/raw-request';
 
-/** What a body has to bring, and in what time: less of both than by default. */
+/** The least progress of a body: fewer bytes, in a shorter time, than by default. */
 const LEAST = { bytes: 1_000, withinMs: 300 };
 const PLACES = 2;
 const LARGE_BYTES = 2 * 1024 * 1024;
 const MEDIUM_BYTES = 100 * 1024;
 
-describe('a body that hardly comes', () => {
+describe('a body that arrives slowly', () => {
   let app: RunningHttpApp;
   let issued: number;
   const issueDocument: IssueDocument = async () => {
@@ -39,7 +39,7 @@ describe('a body that hardly comes', () => {
     ['over 1 MB', LARGE_BYTES],
     ['over 64 KB', MEDIUM_BYTES],
   ] as const)
-    it(`gives up its place, so that nobody else waits in vain (${size})`, async () => {
+    it(`is answered 408 and gives its permit to the next body (${size})`, async () => {
       const stalled = await Promise.all(Array.from({ length: PLACES }, () => begin(length)));
       for (const { socket } of stalled) socket.write('x');
       await sleep(LEAST.withinMs / 4);
@@ -65,7 +65,7 @@ describe('a body that hardly comes', () => {
       ]);
     });
 
-  it('is counted as it came, not as it decodes', async () => {
+  it('is measured as it arrives, not as it decodes', async () => {
     const stalled = await begin(LARGE_BYTES, { 'Content-Encoding': 'gzip' });
     const packed = gzipSync(Buffer.alloc(500 * LEAST.bytes));
     expect(packed.length).to.be.lessThan(LEAST.bytes);
@@ -74,7 +74,7 @@ describe('a body that hardly comes', () => {
     expect(stalled.answer()).to.match(/^HTTP\/1\.1 408 /);
   });
 
-  it('is waited for as long as enough of it comes', async () => {
+  it('is read as long as enough of it arrives', async () => {
     const slow = await begin(MEDIUM_BYTES);
     const pieces = 5;
     for (let piece = 0; piece < pieces; piece++) {
@@ -85,7 +85,7 @@ describe('a body that hardly comes', () => {
     slow.socket.destroy();
   });
 
-  it('has to be complete in that time when it is small', async () => {
+  it('must be complete in time when it is small', async () => {
     const stalled = await begin(2);
     stalled.socket.write('{');
     await stalled.ended();
@@ -95,7 +95,7 @@ describe('a body that hardly comes', () => {
     expect(issued).to.equal(0);
   });
 
-  it('may come in pieces within that time when it is small', async () => {
+  it('may arrive in pieces within that time when it is small', async () => {
     const slow = await begin(REQUEST.length);
     for (const piece of [REQUEST.slice(0, 1), REQUEST.slice(1)]) {
       await sleep(LEAST.withinMs / 4);

@@ -8,7 +8,7 @@ import { rawCreate } from '../helpers/processes/raw-request';
 const SMALL = 64 * 1024;
 const AT_ONCE_MS = 1_000;
 
-/** A request with this in its subject, whose own text is given as bytes. */
+/** A request with these bytes as the text of a name in its subject. */
 function requestWith(...bytes: number[]): Buffer {
   const [before = '', after = ''] = REQUEST.replace('{}', '{"name":"|"}').split('|');
   return Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)]);
@@ -63,10 +63,10 @@ describe('a body of POST /create of up to 64 KB', () => {
     'ü in Latin 1': [0xfc],
   };
   for (const [what, bytes] of Object.entries(NOT_UTF8))
-    it(`is refused when it is no UTF-8: ${what}`, () =>
+    it(`is refused when it is not UTF-8: ${what}`, () =>
       refused(post(requestWith(...bytes)), 400, 'BODY_NOT_JSON', /not a valid JSON object/));
 
-  it('reaches the use case as it came, a replacement character and a byte order mark too', async () => {
+  it('reaches the use case unchanged, even a replacement character and a byte order mark', async () => {
     for (const body of [requestWith(0xef, 0xbf, 0xbd).toString(), `\ufeff${REQUEST}`, ` ${REQUEST}\n`]) {
       issued = [];
       expect((await post(body)).status).to.equal(200);
@@ -82,7 +82,7 @@ describe('a body of POST /create of up to 64 KB', () => {
     it(`is refused when it ${what}`, () =>
       refused(post(body), 400, 'BODY_NOT_JSON', /not a valid JSON object/));
 
-  it('is refused when there is none', async () => {
+  it('is refused when it is missing', async () => {
     const request = await rawCreate(app.url, { Connection: 'close' });
     await request.ended();
     expect(request.answer())
@@ -90,7 +90,7 @@ describe('a body of POST /create of up to 64 KB', () => {
       .and.contain('X-Error-Code: BODY_NOT_JSON');
   });
 
-  it('may be of any type that is JSON, and of no other', async () => {
+  it('may have any JSON content type, and no other', async () => {
     for (const type of [
       'application/ld+json',
       'APPLICATION/JSON;charset=utf-8',
@@ -102,12 +102,12 @@ describe('a body of POST /create of up to 64 KB', () => {
       await refused(post(REQUEST, { 'Content-Type': type }), 415, 'CONTENT_TYPE_WRONG', /application\/json/);
   });
 
-  it('may say that it is encoded as itself, in any case', async () => {
+  it('may have the content encoding "identity" in upper or lower case', async () => {
     for (const encoding of ['identity', 'IDENTITY'])
       expect((await post(REQUEST, { 'Content-Encoding': encoding })).status).to.equal(200);
   });
 
-  it('is refused before it waits for anything when its shape is wrong; a larger one is for the thread', async () => {
+  it('is refused at once when its shape is wrong; larger ones are left to the thread', async () => {
     const ofSize = (bytes: number): string => `{"owner":"${'x'.repeat(bytes - '{"owner":""}'.length)}"}`;
     await refused(
       post(ofSize(SMALL)),
@@ -119,7 +119,7 @@ describe('a body of POST /create of up to 64 KB', () => {
     expect(issued).to.have.length(1);
   });
 
-  it('is refused when it has more values than any document, and read when it is nested as deep as it can be', async () => {
+  it('is refused with more values than a document may have, and read when it is nested deeply', async () => {
     const subject = (inside: string): string => REQUEST.replace('{}', `{"name":${inside}}`);
     await refused(
       post(subject(`[${'[],'.repeat(20_000)}1]`)),
@@ -131,7 +131,7 @@ describe('a body of POST /create of up to 64 KB', () => {
     expect((await post(deep)).status).to.equal(200);
   });
 
-  it('is given up when its caller leaves before it has arrived', async () => {
+  it('is given up when its caller leaves before all of it has arrived', async () => {
     const { socket } = await rawCreate(app.url, { 'Content-Length': REQUEST.length });
     socket.write(REQUEST.slice(0, -1));
     socket.end();
@@ -140,7 +140,7 @@ describe('a body of POST /create of up to 64 KB', () => {
     expect(issued).to.deep.equal([]);
   });
 
-  it('is not read, nor is any of its headers looked at, when no document of that type is issued', async () => {
+  it('is not read, nor are its headers, when no document of its type is issued', async () => {
     accept = () => {
       throw new ConfigurationError('NOT_CONFIGURED', 'Nothing is configured.');
     };

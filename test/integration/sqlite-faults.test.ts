@@ -14,16 +14,16 @@ import { track } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const HELD_MS = 300;
-/** Far more than an event loop that is free needs, on a busy machine too. */
+/** Far more than an event loop needs that is not blocked, even on a busy machine. */
 const LONGEST_STANDSTILL_MS = 2_000;
 const TICK_MS = 5;
 const PATIENCE_MS = 800;
-/** More than one transaction joins. */
+/** More than one transaction takes together. */
 const MANY_JOINED = 70;
-/** Bytes: more than one page, less than there is room for. */
+/** In bytes: more than one page, less than the free space. */
 const LONG_NOTE = 50_000;
 
-describe('SQLite while somebody else holds a lock on the file', () => {
+describe('SQLite while another connection holds a lock on the file', () => {
   let folder: ReturnType<typeof temporaryFolder>;
   let database: Database;
   let other: Sqlite.Database;
@@ -47,7 +47,7 @@ describe('SQLite while somebody else holds a lock on the file', () => {
     return rows.map(({ n }) => n);
   };
 
-  it('loses nothing of what is written meanwhile, and does not keep the event loop', async () => {
+  it('loses no write, and does not block the event loop', async () => {
     other.exec('begin immediate; insert into notes (n) values (1)');
     setTimeout(() => other.exec('commit'), HELD_MS);
     let standstill = 0;
@@ -69,7 +69,7 @@ describe('SQLite while somebody else holds a lock on the file', () => {
     expect(standstill).to.be.lessThan(LONGEST_STANDSTILL_MS);
   });
 
-  it('is read meanwhile, and nothing that is not committed', async () => {
+  it('can be read while a write waits for the lock', async () => {
     await note(1)(database.db);
     other.exec('begin immediate; insert into notes (n) values (2)');
     const written = database.db.transaction().execute(note(3));
@@ -100,7 +100,7 @@ describe('SQLite while somebody else holds a lock on the file', () => {
     expect(await reading).to.deep.equal([]);
   });
 
-  it('says so when the lock lasts too long, and is written to again when it is gone', async () => {
+  it('reports DATABASE_LOCKED when the lock lasts too long, and is writable afterwards', async () => {
     const impatient = await reopened({ patienceMs: PATIENCE_MS });
     other.exec('begin immediate');
     const start = performance.now();
@@ -110,7 +110,7 @@ describe('SQLite while somebody else holds a lock on the file', () => {
     const reasons = failures.map((one) => (one.status === 'rejected' ? (one.reason as unknown) : undefined));
     for (const reason of reasons)
       expect(reason).to.be.instanceOf(ServiceError).and.include({ code: 'DATABASE_LOCKED', retryable: true });
-    // None of them waits once more after those before it.
+    // All of them wait at the same time, not one after the other.
     expect(performance.now() - start).to.be.lessThan(1.5 * PATIENCE_MS);
     other.exec('commit');
     await impatient.transact(note(5));
@@ -118,7 +118,7 @@ describe('SQLite while somebody else holds a lock on the file', () => {
     expect(await noted(impatient)).to.deep.equal([5, 6]);
   });
 
-  it('gives the first error when it is closed in the middle of a transaction', async () => {
+  it('reports the first error when it is closed in the middle of a transaction', async () => {
     const { db } = database;
     const failure = await db
       .transaction()
@@ -130,7 +130,7 @@ describe('SQLite while somebody else holds a lock on the file', () => {
     expect(failure).to.match(/not open/);
   });
 
-  it('gives the first error when what was done cannot be taken back', async () => {
+  it('reports the first error when the rollback fails', async () => {
     const file = new Sqlite(join(folder.path, 'state.sqlite'));
     const exec = file.exec.bind(file);
     file.exec = (statement) => {
@@ -161,7 +161,7 @@ describe('SQLite when the disk is full', () => {
   beforeEach(() => (folder = temporaryFolder()));
   afterEach(() => folder.remove());
 
-  it('says so, and nothing of a rollback; stores again when there is room', async () => {
+  it('reports DATABASE_FULL, not a failed rollback, and stores again when there is room', async () => {
     const database = await openSqlite(folder.path);
     const { db } = database;
     try {
@@ -175,7 +175,7 @@ describe('SQLite when the disk is full', () => {
     }
   });
 
-  it('says so of a real disk', async function () {
+  it('reports DATABASE_FULL on a real file system too', async function () {
     const disk = smallDisk(join(folder.path, 'disk'));
     if (disk === undefined) return this.skip();
     const database = await openSqlite(disk.path);
@@ -193,7 +193,7 @@ describe('SQLite when the disk is full', () => {
     await sql`pragma max_page_count = ${sql.raw(String(pages))}`.execute(db);
   }
 
-  /** Writes until nothing fits, in each way in which something is written. */
+  /** Writes until nothing fits, in each way of writing. */
   async function expectFull({ db, transact }: Database): Promise<void> {
     const ways = [
       () => db.transaction().execute((transaction) => write(transaction)),
@@ -229,7 +229,7 @@ describe('SQLite when the disk is full', () => {
   }
 });
 
-/** A file system of 2 MB; undefined where nobody may mount one. */
+/** A file system of 2 MB; undefined where mounting is not permitted. */
 function smallDisk(path: string): { path: string; grow(): void; remove(): void } | undefined {
   const mount = (options: string): void =>
     void execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path], { stdio: 'ignore' });

@@ -49,9 +49,9 @@ describe('tdoc', () => {
     ['a missing argument', ['token'], /missing required argument 'token'/],
     ['one argument too many', ['token', '1', '2'], /too many arguments/],
     ['a missing option', ['role', 'grant', '--role', 'minter'], /required option '--account <address>'/],
-    ['a block that is no number', ['redeliver', '--from-block', '-1'], /--from-block.*whole number/],
+    ['a block that is not a number', ['redeliver', '--from-block', '-1'], /--from-block.*whole number/],
   ] as const) {
-    it(`ends with 2 and says what is wrong with ${what}`, async () => {
+    it(`exits with 2 and explains ${what}`, async () => {
       const { code, stdout, stderr } = await ask([...args]);
       expect({ code, stdout }, stderr).to.deep.equal({ code: 2, stdout: '' });
       expect(stderr).to.match(problem);
@@ -59,7 +59,7 @@ describe('tdoc', () => {
     });
   }
 
-  it('takes JSON pointers after --reveal, and URLs after --trust-context', () => {
+  it('takes only JSON pointers after --reveal, and only URLs after --trust-context', () => {
     expect(requirePointers(['', '/a b,c'])).to.deep.equal(['', '/a b,c']);
     expect(() => requirePointers(['/a', 'scac'])).to.throw('"scac" is not a JSON pointer');
     expect(() => requireUrls(['https://a.example/', 'b'])).to.throw('"b" is not a URL');
@@ -77,7 +77,7 @@ describe('tdoc', () => {
       expect(existsSync(file('carrier.webhook-public-key.pem'))).to.equal(false);
     });
 
-    it('makes both keys and says what is missing next, with commands for this env file', async () => {
+    it('makes both keys, and names missing settings with commands for this env file', async () => {
       writeFileSync(envFile, 'NET=31337\nDOMAIN=carrier.example\n');
       const { code, stdout, stderr } = await ask(['setup'], settings);
       expect(code, stderr).to.equal(0);
@@ -91,7 +91,7 @@ describe('tdoc', () => {
         .and.match(/^SIGNING_PRIVATE_KEY=/m);
     });
 
-    it('answers with one JSON object after --json, and tells people on standard error', async () => {
+    it('answers with one JSON object after --json, and explains on standard error', async () => {
       const { stdout, stderr } = await ask(['setup', '--json'], settings);
       const { didKey, signingKey, missing } = JSON.parse(stdout) as {
         didKey: object;
@@ -108,7 +108,7 @@ describe('tdoc', () => {
       expect(stderr).to.contain('did:web:carrier.example');
     });
 
-    it('changes nothing the second time, and ends with the next step when nothing is missing', async () => {
+    it('changes nothing the second time, and names the next step when nothing is missing', async () => {
       const more = `TOKEN_REGISTRY_ADDRESS=0x${'5b'.repeat(20)}\nWEBHOOK_URL=https://s.example/\n`;
       writeFileSync(
         envFile,

@@ -19,12 +19,12 @@ import {
 const NONE: Followed = { chainId: 31337, registries: [], scope: undefined };
 const NOTHING = { deliveries: [], issuances: [] };
 const REGISTRY = `31337:${SAMPLE_REGISTRY.registryAddress}`;
-/** Of which nothing waits; its later events are not announced all the same. */
+/** No event of this registry waits, but its later events would not be delivered either. */
 const DELIVERED = `31337:0x${'7d'.repeat(20)}`;
 const ISSUED_IN = `${SCOPE.chainId}:${SCOPE.registryAddress}`;
 
 for (const engine of ENGINES) {
-  describe(`what the database has of registries that no setting follows, on ${engine}`, () => {
+  describe(`the list of unfollowed registries on ${engine}`, () => {
     let state: State | undefined;
     let database: Database;
 
@@ -47,7 +47,7 @@ for (const engine of ENGINES) {
       await state?.remove();
     });
 
-    it('is every registry, with what waits to be delivered and where its reading stopped, and what is being issued', async () => {
+    it('has every registry with its undelivered events, next block and unfinished issuances', async () => {
       expect(await unfollowedOf(database, NONE)).to.deep.equal({
         deliveries: [
           { registry: REGISTRY, undelivered: 3, nextBlock: 4 },
@@ -57,7 +57,7 @@ for (const engine of ENGINES) {
       });
     });
 
-    it('is nothing that a setting follows; another issuer of the same registry is another', async () => {
+    it('has nothing that a setting follows, but has another issuer of the same registry', async () => {
       const registries = [REGISTRY, DELIVERED, ISSUED_IN];
       expect(await unfollowedOf(database, { ...NONE, registries, scope: SCOPE })).to.deep.equal(NOTHING);
       const scope = { ...SCOPE, issuer: 'did:web:other.example' };
@@ -65,14 +65,14 @@ for (const engine of ENGINES) {
       expect([deliveries.length, issuances.length]).to.deep.equal([0, 1]);
     });
 
-    it('is nothing of a local network that NET does not name', async () => {
+    it('has nothing of a local network that NET does not name', async () => {
       expect(await unfollowedOf(database, { ...NONE, chainId: 80002 })).to.deep.equal(NOTHING);
     });
 
-    // SQLite's database is one process's alone.
+    // Only one process uses a database of SQLite.
     if (engine === 'SQLite') return;
 
-    it('is nothing that another process works on', async () => {
+    it('has nothing that another process works on', async () => {
       const other = await openState(state as State);
       const held = [await other.lead(SAMPLE_FEED), await other.lead(mintingRightOf(SCOPE))];
       const { deliveries, issuances } = await unfollowedOf(database, NONE);
@@ -84,12 +84,12 @@ for (const engine of ENGINES) {
   });
 }
 
-describe('the metrics of what no setting follows', () => {
+describe('the metrics of unfollowed registries', () => {
   const text = (unfollowed: Parameters<ReturnType<typeof createMetrics>['text']>[0]['unfollowed']) =>
     metrics.text({ feeds: [], outboxes: [], issuing: undefined, unfollowed });
   const metrics = createMetrics();
 
-  it('are figures of each registry, which go when it is followed again or not known', async () => {
+  it('count the work of each registry, and disappear when there is none or it is not known', async () => {
     const issuances = ['did:web:a', 'did:web:b'].map((issuer) => ({
       registry: ISSUED_IN,
       issuer,

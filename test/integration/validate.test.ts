@@ -12,7 +12,7 @@ describe('npx tdoc validate', () => {
   const file = join(folder.path, 'x.json');
   after(() => folder.remove());
 
-  it('ends with 0 for a valid file, named from where the user is', async () => {
+  it('exits with 0 for a valid file, whose path is relative to the working directory', async () => {
     const cwd = join(PROJECT_ROOT, 'test/fixtures');
     const { code, stdout } = await askTdoc(
       ['validate', '../fixtures/bill-of-lading-minimal.json'],
@@ -23,7 +23,7 @@ describe('npx tdoc validate', () => {
     expect(code).to.equal(0);
   });
 
-  it('ends with 1 for another, and prints every problem with its pointer into the file', async () => {
+  it('exits with 1 for an invalid file, and prints every problem with its JSON pointer', async () => {
     const credentialSubject = { type: ['BillOfLading'], vessel: 5, 'a\nb': 1 };
     writeFileSync(
       file,
@@ -41,7 +41,7 @@ describe('npx tdoc validate', () => {
     expect(code).to.equal(1);
   });
 
-  it('reads standard input, and answers in JSON', async () => {
+  it('reads standard input, and answers in JSON after --json', async () => {
     const input = JSON.stringify({ ...minimal.credentialSubject, blNumber: '' });
     const { code, stdout } = await askTdoc(['validate', '-', '--json'], {}, { input });
     expect(JSON.parse(stdout)).to.deep.equal({
@@ -58,7 +58,7 @@ describe('npx tdoc validate', () => {
     expect(code).to.equal(1);
   });
 
-  it('ends with 2 when it cannot tell, and says why without a stack', async () => {
+  it('exits with 2 when it cannot read JSON from the file, and explains why without a stack', async () => {
     writeFileSync(file, '{\n  "scac": "A",\n}');
     const notJson = await askTdoc(['validate', file], {});
     expect(notJson.stderr).to.match(/x\.json is not JSON: line 3, column 1: .* \[FILE_NOT_JSON\]\n$/);
@@ -69,7 +69,7 @@ describe('npx tdoc validate', () => {
     expect(missing.code).to.equal(2);
   });
 
-  it('is a function of the package, too, with the schema and the context beside it', () => {
+  it('is also a function of the package, beside the schema and the context', () => {
     const script = `
       const { validateBillOfLading } = require('transferable-document-service/validate-bill-of-lading');
       require('transferable-document-service/contexts/bill-of-lading-v1.schema.json');

@@ -11,17 +11,17 @@ import { eventually } from '../helpers/eventually';
 import { eventIn, record, SAMPLE_FEED } from '../helpers/database/sample-feed';
 
 describe('a worker whose feed is held', () => {
-  // SQLite has one connection: there a claim has been answered when the hold is written.
+  // SQLite has one connection, where a claim is answered before the hold is written.
   const outbox = emptyOutbox('PostgreSQL');
 
-  it('gives back what it claimed just before and is answered only now, and sends it after the release', async () => {
+  it('gives deliveries back whose claim is answered after the hold, and sends them after the release', async () => {
     const { database, feed } = outbox;
     const events = [1n, 2n, 3n].map((token) => eventIn(1, token));
     await record(database, feed, 1, events, systemClock.now());
     let answer: (() => void) | undefined;
     const answered = new Promise<void>((resolve) => (answer = resolve));
     let [isClaimed, isDelayed] = [false, true];
-    // The database has done what it was asked, and its answers are on their way.
+    // The database has executed the statements, and its answers are delayed.
     const delay: KyselyPlugin = {
       transformQuery: ({ node }) => node,
       async transformResult({ result }) {
