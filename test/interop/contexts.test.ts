@@ -27,8 +27,8 @@ const theirs: Contexts = {
   ...trustvc.templateContexts,
 };
 /**
- * The same document with these contexts written into it. A loader would not do: jsonld keeps what it
- * processed by URL for all loaders, and would take the first context for both.
+ * Writes the contexts into the document. A loader would not do: jsonld caches processed contexts by URL for
+ * all loaders, and would use the first context for both.
  */
 function inlined(document: JsonObject, contexts: Contexts): JsonObject {
   const urls = document['@context'] as string[];
@@ -38,7 +38,7 @@ function inlined(document: JsonObject, contexts: Contexts): JsonObject {
   return { ...document, '@context': withContexts };
 }
 
-/** The canonical RDF that a signature covers, or why safe mode refuses to make it. */
+/** The canonical RDF that a signature covers, or the reason why safe mode refuses it. */
 async function meaningOf(document: JsonObject, contexts: Contexts): Promise<string> {
   try {
     const options = { algorithm: 'RDFC-1.0', safe: true, documentLoader } as const;
@@ -50,7 +50,7 @@ async function meaningOf(document: JsonObject, contexts: Contexts): Promise<stri
   }
 }
 
-/** What our loader gives for these URLs. */
+/** The contexts that our loader gives for these URLs. */
 async function loadOurs(): Promise<Contexts> {
   const documents = await Promise.all([...TRADETRUST_CONTEXTS, OUR_URL].map((url) => documentLoader(url)));
   return Object.fromEntries(documents.map(({ documentUrl, document }) => [documentUrl, document]));
@@ -65,13 +65,13 @@ describe('our copies of the TradeTrust contexts', () => {
   });
 
   for (const url of TRADETRUST_CONTEXTS) {
-    it(`define, protect and contain the same: ${url}`, () => {
+    it(`define, protect and contain the same as the published one: ${url}`, () => {
       expect(theirs[url]).to.have.property('@context');
       expect(spelledOut(ours[url])).to.deep.equal(spelledOut(theirs[url]));
     });
   }
 
-  it('give the canonical RDF of the published ones for many credentials', async () => {
+  it('give the same canonical RDF as the published ones for many credentials', async () => {
     const meanings = new Set<string>();
     for (const credential of variedCredentials(1, 120)) {
       const meaning = await meaningOf(credential, ours);
@@ -92,9 +92,9 @@ describe('our copies of the TradeTrust contexts', () => {
     expect(refused).to.be.within(30, 110);
   });
 
-  // What makes the two tests above worth anything: no definition could differ unnoticed.
+  // These tests show that the two above would notice a difference in any definition.
   for (const url of TRADETRUST_CONTEXTS) {
-    it(`would be found to differ by any one definition: ${url}`, async () => {
+    it(`would give other canonical RDF if any one definition differed: ${url}`, async () => {
       const credentials = variedCredentials(1, 120);
       const mutants = mutantsOf(ours[url] as JsonObject);
       expect(mutants.length).to.be.greaterThan(1);
@@ -106,7 +106,7 @@ describe('our copies of the TradeTrust contexts', () => {
   }
 });
 
-/** Both short forms of a definition made long: `"a": "iri"` is `"a": {"@id": "iri"}`. */
+/** Expands short definitions: `"a": "iri"` becomes `"a": {"@id": "iri"}`. */
 function spelledOut(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value).map(([key, child]: [string, unknown]) => {
@@ -124,8 +124,8 @@ async function isNoticed(credentials: JsonObject[], ours: Contexts, changed: Con
 }
 
 /**
- * The context with one IRI changed, for each that it has. Prefixes that nothing uses are left: they change no
- * meaning by themselves.
+ * One copy of the context for each of its IRIs, with that IRI changed. An unused prefix is not changed: it
+ * has no meaning by itself.
  */
 function mutantsOf(context: JsonObject): { path: string; mutant: JsonObject }[] {
   return Object.entries(context).flatMap(([key, value]) => {
@@ -145,7 +145,7 @@ describe('our Bill of Lading context', () => {
     ours = await loadOurs();
   });
 
-  /** The subject with every term, expanded: values by IRI. */
+  /** Expands the subject with every term; returns its values by IRI. */
   async function expanded(contextUrl: string): Promise<Map<string, unknown>> {
     const attachments = [{ data: 'AA==', filename: 'a.pdf', mimeType: 'application/pdf' }];
     const document = {
@@ -158,7 +158,7 @@ describe('our Bill of Lading context', () => {
     return new Map(Object.entries(node ?? {}));
   }
 
-  it('has the IRI and the value of TrustVC’s for every term but packages', async () => {
+  it('gives every term but packages the same IRI and value as TrustVC’s', async () => {
     const mine = await expanded(OUR_URL);
     const published = await expanded(TRUSTVC_BILL_OF_LADING_CONTEXT_URL);
     const packages = `${TERMS}packages`;
@@ -179,7 +179,7 @@ describe('our Bill of Lading context', () => {
       expect(mine.get(iri), iri).to.deep.equal(published.get(iri));
   });
 
-  it('means the same as TrustVC’s for many subjects, once packages has the same IRI', async () => {
+  it('means the same as TrustVC’s for many subjects, except for the IRI of packages', async () => {
     const renamed = (meaning: string): string => meaning.replaceAll('/terms/#packages>', '/terms#packages>');
     let different = 0;
     for (const credential of variedCredentials(3, 60)) {
@@ -187,7 +187,7 @@ describe('our Bill of Lading context', () => {
       const mine = await meaningOf({ ...credential, '@context': [...contexts, OUR_URL] }, ours);
       const published = await meaningOf(credential, theirs);
       different += Number(mine !== published);
-      // The IRIs are also what canonicalisation sorts by.
+      // Canonicalisation sorts by IRI, so that the lines may be in another order.
       expect(renamed(published).split('\n').length).to.equal(mine.split('\n').length);
       if (!published.includes('/terms/#packages>')) expect(mine).to.equal(published);
     }
@@ -205,12 +205,12 @@ describe('the base contexts of our packages', () => {
     ['https://w3id.org/security/multikey/v1', multikeyContexts],
     ['https://www.w3.org/ns/did/v1', didContexts],
   ] as const) {
-    it(`define what TrustVC’s define: ${url}`, () => {
+    it(`are equal to TrustVC’s: ${url}`, () => {
       expect(at(contexts, url)).to.deep.equal(theirBase[url]);
     });
   }
 
-  it('define what TrustVC’s define, but for status lists, which our credentials do not use: credentials/v2', () => {
+  it('differ from TrustVC’s credentials/v2 only in status lists, which our credentials do not use', () => {
     const url = 'https://www.w3.org/ns/credentials/v2';
     const context = (document: unknown) => (document as { '@context': JsonObject })['@context'];
     const mine = context(at(credentialsContexts, url));

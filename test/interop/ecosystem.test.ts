@@ -22,11 +22,11 @@ import { startService, type RunningService } from '../helpers/processes/running-
 import { portal } from '../helpers/credentials/trustvc-portal';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-/** A document loader as TrustVC's packages take it; their types name classes of their own copy of jsonld. */
+/** A document loader for TrustVC's packages; their types refer to their own copy of jsonld. */
 type TheirLoader = Awaited<ReturnType<typeof getDocumentLoader>>;
 type TheirCredential = Parameters<typeof trustVc.verifyCredential>[0];
 
-describe("other people's software", () => {
+describe('third-party libraries', () => {
   let local: LocalSetup;
   let service: RunningService;
   let credential: SignedCredential;
@@ -49,8 +49,8 @@ describe("other people's software", () => {
   });
 
   /**
-   * The context and the DID are asked for over HTTPS: here they come from the service, over HTTP. Nothing
-   * else is replaced.
+   * The libraries fetch the context and the DID over HTTPS; here both come from the service over HTTP.
+   * Nothing else is replaced.
    */
   async function whatTheyWouldFetch(): Promise<Record<string, never>> {
     const contextUrl = credential['@context'].at(-1) ?? '';
@@ -81,7 +81,7 @@ describe("other people's software", () => {
     const verify = async (value: unknown) =>
       trustVc.verifyCredential(theirs(value), { documentLoader: theirLoader });
 
-    it('derives from our credential, all of it and parts, and verifies that; so do we', async () => {
+    it('derives from our credential, in whole and in part; both sides verify the result', async () => {
       for (const pointers of [
         ['/credentialSubject', '/renderMethod'],
         ['/credentialSubject/blNumber', '/credentialSubject/packages/1/packagesWeight'],
@@ -92,7 +92,7 @@ describe("other people's software", () => {
       }
     });
 
-    it('verifies what we derive', async () => {
+    it('verifies credentials that we derive', async () => {
       const loader = createDocumentLoader(credential['@context'].at(-1) ?? '');
       for (const pointers of [[''], ['/credentialSubject/scac']]) {
         const derived = await deriveCredential({ ...credential }, pointers, loader);
@@ -100,14 +100,14 @@ describe("other people's software", () => {
       }
     });
 
-    it('finds a changed value, and a status that was taken out', async () => {
+    it('detects a changed value, and a removed status', async () => {
       const derived = (await derive(['/credentialSubject/scac'])) as SignedCredential;
       const forged = { ...derived, credentialSubject: { ...derived.credentialSubject, scac: 'XXXX' } };
       expect(await verify(forged)).to.have.property('verified', false);
       expect(await verify({ ...derived, credentialStatus: undefined })).to.have.property('verified', false);
     });
 
-    it('takes no base proof for verified, and discloses all of the subject when nothing of it is named', async () => {
+    it('does not verify a base proof, and discloses the whole subject when no part is selected', async () => {
       expect((await verify(credential)).error).to.contain('must be derived');
       expect(await derive(['/renderMethod'])).to.have.deep.property(
         'credentialSubject',
@@ -115,7 +115,7 @@ describe("other people's software", () => {
       );
     });
 
-    it('signs credentials that we verify, base and derived, over the did:web server and their loader', async () => {
+    it('signs credentials that we verify, base and derived, without fetching a context', async () => {
       const parsed = parseDidKeyPair(readSettings(local.settings).settings.DID_KEY_PAIRS ?? '');
       if ('problem' in parsed) throw new Error(parsed.problem);
       const { credentialStatus, renderMethod, issuer, validFrom, validUntil, ...rest } = credential;
@@ -171,7 +171,7 @@ describe("other people's software", () => {
       expect(portal.decrypt(remark.slice(2), credential.id)).to.equal('shipped on board, 提单');
     });
 
-    it('finds the token that was minted, its chain and its registry', async () => {
+    it('finds the minted token, its chain and its registry', async () => {
       const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, local.client);
       const owner = await registry.ownerOf(portal.getTokenId(credential));
       expect(owner.toLowerCase()).to.equal(
@@ -181,14 +181,14 @@ describe("other people's software", () => {
       expect(portal.getTokenRegistryAddress(credential)).to.equal(local.registryAddress);
     });
 
-    it('answers VALID to all three questions about our credential, as issued and as derived', async () => {
+    it('answers VALID in all three checks of our credential, as issued and as derived', async () => {
       expect(await verifyInPortal(credential)).to.deep.equal(VALID);
       const loader = createDocumentLoader(credential['@context'].at(-1) ?? '');
       const derived = await deriveCredential({ ...credential }, ['/credentialSubject/blNumber'], loader);
       expect(await verifyInPortal(derived)).to.deep.equal(VALID);
     });
 
-    it('and not about one that was changed, or whose token was never minted', async () => {
+    it('does not answer VALID for a changed credential, or for one whose token was never minted', async () => {
       const credentialSubject = { ...credential.credentialSubject, blNumber: 'FORGED' };
       expect(await verifyInPortal({ ...credential, credentialSubject })).to.include({
         EcdsaW3CSignatureIntegrity: 'INVALID',
@@ -198,7 +198,7 @@ describe("other people's software", () => {
       expect(answers.TransferableRecords).to.be.oneOf(['INVALID', 'ERROR']);
     });
 
-    it('calls a shredded token VALID, as it does one that was returned: we call it INVALID', async () => {
+    it('calls a returned or shredded token VALID; we call a shredded one INVALID', async () => {
       const one = await local.account(1);
       const { body } = await create(service.url, { ...full, owner: one, holder: one });
       const other = body.signedW3CDocument;
@@ -236,7 +236,7 @@ describe("other people's software", () => {
         documentLoader: theirLoader,
       });
 
-    it('derives from our credential and verifies it; so do we', async () => {
+    it('derives from our credential; both sides verify the result', async () => {
       const derived = await derive(['/credentialSubject']);
       const { verified, error } = await verify(derived);
       expect(error?.errors ?? error).to.equal(undefined);
@@ -244,7 +244,7 @@ describe("other people's software", () => {
       expect((await verifyOurs(derived)).outcome).to.equal('valid');
     });
 
-    it('insists on a check of the status, on a subject, and on the valid period', async () => {
+    it('requires a status check, a subject, and a time in the valid period', async () => {
       const derived = await derive(['/credentialSubject']);
       expect((await verify(derived, {})).error?.message).to.contain('checkStatus');
       const hidden = await derive(['/renderMethod']);
@@ -254,7 +254,7 @@ describe("other people's software", () => {
       expect((await verify(derived, late)).error?.message).to.contain('validUntil');
     });
 
-    it('finds a changed value, and another issuer', async () => {
+    it('detects a changed value, and another issuer', async () => {
       const derived = await derive(['/credentialSubject']);
       const forged = { ...derived, credentialSubject: { ...derived.credentialSubject, scac: 'XXXX' } };
       expect((await verify(forged)).verified).to.equal(false);

@@ -16,7 +16,7 @@ import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup'
 const { encrypt, decrypt, fetchEndorsementChain } = trustVcChain;
 const ID = 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001';
 
-/** TrustVC's names. It leaves nominations out. */
+/** TrustVC's names of the operations; it leaves nominations out. */
 const TYPES: Record<Exclude<TokenOperation, 'nominate'>, string> = {
   mint: 'INITIAL',
   transferBeneficiary: 'TRANSFER_BENEFICIARY',
@@ -39,7 +39,7 @@ describe('the endorsement chain that TrustVC reads', () => {
 
   after(() => local?.stop());
 
-  it('is ours of the same token, but for nominations, which it leaves out', async () => {
+  it('equals ours of the same token, except for nominations, which it leaves out', async () => {
     const tokenId = newTokenId();
     const [owner, holder] = [await local.account(1), await local.account(2)];
     const registry = TradeTrustTokenStandard__factory.connect(
@@ -90,9 +90,9 @@ describe('the endorsement chain that TrustVC reads', () => {
 });
 
 /**
- * The roles of each entry as TrustVC has them. What an operation does not change it takes from the last
- * transfer before it, and it does not count a rejection as one: after a rejected transfer it shows the role
- * with who had rejected it, until it is transferred again.
+ * The roles of each entry as TrustVC shows them. It takes a role that an operation does not change from the
+ * last transfer before it, and does not count a rejection as a transfer: after a rejected transfer it shows
+ * the account that rejected it, until the role is transferred again.
  */
 function asTheyCarryOn(endorsements: readonly Endorsement[]): { beneficiary: string; holder: string }[] {
   let carried = { beneficiary: '', holder: '' };
@@ -108,7 +108,7 @@ function asTheyCarryOn(endorsements: readonly Endorsement[]): { beneficiary: str
   });
 }
 
-describe('remarks that TrustVC writes and reads', () => {
+describe('remarks shared with TrustVC', () => {
   const TEXTS = [
     'x',
     'shipped on board',
@@ -118,17 +118,17 @@ describe('remarks that TrustVC writes and reads', () => {
     'on\u0000board',
   ];
 
-  it('are decrypted by us', () => {
+  it('are decrypted by us when TrustVC encrypts them', () => {
     for (const text of TEXTS)
       expect(decryptRemark(`0x${encrypt(text, ID)}`, ID)).to.deep.equal({ kind: 'text', text });
   });
 
-  it('without a key of their own are read, and marked', () => {
+  it('are read, and marked, when they have no key of their own', () => {
     for (const text of TEXTS.filter((it) => it.length > 1 && !it.includes('\u0000')))
       expect(decryptRemark(`0x${encrypt(text, '')}`, ID)).to.deep.equal({ kind: 'default key', text });
   });
 
-  it('are what we write', () => {
+  it('are encrypted by us as by TrustVC, which decrypts them', () => {
     for (const text of TEXTS) {
       expect(encryptRemark(text, ID)).to.equal(`0x${encrypt(text, ID)}`);
       expect(decrypt(encryptRemark(text, ID).slice(2), ID)).to.equal(text);

@@ -21,7 +21,7 @@ import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup'
 const ID = 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001';
 const OF_THE_REGISTRY = ['mint', 'restore', 'burn'];
 
-/** Sees at once what is mined. */
+/** Polls often, so that it sees mined transactions at once. */
 class EagerProvider extends ethers.JsonRpcProvider {
   constructor(...[url, network, options]: ConstructorParameters<typeof ethers.JsonRpcProvider>) {
     super(url, network, { ...options, pollingInterval: 20 });
@@ -75,12 +75,12 @@ describe('docs/holders.md', () => {
     });
   }
 
-  it('has a row for every operation that is not of the registry', () => {
+  it('has a row for every operation of a title escrow', () => {
     const expected = TOKEN_OPERATIONS.filter((operation) => !OF_THE_REGISTRY.includes(operation));
     expect(rows.map(([operation]) => operation)).to.have.members(expected);
   });
 
-  it('does each operation with its script, and the remark is read with the credential', async () => {
+  it('performs each operation with its script, with remarks that the credential decrypts', async () => {
     const [one, three] = [await local.account(1), await local.account(3)];
     const steps: [account: number, operation: string, ...named: string[]][] = [
       [1, 'nominate', three],
@@ -108,13 +108,13 @@ describe('docs/holders.md', () => {
     expect(state).to.include({ state: 'returned to issuer', beneficiary: one, holder: one });
   });
 
-  it('is where the command sends whoever can do something next', async () => {
+  it('is named by the command that lists the next operations', async () => {
     const location = { chainId: 31337, registry: local.registryAddress, tokenId };
     const lines = tokenLines({ location, credentialId: ID }, await history(), 'localhost');
     expect(lines).to.include('Possible next operations (docs/holders.md lists the tools)');
   });
 
-  it('names the version of the library that is tried here', () => {
+  it('names the library version that these tests use', () => {
     const version = packageJson.devDependencies['@trustvc/trustvc'];
     expect(page.code("With TrustVC's library", 'sh')).to.contain(`@trustvc/trustvc@${version} `);
   });

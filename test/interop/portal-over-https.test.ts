@@ -19,7 +19,7 @@ import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup'
 
 const run = promisify(execFile);
 
-/** The portal's verification as it is, with nothing passed in but the node. */
+/** The portal's own verification; only the node is passed in. */
 const PORTAL = `
   const [file, rpcProviderUrl] = process.argv.slice(1);
   const { verifyDocument } = require('@trustvc/trustvc');
@@ -29,8 +29,10 @@ const PORTAL = `
     process.exit();
   });`;
 
-/** The domain of the issuer has HTTPS, with a certificate that only those trust who are told to. */
-(hasOpenssl ? describe : describe.skip)('an issuer behind HTTPS', () => {
+/**
+ * The issuer's domain has HTTPS with a self-signed certificate, which is trusted only where it is configured.
+ */
+(hasOpenssl ? describe : describe.skip)('a credential of an issuer behind HTTPS', () => {
   let local: LocalSetup;
   let service: RunningService;
   let https: HttpsFront;
@@ -56,7 +58,7 @@ const PORTAL = `
     await local?.stop();
   });
 
-  it("is VALID three times in the portal's library, which fetches DID and context by itself", async () => {
+  it("is VALID in all three checks of the portal's library, which fetches DID and context itself", async () => {
     const env = { ...inheritedEnvironment(), ...https.trust };
     const { stdout } = await run(process.execPath, ['-e', PORTAL, file, local.node.url], {
       cwd: PROJECT_ROOT,
@@ -70,7 +72,7 @@ const PORTAL = `
     ]);
   });
 
-  it('is VALID for our command, over HTTPS', async () => {
+  it('is VALID for our command over HTTPS', async () => {
     const { DOMAIN = '' } = local.settings;
     const settings = { NET: '31337', RPC_URL: local.node.url, ENV_FILE: join(local.folder, 'none.env') };
     const output = await tdoc(['verify-credential', file], {
@@ -82,7 +84,7 @@ const PORTAL = `
       .and.contain(`found at https://${DOMAIN}/.well-known/did.json`);
   });
 
-  it('is COULD NOT TELL for who does not trust the certificate, which is said', async () => {
+  it('is reported as "could not tell", with the reason, when the certificate is not trusted', async () => {
     const { outcome, issuerIdentity } = await verifyCredential(credential, realSources(local));
     expect(outcome).to.equal('could not tell');
     expect(issuerIdentity.checks.at(-1)?.found).to.contain('self-signed certificate');
