@@ -141,7 +141,7 @@ describe('receiver as a process', () => {
     ['a port out of range', { RECEIVER_PORT: '65536' }, /RECEIVER_PORT is "65536"/],
   ];
   for (const [what, settings, message] of wrong) {
-    it(`does not start with ${what}, and says what to do`, async () => {
+    it(`does not start with ${what}, and explains the problem`, async () => {
       writeFileSync(join(folder.path, 'text.pem'), 'not a key');
       writeFileSync(join(folder.path, 'private.pem'), '-----BEGIN PRIVATE KEY-----\n');
       const receiver = start(settings);

@@ -94,7 +94,7 @@ describe('npx tdoc did', () => {
     expect(readFileSync(document, 'utf8')).to.equal(before);
   });
 
-  it('replaces the key with --force, and says what that means', async () => {
+  it('replaces the key with --force, and warns that earlier credentials no longer verify', async () => {
     await did();
     const before = keyPair();
     expect(await did(['--force'])).to.contain('no longer verify');
@@ -203,7 +203,7 @@ describe('npx tdoc signing-key', () => {
     expect(await signingKey()).to.contain('nothing was written');
   });
 
-  it('replaces the key with --force, and says what that means', async () => {
+  it('replaces the key with --force, and says to give subscribers the new public key', async () => {
     await signingKey();
     const before = seed();
     expect(await signingKey('--force')).to.contain('give subscribers the new public key');
