@@ -14,13 +14,13 @@ import { DOMAIN, createStandIn, type StandIn } from '../helpers/processes/stand-
 
 const AMOY = findNetwork('amoy') as Network;
 const KEY = 'd1ab2c3d4e5f60718293a4b5c6d7e8f9';
-/** Amoy has two seconds: eight times as long would be a long test. */
+/** Amoy's blocks come every two seconds; shorter intervals keep the test fast. */
 const BLOCK_TIME_MS = 250;
 const PATIENCE = { withinMs: 150_000 };
 /** The commands share the credits of each second with the service. */
 const PLAN_PATIENCE_MS = 120_000;
 
-/** What Polygon's gas station says, with a fraction of a gwei. */
+/** An answer of Polygon's gas station, with fractions of a gwei. */
 const STATION = {
   safeLow: { maxPriorityFee: 30, maxFee: 40 },
   standard: { maxPriorityFee: 30.25, maxFee: 45.123456789 },
@@ -29,7 +29,7 @@ const STATION = {
 };
 const MAX_FEE = parseUnits('45.123456789', 'gwei');
 
-/** The page that a user goes by. */
+/** The commands of the page that a user follows. */
 const [walletOnPage = '', settingsOnPage = '', setupOnPage = '', checkOnPage = ''] = codeBlocks(
   readDocument('docs/networks.md').section('Amoy in ten minutes'),
   'sh',
@@ -41,10 +41,10 @@ function commandsOf(block: string): string[][] {
   return [...commands].map(([, words = '']) => words.trim().split(/\s+/));
 }
 
-// Everything of Amoy but its wires: chain id, the contracts where they are published, blocks at intervals, a
-// provider that knows its key and counts credits, the gas station, and HTTPS under their names. Settings and
-// commands are those of docs/networks.md.
-(hasOpenssl ? describe : describe.skip)('NET=80002, with a wallet, test tokens and an API key', () => {
+// A local stand-in for Amoy: its chain id, the contracts at their published addresses, blocks at intervals, a
+// provider that checks its key and counts credits, the gas station, and HTTPS under the real host names.
+// Settings and commands are those of docs/networks.md.
+(hasOpenssl ? describe : describe.skip)('the service with NET=80002 (Amoy)', () => {
   let amoy: StandIn;
   let provider: MeteredProvider;
   let station: RequestListener = (_request, response) => response.end(JSON.stringify(STATION));
@@ -74,16 +74,16 @@ function commandsOf(block: string): string[][] {
     await provider?.close();
   });
 
-  it('takes the settings and the commands that docs/networks.md has, and no others', () => {
+  it('is set up with exactly the settings and commands of docs/networks.md', () => {
     const names = [...settingsOnPage.matchAll(/^(\w+)=/gm)].map(([, name]) => name);
     expect(names).to.have.members(['DOMAIN', 'NET', 'WALLET_PRIVATE_KEY', 'PROVIDER_API_KEY', 'WEBHOOK_URL']);
-    // A fresh clone does not even have what makes a wallet.
+    // In a fresh clone, `npm ci` must come first: the command that makes a wallet needs ethers.
     expect(walletOnPage).to.match(/^npm ci\nnode -p /);
     expect(commandsOf(setupOnPage)).to.have.length(2);
     expect(setupOnPage).to.contain('npm run service');
   });
 
-  it('issues a document on chain 80002, at the fees of the gas station', async () => {
+  it('issues a document on chain 80002 at the fees of the gas station', async () => {
     const before = await amoy.chain.getBlockNumber();
     const { status, body } = await amoy.issue();
     expect(status).to.equal(200);
@@ -97,7 +97,7 @@ function commandsOf(block: string): string[][] {
     expect(mint?.blockNumber).to.be.greaterThan(before);
   });
 
-  it('delivers it as polygon-amoy, once each event has the confirmations of Amoy', async () => {
+  it('delivers events as polygon-amoy once they have the confirmations of Amoy', async () => {
     await eventually('five webhooks', () => amoy.receiver.deliveries.length >= 5, PATIENCE);
     const head = await amoy.chain.getBlockNumber();
     for (const { event, verified } of amoy.receiver.deliveries) {
@@ -108,7 +108,7 @@ function commandsOf(block: string): string[][] {
     }
   });
 
-  it('serves the DID document where verifiers look for it, and the credential is valid for them', async () => {
+  it('serves the DID document at its URL, and verifiers find its credential valid', async () => {
     const { body } = await amoy.issue();
     const file = join(amoy.folder, 'answer.json');
     writeFileSync(file, JSON.stringify(body));
@@ -122,12 +122,12 @@ function commandsOf(block: string): string[][] {
     expect(await tdoc(['token', file], amoy.settings)).to.match(/on amoy [^]*issued: /);
   }).timeout(PLAN_PATIENCE_MS);
 
-  it('gets along with what a plan without cost allows in a second, which is less than it asks for', () => {
+  it('reads the chain although a free plan refuses some calls as too many a second', () => {
     expect(provider.refused()).to.be.greaterThan(0);
     expect(amoy.service.output()).not.to.contain('the chain cannot be read');
   });
 
-  it("issues at the node's own estimate while the gas station is down, and says so", async () => {
+  it("issues at the node's fee estimate while the gas station is down, and logs it", async () => {
     station = (request) => void request.socket.destroy();
     const { status, body } = await amoy.issue();
     expect(status).to.equal(200);
@@ -137,7 +137,7 @@ function commandsOf(block: string): string[][] {
     expect(amoy.service.output()).to.contain('The gas station does not answer');
   });
 
-  it('names the variable when the provider does not know the key', async () => {
+  it('names PROVIDER_API_KEY, without its value, when the provider refuses the key', async () => {
     const PROVIDER_API_KEY = 'wrong0key0wrong0key';
     const failure = await tdoc(['token', '1'], { ...amoy.settings, PROVIDER_API_KEY }).then(
       () => undefined,
@@ -147,7 +147,7 @@ function commandsOf(block: string): string[][] {
     expect(failure).not.to.contain(PROVIDER_API_KEY);
   });
 
-  it('prints neither the key nor the wallet', () => {
+  it('prints neither the API key nor the private key of the wallet', () => {
     const output = amoy.service.output().toLowerCase();
     expect(output).not.to.contain(KEY).and.not.to.contain(amoy.wallet.privateKey.slice(2));
   });

@@ -10,7 +10,7 @@ import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup'
 const BLOCKS = 20_000;
 const LINES_EVERY_MS = 200;
 
-describe('a catch-up in which no block has events', () => {
+describe('progress of a catch-up in which no block has events', () => {
   let local: LocalSetup;
   let node: RpcProxy;
   let service: RunningService;
@@ -45,7 +45,7 @@ describe('a catch-up in which no block has events', () => {
     (await healthOf(service.url)).feeds[0]?.catchUp;
   const lines = (): LogLine[] => service.log.filter(({ msg }) => msg === 'catching up with the chain');
 
-  it('is told while the node does not answer: nothing is read, of how many blocks', async () => {
+  it('is reported as 0 of all blocks, without time left, while the node does not answer', async () => {
     const told = await eventually('GET /health tells it', catchUp);
     expect(told.blocksRead).to.equal(0);
     expect(told.blocks).to.be.within(BLOCKS, BLOCKS + 20);
@@ -55,7 +55,7 @@ describe('a catch-up in which no block has events', () => {
     expect(lines()[0]).to.deep.include({ level: 'info', blocksRead: 0, blocks: told.blocks });
   });
 
-  it('is told again and again: more is read, how fast, and how long it will take', async () => {
+  it('is reported again with the blocks read, their rate and the time left', async () => {
     delayMs = 50;
     const told = await eventually('blocks are read', async () => {
       const now = await catchUp();
@@ -70,7 +70,7 @@ describe('a catch-up in which no block has events', () => {
     expect(last).to.include.keys('blocks', 'blocksPerSecond', 'secondsLeft', 'nextBlock');
   });
 
-  it('is told from where it began while the node fails', async () => {
+  it('is kept, and still logged, while the node fails', async () => {
     const before = await catchUp();
     isBroken = true;
     const failures = (): LogLine[] =>
@@ -83,7 +83,7 @@ describe('a catch-up in which no block has events', () => {
     isBroken = false;
   });
 
-  it('is over when the last block is read, which the log says once, and nothing is told any more', async () => {
+  it('ends with one log line when the last block is read, and is not reported afterwards', async () => {
     delayMs = 0;
     const [over] = await eventually('it is over', () => {
       const found = service.log.filter(({ msg }) => msg === 'caught up with the chain');

@@ -47,7 +47,7 @@ describe('npx tdoc did --check', () => {
   let document: DidDocument;
   let didFile: string;
 
-  /** Everything for the host that a test controls: its key, and did.json as `npx tdoc did` writes it. */
+  /** A key pair for the host's DID, and did.json as `npx tdoc did` writes it. */
   before(async () => {
     host = await startLyingHost();
     const did = `did:web:${host.domain.replace(':', '%3A')}`;
@@ -72,7 +72,7 @@ describe('npx tdoc did --check', () => {
     };
   }
 
-  /** The check for the host: whether all is equal, and the lines about what is not. */
+  /** Checks the host; returns whether all documents are equal, and the printed lines. */
   async function check(
     more: Record<string, string> = {},
   ): Promise<{ areEqual?: boolean | undefined; text: string }> {
@@ -94,7 +94,7 @@ describe('npx tdoc did --check', () => {
     return { areEqual, text };
   }
 
-  it('ends with 0 when the running service serves what did.json and DID_KEY_PAIRS say, 1 when not, 2 when it is down', async () => {
+  it('exits with 0 if the service serves did.json, 1 if another document, 2 if it is down', async () => {
     const settings = {
       DOMAIN: `localhost:${await freePort(0)}`,
       ENV_FILE: join(folder.path, 'service.env'),
@@ -126,11 +126,11 @@ describe('npx tdoc did --check', () => {
     expect(down.code).to.equal(2);
   });
 
-  it('finds nothing where all is equal', async () => {
+  it('reports no difference when all documents are equal', async () => {
     expect(await check()).to.include({ areEqual: true });
   });
 
-  it('cannot tell what a host serves that does not answer, or answers that it cannot', async () => {
+  it('reports "unknown" when the host answers 503', async () => {
     serve('', {}, 503);
     const down = await check();
     expect(down.areEqual).to.equal(undefined);
@@ -139,7 +139,7 @@ describe('npx tdoc did --check', () => {
       .and.to.match(/could be compared$/);
   });
 
-  it('names the certificate that is not to be trusted', async () => {
+  it('reports a failed TLS handshake with the host', async () => {
     const server = createTlsServer({});
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
@@ -154,7 +154,7 @@ describe('npx tdoc did --check', () => {
     }
   });
 
-  it('says that DOMAIN serves nothing, no JSON, or from elsewhere', async () => {
+  it('reports a host that answers 404, no JSON, a wrong content type or a redirect', async () => {
     for (const [body, headers, status, message] of [
       ['', {}, 404, /answers 404/],
       ['<html>', {}, 200, /is not JSON/],
@@ -174,7 +174,7 @@ describe('npx tdoc did --check', () => {
     expect((await check()).text).to.match(/redirects to: not every verifier follows/);
   });
 
-  it('names each item that differs, in the file and at the host', async () => {
+  it('names each item that differs in did.json or at the host', async () => {
     const [method] = document.verificationMethod;
     const other = { ...method, publicKeyMultibase: 'zDnaOther' };
     const without: Partial<DidDocument> = { ...document };
@@ -209,7 +209,7 @@ describe('npx tdoc did --check', () => {
     }
   });
 
-  it('cries out when a secret key is published, and does not repeat it', async () => {
+  it('reports a published secret key without printing it', async () => {
     const [method] = document.verificationMethod;
     const { secretKeyMultibase } = keyPair;
     for (const leak of [
@@ -227,14 +227,14 @@ describe('npx tdoc did --check', () => {
     }
   });
 
-  it('says that did.json is missing or broken', async () => {
+  it('reports a missing or broken did.json', async () => {
     rmSync(didFile);
     expect((await check()).text).to.match(/differs .*lying-did\.json: does not exist/);
     writeFileSync(didFile, '{');
     expect((await check()).text).to.match(/differs .*lying-did\.json: is not JSON/);
   });
 
-  it('says what is wrong with DID_KEY_PAIRS', async () => {
+  it('names the problem with DID_KEY_PAIRS', async () => {
     const stranger = await generate({ id: keyPair.id, controller: keyPair.controller, curve: 'P-256' });
     const { publicKeyMultibase } = await stranger.export({ publicKey: true });
     const damaged = `${keyPair.secretKeyMultibase.slice(0, -4)}0OIl`;
@@ -262,14 +262,14 @@ describe('npx tdoc did --check', () => {
     }
   });
 
-  it('compares what is served with did.json when there is no key, and tells when there is neither', async () => {
+  it('compares the host with did.json without a key, and reports when there is neither', async () => {
     serve({ ...document, id: 'did:web:another' });
     expect((await check({ DID_KEY_PAIRS: '' })).text).to.match(/differs +http.*\/id is "did:web:another"/);
     rmSync(didFile);
     expect((await check({ DID_KEY_PAIRS: '' })).text).to.match(/neither a key nor a document/);
   });
 
-  it('needs DOMAIN, and makes nothing', async () => {
+  it('refuses to run without DOMAIN or with --force, and creates no file', async () => {
     const error = await check({ DOMAIN: '' }).catch((thrown: unknown) => thrown);
     expect(error).to.include({ code: 'NOT_CONFIGURED' });
     expect(await checkDid({ force: true }).catch((thrown: unknown) => thrown)).to.include({

@@ -12,11 +12,11 @@ import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup'
 const EVERY_MS = 50;
 const MINTED = 'com.service.etr.minted';
 
-describe('a service whose journal and events are about the same tokens', () => {
+describe('the contradiction check of journal and events', () => {
   let local: LocalSetup;
   let service: RunningService;
   let database: Database;
-  /** In the journal's form. */
+  /** Token ids in the form of the journal. */
   const tokens: string[] = [];
 
   before(async () => {
@@ -48,13 +48,13 @@ describe('a service whose journal and events are about the same tokens', () => {
       .execute();
   const told = (): LogLine[] => service.log.filter(({ msg }) => msg?.includes('contradict each other'));
 
-  it('tells of no contradiction while both say what is on the chain', async () => {
+  it('reports nothing while journal and events agree with the chain', async () => {
     await sleep(20 * EVERY_MS);
     expect(told()).to.deep.equal([]);
     expect(await metricOf(service.url, 'etr_contradictions_total')).to.equal(0);
   });
 
-  it('tells of each contradiction once, counts it, and stays healthy', async () => {
+  it('logs and counts each contradiction once, and the service stays healthy', async () => {
     const [failed = '', unseen = ''] = tokens;
     const { db } = database;
     await db
@@ -67,7 +67,7 @@ describe('a service whose journal and events are about the same tokens', () => {
       .deleteFrom('events')
       .where('event_id', '=', event?.event_id ?? '')
       .execute();
-    // The watcher has to read past what it has read: a service that was started later finds these at once.
+    // A check compares only new rows. After a restart it goes through all of them.
     await service.stop();
     service = await startService(local.settings, {
       checkTiming: { everyMs: EVERY_MS, patienceMs: 4 * EVERY_MS },

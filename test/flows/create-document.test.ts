@@ -33,7 +33,7 @@ describe('POST /create/{documentId}', () => {
   const didDocument = async () =>
     (await (await fetch(`${service.url}/.well-known/did.json`)).json()) as Parameters<typeof verify>[1];
 
-  it('answers with the credential of docs/specification.md, field for field in its order', async () => {
+  it('answers with the fields of docs/specification.md in the same order', async () => {
     const { status, body } = await create(service.url, { ...minimal, owner, holder });
     expect(status).to.equal(200);
     const credential = body.signedW3CDocument;
@@ -81,7 +81,7 @@ describe('POST /create/{documentId}', () => {
     expect(credential.validUntil).to.equal(validUntilOf(new Date(credential.validFrom)).toISOString());
   });
 
-  it('answers what docs/http-api.md shows', async () => {
+  it('answers with the members that docs/http-api.md shows', async () => {
     const shown = JSON.parse(
       readDocument('docs/http-api.md').code('A request and its answer', 'json'),
     ) as object;
@@ -91,7 +91,7 @@ describe('POST /create/{documentId}', () => {
     expect(membersOf(text)).to.deep.equal(membersOf(JSON.stringify(shown)));
   });
 
-  it('adds the proof of the document', async () => {
+  it('adds an ecdsa-sd-2023 proof', async () => {
     const { body } = await create(service.url, { ...minimal, owner, holder });
     const { proof } = body.signedW3CDocument;
     expect(proof).to.include({
@@ -111,7 +111,7 @@ describe('POST /create/{documentId}', () => {
     ]);
   });
 
-  it('has minted the token when it answers, to the owner and the holder named', async () => {
+  it('mints the token to the named owner and holder before it answers', async () => {
     const { body } = await create(service.url, { ...minimal, owner, holder });
     const tokenId = tokenIdAsUint256(body.signedW3CDocument.credentialStatus.tokenId);
     const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, local.client);
@@ -122,7 +122,7 @@ describe('POST /create/{documentId}', () => {
     expect((await local.client.getTransactionReceipt(body.txHash))?.status).to.equal(1);
   });
 
-  it('takes the document id in any case, and addresses in lower case', async () => {
+  it('accepts the document id in any case and addresses in lower case', async () => {
     const request = { ...minimal, owner: owner.toLowerCase(), holder: holder.toLowerCase() };
     const { status, body } = await create(service.url, request, { documentId: 'Bill_of_Lading' });
     expect(status).to.equal(200);
@@ -135,7 +135,7 @@ describe('POST /create/{documentId}', () => {
     'with a PDF of 5 MB attached': () => billOfLadingWithPdf(),
   };
   for (const [name, subject] of Object.entries(documents)) {
-    it(`signs a Bill of Lading ${name}, and what is derived from it verifies`, async () => {
+    it(`signs a Bill of Lading ${name}, and a derived credential verifies`, async () => {
       const credentialSubject = subject();
       const { status, body } = await create(service.url, { credentialSubject, owner, holder });
       expect(status).to.equal(200);
@@ -149,7 +149,7 @@ describe('POST /create/{documentId}', () => {
     });
   }
 
-  it('lets a holder hide the subject, but never the status, the issuer or the dates', async () => {
+  it('lets a holder hide parts of the subject, but not the status, issuer or dates', async () => {
     const { body } = await create(service.url, { ...full, owner, holder });
     const derived = await derive(body.signedW3CDocument, ['/credentialSubject/blNumber']);
     const { credentialStatus, issuer, validFrom, validUntil } = body.signedW3CDocument;
@@ -159,14 +159,14 @@ describe('POST /create/{documentId}', () => {
     expect((await verify(derived, await didDocument())).verified).to.equal(true);
   });
 
-  it('does not verify when a value was changed after signing', async () => {
+  it('signs a credential that fails verification when a value is changed', async () => {
     const { body } = await create(service.url, { ...minimal, owner, holder });
     const derived = await derive(body.signedW3CDocument, ['/credentialSubject']);
     const forged = { ...derived, credentialSubject: { ...derived.credentialSubject, blNumber: 'FORGED' } };
     expect((await verify(forged, await didDocument())).verified).to.equal(false);
   });
 
-  it('applies none of the strict rules for a Bill of Lading before signing', async () => {
+  it('signs subjects that break the strict rules for a Bill of Lading', async () => {
     for (const credentialSubject of [
       { type: ['BillOfLading'], vessel: 'x' },
       { id: 'urn:x:1', name: 'no type' },
@@ -179,7 +179,7 @@ describe('POST /create/{documentId}', () => {
     }
   });
 
-  it('takes twenty requests at once and mints twenty different tokens', async () => {
+  it('mints twenty different tokens for twenty simultaneous requests', async () => {
     const before = await local.client.getTransactionCount(await local.account(0));
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => create(service.url, { ...minimal, owner, holder })),
@@ -191,7 +191,7 @@ describe('POST /create/{documentId}', () => {
     expect(await local.client.getTransactionCount(await local.account(0))).to.equal(before + 20);
   });
 
-  it('takes twenty requests at once on a chain that mines every second', async () => {
+  it('answers twenty simultaneous requests on a chain that mines every second', async () => {
     await local.client.send('evm_setAutomine', [false]);
     await local.client.send('evm_setIntervalMining', [1_000]);
     try {

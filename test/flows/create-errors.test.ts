@@ -7,7 +7,7 @@ import { create, type CreateAnswer } from '../helpers/processes/create-call';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-describe('failures of POST /create/{documentId}', () => {
+describe('POST /create/{documentId}, when a request fails', () => {
   let local: LocalSetup;
   let service: RunningService;
   let valid: { credentialSubject: object; owner: string; holder: string };
@@ -23,13 +23,13 @@ describe('failures of POST /create/{documentId}', () => {
     await local?.stop();
   });
 
-  /** The log line of one failed request, as an operator would look for it. */
+  /** The error of a failed request in the log, found by its request id. */
   const failureOf = (running: RunningService, answer: CreateAnswer): Record<string, unknown> => {
     const line = running.log.find((entry) => entry.requestId === answer.requestId && 'error' in entry);
     return { code: line?.code, ...(line?.error as object) };
   };
 
-  /** Expects an answer that says nothing but the code, the reason in the log, and an untouched chain. */
+  /** Expects an answer with only the error code, the reason in the log, and no new block. */
   async function refused(
     body: unknown,
     code: string,
@@ -46,12 +46,12 @@ describe('failures of POST /create/{documentId}', () => {
     expect(await local.client.getBlockNumber()).to.equal(block);
   }
 
-  it('refuses a document type that is not supported', () =>
+  it('refuses an unsupported document type', () =>
     refused(valid, 'DOCUMENT_NOT_SUPPORTED', /"BILL_OF_LADDING".*BILL_OF_LADING/, {
       documentId: 'BILL_OF_LADDING',
     }));
 
-  it('refuses it whatever else is wrong with the request', async () => {
+  it('refuses an unsupported document type before it checks anything else', async () => {
     const documentId = 'INVOICE';
     for (const [body, headers] of [
       [{ owner: 7 }, {}],
@@ -108,24 +108,24 @@ describe('failures of POST /create/{documentId}', () => {
       { remarks: 12 },
       '/remarks must be a string, but it is a number. Give a text, or leave it out.',
     ],
-    ['a member that is misspelt', { remark: 'shipped' }, `/remark is not a known field. ${KNOWN}`],
+    ['a misspelt member', { remark: 'shipped' }, `/remark is not a known field. ${KNOWN}`],
     [
-      'a misspelt member, before the one that is missing for it',
+      'a misspelt member, rather than to the missing one',
       { owner: undefined, Owner: account },
       `/Owner is not a known field. ${KNOWN}`,
     ],
-    ['a member with a name for a pointer', { 'a/b~c': 1 }, `/a~1b~0c is not a known field. ${KNOWN}`],
+    ['a member whose name needs escaping', { 'a/b~c': 1 }, `/a~1b~0c is not a known field. ${KNOWN}`],
     [
-      'a member with a name without end',
+      'a member with a very long name',
       { ['n'.repeat(20_000)]: 1 },
       `/${'n'.repeat(50)}… is not a known field. ${KNOWN}`,
     ],
   ];
-  /** Makes a body one that is parsed in a thread. */
+  /** Makes a body large enough to be parsed in a thread. */
   const large = { credentialSubject: { ...minimal.credentialSubject, vessel: 'x'.repeat(70_000) } };
 
   for (const [what, change, message] of wrongShapes)
-    it(`answers 400 to ${what}, and says what to do, whatever the size of the body`, async () => {
+    it(`answers 400 with a remedy to ${what}, in small and large bodies`, async () => {
       const block = await local.client.getBlockNumber();
       for (const body of [
         { ...valid, ...change },
@@ -148,7 +148,7 @@ describe('failures of POST /create/{documentId}', () => {
   it('refuses a subject without a type', () =>
     refused({ ...valid, credentialSubject: { blNumber: '1' } }, 'SUBJECT_TERM_UNDEFINED', /"blNumber"/));
 
-  /** Expects what is said of a mint that the registry would refuse: the message, and its reason beside it. */
+  /** Expects the log line about a mint that the registry would refuse: the message, and its reason. */
   async function refusedByRegistry(
     body: object,
     reason: string,
@@ -163,10 +163,10 @@ describe('failures of POST /create/{documentId}', () => {
 
   for (const [what, length] of [
     ['of more than 120 bytes', 121],
-    ['that no node would look at', 1_001],
+    ['that is too long to be simulated', 1_001],
     ['of a megabyte', 1_000_000],
   ] as const)
-    it(`refuses a remark ${what} as the simulated mint does`, () =>
+    it(`refuses a remark ${what} for the same reason as the registry`, () =>
       refusedByRegistry(
         { ...valid, remarks: 'x'.repeat(length) },
         'RemarkLengthExceeded',
@@ -174,15 +174,15 @@ describe('failures of POST /create/{documentId}', () => {
         'REMARK_TOO_LONG',
       ));
 
-  it('takes remarks that are null for none', async () => {
+  it('treats null remarks as no remarks', async () => {
     expect((await create(service.url, { ...valid, remarks: null })).status).to.equal(200);
   });
 
-  it('takes a remark of exactly 120 bytes', async () => {
+  it('accepts a remark of exactly 120 bytes', async () => {
     expect((await create(service.url, { ...valid, remarks: 'x'.repeat(120) })).status).to.equal(200);
   });
 
-  it('fails when the registry is paused, and issues again when it is not', async () => {
+  it('fails while the registry is paused, and issues again after the unpause', async () => {
     const registry = TradeTrustTokenStandard__factory.connect(
       local.registryAddress,
       await local.client.getSigner(0),
@@ -193,7 +193,7 @@ describe('failures of POST /create/{documentId}', () => {
     expect((await create(service.url, valid)).status).to.equal(200);
   });
 
-  it('fails when the node does not answer', async () => {
+  it('answers 500 when the node is down, but still 400 to invalid fields', async () => {
     const lonely = await startService({
       ...local.settings,
       RPC_URL: 'http://127.0.0.1:9',
@@ -203,7 +203,7 @@ describe('failures of POST /create/{documentId}', () => {
       const answer = await create(lonely.url, valid);
       expect([answer.status, answer.errorCode]).to.deep.equal([500, 'RPC_UNREACHABLE']);
       expect(failureOf(lonely, answer)).to.include({ code: 'RPC_UNREACHABLE', retryable: true });
-      // A mistake of the caller's is told as one, whatever is out of order besides.
+      // The fields are checked before the node is asked.
       for (const subject of [minimal, large]) {
         const mistaken = await create(lonely.url, { ...valid, ...subject, owner: 'Alice' });
         expect([mistaken.status, mistaken.errorCode]).to.deep.equal([400, 'REQUEST_FIELD_INVALID']);
@@ -214,7 +214,7 @@ describe('failures of POST /create/{documentId}', () => {
   });
 
   for (const name of ['WALLET_PRIVATE_KEY', 'DID_KEY_PAIRS', 'TOKEN_REGISTRY_ADDRESS']) {
-    it(`fails when ${name} is not configured, and the log names it`, async () => {
+    it(`fails when ${name} is not configured, and logs its name`, async () => {
       const envFile = `${local.folder}/without.env`;
       const all = readSettings(local.settings).settings;
       const { WALLET_PRIVATE_KEY, ...settings } = local.settings;
@@ -238,7 +238,7 @@ describe('failures of POST /create/{documentId}', () => {
     });
   }
 
-  it('returns a stack when NODE_ENV is development, and only then', async () => {
+  it('returns a stack only when NODE_ENV is development', async () => {
     const settings = { ...local.settings, NODE_ENV: 'development', DATA_DIR: `${local.folder}/development` };
     const development = await startService(settings);
     try {

@@ -7,11 +7,11 @@ import { derive, verify } from '../helpers/credentials/derive-and-verify';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-/** Nearly as deep as a body may be that is parsed. */
+/** Nearly the deepest nesting of a body that is parsed. */
 const DEPTH = 19_000;
 
 /**
- * A subject of a Bill of Lading with these members, as text: what JavaScript cannot hold can be sent, too.
+ * A subject of a Bill of Lading with these members, as text: it may have values that JavaScript cannot hold.
  */
 const billWith = (members: string): string => `{"type":["BillOfLading"],${members}}`;
 
@@ -21,7 +21,7 @@ const packages = Array.from({ length: 300 }, (_, index) => ({
   packagesMeasurement: '',
 }));
 
-describe('large and hostile subjects', () => {
+describe('POST /create/{documentId} with large and hostile subjects', () => {
   let local: LocalSetup;
   let service: RunningService;
   let accounts: { owner: string; holder: string };
@@ -45,14 +45,14 @@ describe('large and hostile subjects', () => {
     create(service.url, `{"credentialSubject":${subject},${JSON.stringify(accounts).slice(1)}`);
 
   const issued: [what: string, subject: string][] = [
-    ['all twenty terms, not in ASCII', JSON.stringify(full.credentialSubject)],
+    ['all twenty terms with non-ASCII text', JSON.stringify(full.credentialSubject)],
     ['300 packages', JSON.stringify({ ...full.credentialSubject, packages })],
     ['an attachment of 5 MiB', JSON.stringify(billOfLadingWithPdf())],
     ['empty strings', billWith('"scac":"","blNumber":"","links":"","packages":[{"packagesWeight":""}]')],
     ['nothing but a type', '{"type":["BillOfLading"]}'],
     ['no member at all', '{}'],
     ['a type that is a string', '{"type":"BillOfLading","vessel":"x"}'],
-    ['types of its own', '{"type":["BillOfLading","https://carrier.example/Bill"],"vessel":"x"}'],
+    ['a second type that is a URL', '{"type":["BillOfLading","https://carrier.example/Bill"],"vessel":"x"}'],
     ['an id', billWith('"id":"did:web:carrier.example","vessel":"x"')],
     ['several values where one is expected', billWith('"links":["https://a.example","https://b.example"]')],
     ['an object where a string is expected', billWith('"vessel":{"name":"Ever Given","description":"x"}')],
@@ -76,7 +76,7 @@ describe('large and hostile subjects', () => {
     ['a string of a megabyte', billWith(`"vessel":"${'🚢x'.repeat(250_000)}"`)],
   ];
   for (const [what, subject] of issued) {
-    it(`signs ${what}, and the derived credential verifies and shows what was sent`, async () => {
+    it(`signs ${what}; the derived credential verifies and shows the same subject`, async () => {
       const { status, body } = await send(subject);
       expect(status).to.equal(200);
       const derived = await derive(body.signedW3CDocument, ['/credentialSubject', '/renderMethod']);
@@ -89,18 +89,8 @@ describe('large and hostile subjects', () => {
     billWith(`"vessel":${open.repeat(DEPTH)}"x"${close.repeat(DEPTH)}`);
   const bill = '/credentialSubject';
   const refused: [what: string, subject: string, code: string, reason: string][] = [
-    [
-      'lists in lists without end',
-      nested('[', ']'),
-      'TEXT_NOT_PROTECTED',
-      `${bill}/vessel/0 is a list in a list`,
-    ],
-    [
-      'objects in objects without end',
-      nested('{"name":', '}'),
-      'SUBJECT_VALUE_INVALID',
-      'nested deeper than 100',
-    ],
+    ['deeply nested lists', nested('[', ']'), 'TEXT_NOT_PROTECTED', `${bill}/vessel/0 is a list in a list`],
+    ['deeply nested objects', nested('{"name":', '}'), 'SUBJECT_VALUE_INVALID', 'nested deeper than 100'],
     ['terms without a type', '{"blNumber":"1"}', 'SUBJECT_TERM_UNDEFINED', '"blNumber" is not defined'],
     [
       'a term that is not defined',
@@ -109,31 +99,31 @@ describe('large and hostile subjects', () => {
       '"vesel" is not defined',
     ],
     [
-      'a null that is not defined',
+      'a null under an undefined term',
       billWith('"paid":null'),
       'SUBJECT_TERM_UNDEFINED',
       '"paid" is not defined',
     ],
     [
-      'a term of packages elsewhere',
+      'a term of packages outside packages',
       billWith('"vessel":{"packagesWeight":"1"}'),
       'SUBJECT_TERM_UNDEFINED',
       '"packagesWeight"',
     ],
     ['a type that is not defined', '{"type":["Bill"]}', 'SUBJECT_TERM_UNDEFINED', 'Bill'],
     [
-      'a context to fetch',
+      'the URL of a context',
       billWith('"@context":"https://attacker.example/c"'),
       'TEXT_NOT_PROTECTED',
       `${bill}/@context is`,
     ],
     [
-      'a context written out',
+      'an inline context',
       billWith('"@context":{"paid":null},"paid":"x"'),
       'TEXT_NOT_PROTECTED',
       `${bill}/@context is`,
     ],
-    ['words of JSON-LD', billWith('"@base":"x"'), 'TEXT_NOT_PROTECTED', `${bill}/@base is a JSON-LD keyword`],
+    ['JSON-LD keywords', billWith('"@base":"x"'), 'TEXT_NOT_PROTECTED', `${bill}/@base is a JSON-LD keyword`],
     [
       'constructor',
       billWith('"constructor":{"prototype":{"a":"1"}}'),
@@ -193,7 +183,7 @@ describe('large and hostile subjects', () => {
     ],
   ];
   for (const [what, subject, code, reason] of refused) {
-    it(`refuses ${what}, logs why, and mints nothing`, async () => {
+    it(`refuses ${what}, logs the reason and mints nothing`, async () => {
       const block = await local.client.getBlockNumber();
       const answer = await send(subject);
       expect([answer.status, answer.errorCode]).to.deep.equal([500, code]);
@@ -208,12 +198,12 @@ describe('large and hostile subjects', () => {
 
   const withPrototype: [where: string, members: string][] = [
     ['in the subject', '"__proto__":{"blNumber":"1"}'],
-    ['further down', '"packages":[{"__proto__":null}]'],
+    ['in a package', '"packages":[{"__proto__":null}]'],
     ['escaped', String.raw`"\u005f_proto__":{"blNumber":"1"}`],
-    ['below much else', `"vessel":${'['.repeat(DEPTH)}{"__proto__":1}${']'.repeat(DEPTH)}`],
+    ['in deeply nested lists', `"vessel":${'['.repeat(DEPTH)}{"__proto__":1}${']'.repeat(DEPTH)}`],
   ];
   for (const [where, members] of withPrototype) {
-    it(`refuses __proto__ ${where}, says so, and mints nothing`, async () => {
+    it(`refuses __proto__ ${where}, names it and mints nothing`, async () => {
       const block = await local.client.getBlockNumber();
       const answer = await send(billWith(members));
       expect(answer.status).to.equal(400);
@@ -222,7 +212,7 @@ describe('large and hostile subjects', () => {
     });
   }
 
-  it('has failed at nothing else, and goes on issuing', async () => {
+  it('logs no other errors, and still issues documents', async () => {
     const failures = service.log.filter((line) => 'error' in line);
     expect(failures.filter(({ requestId }) => !refusals.has(requestId as string))).to.deep.equal([]);
     expect((await send(JSON.stringify(minimal.credentialSubject))).status).to.equal(200);

@@ -11,7 +11,7 @@ import { startService, type RunningService } from '../helpers/processes/running-
 
 const LIMIT_BYTES = 50 * 1024 * 1024;
 
-/** Sends bytes as they are and gives everything that comes back. */
+/** Sends the text as it is, and returns the whole answer. */
 async function sendRaw(port: number, text: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   socket.write(text);
@@ -20,7 +20,7 @@ async function sendRaw(port: number, text: string): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-describe('HTTP behaviour of the creator service', () => {
+describe('the HTTP side of the creator service', () => {
   let local: LocalSetup;
   let service: RunningService;
 
@@ -37,7 +37,7 @@ describe('HTTP behaviour of the creator service', () => {
   const call = (path: string, init: RequestInit = {}) => fetch(`${service.url}${path}`, init);
   const json = { 'Content-Type': 'application/json' };
 
-  /** The body of an error, its code, and the headers that every answer carries. */
+  /** Expects the status, body and code of an error, and the headers of every answer. */
   async function isError(response: Response, status: number, code: string, message: RegExp): Promise<void> {
     expect(response.status).to.equal(status);
     const body = (await response.json()) as { error: { message: string } };
@@ -56,7 +56,7 @@ describe('HTTP behaviour of the creator service', () => {
     expect(headers.get('X-Request-Id')).to.match(/^[\w.:-]+$/);
   }
 
-  it('greets at /', async () => {
+  it('answers / with a greeting', async () => {
     const response = await call('/');
     expect(response.status).to.equal(200);
     expect(response.headers.get('Content-Type')).to.match(/^text\/plain/);
@@ -90,7 +90,7 @@ describe('HTTP behaviour of the creator service', () => {
     ['is not JSON', '{"id": "did:web'],
     ['is not an object', '"did:web:localhost"'],
   ] as const) {
-    it(`answers 500 when the file did.json ${what}, and logs the file`, async () => {
+    it(`answers 500 when the file did.json ${what}, and logs its path`, async () => {
       const path = join(local.folder, 'broken-did.json');
       if (content !== undefined) writeFileSync(path, content);
       const settings = {
@@ -114,7 +114,7 @@ describe('HTTP behaviour of the creator service', () => {
   for (const [file, mediaType] of Object.entries(PUBLISHED_FILES)) {
     const path = publishedPath(file);
 
-    it(`serves ${file} byte for byte, cacheable for ever`, async () => {
+    it(`serves ${file} byte for byte, cacheable as immutable`, async () => {
       const response = await call(path);
       expect(response.status).to.equal(200);
       expect(response.headers.get('Content-Type')).to.match(new RegExp(`^${mediaType.replace('+', '\\+')}`));
@@ -123,12 +123,12 @@ describe('HTTP behaviour of the creator service', () => {
       expect(Buffer.from(await response.arrayBuffer())).to.deep.equal(readContextFile(file));
     });
 
-    it(`tells who has ${file} that it is the same, and answers HEAD and OPTIONS`, async () => {
+    it(`answers 304 to the ETag of ${file}, answers HEAD and OPTIONS, and refuses DELETE`, async () => {
       const head = await call(path, { method: 'HEAD' });
       expect(head.status).to.equal(200);
       expect(head.headers.get('Content-Length')).to.equal(String(readContextFile(file).length));
       const etag = head.headers.get('ETag') ?? '';
-      // Not by fetch(), which then asks caches to stay out of it.
+      // Not with fetch(), which adds `Cache-Control: no-cache` to such a request.
       const again = async (tag: string) => {
         const answer = await request(`${service.url}${path}`, { headers: { 'If-None-Match': tag } });
         return [answer.statusCode, (await answer.body.text()).length, answer.headers['cache-control']];
@@ -140,7 +140,7 @@ describe('HTTP behaviour of the creator service', () => {
     });
   }
 
-  it('serves the Bill of Lading context at the URL that credentials name, as JSON-LD', async () => {
+  it('serves the Bill of Lading context as JSON-LD at the URL in credentials', async () => {
     const url = new URL(loadConfig(local.settings).billOfLadingContextUrl ?? '');
     const response = await call(url.pathname);
     expect(url.pathname).to.equal('/contexts/bill-of-lading-v1.json');
@@ -154,7 +154,7 @@ describe('HTTP behaviour of the creator service', () => {
     await isError(await call('/contexts/../package.json'), 404, 'NOT_FOUND', /nothing at this path/);
   });
 
-  it('answers 405 for a method that a path does not have, and names those it has', async () => {
+  it('answers 405 for a method that a path does not have, and names the allowed ones', async () => {
     const response = await call('/create/BILL_OF_LADING');
     await isError(response, 405, 'METHOD_NOT_ALLOWED', /does not answer that method/);
     expect(response.headers.get('Allow')).to.equal('POST');
@@ -168,7 +168,7 @@ describe('HTTP behaviour of the creator service', () => {
     await isError(await call('/nothing', { method: 'PROPFIND' }), 404, 'NOT_FOUND', /nothing at this path/);
   });
 
-  it('answers OPTIONS with 204 and the methods, for any path', async () => {
+  it('answers OPTIONS for any path with 204 and the methods', async () => {
     for (const path of ['/', '/create/BILL_OF_LADING', '/nothing']) {
       const response = await call(path, { method: 'OPTIONS' });
       expect(response.status).to.equal(204);
@@ -198,7 +198,7 @@ describe('HTTP behaviour of the creator service', () => {
     });
   }
 
-  it('answers 415 for another content type', async () => {
+  it('answers 415 for content types other than JSON', async () => {
     for (const type of [
       'text/plain',
       'application/x-www-form-urlencoded',
@@ -214,13 +214,13 @@ describe('HTTP behaviour of the creator service', () => {
     }
   });
 
-  it('takes application/json with parameters', async () => {
+  it('accepts application/json with parameters', async () => {
     const headers = { 'Content-Type': 'application/json; charset=utf-8' };
     const response = await call('/create/BILL_OF_LADING', { method: 'POST', headers, body: '{}' });
     await isError(response, 400, 'REQUEST_FIELD_INVALID', /^\/credentialSubject must be an object/);
   });
 
-  it('takes an Idempotency-Key of 1 to 255 visible ASCII characters, once', async () => {
+  it('accepts one Idempotency-Key of 1 to 255 visible ASCII characters', async () => {
     const post = (key: string): Promise<Response> =>
       call('/create/BILL_OF_LADING', {
         method: 'POST',
@@ -253,7 +253,7 @@ describe('HTTP behaviour of the creator service', () => {
     await isError(await send(LIMIT_BYTES + 1), 413, 'BODY_TOO_LARGE', /larger than 50 MB/);
   });
 
-  it('answers 413 also when the length was not declared', async () => {
+  it('answers 413 to a larger body of undeclared length', async () => {
     async function* tooMuch(): AsyncGenerator<Buffer> {
       for (let megabyte = 0; megabyte <= 50; megabyte++) yield Buffer.alloc(1024 * 1024, '[');
     }
@@ -266,7 +266,7 @@ describe('HTTP behaviour of the creator service', () => {
     expect(await answer.body.json()).to.deep.equal({ error: { message: 'The body is larger than 50 MB.' } });
   });
 
-  it('answers in the same form what is not valid HTTP, and a target that is no URL', async () => {
+  it('answers invalid HTTP and invalid targets with the same form of error', async () => {
     const { port } = new URL(service.url);
     for (const [text, status, code] of [
       ['FOOBAR / HTTP/1.1\r\n\r\n', 400, 'REQUEST_MALFORMED'],
@@ -285,14 +285,14 @@ describe('HTTP behaviour of the creator service', () => {
     }
   });
 
-  it('keeps a sensible X-Request-Id of the caller and replaces any other', async () => {
+  it('keeps a well-formed X-Request-Id of the caller and replaces any other', async () => {
     const sent = await call('/', { headers: { 'X-Request-Id': 'order-4711' } });
     expect(sent.headers.get('X-Request-Id')).to.equal('order-4711');
     const odd = await call('/', { headers: { 'X-Request-Id': 'a"b{c}' } });
     expect(odd.headers.get('X-Request-Id')).to.match(/^[0-9a-f-]{36}$/);
   });
 
-  it('answers while others do not exist: the service stays up through all of this', async () => {
+  it('still answers after all of these requests', async () => {
     expect((await call('/')).status).to.equal(200);
   });
 
@@ -328,7 +328,7 @@ describe('HTTP behaviour of the creator service', () => {
       }
     });
 
-    it('lets the right key through, whatever the case of the scheme, and everybody read what is public', async () => {
+    it('accepts the key with the scheme in any case, and serves did.json without the key', async () => {
       for (const scheme of ['Bearer', 'bearer', 'BEARER '])
         expect((await post({ Authorization: `${scheme} correct-horse` })).status).to.equal(400);
       expect((await fetch(`${guarded.url}/.well-known/did.json`)).status).to.equal(200);

@@ -22,7 +22,7 @@ const UNPAUSE = REGISTRY.encodeFunctionData('unpause', ['0x']);
 const SEND = 'eth_sendRawTransaction';
 const LONGEST_KEY = 255;
 const AT_ONCE_MS = 5_000;
-/** More than what is held in memory until its mint is mined. */
+/** Larger than a document that is held in memory until its mint is mined. */
 const LARGE_MEGABYTES = 3;
 
 const MALFORMED_KEYS: Record<string, string[]> = {
@@ -62,7 +62,7 @@ describe('Idempotency-Key', () => {
       headers: { ...AUTHORIZATION, ...(key !== undefined && { 'Idempotency-Key': key }) },
     });
 
-  /** Runs `work`, and gives the tokens that were made meanwhile. */
+  /** Runs `work`, and returns the tokens that were minted meanwhile. */
   async function tokensMadeBy(work: () => Promise<unknown>): Promise<string[]> {
     const fromBlock = (await local.client.getBlockNumber()) + 1;
     await work();
@@ -85,7 +85,7 @@ describe('Idempotency-Key', () => {
     expect(body.error?.message).to.match(message);
   }
 
-  it('answers the same request with the same bytes, and mints once', async () => {
+  it('gives the same request the same answer, byte for byte, and mints once', async () => {
     const [key, body] = [randomUUID(), bodyOf('AGAIN')];
     const answers: CreateAnswer[] = [];
     const tokens = await tokensMadeBy(async () => {
@@ -95,7 +95,7 @@ describe('Idempotency-Key', () => {
     expect(tokens).to.deep.equal(answers.slice(0, 1).map(tokenOf));
   });
 
-  it('mints once for who asks several times at once', async () => {
+  it('mints once for identical simultaneous requests', async () => {
     const [key, body] = [randomUUID(), bodyOf('ATONCE')];
     let answers: CreateAnswer[] = [];
     const tokens = await tokensMadeBy(async () => {
@@ -105,12 +105,12 @@ describe('Idempotency-Key', () => {
     expect(tokens).to.have.length(1);
   });
 
-  it('answers all who ask at once for a document that is too large to be held', async () => {
+  it('answers all simultaneous requests for a document that is not held in memory', async () => {
     const [key, body] = [randomUUID(), largeDocument(owner, 2).toString()];
     expectSame(await Promise.all(Array.from({ length: 3 }, () => issue(key, body))));
   });
 
-  it('waits for a first request that is still running', async () => {
+  it('makes the same request wait for a running one, and refuses another with 422 at once', async () => {
     const [key, body] = [randomUUID(), bodyOf('RUNNING')];
     let answers: CreateAnswer[] = [];
     const tokens = await tokensMadeBy(() =>
@@ -129,7 +129,7 @@ describe('Idempotency-Key', () => {
     expect(tokens).to.have.length(1);
   });
 
-  it('gives a large document whole to each who waits for it, and they keep no place from another one', async () => {
+  it('gives a large document to all waiting requests, which do not block another document', async () => {
     const [key, body] = [randomUUID(), largeDocument(owner, LARGE_MEGABYTES).toString()];
     let answers: CreateAnswer[] = [];
     const tokens = await tokensMadeBy(() =>
@@ -150,13 +150,13 @@ describe('Idempotency-Key', () => {
     expectSame([...answers.slice(0, 1), await issue(key, body)]);
   });
 
-  /** What waits for nothing to be mined. */
+  /** Fails if the answer is not there soon, without a mined block. */
   async function atOnce(answer: Promise<CreateAnswer>): Promise<CreateAnswer> {
     const late = sleep(AT_ONCE_MS).then(() => Promise.reject(new Error('it is not answered at once')));
     return Promise.race([answer, late]);
   }
 
-  /** Nothing is mined meanwhile but by `evm_mine`. */
+  /** Runs `work` while blocks are mined only by `evm_mine`. */
   async function withoutMining(work: () => Promise<void>): Promise<void> {
     await local.client.send('evm_setAutomine', [false]);
     try {
@@ -167,7 +167,7 @@ describe('Idempotency-Key', () => {
     }
   }
 
-  /** The token of the mint that was sent since the proxy had seen so many requests, once the node has it. */
+  /** Waits until the node has a mint sent after the first `before` requests, and returns its token. */
   async function sentSince(before: number): Promise<string> {
     await eventually('the mint is sent', async () => {
       const isSent = node.calls.slice(before).includes(SEND);
@@ -181,7 +181,7 @@ describe('Idempotency-Key', () => {
     expect(['{"status":"signed"}', '{"status":"submitted"}']).to.include(answer.text);
   }
 
-  it('knows the request after a restart', async () => {
+  it('still identifies its request after a restart', async () => {
     const [key, body] = [randomUUID(), bodyOf('RESTART')];
     const answers: CreateAnswer[] = [];
     const tokens = await tokensMadeBy(async () => {
@@ -195,7 +195,7 @@ describe('Idempotency-Key', () => {
     expectError(await issue(key, bodyOf('OTHER')), 422, /Idempotency-Key/);
   });
 
-  it('is free again when the registry had refused the mint', async () => {
+  it('can be used again after the registry refused the mint', async () => {
     const [key, body] = [randomUUID(), bodyOf('PAUSED')];
     await callRegistry(PAUSE);
     try {
@@ -211,7 +211,7 @@ describe('Idempotency-Key', () => {
   }
 
   for (const [size, vessel] of Object.entries({ small: 'x', large: 'x'.repeat(70_000) }))
-    it(`is free again when the shape of a ${size} request was wrong`, async () => {
+    it(`can be used again after a ${size} request with an invalid field`, async () => {
       const key = randomUUID();
       const credentialSubject = { ...minimal.credentialSubject, vessel };
       const wrong = JSON.stringify({ credentialSubject, owner: 'Alice', holder: owner });
@@ -220,7 +220,7 @@ describe('Idempotency-Key', () => {
       await expectIssuedOnce(key, JSON.stringify({ credentialSubject, owner, holder: owner }));
     });
 
-  it('is free again when the node had refused the transaction, and the document of then is gone', async () => {
+  it('can be used again after the node refused the mint; the first document answers 410', async () => {
     const [key, body] = [randomUUID(), bodyOf('REFUSED')];
     const before = node.requests.length;
     const message = 'insufficient funds for gas * price + value';
@@ -247,7 +247,7 @@ describe('Idempotency-Key', () => {
     expect(tokens).to.have.length(1);
   }
 
-  it('is not taken for another request: 422, and nothing is minted', async () => {
+  it('is refused with 422 for another request, and nothing is minted', async () => {
     const key = randomUUID();
     const first = await issue(key, bodyOf('FIRST'));
     const tokens = await tokensMadeBy(async () => {
@@ -257,7 +257,7 @@ describe('Idempotency-Key', () => {
     expectSame([first, await issue(key, bodyOf('FIRST'))]);
   });
 
-  it('may have 255 characters, and any that are visible', async () => {
+  it('may have 255 characters and any visible ASCII character', async () => {
     const visible = Array.from({ length: 94 }, (_, index) => String.fromCharCode(0x21 + index)).join('');
     for (const key of ['k'.repeat(LONGEST_KEY), visible]) {
       expectSame([await issue(key, bodyOf('WELLFORMED')), await issue(key, bodyOf('WELLFORMED'))]);
@@ -277,7 +277,7 @@ describe('Idempotency-Key', () => {
     });
   }
 
-  /** What fetch would not send. */
+  /** Sends keys that fetch would refuse. */
   async function postWithKeys(keys: string[]): Promise<{ status: number | undefined; text: string }> {
     const request = httpRequest(`${service.url}/create/BILL_OF_LADING`, {
       method: 'POST',
@@ -291,7 +291,7 @@ describe('Idempotency-Key', () => {
     });
   }
 
-  it('is not needed: without it every request has a document of its own', async () => {
+  it('is optional: each request without it gets its own document', async () => {
     const answers: CreateAnswer[] = [];
     const tokens = await tokensMadeBy(async () => {
       for (let time = 0; time < 2; time++) answers.push(await issue(undefined, bodyOf('WITHOUT')));
@@ -301,7 +301,7 @@ describe('Idempotency-Key', () => {
     expect(new Set(tokens).size).to.equal(2);
   });
 
-  it('does not meet the same key of another registry in the same database', async function () {
+  it('is separate from the same key of another registry in the same database', async function () {
     const [key, body] = [randomUUID(), bodyOf('REGISTRIES')];
     const TOKEN_REGISTRY_ADDRESS = await local.makeRegistry();
     const here = await issue(key, body);
@@ -323,7 +323,7 @@ describe('Idempotency-Key', () => {
     expectSame([here, await issue(key, body)]);
   });
 
-  it('makes nothing public: documents are given out with the API key alone', async () => {
+  it('does not make documents public: reading one needs the API key', async () => {
     const issued = await issue(undefined, bodyOf('PUBLIC'));
     const tokenId = tokenOf(issued);
     const url = `${service.url}/documents/${tokenId}`;

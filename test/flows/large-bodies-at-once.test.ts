@@ -11,21 +11,20 @@ import { peakMegabytes } from '../helpers/processes/process-memory';
 import { startServiceProcess, type ServiceProcess } from '../helpers/processes/service-process';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-/** Far more than what fits between two sockets of one machine: who was not let in has not sent all of it. */
+/** Far more than socket buffers hold: a body is sent to its end only if the service reads it. */
 const MEGABYTES = 20;
 const DOCUMENTS = 12;
 /** One more than by default. */
 const PLACES = 3;
 const PLACES_TO_WAIT = 100;
-/** As many again may be stored, and wait for their mints. */
+/** As many again may be stored and wait for their mints. */
 const MOST_AT_ONCE = 2 * PLACES;
 const MOST_RESIDENT_MB = 2_048;
 const STALLED = 150;
 const TOO_MANY = STALLED - PLACES - PLACES_TO_WAIT;
-/** Far above what an event loop that is free needs, on a machine that is busy too. */
+/** Far more than a free event loop needs, even on a busy machine. */
 const LONGEST_GREETING_MS = 2_000;
 
-/** What came of a request. */
 interface Answer {
   status: number | undefined;
   retryAfter: string | undefined;
@@ -41,7 +40,7 @@ interface Upload {
   answered: Promise<Answer>;
 }
 
-describe('many large bodies at once', () => {
+describe('the service with many large bodies at once', () => {
   let local: LocalSetup;
   let service: ServiceProcess;
   let owner: string;
@@ -57,7 +56,7 @@ describe('many large bodies at once', () => {
     await local?.stop();
   });
 
-  it(`issues all, ${MOST_AT_ONCE} at once at most, and goes on answering meanwhile`, async () => {
+  it(`issues all documents, at most ${MOST_AT_ONCE} at once, and answers other requests meanwhile`, async () => {
     const fromBlock = (await local.client.getBlockNumber()) + 1;
     const bodies = Array.from({ length: DOCUMENTS }, () => largeDocument(owner, MEGABYTES));
     const uploads: Upload[] = [];
@@ -75,13 +74,13 @@ describe('many large bodies at once', () => {
     if (peak !== undefined) expect(peak, 'MB resident at most').to.be.lessThan(MOST_RESIDENT_MB);
   });
 
-  it('says 503 and when to come again when too many wait, and forgets those who went away', async () => {
+  it('answers 503 with Retry-After when too many wait, and forgets closed connections', async () => {
     const body = largeDocument(owner, MEGABYTES);
     const uploads = Array.from({ length: STALLED }, () => open(body.length));
     for (const { request } of uploads) request.write(body.subarray(0, 64));
     try {
       await eventually('all that are too many are refused', () => refusedOf(uploads).length >= TOO_MANY);
-      // Small documents do not wait for large ones, nor does anything else.
+      // Small documents and other requests do not wait for large bodies.
       expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(200);
       await greet();
       const refused = refusedOf(uploads);
@@ -93,17 +92,17 @@ describe('many large bodies at once', () => {
     expect((await untilIssued(body, [])).status).to.equal(200);
   });
 
-  /** Not those that gave up a place, for they sent hardly anything. */
+  /** Without the uploads that had a permit and lost it (408), because they sent hardly anything. */
   function refusedOf(uploads: readonly Upload[]): Answer[] {
     return uploads.flatMap(({ answer }) => (answer === undefined || answer.status === 408 ? [] : answer));
   }
 
-  /** How many bodies of documents the service has, and has not answered. */
+  /** The number of bodies that the service has read and not answered. */
   function inHand(uploads: readonly Upload[]): number {
     return uploads.filter(({ isTaken, answer }) => isTaken && answer === undefined).length;
   }
 
-  /** Comes again when it is told to. */
+  /** Sends the body until the document is issued; waits for Retry-After after each 503. */
   async function untilIssued(body: Buffer, uploads: Upload[]): Promise<Answer> {
     for (;;) {
       const upload = open(body.length);
@@ -122,7 +121,7 @@ describe('many large bodies at once', () => {
     expect(JSON.parse(body)).to.have.nested.property('error.message').that.is.a('string');
   }
 
-  /** Says how long the body is; sends nothing of it yet. */
+  /** Opens a request that declares the length of its body, and sends none of it. */
   function open(length: number): Upload {
     const headers = { 'Content-Type': 'application/json', 'Content-Length': length };
     const url = `${service.url}/create/BILL_OF_LADING`;
@@ -159,8 +158,8 @@ describe('many large bodies at once', () => {
 });
 
 /**
- * Rejects when the connection breaks before there is an answer; what happens to it afterwards is of no
- * interest.
+ * Rejects if the connection breaks before the answer is complete. Later errors of the connection are
+ * ignored.
  */
 function answerOf(request: ClientRequest): Promise<Answer> {
   return new Promise((resolve, reject) => {

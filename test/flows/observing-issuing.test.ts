@@ -15,7 +15,7 @@ import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup'
 const NO_MINTS = { waiting: 0, inFlight: 0, mined: 0 };
 const ETHER = 10n ** 18n;
 
-describe('how issuing stands, by GET /health and GET /metrics', () => {
+describe('the state of issuing in GET /health and GET /metrics', () => {
   let local: LocalSetup;
   let wallet: { address: string; privateKey: string };
   let settings: Record<string, string>;
@@ -74,7 +74,7 @@ describe('how issuing stands, by GET /health and GET /metrics', () => {
     }
   }
 
-  /** What is sent meanwhile waits for a block, which comes afterwards. */
+  /** Runs `use` while nothing is mined, and then mines a block. */
   async function withoutBlocks(use: () => Promise<void>): Promise<void> {
     await local.client.send('evm_setAutomine', [false]);
     try {
@@ -85,7 +85,7 @@ describe('how issuing stands, by GET /health and GET /metrics', () => {
     }
   }
 
-  it('has the wallet with its balance and the mints that it pays for, once they were read', async () => {
+  it('has the balance of the wallet and the mints that it can pay for, once they are read', async () => {
     await withService(async (service) => {
       const first = await issuingOf(service);
       expect(first).to.have.keys('mints', 'signing');
@@ -101,7 +101,7 @@ describe('how issuing stands, by GET /health and GET /metrics', () => {
     });
   });
 
-  it('has a wallet that pays for nothing, and is healthy all the same', async () => {
+  it('has an empty wallet that can pay for no mint, and the status stays ok', async () => {
     await setBalance(0n);
     await withService(async (service) => {
       const read = await eventually('the balance is read', async () => (await issuingOf(service)).wallet);
@@ -111,7 +111,7 @@ describe('how issuing stands, by GET /health and GET /metrics', () => {
     });
   });
 
-  it('is answered at once, without the wallet, while the node does not tell the balance', async () => {
+  it('comes at once, without the wallet, while the node does not answer with the balance', async () => {
     const never: Answerer = (method) =>
       method === 'eth_getBalance' ? new Promise<never>(() => undefined) : 'none';
     await withNode(never, async (service) => {
@@ -124,7 +124,7 @@ describe('how issuing stands, by GET /health and GET /metrics', () => {
     });
   });
 
-  it('has a mint in flight until it is mined, and how old it is', async () => {
+  it('has a mint in flight, with its age, until it is mined', async () => {
     await withService(async (service) => {
       let answer: Promise<CreateAnswer> | undefined;
       await withoutBlocks(async () => {
@@ -142,7 +142,7 @@ describe('how issuing stands, by GET /health and GET /metrics', () => {
     });
   });
 
-  it('has a mint that is mined, and not final yet', async () => {
+  it('has a mined mint until it is final', async () => {
     await withService(
       async (service) => {
         expect((await issue(service)).status).to.equal(200);
@@ -154,10 +154,10 @@ describe('how issuing stands, by GET /health and GET /metrics', () => {
     );
   });
 
-  it('has the code and the time of a mint that failed', async () => {
+  it('has the code and the time of the last failed mint', async () => {
     const registry = await registryAsAdmin();
     let isPaused = false;
-    // Between the simulation and the transaction: nothing else makes a mint fail that was let in.
+    // The pause comes between simulation and transaction; earlier, nothing would be stored.
     const pausing: Answerer = async (method): Promise<Fault> => {
       if (method === 'eth_estimateGas' && !isPaused) {
         isPaused = true;
@@ -181,7 +181,7 @@ describe('how issuing stands, by GET /health and GET /metrics', () => {
     }
   });
 
-  it('is not there while settings are missing', async () => {
+  it('is absent while settings are missing', async () => {
     await withService(
       async (service) => {
         expect(await healthOf(service.url))
@@ -194,7 +194,7 @@ describe('how issuing stands, by GET /health and GET /metrics', () => {
     );
   });
 
-  it('is the same in every process that shares a database, whichever of them mints', async function () {
+  it('is the same in all processes that share a database, whichever of them mints', async function () {
     const database = await postgresDatabase();
     if (database === undefined) return this.skip();
     const shared = { ...settings, DATABASE_URL: database.url };
@@ -215,7 +215,7 @@ describe('how issuing stands, by GET /health and GET /metrics', () => {
     }
   });
 
-  it('has nothing of the mints while the database is away, and the rest', async function () {
+  it('omits only the mints while the database is unreachable', async function () {
     const database = await postgresDatabase();
     if (database === undefined) return this.skip();
     const url = new URL(database.url);

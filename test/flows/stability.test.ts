@@ -8,9 +8,8 @@ import { createStandIn, type StandIn } from '../helpers/processes/stand-in-issue
 const STABILITY = findNetwork('stability') as Network;
 const KEY = 'aB3-dE5_gH7';
 
-// A chain whose blocks have no base fee and whose nodes refuse transactions of EIP-1559; the wallet owns
-// nothing.
-(hasOpenssl ? describe : describe.skip)('NET=101010, where gas has no price', () => {
+// A chain whose blocks have no base fee and whose node refuses EIP-1559 transactions; the wallet is empty.
+(hasOpenssl ? describe : describe.skip)('the service with NET=101010 (Stability), where gas is free', () => {
   let stability: StandIn;
 
   before(async () => {
@@ -27,14 +26,14 @@ const KEY = 'aB3-dE5_gH7';
       },
       env: { NETWORK_A_API_KEY: KEY },
       balance: 0n,
-      // Confirmations are waited for: Stability's validators make blocks when nobody sends anything, too.
+      // Blocks come without transactions, as on Stability: events wait for their confirmations.
       prepare: async (chain) => void (await chain.send('evm_setIntervalMining', [200])),
     });
   });
 
   after(() => stability?.stop());
 
-  it('has the registry and the mint in transactions of the old kind that offer nothing', async () => {
+  it('deploys the registry and mints in legacy transactions with gas price 0', async () => {
     const { status, body } = await stability.issue();
     expect(status).to.equal(200);
     expect(body.signedW3CDocument.credentialStatus).to.deep.include({
@@ -45,7 +44,7 @@ const KEY = 'aB3-dE5_gH7';
     expect(await stability.chain.getBalance(stability.wallet.address)).to.equal(0n);
   });
 
-  it('announces the events under its name', async () => {
+  it('delivers the events with chain key stability', async () => {
     const { receiver } = stability;
     await eventually('five webhooks', () => receiver.deliveries.length >= 5, { withinMs: 150_000 });
     for (const { event, verified } of receiver.deliveries) {
