@@ -28,13 +28,13 @@ describe('npx hardhat deploy on Amoy', () => {
   const deploy = (...args: string[]): Promise<CommandAnswer> =>
     amoy.deploy(args, { GAS_STATION_URL: station.url });
 
-  /** The last transaction of the chain: each is mined in a block of its own. */
+  /** The last transaction of the chain. Each is mined in a block of its own. */
   async function lastTransaction(): Promise<TransactionResponse> {
     const block = await amoy.chain.getBlock('latest', true);
     return block?.prefetchedTransactions[0] as TransactionResponse;
   }
 
-  /** The most that the deploy transaction may cost, found out apart from the command. */
+  /** The highest cost of the deploy transaction, calculated without the command. */
   async function highestCost(): Promise<bigint> {
     const { deployer, tokenImplementation } = amoy.published;
     const names = { name: 'Transferable Documents', symbol: 'TDOC', deployer: amoy.wallet.address };
@@ -47,7 +47,7 @@ describe('npx hardhat deploy on Amoy', () => {
     return gasLimitFor(gas) * MAX_FEE;
   }
 
-  it('says exactly what is missing, and sends nothing', async () => {
+  it('names the exact amount that is missing, and sends nothing', async () => {
     const needed = await highestCost();
     const block = await amoy.chain.getBlockNumber();
     for (const balance of [0n, needed - 1n]) {
@@ -85,7 +85,7 @@ describe('npx hardhat deploy on Amoy', () => {
     expect(station.asked(), 'what is printed is what is offered').to.equal(asked + 1);
   });
 
-  it('links to the registry and its transaction, and the second time to the registry, without any funds', async () => {
+  it('links to the registry and to a sent transaction; needs no funds when nothing is sent', async () => {
     const { hash } = await lastTransaction();
     await amoy.fund(0n);
     const { code, stdout } = await deploy();
@@ -111,7 +111,7 @@ describe('npx hardhat deploy on Amoy', () => {
     expect(maxFeePerGas).to.equal(2n * (before?.baseFeePerGas ?? 0n) + (maxPriorityFeePerGas ?? 0n));
   });
 
-  it('needs no infrastructure: says so when it is to be installed', async () => {
+  it('uses the published contracts even with --with-infrastructure, and says so', async () => {
     const count = await amoy.chain.getTransactionCount(amoy.wallet.address);
     const { code, stdout } = await deploy('--new', '--with-infrastructure');
     expect(code).to.equal(0);

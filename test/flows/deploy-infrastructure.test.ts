@@ -22,7 +22,7 @@ Promise.all(${JSON.stringify(commands.map((command) => /--contract (\S+) (\S+)$/
 `;
 
 // A node with Amoy's chain id that has nothing at the addresses where v5 is published.
-describe('npx hardhat deploy where the published contracts are not', () => {
+describe('npx hardhat deploy on a network without the published contracts', () => {
   let network: StandInNetwork;
   /** The commands that were printed to be run next. */
   let printed: string[];
@@ -34,7 +34,7 @@ describe('npx hardhat deploy where the published contracts are not', () => {
 
   const transactions = (): Promise<number> => network.chain.getTransactionCount(network.wallet.address);
 
-  it('stops, says so and names the flag', async () => {
+  it('sends nothing, and names the missing deployer and --with-infrastructure', async () => {
     await network.fund(parseEther('1'));
     const { code, stdout, stderr } = await network.deploy();
     expect(code, stdout).to.equal(1);
@@ -44,7 +44,7 @@ describe('npx hardhat deploy where the published contracts are not', () => {
     expect(await transactions()).to.equal(0);
   });
 
-  it('sends nothing with the flag either, when the wallet cannot pay for all of it', async () => {
+  it('sends nothing with --with-infrastructure if the wallet cannot pay for all of it', async () => {
     await network.fund(1n);
     const { code, stderr } = await network.deploy(['--with-infrastructure']);
     expect(code).to.equal(1);
@@ -54,7 +54,7 @@ describe('npx hardhat deploy where the published contracts are not', () => {
     await network.fund(1n + parseEther(missing));
   });
 
-  it('installs everything with the flag, for no more than was announced', async () => {
+  it('installs everything with --with-infrastructure within the printed cost', async () => {
     const balance = await network.chain.getBalance(network.wallet.address);
     const { code, stdout, stderr } = await network.deploy(['--with-infrastructure']);
     expect(code, stderr).to.equal(0);
@@ -75,7 +75,7 @@ describe('npx hardhat deploy where the published contracts are not', () => {
     expect(await transactions()).to.equal(6);
   });
 
-  it('needs no flag for what is there, and sends only the registry', async () => {
+  it('sends only the registry, without the flag, when the infrastructure exists', async () => {
     await network.fund(parseEther('1'));
     const { code, stdout, stderr } = await network.deploy(['--new']);
     expect(code, stderr).to.equal(0);
@@ -84,7 +84,7 @@ describe('npx hardhat deploy where the published contracts are not', () => {
     expect(await transactions()).to.equal(7);
   });
 
-  (hasOpenssl ? describe : describe.skip)('prints how to show its sources: npx hardhat verify', () => {
+  (hasOpenssl ? describe : describe.skip)('the npx hardhat verify commands that it prints', () => {
     const folder = temporaryFolder();
     let explorer: FakeExplorer;
     let https: HttpsFront;
@@ -101,7 +101,7 @@ describe('npx hardhat deploy where the published contracts are not', () => {
       folder.remove();
     });
 
-    it('gives the explorer the source of the proxy, and what its constructor was given', async () => {
+    it('submit the source of the proxy and its constructor arguments to the explorer', async () => {
       const output = await runAsWritten(printed.at(-1) ?? '', settings);
       const [proxy] = explorer.submissions;
       expect(output).to.contain(`https://amoy.polygonscan.com/address/${proxy?.address}#code`);
@@ -110,7 +110,7 @@ describe('npx hardhat deploy where the published contracts are not', () => {
       expect(proxy?.args).to.equal(args.slice(2));
     });
 
-    it('gives it the source of every contract, which compiles to the very same code', async () => {
+    it('submit the source of every contract, which compiles to the deployed code', async () => {
       // In one process: each start of a command costs seconds.
       const script = join(folder.path, 'verify-all.js');
       writeFileSync(script, verifyAll(printed.slice(0, -1)));
@@ -136,7 +136,7 @@ describe('npx hardhat deploy where the published contracts are not', () => {
       expect(stdout.match(/Successfully verified/g)).to.have.length(printed.length - 1);
     });
 
-    it('says which setting is wrong when the key is refused, or the node does not answer', async () => {
+    it('name the wrong setting when the key is refused or the node does not answer', async () => {
       const args =
         printed
           .at(-1)
@@ -151,7 +151,7 @@ describe('npx hardhat deploy where the published contracts are not', () => {
       expect([refused.code, unreachable.code]).to.deep.equal([1, 1]);
     });
 
-    it('does not show the key when the explorer fails, although the URL has it', async () => {
+    it('mask the key in the URL when the explorer fails', async () => {
       explorer.fail();
       const failed = await askHardhat(['verify', '--network', 'amoy', network.registry()], settings);
       expect(failed.code).to.equal(1);

@@ -13,8 +13,8 @@ import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand
 
 const SEND = 'eth_sendRawTransaction';
 
-// Blocks come by themselves, as on Amoy: between sending and mining there is time to die.
-describe('npx hardhat deploy that is interrupted', () => {
+// Blocks come at intervals, as on Amoy: a run can be interrupted between sending and mining.
+describe('npx hardhat deploy after an interrupted run', () => {
   let amoy: StandInNetwork;
   let proxy: RpcProxy;
 
@@ -35,7 +35,7 @@ describe('npx hardhat deploy that is interrupted', () => {
   const pending = (): Promise<number> => amoy.chain.getTransactionCount(amoy.wallet.address, 'pending');
   const deploy = () => amoy.deploy([], { RPC_URL: proxy.url });
 
-  /** The next run finds the transaction of the one before, and ends with its registry. */
+  /** Expects the next run to finish with the transaction of the interrupted one. */
   async function expectFinished(): Promise<void> {
     await mine(200);
     const { code, stdout, stderr } = await deploy();
@@ -49,7 +49,7 @@ describe('npx hardhat deploy that is interrupted', () => {
     expect(await registry.titleEscrowFactory()).to.equal(amoy.published.titleEscrowFactory);
   }
 
-  it('by a kill before its transaction is mined: the next run finds it', async () => {
+  it('finds the unmined transaction of a killed run', async () => {
     const env = {
       ...inheritedEnvironment(),
       ENV_FILE: amoy.envFile,
@@ -66,7 +66,7 @@ describe('npx hardhat deploy that is interrupted', () => {
     await expectFinished();
   });
 
-  it('by an answer that is lost, so that nobody has told the transaction’s hash', async () => {
+  it('finds the transaction when the answer of the node was lost', async () => {
     proxy.answer((method) => (method === SEND ? 'drop answer' : 'none'));
     expect((await deploy()).code).to.equal(1);
     expect(await pending()).to.equal(1);
@@ -74,7 +74,7 @@ describe('npx hardhat deploy that is interrupted', () => {
     await expectFinished();
   });
 
-  it('before the node has it: the same transaction is sent', async () => {
+  it('sends the same transaction again when the node never received it', async () => {
     proxy.answer((method) => (method === SEND ? 'drop request' : 'none'));
     expect((await deploy()).code).to.equal(1);
     expect(await pending()).to.equal(0);
@@ -82,7 +82,7 @@ describe('npx hardhat deploy that is interrupted', () => {
     await expectFinished();
   });
 
-  it('by a node that refuses it: nothing else is sent until it takes it', async () => {
+  it('sends no other transaction until the node accepts the refused one', async () => {
     const refusal = { error: { code: -32000, message: 'the mempool is full' } };
     proxy.answer((method) => (method === SEND ? refusal : 'none'));
     for (const attempt of [1, 2]) {
@@ -95,7 +95,7 @@ describe('npx hardhat deploy that is interrupted', () => {
     await expectFinished();
   });
 
-  it('by a node that wants more for the gas: the next run announces and offers what is asked for then', async () => {
+  it('prints and offers the current fees after the node refused lower ones', async () => {
     const block = await amoy.chain.getBlock('latest');
     const station = await startFakeGasStation();
     const offer = (maxFee: number) => {

@@ -16,7 +16,7 @@ describe('npx hardhat deploy on a network without EIP-1559', () => {
     });
     after(() => network.stop());
 
-    it('offers a gas price of 0 from a wallet that has nothing', async () => {
+    it('offers a gas price of 0 from an empty wallet', async () => {
       const { code, stdout, stderr } = await network.deploy();
       expect(code, stderr).to.equal(0);
       expect(stdout).to.contain('balance  0 FREE').and.to.contain('at most 0 FREE');
@@ -32,7 +32,7 @@ describe('npx hardhat deploy on a network without EIP-1559', () => {
     });
     after(() => network.stop());
 
-    it('offers the price that the node tells', async () => {
+    it('offers the gas price of the node', async () => {
       await network.fund(parseEther('1'));
       const { code, stderr } = await network.deploy();
       expect(code, stderr).to.equal(0);
@@ -43,7 +43,7 @@ describe('npx hardhat deploy on a network without EIP-1559', () => {
       });
     });
 
-    it('does not pay from a wallet that has nothing', async () => {
+    it('refuses an empty wallet', async () => {
       await network.fund(0n);
       const { code, stderr } = await network.deploy(['--new']);
       expect(code).to.equal(1);
@@ -51,13 +51,13 @@ describe('npx hardhat deploy on a network without EIP-1559', () => {
     });
   });
 
-  describe('where it is only said to be so (blocks have a base fee)', () => {
+  describe('where blocks have a base fee nevertheless (XDC Apothem)', () => {
     before(async () => {
       network = await startStandInNetwork('xdcapothem');
     });
     after(() => network.stop());
 
-    it('offers one price all the same', async () => {
+    it('sends a legacy transaction', async () => {
       await network.fund(parseEther('1'));
       const { code, stderr } = await network.deploy();
       expect(code, stderr).to.equal(0);

@@ -12,7 +12,8 @@ const AMOY = 80002;
 const JOURNALS = join(PROJECT_ROOT, 'deploy/deployments');
 
 /**
- * As on another machine, or in a fresh clone. Of this tenant alone: others of the same name may be deploying.
+ * Removes the deployment journals of the registry, as on another machine or in a fresh clone. Only those of
+ * this tenant: other tests may be deploying on the same chain id.
  */
 function dropRegistryJournals(envFile: string): void {
   const { key } = tenantOf(envFile);
@@ -39,7 +40,7 @@ describe('npx hardhat deploy on a network with a published deployer', () => {
   }
   const transactions = (): Promise<number> => amoy.chain.getTransactionCount(amoy.wallet.address);
 
-  it('sends one transaction: the registry, through the published deployer', async () => {
+  it('deploys the registry through the published deployer in one transaction', async () => {
     const { chain, published, wallet } = amoy;
     const block = await chain.getBlockNumber();
     const output = await deploy();
@@ -58,7 +59,7 @@ describe('npx hardhat deploy on a network with a published deployer', () => {
     expect(await transactions()).to.equal(1);
   });
 
-  it('keeps the registry of TOKEN_REGISTRY_ADDRESS when the journal is lost: a second one would cost money', async () => {
+  it('keeps the registry of TOKEN_REGISTRY_ADDRESS when the deployment journal is lost', async () => {
     const before = amoy.registry();
     dropRegistryJournals(amoy.envFile);
     expect(await deploy()).to.contain('already deployed');
@@ -66,7 +67,7 @@ describe('npx hardhat deploy on a network with a published deployer', () => {
     expect(await transactions()).to.equal(1);
   });
 
-  it('does not deploy again when the node fails to tell what is at TOKEN_REGISTRY_ADDRESS', async () => {
+  it('fails, and sends nothing, when TOKEN_REGISTRY_ADDRESS cannot be read', async () => {
     dropRegistryJournals(amoy.envFile);
     const proxy = await startRpcProxy(amoy.node.url, (method, [call]) => {
       const { to = '' } = { ...(call as { to?: string }) };
@@ -80,7 +81,7 @@ describe('npx hardhat deploy on a network with a published deployer', () => {
     expect(await transactions()).to.equal(1);
   });
 
-  it('does not deploy again when the registry cannot be found: it fails', async () => {
+  it('fails, and sends nothing, when the registry has no code', async () => {
     await deploy('--new');
     await amoy.chain.send('hardhat_setCode', [amoy.registry(), '0x']);
     const { code, stderr } = await amoy.deploy();

@@ -6,8 +6,9 @@ import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand
 
 const KEY = 'marked-key-0123456789abcdef';
 
-// A front before the stand-in's node, as a provider has one that checks keys. Everything secret is marked.
-describe('npx hardhat deploy on Amoy, when its provider refuses', () => {
+// A proxy in front of the stand-in's node answers as a failing provider. The secrets are marked, so that the
+// output can be searched for them.
+describe('npx hardhat deploy on Amoy, when its provider fails', () => {
   let amoy: StandInNetwork;
   let proxy: RpcProxy;
 
@@ -22,7 +23,7 @@ describe('npx hardhat deploy on Amoy, when its provider refuses', () => {
     await amoy.stop();
   });
 
-  /** Deploys with marked secrets, and makes sure that nothing of them is printed. */
+  /** Deploys with marked secrets, and expects that none is printed. */
   async function deploy(args: string[] = [], stationUrl = 'none'): Promise<CommandAnswer> {
     const answer = await amoy.deploy(['--show-stack-traces', '--new', ...args], {
       RPC_URL: `${proxy.url.replace('//', '//marked-user:marked-password@')}/v3/${KEY}?marked=${KEY}`,
@@ -36,7 +37,7 @@ describe('npx hardhat deploy on Amoy, when its provider refuses', () => {
     return answer;
   }
 
-  /** Fails with what the answerer does, and says all of these. */
+  /** Expects the command to fail and to print all of these texts. */
   async function expectFailure(answerer: Answerer, ...says: string[]): Promise<void> {
     proxy.answer(answerer);
     const { code, stderr } = await deploy();
@@ -45,7 +46,7 @@ describe('npx hardhat deploy on Amoy, when its provider refuses', () => {
   }
 
   for (const status of [401, 403]) {
-    it(`the key, with status ${status}: the error names the setting`, () =>
+    it(`names RPC_URL when the key is refused with status ${status}`, () =>
       expectFailure(
         () => ({ status, body: `invalid key ${KEY}` }),
         'RPC_KEY_REFUSED',
@@ -54,33 +55,33 @@ describe('npx hardhat deploy on Amoy, when its provider refuses', () => {
       ));
   }
 
-  it('because it wants to be paid', () =>
+  it('reports an exhausted quota when the provider answers 402', () =>
     expectFailure(() => ({ status: 402, body: KEY }), 'RPC_UNREACHABLE', 'answers 402', 'quota'));
 
-  it('because it is asked too often', () =>
+  it('reports too many requests when the provider answers 429', () =>
     expectFailure(() => ({ status: 429, body: KEY }), 'RPC_UNREACHABLE', 'answers 429', 'too many requests'));
 
-  it('the estimate, with its URL in the message', () =>
+  it('reports a refused gas estimate, but not the key in its message', () =>
     expectFailure(
       (method) => (method === 'eth_estimateGas' ? failure(`no estimate at ${proxy.url}/v3/${KEY}`) : 'none'),
       'DEPLOYMENT_FAILED',
       'no estimate at',
     ));
 
-  it('the balance, without JSON', () =>
+  it('reports a failed deployment when the balance is answered without JSON', () =>
     expectFailure(
       (method) => (method === 'eth_getBalance' ? { status: 502, body: `<html>${KEY}` } : 'none'),
       'DEPLOYMENT_FAILED',
     ));
 
-  it('the transaction', () =>
+  it('reports a refused transaction, but not the key in its message', () =>
     expectFailure(
       (method) => (method === 'eth_sendRawTransaction' ? failure(`refused for ${KEY}`) : 'none'),
       'DEPLOYMENT_FAILED',
       'refused for',
     ));
 
-  it('nothing, but the gas station cannot be reached: the warning has no key', async () => {
+  it('deploys, and warns without a key, when the gas station cannot be reached', async () => {
     const { code, stderr } = await deploy([], `http://marked-user:marked-pass@127.0.0.1:9/${KEY}`);
     expect(code, stderr).to.equal(0);
     expect(stderr).to.contain('warning: The gas station does not answer');

@@ -4,8 +4,8 @@ import { identifyChain } from '../../deploy/registry/node';
 import { targetOf, type Target } from '../../deploy/registry/target';
 import { findNetwork } from '../../service/chain/networks';
 
-describe('what npx hardhat deploy is about to pay for', () => {
-  it('is asked for on a network that is known', () => {
+describe('the target of npx hardhat deploy', () => {
+  it('is the network that Hardhat runs on, whatever NET is', () => {
     expect(targetOf(hre, { NET: 'amoy' })).to.include({ name: 'hardhat', isLocal: true });
   });
 
@@ -13,18 +13,18 @@ describe('what npx hardhat deploy is about to pay for', () => {
     ['NET', 'goerli'],
     ['TOKEN_REGISTRY_ADDRESS', '0x1234'],
   ] as const) {
-    it(`is not asked for while ${name} is wrong, although it is read in the end only`, () => {
+    it(`is refused at the start when ${name} is invalid`, () => {
       expect(() => targetOf(hre, { [name]: value })).to.throw(`${name} "${value}" is not`);
     });
   }
 });
 
-describe('a local node that is not there', () => {
+describe('the error about a missing local node', () => {
   for (const [name, command] of [
     ['localhost', '`npx hardhat node`'],
     ['local', '`LOCAL_CHAIN_ID=1337 npx hardhat node`'],
   ] as const) {
-    it(`is started for the network ${name} with ${command}, says the error`, async () => {
+    it(`names ${command} for the network ${name}`, async () => {
       const target: Target = { network: findNetwork(name), name, isLocal: true, node: 'http://127.0.0.1:9' };
       const settings = { RPC_URL: target.node };
       const nobody = () => Promise.reject(new Error('is not asked'));
@@ -36,7 +36,7 @@ describe('a local node that is not there', () => {
 });
 
 describe('npx hardhat test', () => {
-  it('runs on a chain in its process, whatever NET is', async () => {
+  it('runs on an in-process chain, whatever NET is', async () => {
     expect(hre.network.name).to.equal('hardhat');
     expect(await hre.network.provider.send('web3_clientVersion')).to.match(/^HardhatNetwork/);
   });

@@ -15,7 +15,7 @@ import { runAsWritten } from '../helpers/pages/page-commands';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import { DEPLOYER, DEPLOYER_KEY } from '../helpers/chain/local-setup';
 
-/** What a command printed, and whether it succeeded. */
+/** The exit code and the output of a command. */
 interface Outcome {
   code: number | null;
   output: string;
@@ -76,7 +76,7 @@ describe('npx hardhat deploy', () => {
 
   const registryAt = (address: string) => TradeTrustTokenStandard__factory.connect(address, chain);
 
-  /** What every reported registry must be: there, and able to mint through its factory. */
+  /** Expects the registry to exist, and to mint through its factory. */
   async function expectUsable(address: string): Promise<void> {
     const registry = registryAt(address);
     expect(await registry.hasRole(await registry.MINTER_ROLE(), DEPLOYER)).to.equal(true);
@@ -87,10 +87,10 @@ describe('npx hardhat deploy', () => {
   const snapshot = (): Promise<unknown> => chain.send('evm_snapshot', []);
   const revert = (id: unknown): Promise<unknown> => chain.send('evm_revert', [id]);
 
-  /** The chain begins anew. */
+  /** Starts the chain again without any blocks. */
   const reset = (): Promise<unknown> => chain.send('hardhat_reset', []);
 
-  /** Before each test the chain has what another tenant deployed: the infrastructure, and its registry. */
+  /** Starts each test with the infrastructure and a registry that another tenant deployed. */
   function keepInfrastructure(): void {
     let infrastructure: unknown;
 
@@ -108,7 +108,7 @@ describe('npx hardhat deploy', () => {
   describe('on a local chain', () => {
     beforeEach(reset);
 
-    it('makes a registry that can mint, and writes its address into the env file that others cannot read', async () => {
+    it('creates a registry that can mint, and writes its address into an env file of mode 600', async () => {
       const args = ['--network', 'localhost', '--token-name', 'Bills', '--token-symbol', 'BL'];
       const { code, output } = await run(args, {}, askHardhat);
       expect(code, output).to.equal(0);
@@ -123,7 +123,7 @@ describe('npx hardhat deploy', () => {
       expect(statSync(envFile).mode & 0o777).to.equal(0o600);
     });
 
-    it('deploys with the node’s first account when there is no wallet, and says what the service lacks', async () => {
+    it('deploys with the node’s first account without a wallet, and says what the service needs', async () => {
       const { code, output } = await run(['--network', 'localhost'], { WALLET_PRIVATE_KEY: '' });
       expect(code).to.equal(0);
       expect(output).to.contain('The service needs WALLET_PRIVATE_KEY').and.to.contain(DEPLOYER);
@@ -141,7 +141,7 @@ describe('npx hardhat deploy', () => {
   describe('on a local chain with the infrastructure', () => {
     keepInfrastructure();
 
-    it('changes nothing the second time, and says so', async () => {
+    it('changes nothing on a second run, and says so', async () => {
       const address = await deploy();
       const block = await chain.getBlockNumber();
       const { output } = await run(['--network', 'localhost']);
@@ -150,13 +150,13 @@ describe('npx hardhat deploy', () => {
       expect(await chain.getBlockNumber()).to.equal(block);
     });
 
-    it('makes another registry with --new each time, and then keeps to the newest', async () => {
+    it('creates another registry with each --new, and then uses the newest', async () => {
       const addresses = [await deploy(), await deploy('--new'), await deploy('--new')];
       expect(new Set(addresses).size).to.equal(3);
       expect(await deploy()).to.equal(addresses[2]);
     });
 
-    it('refuses another name for the registry that is there, which keeps its address', async () => {
+    it('refuses another name for the existing registry, which stays in use', async () => {
       const address = await deploy('--token-name', 'Bills');
       const { code, output } = await run(['--network', 'localhost', '--token-name', 'Other']);
       expect(code).to.equal(1);
@@ -164,7 +164,7 @@ describe('npx hardhat deploy', () => {
       expect(await deploy('--token-name', 'Bills')).to.equal(address);
     });
 
-    it('gives every env file a registry of its own, on the same infrastructure', async () => {
+    it('gives each env file its own registry on the same infrastructure', async () => {
       const address = await deploy();
       const other = join(folder.path, 'other.env');
       const { output } = await run(['--network', 'localhost'], { ENV_FILE: other });
@@ -175,20 +175,20 @@ describe('npx hardhat deploy', () => {
       expect(await deploy()).to.equal(address);
     });
 
-    it('says when NET is another chain than the registry’s', async () => {
+    it('says when NET is not the chain of the registry', async () => {
       writeFileSync(envFile, '');
       const { output } = await run(['--network', 'localhost']);
       expect(output).to.contain('NET is amoy (80002), but this registry is on chain 31337: set NET=31337 in');
     });
 
-    it('says when the environment hides the address that it wrote', async () => {
+    it('warns when an environment variable overrides the address that it wrote', async () => {
       const { output } = await run(['--network', 'localhost'], {
         TOKEN_REGISTRY_ADDRESS: `0x${'1'.repeat(40)}`,
       });
       expect(output).to.contain('warning: the environment variable TOKEN_REGISTRY_ADDRESS is set and wins');
     });
 
-    it('says when the wallet cannot mint in the registry that is there', async () => {
+    it('says when the wallet cannot mint in the existing registry', async () => {
       await deploy();
       const stranger = Wallet.createRandom();
       await chain.send('hardhat_setBalance', [stranger.address, '0xde0b6b3a7640000']);
@@ -200,8 +200,8 @@ describe('npx hardhat deploy', () => {
     });
   });
 
-  describe('never reports a contract that is gone', () => {
-    it('after the node was restarted', async () => {
+  describe('on a chain that lost contracts', () => {
+    it('deploys a usable registry after a restart of the node', async () => {
       const before = await deploy();
       const port = Number(new URL(node.url).port);
       await stop();
@@ -210,13 +210,13 @@ describe('npx hardhat deploy', () => {
       await expectUsable(await deploy());
     });
 
-    it('after hardhat_reset', async () => {
+    it('deploys a usable registry after hardhat_reset', async () => {
       await deploy();
       await reset();
       await expectUsable(await deploy());
     });
 
-    it('after a revert to before everything', async () => {
+    it('deploys a usable registry after a revert to the empty chain', async () => {
       await reset();
       const start = await snapshot();
       await deploy();
@@ -224,7 +224,7 @@ describe('npx hardhat deploy', () => {
       await expectUsable(await deploy());
     });
 
-    it('after a revert and other contracts of the same wallet at the same addresses', async () => {
+    it('deploys elsewhere when other contracts of the wallet took the addresses after a revert', async () => {
       await reset();
       const start = await snapshot();
       const before = await deploy();
@@ -238,10 +238,10 @@ describe('npx hardhat deploy', () => {
       await expectUsable(after);
     });
 
-    describe('while the infrastructure stays:', () => {
+    describe('but not the infrastructure', () => {
       keepInfrastructure();
 
-      it('after a revert that left the infrastructure, which stays in use', async () => {
+      it('reports a usable registry after a revert of --new, and keeps the infrastructure', async () => {
         await deploy();
         const withOne = await snapshot();
         await deploy('--new');
@@ -254,7 +254,7 @@ describe('npx hardhat deploy', () => {
           .and.to.match(/token registry .* deployed/);
       });
 
-      it('after a revert to between the infrastructure and the registry', async () => {
+      it('deploys the registry again, on the same infrastructure, after a revert of it', async () => {
         const start = await snapshot();
         const gone = await deploy();
         await revert(start);
@@ -264,7 +264,7 @@ describe('npx hardhat deploy', () => {
         await expectUsable(gone);
       });
 
-      it('after a revert and a registry of somebody else at the very address', async () => {
+      it('deploys elsewhere when the registry of another tenant took the address after a revert', async () => {
         const start = await snapshot();
         const gone = await deploy('--token-name', 'Mine');
         await revert(start);
@@ -304,7 +304,7 @@ describe('npx hardhat deploy', () => {
       expect(output).to.contain('on local, chain 1337').and.to.contain(written());
     });
 
-    it('deploys nowhere when NET needs a key that is not set', async () => {
+    it('refuses a NET whose provider key is not set', async () => {
       writeFileSync(envFile, 'NET=sepolia\n');
       const wallet = { WALLET_PRIVATE_KEY: Wallet.createRandom().privateKey };
       const { code, output } = await run([], { ...wallet, RPC_URL: '' });
@@ -315,7 +315,7 @@ describe('npx hardhat deploy', () => {
   });
 
   describe('with --network hardhat', () => {
-    it('deploys in the process, writes nothing and says what to do for more', async () => {
+    it('deploys in the process, writes nothing and says how to deploy on NET', async () => {
       const { code, output } = await run(['--network', 'hardhat']);
       expect(code).to.equal(0);
       expect(output).to.contain('nothing was written').and.to.contain('leave --network out');
@@ -324,7 +324,7 @@ describe('npx hardhat deploy', () => {
     });
   });
 
-  describe('refuses, in a line and without a stack,', () => {
+  describe('with unusable settings, reported without a stack', () => {
     async function refusal(args: string[], settings: Record<string, string>): Promise<string> {
       const { code, output } = await run(args, settings);
       expect(code).to.equal(1);
@@ -332,7 +332,7 @@ describe('npx hardhat deploy', () => {
       return output;
     }
 
-    it('when no node answers', async () => {
+    it('names the node without its credentials when it does not answer', async () => {
       const args = ['--network', 'localhost'];
       const settings = { RPC_URL: 'http://user:hidden-word@127.0.0.1:9/' };
       const output = await refusal(args, settings);
@@ -341,32 +341,32 @@ describe('npx hardhat deploy', () => {
       expect(output).to.contain('npx hardhat node').and.not.to.contain('hidden-word');
     });
 
-    it('when the node is of another chain', async () => {
+    it('refuses a node of another chain', async () => {
       const output = await refusal(['--network', 'local'], {});
       expect(output).to.contain('CHAIN_ID_MISMATCH').and.to.contain('31337').and.to.contain('1337');
     });
 
-    it('a WebSocket URL', async () => {
+    it('refuses a WebSocket URL', async () => {
       const output = await refusal(['--network', 'localhost'], { RPC_URL: node.url.replace('http', 'ws') });
       expect(output).to.contain('RPC_URL_NOT_HTTP');
     });
 
-    it('a wallet key that is none, without showing it', async () => {
+    it('refuses an invalid wallet key without printing it', async () => {
       const output = await refusal(['--network', 'localhost'], { WALLET_PRIVATE_KEY: '0xabcdef0123' });
       expect(output).to.contain('CONFIGURATION_INVALID').and.to.contain('WALLET_PRIVATE_KEY');
       expect(output).not.to.contain('abcdef0123');
     });
 
-    it('a public network without a wallet', async () => {
+    it('refuses a public network without a wallet', async () => {
       const output = await refusal(['--network', 'amoy'], { WALLET_PRIVATE_KEY: '' });
       expect(output).to.contain('NOT_CONFIGURED').and.to.contain('WALLET_PRIVATE_KEY');
     });
 
-    it('a public network with a key that everybody knows', async () => {
+    it('refuses a public network with a published wallet key', async () => {
       expect(await refusal(['--network', 'amoy'], {})).to.contain('WALLET_KEY_PUBLISHED');
     });
 
-    it('a public network without the provider’s key', async () => {
+    it('refuses a public network without the provider’s key', async () => {
       const output = await refusal(['--network', 'amoy'], { RPC_URL: '' });
       expect(output).to.contain('PROVIDER_API_KEY');
     });

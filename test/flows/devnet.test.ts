@@ -18,7 +18,7 @@ describe('npm run devnet', () => {
     return { code, output: lines.join('\n') };
   }
 
-  it('-- --once issues a Bill of Lading, walks its token, verifies all nine webhooks and exits with 0', async () => {
+  it('-- --once issues a document, moves its token, verifies nine webhooks and exits with 0', async () => {
     const { code, output } = await run(['--once']);
     expect(output).to.match(/Bill of Lading signed and minted: token [0-9a-f]{64}/);
     expect(output.match(/webhook verified: /g)).to.have.length(9);
@@ -26,7 +26,7 @@ describe('npm run devnet', () => {
     expect(code).to.equal(0);
   });
 
-  it('takes other ports when its own are taken, and says so', async () => {
+  it('uses other ports when its own are in use, and says so', async () => {
     const squatters: Server[] = [];
     for (const port of [8545, 3000, 4000]) {
       const squatter = createServer().on('error', () => undefined);
@@ -45,7 +45,7 @@ describe('npm run devnet', () => {
     expect(code).to.equal(0);
   });
 
-  it('stays up until it is interrupted, then ends everything and exits with 0', async () => {
+  it('runs until it is interrupted, then stops everything and exits with 0', async () => {
     const child = startChild('devnet', DEVNET, [], {});
     const untrack = track('devnet');
     const [, serviceUrl = ''] = await child.lineMatching(/creator service at (http:\S+)/);

@@ -11,7 +11,7 @@ import { startServiceProcess, type ServiceProcess } from '../helpers/processes/s
 import { temporaryFolder } from '../helpers/temporary-folder';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-describe('an installation without the packages of development', () => {
+describe('an installation without development packages', () => {
   const folder = temporaryFolder();
   const root = folder.path;
   let local: LocalSetup;
@@ -21,7 +21,7 @@ describe('an installation without the packages of development', () => {
   before(async () => {
     installProduction(root);
     local = await createLocalSetup();
-    // Nobody listens there: what is to be delivered waits.
+    // Nobody listens there, so deliveries wait.
     settings = { ...local.settings, WEBHOOK_URL: `http://127.0.0.1:${await freePort(0)}/` };
     service = await startServiceProcess(settings, { root });
   });
@@ -40,7 +40,7 @@ describe('an installation without the packages of development', () => {
     expect(existsSync(join(root, 'node_modules/hardhat'))).to.equal(false);
   });
 
-  it('issues a document, and tdoc shows its token and what waits for its webhook', async () => {
+  it('issues a document, and tdoc shows its token and its waiting deliveries', async () => {
     const account = await local.account(1);
     const { status, body } = await create(service.url, { ...minimal, owner: account, holder: account });
     expect(status).to.equal(200);
@@ -54,7 +54,7 @@ describe('an installation without the packages of development', () => {
     });
   });
 
-  it('has every command: each shows its help', async () => {
+  it('shows the help of every tdoc command', async () => {
     const { stdout } = await tdoc('--help');
     const names = [...stdout.matchAll(/^ {2}([a-z][a-z-]+)(?= )/gm)].map(([, name]) => name ?? '');
     expect(names).to.include.members(['setup', 'service', 'token', 'redeliver', 'purge-events', 'role']);

@@ -19,7 +19,7 @@ import { DEPLOYER, DEPLOYER_KEY } from '../helpers/chain/local-setup';
 const AMOY = 80002;
 const ONE_POL = 10n ** 18n;
 
-describe("what the registry's admin does on a network that costs money", () => {
+describe('registry admin commands on Amoy', () => {
   const folder = temporaryFolder();
   const wallet = Wallet.createRandom();
   let node: HardhatNode;
@@ -64,7 +64,7 @@ describe("what the registry's admin does on a network that costs money", () => {
   const run = (args: string[], changed: Record<string, string> = {}): Promise<CommandAnswer> =>
     askTdocInProcess(args, { ...settings, ...changed });
 
-  it('says before sending what it may cost, offers the fees of the gas station, and links to the explorer', async () => {
+  it('print the highest cost first, offer the fees of the gas station and link to the explorer', async () => {
     const { code, stdout, stderr } = await run(['role', 'grant', '--role', 'minter', '--account', DEPLOYER]);
     expect(code, stderr).to.equal(0);
     const hash = /^sent +(0x[0-9a-f]{64})$/m.exec(stdout)?.[1] ?? '';
@@ -76,7 +76,7 @@ describe("what the registry's admin does on a network that costs money", () => {
     expect(transaction?.maxPriorityFeePerGas).to.equal(parseUnits('30.25', 'gwei'));
   });
 
-  it("goes on with the node's own estimate when the gas station fails, and says so", async () => {
+  it("use the node's estimate when the gas station fails, and warn", async () => {
     stationStatus = 500;
     const { code, stderr } = await run(['role', 'revoke', '--role', 'minter', '--account', DEPLOYER]);
     stationStatus = 200;
@@ -84,7 +84,7 @@ describe("what the registry's admin does on a network that costs money", () => {
     expect(stderr).to.contain('warning: The gas station does not answer');
   });
 
-  it('sends nothing when the wallet cannot pay, and says what is missing', async () => {
+  it('send nothing when the wallet cannot pay, and name the missing amount', async () => {
     await fund(1n);
     const before = await nonce();
     const { code, stderr } = await run(['pause']);
@@ -94,13 +94,13 @@ describe("what the registry's admin does on a network that costs money", () => {
     expect(await nonce()).to.equal(before);
   });
 
-  it("does not use one of Hardhat's published keys", async () => {
+  it("refuse Hardhat's published keys", async () => {
     const { code, stderr } = await run(['pause'], { WALLET_PRIVATE_KEY: DEPLOYER_KEY });
     expect(code).to.equal(2);
     expect(stderr).to.contain('WALLET_KEY_PUBLISHED');
   });
 
-  it('sends nothing to a node of another chain than --network', async () => {
+  it('send nothing to a node of another chain than --network', async () => {
     const before = await nonce();
     const { TOKEN_REGISTRY_ADDRESS: registry = '' } = readSettings(settings).settings;
     const other = { NET: '' };

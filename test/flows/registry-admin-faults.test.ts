@@ -17,7 +17,7 @@ const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
 const KEY = 'c0ffee00c0ffee00c0ffee00c0ffee00';
 const SUBMISSION = 'eth_sendRawTransaction';
 
-describe("what the registry's admin does, when things fail", () => {
+describe('a registry admin command, when calls fail', () => {
   let local: LocalSetup;
   let registry: TradeTrustTokenStandard;
   let proxy: RpcProxy;
@@ -51,15 +51,15 @@ describe("what the registry's admin does, when things fail", () => {
   afterEach(() => proxy.answer(THROUGH));
 
   /**
-   * Runs a command at the proxy. What all of them print without a secret is in
-   * test/faults/secrets-of-commands.test.ts.
+   * Runs a command that reaches the node through the proxy. test/faults/secrets-of-commands.test.ts checks
+   * that the output of commands has no secrets.
    */
   const run = (args: string[], settings: Record<string, string> = {}): Promise<CommandAnswer> =>
     askTdocInProcess(args, { ...local.settings, RPC_URL: url, ...settings });
 
   const nonce = (): Promise<number> => local.client.getTransactionCount(DEPLOYER);
 
-  describe('sending', () => {
+  describe('that sends a transaction', () => {
     for (const [what, answerer, code] of [
       ['the node does not answer', () => 'drop request' as const, 'RPC_UNREACHABLE'],
       [
@@ -71,24 +71,24 @@ describe("what the registry's admin does, when things fail", () => {
         'NODE_FAILED',
       ],
       [
-        'the node does not take the transaction',
+        'the node rejects the transaction',
         (method: string) =>
           method === SUBMISSION ? { error: { code: -32000, message: 'too cheap' } } : ('none' as const),
         'TRANSACTION_REJECTED',
       ],
       [
-        'the connection breaks again and again while it is submitted',
+        'the connection breaks at every submission',
         (method: string) => (method === SUBMISSION ? ('drop request' as const) : ('none' as const)),
         'TRANSACTION_NOT_CONFIRMED',
       ],
       [
-        'something that is no node answers for it while it is submitted',
+        'a gateway answers the submission with 502',
         (method: string) =>
           method === SUBMISSION ? { status: 502, body: 'bad gateway' } : ('none' as const),
         'TRANSACTION_NOT_CONFIRMED',
       ],
     ] as const)
-      it(`ends with 2 and ${code} when ${what}`, async () => {
+      it(`exits with 2 and ${code} when ${what}`, async () => {
         proxy.answer(answerer);
         const before = await nonce();
         const { code: exit, stdout, stderr } = await run(['pause', '--json', '--stack-traces']);
@@ -100,7 +100,7 @@ describe("what the registry's admin does, when things fail", () => {
     const submitted = (from: number): unknown[] =>
       proxy.requests.slice(from).flatMap(({ method, params }) => (method === SUBMISSION ? params : []));
 
-    it('sends the very same bytes again while it is open whether the node has them', async () => {
+    it('sends the same bytes again while it is unknown whether the node has them', async () => {
       let left = 3;
       proxy.answer((method) => (method === SUBMISSION && left-- > 0 ? 'drop request' : 'none'));
       const from = proxy.requests.length;
@@ -111,7 +111,7 @@ describe("what the registry's admin does, when things fail", () => {
       expect(new Set(submitted(from)).size).to.equal(1);
     });
 
-    it('believes the node that has the transaction when the answer is lost', async () => {
+    it('submits once when the answer is lost but the node has the transaction', async () => {
       proxy.answer((method) => (method === SUBMISSION ? 'drop answer' : 'none'));
       const from = proxy.requests.length;
       const { code, stderr } = await run(['pause']);
@@ -120,7 +120,7 @@ describe("what the registry's admin does, when things fail", () => {
       expect(submitted(from)).to.have.length(1);
     });
 
-    it('signs again when somebody else used the nonce meanwhile', async () => {
+    it('signs again when another transaction used the nonce meanwhile', async () => {
       let isFirst = true;
       proxy.answer(async (method, params, forward) => {
         const isHeld = method === SUBMISSION && isFirst;
@@ -147,7 +147,7 @@ describe("what the registry's admin does, when things fail", () => {
       expect(left).to.be.below(0);
     });
 
-    it('says so when the transaction reverts: somebody else was faster', async () => {
+    it('reports a revert when another admin was faster', async () => {
       let isFirst = true;
       proxy.answer(async (method, params, forward) => {
         const isHeld = method === SUBMISSION && isFirst;
@@ -177,10 +177,10 @@ describe("what the registry's admin does, when things fail", () => {
       await (await registry.unpause('0x')).wait();
     });
 
-    it('does not believe that it worked when the registry says otherwise', async () => {
+    it('reports an unconfirmed effect when the registry does not show it', async () => {
       proxy.answer(async (method, _params, forward) => {
         const answer = await forward();
-        // The registry always seems to go on: `paused()` is the only call that answers with one word of 1.
+        // The registry never seems paused: `paused()` is the only call that answers with one word of 1.
         const isPaused = method === 'eth_call' && 'result' in answer && Number(answer.result) === 1;
         return isPaused ? { result: `0x${'0'.repeat(64)}` } : answer;
       });
@@ -190,14 +190,14 @@ describe("what the registry's admin does, when things fail", () => {
       await (await registry.unpause('0x')).wait();
     });
 
-    it('needs a wallet', async () => {
+    it('refuses to run without a wallet', async () => {
       const { code, stderr } = await askTdoc(['pause'], { ...local.settings, WALLET_PRIVATE_KEY: '' });
       expect(code).to.equal(2);
       expect(stderr).to.contain('NOT_CONFIGURED').and.to.contain('WALLET_PRIVATE_KEY');
     });
   });
 
-  describe('reading roles', () => {
+  describe('that reads roles', () => {
     before(async () => {
       const minter = await registry.MINTER_ROLE();
       for (const account of accounts) await (await registry.grantRole(minter, account)).wait();
@@ -209,7 +209,7 @@ describe("what the registry's admin does, when things fail", () => {
     const read = async (): Promise<string[]> =>
       (await readRoles(source, [])).holders.map(({ role, account }) => `${role} ${account}`);
 
-    it('asks a provider for less that refuses ranges', async () => {
+    it('asks for smaller ranges when the provider refuses wide ones', async () => {
       const expected = await read();
       expect(expected).to.have.length(7);
       proxy.answer((method, params) => {
@@ -221,12 +221,12 @@ describe("what the registry's admin does, when things fail", () => {
       expect(await read()).to.deep.equal(expected);
     });
 
-    it('is refused when a log is missing that the registry contradicts, whichever it is', async () => {
+    it('fails when any missing log makes the history contradict the registry', async () => {
       const logs = await local.client.getLogs({ address: local.registryAddress, fromBlock: 0 });
       const topics = ['RoleGranted', 'RoleRevoked'].map(
         (name) => registry.interface.getEvent(name as 'RoleGranted').topicHash,
       );
-      // A role that only its own log tells of cannot be missed.
+      // A role that only one log names is left out: without that log, nothing contradicts the history.
       const ofRoles = logs.filter(
         ({ topics: [first = '', role] }) => topics.includes(first) && role !== keccakOfText('AUDITOR_ROLE'),
       );
@@ -241,7 +241,7 @@ describe("what the registry's admin does, when things fail", () => {
       }
     });
 
-    it('finds another admin, and none that has the role no more', async () => {
+    it('finds another admin, but not a former one', async () => {
       expect(await hasOtherAdmin(source, DEPLOYER)).to.equal(false);
       await (await registry.grantRole(ADMIN_ROLE, accounts[2]!)).wait();
       expect(await hasOtherAdmin(source, DEPLOYER)).to.equal(true);
@@ -249,7 +249,7 @@ describe("what the registry's admin does, when things fail", () => {
       expect(await hasOtherAdmin(source, DEPLOYER)).to.equal(false);
     });
 
-    it('points out a role that others than the admin grant, and says who in a refusal', async () => {
+    it('names the role that administers another role, in the list and in a refusal', async () => {
       const auditors = keccakOfText('AUDITOR_ROLE');
       const accepter = await registry.ACCEPTER_ROLE();
       await (await registry.setRoleAdmin(accepter, auditors)).wait();

@@ -11,14 +11,14 @@ import { mintDirectly, newTokenId } from '../helpers/chain/direct-mint';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 
-/** Keys of the node's accounts 1 and 2: public knowledge, as DEPLOYER_KEY is. */
+/** The published keys of the node's accounts 1 and 2, as DEPLOYER_KEY is of account 0. */
 const OTHER_KEY = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
 const THIRD_KEY = '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a';
 const OTHER = new Wallet(OTHER_KEY).address;
 const THIRD = new Wallet(THIRD_KEY).address;
 const REMARK = 'cargo delivered, 提单';
 
-describe("what the registry's admin does", () => {
+describe('registry admin commands', () => {
   let local: LocalSetup;
   let registry: TradeTrustTokenStandard;
 
@@ -30,14 +30,14 @@ describe("what the registry's admin does", () => {
   after(() => local?.stop());
 
   /**
-   * Starts a command as a user does. Each command is started once or twice; everything else is run in this
-   * process.
+   * Starts a command in a process, as a user does. This is slow: each command is started once or twice, and
+   * otherwise runs in this process.
    */
   const start = (args: string[]): Promise<CommandAnswer> => askTdoc(args, local.settings);
   const run = (args: string[], settings: Record<string, string> = {}): Promise<CommandAnswer> =>
     askTdocInProcess(args, { ...local.settings, ...settings });
 
-  /** The object that a command prints, which must have succeeded. */
+  /** Expects that a command succeeded, and returns the object that it printed. */
   function objectOf({ code, stdout, stderr }: CommandAnswer): Record<string, unknown> {
     expect(code, stdout + stderr).to.equal(0);
     return JSON.parse(stdout) as Record<string, unknown>;
@@ -45,7 +45,7 @@ describe("what the registry's admin does", () => {
   const done = async (...args: string[]): Promise<Record<string, unknown>> =>
     objectOf(await run([...args, '--json']));
 
-  /** Runs a command that must be refused without a transaction, and gives what it says. */
+  /** Expects that a command is refused without a transaction, and returns its standard error. */
   async function refused(args: string[], key = DEPLOYER_KEY): Promise<string> {
     const { address } = new Wallet(key);
     const nonce = await local.client.getTransactionCount(address);
@@ -72,7 +72,7 @@ describe("what the registry's admin does", () => {
   }
 
   describe('roles', () => {
-    it('a wallet can mint once it is granted the minter role, and not after it is revoked', async () => {
+    it('let a wallet mint from the grant of the minter role until it is revoked', async () => {
       expect((await issueAs(OTHER_KEY, 'before')).status).to.equal(500);
       const granted = await start(['role', 'grant', '--role', 'minter', '--account', OTHER]);
       expect(granted.code, granted.stderr).to.equal(0);
@@ -91,7 +91,7 @@ describe("what the registry's admin does", () => {
       expect((await issueAs(OTHER_KEY, 'revoked')).status).to.equal(500);
     });
 
-    it('are not granted and not revoked a second time', async () => {
+    it('are not granted or revoked a second time', async () => {
       const nonce = await local.client.getTransactionCount(DEPLOYER);
       for (const [command, account, hasRole] of [
         ['grant', DEPLOYER, true],
@@ -104,7 +104,7 @@ describe("what the registry's admin does", () => {
       expect(await local.client.getTransactionCount(DEPLOYER)).to.equal(nonce);
     });
 
-    it('are granted by an admin alone, and who is not is told who may', async () => {
+    it('can only be granted by an admin; the refusal tells how to find one', async () => {
       const said = await refused(['role', 'grant', '--role', 'accepter', '--account', OTHER], OTHER_KEY);
       expect(said).to.contain('AccessControlUnauthorizedAccount').and.to.contain('REGISTRY_REFUSES');
       expect(said).to.contain(`The wallet ${OTHER} has no admin role`).and.to.contain('role list');
@@ -127,14 +127,14 @@ describe("what the registry's admin does", () => {
       expect(JSON.parse(none.stdout)).to.deep.include({ holders: [], roleAdmins: [] });
     });
 
-    it('keep an admin: the last one stays unless that is forced', async () => {
+    it('cannot be revoked from the last admin without --force', async () => {
       const said = await refused(['role', 'revoke', '--role', 'admin', '--account', DEPLOYER]);
       expect(said).to.contain('LAST_ADMIN').and.to.contain('--force');
       await done('role', 'grant', '--role', 'admin', '--account', OTHER);
       const own = await run(['role', 'revoke', '--role', 'admin', '--account', DEPLOYER]);
       expect(own.code, own.stderr).to.equal(0);
       expect(own.stdout).to.contain('Warning: this is your own wallet');
-      // The other one is the last now, and gives the role back.
+      // The other account is the last admin now, and gives the role back.
       const other = { WALLET_PRIVATE_KEY: OTHER_KEY };
       expect((await run(['role', 'grant', '--role', 'admin', '--account', DEPLOYER], other)).code).to.equal(
         0,
@@ -152,7 +152,7 @@ describe("what the registry's admin does", () => {
     const issue = async (): Promise<number> =>
       (await create(service.url, { ...minimal, owner: OTHER, holder: OTHER })).status;
 
-    it('stops the minting of POST /create, and unpause lets it go on', async () => {
+    it('stops POST /create from minting until the registry is unpaused', async () => {
       expect(objectOf(await start(['pause', '--remark', 'fraud', '--json']))).to.deep.include({
         state: { isPaused: true },
         remark: `0x${Buffer.from('fraud').toString('hex')}`,
@@ -172,14 +172,14 @@ describe("what the registry's admin does", () => {
       expect(await issue()).to.equal(200);
     });
 
-    it("is the admin's, and keeps tokens from being burned", async () => {
+    it('needs the admin role, and prevents the burning of tokens', async () => {
       expect(await refused(['pause'], OTHER_KEY)).to.contain('has no admin role');
       const { tokenId, escrow } = await mintDirectly(local, OTHER);
       await (await (await local.escrowAs(1, escrow)).returnToIssuer('0x')).wait();
       await done('pause');
       const burn = ['burn', String(tokenId), '--yes'];
       const said = await refused(burn);
-      // The same registry, when it is not that of the settings.
+      // The same registry, named by options while the settings have another one.
       const place = `--registry ${local.registryAddress} --network localhost`;
       const { stdout } = await run([...burn, ...place.split(' '), '--json'], {
         TOKEN_REGISTRY_ADDRESS: OTHER,
@@ -191,7 +191,7 @@ describe("what the registry's admin does", () => {
     });
   });
 
-  describe('a token that was returned to the issuer', () => {
+  describe('a token to burn or restore', () => {
     let file: string;
     let tokenId: bigint;
     let escrow: string;
@@ -208,7 +208,7 @@ describe("what the registry's admin does", () => {
     const giveBack = async (): Promise<unknown> =>
       (await (await local.escrowAs(1, escrow)).returnToIssuer('0x')).wait();
 
-    it('is refused while it is in its escrow', async () => {
+    it('is neither burned nor restored while it is in its title escrow', async () => {
       for (const args of [
         ['burn', file, '--yes'],
         ['restore', file],
@@ -230,7 +230,7 @@ describe("what the registry's admin does", () => {
       expect((await run(['decrypt-remark', file])).stdout).to.match(new RegExp(`restore +"${REMARK}"`));
     });
 
-    it('is not burned without agreement, without the role, or with a remark that is too long', async () => {
+    it('is not burned without confirmation, without the role or with too long a remark', async () => {
       await giveBack();
       const asked = await start(['burn', String(tokenId)]);
       expect(asked.code, asked.stdout).to.equal(1);
@@ -240,7 +240,7 @@ describe("what the registry's admin does", () => {
       expect(long).to.contain('RemarkLengthExceeded').and.to.contain('122 bytes');
     });
 
-    it('is burned by its id, with the remark under the credential that is given', async () => {
+    it('is burned by its id, with a remark that the given credential decrypts', async () => {
       const key = ['--credential', file, '--remark', REMARK];
       const burned = objectOf(await start(['burn', String(tokenId), '--yes', ...key, '--json']));
       expect(burned).to.deep.include({ outcome: 'done', tokenId: String(tokenId), isRemarkEncrypted: true });
@@ -252,7 +252,7 @@ describe("what the registry's admin does", () => {
       expect((await run(['decrypt-remark', file])).stdout).to.match(new RegExp(`burn +"${REMARK}"`));
     });
 
-    it('is gone for good when it was burned', async () => {
+    it('can be neither burned nor restored after it was burned', async () => {
       for (const args of [
         ['burn', file, '--yes'],
         ['restore', file],
@@ -260,7 +260,7 @@ describe("what the registry's admin does", () => {
         expect(await refused(args)).to.contain('no operation is possible any more');
     });
 
-    it('is another than that of the credential that is to be the key: nothing is sent', async () => {
+    it('refuses a --credential that is redundant, or of another token or registry', async () => {
       const nonce = await local.client.getTransactionCount(DEPLOYER);
       const key = ['--remark', REMARK, '--credential', file];
       const other = ['--registry', OTHER];
@@ -276,7 +276,7 @@ describe("what the registry's admin does", () => {
       expect(await local.client.getTransactionCount(DEPLOYER)).to.equal(nonce);
     });
 
-    it('must have been minted', async () => {
+    it('is refused if it was never minted', async () => {
       expect(await refused(['burn', String(newTokenId()), '--yes'])).to.contain('TOKEN_NOT_MINTED');
       const { code, stdout } = await start(['restore', String(newTokenId()), '--json']);
       expect(code).to.equal(1);
@@ -284,9 +284,9 @@ describe("what the registry's admin does", () => {
     });
   });
 
-  // The last: what comes after has no admin any more.
+  // Must be the last test: it leaves the registry without an admin.
   describe('the last admin', () => {
-    it('leaves a registry without an admin only when that is forced', async () => {
+    it('can be revoked with --force; then nobody can pause the registry', async () => {
       const forced = await done('role', 'revoke', '--role', 'admin', '--account', DEPLOYER, '--force');
       expect(forced).to.deep.include({ outcome: 'done', state: { hasRole: false } });
       expect((await run(['role', 'list', '--role', 'admin'])).code).to.equal(1);

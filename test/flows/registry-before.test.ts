@@ -20,7 +20,7 @@ import { temporaryFolder } from '../helpers/temporary-folder';
 
 const ISSUER = 'did:web:localhost%3A3000';
 
-describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
+describe('a registry that TOKEN_REGISTRY_ADDRESS no longer names', () => {
   let local: LocalSetup;
   let former: string;
   let service: RunningService | undefined;
@@ -53,7 +53,7 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
   const warnings = (): object[] =>
     service?.log.filter(({ msg = '' }) => /are not delivered|unfinished documents wait/.test(msg)) ?? [];
 
-  it('is what deploy --new warns of: what waits in it, and how it goes on', async () => {
+  it('is named by a warning of deploy --new, with its unfinished work and how to continue it', async () => {
     const output = await deploy();
     expect(output).to.contain(`warning: no setting follows the previous registry 31337:${former} any more.`);
     expect(output).to.contain(`its events are not delivered; ${EVENTS_OF_A_MINT} wait now`);
@@ -66,7 +66,7 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
     expect(loadConfig(local.settings).tokenRegistryAddress).not.to.equal(local.registryAddress);
   });
 
-  it('is told at start, by GET /health and GET /metrics, with what waits in it', async () => {
+  it('is reported with its unfinished work at start, in GET /health and in GET /metrics', async () => {
     service = await startService(local.settings);
     const registry = `31337:${former}`;
     const [deliveries, issuances] = warnings();
@@ -85,7 +85,7 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
     expect(await metricOf(service.url, 'etr_unfollowed_mints')).to.equal(1);
   });
 
-  it('goes on as the warnings say: listed, its events are delivered; named again, its documents are issued', async () => {
+  it('has its events delivered once it is listed, and documents issued once it is named again', async () => {
     const receiver = await startRecordingReceiver(local.publicKeyFile);
     const list = (address?: string): void => {
       const registries = [{ network: 'localhost', address }];
@@ -114,7 +114,7 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
     }
   });
 
-  it('is not mentioned by deploy when it is listed and nothing of it is unfinished', async () => {
+  it('is not mentioned by deploy when it is listed and has no unfinished documents', async () => {
     const output = await deploy({ TOKEN_REGISTRY_ADDRESS: local.registryAddress });
     expect(output).to.contain(`(it was ${local.registryAddress})`).and.not.to.contain('previous registry');
   });
@@ -122,13 +122,13 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS named before', () => {
 
 const BEFORE = `0x${'5b'.repeat(20)}`;
 
-describe('the registry before, of which deploy warns', () => {
+describe('the previous registry in the warning of deploy', () => {
   let folder: ReturnType<typeof temporaryFolder>;
 
   beforeEach(() => (folder = temporaryFolder()));
   afterEach(() => folder.remove());
 
-  it('is that of each chain which is not listed with its network', async () => {
+  it('is reported for each chain where it has a feed and is not listed', async () => {
     const database = await openSqlite(folder.path);
     for (const chainId of [31337, 80002, 4711])
       await openFeed(database.db, `${chainId}:${BEFORE}:0123456789abcdef`, 1, 1);
