@@ -54,7 +54,7 @@ for (const engine of ENGINES) {
     const deliveriesOf = (id: unknown): string[] =>
       receiver.deliveries.filter(({ event }) => event.id === id).map(({ body }) => body.toString());
 
-    it('let the later events of their token go on, and are listed with their event and their last attempt', async () => {
+    it('are listed with their last attempt, and do not hold up later events of their token', async () => {
       await eventually('the last event of the mint', () =>
         receiver.deliveries.some(({ event }) => event.type.endsWith('token_received')),
       );
@@ -70,7 +70,7 @@ for (const engine of ENGINES) {
       expect(await (await fetch(`${service.url}/metrics`)).text()).to.match(/^etr_dead_letters\{.*\} 1$/m);
     });
 
-    it('are sent again on request while the service runs, with the same bytes', async () => {
+    it('are sent again on request, with the same bytes, while the service runs', async () => {
       receiver.answerWith(accept);
       const [letter] = await command('deliveries', '--dead', '--json');
       const before = deliveriesOf(letter?.eventId);
@@ -83,7 +83,7 @@ for (const engine of ENGINES) {
       expect(history?.attempts).to.have.length(before.length + 1);
     });
 
-    it('leave any event to be sent again, alone or with all from its block on', async () => {
+    it('redeliver also sends delivered events again: one, or all from a block on', async () => {
       const [first] = receiver.deliveries;
       const id = first?.event.id ?? '';
       const before = receiver.deliveries.length;
@@ -99,7 +99,7 @@ for (const engine of ENGINES) {
       expect(types).to.deep.equal([...types].sort((left, right) => left - right));
     });
 
-    it('say what is wrong with a request to send again', async () => {
+    it('redeliver names the problem with missing or wrong arguments', async () => {
       const problemOf = async (...args: string[]): Promise<string> =>
         tdoc(['redeliver', ...args], settings).then(
           () => 'it was accepted',
@@ -110,7 +110,7 @@ for (const engine of ENGINES) {
       expect(await problemOf('--dead', '--registry', '0x12')).to.match(/--registry 0x12 is not an address/);
     });
 
-    it('are sent with the headers of the webhook, which no log shows', () => {
+    it('are sent with the configured headers, which are not logged', () => {
       expect(receiver.deliveries.at(-1)?.headers).to.include({
         'x-tenant': 'acme',
         authorization: 'Bearer token-of-the-subscriber',

@@ -18,10 +18,10 @@ import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
 import type { TokenModel } from '../helpers/chain/token-model';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-/** How much of a run has happened when the service is started, and has to be caught up with. */
+/** The share of a run that has happened when the service is started. */
 const STARTED = { 'at the beginning': 0, 'in the middle': 0.5, 'at the end': 1 };
 
-/** A run that failed is repeated by adding its seed here. The last ones are others every time. */
+/** To repeat a failed run, add its seed. The last two seeds are random. */
 const RUNS: [seed: number, started: keyof typeof STARTED, engine: Engine][] = [
   [1, 'at the beginning', 'SQLite'],
   [2, 'in the middle', 'SQLite'],
@@ -34,10 +34,10 @@ const RUNS: [seed: number, started: keyof typeof STARTED, engine: Engine][] = [
 ];
 const TOKENS = 20;
 const OPERATIONS_OF_A_RUN = 120;
-/** Ids that a number too small, a sign or a missing zero would spoil. */
+/** Ids that break when a number is too small or signed, or leading zeros are lost. */
 const UNUSUAL_IDS = [0n, 1n, 2n ** 256n - 1n, 2n ** 255n, 2n ** 53n + 1n, 0xabcdefn, 2n ** 248n - 1n];
 
-describe('what is delivered equals the logs of the chain, whatever happens to the tokens', () => {
+describe('deliveries of random token operations', () => {
   const sent = new Map<Operation, number>();
   let local: LocalSetup;
   let receiver: RecordingReceiver;
@@ -68,7 +68,7 @@ describe('what is delivered equals the logs of the chain, whatever happens to th
   };
 
   RUNS.forEach(([seed, started, engine], run) => {
-    it(`with seed ${seed}, the service started ${started}, its state in ${engine}`, async function () {
+    it(`equal the logs of the chain: seed ${seed}, service started ${started}, ${engine}`, async function () {
       state = await newState(engine);
       if (state === undefined) return this.skip();
       const random = seededRandom(seed);
@@ -90,11 +90,11 @@ describe('what is delivered equals the logs of the chain, whatever happens to th
     });
   });
 
-  it('with every operation that there is among them', () => {
+  it('cover every operation', () => {
     for (const operation of OPERATIONS) expect(sent.get(operation), operation).to.be.greaterThan(5);
   });
 
-  /** What a subscriber gets while the operations happen. */
+  /** Runs the operations, and returns what a subscriber gets. */
   async function deliveredDuring(
     operate: (operations: number) => Promise<void>,
     started: keyof typeof STARTED,
@@ -107,13 +107,13 @@ describe('what is delivered equals the logs of the chain, whatever happens to th
     await Promise.all([starting, operate(OPERATIONS_OF_A_RUN - missed)]);
     const fromBlock = Number(settings.START_BLOCK);
     const { length } = await expectedEvents(local.client, local.registryAddress, fromBlock);
-    // What is missing then is said by the comparison.
+    // The comparison in the test names missing events.
     await eventually('all events', () => receiver.deliveries.length >= length).catch(() => undefined);
     await stopService();
     return receiver.deliveries;
   }
 
-  /** Whoever follows the events knows what the contracts say of the token. */
+  /** Expects the state that follows from the events to be that of the contracts. */
   async function expectStateOnChain(token: TokenModel, delivered: CloudEvent[]): Promise<void> {
     const known = { beneficiary: ZeroAddress, holder: ZeroAddress, nominee: ZeroAddress, owner: ZeroAddress };
     for (const { type, data } of delivered.filter(({ subject }) => subject === String(token.tokenId))) {
@@ -140,7 +140,7 @@ describe('what is delivered equals the logs of the chain, whatever happens to th
   }
 });
 
-/** Twenty ids like real ones; in each of the first runs, one of the unusual ones among them. */
+/** Twenty random ids; in each of the first runs, an unusual one replaces one of them. */
 function tokenIds(run: number, random: SeededRandom): bigint[] {
   const ids = Array.from({ length: TOKENS }, () => BigInt(random.hex(32)));
   return [...UNUSUAL_IDS.slice(run, run + 1), ...ids].slice(0, TOKENS);

@@ -18,7 +18,7 @@ import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup'
 
 const MINT = ['escrow_created', 'minted', 'beneficiary_transfer', 'holder_transfer', 'token_received'];
 
-describe('events that somebody else emits in the name of the registry', () => {
+describe('forged events', () => {
   let local: LocalSetup;
   let registry: TradeTrustTokenStandard;
   let forger: EventForger;
@@ -42,7 +42,7 @@ describe('events that somebody else emits in the name of the registry', () => {
     await local?.stop();
   });
 
-  it('are not delivered, whether the token exists or not', async () => {
+  it('are not delivered, whether or not their token exists', async () => {
     const { tokenId } = await mintDirectly(local, owner);
     const delivered = await deliveredBecauseOf(async () => {
       await forge(tokenId);
@@ -51,7 +51,7 @@ describe('events that somebody else emits in the name of the registry', () => {
     expect(delivered).to.deep.equal([]);
   });
 
-  it('do not keep a token from being delivered that is minted after them', async () => {
+  it('do not prevent the delivery of a token that is minted after them', async () => {
     const tokenId = newTokenId();
     const delivered = await deliveredBecauseOf(async () => {
       await forge(tokenId);
@@ -61,7 +61,7 @@ describe('events that somebody else emits in the name of the registry', () => {
     expect(delivered[1]?.data.payload).to.include({ owner: owner.toLowerCase(), remark: '0x' });
   });
 
-  it('are told apart from the genuine ones of two mints in the same transaction', async () => {
+  it('are separated from the genuine events of two mints in the same transaction', async () => {
     await registry.grantRole(await registry.MINTER_ROLE(), forger);
     const tokenIds = [newTokenId(), newTokenId()];
     const owners = [await local.account(2), await local.account(3)];
@@ -82,12 +82,12 @@ describe('events that somebody else emits in the name of the registry', () => {
     expect(service.log.filter(({ level }) => level === 'error' || level === 'fatal')).to.deep.equal([]);
   });
 
-  it('do not stop the feed when they can be decoded but for an argument', async () => {
+  it('do not stop the feed when their arguments cannot be read', async () => {
     expect(await deliveredBecauseOf(forgeUnreadableArguments)).to.deep.equal([]);
     expect(service.log.filter(({ level }) => level === 'error' || level === 'fatal')).to.deep.equal([]);
   });
 
-  it('are not delivered when a second registry of the same factory emits them, of the same token ids', async () => {
+  it('are not delivered when another registry of the factory emits them for the same token id', async () => {
     const registryAddress = await local.makeRegistry();
     const second = TradeTrustTokenStandard__factory.connect(registryAddress, registry.runner);
     expect(await second.titleEscrowFactory()).to.equal(await registry.titleEscrowFactory());
@@ -105,7 +105,7 @@ describe('events that somebody else emits in the name of the registry', () => {
     expect(delivered).to.deep.equal([]);
   });
 
-  it('are not delivered either when all of it is read at once, later', async () => {
+  it('are not delivered when a new service reads all blocks at once', async () => {
     const expected = await expectedEvents(local.client, local.registryAddress, 0);
     const later = await startRecordingReceiver(local.publicKeyFile);
     const DATA_DIR = join(local.folder, 'later');
@@ -119,7 +119,7 @@ describe('events that somebody else emits in the name of the registry', () => {
   });
 
   /**
-   * What is delivered because of `action`, up to the events of a token that is minted after it as a marker.
+   * Runs `action` and returns the events delivered because of it. A token minted afterwards marks their end.
    */
   async function deliveredBecauseOf(action: () => Promise<unknown>): Promise<ExpectedEvent[]> {
     const before = await local.client.getBlockNumber();
@@ -137,8 +137,8 @@ describe('events that somebody else emits in the name of the registry', () => {
   }
 
   /**
-   * Logs with the right signatures and everything else wrong: topics too few, too many or too large, data too
-   * short or pointing nowhere.
+   * Emits logs with the right signatures and everything else wrong: topics too few, too many or too large,
+   * data too short or pointing nowhere.
    */
   async function forgeMalformedLogs(): Promise<void> {
     const pointingNowhere = hexlify(new Uint8Array(6 * 32).fill(0xff));
@@ -156,8 +156,8 @@ describe('events that somebody else emits in the name of the registry', () => {
   }
 
   /**
-   * Logs of the right form with words of 0xff…ff, which are no addresses: ethers decodes them, and throws
-   * when the argument is asked for.
+   * Emits logs of the right form with words of 0xff…ff, which are no addresses: ethers decodes such a log,
+   * and throws when the argument is read.
    */
   async function forgeUnreadableArguments(): Promise<void> {
     for (const { inputs, topicHash } of allEvents()) {

@@ -13,7 +13,7 @@ import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup'
 const PREFIX = 'com.service.etr.';
 const NOBODY = '0x0000000000000000000000000000000000000000';
 
-describe('from a request to verified webhooks', () => {
+describe('event delivery for an issued document', () => {
   let local: LocalSetup;
   let receiver: RunningReceiver;
   let service: RunningService;
@@ -64,7 +64,7 @@ describe('from a request to verified webhooks', () => {
     ]);
   });
 
-  it('gives every event the envelope of docs/webhooks.md, with the block it is in', async () => {
+  it('gives an event the envelope of docs/webhooks.md, with its block', async () => {
     const { body } = await create(service.url, { ...minimal, owner, holder });
     const { tokenId } = body.signedW3CDocument.credentialStatus;
     const [first] = await eventsOf(tokenId, 5);
@@ -102,7 +102,7 @@ describe('from a request to verified webhooks', () => {
     expect(first?.data.logIndex).to.equal(1);
   });
 
-  it('delivers transferHolder, nominate and transferBeneficiary as they happen', async () => {
+  it('delivers the events of transferHolder, nominate and transferBeneficiary in order', async () => {
     const { body } = await create(service.url, { ...minimal, owner, holder });
     const { tokenId } = body.signedW3CDocument.credentialStatus;
     const [created] = await eventsOf(tokenId, 5);
@@ -127,7 +127,7 @@ describe('from a request to verified webhooks', () => {
     ]);
   });
 
-  it('sends nothing twice and nothing that does not verify', () => {
+  it('sends no event twice, and every signature verifies', () => {
     const keys = receiver.events.map(({ data }) => `${data.transactionHash}:${data.logIndex}`);
     expect(new Set(keys).size).to.equal(keys.length);
     expect(receiver.problems).to.deep.equal([]);

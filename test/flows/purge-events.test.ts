@@ -45,7 +45,7 @@ for (const engine of ENGINES) {
       (await askTdocInProcess(args, settings)).stderr;
     const came = (count: number): Promise<unknown> =>
       eventually(`${count} deliveries`, () => receiver.deliveries.length >= count);
-    /** So many blocks that no reorganisation goes back to what was there before. */
+    /** Mines past FINALITY_DEPTH, so that earlier events can be purged; waits until all blocks are read. */
     async function settle(): Promise<void> {
       await mineBlocks(local, DEPTH + 1);
       const head = await local.client.getBlockNumber();
@@ -57,13 +57,13 @@ for (const engine of ENGINES) {
       });
     }
 
-    it('go on request while the service runs, when somebody agreed; what comes later is sent as ever', async () => {
+    it('are purged on a confirmed request while the service runs; later ones are delivered', async () => {
       const token = await mintDirectly(local, accounts.from);
       await came(EVENTS_OF_A_MINT);
       const [first] = receiver.deliveries;
       await settle();
       expect(await problemOf('purge-events')).to.match(/Give --older-than DAYS/);
-      // Somebody may sit at the terminal of the tests.
+      // In a process of its own: in this one, the command could ask at the terminal of the tests.
       const unasked = tdoc(['purge-events', '--older-than', '0'], settings);
       const refusal = await unasked.catch(({ stderr }: { stderr: string }) => stderr);
       expect(refusal).to.match(/Nothing was removed.*CONFIRMATION_MISSING/);
@@ -90,7 +90,7 @@ for (const engine of ENGINES) {
       await came(EVENTS_OF_A_MINT + 1);
     });
 
-    it('go after EVENT_RETENTION_DAYS', async () => {
+    it('are purged after EVENT_RETENTION_DAYS', async () => {
       await settle();
       await service?.stop();
       service = undefined;
@@ -103,7 +103,7 @@ for (const engine of ENGINES) {
       );
     });
 
-    /** As if everything had happened so long before. */
+    /** Moves the times of all events and attempts into the past. */
     async function age(ms: number): Promise<void> {
       if (state === undefined) return;
       const database = await openState(state);

@@ -13,7 +13,7 @@ import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup'
 const TOKENS = 1_000;
 const DAY_MS = 86_400_000;
 
-describe('what it costs to read the chain', () => {
+describe('the cost of reading the chain', () => {
   let local: LocalSetup;
   let proxy: RpcProxy;
   let creditsOfALook = 0;
@@ -28,7 +28,7 @@ describe('what it costs to read the chain', () => {
     await local?.stop();
   });
 
-  /** The calls, by method, with which the service reads a range of so many blocks that has one event. */
+  /** Counts the calls, by method, that read a range of this many blocks with one event. */
   async function costOf(
     followed: FollowedRegistry,
     blocks: number,
@@ -38,7 +38,7 @@ describe('what it costs to read the chain', () => {
     const head = await local.client.getBlockNumber();
     let revealedAt: number | undefined;
     let hidden = true;
-    // The service learns of all blocks at once, or it would read several ranges.
+    // The service is told of all blocks at the same time; otherwise it would read several ranges.
     proxy.answer((method) => {
       if (method !== 'eth_blockNumber') return 'none';
       if (hidden) return { result: `0x${head.toString(16)}` };
@@ -56,7 +56,7 @@ describe('what it costs to read the chain', () => {
     });
   }
 
-  it(`does not depend on how many tokens there are: none, or ${TOKENS}`, async () => {
+  it(`is the same with no tokens and with ${TOKENS}`, async () => {
     const settings = { RPC_URL: proxy.url };
     const registry = TradeTrustTokenStandard__factory.connect(
       local.registryAddress,
@@ -70,7 +70,7 @@ describe('what it costs to read the chain', () => {
       const many = [await costOf(followed, 1, pause), await costOf(followed, 50, unpause)];
       expect(many).to.deep.equal(none);
       expect(Object.keys(many[0] ?? {})).to.include('eth_getLogs');
-      // The head, and whether what was read is still there, before the next pause.
+      // Before the next pause, the service also asks for the head and checks the last block it read.
       const look = {
         ...many[1],
         eth_blockNumber: 2,
@@ -80,7 +80,7 @@ describe('what it costs to read the chain', () => {
     });
   });
 
-  it('is less in a day than a plan without cost has, with the pauses of a registry where nothing happens', () => {
+  it('is below the daily credits of a free plan for a registry without new events', () => {
     const pause = pausesOf(findNetwork('amoy') as Network, undefined).longest;
     expect(creditsOfALook * (DAY_MS / pause)).to.be.within(1, CREDITS_PER_DAY * 0.9);
   });

@@ -10,7 +10,7 @@ import { startReceiver, type RunningReceiver } from '../helpers/receiver/running
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-describe('events of the life of a token', () => {
+describe('events of token and registry operations', () => {
   let local: LocalSetup;
   let receiver: RunningReceiver;
   let service: RunningService;
@@ -53,7 +53,7 @@ describe('events of the life of a token', () => {
     return { tokenId, escrow: await registry.ownerOf(tokenId) };
   }
 
-  it('transferOwners: beneficiary, then holder', async () => {
+  it('transferOwners sends the beneficiary transfer, then the holder transfer', async () => {
     const { escrow } = await mint();
     await (await (await local.escrowAs(2, escrow)).transferHolder(accounts[1] ?? '', '0x')).wait();
     const both = await local.escrowAs(1, escrow);
@@ -62,7 +62,7 @@ describe('events of the life of a token', () => {
     expect(events[1]?.data.payload).to.include({ toHolder: lower(4), remark: '0x01' });
   });
 
-  it('rejectTransferHolder: the transfer back, then the rejection', async () => {
+  it('rejectTransferHolder sends the transfer back, then the rejection', async () => {
     const { escrow } = await mint();
     await (await (await local.escrowAs(2, escrow)).transferHolder(accounts[3] ?? '', '0x')).wait();
     const events = await eventsOf(await (await local.escrowAs(3, escrow)).rejectTransferHolder('0x02'), 2);
@@ -74,7 +74,7 @@ describe('events of the life of a token', () => {
     });
   });
 
-  it('rejectTransferBeneficiary: the transfer back, then the rejection', async () => {
+  it('rejectTransferBeneficiary sends the transfer back, then the rejection', async () => {
     const { escrow } = await mint();
     await (await (await local.escrowAs(1, escrow)).nominate(accounts[3] ?? '', '0x')).wait();
     await (await (await local.escrowAs(2, escrow)).transferBeneficiary(accounts[3] ?? '', '0x')).wait();
@@ -90,7 +90,7 @@ describe('events of the life of a token', () => {
     });
   });
 
-  it('rejectTransferOwners: both transfers back, then the rejection', async () => {
+  it('rejectTransferOwners sends both transfers back, then the rejection', async () => {
     const { escrow } = await mint();
     await (await (await local.escrowAs(2, escrow)).transferHolder(accounts[1] ?? '', '0x')).wait();
     const owner = await local.escrowAs(1, escrow);
@@ -110,7 +110,7 @@ describe('events of the life of a token', () => {
     });
   });
 
-  it('returnToIssuer, restore, returnToIssuer again and burn', async () => {
+  it('returnToIssuer, restore and burn send their events in order', async () => {
     const { tokenId, escrow } = await mint();
     const token = tokenId.toString();
     const escrowAddress = escrow.toLowerCase();
@@ -138,7 +138,7 @@ describe('events of the life of a token', () => {
     expect(burned[3]?.data.payload).to.deep.equal({ tokenId: token });
   });
 
-  it('pause and unpause are events of the registry, with token id and subject 0', async () => {
+  it('pause and unpause send registry events with token id and subject 0', async () => {
     const [paused] = await eventsOf(await registry.pause('0x08'), 1);
     const [unpaused] = await eventsOf(await registry.unpause('0x09'), 1);
     const address = local.registryAddress.toLowerCase();

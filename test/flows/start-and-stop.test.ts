@@ -18,7 +18,7 @@ import { startService, type LogLine } from '../helpers/processes/running-service
 import { failToStart, launchServiceProcess, startServiceProcess } from '../helpers/processes/service-process';
 import { createLocalSetup, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 
-describe('starting and stopping the service', () => {
+describe('the service at start and stop', () => {
   let local: LocalSetup;
 
   before(async () => {
@@ -27,7 +27,7 @@ describe('starting and stopping the service', () => {
 
   after(() => local?.stop());
 
-  it('says which network NET is and which the node is of, when they differ, and does not start', async () => {
+  it('does not start on a node of another network than NET, and names both', async () => {
     const { code, output } = await failToStart({ ...local.settings, NET: 'amoy' });
     expect(code).to.equal(1);
     expect(output).to.match(
@@ -37,14 +37,14 @@ describe('starting and stopping the service', () => {
     expect(output).not.to.match(/^ {4}at /m);
   });
 
-  it('says which setting is broken and does not start', async () => {
+  it('does not start with a broken setting, and names it without its value', async () => {
     const { code, output } = await failToStart({ ...local.settings, DID_KEY_PAIRS: '{"id": "did:web:x' });
     expect(code).to.equal(1);
     expect(output).to.match(/^The service cannot start\.\nDID_KEY_PAIRS is not valid JSON/m);
     expect(output).not.to.contain('did:web:x');
   });
 
-  it('says that the key pair is damaged and does not start', async () => {
+  it('does not start with a damaged key pair, and names the command that replaces it', async () => {
     const { settings } = readSettings(local.settings);
     const DID_KEY_PAIRS = settings.DID_KEY_PAIRS?.replace(/(z42\w+)\w{6}"/, '$1"') ?? '';
     const { code, output } = await failToStart({ ...local.settings, DID_KEY_PAIRS });
@@ -54,14 +54,14 @@ describe('starting and stopping the service', () => {
       .and.not.match(/z42\w/);
   });
 
-  it('says that DATA_DIR is no folder and does not start', async () => {
+  it('does not start when DATA_DIR is not a folder, and says so', async () => {
     const { code, output } = await failToStart({ ...local.settings, DATA_DIR: local.publicKeyFile });
     expect(code).to.equal(1);
     expect(output).to.match(/^DATA_DIR .* cannot be used: .*Set DATA_DIR to a folder/m);
     expect(output).not.to.match(/^ {4}at /m);
   });
 
-  it('says that the database cannot be used and does not start, without its password', async () => {
+  it('does not start without its database, and does not print the password', async () => {
     const DATABASE_URL = `postgres://carrier:secret-of-the-database@127.0.0.1:${await freePort(0)}/state`;
     const { code, output } = await failToStart({ ...local.settings, DATABASE_URL });
     expect(code).to.equal(1);
@@ -74,7 +74,7 @@ describe('starting and stopping the service', () => {
     expect(output).not.to.match(/^ {4}at /m);
   });
 
-  it('says that the contract at TOKEN_REGISTRY_ADDRESS is no registry, and stays up', async () => {
+  it('stays up when TOKEN_REGISTRY_ADDRESS is not a registry, and says so', async () => {
     const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, local.client);
     const TOKEN_REGISTRY_ADDRESS = await registry.titleEscrowFactory();
     const DATA_DIR = join(local.folder, 'no-registry');
@@ -88,7 +88,7 @@ describe('starting and stopping the service', () => {
     expect(await service.end('SIGTERM')).to.equal(0);
   });
 
-  it('starts without a node, and issues as soon as there is one', async () => {
+  it('starts without a node, and issues once there is one', async () => {
     const port = await freePort(0);
     const settings = { ...local.settings, RPC_URL: `http://127.0.0.1:${port}` };
     const service = await startServiceProcess(settings);
@@ -105,7 +105,7 @@ describe('starting and stopping the service', () => {
     await node.stop();
   });
 
-  it('says after three seconds that it waits for the node, and starts when that answers', async () => {
+  it('says after three seconds that it waits for the node, and starts when it answers', async () => {
     const silent = new AbortController();
     const node = await startRpcProxy(local.node.url, async (): Promise<Fault> => {
       await untilAborted(silent.signal, new Promise<never>(() => undefined)).catch(() => undefined);
@@ -126,7 +126,7 @@ describe('starting and stopping the service', () => {
     }
   });
 
-  it('prints what it is and how it is set up with --help, and starts nothing, whatever the settings', async () => {
+  it('prints how to set it up with --help, even with broken settings, and does not start', async () => {
     const broken = { ENV_FILE: local.folder };
     const [long, short] = await Promise.all([failToStart(broken, ['--help']), failToStart(broken, ['-h'])]);
     expect(long.code).to.equal(0);
@@ -141,7 +141,7 @@ describe('starting and stopping the service', () => {
     expect(short).to.deep.equal(long);
   });
 
-  it('refuses an argument, for settings are no arguments', async () => {
+  it('refuses unknown arguments', async () => {
     const { code, output } = await failToStart(local.settings, ['--port', '4000']);
     expect(code).to.equal(1);
     expect(output).to.match(/^The service cannot start\.\nUnknown argument --port: .*--help/);
@@ -154,7 +154,7 @@ describe('starting and stopping the service', () => {
       return service.log.filter(({ msg = '' }) => msg.includes('API_KEY'));
     };
 
-    it('says in one line who can issue documents: all on this machine, web pages too', async () => {
+    it('warns in one line that anybody on this machine can issue, even web pages', async () => {
       const [line, ...others] = await linesAbout({});
       expect(others).to.deep.equal([]);
       expect(line).to.include({ level: 'warn' });
@@ -164,20 +164,20 @@ describe('starting and stopping the service', () => {
       expect(line?.msg).to.contain('any web page in a browser on this machine');
     });
 
-    it('says it louder where others reach it', async () => {
+    it('logs an error instead when other machines reach it', async () => {
       const [line, ...others] = await linesAbout({ HOST: '0.0.0.0' });
       expect(others).to.deep.equal([]);
       expect(line).to.include({ level: 'error' });
       expect(line?.msg).to.match(/API_KEY is not set, and HOST is 0\.0\.0\.0: .*Set API_KEY, or HOST=127/);
     });
 
-    it('says nothing with a key, nor where no documents are issued', async () => {
+    it('logs nothing about it when no documents are issued, nor with a key', async () => {
       expect(await linesAbout({ API_KEY: 'key-of-this-test' })).to.deep.equal([]);
       expect(await linesAbout({ WALLET_PRIVATE_KEY: '' })).to.deep.equal([]);
     });
   });
 
-  it('says that the port is taken, and that another service has the same data', async () => {
+  it('does not start with a port or a DATA_DIR that is in use, and says which', async () => {
     const service = await startServiceProcess(local.settings);
     try {
       const data = await failToStart(local.settings);
@@ -196,7 +196,7 @@ describe('starting and stopping the service', () => {
     }
   });
 
-  it('answers and delivers while more callers are connected than it may have descriptors', async () => {
+  it('answers and delivers while connected callers exceed its file descriptors', async () => {
     const receiver = await startRecordingReceiver(local.publicKeyFile);
     const [WEBHOOK_URL, DATA_DIR] = [receiver.url, join(local.folder, 'few-descriptors')];
     const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
@@ -216,7 +216,7 @@ describe('starting and stopping the service', () => {
     }
   });
 
-  it('exits with 0 on SIGTERM after answering what is under way', async () => {
+  it('exits with 0 on SIGTERM after it has answered running requests', async () => {
     const service = await startServiceProcess(local.settings);
     const owner = await local.account(1);
     const answer = create(service.url, { ...minimal, owner, holder: owner });
@@ -246,11 +246,11 @@ describe('starting and stopping the service', () => {
     }
   });
 
-  it('goes on with a registry on a chain that was started anew', async () => {
+  it('stays up when the chain does not have its registry yet, and says so', async () => {
     const anew = await startNode();
     try {
       const service = await startServiceProcess({ ...local.settings, RPC_URL: anew.url });
-      // The registry is not there yet: that is said, and the HTTP side stays up.
+      // The service logs that the registry is missing, and still answers HTTP.
       expect((await fetch(service.url)).status).to.equal(200);
       await eventually('it is said', () => /REGISTRY_MISSING.*npx hardhat deploy/.test(service.output()));
       expect(await service.end('SIGTERM')).to.equal(0);

@@ -105,7 +105,7 @@ describe('docs/states.md', function () {
     }
   });
 
-  it('says of every operation what it does in every state, but for the escrow that is not there', () => {
+  it('covers every operation in every state, except title escrow calls before the mint', () => {
     for (const operation of TOKEN_OPERATIONS) {
       for (const state of STATES) {
         const isOfEscrow = !['mint', 'restore', 'burn'].includes(operation);
@@ -118,7 +118,7 @@ describe('docs/states.md', function () {
     }
   });
 
-  it('has a row for whatever anybody can do, whomever it names', async () => {
+  it('has a row for every call that the contracts accept, whichever accounts it names', async () => {
     const names = [...persons, ZeroAddress];
     const pairs = names.flatMap((first) => names.map((second) => ({ first, second })));
     for (const instance of minted()) {
@@ -154,7 +154,7 @@ describe('docs/states.md', function () {
     expect(diagramArrows().sort()).to.deep.equal([...new Set(arrows)].sort());
   });
 
-  it('is what the command shows as possible next', async () => {
+  it('lists the operations that the token command shows as possible next', async () => {
     expect(possibleOperations({ state: 'not minted', block: 0, isPaused: false })).to.deep.equal([
       { operation: 'mint', by: 'minter' },
     ]);
@@ -186,7 +186,7 @@ describe('docs/states.md', function () {
       );
     }
 
-    it('is all that the command shows as possible next, but for a shredded token', async () => {
+    it('only unpause is possible next, and nothing for a shredded token', async () => {
       const unpause = [{ operation: 'unpause', by: 'admin' }];
       const unminted = { state: 'not minted', block: 0, isPaused: true } as const;
       expect(possibleOperations(unminted)).to.deep.equal(unpause);
@@ -231,7 +231,7 @@ describe('docs/states.md', function () {
     return calls.attempt(await calls.transactionOf(token, call, remark), by);
   }
 
-  /** `error`: its name, of the registry or of its escrows; undefined: it gives no reason. */
+  /** `error`: the name of an error of the registry or its title escrows; undefined: no reason is given. */
   async function expectRefused(attempted: Promise<string>, error: string | undefined): Promise<void> {
     if (error === undefined) return expect(attempted).to.be.revertedWithoutReason();
     const { registry } = chain;
@@ -239,7 +239,7 @@ describe('docs/states.md', function () {
     await expect(attempted).to.be.revertedWithCustomError(contract, error);
   }
 
-  /** Who could be allowed to: the others are tried at each row. */
+  /** The accounts that may be allowed to. The tests of the rows try all others. */
   function actorsFor(operation: TokenOperation, { beneficiary, holder }: TokenModel): Set<string> {
     if (operation === 'mint') return new Set(['minter']);
     if (operation === 'restore') return new Set(['restorer']);
@@ -247,7 +247,7 @@ describe('docs/states.md', function () {
     return new Set([beneficiary, holder].filter((person) => person !== ZeroAddress));
   }
 
-  /** Makes a token that is in this situation, and takes the chain back afterwards. */
+  /** Makes a token that is in this state, and takes the chain back afterwards. */
   async function withToken({ path }: Reached, action: (token: TokenModel) => Promise<void>): Promise<void> {
     await inSnapshot(async () => {
       const tokenId = ++lastId;
@@ -325,8 +325,7 @@ describe('docs/states.md', function () {
   }
 
   /**
-   * Our types of a receipt's logs are those of the page's table, and each log is of the contract that it
-   * says.
+   * Expects each log of a receipt to have the event type and the contract that the table of the page says.
    */
   function expectAnnounced({ logs }: TransactionReceipt, operation: string): void {
     for (const log of logs) {

@@ -23,7 +23,7 @@ type Name = (typeof NAMES)[number];
 
 const EVENTS_OF_A_MINT = 5;
 
-/** What a tenant-less installation has at the project's top: nothing here may touch it. */
+/** Files of an installation without tenants, at the top of the project. The tests must not touch them. */
 const OF_NOBODY = ['.env', '.data', 'did.json', 'service.config.json', 'webhook-public-key.pem', 'tenants'];
 
 describe('docs/tenants.md', () => {
@@ -43,7 +43,7 @@ describe('docs/tenants.md', () => {
   );
   const [backup = '', removal = ''] = codeBlocks(section('Backup, moving, removing'), 'sh');
 
-  /** The page's commands in a folder of this test, on ports that are free. */
+  /** The page's commands with the folder of this test and with free ports. */
   const here = (text: string): string =>
     text
       .replace(/\btenants(?=\/|$)/gm, tenants)
@@ -60,7 +60,7 @@ describe('docs/tenants.md', () => {
   const stateOfNobody = (): unknown =>
     OF_NOBODY.map((file) => statSync(join(PROJECT_ROOT, file), { throwIfNoEntry: false })?.mtimeMs);
 
-  /** What the receiver of a tenant verified and stored. */
+  /** The events that the receiver of a tenant verified and stored. */
   function receivedBy(name: Name): CloudEvent[] {
     const file = path(name, 'received.jsonl');
     if (!existsSync(file)) return [];
@@ -70,7 +70,7 @@ describe('docs/tenants.md', () => {
       .map((line) => JSON.parse(line) as CloudEvent);
   }
 
-  /** Creates a document at a tenant's service and waits for what its mint sends. */
+  /** Creates a document at a tenant's service and waits for the events of its mint. */
   async function issueAndReceive(name: Name, url = urlOf(name)): Promise<void> {
     const { status, body } = await create(url, { ...minimal, owner: DEPLOYER, holder: DEPLOYER });
     expect(status, JSON.stringify(body)).to.equal(200);
@@ -97,7 +97,7 @@ describe('docs/tenants.md', () => {
     folder.remove();
   });
 
-  it('sets both up, each with files of its own that hold its secrets for its owner alone', async () => {
+  it('sets up two tenants with separate private files, registries and keys', async () => {
     await runAsWritten(here(files));
     const outputs = new Map<string, string>();
     for (const line of lines(setup)) outputs.set(line, await runAsWritten(line, settings));
@@ -117,7 +117,7 @@ describe('docs/tenants.md', () => {
     }
   });
 
-  it('runs both at once: each issues in its own name and registry, and delivers to its own receiver alone', async () => {
+  it('runs both at once: each issues in its own registry and delivers to its own receiver', async () => {
     await runAsWritten(here(build));
     for (const line of lines(starts)) programs.push(await startAsWritten(line, settings));
     for (const name of NAMES) {
@@ -131,11 +131,11 @@ describe('docs/tenants.md', () => {
       expect([...registries]).to.deep.equal([registryOf(name).toLowerCase()]);
       expect(modeOf(path(name, 'data'))).to.equal('700');
     }
-    // A receiver says what it refused: what is signed with another key, for one.
+    // A receiver logs the status of what it refuses, such as an event signed with another key.
     for (const program of programs) expect(program.output()).not.to.contain('"status":401');
   });
 
-  it('looks after one without the other', async () => {
+  it('checks and repairs one tenant without changing the other', async () => {
     for (const line of lines(looking)) {
       const output = await runAsWritten(line, settings);
       expect(output, line).to.contain(line.includes('--check') ? 'all equal' : 'no deliveries are waiting');
@@ -154,7 +154,7 @@ describe('docs/tenants.md', () => {
     expect(made.map((file) => text('a', file))).to.deep.equal(filesOfA);
   });
 
-  it('copies a tenant whose service is stopped, which then goes on from the copy', async () => {
+  it('backs up a stopped tenant, which then continues from the copy', async () => {
     // The services are the last two; b has other keys by now.
     for (const program of programs.splice(2)) expect(await program.stop()).to.equal(0);
     await runAsWritten(here(backup));
@@ -169,13 +169,13 @@ describe('docs/tenants.md', () => {
     programs.push(service);
     await issueAndReceive('a');
     expect(receivedBy('a')).to.have.length(received + EVENTS_OF_A_MINT);
-    // It says what it has delivered a moment after the receiver has it.
+    // The service logs a delivery shortly after the receiver has it: stop it before counting.
     expect(await programs.pop()?.stop()).to.equal(0);
-    // Nothing was sent anew that had been delivered before.
+    // Events that were delivered before the backup are not sent again.
     expect(service.output().split('"msg":"delivered"')).to.have.length(EVENTS_OF_A_MINT + 1);
   });
 
-  it('keeps them apart in one PostgreSQL database, but not for the commands', async function () {
+  it('separates tenants in one PostgreSQL database, where a command sees the registries of both', async function () {
     const database = await postgresDatabase();
     if (database === undefined) return this.skip();
     const shared = { ...settings, DATABASE_URL: database.url };
@@ -184,7 +184,7 @@ describe('docs/tenants.md', () => {
     );
     try {
       const [ofA, ofB] = services;
-      // b's receiver has the key of before.
+      // b's receiver still has the former key.
       await programs[1]?.stop();
       const receiver = lines(starts)[1] ?? '';
       programs[1] = await startAsWritten(receiver);
@@ -205,7 +205,7 @@ describe('docs/tenants.md', () => {
     }
   });
 
-  it('removes one, and neither the other nor what belongs to no tenant is touched', async () => {
+  it('removes one tenant without touching the other or files outside tenants', async () => {
     const kept = text('a', 'env');
     await programs.splice(1, 1)[0]?.stop();
     await runAsWritten(here(removal));

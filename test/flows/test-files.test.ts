@@ -7,7 +7,7 @@ import { scripts } from '../../package.json';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 
 describe('npm test', () => {
-  it('runs every file of tests once', async () => {
+  it('runs every test file once', async () => {
     expect(scripts.tests).to.equal('npm run --silent test:mocha && npm run --silent test:hardhat');
     expect(scripts['test:mocha']).to.equal('mocha --parallel "test/{unit,integration}/*.test.ts"');
     expect(scripts['test:hardhat']).to.equal('hardhat test --parallel');

@@ -93,7 +93,7 @@ describe('the endorsement chain of a token', () => {
     ]);
   });
 
-  it('leads at every block from the mint on to the state that the contracts had then', async () => {
+  it('replays to the state of the contracts at the block of each operation', async () => {
     const { endorsements } = await read();
     for (const { blockNumber, after } of endorsements) {
       const state = await readTokenState(client, registry.contracts, tokenId, blockNumber);
@@ -106,7 +106,7 @@ describe('the endorsement chain of a token', () => {
     }
   });
 
-  it('can begin in the middle, and knows then who had which role before', async () => {
+  it('can start in the middle, with the same entries from there on, and is then not whole', async () => {
     const whole = await read();
     for (const from of [3, 8, 13, 16]) {
       const fromBlock = whole.endorsements[from]?.blockNumber ?? 0;
@@ -116,7 +116,7 @@ describe('the endorsement chain of a token', () => {
     }
   });
 
-  it('is refused when the node left a log out, whichever it is', async () => {
+  it('is refused when the node omits any log but that of a rejection', async () => {
     const range = { fromBlock: 0, toBlock: await local.client.getBlockNumber() };
     const { logs, isWhole } = await readTokenLogs(client, registry.contracts, tokenId, range);
     const state = await readTokenState(client, registry.contracts, tokenId);
@@ -134,7 +134,7 @@ describe('the endorsement chain of a token', () => {
     }
   });
 
-  it('has nothing of what others emit in the name of the registry and the escrow', async () => {
+  it('ignores forged events of the registry and the title escrow', async () => {
     const token = await mintDirectly(local, accounts[1]!);
     const forger = await new EventForger__factory(await local.client.getSigner(5)).deploy();
     await forger.forge(local.registryAddress, token.escrow, token.tokenId);
@@ -144,17 +144,17 @@ describe('the endorsement chain of a token', () => {
     expect(state).to.include({ state: 'in escrow', beneficiary: accounts[1], holder: accounts[2] });
   });
 
-  it('of a token that was never minted is empty, and no logs are read for it', async () => {
+  it('is empty for a token that was never minted, without reading logs', async () => {
     const since = proxy.calls.length;
     expect(await read(newTokenId())).to.deep.include({ endorsements: [], isWhole: true });
     expect(proxy.counts(since)).not.to.have.property('eth_getLogs');
   });
 
-  describe('printed by a command', () => {
+  describe('on the command line', () => {
     const run = (args: string[], settings: Record<string, string> = {}): Promise<CommandAnswer> =>
       askTdoc(args, { ...local.settings, ...settings });
 
-    it('token FILE: a line for each operation with its remark in clear, and the state', async () => {
+    it('token FILE prints a line for each operation, the decrypted remark and the state', async () => {
       const { code, stdout } = await run(['token', file]);
       expect(code, stdout).to.equal(0);
       const lines = stdout.split('\n');
@@ -167,7 +167,7 @@ describe('the endorsement chain of a token', () => {
       for (const account of accounts) expect(stdout).to.contain(account);
     });
 
-    it('token ID --json: the same for programs, without a credential', async () => {
+    it('token ID --json prints the same without a credential, with encrypted remarks', async () => {
       const { code, stdout } = await run(['token', tokenId.toString(), '--json']);
       expect(code, stdout).to.equal(0);
       const shown = JSON.parse(stdout) as { endorsements: { operation: string; remark: string }[] };
@@ -180,7 +180,7 @@ describe('the endorsement chain of a token', () => {
       });
     });
 
-    it('decrypt-remark FILE: the remarks of all operations, without control characters', async () => {
+    it('decrypt-remark FILE prints the remarks of all operations, with control characters escaped', async () => {
       const { id } = answer.signedW3CDocument;
       const { code, stdout } = await run(['decrypt-remark', file]);
       expect(code, stdout).to.equal(0);
@@ -191,7 +191,7 @@ describe('the endorsement chain of a token', () => {
       expect(one).to.deep.include({ code: 0, stdout: '"\\u001b[2Jpaid\\u202e"\n' });
     });
 
-    it('ends with 1 for a token that is not minted, with 2 when the node is down', async () => {
+    it('token exits with 1 for a token that is not minted, and with 2 when the node is down', async () => {
       const never = await run(['token', `0x${newTokenId().toString(16)}`]);
       expect(never).to.include({ code: 1 });
       expect(never.stdout).to.contain('Not minted');

@@ -10,13 +10,13 @@ import { startServiceProcess } from '../helpers/processes/service-process';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import { tunnelStandIn } from '../helpers/processes/tunnel-library';
 
-/** Of the form that ngrok gives out, and nobody's. */
+/** Has the form of ngrok's tokens, and belongs to nobody. */
 const TOKEN = '2abcDEFghiJKLmnoPQRstuVWXyz_3AbCdEfGhIjKlMnOpQrStU';
 
-// A compile error here says that the package is no longer what the service takes it for.
+// A compile error here means that the package no longer has the type that the service expects.
 const real: TunnelLibrary = ngrok;
 
-describe('the tunnel of TUNNEL_AUTHTOKEN', () => {
+describe('the tunnel (TUNNEL_AUTHTOKEN)', () => {
   const folder = temporaryFolder();
   const settings = {
     ENV_FILE: join(folder.path, 'none.env'),
@@ -40,7 +40,7 @@ describe('the tunnel of TUNNEL_AUTHTOKEN', () => {
     service?.log.filter((line) => (typeof msg === 'string' ? line.msg === msg : msg.test(line.msg ?? ''))) ??
     [];
 
-  /** The warning that no tunnel was opened; with it, the service must answer all the same. */
+  /** Waits for the warning that no tunnel was opened, and expects the service to answer nevertheless. */
   async function warning(withinMs = 20_000): Promise<Record<string, unknown>> {
     const line = await eventually('the warning', () => logged(/without a public address/)[0], { withinMs });
     expect(line.level).to.equal('warn');
@@ -49,7 +49,7 @@ describe('the tunnel of TUNNEL_AUTHTOKEN', () => {
   }
 
   for (const HOST of ['127.0.0.1', '0.0.0.0', '::1', '::']) {
-    it(`leads to a service that listens on ${HOST}, on whatever port, until the service stops`, async () => {
+    it(`leads to a service that listens on ${HOST}, on any port, until the service stops`, async () => {
       const standIn = tunnelStandIn();
       service = await startService({ ...settings, HOST }, { load: standIn.load });
       const { url } = await eventually('the tunnel is open', () => logged('tunnel open')[0]);
@@ -63,7 +63,7 @@ describe('the tunnel of TUNNEL_AUTHTOKEN', () => {
     });
   }
 
-  it('is not asked for without TUNNEL_AUTHTOKEN', async () => {
+  it('does not load its library without TUNNEL_AUTHTOKEN', async () => {
     let isLoaded = false;
     const load = async (): Promise<TunnelLibrary> => {
       isLoaded = true;
@@ -74,7 +74,7 @@ describe('the tunnel of TUNNEL_AUTHTOKEN', () => {
     expect(isLoaded).to.equal(false);
   });
 
-  it('tells when its connection is lost and when it is back, once each', async () => {
+  it('logs once when its connection is lost, and once when it is back', async () => {
     const standIn = tunnelStandIn();
     service = await startService(settings, { load: standIn.load });
     await eventually('the tunnel is open', () => logged('tunnel open')[0]);
@@ -86,7 +86,7 @@ describe('the tunnel of TUNNEL_AUTHTOKEN', () => {
     expect(told).to.deep.equal(['disconnected', 'reconnected', 'disconnected']);
   });
 
-  it('holds up neither the start nor the stop while it is not open, and is closed when it opens afterwards', async () => {
+  it('does not delay start and stop while it opens, and is closed if it opens after the stop', async () => {
     let allow = (): void => undefined;
     const standIn = tunnelStandIn(new Promise<void>((resolve) => (allow = resolve)));
     service = await startService(settings, { load: standIn.load });
@@ -101,7 +101,7 @@ describe('the tunnel of TUNNEL_AUTHTOKEN', () => {
     await eventually('it is closed', () => standIn.openEnds() === 0);
   });
 
-  it('is given up when ngrok accepts the connection and says nothing', async () => {
+  it('is given up when ngrok accepts the connection but does not answer', async () => {
     const connections: Socket[] = [];
     const silent = createServer((socket) => void connections.push(socket.on('error', () => undefined)));
     silent.listen(0, '127.0.0.1');
@@ -124,16 +124,16 @@ describe('the tunnel of TUNNEL_AUTHTOKEN', () => {
     }
   });
 
-  it('fails with a wrong token, or without a way to ngrok, and the service goes on', async () => {
+  it('fails with a wrong token or an unreachable ngrok, and the service keeps running', async () => {
     service = await startService(settings);
     const error = await warning(40_000);
-    // The one where ngrok is reached, the other where it is not.
+    // The code depends on whether this machine reaches ngrok.
     expect(error.code).to.be.oneOf(['TUNNEL_REFUSED', 'TUNNEL_UNREACHABLE']);
     expect(error.remedy).to.be.a('string');
     expect(JSON.stringify(service.log)).not.to.contain(TOKEN);
   });
 
-  it('does so in the compiled service too, which prints nothing but its log, without the token', async () => {
+  it('fails likewise in the compiled service, which prints only its log, without the token', async () => {
     const child = await startServiceProcess(settings);
     try {
       const line = await eventually(
@@ -155,8 +155,8 @@ describe('the tunnel of TUNNEL_AUTHTOKEN', () => {
       expect(() => void JSON.parse(text), text).not.to.throw();
   });
 
-  it('names what ngrok refused, with its code and a remedy, and without the token that its message repeats', async () => {
-    // As the package's own error for a token that is none, two lines long.
+  it('reports the error of ngrok with its code and a remedy, but masks the token in it', async () => {
+    // The package's own error for an invalid token, which has several lines.
     const text =
       `failed to connect session: authentication failed: The authtoken you specified is properly formed, but it is invalid.\n` +
       `Your authtoken: ${TOKEN}\r\n\r\nERR_NGROK_107\r\n, error_code: ERR_NGROK_107`;
@@ -172,7 +172,7 @@ describe('the tunnel of TUNNEL_AUTHTOKEN', () => {
     expect(JSON.stringify(service.log)).not.to.contain(TOKEN);
   });
 
-  it('says how to get the library where it is not installed', async () => {
+  it('names the command that installs its library when it is missing', async () => {
     const missing = '@ngrok/not-installed';
     service = await startService(settings, { load: () => import(missing) as Promise<TunnelLibrary> });
     const error = await warning();

@@ -16,7 +16,7 @@ import { startService, type RunningService } from '../helpers/processes/running-
 import { createTestIssuer } from '../helpers/credentials/test-issuer';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-describe('a credential in the hands of others', () => {
+describe('an issued credential', () => {
   let local: LocalSetup;
   let service: RunningService | undefined;
   let registry: TradeTrustTokenStandard;
@@ -63,7 +63,7 @@ describe('a credential in the hands of others', () => {
   const sent = async (transaction: Promise<ContractTransactionResponse>): Promise<void> =>
     void (await (await transaction).wait());
 
-  it('is VALID as it was returned by POST /create, to somebody without any setting of the issuer', async () => {
+  it('is VALID as POST /create returned it, without any settings of the issuer', async () => {
     const { code, stdout, stderr } = await run(['verify-credential', file]);
     expect(stderr).to.equal('');
     expect(code).to.equal(0);
@@ -73,7 +73,7 @@ describe('a credential in the hands of others', () => {
     expect(stdout).to.contain(`context fetched: ${(credential['@context'] as string[]).at(-1)}`);
   });
 
-  it('is VALID in the version that its holder derives, which shows what was chosen; both commands as documented', async () => {
+  it('is VALID in a derived version that shows only the chosen values', async () => {
     const derived = join(local.folder, 'derived.json');
     const names = ['/credentialSubject/blNumber', '/credentialSubject/packages/0/packagesWeight'];
     await run(['derive', file, '--reveal', ...names, '--out', derived]);
@@ -101,7 +101,7 @@ describe('a credential in the hands of others', () => {
     expect(report).to.have.nested.property('issuerIdentity.issuer', credential.issuer);
   });
 
-  it('is derived to standard output as JSON alone; a pointer that matches nothing is named', async () => {
+  it('is derived to standard output as plain JSON; a pointer that matches nothing is an error', async () => {
     const { stdout } = await run(['derive', file, '--reveal', '/credentialSubject/scac']);
     expect(JSON.parse(stdout)).to.have.nested.property('credentialSubject.scac', full.credentialSubject.scac);
     const wrong = await run(['derive', file, '--reveal', '/credentialSubject/scax']);
@@ -110,7 +110,7 @@ describe('a credential in the hands of others', () => {
     expect(wrong.stdout.trim()).to.equal('');
   });
 
-  it('is COULD NOT TELL when nobody can be asked: exit code 2', async () => {
+  it('is COULD NOT TELL, with exit code 2, when the node cannot be reached', async () => {
     const nowhere = `http://127.0.0.1:${await freePort(0)}`;
     const { code, stdout } = await run(['verify-credential', file], { RPC_URL: nowhere });
     expect(code).to.equal(2);
@@ -122,7 +122,7 @@ describe('a credential in the hands of others', () => {
     expect(outcomes(await verify({ credentialSubject }))).to.deep.equal(['invalid', 'valid', 'valid']);
   });
 
-  it('is INVALID while the domain serves another key; and COULD NOT TELL while it serves none', async () => {
+  it('is INVALID while the domain serves another key, and COULD NOT TELL while it serves none', async () => {
     const path = local.settings.DID_DOCUMENT_PATH ?? '';
     const document = readFileSync(path, 'utf8');
     const other = await createTestIssuer(local.settings.DOMAIN);
@@ -137,7 +137,7 @@ describe('a credential in the hands of others', () => {
     expect((await verify()).outcome).to.equal('valid');
   });
 
-  it('follows its token: transferred, returned to the issuer, restored, shredded', async () => {
+  it('stays VALID through transfer, return, restore and pause, until its token is shredded', async () => {
     const escrow = await escrowOf(local, tokenId);
     const [one, three] = [await local.account(1), await local.account(3)];
     await sent((await local.escrowAs(1, escrow)).nominate(three, '0x'));
@@ -172,7 +172,7 @@ describe('a credential in the hands of others', () => {
     expect(stdout).to.contain('document integrity: VALID').and.contain('document status: INVALID');
   });
 
-  it('is INVALID when no such token, or no such registry, is on the chain', async () => {
+  it('is INVALID when the chain does not have its token or its registry', async () => {
     const own = credential.credentialStatus as JsonObject;
     for (const credentialStatus of [
       { ...own, tokenId: 'ab'.repeat(32) },
@@ -185,7 +185,7 @@ describe('a credential in the hands of others', () => {
     }
   });
 
-  it('is COULD NOT TELL when the issuer is down: integrity and issuer, not the status', async () => {
+  it('is COULD NOT TELL in integrity and issuer, but not in status, when the issuer is down', async () => {
     await service?.stop();
     service = undefined;
     const verification = await verify();

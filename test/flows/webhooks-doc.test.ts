@@ -46,7 +46,7 @@ describe('docs/webhooks.md', () => {
     const { body } = await create(service.url, { ...minimal, owner, holder, remarks: 'shipped on board' });
     const tokenId = tokenIdAsUint256(body.signedW3CDocument.credentialStatus.tokenId);
     operations = await liveThrough(local, { tokenId, transactionHash: body.txHash });
-    // Each is the last of its queue.
+    // Each is the last event of its queue.
     for (const last of ['burned', 'registry_unpaused']) {
       await eventually(last, () =>
         receiver.deliveries.some(({ body: sent }) => sent.includes(PREFIX + last)),
@@ -61,7 +61,7 @@ describe('docs/webhooks.md', () => {
     await local?.stop();
   });
 
-  it('has an example of every type that is sent, with the fields of its payload', () => {
+  it('has an example of every event type, with the fields of its payload', () => {
     const examples = sections.flatMap((one) =>
       codeBlocks(one, 'json').map((text) => [one.heading, JSON.parse(text) as Partial<CloudEvent>] as const),
     );
@@ -77,7 +77,7 @@ describe('docs/webhooks.md', () => {
     }
   });
 
-  it('has a whole event of a token and one of a registry, with the fields that every such event has', () => {
+  it('has a complete event of a token and of a registry, with the fields of every such event', () => {
     const [, ofToken = ''] = code('A delivery', 'http').trimEnd().split('\n\n');
     const whole = [ofToken, code('registry_paused', 'json')].map((text) => JSON.parse(text) as CloudEvent);
     const envelopeOf = (event: CloudEvent): unknown =>
@@ -100,7 +100,7 @@ describe('docs/webhooks.md', () => {
     }
   });
 
-  it('says which operation sends what in which order, as it happens', () => {
+  it('lists the events of each operation in the order in which they are sent', () => {
     const [rows = []] = tables(section('What each operation sends'));
     const promised = new Map(
       rows.map((cells) => [(cells[0] ?? '').replaceAll('`', ''), quoted(cells.at(-1) ?? '')] as const),
@@ -117,7 +117,7 @@ describe('docs/webhooks.md', () => {
     expect(operations.map(({ name }) => name)).to.include.members([...promised.keys()]);
   });
 
-  it('has a delivery to test with that verifies under the public key given with it', () => {
+  it('has a test delivery that its public key verifies, with the headers of a real one', () => {
     const [head = '', body = ''] = code('A delivery', 'http').trimEnd().split('\n\n');
     const header = /^X-Service-Signature: (.*)$/m.exec(head)?.[1];
     const publicKey = createPublicKey(code('A delivery to test with', 'pem'));
@@ -130,7 +130,7 @@ describe('docs/webhooks.md', () => {
     expect(names).to.have.members(Object.keys(receiver.deliveries[0]?.headers ?? {}));
   });
 
-  it('has an example of settings that the service takes, with the defaults', () => {
+  it('has example settings with the defaults, which the service accepts', () => {
     const { webhook } = JSON.parse(code('Settings of the operator', 'json')) as ConfigFile;
     const { privateKey: signingKey } = generateKeyPairSync('ed25519');
     const defaults = webhookOf({ url: webhook?.url }, signingKey);
@@ -140,7 +140,7 @@ describe('docs/webhooks.md', () => {
       expect(headers).to.include({ [name.toLowerCase()]: value });
   });
 
-  it('has a Node.js program that takes what is sent and refuses what was changed', async () => {
+  it('has a Node.js program that accepts genuine deliveries and refuses changed ones', async () => {
     const folder = folderWithKey('node');
     writeFileSync(join(folder, 'verify.mjs'), code('With Node.js', 'js'));
     const program = spawn(process.execPath, ['verify.mjs'], {
@@ -169,7 +169,7 @@ describe('docs/webhooks.md', () => {
     }
   });
 
-  it('has openssl commands that take what is sent and refuse what was changed', function () {
+  it('has openssl commands that accept genuine deliveries and refuse changed ones', function () {
     if (spawnSync('openssl', ['version']).error) {
       console.log('      openssl is not installed');
       return this.skip();
