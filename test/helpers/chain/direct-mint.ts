@@ -8,7 +8,7 @@ import { mineTogether, sendTransaction } from './transactions';
 import { DEPLOYER, type LocalSetup } from './local-setup';
 
 /**
- * A token that was minted at the registry itself, without the service: that is cheaper than to issue a
+ * A token that was minted at the registry itself, without the service. That is faster than issuing a
  * document.
  */
 export interface MintedToken {
@@ -55,12 +55,12 @@ export async function transferHolder(
   await sendTransaction(local.client, { from, to: escrow, data });
 }
 
-/** Like that of a document: any 256 bits. */
+/** A random token id of 256 bits, like that of a document. */
 export function newTokenId(): bigint {
   return BigInt(`0x${randomBytes(32).toString('hex')}`);
 }
 
-/** Where a token's escrow is, or will be. */
+/** The address of a token's title escrow, before or after the mint. */
 export async function escrowOf(
   { client, registryAddress }: LocalSetup,
   tokenId: bigint,

@@ -6,12 +6,12 @@ import {
   TradeTrustTokenStandard__factory,
 } from '../../../typechain-types';
 
-/** An event as it must arrive. Its id is the service's affair. */
+/** An event as it must arrive, without its id, which the service chooses. */
 export type ExpectedEvent = Omit<CloudEvent, 'id'>;
 
 type Payload = CloudEvent['data']['payload'];
 
-/** A log with what it means, before it is put into its envelope. */
+/** The meaning of a log, before it gets its envelope. */
 interface Meaning {
   type: string;
   tokenId: bigint | undefined;
@@ -41,9 +41,9 @@ const ESCROW_EVENTS: Record<string, [type: string, ...payload: string[]]> = {
 };
 
 /**
- * What a subscriber must get of a registry, said by the chain alone: all logs from `fromBlock` on,
- * unfiltered, decoded with the contracts' interfaces. Which escrow is whose is asked of the factory on chain.
- * In chain order. It shares no code with the service.
+ * The events that a subscriber must get of a registry, in chain order. They are derived from the chain alone:
+ * all logs from `fromBlock` on, unfiltered, decoded with the interfaces of the contracts. The factory on
+ * chain is asked for the title escrows. No code is shared with the service.
  */
 export async function expectedEvents(
   client: JsonRpcProvider,
@@ -102,7 +102,7 @@ function ofRegistry(log: Log, ofTransaction: Log[]): Meaning | undefined {
   return { type: isSurrender ? 'surrendered' : 'restored', tokenId, payload: { ...token, escrowAddress } };
 }
 
-/** Whom a mint names: its escrow says so in the same transaction. */
+/** The accounts that a mint names, from the logs of its title escrow in the same transaction. */
 function mintOf(mint: Log, escrowAddress: string, ofTransaction: Log[]): Payload {
   const ofEscrow = ofTransaction.filter(({ address }) => address.toLowerCase() === escrowAddress);
   const received = ofEscrow

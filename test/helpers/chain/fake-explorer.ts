@@ -3,18 +3,18 @@ import { text } from 'node:stream/consumers';
 import type { JsonRpcProvider } from 'ethers';
 import { compile, version } from 'solc';
 
-/** What an explorer was sent to show as the source of a contract. */
+/** A source that was submitted to the explorer for a contract. */
 export interface Submission {
   address: string;
   /** "file:contract". */
   contract: string;
   compiler: string;
-  /** Of the constructor, in hexadecimal without 0x. */
+  /** Arguments of the constructor, in hexadecimal without 0x. */
   args: string;
   input: CompilerInput;
 }
 
-/** An explorer of Etherscan's make, as far as it verifies contracts. */
+/** An explorer that verifies contracts like Etherscan. */
 export interface FakeExplorer {
   submissions: Submission[];
   answer: RequestListener;
@@ -22,7 +22,7 @@ export interface FakeExplorer {
   fail(): void;
 }
 
-/** Standard JSON, as the compiler takes it. */
+/** Standard JSON input of the compiler. */
 interface CompilerInput {
   settings: { optimizer: unknown; evmVersion: string };
   sources: Record<string, unknown>;
@@ -39,8 +39,8 @@ const OK = { status: '1', message: 'OK' };
 const REFUSED = { status: '0', message: 'NOTOK' };
 
 /**
- * Answers as Etherscan's API v2 does, to this key and about this chain alone. Like Etherscan it compiles what
- * it is sent, and takes it for the source of a contract when that gives the very code that made the contract.
+ * Answers like Etherscan's API v2, with this key and about this chain only. Like Etherscan it compiles a
+ * submission, and accepts it as the source of a contract if the result is the code that made the contract.
  */
 export function createFakeExplorer(chain: JsonRpcProvider, chainId: number, key: string): FakeExplorer {
   const submissions: Submission[] = [];
@@ -58,7 +58,7 @@ export function createFakeExplorer(chain: JsonRpcProvider, chainId: number, key:
           address: told('contractaddress'),
           contract: told('contractname'),
           compiler: told('compilerversion'),
-          // It is Etherscan that spells it so.
+          // The spelling is Etherscan's.
           args: told('constructorArguements'),
           input: JSON.parse(told('sourceCode')) as CompilerInput,
         });
@@ -100,7 +100,7 @@ async function isSourceOf(
   const output = JSON.parse(compile(JSON.stringify({ ...input, settings }))) as CompilerOutput;
   const compiled = output.contracts[file]?.[name]?.evm;
   const creation = await creationOf(chain, address);
-  // What another contract has made was in no transaction: its code is compared.
+  // No transaction has the creation code of a contract that another contract made: compare its code.
   if (creation === undefined)
     return `0x${compiled?.deployedBytecode.object}` === (await chain.getCode(address));
   return `0x${compiled?.bytecode.object}${args}` === creation;

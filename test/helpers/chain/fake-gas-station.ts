@@ -1,7 +1,7 @@
 import { listen } from '../../../service/http/server';
 import { track } from '../resources';
 
-/** A gas station that answers what it is told, over HTTP. */
+/** A gas station over HTTP that answers as the test says. */
 export interface FakeGasStation {
   url: string;
   /** How often it was asked. */

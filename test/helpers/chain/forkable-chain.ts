@@ -1,7 +1,7 @@
 import { HDNodeWallet, Transaction, type JsonRpcProvider, type TransactionRequest } from 'ethers';
 
 /**
- * A transaction that was signed here: the same bytes, and so the same hash, can be mined on several branches.
+ * A signed transaction. The same bytes, with the same hash, can be mined on several branches.
  */
 export interface SignedCall {
   hash: string;
@@ -11,10 +11,10 @@ export interface SignedCall {
 /** A local chain whose blocks a test mines itself, and can replace. */
 export interface ForkableChain {
   /**
-   * Signs a call as the node's n-th account, with the nonce that it has on the present branch after what is
-   * mined or waits.
+   * Signs a call as the node's n-th account, with its next nonce on the present branch after all mined and
+   * waiting transactions.
    *
-   * @param first to be mined before all others in its block.
+   * @param first mined before all others in its block.
    */
   sign(
     this: void,
@@ -22,7 +22,7 @@ export interface ForkableChain {
     call: TransactionRequest,
     options?: { first: boolean },
   ): Promise<SignedCall>;
-  /** Mines a block with exactly these transactions, and gives its number. */
+  /** Mines a block with exactly these transactions, and returns its number. */
   mine(this: void, ...calls: SignedCall[]): Promise<number>;
   /** Marks the present end of the chain as the place to go back to. */
   fork(this: void): Promise<Fork>;
@@ -33,14 +33,14 @@ export interface ForkableChain {
 /** A block that branches grow from. */
 export interface Fork {
   /**
-   * Takes the chain back to the block. What is mined from now on belongs to the branch of this number: the
-   * same transactions in the same blocks of a branch of the same number have the same block hashes, of
-   * another number have others. The first branch is 0.
+   * Takes the chain back to the block. Blocks that are mined from now on belong to the branch of this number.
+   * The same transactions in the same blocks have the same block hashes on a branch of the same number, and
+   * other hashes on other branches. The first branch is 0.
    */
   back(this: void, branch: number): Promise<void>;
 }
 
-/** Of the accounts of every Hardhat node. */
+/** The mnemonic of the accounts of every Hardhat node. */
 export const PHRASE = 'test test test test test test test test test test test junk';
 const GAS_LIMIT = 1_000_000;
 const GWEI = 1_000_000_000n;
@@ -61,7 +61,7 @@ export async function takeOverMining(client: JsonRpcProvider): Promise<ForkableC
         nonce: await client.getTransactionCount(wallet.address, 'pending'),
         gasLimit: GAS_LIMIT,
         maxFeePerGas: 100n * GWEI,
-        // Blocks are filled in the order of what is paid.
+        // The node orders the transactions of a block by their priority fee.
         maxPriorityFeePerGas: first ? 2n * GWEI : GWEI,
       });
       return { bytes, hash: Transaction.from(bytes).hash ?? '' };
@@ -81,7 +81,7 @@ export async function takeOverMining(client: JsonRpcProvider): Promise<ForkableC
       let snapshot: unknown = await client.send('evm_snapshot', []);
       return {
         async back(next) {
-          // A snapshot is used up by going back to it.
+          // A snapshot can be reverted to only once.
           if ((await client.send('evm_revert', [snapshot])) !== true) throw new Error('could not go back');
           snapshot = await client.send('evm_snapshot', []);
           branch = next;

@@ -8,23 +8,23 @@ import { takeOverMining, type ForkableChain, type SignedCall } from './forkable-
 import { escrowOf, mintDirectly, newTokenId } from './direct-mint';
 import { createLocalSetup, type LocalSetup } from './local-setup';
 
-/** A local setup whose chain can be forked, and calls of its registry to mine on this branch and that. */
+/** A local setup whose chain can be forked, and calls of its registry to mine on any branch. */
 export interface ForkedRegistry extends ForkableChain {
   local: LocalSetup;
   /**
-   * A mint of a new token, five events. The minters (`MINTERS`) have nonces of their own: each can be mined
-   * without the other.
+   * A mint of a new token, with five events. The minters (`MINTERS`) have separate nonces: the mint of one
+   * can be mined without that of the other.
    */
   mint(this: void, options?: { minter?: number; first?: boolean }): Promise<SignedCall>;
   /**
-   * A transaction with a single log that is an event of a token minted before all forks, by somebody who does
-   * not mint.
+   * A transaction with a single log, an event of a token that was minted before all forks. Its sender is not
+   * a minter.
    */
   nominate(this: void, options?: { first: boolean }): Promise<SignedCall>;
   /**
-   * Signs for a new token, minted now, whose beneficiary and holder are one account: both roles are handed
-   * over, after somebody was nominated or after something unrelated. A nomination ends with a log of the
-   * hand-over, before that of the new holder.
+   * Mints a new token whose beneficiary and holder are one account, and signs calls for it: `handOver` hands
+   * over both roles, after a nomination or after an unrelated call. After a nomination, the hand-over has one
+   * more log, before that of the new holder.
    */
   handover(this: void): Promise<{ nominate: SignedCall; unrelated: SignedCall; handOver: SignedCall }>;
   stop(this: void): Promise<void>;
@@ -58,7 +58,7 @@ export async function createForkedRegistry(): Promise<ForkedRegistry> {
   const chain = await takeOverMining(local.client);
   let nominations = 0;
   const nominateFor = async (nominated: TitleEscrow, options?: { first: boolean }): Promise<SignedCall> => {
-    // Somebody else each time: to nominate the present nominee is refused.
+    // Another account each time: the contract refuses to nominate the present nominee.
     const next = await local.account(5 + (nominations++ % 15));
     return chain.sign(BENEFICIARY, await nominated.nominate.populateTransaction(next, '0x'), options);
   };
@@ -76,7 +76,7 @@ export async function createForkedRegistry(): Promise<ForkedRegistry> {
       const both = await own.transferOwners.populateTransaction(holder, holder, '0x');
       const handOver = await chain.sign(BENEFICIARY, both);
       await fork.back(0);
-      // Its nonce is that of the nomination: one of the two comes before the hand-over.
+      // This call has the nonce of the nomination: only one of the two comes before the hand-over.
       return { nominate, unrelated: await nominateFor(escrow), handOver };
     },
     async mint({ minter = MINTERS[0], first = false } = {}) {

@@ -1,5 +1,5 @@
 import hre from 'hardhat';
 import { useChainInProcess } from '../../../deploy/tests-in-process';
 
-// Mocha's worker processes load Hardhat themselves: no task has told them which chain is meant.
+// Mocha's worker processes load Hardhat without a task that selects the chain.
 useChainInProcess(hre);

@@ -9,15 +9,15 @@ import {
 } from '../../../typechain-types';
 import { nodeClient } from './node-client';
 
-/** What makes registries that share a title escrow factory. */
+/** Makes registries that share a title escrow factory. */
 export interface RegistryMaker {
-  /** Makes one more registry and gives its address. The node's first account is its admin and may mint. */
+  /** Makes a registry and returns its address. The node's first account is its admin and may mint. */
   make(): Promise<string>;
 }
 
 /**
- * Puts the contracts of deploy/modules/infrastructure.ts on a local chain that mines at once, within this
- * process: the command takes seconds. On a new chain the addresses are always the same.
+ * Deploys the contracts of deploy/modules/infrastructure.ts to a local chain that mines at once. It works in
+ * this process because the command takes seconds. On a new chain the addresses are always the same.
  */
 export async function installRegistryMaker(chain: JsonRpcProvider): Promise<RegistryMaker> {
   const signer = await chain.getSigner(0);
@@ -38,8 +38,7 @@ export async function installRegistryMaker(chain: JsonRpcProvider): Promise<Regi
 }
 
 /**
- * Puts one registry on the chain of a local node, where the same wallet gets the same address as on every new
- * chain.
+ * Deploys one registry to the chain of a local node. On a new chain it always has the same address.
  */
 export async function installRegistry(nodeUrl: string): Promise<string> {
   const chain = nodeClient(nodeUrl);

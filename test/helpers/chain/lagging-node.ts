@@ -1,20 +1,20 @@
 import type { JsonRpcProvider } from 'ethers';
 import type { Answerer, RpcAnswer } from './rpc-proxy';
 
-/** How far a node that is not up to date has come. */
+/** The state of a node that is behind. */
 export interface Lag {
-  /** What it says its head is. */
+  /** The head that it reports. */
   toldHead: () => number;
   /** The last block that it has. */
   lastBlock: () => number;
-  /** The last block whose logs it has; a provider answers from several nodes, each as far as it has come. */
+  /** The last block whose logs it has. A provider has several nodes, some further behind than others. */
   lastLogs: () => number;
 }
 
 /**
- * Answers as a provider behind a load balancer does: each call may come to a node that is behind the one that
- * told of the head. What it does not have yet it does not report as an error, where real nodes do not: blocks
- * are null, logs are silently missing.
+ * Answers like a provider behind a load balancer: a call may reach a node that is behind the one that
+ * reported the head. Like real nodes, it does not report missing data as an error: blocks are null, and logs
+ * of a range are missing silently.
  */
 export function laggingNode(client: JsonRpcProvider, { toldHead, lastBlock, lastLogs }: Lag): Answerer {
   return async (method, params, forward) => {

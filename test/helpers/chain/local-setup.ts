@@ -24,23 +24,22 @@ export interface LocalSetup {
   account(index: number): Promise<string>;
   /** The title escrow at an address, called as the node's n-th account. */
   escrowAs(index: number, address: string): Promise<TitleEscrow>;
-  /** Makes one more registry of the same factory, and gives its address. */
+  /** Makes another registry of the same factory, and returns its address. */
   makeRegistry(): Promise<string>;
   /**
-   * Ends the node, and with it its chain, and starts another on the same port with the registry at the same
-   * address.
+   * Ends the node and its chain, and starts another on the same port, with the registry at the same address.
    */
   restartNode(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Key of the first account of every Hardhat node: public knowledge. */
+/** The published key of the first account of every Hardhat node. */
 export const DEPLOYER_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 
 /**
  * Starts a node and does what the three setup commands do, within this process.
  *
- * @param domain with the port that the service will listen on, its DID can be resolved.
+ * @param domain must have the port of the service if its DID is to be resolved.
  */
 export async function createLocalSetup({ domain = 'localhost:3000' } = {}): Promise<LocalSetup> {
   const folder = temporaryFolder();
@@ -56,12 +55,12 @@ export async function createLocalSetup({ domain = 'localhost:3000' } = {}): Prom
     NET: '31337',
     RPC_URL: node.url,
     WALLET_PRIVATE_KEY: DEPLOYER_KEY,
-    // Each costs a second of the processor at every start.
+    // Each thread takes a second of processor time to start.
     SIGNING_THREADS: '1',
   };
   await makeDidKey({ force: false }, settings);
   await makeSigningKey({ force: false, publicKeyFile }, settings);
-  // Without batches nothing waits for others to go with.
+  // Without batches, no request waits for others to be sent with.
   const client = nodeClient(node.url, 31337, { batchMaxCount: 1 });
   const signer = async (index: number) => client.getSigner(index);
   let maker = await installRegistryMaker(client);

@@ -4,10 +4,10 @@ import { mineTogether } from './transactions';
 import { DEPLOYER, type LocalSetup } from './local-setup';
 
 const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
-/** What the gas limit of a block allows. */
+/** As many mints as the gas limit of a block allows. */
 const MOST_IN_A_BLOCK = 25;
 
-/** Mints this many tokens straight at the registry, as fast as the local node goes: many in a block. */
+/** Mints this many tokens at the registry itself, many in a block, as fast as the local node can. */
 export async function mintManyTokens(local: LocalSetup, count: number): Promise<void> {
   const [beneficiary, holder] = [await local.account(1), await local.account(2)];
   const mint = (): string =>

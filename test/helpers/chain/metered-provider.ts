@@ -2,10 +2,7 @@ import type { RequestListener } from 'node:http';
 import { forwardTo } from '../processes/https-front';
 import { startRpcProxy, type Answerer, type RpcProxy } from './rpc-proxy';
 
-/**
- * What Infura charges for a call, in credits (docs.metamask.io, "Credit costs"); 80 for those that are not
- * listed.
- */
+/** Infura's price of a call in credits (docs.metamask.io, "Credit costs"); 80 for other methods. */
 const CREDITS: Record<string, number> = {
   eth_chainId: 5,
   net_version: 5,
@@ -14,12 +11,12 @@ const CREDITS: Record<string, number> = {
 };
 const OTHER_CREDITS = 80;
 
-/** Throughput of the plan that costs nothing. */
+/** Throughput of the free plan. */
 const CREDITS_PER_SECOND = 500;
-/** What that plan has for a day. */
+/** Daily credits of the free plan. */
 export const CREDITS_PER_DAY = 3_000_000;
 
-/** A provider of nodes as one is with a plan that costs nothing. */
+/** A node provider with the limits of a free plan. */
 export interface MeteredProvider {
   /** Answers `/v3/KEY`. */
   listener: RequestListener;
@@ -28,13 +25,13 @@ export interface MeteredProvider {
   close(): Promise<void>;
 }
 
-/** What so many calls of each method cost. */
+/** The credits that this many calls of each method cost. */
 export function creditsOf(counts: Record<string, number>): number {
   const costs = Object.entries(counts).map(([method, count]) => count * (CREDITS[method] ?? OTHER_CREDITS));
   return costs.reduce((sum, cost) => sum + cost, 0);
 }
 
-/** Stands before a node: knows one key, and answers only so much in a second. */
+/** Starts a provider in front of a node. It accepts one key, and limits the credits per second. */
 export async function startMeteredProvider(nodeUrl: string, key: string): Promise<MeteredProvider> {
   let refused = 0;
   const meter = createMeter();
@@ -56,7 +53,7 @@ export async function startMeteredProvider(nodeUrl: string, key: string): Promis
   };
 }
 
-/** A bucket that holds the credits of a second; false: it does not hold so many. */
+/** A bucket that holds the credits of one second. Returns false if it has too few. */
 function createMeter(): (credits: number) => boolean {
   let held = CREDITS_PER_SECOND;
   let filledAt = performance.now();

@@ -1,8 +1,8 @@
 import type { LocalSetup } from './local-setup';
 
 /**
- * Mines empty blocks, one after the other. What `hardhat_mine` makes of many at once has no parent hashes,
- * and is no chain to whoever looks at them.
+ * Mines empty blocks, one after the other. `hardhat_mine` makes many at once, but without the parent hashes
+ * of a chain.
  */
 export async function mineBlocks({ client }: LocalSetup, count: number): Promise<void> {
   for (let mined = 0; mined < count; mined++) await client.send('evm_mine', []);

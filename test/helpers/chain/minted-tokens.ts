@@ -5,13 +5,13 @@ import type { LocalSetup } from './local-setup';
 
 const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
 const SELECTOR_OF_MINT = REGISTRY.getFunction('mint').selector.slice(2);
-/** Beneficiary and holder, each in a word of its own. */
+/** Beneficiary and holder, one word each. */
 const WORDS_BEFORE_TOKEN_ID = 2;
 const DIGITS_OF_A_WORD = 64;
 
 /**
- * The tokens of a registry, said by its logs alone: the hash of each one's mint, by its id in 64 hexadecimal
- * digits.
+ * The tokens of a registry, from its logs alone: the transaction hash of each mint, keyed by the token id in
+ * 64 hexadecimal digits.
  */
 export async function mintedTokens(
   { client, registryAddress }: Pick<LocalSetup, 'client' | 'registryAddress'>,
@@ -25,14 +25,14 @@ export async function mintedTokens(
 }
 
 /**
- * The ids of all tokens that a service tried to mint or asked about: in simulations, estimates and signed
+ * The ids of all tokens in the requests of a service that call `mint`: simulations, estimates and signed
  * transactions.
  */
 export function triedTokens(requests: readonly RpcCall[]): Set<string> {
   return new Set(requests.flatMap(({ params }) => tokensIn(JSON.stringify(params))));
 }
 
-/** Wherever the call of `mint` is, bare or in a signed transaction. */
+/** Finds calls of `mint` anywhere in the text, also inside signed transactions. */
 function tokensIn(text: string): string[] {
   const call = new RegExp(
     `${SELECTOR_OF_MINT}[0-9a-f]{${WORDS_BEFORE_TOKEN_ID * DIGITS_OF_A_WORD}}([0-9a-f]{${DIGITS_OF_A_WORD}})`,

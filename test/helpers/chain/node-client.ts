@@ -2,8 +2,8 @@ import { Agent } from 'node:http';
 import { FetchRequest, JsonRpcProvider, type JsonRpcApiProviderOptions } from 'ethers';
 
 /**
- * A client of a local node that asks anew each time, with a connection for each request. The node ends idle
- * connections after five seconds: a request that is sent at that moment would fail.
+ * A client of a local node without a cache and with a connection for each request. The node ends idle
+ * connections after five seconds, and a request that is sent at that moment would fail.
  */
 export function nodeClient(
   url: string,

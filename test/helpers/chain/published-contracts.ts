@@ -7,17 +7,17 @@ import {
   TradeTrustTokenStandard__factory,
 } from '../../../typechain-types';
 
-/** EIP-1967: where a proxy keeps the address of its implementation. */
+/** EIP-1967: the slot where a proxy keeps the address of its implementation. */
 const IMPLEMENTATION_SLOT = '0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc';
 
-/** What `waitForDeployment` gives, as far as it is needed here. */
+/** The part of a result of `waitForDeployment` that is needed here. */
 interface Deployed {
   getDeployedCode(): Promise<string | null>;
 }
 
 /**
- * Makes a local node a stand-in of a public network: the v5 contracts are deployed somewhere, and their code,
- * with its immutable values, is put at the addresses where TradeTrust publishes them.
+ * Makes a local node a stand-in for a public network. The v5 contracts are deployed anywhere, and their code,
+ * with its immutable values, is copied to the addresses where TradeTrust publishes them.
  */
 export async function publishContracts(chain: JsonRpcProvider, published: PublishedContracts): Promise<void> {
   const signer = await chain.getSigner(0);
@@ -26,7 +26,7 @@ export async function publishContracts(chain: JsonRpcProvider, published: Publis
   };
   const factory = await new TitleEscrowFactory__factory(signer).deploy();
   await put(published.titleEscrowFactory, await factory.waitForDeployment());
-  // The factory's only variable: the title escrow that all others are clones of.
+  // The factory's only variable: the title escrow of which all others are clones.
   const escrow = await chain.getStorage(await factory.getAddress(), 0);
   await chain.send('hardhat_setStorageAt', [published.titleEscrowFactory, '0x0', escrow]);
   const token = await new TradeTrustTokenStandard__factory(signer).deploy();

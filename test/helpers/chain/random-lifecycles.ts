@@ -17,17 +17,17 @@ import {
 import { mineTogether, sendTransaction, type Call } from './transactions';
 import { DEPLOYER, type LocalSetup } from './local-setup';
 
-/** All that can happen: to one token, or to the registry as a whole. */
+/** All operations, of a token or of the registry as a whole. */
 export type Operation = TokenOperation | 'pause' | 'unpause';
 export const OPERATIONS: readonly Operation[] = [...TOKEN_OPERATIONS, 'pause', 'unpause'];
 
-/** Tokens whose lives go on as long as they are asked to. */
+/** Tokens on which random operations can be run, as many as wanted. */
 export interface RandomLifecycles {
   tokens: readonly TokenModel[];
   /** How often each operation was sent. */
   counts: Record<Operation, number>;
   /**
-   * Sends so many operations, each of them legal: some in blocks of their own, some together in one block.
+   * Sends this many operations, all of them legal: some in a block of their own, some together in one block.
    */
   run(this: void, operations: number): Promise<void>;
 }
@@ -38,7 +38,7 @@ const ACCOUNTS = [1, 2, 3, 4];
 const MOST_IN_A_BLOCK = 8;
 const LONGEST_REMARK = 120;
 
-/** Begins the lives of tokens with these ids, none of which is minted yet. */
+/** Creates the lifecycles of tokens with these ids. None of them is minted yet. */
 export async function randomLifecycles(
   local: LocalSetup,
   random: SeededRandom,
@@ -57,8 +57,8 @@ export async function randomLifecycles(
   let isPaused = await registry.paused();
 
   /**
-   * Decides what comes next, and takes it as done: whatever is sent together is mined in the order in which
-   * it is sent.
+   * Chooses the next operation and applies it to the model at once: operations that are sent together are
+   * mined in the same order.
    */
   function next(): Call {
     const operation = isPaused || random.chance(0.03) ? nextOfRegistry() : undefined;
@@ -74,7 +74,7 @@ export async function randomLifecycles(
     return operation;
   }
 
-  /** What was done least often is most likely, so that even what needs a history is done. */
+  /** Prefers the operations that were sent least, so that those that need a history also occur. */
   function nextOfToken(): Call {
     const named = { first: random.pick(accounts), second: random.pick(accounts) };
     const possible = tokens.flatMap((token) =>
@@ -114,7 +114,7 @@ export async function randomLifecycles(
   };
 }
 
-/** The generated types have no signature for a name that is one of several. */
+/** Encodes an operation. The generated types have no signature for a union of names. */
 function encode(contract: Interface, operation: Operation, args: unknown[]): string {
   return contract.encodeFunctionData(operation, args);
 }

@@ -15,20 +15,20 @@ export interface Call extends Named {
   operation: TokenOperation;
 }
 
-/** A state of a token with all that the contracts remember, and a way to get there. `by`: see `actorOf`. */
+/** A state of a token with all that the contracts store, and a path to it. `by`: see `actorOf`. */
 export interface Reached {
   token: TokenModel;
   path: { call: Call; by: string }[];
 }
 
-/** Every state there is is reached by fewer operations. */
+/** Every state is reached with fewer operations. */
 const LONGEST_PATH = 6;
-/** Of how many situations that a row is about, for each of its states, it is tried. */
+/** In how many situations a row is tried, for each of its states. */
 const INSTANCES = 3;
 const REGISTRY_ROLES = ['admin', 'minter', 'restorer', 'accepter'];
 
 /**
- * Every situation that the operations of the page lead to, by the model of the contracts in token-model.ts.
+ * Every situation that the operations of the page lead to, according to the model of token-model.ts.
  */
 export function exploreStates(persons: readonly string[]): Reached[] {
   const start: Reached = { token: unmintedToken(0n, ''), path: [] };
@@ -57,7 +57,7 @@ function keyOf({
   return [place, beneficiary, holder, nominee, previousBeneficiary, previousHolder].join();
 }
 
-/** Some situations that a row is about, with different things remembered. */
+/** Some situations of a row, with different previous beneficiaries and holders. */
 export function instancesOf(row: OperationRow | RefusalRow, reached: readonly Reached[]): Reached[] {
   return oneOfEach(reached.filter(({ token }) => isAbout(row, token))).slice(
     0,
@@ -65,7 +65,7 @@ export function instancesOf(row: OperationRow | RefusalRow, reached: readonly Re
   );
 }
 
-/** One of those that differ only in which accounts they are; what remembers most comes first. */
+/** One of the situations that differ only in their accounts. Those with a history come first. */
 export function oneOfEach(situations: readonly Reached[]): Reached[] {
   const memory = ({ token }: Reached): number =>
     Number(token.previousBeneficiary !== undefined) + Number(token.previousHolder !== undefined);
@@ -82,8 +82,8 @@ export function oneOfEach(situations: readonly Reached[]): Reached[] {
 }
 
 /**
- * Whom a row's words mean for this token. `x` and `y`: the first accounts without a role, or another one as
- * `x`.
+ * The call of a row for this token, with an account for each word. `x` and `y` are the first accounts without
+ * a role; `otherX` replaces `x`.
  */
 export function callOf(
   { operation, named }: WrittenCall,
@@ -103,7 +103,7 @@ export function callOf(
   return { operation, first: meant(named[0]), second: meant(named[1]) };
 }
 
-/** A role of the registry, or the account that has the token's. */
+/** The role if it is one of the registry, otherwise the account that has this role for the token. */
 export function actorOf(by: string, token: TokenModel): string {
   return REGISTRY_ROLES.includes(by) ? by : (partOf(by, token) ?? '');
 }
@@ -114,7 +114,7 @@ export function mayNameNominee({ operation, named }: WrittenCall, { nominee, hol
   return isOther && operation !== 'nominate' && named.includes('x') && !named.includes('nominee');
 }
 
-/** Whether a row is about this very call. */
+/** Whether a row is about exactly this call. */
 export function isOfRow(
   row: OperationRow,
   token: TokenModel,

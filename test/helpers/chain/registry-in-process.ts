@@ -8,7 +8,7 @@ import {
   type TradeTrustTokenStandard,
 } from '../../../typechain-types';
 
-/** Who has a role of the registry, and that one alone. */
+/** A role of the registry. Its account has no other role. */
 export type RegistryRole = 'admin' | 'minter' | 'restorer' | 'accepter';
 
 /** A registry on Hardhat's in-process chain: every call takes a few milliseconds. */

@@ -2,51 +2,51 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { AddressInfo } from 'node:net';
 import { track } from '../resources';
 
-/** What becomes of one JSON-RPC call, when it is the connection that fails. */
+/** The fate of a JSON-RPC call when the connection fails. */
 export type Fault =
-  /** It goes through. */
+  /** The call goes through. */
   | 'none'
-  /** The connection breaks before the node hears of it. */
+  /** The connection breaks before the node receives the call. */
   | 'drop request'
-  /** The node answers, and the connection breaks before the caller hears of it. */
+  /** The node answers, and the connection breaks before the caller receives the answer. */
   | 'drop answer';
 
-/** What JSON-RPC has for an answer. */
+/** An answer of JSON-RPC. */
 export type RpcAnswer = { result: unknown } | { error: { code: number; message: string; data?: unknown } };
 
-/** An answer of something that stands before the node and does not speak JSON-RPC. */
+/** An answer of a gateway in front of the node that does not speak JSON-RPC. */
 export interface HttpAnswer {
   status: number;
   headers?: Record<string, string>;
   body?: string;
 }
 
-/** One call, as it was asked. */
+/** One call of the caller. */
 export interface RpcCall {
   method: string;
   params: readonly unknown[];
 }
 
-/** Asks the node what the caller asked, or the same method with other parameters. */
+/** Forwards the call to the node, or the same method with other parameters. */
 export type Forward = (params?: readonly unknown[]) => Promise<RpcAnswer>;
 
-/** Decides what one call is answered with. */
+/** Decides the answer to a call. */
 export type Answerer = (
   method: string,
   params: readonly unknown[],
   forward: Forward,
 ) => Fault | RpcAnswer | HttpAnswer | Promise<Fault | RpcAnswer | HttpAnswer>;
 
-/** A proxy in front of a node that can fail like a network, a provider, or a node that is not up to date. */
+/** A proxy in front of a node. It can fail like a network, a provider or a node that is behind. */
 export interface RpcProxy {
   url: string;
   /** Methods called, in order. */
   calls: string[];
   /** The calls with their parameters, in order. */
   requests: RpcCall[];
-  /** How many calls each HTTP request held, in order. */
+  /** The number of calls in each HTTP request, in order. */
   sizes: number[];
-  /** From now on each call is answered as this says. */
+  /** Answers each call with this from now on. */
   answer(answerer: Answerer): void;
   /** How often each method was called since the call number `since` (an earlier `calls.length`). */
   counts(since?: number): Record<string, number>;
@@ -64,7 +64,7 @@ export interface RpcProxy {
 /** The answerer that lets everything through. */
 export const THROUGH: Answerer = () => 'none';
 
-/** Starts a proxy; `answerer` is asked for each call, while others are under way. */
+/** Starts a proxy. `answerer` is called for each call, also while others are running. */
 export async function startRpcProxy(nodeUrl: string, answerer: Answerer = THROUGH): Promise<RpcProxy> {
   const requests: RpcCall[] = [];
   const calls: string[] = [];
@@ -82,7 +82,7 @@ export async function startRpcProxy(nodeUrl: string, answerer: Answerer = THROUG
     response.on('close', () => waiting--);
     serve(request, response, sizes, answerOne).catch(() => request.socket.destroy());
   });
-  // A connection that is idle is not closed: only what a test wants to fail fails.
+  // Idle connections stay open: only the faults of the test may occur.
   server.keepAliveTimeout = 0;
   const listen = (port: number): Promise<void> =>
     new Promise((resolve) => server.listen(port, '127.0.0.1', resolve));
@@ -114,8 +114,8 @@ export async function startRpcProxy(nodeUrl: string, answerer: Answerer = THROUG
 }
 
 /**
- * Answers a call, or each of a batch; one that breaks the connection or is answered without JSON-RPC decides
- * for all of its batch.
+ * Answers a call, or each call of a batch. If one breaks the connection or is answered without JSON-RPC, this
+ * is the answer to the whole batch.
  */
 async function serve(
   request: IncomingMessage,
@@ -153,8 +153,8 @@ async function answerCall(nodeUrl: string, call: object, decide: Answerer): Prom
 }
 
 /**
- * Each on a connection of its own: the node resets those that are kept open now and then, which would be a
- * fault nobody asked for.
+ * Asks the node on a new connection. The node sometimes resets connections that are kept open, which would be
+ * an unwanted fault.
  */
 async function ask(nodeUrl: string, call: object): Promise<RpcAnswer> {
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {

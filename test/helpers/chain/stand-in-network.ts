@@ -12,16 +12,16 @@ import { track } from '../resources';
 import { publishContracts } from './published-contracts';
 import { temporaryFolder } from '../temporary-folder';
 
-/** A local node that stands in for a public network, and a wallet without anything in it. */
+/** A local node that stands in for a public network, and an empty wallet. */
 export interface StandInNetwork {
   node: HardhatNode;
   chain: JsonRpcProvider;
   published: PublishedContracts;
   wallet: Wallet;
   envFile: string;
-  /** Sets what the wallet has, in wei. */
+  /** Sets the balance of the wallet, in wei. */
   fund(wei: bigint): Promise<void>;
-  /** `npx hardhat deploy --network …`; no gas station is asked unless the settings name one. */
+  /** Runs `npx hardhat deploy --network …`, without a gas station unless the settings name one. */
   deploy(args?: string[], settings?: Record<string, string>): Promise<CommandAnswer>;
   /** TOKEN_REGISTRY_ADDRESS in the env file. */
   registry(): string;

@@ -7,15 +7,15 @@ import type { TokenModel } from './token-model';
 
 /** Sends and tries operations on the in-process chain. `by`: an address, or a role of the registry. */
 export interface TokenCalls {
-  /** Everybody, by these names. */
+  /** All accounts, keyed by address or role. */
   signers: ReadonlyMap<string, Signer>;
   transactionOf(this: void, token: TokenModel, call: Call, remark?: string): Promise<ContractTransaction>;
   send(this: void, transaction: ContractTransaction, by: string): Promise<TransactionReceipt>;
-  /** Sends nothing; rejects with what it would revert with. */
+  /** Simulates the transaction; rejects with its revert. */
   attempt(this: void, transaction: ContractTransaction, by: string): Promise<string>;
 }
 
-/** What operations attach unless they are told otherwise. */
+/** The default remark of operations. */
 const REMARK = '0xc0ffee';
 
 export function createTokenCalls(chain: InProcessRegistry, persons: readonly [string, Signer][]): TokenCalls {
@@ -63,7 +63,7 @@ async function transactionOf(
   }
 }
 
-/** Takes the chain back afterwards. */
+/** Runs `action`, and takes the chain back afterwards. */
 export async function inSnapshot(action: () => Promise<void>): Promise<void> {
   const snapshot = await takeSnapshot();
   try {

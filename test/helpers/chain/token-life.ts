@@ -3,7 +3,7 @@ import { TradeTrustTokenStandard__factory, type TitleEscrow } from '../../../typ
 import type { LocalSetup } from './local-setup';
 
 /**
- * An operation of the contracts, by the name it has in docs/webhooks.md, and the transaction that was one.
+ * An operation of the contracts, with its name in docs/webhooks.md and its transaction.
  */
 export interface Operation {
   name: string;
@@ -19,8 +19,8 @@ export interface FreshToken {
 type Send = (escrow: TitleEscrow) => Promise<ContractTransactionResponse>;
 
 /**
- * Takes a fresh token through every operation there is, each sent by whoever may do it, until it is burned;
- * then the registry through its two. With these every type of event has come at least once.
+ * Takes a fresh token through every operation, each sent by an account that may do it, until it is burned;
+ * then pauses and unpauses the registry. Afterwards every type of event has occurred at least once.
  */
 export async function liveThrough(local: LocalSetup, token: FreshToken): Promise<Operation[]> {
   const registry = TradeTrustTokenStandard__factory.connect(

@@ -1,8 +1,8 @@
 import { ZeroAddress } from 'ethers';
 
 /**
- * What the contracts know of a token (TitleEscrow.sol, TradeTrustTokenStandard.sol). Addresses; undefined:
- * nobody.
+ * The state of a token in the contracts (TitleEscrow.sol, TradeTrustTokenStandard.sol). Undefined: no such
+ * account.
  */
 export interface TokenModel {
   readonly tokenId: bigint;
@@ -15,7 +15,7 @@ export interface TokenModel {
   previousHolder: string | undefined;
 }
 
-/** Everything that can be done to a token. */
+/** All operations on a token. */
 export const TOKEN_OPERATIONS = [
   'mint',
   'nominate',
@@ -31,13 +31,13 @@ export const TOKEN_OPERATIONS = [
 ] as const;
 export type TokenOperation = (typeof TOKEN_OPERATIONS)[number];
 
-/** Whom an operation names: `first` as beneficiary or nominee, `second` as holder. */
+/** The accounts that an operation names: `first` as beneficiary or nominee, `second` as holder. */
 export interface Named {
   first: string;
   second: string;
 }
 
-/** A token that nobody has minted yet. */
+/** A token that is not minted yet. */
 export function unmintedToken(tokenId: bigint, escrow: string): TokenModel {
   return {
     tokenId,
@@ -51,7 +51,7 @@ export function unmintedToken(tokenId: bigint, escrow: string): TokenModel {
   };
 }
 
-/** Whether the contracts let it happen now. */
+/** Whether the contracts allow the operation now. */
 export function isLegal(token: TokenModel, operation: TokenOperation, { first, second }: Named): boolean {
   const { beneficiary, holder, nominee, previousBeneficiary, previousHolder } = token;
   const isOneOwner = beneficiary === holder;
@@ -78,7 +78,7 @@ export function isLegal(token: TokenModel, operation: TokenOperation, { first, s
   }
 }
 
-/** Does to the model what the contracts do. */
+/** Applies an operation to the model as the contracts do. */
 export function apply(token: TokenModel, operation: TokenOperation, named: Named): void {
   const { first, second } = named;
   switch (operation) {

@@ -1,17 +1,17 @@
 import { mintDirectly, transferHolder, type MintedToken } from './direct-mint';
 import type { LocalSetup } from './local-setup';
 
-/** How many tokens are minted, and how often each is handed on. */
+/** The number of tokens to mint, and how often each is transferred. */
 export interface Traffic {
   tokens: number;
   rounds: number;
-  /** The setup's registry unless another is named. */
+  /** Defaults to the registry of the setup. */
   registryAddress?: string;
 }
 
 /**
- * Mints tokens and hands each on a few times, in turns, without the service having a part in it: a block for
- * each, and 5 + `rounds` events of each token.
+ * Mints tokens and transfers each a few times, in turns, without the service. Each transaction has its own
+ * block, and each token has 5 + `rounds` events.
  */
 export async function makeTraffic(
   local: LocalSetup,

@@ -1,18 +1,18 @@
 import type { JsonRpcProvider } from 'ethers';
 
-/** What an account of the local node sends. */
+/** A transaction of an account of the local node. */
 export interface Call {
   from: string;
   to: string;
   data: string;
 }
 
-/** More than any operation needs; an estimate would know nothing of what is sent before in the same block. */
+/** More than any operation needs. An estimate would ignore earlier transactions of the same block. */
 const GAS = '0x1e8480';
 /** The same for all: at equal fees the node mines in the order of arrival. */
 const FEES = { maxFeePerGas: '0x174876e800', maxPriorityFeePerGas: '0x3b9aca00' };
 
-/** Sends one transaction, which is mined at once in a block of its own; gives its hash. */
+/** Sends one transaction, which is mined at once in a block of its own. Returns its hash. */
 export async function sendTransaction(client: JsonRpcProvider, call: Call): Promise<string> {
   return (await client.send('eth_sendTransaction', [{ ...call, gas: GAS, ...FEES }])) as string;
 }
