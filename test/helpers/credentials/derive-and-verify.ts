@@ -15,11 +15,11 @@ export interface DidDocument {
 
 interface VerifyOptions {
   cryptosuite?: Cryptosuite;
-  /** The Bill of Lading context to know, instead of the last that the credential names. */
+  /** URL of the Bill of Lading context. Defaults to the last context of the credential. */
   contextUrl?: string;
 }
 
-/** Derives a credential that discloses only what the pointers name, and what is mandatory. */
+/** Derives a credential that discloses only the values at the pointers and the mandatory ones. */
 export async function derive(
   credential: SignedCredential,
   selectivePointers: string[],
@@ -32,8 +32,8 @@ export async function derive(
 }
 
 /**
- * Verifies a derived credential as a verifier does who has resolved the issuer's DID, by default with the
- * untouched cryptosuite.
+ * Verifies a derived credential like a verifier that has resolved the issuer's DID, by default with the
+ * unchanged cryptosuite.
  */
 export async function verify(
   derived: object,

@@ -30,7 +30,7 @@ export interface TrustVcChain {
 }
 
 /**
- * The package itself. Its own types name sources of contracts of version 4 that do not compile beside ethers
- * 6.
+ * The package itself, without its types: these name sources of version 4 contracts that do not compile with
+ * ethers 6.
  */
 export const trustVcChain = createRequire(__filename)('@trustvc/trustvc') as TrustVcChain;

@@ -6,13 +6,13 @@ import type { TokenState } from '../../../service/registry/read-token-state';
 import type { VerificationSources } from '../../../service/verification/verify-credential';
 import type { TestIssuer } from './test-issuer';
 
-/** What stands in for the network, the chain and the time in a verification; each can be replaced. */
+/** Stand-ins for the network, the chain and the time of a verification. Each can be replaced. */
 export interface FakeSources extends VerificationSources {
   /** The URLs that were fetched. */
   asked: string[];
 }
 
-/** A token that is in its escrow. */
+/** A token that is in its title escrow. */
 export const IN_ESCROW: TokenState = {
   state: 'in escrow',
   block: 12,
@@ -26,8 +26,8 @@ export const IN_ESCROW: TokenState = {
 };
 
 /**
- * Sources in which an issuer's DID resolves, its token is in escrow, and it is February 2026; with these
- * differences.
+ * Sources in which an issuer's DID resolves, its token is in escrow, and it is February 2026. `changes`
+ * replaces some.
  */
 export function fakeSources(issuer: TestIssuer, changes: Partial<VerificationSources> = {}): FakeSources {
   const asked: string[] = [];

@@ -1,15 +1,15 @@
 import { createHmac, webcrypto } from 'node:crypto';
 import type { StatementKey } from '../../../service/issuance/statement-key';
 
-/** The key that statements are signed with while nothing is random. */
+/** The fixed key that signs statements, and the function that restores the randomness. */
 export interface FixedRandomness {
   statementKey: StatementKey;
   restore(): void;
 }
 
 /**
- * Takes chance out of signing, for the libraries and for what calls them: the HMAC key is all sevens, the
- * statements' key always the same, and the same data has always the same signature, which ECDSA's have not.
+ * Makes signing deterministic, for the libraries and their callers: the HMAC key is all sevens, the key of
+ * the statements is fixed, and the same data always has the same signature, unlike with ECDSA.
  */
 export async function fixRandomness(): Promise<FixedRandomness> {
   const { subtle } = webcrypto;
@@ -18,7 +18,7 @@ export async function fixRandomness(): Promise<FixedRandomness> {
   const publicKey = compressed(new Uint8Array(await subtle.exportKey('raw', pair.publicKey)));
   const restores = [
     replace(webcrypto, 'getRandomValues', (bytes: Uint8Array) => bytes.fill(7)),
-    // The library takes members away from what it is given.
+    // The library deletes members of its argument.
     replace(subtle, 'generateKey', async () => ({
       publicKey: pair.publicKey,
       privateKey: pair.privateKey,
@@ -33,18 +33,18 @@ export async function fixRandomness(): Promise<FixedRandomness> {
   };
 }
 
-/** For a signature: 64 bytes that depend on the data and on whose key it is. */
+/** A stand-in for a signature: 64 bytes that depend on the data and the key. */
 function standIn(data: Uint8Array, key: string): Uint8Array {
   const half = createHmac('sha256', key).update(data).digest();
   return Uint8Array.from([...half, ...half]);
 }
 
-/** A Multikey's bytes: P-256, whether y is odd, and x. */
+/** The bytes of a Multikey: the prefix of P-256, the parity of y, and x. */
 function compressed(point: Uint8Array): Uint8Array {
   return Uint8Array.from([0x80, 0x24, 2 + ((point[64] ?? 0) % 2), ...point.subarray(1, 33)]);
 }
 
-/** The original is the prototype's. */
+/** Overrides a method of the prototype; the result removes the override. */
 function replace(target: object, name: string, value: unknown): () => void {
   Object.defineProperty(target, name, { value, configurable: true });
   return () => Reflect.deleteProperty(target, name);

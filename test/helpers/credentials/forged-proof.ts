@@ -4,14 +4,13 @@ import type { SignedCredential } from '../../../service/issuance/sign';
 import { createDocumentLoader } from '../../../service/issuance/document-loader';
 import { withoutProof, type CredentialJson } from './statements';
 
-/** Bytes as text: what is signed is UTF-8. */
+/** Normalises a statement to its UTF-8, which is signed. */
 const asSigned = (statement: string): string => Buffer.from(statement).toString();
 
 /**
- * What an attacker does who has a derived credential and wants another to verify: whatever of the proof
- * nobody signs, the labels of blank nodes and which signature is for which statement, is chosen so that every
- * statement is one that was signed. Undefined when there is no such choice. With `mayRepeat`, two blank nodes
- * may have the same label.
+ * Forges the proof of `wanted`, like an attacker who has a derived credential. The labels of blank nodes and
+ * the order of the signatures are not signed: they are chosen so that every statement is one that was signed.
+ * Undefined if there is no such choice. With `mayRepeat`, two blank nodes may have the same label.
  */
 export async function forgeProof(
   derived: SignedCredential,
@@ -36,7 +35,7 @@ export async function forgeProof(
   return { ...wanted, proof: { ...derived.proof, proofValue } } as SignedCredential;
 }
 
-/** Each statement of the derived credential as it was signed, with its signature, or 'mandatory'. */
+/** The signed statements of the derived credential, each with its signature or 'mandatory'. */
 async function signedStatements(
   derived: SignedCredential,
   { labelMap, mandatoryIndexes, signatures }: encoding.DisclosureProof,
@@ -58,7 +57,7 @@ async function signedStatements(
   );
 }
 
-/** The library's own relabelling. */
+/** Relabels as the library does. */
 const relabel = (statement: string, labelMap: primitives.LabelMap): string =>
   statement.replace(/(_:([^\s]+))/g, (_all, _node, label: string) => `_:${labelMap.get(label)}`);
 
@@ -96,8 +95,7 @@ function findLabels(
 }
 
 /**
- * Which statements are the mandatory ones, each of which must be there once, and the signatures of the
- * others.
+ * Chooses the mandatory statements, each of which must occur once, and the signatures of the others.
  */
 function choose(
   statements: string[],

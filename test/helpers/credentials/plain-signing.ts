@@ -6,10 +6,10 @@ import type { DidKeyPair } from '../../../service/base/did-key-pair';
 import type { DocumentLoader } from '../../../service/issuance/document-loader';
 import { MANDATORY_POINTERS } from '../../../service/issuance/sign';
 
-/** Signs a credential as the libraries' READMEs show it: with the library's cryptosuite, or with another. */
+/** Signs a credential as the READMEs of the libraries show, with their cryptosuite or another one. */
 export type PlainSign = (credential: object, date: string, cryptosuite?: Cryptosuite) => Promise<object>;
 
-/** Makes it, with the issuer's key imported once. */
+/** Creates the function, with the issuer's key imported once. */
 export async function createPlainSign(
   keyPair: DidKeyPair,
   documentLoader: DocumentLoader,

@@ -6,7 +6,7 @@ import { TEST_REGISTRY, type TestIssuer } from './test-issuer';
 export const OWNER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 export const HOLDER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
 
-/** What documents of this issuer have in common. */
+/** The settings that all documents of this issuer share. */
 export function settingsOf({ keyPair, did, contextUrl }: TestIssuer): PreparationSettings {
   return {
     keyPair,
@@ -19,7 +19,7 @@ export function settingsOf({ keyPair, did, contextUrl }: TestIssuer): Preparatio
   };
 }
 
-/** A preparation of this body, text or bytes as they come; each `number` is another document. */
+/** A preparation of this body, given as text or bytes. Each `number` is another document. */
 export function preparationOf(body: string | Uint8Array<ArrayBuffer>, number = 0): Preparation {
   return {
     documentType: 'BILL_OF_LADING',
@@ -29,13 +29,13 @@ export function preparationOf(body: string | Uint8Array<ArrayBuffer>, number = 0
   };
 }
 
-/** A request's body with these members of a Bill of Lading, and on top of it these members of the body. */
+/** The body of a request with these members of a Bill of Lading and these other members of the body. */
 export function bodyWith(subject: JsonObject = {}, others: JsonObject = {}): string {
   const credentialSubject = { type: ['BillOfLading'], scac: 'SGPU', blNumber: 'SG1', ...subject };
   return JSON.stringify({ credentialSubject, owner: OWNER, holder: HOLDER.toLowerCase(), ...others });
 }
 
-/** So many megabytes of base64, in one attachment. */
+/** An attachment with this many megabytes of base64. */
 export function attachmentOf(megabytes: number): { data: string; filename: string; mimeType: string } {
   const data = 'JVBERi0xLjcK/+9='.repeat((megabytes * 1_000_000) / 16);
   return { data, filename: 'scan.pdf', mimeType: 'application/pdf' };

@@ -16,7 +16,7 @@ const TERMS = [
   'description',
 ];
 
-/** Pieces that odd strings are put together from: what has gone wrong somewhere, or might. */
+/** Pieces of odd strings: text that has caused errors, or might. */
 const PIECES = [
   ...['_', ':', '<', '>', 'undefined', 'urn:x', '_ :', 'c14n0'],
   ...[
@@ -64,7 +64,7 @@ const PIECES = [
   ],
 ];
 
-/** Pieces that a signature does not protect: few, so that most subjects can be signed. */
+/** Pieces that a signature does not protect. They are rare, so that most subjects can be signed. */
 const UNPROTECTED = [
   '_:b0',
   'PO_:123',
@@ -109,7 +109,7 @@ function oddValue(random: SeededRandom): unknown {
   return random.pick(random.chance(0.1) ? unprotected : usual)();
 }
 
-/** Ids that are in order, that stand elsewhere in the credential, and that are no IRIs. */
+/** Ids: valid ones, those of other objects in the credential, and values that are no IRIs. */
 function oddId(random: SeededRandom): string {
   const ids = [
     'did:web:carrier.example',
@@ -146,7 +146,7 @@ function hostileMember(random: SeededRandom): Members {
   return JSON.parse(`{"${random.pick(keys)}":${JSON.stringify(value)}}`) as Members;
 }
 
-/** A subject of a Bill of Lading: most can be signed and are odd, some must not be. */
+/** An odd subject of a Bill of Lading. Most can be signed, and some must not be. */
 export function randomSubject(random: SeededRandom): Members {
   const many = <T>(bound: number, make: () => T): T[] => Array.from({ length: random.below(bound) }, make);
   const terms = many(6, () => [random.pick(TERMS), oddValue(random)] as const);

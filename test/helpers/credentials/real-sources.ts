@@ -10,8 +10,8 @@ import { createRegistryFinder } from '../../../service/registry/registry-contrac
 import type { LocalSetup } from '../chain/local-setup';
 
 /**
- * What the command verifies with, for this setup's node instead of that of the settings. The contexts of its
- * issuer are fetched.
+ * The sources of the verify command, with the node of this setup instead of that of the settings. The
+ * contexts of its issuer are fetched.
  */
 export function realSources(local: LocalSetup, nodeUrl = local.node.url): VerificationSources {
   return {

@@ -8,7 +8,7 @@ import { MANDATORY_POINTERS, type SignedCredential } from '../../../service/issu
 import { withoutProof } from './statements';
 import type { TestIssuer } from './test-issuer';
 
-/** A credential whose proof has these members besides its own, and signs them. */
+/** A credential whose proof has these additional members and signs them. */
 export async function signWithMembers(issuer: TestIssuer, members: JsonObject): Promise<SignedCredential> {
   const key = await from({ '@context': 'https://w3id.org/security/multikey/v1', ...issuer.keyPair });
   const cryptosuite = createSignCryptosuite({ mandatoryPointers: MANDATORY_POINTERS });

@@ -2,7 +2,7 @@ import * as jsonld from 'jsonld';
 import type { SignedCredential } from '../../../service/issuance/sign';
 import { createDocumentLoader } from '../../../service/issuance/document-loader';
 
-/** A credential as JSON, signed or not, whatever was done to it. */
+/** A credential as JSON, signed or not, possibly changed. */
 export type CredentialJson = Record<string, unknown>;
 
 /** The credential without its proof. */
@@ -11,9 +11,8 @@ export function withoutProof(credential: CredentialJson | SignedCredential): Cre
 }
 
 /**
- * The statements that a credential makes, by the JSON-LD library alone: canonical N-Quads, or undefined for
- * what is no JSON-LD, or JSON-LD that says something no statement has. `contextUrl` is that of the Bill of
- * Lading context.
+ * The statements of a credential as canonical N-Quads, from the JSON-LD library alone. Undefined if it is not
+ * JSON-LD, or has content that is in no statement. `contextUrl` is the URL of the Bill of Lading context.
  */
 export async function statementsOf(
   credential: CredentialJson,
@@ -35,8 +34,8 @@ export async function statementsOf(
 }
 
 /**
- * Whether all that one credential says, the other says too. Blank nodes are one to this: `_:` is never
- * followed by one in text.
+ * Whether the whole has all statements of the part. Blank nodes are all equal here: text never has their
+ * form, `_:c14n` and a number.
  */
 export function isPartOf(part: string[], whole: string[]): boolean {
   const masked = (statement: string): string =>
@@ -46,9 +45,8 @@ export function isPartOf(part: string[], whole: string[]): boolean {
 }
 
 /**
- * JSON brought to one form, as far as JSON-LD by definition does not distinguish forms
- * (docs/signature-coverage.md): two documents are the same here exactly if they differ in nothing but what is
- * listed there and may be signed.
+ * Normalises the forms of JSON that JSON-LD does not distinguish (docs/signature-coverage.md). Two documents
+ * are equal afterwards exactly if they differ only in the forms that are listed there and may be signed.
  */
 export function inOneForm(value: unknown): unknown {
   if (Array.isArray(value)) {
@@ -58,7 +56,7 @@ export function inOneForm(value: unknown): unknown {
   }
   if (typeof value !== 'object' || value === null) return value ?? undefined;
   const members = Object.entries(value)
-    // What the contexts mean is in the statements, as long as they are URLs.
+    // As long as contexts are URLs, their meaning is in the statements.
     .filter(([key, member]) => key !== '@context' || !isListOfStrings(member))
     .map(([key, member]) => [key, withDatatype(key, inOneForm(member))] as const);
   const present = members.filter(([, member]) => member !== undefined);
@@ -66,7 +64,7 @@ export function inOneForm(value: unknown): unknown {
   return Object.fromEntries(present.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The chain id is the one value with a datatype, which makes a number of its digits. */
+/** The chain id is the only value with a datatype: as a number it means the same as a string. */
 function withDatatype(key: string, value: unknown): unknown {
   return key === 'chainId' && typeof value === 'number' ? String(value) : value;
 }

@@ -2,14 +2,14 @@ import { oddString, type Members } from './random-subjects';
 import type { SeededRandom } from '../seeded-random';
 import type { CredentialJson } from './statements';
 
-/** Where a value stands in a document. */
+/** The place of a value in a document. */
 interface Slot {
   holder: Members | unknown[];
   key: string;
   value: unknown;
 }
 
-/** One change of a document, in place. False when the document has nothing to change in this way. */
+/** Changes a document in place. Returns false if the change does not apply to the document. */
 type Change = (slots: Slot[], random: SeededRandom, root: Members) => boolean;
 
 /** A change that an attacker makes to a derived credential: its name, and the changed copy. */
@@ -19,7 +19,7 @@ export interface Tampering {
 }
 
 /**
- * Changes one thing in a copy of a credential, its proof value excepted; undefined when the chosen way does
+ * Makes one change in a copy of a credential, but not in its proof value. Undefined if the chosen change does
  * not apply.
  */
 export function tamper(credential: object, random: SeededRandom): Tampering | undefined {
@@ -50,7 +50,7 @@ function remove({ holder, key }: Slot): true {
   return true;
 }
 
-/** An own property, also when its name is `__proto__`. */
+/** Adds an own property, even if its name is `__proto__`. */
 function add(holder: Members, key: string, value: unknown): true {
   Object.defineProperty(holder, key, { value, enumerable: true, configurable: true, writable: true });
   return true;
@@ -62,7 +62,7 @@ const isObject = ({ value }: Slot): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const isMember = ({ holder }: Slot): boolean => !Array.isArray(holder);
 
-/** Applies to one of the slots that fit. */
+/** Changes one of the slots that fit. */
 const toOne =
   (
     fits: (slot: Slot) => boolean,
@@ -206,7 +206,7 @@ const CHANGES: Record<string, Change> = {
     return add(target, slot.key, slot.value);
   }),
   'moves members of the subject elsewhere': (_slots, random, root) => {
-    // A description can be given of anything, the other members only of a Bill of Lading.
+    // Anything can have a description; the other members belong to a Bill of Lading.
     const isMoved = (key: string): boolean => key === 'description' || random.chance(0.2);
     const entries = Object.entries(root.credentialSubject as Members).filter(([key]) => isMoved(key));
     const members = Object.fromEntries(entries.filter(([key]) => key !== 'id' && key !== 'type'));
@@ -252,7 +252,7 @@ const CHANGES: Record<string, Change> = {
   },
 };
 
-/** Changes that found something once, or would have. */
+/** Changes that have found errors, or would have. */
 const PROMISING = [
   'edits a text',
   'edits a text where nobody looks',

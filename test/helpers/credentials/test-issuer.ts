@@ -18,7 +18,7 @@ export interface TestIssuer {
   sign(subject?: JsonObject, changes?: Partial<UnsignedCredential>): Promise<SignedCredential>;
 }
 
-/** Wherever a credential of these tests says that its token is. */
+/** The token registry that credentials of these tests name. */
 export const TEST_REGISTRY = '0x5FbDB2315678afecb367f032d93F642f64180aa3';
 
 const SUBJECT = { type: ['BillOfLading'], scac: 'SGPU', blNumber: 'SGCNM21566325' };

@@ -10,11 +10,11 @@ import { createTestIssuer, TEST_REGISTRY } from './test-issuer';
 export const CONTEXT_URL = 'https://issuer.example/contexts/bill-of-lading-v1.json';
 export const ISSUER = 'did:web:issuer.example';
 
-/** An issuer who signs what it is given, unprotected or not. */
+/** An issuer that signs any credential, even with content that the signature does not protect. */
 export interface UncheckedIssuer {
   sign: SignCredential;
   /**
-   * Whether a verifier who knows the issuer's key accepts it: with the untouched cryptosuite, or strictly.
+   * Whether a verifier that knows the issuer's key accepts it, with the unchanged cryptosuite or strictly.
    */
   verifies(credential: object, strictly?: boolean): Promise<boolean>;
 }
@@ -31,7 +31,7 @@ export async function createUncheckedIssuer(): Promise<UncheckedIssuer> {
   };
 }
 
-/** A credential with this subject, which nobody has checked. */
+/** A credential with this subject, which is not checked. */
 export function credentialWith(credentialSubject: Members): UnsignedCredential {
   return buildCredential({
     id: 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001',

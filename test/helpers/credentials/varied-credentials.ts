@@ -9,7 +9,7 @@ import {
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../../service/base/published-files';
 import { seededRandom, type SeededRandom } from '../seeded-random';
 
-/** The TradeTrust contexts of a credential whose Bill of Lading context is TrustVC's. */
+/** The TradeTrust contexts of a credential with TrustVC's Bill of Lading context. */
 export const TRADETRUST_CONTEXTS: readonly string[] = [
   TRANSFERABLE_RECORDS_CONTEXT_URL,
   RENDER_METHOD_CONTEXT_URL,
@@ -27,9 +27,9 @@ const TEXTS = ['', 'Köln', '上海港', 'a"b\\c\n', '12', 'https://carrier.exam
 const TYPES = ['TransferableRecords', 'EMBEDDED_RENDERER', 'https://other.example/Type'];
 
 /**
- * Credentials of every shape that the vocabulary allows, from a seed: terms that are missing, in arrays,
- * nested where a string would be, under further types. With `undefinedTerms`, each also has a term somewhere
- * that may not be defined there.
+ * Credentials in every shape that the vocabulary allows, from a seed: terms are missing, in arrays, nested in
+ * place of a string, or under further types. With `undefinedTerms`, each also has a term that may not be
+ * defined at its place.
  */
 export function variedCredentials(seed: number, count: number, undefinedTerms = false): JsonObject[] {
   const random = seededRandom(seed);
@@ -81,7 +81,7 @@ function subjectOf(random: SeededRandom): JsonObject {
   return nested(1);
 }
 
-/** Some of the properties, and nearly always the type that defines them. */
+/** An object with some of the properties, and nearly always with the type that defines them. */
 function maybeType(random: SeededRandom, type: string, properties: JsonObject): JsonObject {
   const types = random.chance(0.3) ? [type, random.pick(TYPES)] : [type];
   return { type: types, ...some(random, properties) };
@@ -91,7 +91,7 @@ function some(random: SeededRandom, properties: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(properties).filter(() => random.chance(0.5)));
 }
 
-/** One, several or none; the containers of the vocabulary are sets, so one may stand alone. */
+/** No, one or several items. The containers of the vocabulary are sets: one item needs no array. */
 function list(random: SeededRandom, item: () => JsonObject): JsonObject | JsonObject[] {
   if (random.chance(0.2)) return item();
   return Array.from({ length: random.below(3) }, item);
@@ -101,7 +101,7 @@ function text(random: SeededRandom): string {
   return random.pick(TEXTS);
 }
 
-/** In one of the places of a credential, a term that is defined in another place, or in none. */
+/** Adds a term to one place of a credential that is defined at another place, or nowhere. */
 function addTermSomewhere(random: SeededRandom, credential: JsonObject): void {
   const terms = [
     'nothing',

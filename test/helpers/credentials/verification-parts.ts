@@ -11,7 +11,7 @@ import {
 import { fakeSources } from './fake-sources';
 import { createTestIssuer, type TestIssuer } from './test-issuer';
 
-/** Verifies with fake sources, of which some are others. */
+/** Verifies with fake sources, some of them replaced by `changes`. */
 export type Verify = (
   credential: unknown,
   changes?: Partial<VerificationSources>,
@@ -19,8 +19,7 @@ export type Verify = (
 ) => Promise<Verification>;
 
 /**
- * An issuer, a credential of theirs as they gave it out and as its holder shows all of it, and what derives
- * and verifies such.
+ * An issuer, its credential as issued and as derived with all values, and functions that derive and verify.
  */
 export interface VerificationParts {
   issuer: TestIssuer;
@@ -37,7 +36,7 @@ export const NOBODY = {
   problem: 'cannot be reached',
 } as const;
 
-/** Makes the parts, with a new key. */
+/** Creates the parts with a new key. */
 export async function prepareVerification(): Promise<VerificationParts> {
   const issuer = await createTestIssuer();
   const derive: VerificationParts['derive'] = (credential, pointers) =>

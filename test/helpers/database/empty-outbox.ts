@@ -7,22 +7,22 @@ import { takeTurn } from '../../../service/outbox/take-turn';
 import { type ENGINES, newState, openState, type State } from './engines';
 import { openSampleFeed, SAMPLE_FEED } from './sample-feed';
 
-/** An outbox of its own for each test of a suite, whose time the test holds. */
+/** A new outbox for each test of a suite. The test sets its time. */
 export interface EmptyOutbox {
   readonly database: Database;
   readonly feed: OpenFeed;
   /** Epoch milliseconds. */
   now: number;
   claim(this: void, limit?: number): Promise<ClaimedDelivery[]>;
-  /** Gives what was somebody else's. */
+  /** Returns the settlements of deliveries that another process has claimed. */
   settle(this: void, ...settlements: Settlement[]): Promise<Settlement[]>;
 }
 
 export const LEASE_MS = 60_000;
 
 /**
- * Registers the hooks that make and remove it; call it in a `describe`. Skips the suite where the engine is
- * not installed.
+ * Registers the hooks that create and remove the outbox; call it in a `describe`. Skips the suite if the
+ * engine is not installed.
  */
 export function emptyOutbox(engine: (typeof ENGINES)[number]): EmptyOutbox {
   let state: State | undefined;
@@ -78,7 +78,7 @@ export function delivered(delivery: ClaimedDelivery, now: number): Settlement {
   return { delivery, outcome: 'delivered', attempt: attempt(now) };
 }
 
-/** The delivery was given up. */
+/** The delivery became a dead letter. */
 export function dead(delivery: ClaimedDelivery, now: number): Settlement {
   return { delivery, outcome: 'dead', attempt: attempt(now, 'answered 500') };
 }

@@ -5,18 +5,18 @@ import { openDatabase } from '../../../service/database/open-database';
 import { postgresDatabase } from './postgres';
 import { temporaryFolder } from '../temporary-folder';
 
-/** Where a test keeps its state, and what removes it. */
+/** The state of a test, and the function that removes it. */
 export interface State {
   /** Settings for the service. */
   settings: { DATA_DIR: string; DATABASE_URL?: string };
   remove(): Promise<void>;
 }
 
-/** The engines that everything about state is tested on. */
+/** The engines on which everything about state is tested. */
 export const ENGINES = ['SQLite', 'PostgreSQL'] as const;
 export type Engine = (typeof ENGINES)[number];
 
-/** New, empty state on an engine; undefined where it is not installed. */
+/** New, empty state on an engine. Undefined if the engine is not installed. */
 export async function newState(engine: Engine): Promise<State | undefined> {
   const folder = temporaryFolder();
   const DATA_DIR = join(folder.path, 'data');

@@ -8,27 +8,27 @@ import type {
 import type { MintJournal } from '../../../service/minting/record-mints';
 
 /**
- * A journal of mints in memory: what is in it survives a queue, as a database survives the service's process.
+ * A journal of mints in memory. Its content survives a queue, as a database survives the service's process.
  */
 export interface MemoryJournal extends MintJournal {
-  /** Puts an issuance into it, as `Journal.add` does. */
+  /** Adds an issuance, as `Journal.add` does. */
   add(issuance: Issuance): Issuance;
   issuances: Map<string, Issuance>;
   transactions: MintTransaction[];
-  /** What happened to it in the wrong order. */
+  /** The changes that came in the wrong order. */
   violations: string[];
-  /** Says whether signed bytes may be sent: only what was kept before. */
+  /** Whether signed bytes may be sent: they must have been stored before. */
   mayBeSent(raw: string): boolean;
-  /** Calls of each method so far. */
+  /** The number of calls of each method. */
   calls: Record<Change, number>;
-  /** Runs before each change; one that throws makes it fail. */
+  /** Runs before each change. If it throws, the change fails. */
   onChange: (change: Change) => void | Promise<void>;
 }
 
 type Change = 'keepTransactions' | 'submitted' | 'mined' | 'final' | 'unmined' | 'failed';
 
 /**
- * Longer than a call of the node: what does not wait for the journal is seen to be sent before it is kept.
+ * Longer than a call of the node: a transaction that is sent without waiting for the journal is detected.
  */
 const CHANGE_MS = 8;
 
@@ -47,7 +47,7 @@ export function createMemoryJournal(): MemoryJournal {
     await new Promise((resolve) => setTimeout(resolve, CHANGE_MS));
   }
 
-  /** The issuance that a change is about, which must have one of these states. */
+  /** The issuance of a change, which must have one of these states. */
   function issuanceIn(tokenId: string, to: string, states: readonly Issuance['state'][]): Issuance {
     const issuance = issuances.get(tokenId);
     if (issuance === undefined) throw new Error(`${to}: there is no issuance ${tokenId}`);

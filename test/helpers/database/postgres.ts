@@ -10,11 +10,11 @@ import { eventually } from '../eventually';
 import { track } from '../resources';
 import { temporaryPath } from '../temporary-folder';
 
-/** An empty database of one test's own. */
+/** A new, empty database for one test. */
 export interface PostgresDatabase {
-  /** As for DATABASE_URL. */
+  /** The value for DATABASE_URL. */
   url: string;
-  /** Removes it, and ends the connections that are still open to it. Tests do not wait for that. */
+  /** Removes the database and ends its open connections. Tests do not wait for it. */
   drop(): void;
 }
 
@@ -25,7 +25,7 @@ interface Cluster {
 
 type ChildOptions = { cwd: string; env: Record<string, string>; uid?: number; gid?: number };
 
-/** Who runs the server; undefined: whoever runs the tests. PostgreSQL refuses to be run by root. */
+/** The account that runs the server: PostgreSQL does not run as root. Undefined: that of the tests. */
 type Account = { uid: number; gid: number } | undefined;
 
 const run = promisify(execFile);
@@ -33,8 +33,8 @@ const DEBIAN_BINARIES = '/usr/lib/postgresql';
 const PASSWORD = 'only-of-this-test-run';
 
 /**
- * Serves until its standard input ends, which it does with the process of the tests, however that ends. Then
- * it removes the folder.
+ * Serves until its standard input ends, and then removes the folder. The input ends with the process of the
+ * tests, even if that is killed.
  */
 const SERVE = '"$@" & server=$!; cat >/dev/null; kill -INT "$server"; wait "$server"; rm -rf "$PWD"';
 
@@ -42,9 +42,9 @@ let cluster: Promise<Cluster> | undefined;
 let databases = 0;
 
 /**
- * A new database in a real PostgreSQL server, which is started for the first caller, syncs to disk as it does
- * in production, and ends with this process. Undefined, with a printed word, where PostgreSQL is not
- * installed.
+ * A new database in a real PostgreSQL server. The first call starts the server, which syncs to disk as in
+ * production and ends with this process. If PostgreSQL is not installed, this is printed and the result is
+ * undefined.
  */
 export async function postgresDatabase(): Promise<PostgresDatabase | undefined> {
   const binaries = findBinaries();
@@ -67,7 +67,7 @@ export async function postgresDatabase(): Promise<PostgresDatabase | undefined> 
 }
 
 /**
- * The folder that has the server's programs: one of PATH, else the newest that Debian's packages installed.
+ * The folder with the programs of the server: one of PATH, or else the newest of Debian's packages.
  */
 function findBinaries(): string | undefined {
   const versions = existsSync(DEBIAN_BINARIES) ? readdirSync(DEBIAN_BINARIES) : [];
@@ -101,7 +101,7 @@ async function startCluster(binaries: string): Promise<Cluster> {
   return started;
 }
 
-/** Makes the files of an empty server in the folder `data`, with a password for its only user, postgres. */
+/** Creates the files of an empty server in the folder `data`, with one user, postgres, and a password. */
 async function initialise(binaries: string, options: ChildOptions): Promise<void> {
   const passwordFile = join(options.cwd, 'password');
   writeFileSync(passwordFile, PASSWORD, { mode: 0o644 });
@@ -121,13 +121,13 @@ function serve(binaries: string, port: number, options: ChildOptions): { output(
   for (const stream of [server.stdout, server.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-10_000)));
   }
-  // The tests' process ends although the server still runs.
+  // The process of the tests must end although the server still runs.
   server.unref();
   for (const stream of [server.stdin, server.stdout, server.stderr]) (stream as Socket).unref();
   return { output: () => output };
 }
 
-/** Somebody else than root. */
+/** An account other than root. */
 async function unprivilegedAccount(): Promise<Account> {
   if (process.getuid?.() !== 0) return undefined;
   for (const name of ['postgres', 'nobody']) {
@@ -135,7 +135,7 @@ async function unprivilegedAccount(): Promise<Account> {
       const [uid, gid] = await Promise.all(['-u', '-g'].map((option) => run('id', [option, name])));
       return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) };
     } catch {
-      // There is no such user on this machine.
+      // This machine has no such user.
     }
   }
   throw new Error('PostgreSQL does not run as root, and there is neither a user postgres nor a user nobody.');

@@ -4,7 +4,7 @@ import type { MinedMint } from '../../../service/journal/issuance';
 import type { DocumentBytes } from '../../../service/journal/journal';
 import type { JournalScope } from '../../../service/journal/journal-scope';
 
-/** The scope of journals under test. */
+/** The scope of the tested journals. */
 export const SCOPE: JournalScope = {
   chainId: 31337,
   registryAddress: `0x${'aa'.repeat(20)}`,
@@ -12,7 +12,7 @@ export const SCOPE: JournalScope = {
 };
 
 /**
- * A document as signing gives it, with this many random bytes for its JSON: the journal never looks into it.
+ * A document as signing returns it, but with random bytes for its JSON, which the journal does not read.
  */
 export function preparedDocument(bytes = 3_000): PreparedDocument {
   const credentialId = `urn:bnid:_:${randomUUID()}`;
@@ -33,7 +33,7 @@ export function mintedBy(txHash: string, number = 7): MinedMint {
   return { txHash, block: { number, hash: `0x${String(number).padStart(64, '0')}` } };
 }
 
-/** All bytes of a stored document in one. */
+/** All bytes of a stored document in one buffer. */
 export async function collected(document: Promise<DocumentBytes | undefined>): Promise<Buffer> {
   const { length, parts = [] } = (await document) ?? {};
   const all: Uint8Array[] = [];

@@ -3,14 +3,14 @@ import { recordRange } from '../../../service/outbox/record-range';
 import type { RegistryEvent } from '../../../service/registry/registry-event';
 import type { Database } from '../../../service/database/database';
 
-/** A registry that exists in a database only. */
+/** A registry that exists only in a database. */
 export const SAMPLE_REGISTRY = {
   chainKey: 'hardhat',
   chainId: 31337,
   registryAddress: `0x${'5b'.repeat(20)}`,
 };
 
-/** Name of its feed. */
+/** The name of the sample registry's feed. */
 export const SAMPLE_FEED = `31337:${SAMPLE_REGISTRY.registryAddress}:0123456789abcdef`;
 
 /** An event of token `tokenId` in a block; `branch` tells blocks of the same number apart. */
@@ -34,7 +34,7 @@ export function eventIn(
   };
 }
 
-/** The block of that number on a branch. */
+/** The hash of a block on a branch. */
 export function hashOf(blockNumber: number, branch = 'a'): string {
   return `0x${blockNumber.toString(16)}${branch}`;
 }
