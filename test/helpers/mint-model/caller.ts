@@ -6,18 +6,18 @@ import type { SeededRandom } from '../seeded-random';
 import type { ScenarioParts } from './scenario-parts';
 import type { ServiceLife } from './service-life';
 
-/** A caller whose request failed comes again within. */
+/** The longest time until a caller repeats a failed request. */
 const LONGEST_PAUSE_MS = 4_000;
 
-/** Somebody who wants one document, with an Idempotency-Key, and insists. */
+/** A caller that repeats its request, with an Idempotency-Key, until it has one document. */
 export class Caller {
   readonly key: string;
-  /** The token that it was told of. */
+  /** The token of the answer. */
   told: string | undefined;
   readonly #name: string;
   readonly #parts: ScenarioParts;
   readonly #random: SeededRandom;
-  /** Of all documents that were signed for it: another when the one before it failed. */
+  /** The tokens of all documents signed for this caller. There is another one after each failure. */
   readonly #tokenIds = new Set<string>();
 
   constructor(name: string, parts: ScenarioParts, random: SeededRandom) {
@@ -31,7 +31,7 @@ export class Caller {
     return this.#tokenIds.has(tokenId);
   }
 
-  /** Asks whichever process of the service there is, again and again. */
+  /** Repeats the request to the current process of the service. */
   async insist(service: () => ServiceLife | undefined, isOver: () => boolean): Promise<void> {
     const { time, history } = this.#parts;
     while (!isOver()) {
@@ -45,7 +45,7 @@ export class Caller {
     }
   }
 
-  /** As issue-document.ts does: what has the key already goes on, and otherwise there is a new document. */
+  /** Like issue-document.ts: continues the document with this key, or stores a new one. */
   async #ask(life: ServiceLife): Promise<void> {
     const earlier = await life.journal.findByKey(this.key);
     const issuance = earlier ?? (await this.#store(life));
@@ -74,7 +74,7 @@ export class Caller {
       credentialId: `urn:bnid:_:${tokenId.slice(0, 32)}`,
       beneficiary: someone,
       holder: someone,
-      // The gas of a mint depends on its length.
+      // The gas of a mint depends on the length of its remark.
       remark: this.#random.chance(0.8) ? '0x' : this.#random.hex(1 + this.#random.below(100)),
       document: Buffer.from(tokenId),
     };

@@ -1,17 +1,16 @@
 import type { SeededRandom } from '../seeded-random';
 
 /**
- * What may go wrong:
+ * The faults that a scenario may have:
  *
- * - of a call: `lost request`, `lost answer`, `gateway` (answers for the node, without JSON-RPC), `slow`.
- * - of eth_sendRawTransaction: `false refusal` of what was passed on or not; `swallowed`: taken, and passed
- *   on to nobody.
- * - of what a backend knows: `unknown hash` of a transaction that waits or is mined; `stale`, by one block or
- *   two.
- * - of the network: `forgotten` by the node, `heard again` from others; `other sender` with the wallet's key;
+ * - Calls: `lost request`, `lost answer`, `gateway` (answers for the node, without JSON-RPC), `slow`.
+ * - eth_sendRawTransaction: `false refusal` of a transaction that was passed on or not; `swallowed`:
+ *   accepted, but not passed on.
+ * - State of a backend: `unknown hash` of a transaction that waits or is mined; `stale` by one or two blocks.
+ * - Network: `forgotten` by the node, `heard again` from others; `other sender` with the wallet's key;
  *   `reorganisation`; `empty block`, `some left out`; `dear block`: its base fee is more than mints offer;
  *   `pause` of the registry.
- * - of the service: `journal away`, before a change or after it; `kill`.
+ * - Service: `journal away` before or after a change; `kill`.
  */
 export const FAULTS = [
   'lost request',
@@ -35,7 +34,7 @@ export const FAULTS = [
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** The highest chance in a scenario where there is this fault, and the highest in a spell of it. */
+/** The highest probability of a fault in a scenario that has it, and in a spell of the fault. */
 const CHANCES: Record<Fault, [usual: number, spell: number]> = {
   'lost request': [0.1, 0.8],
   'lost answer': [0.1, 0.8],
@@ -57,7 +56,7 @@ const CHANCES: Record<Fault, [usual: number, spell: number]> = {
   kill: [1, 1],
 };
 
-/** Of all scenarios, in how many there is a fault. */
+/** The share of scenarios that have a given fault. */
 const SHARE = 0.5;
 const MOST_SPELLS = 3;
 const LONGEST_SPELL_MS = 14_000;
@@ -69,11 +68,11 @@ interface Spell {
 }
 
 /**
- * Which faults a scenario has, and when. Most scenarios have a few only, and those are more frequent then:
- * together they hide each other.
+ * The faults of a scenario and their times. A scenario has only some of the faults, because too many hide
+ * each other.
  */
 export class FaultPlan {
-  /** How often each struck. */
+  /** The number of times that each fault occurred. */
   readonly counts: Record<string, number> = {};
   readonly #usual = new Map<Fault, number>();
   readonly #spells = new Map<Fault, Spell[]>();
@@ -82,7 +81,7 @@ export class FaultPlan {
   constructor(random: SeededRandom, lengthMs: number) {
     for (const fault of FAULTS) {
       const [usual, spell] = CHANCES[fault];
-      // All are drawn, so that each has its own numbers whatever the others are.
+      // Every fault draws its numbers, so that a fault does not change those of the others.
       const isThere = random.chance(SHARE);
       const chance = random.fraction() ** 2 * usual;
       const spells = Array.from({ length: random.below(MOST_SPELLS + 1) }, () => {
@@ -106,14 +105,14 @@ export class FaultPlan {
     return Math.max(this.#usual.get(fault) ?? 0, ...spells.map(({ chance }) => chance));
   }
 
-  /** Draws whether a fault strikes now, and counts it. */
+  /** Draws whether a fault occurs now, and counts it. */
   strikes(fault: Fault, now: number, random: SeededRandom): boolean {
     const strikes = random.chance(this.chanceOf(fault, now));
     if (strikes) this.count(fault);
     return strikes;
   }
 
-  /** From now on nothing goes wrong any more. */
+  /** Ends all faults. */
   end(): void {
     this.#isOver = true;
   }

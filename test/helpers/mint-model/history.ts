@@ -1,6 +1,6 @@
 import type { VirtualTime } from './virtual-time';
 
-/** What happened in a scenario, in order and in few words, and what of it was wrong. */
+/** The events of a scenario, in order and in few words, and the violations among them. */
 export class History {
   readonly lines: string[] = [];
   readonly violations: string[] = [];
@@ -11,7 +11,7 @@ export class History {
     this.#time = time;
   }
 
-  /** Calls a token by a shorter name from now on. */
+  /** Gives a token a shorter name for the lines that follow. */
   name(tokenId: string, name: string): void {
     this.#names.set(tokenId, name);
   }
@@ -26,7 +26,7 @@ export class History {
     this.lines.push(`${(this.#time.now() / 1_000).toFixed(3)} ${text}`);
   }
 
-  /** Notes what must not be. */
+  /** Notes an event that must not occur. */
   violation(what: string): void {
     this.violations.push(what);
     this.note(`WRONG: ${what}`);

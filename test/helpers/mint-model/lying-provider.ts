@@ -16,10 +16,10 @@ interface Arrived {
 
 const USUAL_MS = 40;
 const SLOW_MS = 8_000;
-/** A backend is behind by so many blocks at most. */
+/** The most blocks by which a backend is behind. */
 const MOST_BEHIND = 2;
 
-/** Refusals that may be given whether the transaction was passed on or not. */
+/** Refusals that a provider may give whether or not it passed the transaction on. */
 const LIES = [
   { code: -32603, message: 'Internal error' },
   { code: -32000, message: 'the transaction could not be processed' },
@@ -33,13 +33,13 @@ const LIES = [
   { code: -32000, message: 'transaction underpriced' },
   { code: -32000, message: 'already known' },
 ];
-/** Refusals that are true of what was not passed on: no node has it. */
+/** Refusals that a provider gives only if it did not pass the transaction on: no node has it. */
 const DENIALS = [
   { code: -32000, message: 'insufficient funds for gas * price + value' },
   { code: -32000, message: 'intrinsic gas too low' },
 ];
 
-/** A transaction that is sent more often than this, within such a time, is sent for nothing. */
+/** Sending a transaction more often than this within SENDS_WITHIN_MS is a violation. */
 const MOST_SENDS = 30;
 const SENDS_WITHIN_MS = 10_000;
 
@@ -50,19 +50,18 @@ const GATEWAYS: HttpAnswer[] = [
 ];
 
 /**
- * Answers as a provider does that has several nodes behind it, loses connections, and says things that are
- * not so.
+ * Answers like a provider that has several nodes, loses connections and gives false answers.
  */
 export class LyingProvider {
   readonly #parts: ScenarioParts;
   readonly #random: SeededRandom;
   readonly #isKept: IsKept;
-  /** When each transaction was sent, by its bytes. */
+  /** The times when each transaction was sent, keyed by its bytes. */
   readonly #sent = new Map<string, number[]>();
   #arrived: Arrived[] = [];
   /**
-   * Of a scenario: what its nodes say when they lie, how often they pass on what they refuse, and what they
-   * estimate at.
+   * Constants of a scenario: the false answers of its nodes, how often they pass on a refused transaction,
+   * and the block of their estimates.
    */
   readonly #lies: RpcAnswer[];
   readonly #passedOn: number;
@@ -79,12 +78,12 @@ export class LyingProvider {
     this.#estimatesAt = random.chance(0.5) ? 'latest' : 'pending';
   }
 
-  /** What a proxy before one process of the service answers with. */
+  /** The answerer of a proxy in front of one process of the service. */
   answererFor(mortal: Mortal): Answerer {
     return async (method, params) => {
       const { time } = this.#parts;
       if (mortal.isDead()) return 'drop request';
-      // Time goes on while it waits for its turn.
+      // Time goes on while the call waits for its turn.
       time.end();
       const decision = await new Promise<Decision>((resolve, reject) => {
         const admit = (): void => void this.#serve({ method, params }, mortal).then(resolve, reject);
@@ -95,7 +94,7 @@ export class LyingProvider {
     };
   }
 
-  /** Lets in what has arrived together, in an order that sockets have no part in. */
+  /** Admits the calls that arrived together, in an order that does not depend on sockets. */
   admit(): void {
     const arrived = this.#arrived.sort((left, right) => (left.key < right.key ? -1 : 1));
     this.#arrived = [];
@@ -182,8 +181,8 @@ export class LyingProvider {
   }
 
   /**
-   * As a node answers that has not heard of the newest blocks: what it is asked of a block that it does not
-   * have is an error.
+   * Answers like a node that does not have the newest blocks. A question about the state at a missing block
+   * is an error.
    */
   async #answerStale({ method, params }: RpcCall): Promise<RpcAnswer> {
     const { chain } = this.#parts;
@@ -222,7 +221,7 @@ function headerNotFound(): RpcAnswer {
   return { error: { code: -32000, message: 'header not found' } };
 }
 
-/** A receipt, or logs, without what is in later blocks. */
+/** A receipt or logs, without those of later blocks. */
 function upTo(last: number, answer: RpcAnswer): RpcAnswer {
   if ('error' in answer || answer.result === null) return answer;
   const isThere = ({ blockNumber }: { blockNumber: string }): boolean => Number(blockNumber) <= last;

@@ -17,25 +17,25 @@ import { VirtualTime } from './virtual-time';
 import { seededRandom, type SeededRandom } from '../seeded-random';
 import { DEPLOYER } from '../chain/local-setup';
 
-// A model test of the mint queue. A seed is a scenario: some callers want a document each, the real queue
-// mints them with the real journal and a real node, and what a seed chooses goes wrong: a provider that lies,
-// a network that forgets and reorganises, a service that is killed. Then all goes well, and within some time
-// every caller must have one token, told by the journal as it is on the chain. Time is virtual: nobody waits,
-// and a seed repeats the scenario exactly.
+// A model test of the mint queue. A seed is a scenario: some callers want one document each, and the real
+// queue mints them with the real journal and a real node. The seed chooses the faults: a provider that lies,
+// a network that forgets and reorganises, a service that is killed. Then the faults end, and within some time
+// every caller must have exactly one token, and the journal must agree with the chain. Time is virtual: a
+// scenario takes little time, and its seed repeats it exactly.
 
-/** What became of one scenario. */
+/** The result of one scenario. */
 export interface ScenarioResult {
   seed: number;
-  /** What was wrong: nothing, if all went well. */
+  /** The broken rules. Empty if all went well. */
   violations: string[];
-  /** How often what happened. */
+  /** The number of occurrences of each fault and event. */
   counts: Record<string, number>;
-  /** What happened, in order. */
+  /** The events, in order. */
   history: string[];
 }
 
 const CONFIRMATIONS = 3;
-/** A network whose nodes may be behind one another, with the chain id of a local node. */
+/** A public network, whose nodes may be behind one another, with the chain id of a local node. */
 const NETWORK: Network = {
   ...(findNetwork('31337') as Network),
   local: false,
@@ -56,10 +56,10 @@ const FEWEST_CALLERS = 4;
 const MOST_CALLERS = 8;
 const SHORTEST_MS = 15_000;
 const LONGEST_MS = 45_000;
-/** Once nothing goes wrong any more, everything must be final within. */
+/** The time in which everything must become final after the faults end. */
 const SETTLED_WITHIN_MS = 150_000;
 
-/** Runs the scenario of a seed. The place has no other at the same time. */
+/** Runs the scenario of a seed. No other may run in this place at the same time. */
 export async function runScenario(place: MintPlace, seed: number): Promise<ScenarioResult> {
   await place.reset();
   const scenario = new Scenario(place, seed);
@@ -83,7 +83,7 @@ class Scenario {
   constructor(place: MintPlace, seed: number) {
     this.#place = place;
     this.#seed = seed;
-    // Each part has its own numbers: one that draws more does not change the others.
+    // Each part has its own random numbers, so that a change of one does not change the others.
     let drawn = 0;
     const nextRandom = (): SeededRandom => seededRandom(seed * 32 + drawn++);
     this.#random = nextRandom();
@@ -99,7 +99,7 @@ class Scenario {
     const journalScope = {
       chainId: NETWORK.chainId,
       registryAddress: place.registryAddress,
-      // A seed may be run several times in one database.
+      // A seed may run several times in one database.
       issuer: `did:web:seed-${seed}.${process.hrtime.bigint()}.example`,
     };
     this.#scope = scopeName(journalScope);
@@ -153,7 +153,7 @@ class Scenario {
     await this.#judge();
   }
 
-  /** What happens to the chain: all goes wrong, and then all goes well. */
+  /** Runs the chain, first with faults and then without. */
   async #befall(): Promise<void> {
     const { time, faults, history } = this.#parts;
     await this.#local.goWrong(this.#lengthMs);
@@ -174,7 +174,7 @@ class Scenario {
     );
   }
 
-  /** Whether all that was asked for is final, and everybody knows. */
+  /** Whether every caller has its answer and every issuance is final or failed. */
   async #isSettled(): Promise<boolean> {
     if (this.#callers.some(({ told }) => told === undefined)) return false;
     return (await this.#rows()).every(({ state }) => state === 'final' || state === 'failed');
@@ -200,7 +200,7 @@ class Scenario {
     return (await this.#parts.time.real(row)) !== undefined;
   }
 
-  /** A journal whose failures are judged when they are written. */
+  /** A journal that judges each failure when it is written. */
   #watched(journal: Journal): Journal {
     const failed: Journal['failed'] = async (tokenId, failure) => {
       await journal.failed(tokenId, failure);
@@ -210,8 +210,8 @@ class Scenario {
   }
 
   /**
-   * A failure must be certain: whatever the network has heard of, no reorganisation and no node that
-   * remembers makes the token.
+   * A failure must be certain: no reorganisation and no transaction that any node remembers can make the
+   * token.
    */
   async #judgeFailure(tokenId: string): Promise<void> {
     const { chain, faults, history } = this.#parts;
@@ -230,7 +230,7 @@ class Scenario {
     const { chain, faults, history } = this.#parts;
     for (const { key, told } of this.#callers)
       if (told === undefined) history.violation(`${key} was never told of a token`);
-    // The network remembers everything.
+    // The network sends every transaction again that it ever had.
     const heard = [...chain.heard.values()].sort((left, right) => left.nonce - right.nonce);
     for (const { raw } of heard) await chain.send(raw);
     for (let block = 0; block < CONFIRMATIONS; block++) await chain.mine();

@@ -7,8 +7,8 @@ type Statement = (...given: unknown[]) => Promise<unknown>;
 const LONGEST_STATEMENT_MS = 20;
 
 /**
- * The journal as a process has it that may be killed before or after every statement, and whose database may
- * be away.
+ * A journal for a process that may be killed before or after every statement, and whose database may be
+ * unreachable.
  */
 export function mortalJournal(
   journal: Journal,
@@ -42,7 +42,7 @@ export function mortalJournal(
   return new Proxy(journal, { get: (_, name) => statement(String(name)) });
 }
 
-/** What a statement is given. */
+/** The arguments of a statement, in short. */
 function inFewWords(given: unknown): string {
   if (Array.isArray(given)) return `[${given.map(inFewWords).join(', ')}]`;
   if (typeof given !== 'object' || given === null) return String(given);

@@ -3,13 +3,12 @@ import { createProvider } from 'hardhat/internal/core/providers/construction';
 import type { RpcAnswer } from '../chain/rpc-proxy';
 
 /**
- * A Hardhat node in this process, which answers in a tenth of a millisecond: what `hardhat node` is, but for
- * its server.
+ * A Hardhat node in this process: `hardhat node` without its server. It answers in a tenth of a millisecond.
  */
 export interface NodeInProcess {
-  /** Asks one call, and gives what the node's server would answer. */
+  /** Makes a call, and returns the answer that the node's server would give. */
   ask(method: string, params: readonly unknown[]): Promise<RpcAnswer>;
-  /** Asks one call. @throws Error when the node refuses. */
+  /** Makes a call, and returns its result. @throws Error when the node refuses. */
   call(method: string, ...params: unknown[]): Promise<unknown>;
 }
 
@@ -21,7 +20,7 @@ interface NodeError {
 
 const INTERNAL_ERROR = -32603;
 
-/** Makes a node with a chain of its own. */
+/** Creates a node with its own chain. */
 export async function createNodeInProcess(): Promise<NodeInProcess> {
   const provider = await createProvider(hre.config, 'hardhat', hre.artifacts);
   const node: NodeInProcess = {
@@ -41,7 +40,7 @@ export async function createNodeInProcess(): Promise<NodeInProcess> {
   return node;
 }
 
-/** As Hardhat's JsonRpcHandler has it. */
+/** Converts an error as Hardhat's JsonRpcHandler does. */
 function errorOf({ code = INTERNAL_ERROR, message = '', data }: NodeError): {
   code: number;
   message: string;

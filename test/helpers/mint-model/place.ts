@@ -10,25 +10,25 @@ import { newState, openState } from '../database/engines';
 import { createNodeInProcess, type NodeInProcess } from './node-in-process';
 import { DEPLOYER } from '../chain/local-setup';
 
-/** Where scenarios run, one after the other: a real node with a registry, and a real database. */
+/** A real node with a registry, and a real database. Scenarios run in it one after the other. */
 export interface MintPlace {
   node: NodeInProcess;
   registryAddress: string;
   database: Database;
-  /** Takes the chain back to where it began. */
+  /** Takes the chain back to its beginning. */
   reset(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Key of the second account of every Hardhat node, which may pause the registry: public knowledge. */
+/** The published key of the second account of every Hardhat node, which may pause the registry. */
 export const ADMIN_KEY = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
 const ADMIN = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 const ADMIN_ROLE = `0x${'00'.repeat(32)}`;
 
-/** More than any of the contracts needs, and less than what a transaction may. */
+/** More than any deployment needs, and less than the limit of a transaction. */
 const GAS = '0xf00000';
 
-/** Makes a node that mines when it is told to, deploys a registry, and opens a database. */
+/** Creates a node that mines on request, deploys a registry and opens a database. */
 export async function createMintPlace(): Promise<MintPlace> {
   const state = await newState('SQLite');
   if (state === undefined) throw new Error('there is no SQLite');
@@ -53,8 +53,8 @@ export async function createMintPlace(): Promise<MintPlace> {
 }
 
 /**
- * By three transactions, without the deployer contract. The wallet of the service may mint; another account
- * may pause, too.
+ * Deploys the registry without the deployer contract. The wallet of the service may mint; another account may
+ * also pause.
  */
 async function deployRegistry(node: NodeInProcess): Promise<string> {
   const factory = await deploy(node, await new TitleEscrowFactory__factory().getDeployTransaction());

@@ -3,7 +3,7 @@ import type { History } from './history';
 import type { UnsteadyChain } from './unsteady-chain';
 import type { VirtualTime } from './virtual-time';
 
-/** What the parts of a scenario share. */
+/** The objects that all parts of a scenario share. */
 export interface ScenarioParts {
   time: VirtualTime;
   faults: FaultPlan;
@@ -12,8 +12,8 @@ export interface ScenarioParts {
 }
 
 /**
- * A process of the service, which may be killed before and after each of its steps: statements of the
- * journal, and transactions that are sent.
+ * A process of the service. It may be killed before or after each of its steps: statements of the journal and
+ * sent transactions.
  */
 export interface Mortal {
   isDead(): boolean;

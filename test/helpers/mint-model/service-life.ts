@@ -14,10 +14,10 @@ import { mortalJournal } from './mortal-journal';
 import type { Mortal, ScenarioParts } from './scenario-parts';
 import type { VirtualTime } from './virtual-time';
 
-/** When a process is killed: before or after one of its steps, or after some time. */
+/** The time when a process is killed: before or after one of its steps, or after some milliseconds. */
 export type Death = { step: number; moment: 'before' | 'after' } | { afterMs: number } | undefined;
 
-/** What every process of a scenario has. */
+/** The parts that all processes of a scenario share. */
 export interface ServiceSurroundings {
   parts: ScenarioParts;
   random: SeededRandom;
@@ -28,12 +28,12 @@ export interface ServiceSurroundings {
   timing: MintTiming;
 }
 
-/** The proxy is told every answer. */
+/** The proxy never forwards a call. */
 const NOWHERE = 'http://nowhere.invalid';
 
 /**
- * One process of the service: its queue of mints, until it is killed or stopped. From then on it reaches
- * neither the journal nor the node.
+ * One process of the service with its mint queue. After it is killed or stopped, it reaches neither the
+ * journal nor the node.
  */
 export class ServiceLife {
   readonly journal: Journal;
@@ -42,7 +42,7 @@ export class ServiceLife {
   readonly #proxy: RpcProxy;
   readonly #client: RpcClient;
   readonly #queue: MintQueue;
-  /** Rejects when it has ended. */
+  /** Rejects when the process ends. */
   readonly #ended: Promise<never>;
   #end: (error: Error) => void = () => undefined;
   #isDead = false;
@@ -68,7 +68,7 @@ export class ServiceLife {
     this.#death = death;
     this.#proxy = proxy;
     this.#ended = new Promise<never>((_, reject) => (this.#end = reject));
-    // Nobody may be waiting.
+    // No caller may be waiting for it.
     this.#ended.catch(() => undefined);
     const client = createRpcClient(proxy.url, network);
     tellOfRequests(client, parts.time);
@@ -104,14 +104,14 @@ export class ServiceLife {
     return this.#isDead;
   }
 
-  /** As a caller, whose connection breaks when the process ends. */
+  /** Mints for a caller, whose connection breaks when the process ends. */
   mint(...given: Parameters<MintQueue['mint']>): Promise<string> {
     const minted = this.#queue.mint(...given);
     minted.catch(() => undefined);
     return Promise.race([minted, this.#ended]);
   }
 
-  /** A step that may be its last. */
+  /** Called at each step; kills the process if this is its last. */
   step(moment: 'before' | 'after'): void {
     if (moment === 'before') this.#steps++;
     const death = this.#death;
@@ -119,20 +119,20 @@ export class ServiceLife {
       this.#mayBeKilled();
   }
 
-  /** Ends in order. */
+  /** Stops the process gracefully. */
   async stop(): Promise<void> {
     this.#stopped ??= this.#queue.stop();
     await this.#stopped;
     this.#die();
   }
 
-  /** Ends at once, and waits until nothing of it is under way. */
+  /** Ends the process at once, and waits until none of its work is running. */
   async end(): Promise<void> {
     this.#die();
     await this.#stopped;
   }
 
-  /** Gives back what it has of this process. */
+  /** Closes its client and its proxy. */
   async close(): Promise<void> {
     this.#client.destroy();
     await this.#proxy.close();
@@ -153,7 +153,7 @@ export class ServiceLife {
   }
 }
 
-/** Time stands still from when a request is sent until it is answered. */
+/** Stops virtual time while a request of the client is running. */
 function tellOfRequests(client: RpcClient, time: VirtualTime): void {
   const connect = client._getConnection.bind(client);
   client._getConnection = () => {

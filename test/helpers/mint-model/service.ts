@@ -3,15 +3,15 @@ import { ServiceLife, type Death, type ServiceSurroundings } from './service-lif
 
 const LONGEST_DOWN_MS = 4_000;
 const LONGEST_LIFE_MS = 15_000;
-/** Statements of the journal and transactions that are sent. */
+/** The most steps before a kill. Steps are statements of the journal and sent transactions. */
 const MOST_STEPS = 60;
-/** Of all processes that do not live on. */
+/** The share of processes that are stopped gracefully, if processes are killed at all. */
 const STOPPED_IN_ORDER = 0.3;
 const LOOK_EVERY_MS = 100;
 
 /**
- * The service: one process after the other on the same journal, each killed or stopped, until nothing goes
- * wrong any more.
+ * The service: one process after the other on the same journal. Each is killed or stopped until the faults
+ * end.
  */
 export class Service {
   readonly #surroundings: ServiceSurroundings;
@@ -40,12 +40,12 @@ export class Service {
     for (const life of this.#lives) await life.end();
   }
 
-  /** Gives back what its processes had of this one. */
+  /** Closes the clients and proxies of all processes. */
   async close(): Promise<void> {
     for (const life of this.#lives) await life.close();
   }
 
-  /** Until the process is dead, stopping it where that is how it ends. */
+  /** Waits until the process has ended; stops it if that is how it ends. */
   async #watch(life: ServiceLife, isOver: () => boolean): Promise<void> {
     const { time, faults, history } = this.#surroundings.parts;
     const isStopped = faults.has('kill') && this.#random.chance(STOPPED_IN_ORDER);

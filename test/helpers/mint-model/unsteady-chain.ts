@@ -4,21 +4,21 @@ import type { NodeInProcess } from './node-in-process';
 import type { RpcAnswer } from '../chain/rpc-proxy';
 import type { VirtualTime } from './virtual-time';
 
-/** A transaction that some node of the network has had: it may be mined whenever its nonce is not used. */
+/** A transaction that a node of the network has had. It may be mined as long as its nonce is not used. */
 export interface HeardTransaction {
   hash: string;
   raw: string;
   from: string;
   nonce: number;
-  /** Of the token that it mints, if it mints one. */
+  /** The token that it mints, if any. */
   tokenId: string | undefined;
 }
 
-/** A block, and how to go back to its parent. */
+/** A block, with the snapshot of its parent. */
 interface Block {
   number: number;
   timestamp: number;
-  /** Taken before it was mined. */
+  /** Taken before the block was mined. */
   snapshot: unknown;
   transactions: string[];
 }
@@ -33,29 +33,28 @@ export interface UnsteadyChainOptions {
   node: NodeInProcess;
   registryAddress: string;
   time: VirtualTime;
-  /** No block that ever had so many blocks on top is taken back. */
+  /** A block that ever had this many blocks on top is not taken back. */
   confirmations: number;
 }
 
-/** Somebody else with the wallet's key pays more than any mint does. */
+/** Another sender with the wallet's key pays more than any mint. */
 const OTHER_FEES = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 10n };
 const CHAIN_ID = 31337;
 
 /**
- * The chain of a real node that mines when it is told to, and the network that this node is one of: what the
- * network has heard of may come back after this node forgot it, and the newest blocks may be replaced by
- * others.
+ * The chain of a real node that mines on request, and the network around it: transactions that the network
+ * knows may come back after the node forgot them, and the newest blocks may be replaced.
  */
 export class UnsteadyChain {
-  /** All that any node of the network has had, by hash. */
+  /** All transactions that any node of the network has had, keyed by hash. */
   readonly heard = new Map<string, HeardTransaction>();
   head = 0;
-  /** The highest that the head ever was. */
+  /** The highest head so far. */
   highest = 0;
-  /** The block that the scenario began at. */
+  /** The block at which the scenario began. */
   base = 0;
   readonly #options: UnsteadyChainOptions;
-  /** Finding out who signed takes as long as a scenario's whole database. */
+  /** A cache: recovering the signers takes as long as all of a scenario's database statements. */
   readonly #read = new Map<string, HeardTransaction>();
   #blocks: Block[] = [];
   #timestamp = 0;
@@ -76,7 +75,7 @@ export class UnsteadyChain {
     return Math.max(this.highest - this.#options.confirmations, this.base);
   }
 
-  /** Asks the node itself. */
+  /** Makes a call at the node itself. */
   ask(method: string, params: readonly unknown[]): Promise<RpcAnswer> {
     return this.#options.time.real(this.#options.node.ask(method, params));
   }
@@ -85,7 +84,7 @@ export class UnsteadyChain {
     return this.#options.time.real(this.#options.node.call(method, ...params));
   }
 
-  /** Gives the node a transaction, and gives the node's answer. */
+  /** Sends a transaction to the node, and returns the answer. */
   async send(raw: string): Promise<RpcAnswer> {
     const answer = await this.ask('eth_sendRawTransaction', [raw]);
     if ('result' in answer) {
@@ -95,7 +94,7 @@ export class UnsteadyChain {
     return answer;
   }
 
-  /** What the bytes of a transaction say. */
+  /** Parses the bytes of a transaction. */
   read(raw: string): HeardTransaction {
     const read = this.#read.get(raw) ?? readTransaction(raw);
     this.#read.set(raw, read);
@@ -107,7 +106,7 @@ export class UnsteadyChain {
     return Number(await this.call('eth_getTransactionCount', wallet, block));
   }
 
-  /** What waits, in the order of nonces. */
+  /** The waiting transactions, in the order of nonces. */
   async waiting(): Promise<HeardTransaction[]> {
     const waiting = (await this.call('eth_pendingTransactions')) as { hash: string }[];
     return waiting
@@ -115,12 +114,12 @@ export class UnsteadyChain {
       .sort((left, right) => left.nonce - right.nonce || (left.hash < right.hash ? -1 : 1));
   }
 
-  /** Mines a block with what waits, but for so many of it, the last ones. */
+  /** Mines a block with the waiting transactions, without the last `leftOut` of them. */
   async mine(leftOut = 0): Promise<string[]> {
     const held = leftOut === 0 ? [] : (await this.waiting()).slice(-leftOut);
     for (const { hash } of held) await this.forget(hash);
     const snapshot = await this.call('evm_snapshot');
-    // Blocks of other branches have other times, and so other hashes.
+    // Blocks of other branches have other times and therefore other hashes.
     this.#timestamp += 1 + this.#branch;
     await this.call('evm_mine', this.#timestamp);
     const { number, transactions } = await this.#newest();
@@ -131,14 +130,14 @@ export class UnsteadyChain {
     return transactions;
   }
 
-  /** How many blocks may be taken back now. */
+  /** The number of blocks that may be taken back now. */
   get reversible(): number {
     return Math.max(this.head - this.settledBlock, 0);
   }
 
   /**
-   * Takes the newest blocks back. Of their transactions those that `returns` picks wait again; what waited
-   * before waits still. Gives the transactions of the blocks.
+   * Takes the newest blocks back, and returns the hashes of their transactions. Those that `returns` picks
+   * wait again, and waiting transactions still wait.
    */
   async takeBack(depth: number, returns: (transaction: HeardTransaction) => boolean): Promise<string[]> {
     const before = await this.waiting();
@@ -159,12 +158,12 @@ export class UnsteadyChain {
     return hashes;
   }
 
-  /** The node forgets what waits; the network may remember. */
+  /** Makes the node forget a waiting transaction. The network may remember it. */
   async forget(hash: string): Promise<void> {
     await this.call('hardhat_dropTransaction', hash);
   }
 
-  /** Signs and sends a transaction that does nothing, with a nonce of a wallet. */
+  /** Signs and sends a transaction without effect, with this key and nonce. */
   async sendNothing(key: string, nonce: number): Promise<RpcAnswer> {
     const wallet = new Wallet(key);
     return this.send(
@@ -179,7 +178,7 @@ export class UnsteadyChain {
     );
   }
 
-  /** Pauses the registry, or ends its pause, from the account that this is the key of. */
+  /** Pauses or unpauses the registry from the account with this key. */
   async setPaused(key: string, isPaused: boolean): Promise<RpcAnswer> {
     const wallet = new Wallet(key);
     return this.send(

@@ -5,12 +5,12 @@ import { ADMIN_KEY } from './place';
 import type { ScenarioParts } from './scenario-parts';
 import { hex } from './unsteady-chain';
 
-/** Between two blocks, on the average. */
+/** The average time between two blocks. */
 export const BLOCK_MS = 2_000;
 
 /**
- * What happens to the chain by itself: blocks, reorganisations, what the network forgets and remembers, and
- * what others send.
+ * Everything that happens to the chain without the service: blocks, reorganisations, transactions that the
+ * network forgets and remembers, and those of other senders.
  */
 export class UnsteadyNetwork {
   readonly #parts: ScenarioParts;
@@ -21,7 +21,7 @@ export class UnsteadyNetwork {
     this.#random = random;
   }
 
-  /** Until the time `until`, everything may go wrong. */
+  /** Runs the network with faults until the time `until`. */
   async goWrong(until: number): Promise<void> {
     const { time, chain } = this.#parts;
     while (time.now() < until) {
@@ -33,7 +33,7 @@ export class UnsteadyNetwork {
     }
   }
 
-  /** Blocks with all that waits, until it is over, which is asked after each. */
+  /** Mines all waiting transactions. After each block it asks `isOver`. */
   async goWell(isOver: () => Promise<boolean>): Promise<void> {
     const { time, chain } = this.#parts;
     do {

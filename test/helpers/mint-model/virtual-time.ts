@@ -1,28 +1,27 @@
 import timersPromises from 'node:timers/promises';
 import type { SeededRandom } from '../seeded-random';
 
-/** What is to be done at a time. */
+/** Work that is due at a time. */
 interface Due {
   at: number;
-  /** Of what is due at the same time, the first comes first. */
+  /** The order of work that is due at the same time. */
   order: number;
   work: () => unknown;
 }
 
-/** Longer than anything real takes: what is still under way then was forgotten. */
+/** Longer than any real work takes: after this time, an end was forgotten. */
 const HANGS_AFTER_MS = 60_000;
 
 /**
- * Time that stands still while anything real is under way, and then jumps to what is due next. Seconds of
- * pauses pass in milliseconds, and the same things happen in the same order whatever else the machine does.
- * All of the process has this time while it runs: timers, `performance.now()`, and random numbers, which a
- * seed repeats.
+ * Virtual time. It stands still while real work is running, and then jumps to the next work that is due.
+ * Seconds of pauses pass in milliseconds, and the order of events does not depend on the machine. The whole
+ * process uses it while it rules: timers, `performance.now()` and seeded random numbers.
  *
- * What is real (requests over sockets, statements of a database) must be told by `real`, or by `begin` and
+ * Real work (requests over sockets, statements of a database) must be marked with `real`, or with `begin` and
  * `end`.
  */
 export class VirtualTime {
-  /** Called whenever nothing real is under way, before time goes on. */
+  /** Called whenever no real work is running, before time goes on. */
   onQuiet: () => void = () => undefined;
   #now = 0;
   #order = 0;
@@ -33,12 +32,12 @@ export class VirtualTime {
   readonly #realSetTimeout = globalThis.setTimeout;
   readonly #realClearTimeout = globalThis.clearTimeout;
 
-  /** Milliseconds since its beginning. */
+  /** Virtual milliseconds since the beginning. */
   now(): number {
     return this.#now;
   }
 
-  /** Something real begins, which `end` ends. */
+  /** Marks the beginning of real work; `end` marks its end. */
   begin(): void {
     this.#underWay++;
     this.#begun++;
@@ -48,7 +47,7 @@ export class VirtualTime {
     if (--this.#underWay === 0) this.#ended();
   }
 
-  /** Waits for something real, for which time stands still. */
+  /** Waits for real work, for which time stands still. */
   async real<T>(work: Promise<T>): Promise<T> {
     this.begin();
     try {
@@ -62,7 +61,7 @@ export class VirtualTime {
     return new Promise((resolve) => void this.#at(ms, resolve));
   }
 
-  /** Lets time pass until it is over, which is asked after everything that happens. */
+  /** Lets time pass until `isOver`, which is called after every piece of work. */
   async passUntil(isOver: () => boolean): Promise<void> {
     for (;;) {
       await this.#untilQuiet();
@@ -75,7 +74,7 @@ export class VirtualTime {
     }
   }
 
-  /** Gives this time to the process; the result takes it back. */
+  /** Makes the process use this time; the result undoes it. */
   rule(random: SeededRandom): () => void {
     const { setTimeout, clearTimeout } = globalThis;
     const { setTimeout: sleep } = timersPromises;
@@ -103,7 +102,7 @@ export class VirtualTime {
           signal?.addEventListener('abort', abort, { once: true });
         }),
     });
-    // Not from 0: what happened at 0 happened before.
+    // Does not start at 0, which code may use for "long ago".
     Object.defineProperty(performance, 'now', { configurable: true, value: () => 1_000_000 + this.#now });
     Math.random = () => random.fraction();
     return () => {
@@ -122,7 +121,7 @@ export class VirtualTime {
     return due;
   }
 
-  /** Nothing real is under way, and nothing real is begun by what has just ended. */
+  /** Waits until no real work is running, and the work that just ended has begun no more. */
   async #untilQuiet(): Promise<void> {
     for (;;) {
       if (this.#underWay > 0) await this.#untilEnded();
@@ -147,7 +146,7 @@ export class VirtualTime {
   }
 }
 
-/** What `setTimeout` gives. */
+/** The result of `setTimeout`. */
 class VirtualTimer {
   readonly #due: Due;
   readonly #all: Set<Due>;
