@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const DEADLINE_MS = 60_000;
 
 /**
- * Waits until `probe` gives something other than undefined or false, and returns it; fails with `what` when
- * it never does.
+ * Waits until `probe` returns a value other than undefined or false, and returns the value. Fails with `what`
+ * if that takes too long.
  */
 export async function eventually<T>(
   what: string,

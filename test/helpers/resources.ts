@@ -1,6 +1,6 @@
 /**
- * Everything a test starts (processes, servers, folders) is owned here until it is stopped. What a suite
- * forgets to stop fails the run.
+ * Everything that tests have started (processes, servers, folders) and not stopped yet. A suite that leaves
+ * something running fails.
  */
 const owned = new Map<symbol, string>();
 
@@ -11,13 +11,13 @@ export function track(name: string): () => void {
   return () => owned.delete(key);
 }
 
-/** Throws when something that was started was not stopped. */
+/** Throws if something is still running. */
 export function nothingIsLeftRunning(): void {
   const left = [...owned.values()];
-  // The next file in this process is not to blame.
+  // The next file in this process must not fail for it.
   owned.clear();
   if (left.length > 0) throw new Error(`left running: ${left.join(', ')}`);
 }
 
-// Benchmarks use these helpers too, without Mocha, and ask for themselves.
+// Benchmarks use these helpers without Mocha, and call the check themselves.
 if (typeof after === 'function') after(nothingIsLeftRunning);

@@ -1,4 +1,4 @@
 import { nothingIsLeftRunning } from './resources';
 
-/** For Mocha's worker processes, which run several files each: after each of them. */
+/** For Mocha's worker processes, which run several files each: checks after each file. */
 export const mochaHooks = { afterAll: nothingIsLeftRunning };

@@ -1,4 +1,4 @@
-/** Random numbers that a seed repeats exactly. */
+/** Random numbers that are the same for the same seed. */
 export interface SeededRandom {
   /** From 0 to below 1. */
   fraction(): number;
@@ -7,7 +7,7 @@ export interface SeededRandom {
   /** True with this probability. */
   chance(probability: number): boolean;
   pick<T>(list: readonly T[]): T;
-  /** So many bytes in hex, with 0x. */
+  /** This many bytes in hex, with 0x. */
   hex(bytes: number): string;
 }
 

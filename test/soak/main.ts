@@ -8,15 +8,15 @@ import { inheritedEnvironment } from '../../service/config/config';
 import type { ScenarioResult } from '../helpers/mint-model/mint-model';
 import type { SeedRange } from './worker';
 
-/** A process has a node, which grows with every mint. */
+/** A process runs only so many scenarios, because its node grows with every mint. */
 const SEEDS_OF_A_PROCESS = 100;
-/** The end of a history says most. */
+/** The end of a failed scenario's history says most, so only that is printed. */
 const LAST_LINES = 200;
 const HIGHEST_SEED = 1_000_000;
-/** Where the machine has it, a folder in memory: scenarios wait for the disk otherwise. */
+/** A folder in memory, if the machine has it. On a disk, scenarios wait for it. */
 const MEMORY_FOLDER = '/dev/shm';
 
-/** What all scenarios came to. */
+/** The results of all scenarios. */
 class Tally {
   scenarios = 0;
   readonly failed: number[] = [];
@@ -40,7 +40,7 @@ class Tally {
   }
 }
 
-/** Runs scenarios in several processes, until all are through or `failures` have failed. */
+/** Runs all scenarios of the range, in several processes. */
 async function soak(
   range: SeedRange,
   workers: number,

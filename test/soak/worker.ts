@@ -2,7 +2,7 @@ import { runScenario } from '../helpers/mint-model/mint-model';
 import { createMintPlace } from '../helpers/mint-model/place';
 import { nothingIsLeftRunning } from '../helpers/resources';
 
-/** What main.ts asks a process for: scenarios, one after the other. Each result is a message. */
+/** The scenarios that main.ts gives to a process. Each result is sent as a message. */
 export interface SeedRange {
   first: number;
   count: number;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from '../../../service/base/project-root';
 
-/** A part of a document: what stands between a heading and the next one of any level. */
+/** A part of a document: the text between a heading and the next one of any level. */
 export interface Section {
   heading: string;
   text: string;
@@ -69,7 +69,7 @@ export function tables({ text }: Section): string[][][] {
   );
 }
 
-/** What stands in backticks in a text. */
+/** The texts in backticks. */
 export function quoted(text: string): string[] {
   return [...text.matchAll(/`([^`]*)`/g)].map(([, word]) => word ?? '');
 }

@@ -8,16 +8,16 @@ import { track } from '../resources';
 
 const run = promisify(execFile);
 
-/** A program that a page lets its reader start, and leave running. */
+/** A program that the reader of a page starts and leaves running. */
 export interface PageProgram {
-  /** Everything it printed. */
+  /** The output so far. */
   output(): string;
-  /** Ends it as its reader would, and gives its exit code. */
+  /** Ends it as the reader would, and returns its exit code. */
   stop(): Promise<number | null>;
 }
 
 /**
- * Runs what a page says in a shell in the project's folder, with none of the developer's settings. Rejects
+ * Runs commands of a page in a shell in the project's folder, without the developer's settings. Rejects
  * unless it exits with 0.
  */
 export async function runAsWritten(commands: string, settings: Record<string, string> = {}): Promise<string> {
@@ -26,12 +26,12 @@ export async function runAsWritten(commands: string, settings: Record<string, st
   return stdout;
 }
 
-/** Starts what a page says, one command, and waits until it says that it listens. */
+/** Starts one command of a page, and waits until it prints that it listens. */
 export async function startAsWritten(
   command: string,
   settings: Record<string, string> = {},
 ): Promise<PageProgram> {
-  // Signals are for the program, not for the shell that starts it.
+  // Signals must reach the program, not the shell that starts it.
   const child = spawn('sh', ['-c', command.replace(/\bnode /, 'exec node ')], {
     cwd: PROJECT_ROOT,
     env: { ...inheritedEnvironment(), ...settings },

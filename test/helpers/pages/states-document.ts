@@ -5,13 +5,13 @@ import { TOKEN_OPERATIONS, type TokenModel, type TokenOperation } from '../chain
 /** An operation as a row of docs/states.md writes it: `transferOwners(nominee, x)`. */
 export interface WrittenCall {
   operation: TokenOperation;
-  /** Whom it names, in the words of the page. */
+  /** The accounts that it names, in the words of the page. */
   named: readonly string[];
 }
 
-/** Who does it, in which state, under which condition. */
+/** A row with its call, actor, states and condition. */
 interface Row extends WrittenCall {
-  /** As it stands in the page, for messages. */
+  /** The text of the row in the page, for messages. */
   text: string;
   by: string;
   states: readonly string[];
@@ -47,7 +47,7 @@ const page = readDocument('docs/states.md');
 /** The names of all states. */
 export const STATES = table('States').map(([state = '']) => state);
 
-/** What the contracts do. */
+/** The operations that the contracts accept. */
 export const OPERATION_ROWS: OperationRow[] = table('Operations').map((cells) => {
   const [call = '', by = '', state = '', condition = '', leadsTo = '', ...rest] = cells;
   const [previousBeneficiary = '', previousHolder = '', logs = '', others = ''] = rest;
@@ -56,19 +56,19 @@ export const OPERATION_ROWS: OperationRow[] = table('Operations').map((cells) =>
   return { ...row, leadsTo, ...memory, logs: quoted(logs), errorForOthers: quoted(others)[0] };
 });
 
-/** What they refuse. */
+/** The calls that the contracts refuse. */
 export const REFUSAL_ROWS: RefusalRow[] = table('Refusals').map((cells) => {
   const [call = '', by = '', state = '', condition = '', error = ''] = cells;
   return { ...rowOf(cells, call, by, state, condition), error: quoted(error)[0] };
 });
 
-/** The logs there are. */
+/** The logs of the contracts, with their event types. */
 export const LOG_ROWS: LogRow[] = table('Logs and events').map(([log = '', emitter = '', ...rest]) => {
   const [operation = '', type = ''] = rest;
   return { log: quoted(log)[0] ?? '', emitter, operation: quoted(operation)[0], type: quoted(type)[0] };
 });
 
-/** The rows about the pause: what the admin can do, and what is refused. Cells as they are. */
+/** The rows about the pause: operations of the admin, and refusals. The cells are unchanged. */
 export const [PAUSE_ROWS = [], PAUSE_REFUSALS = []] = tables(page.section('While the registry is paused'));
 
 /** The arrows of the diagram: "one owner → two owners: transferHolder", one for each operation. */
@@ -108,7 +108,7 @@ function isMet(condition: string, token: TokenModel): boolean {
   return one !== undefined && other !== undefined && (one === other) === (relation === '=');
 }
 
-/** Who has a role, by the page's word for it. */
+/** The account that has a role, by the page's word for the role. */
 export function partOf(word: string, token: TokenModel): string | undefined {
   switch (word) {
     case 'beneficiary':

@@ -8,28 +8,28 @@ import { startStandInNetwork } from '../chain/stand-in-network';
 import { temporaryFolder } from '../temporary-folder';
 
 /**
- * An issuer on a stand-in of Amoy, which is no local network: blocks come when the test mines them, and a
- * proxy stands for the provider.
+ * An issuer on a stand-in for Amoy, which the service does not treat as a local network. The test mines the
+ * blocks, and a proxy acts as the provider.
  */
 export interface AmoyIssuer {
   chain: JsonRpcProvider;
   registry: string;
   wallet: Wallet;
-  /** What the provider was asked, in order. */
+  /** The calls to the provider, in order. */
   requests: readonly RpcCall[];
-  /** From now on the provider answers each call as this says. */
+  /** Lets the provider answer each call with this from now on. */
   answer(answerer: Answerer): void;
-  /** Settings of a service that begins with an empty journal. */
+  /** Settings of a service with a new, empty journal. */
   newSettings(): Record<string, string> & { DATA_DIR: string };
   mine(blocks?: number): Promise<void>;
   /**
-   * Marks the present end of the chain, and gives what takes the chain back to it, once. The blocks that are
-   * mined then have other hashes than those before, and what had been sent since is forgotten.
+   * Marks the present end of the chain. The result takes the chain back to it, once: transactions that were
+   * sent since are forgotten, and new blocks have other hashes.
    */
   fork(): Promise<() => Promise<void>>;
-  /** Hashes of what waits to be mined. */
+  /** Hashes of the waiting transactions. */
   pending(): Promise<string[]>;
-  /** Ids of the tokens made since a block, said by the logs of the registry alone. */
+  /** Ids of the tokens minted since a block, from the logs of the registry alone. */
   tokensSince(block: number): Promise<string[]>;
   stop(): Promise<void>;
 }
@@ -37,7 +37,7 @@ export interface AmoyIssuer {
 /** Blocks on top of a mint's block that make it final. */
 export const CONFIRMATIONS = 3;
 
-/** Starts it: the registry is deployed and the issuer's keys are made by the commands that a user runs. */
+/** Starts the issuer. Users' commands deploy the registry and create the keys. */
 export async function startAmoyIssuer(): Promise<AmoyIssuer> {
   const network = await startStandInNetwork('amoy');
   const { chain, wallet, node, envFile } = network;
@@ -52,7 +52,7 @@ export async function startAmoyIssuer(): Promise<AmoyIssuer> {
     if (code !== 0) throw new Error(stderr);
   const provider = await startRpcProxy(node.url, likeGeth(THROUGH));
   await chain.send('evm_setAutomine', [false]);
-  // A node that is behind has the registry, too.
+  // With another block, a node that is behind has the registry too.
   await chain.send('evm_mine', []);
   let journals = 0;
   let branch = 0;
@@ -100,7 +100,7 @@ export async function startAmoyIssuer(): Promise<AmoyIssuer> {
   };
 }
 
-/** Hardhat estimates on top of what waits to be mined: geth does not. */
+/** Estimates without the waiting transactions, as geth does. Hardhat would include them. */
 function likeGeth(answerer: Answerer): Answerer {
   return async (method, params, forward) => {
     const answer = await answerer(method, params, forward);
@@ -108,7 +108,7 @@ function likeGeth(answerer: Answerer): Answerer {
   };
 }
 
-/** What the journal of a service says of a token. */
+/** The state of a token in the journal of a service. */
 export async function journalStateOf(dataDir: string, tokenId: string): Promise<string | undefined> {
   const database = await openDatabaseBesideService({ dataDir, databaseUrl: undefined });
   try {

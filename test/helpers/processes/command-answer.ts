@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { inheritedEnvironment } from '../../../service/config/config';
 import { PROJECT_ROOT } from '../../../service/base/project-root';
 
-/** What a command printed and how it ended. */
+/** The output of a command and its exit code. */
 export interface CommandAnswer {
   code: number | null;
   stdout: string;
@@ -14,7 +14,7 @@ export interface CommandAnswer {
 
 interface Surroundings {
   cwd?: string;
-  /** For standard input. */
+  /** Standard input. */
   input?: string | Buffer;
 }
 
@@ -42,7 +42,7 @@ export async function ask(
 ): Promise<CommandAnswer> {
   const env = { ...inheritedEnvironment(), ...settings };
   const child = spawn(process.execPath, [program, ...args], { cwd, env, stdio: 'pipe' });
-  // Not every command reads it: one that has ended by then is no failure.
+  // Not every command reads its input. It is no failure if the command has ended by then.
   child.stdin.on('error', () => undefined).end(input);
   const ended = once(child, 'close') as Promise<[number | null]>;
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), ended]);

@@ -6,7 +6,7 @@ export interface CreateAnswer {
   requestId: string | null;
   /** The header X-Error-Code. */
   errorCode: string | null;
-  /** The body, as its bytes say it. */
+  /** The body as text. */
   text: string;
   body: { signedW3CDocument: SignedCredential; txHash: string; error?: { message: string; stack?: string } };
 }

@@ -1,16 +1,16 @@
 /** The key of a service whose documents a test fetches. */
 export const API_KEY = 'key-of-the-tests';
 
-/** What a caller sends along who has it. */
+/** The headers of a caller with the key. */
 export const AUTHORIZATION = { Authorization: `Bearer ${API_KEY}` };
 
-/** An answer, as its bytes say it. */
+/** An answer with its body as text. */
 export interface TextAnswer {
   status: number;
   text: string;
 }
 
-/** GET /documents/{tokenId}, as who has the key. */
+/** GET /documents/{tokenId} with the key. */
 export async function fetchDocument(serviceUrl: string, tokenId: string): Promise<TextAnswer> {
   const response = await fetch(`${serviceUrl}/documents/${tokenId}`, { headers: AUTHORIZATION });
   return { status: response.status, text: await response.text() };

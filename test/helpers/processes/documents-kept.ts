@@ -8,11 +8,11 @@ import { eventually } from '../eventually';
 import { mintedTokens } from '../chain/minted-tokens';
 import type { LocalSetup } from '../chain/local-setup';
 
-/** What a document answers whose token does not exist: unknown, or failed. */
+/** Statuses of a document whose token does not exist: unknown or failed. */
 const WITHOUT_TOKEN = [404, 410];
 const VERIFIED = 3;
 
-/** What is looked at: tokens minted since a block, and others that the service may know of. */
+/** The tokens to check: those minted since a block, and others that the service may know. */
 export interface Issued {
   local: LocalSetup;
   serviceUrl: string;
@@ -22,8 +22,8 @@ export interface Issued {
 }
 
 /**
- * What issuing promises, whatever was killed: every token on chain has its document, no document claims a
- * token that is not there, and nothing is under way for ever.
+ * Expects the guarantees of issuing, even after kills: every token on chain has its document, no document
+ * names a token that does not exist, and every issuance ends.
  *
  * @returns the answers of the documents, by token id.
  */
@@ -54,7 +54,7 @@ async function settled(serviceUrl: string, tokenId: string): Promise<TextAnswer>
   });
 }
 
-/** The hash is made here: it must be that of the document, not whatever the service takes for it. */
+/** Derives the token id here: it must follow from the document, not from the service's own value. */
 function expectToBeOf(local: LocalSetup, text: string, tokenId: string, txHash: string): void {
   const answer = JSON.parse(text) as CreateAnswer['body'];
   const { id, credentialStatus } = answer.signedW3CDocument;

@@ -5,11 +5,11 @@ import { percentDecoded } from '../../../service/base/mask-secrets';
 import { track } from '../resources';
 
 /**
- * A server that fails in a way of its own, and repeats all that it was told: URL, headers, credentials, body.
+ * A server that fails in a chosen way, and echoes the whole request: URL, headers, credentials and body.
  */
 export interface EchoingServer {
   port: number;
-  /** How many requests came, by the mode in which they were answered. */
+  /** The number of requests, by the mode of their answers. */
   asked: Record<string, number>;
   /** Fails in this way from now on. `GET /mode/NAME` does the same from another process. */
   fail(mode: string): void;
@@ -24,11 +24,11 @@ const MODES: Record<string, Answer> = {
     [401, 402, 403, 404, 429, 500, 503].map((status): [string, Answer] => [
       `status-${status}`,
       (told, _body, response) =>
-        // Longer than anybody waits to ask again.
+        // Longer than any caller waits before a retry.
         void response.writeHead(status, { 'Retry-After': '9' }).end(`<html>${status}: ${told}</html>`),
     ]),
   ),
-  // Some cut it after 1,000 characters: in the middle of the key.
+  // Some callers cut the body after 1,000 characters, in the middle of the key.
   'long-refusal': (told, _body, response) => void response.writeHead(500).end(`${'x'.repeat(970)}${told}`),
   'rpc-error': (message, { id }, response) =>
     void response.end(
@@ -49,7 +49,7 @@ const MODES: Record<string, Answer> = {
   },
 };
 
-/** The names of all of its ways to fail. */
+/** The names of all ways of failing. */
 export const MODE_NAMES = Object.keys(MODES);
 
 /** Starts it, on a free port. */

@@ -9,20 +9,19 @@ import { startRecordingReceiver } from '../receiver/recording-receiver';
 import { startService, type LogLine, type RunningService } from './running-service';
 import type { LocalSetup } from '../chain/local-setup';
 
-/** The status that an event is answered with: always the same, or what the event deserves. */
+/** The status of the answers to events: always the same, or chosen for each event. */
 export type WebhookStatus = number | ((event: CloudEvent) => number | Promise<number>);
 
 /** A service that follows the setup's registry from the next block on, and a receiver of its events. */
 export interface FollowedRegistry {
   service: RunningService;
   /**
-   * Every verified event that arrived, in order, repetitions and those that were answered with a failure
-   * included.
+   * Every verified event that arrived, in order, including repetitions and those answered with a failure.
    */
   attempted: CloudEvent[];
-  /** Those that were answered with 2xx. */
+  /** The events that were answered with 2xx. */
   accepted: CloudEvent[];
-  /** From now on the receiver answers this; 200 at first. */
+  /** Lets the receiver answer with this from now on. It starts with 200. */
   answer(this: void, status: WebhookStatus): void;
   /** Lines of the service's log with this message, since it was last started. */
   logged(this: void, message: string): LogLine[];
@@ -31,32 +30,32 @@ export interface FollowedRegistry {
   /** Waits until the chain is read to its end and nothing waits for delivery. */
   settled(this: void): Promise<void>;
   /**
-   * Waits until everything is read and delivered. Fails when an event that the chain has is missing, or came
-   * twice, or came out of the order of its token, or when something came that the chain does not have.
+   * Waits until everything is read and delivered. Fails when an event of the chain is missing, came twice or
+   * came out of the order of its token, or when an event came that the chain does not have.
    *
-   * @param registries that are followed, if not the setup's alone.
+   * @param registries the followed registries. Defaults to that of the setup.
    */
   allDeliveredOnce(this: void, registries?: readonly string[]): Promise<void>;
-  /** Ends the service and starts it again on the same data; `meanwhile` happens while nobody follows. */
+  /** Ends the service, runs `meanwhile`, and starts the service again on the same data. */
   restart(this: void, meanwhile: () => Promise<unknown>): Promise<void>;
 }
 
-/** What is followed, and how. */
+/** Options of `whileFollowing`. */
 export interface Following {
-  /** Of the data folder. */
+  /** Name of the data folder. */
   name: string;
-  /** They go over the setup's. Without WALLET_PRIVATE_KEY among them, the service cannot issue documents. */
+  /** Override those of the setup. The service can issue only if they have WALLET_PRIVATE_KEY. */
   settings?: Record<string, string>;
-  /** What service.config.json has besides `webhook`. */
+  /** Content of service.config.json besides `webhook`. */
   config?: object;
-  /** The next block unless another is named. */
+  /** Defaults to the next block. */
   fromBlock?: number;
 }
 
-/** Retries that a test can wait for. */
+/** Retries that are short enough for a test. */
 const QUICK_RETRIES = { timeoutMs: 2_000, retry: { initialDelayMs: 50, maxDelayMs: 200 } };
 
-/** Follows the registry while `act` lasts, and stops everything whatever comes of it. */
+/** Follows the registry while `act` runs, and then stops everything, also after an error. */
 export async function whileFollowing(
   local: LocalSetup,
   following: Following,
@@ -83,7 +82,7 @@ export async function whileFollowing(
     DATA_DIR: join(local.folder, name),
     WEBHOOK_URL: receiver.url,
     START_BLOCK: String(fromBlock),
-    // Signing threads take a second of processor time to start.
+    // Without a wallet no signing threads start, which take a second of processor time.
     WALLET_PRIVATE_KEY: '',
     ...own,
   };
@@ -138,13 +137,13 @@ async function isAllDelivered(service: RunningService): Promise<boolean> {
   return (await metricOf(service.url, 'etr_deliveries_waiting')) === 0;
 }
 
-/** Compared first by what identifies them, so that a failure can be read; then all that they say. */
+/** Compares first the identifying fields, so that a failure is readable, and then everything. */
 function expectSame(accepted: readonly CloudEvent[], expected: readonly ExpectedEvent[]): void {
   expect(bySubject(accepted, briefly)).to.deep.equal(bySubject(expected, briefly));
   expect(bySubject(accepted, withoutId)).to.deep.equal(bySubject(expected, withoutId));
 }
 
-/** What must come in order, apart from what need not. */
+/** Groups events by subject: only events of the same subject have an order. */
 function bySubject<T>(
   events: readonly ExpectedEvent[],
   describe: (event: ExpectedEvent) => T,
@@ -158,7 +157,7 @@ function briefly({ type, data }: ExpectedEvent): string {
   return `${type} in block ${data.blockNumber}, log ${data.logIndex} of ${data.transactionHash}`;
 }
 
-/** The id is the service's affair. */
+/** The event without its id, which the service chooses. */
 function withoutId(event: ExpectedEvent & { id?: string }): ExpectedEvent {
   const copy = { ...event };
   delete copy.id;

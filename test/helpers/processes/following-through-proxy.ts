@@ -3,8 +3,8 @@ import { startRpcProxy, type Answerer, type RpcProxy } from '../chain/rpc-proxy'
 import type { LocalSetup } from '../chain/local-setup';
 
 /**
- * Follows the registry as `whileFollowing` does, of a node behind a proxy that answers as `answerer` says
- * from the beginning.
+ * Follows the registry like `whileFollowing`, through a proxy in front of the node that answers with
+ * `answerer` from the beginning.
  */
 export async function whileFollowingThroughProxy(
   local: LocalSetup,

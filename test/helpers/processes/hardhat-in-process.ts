@@ -1,4 +1,4 @@
-// The tests' own Hardhat: its plug-ins and our tasks are loaded once.
+// Hardhat's plug-ins and our tasks are loaded once, for the tests and all commands.
 import 'hardhat';
 import { HardhatArtifactResolver } from '@nomicfoundation/hardhat-ignition/helpers';
 import { HardhatContext } from 'hardhat/internal/context';
@@ -7,7 +7,7 @@ import { inheritedEnvironment } from '../../../service/config/config';
 import type { CommandAnswer } from './command-answer';
 import { outputOf } from './command-output';
 
-/** What each command loads anew: Hardhat's command line, and what depends on the settings. */
+/** Modules that each command loads again: Hardhat's command line, and those that depend on settings. */
 const OF_ONE_COMMAND = [
   HARDHAT,
   require.resolve('../../../hardhat.config'),
@@ -17,10 +17,10 @@ const OF_ONE_COMMAND = [
 let queue: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs `npx hardhat …` in this process: a process of its own needs more time to load Hardhat than most
- * commands take. Hardhat's own command line reads arguments and settings, and says how the command ended.
- * What only a process has is left out: signals, NODE_OPTIONS and NODE_EXTRA_CA_CERTS, and `--verbose`, which
- * cannot be taken back. One at a time: the settings are those of the process meanwhile.
+ * Runs `npx hardhat …` in this process, because loading Hardhat in a new process takes longer than most
+ * commands. Hardhat's own command line reads arguments and settings, and sets the exit code. Not supported:
+ * signals, NODE_OPTIONS, NODE_EXTRA_CA_CERTS, and `--verbose`, which cannot be undone. Only one command may
+ * run at a time, because the process has its settings meanwhile.
  */
 export function askHardhatInProcess(
   args: string[],
@@ -31,7 +31,7 @@ export function askHardhatInProcess(
   return answer;
 }
 
-/** The same, and gives its standard output. Rejects unless it exits with 0. */
+/** The same, but returns its standard output. Rejects unless it exits with 0. */
 export const hardhatInProcess = outputOf(askHardhatInProcess);
 
 async function run(args: string[], settings: Record<string, string>): Promise<CommandAnswer> {
@@ -43,10 +43,10 @@ async function run(args: string[], settings: Record<string, string>): Promise<Co
     },
   });
   let end: (code: number) => void;
-  // Later: where it fails, the command line ends the process twice.
+  // Resolved later: when it fails, the command line ends the process twice.
   const ended = new Promise<number>((resolve) => (end = (code) => setImmediate(resolve, code)));
   const tests = HardhatContext.getHardhatContext();
-  // The same tasks and extensions; the environment is made by the command line.
+  // The same tasks and extensions. The command line makes its own environment.
   const context = Object.assign(new HardhatContext(), tests, { environment: undefined });
   const undo = [
     replace(process, {
@@ -59,7 +59,7 @@ async function run(args: string[], settings: Record<string, string>): Promise<Co
     replace(process.stderr, into('stderr')),
     replace(globalThis, { __hardhatContext: context }),
     replace(HardhatContext, { createHardhatContext: () => context }),
-    // For each contract Ignition would copy all of the build, which `ignition verify` alone reads.
+    // Ignition would copy the whole build info for each contract, which only `ignition verify` reads.
     replace(HardhatArtifactResolver.prototype, { getBuildInfo: () => Promise.resolve(undefined) }),
   ];
   try {
@@ -71,7 +71,7 @@ async function run(args: string[], settings: Record<string, string>): Promise<Co
   }
 }
 
-/** Changes properties, and gives what changes them back. */
+/** Changes properties; the result changes them back. */
 function replace(object: object, changes: Record<string, unknown>): () => void {
   const before = Object.keys(changes).map((name) => [name, Reflect.get(object, name) as unknown] as const);
   Object.assign(object, changes);

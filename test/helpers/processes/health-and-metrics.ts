@@ -1,4 +1,4 @@
-/** How far a feed's catch-up is. */
+/** The progress of a feed's catch-up. */
 export interface CatchUpHealth {
   blocksRead: number;
   blocks: number;
@@ -17,9 +17,9 @@ export interface FeedHealth {
   reason?: string;
 }
 
-/** How issuing stands, in `GET /health`. */
+/** The state of issuing in `GET /health`. */
 export interface IssuingHealth {
-  /** Not there while the database cannot be asked. */
+  /** Absent while the database is unreachable. */
   mints?: {
     waiting: number;
     inFlight: number;
@@ -28,16 +28,16 @@ export interface IssuingHealth {
     lastFailure?: { code: string; at: string };
   };
   signing: { waiting: number; busy: number; threads: number };
-  /** Not there until it was read. */
+  /** Absent until it is read. */
   wallet?: { address: string; balanceWei: string; mintsAffordable?: number; readAt: string };
 }
 
-/** What a running service says of itself. */
+/** The status and body of `GET /health`. */
 export interface Health {
   httpStatus: number;
   status: string;
   feeds: FeedHealth[];
-  /** Not there while settings are missing. */
+  /** Absent while settings are missing. */
   issuing?: IssuingHealth;
 }
 
@@ -48,7 +48,7 @@ export async function healthOf(serviceUrl: string): Promise<Health> {
   return { httpStatus: response.status, ...body };
 }
 
-/** A value of `GET /metrics`, summed over its labels; undefined when it is not there at all. */
+/** A value of `GET /metrics`, summed over its labels. Undefined if there is no such metric. */
 export async function metricOf(serviceUrl: string, name: string): Promise<number | undefined> {
   const text = await (await fetch(`${serviceUrl}/metrics`)).text();
   const lines = text.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`));

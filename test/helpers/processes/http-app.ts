@@ -12,19 +12,19 @@ const ACCOUNT = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8';
 /** A body of POST /create that has the right shape. */
 export const REQUEST = JSON.stringify({ credentialSubject: {}, owner: ACCOUNT, holder: ACCOUNT });
 
-/** Accepts every type as a Bill of Lading, which this issues. */
+/** Accepts every type as a Bill of Lading, and issues it with `issue`. */
 export function accepting(issue: IssueDocument): AcceptDocument {
   return () => ({ documentType: 'BILL_OF_LADING', issue });
 }
 
-/** The HTTP side of the service, without what is behind it. */
+/** The HTTP side of the service alone. */
 export interface RunningHttpApp {
   url: string;
   log: LogLine[];
   close(): Promise<void>;
 }
 
-/** Starts it on a free port. Documents cannot be issued unless a test says how. */
+/** Starts it on a free port. It cannot issue documents unless the options say how. */
 export async function startHttpApp(options: Partial<HttpAppOptions>): Promise<RunningHttpApp> {
   const log: LogLine[] = [];
   const destination = new Writable({

@@ -10,20 +10,20 @@ import { track } from '../resources';
 
 const run = promisify(execFile);
 
-/** Certificates are made with it. */
+/** The certificates are made with openssl. */
 export const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
 
-/** HTTPS for hosts that are elsewhere, or for this machine. */
+/** An HTTPS server under the names of other hosts, or of this machine. */
 export interface HttpsFront {
   port: number;
-  /** What a process needs to trust the certificate. */
+  /** Environment in which a process trusts the certificate. */
   trust: Record<string, string>;
-  /** What a process needs to find the hosts here as well. */
+  /** Environment in which a process also finds the hosts here. */
   environment: Record<string, string>;
   close(): Promise<void>;
 }
 
-/** Starts it with a certificate for these hosts, made in `folder`, that only those trust who are told to. */
+/** Starts it with a new certificate in `folder` for these hosts. Only processes with `trust` accept it. */
 export async function startHttpsFront(
   folder: string,
   hosts: Record<string, RequestListener>,
@@ -61,7 +61,7 @@ export async function startHttpsFront(
   };
 }
 
-/** A listener that lets a server without TLS answer. */
+/** A listener that forwards requests to a server without TLS. */
 export function forwardTo(url: () => string): RequestListener {
   return (incoming, outgoing) => {
     const { method, headers } = incoming;

@@ -3,27 +3,24 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { percentDecoded } from '../../../service/base/mask-secrets';
 
-/** Secrets by a name for messages. */
+/** Secrets, keyed by a name for messages. */
 export type Secrets = Readonly<Record<string, string>>;
 
 /**
- * Characters of a secret that are a leak by themselves: text that was cut in the middle of one tells too much
- * of it.
+ * The number of characters of a secret that count as a leak. Text may be cut in the middle of a secret.
  */
 const TELLING = 12;
 
 /**
- * A secret that stands nowhere else. `before`: how it begins, such as with characters that have to be
- * escaped.
+ * A new, unique secret. `before`: its beginning, for example characters that need escaping.
  */
 export function mark(before = ''): string {
   return `${before}${randomBytes(16).toString('hex')}`;
 }
 
 /**
- * The names of the secrets of which there is a trace in an output: as they are or in another case,
- * percent-encoded or decoded, escaped for JSON, in hex or base64, also in the middle of something else, and
- * twelve characters of them.
+ * The names of the secrets that left a trace in an output. A trace is any twelve characters of a secret, in
+ * any case, percent-encoded or decoded, escaped for JSON, in hex or in base64.
  */
 export function tracesOf(secrets: Secrets, output: string | Buffer): string[] {
   const text = (typeof output === 'string' ? output : output.toString('latin1')).toLowerCase();
@@ -40,12 +37,12 @@ export function tracesOf(secrets: Secrets, output: string | Buffer): string[] {
 }
 
 /**
- * The files below the folders that were written since `since` (milliseconds) and hold a trace, with the names
- * of the secrets.
+ * The files in the folders that were written since `since` (epoch milliseconds) and have a trace, each with
+ * the name of the secret.
  */
 export function tracesInFiles(secrets: Secrets, folders: readonly string[], since = 0): string[] {
   return folders.flatMap(filesBelow).flatMap((path) => {
-    // What another command takes away meanwhile, such as its lock, is gone.
+    // Another command may remove a file meanwhile, such as its lock.
     const written = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
     if (written < since || !existsSync(path)) return [];
     return tracesOf(secrets, readFileSync(path)).map((name) => `${path}: ${name}`);
@@ -73,8 +70,8 @@ function escapes(text: string): string[] {
 }
 
 /**
- * Base64 depends on what stands before, as a user does before a password: three ways, without the characters
- * that the neighbours share.
+ * Base64 depends on the text before, such as the user before a password: all three alignments, without the
+ * characters that share bits with their neighbours.
  */
 function encodings(bytes: Buffer): string[] {
   const base64 = [0, 1, 2].flatMap((shift) => {
@@ -84,12 +81,12 @@ function encodings(bytes: Buffer): string[] {
     );
   });
   const hex = bytes.toString('hex');
-  // As `inspect` shows a Buffer.
+  // The form in which `inspect` shows a Buffer.
   const dumped = hex.replace(/..(?!$)/g, '$& ');
   return [hex, dumped, ...base64];
 }
 
-/** Each line by itself; what all keys of a kind begin with is no secret. */
+/** Pieces of each line, without the beginning that all keys of a kind share. */
 function piecesOf(form: string): string[] {
   const lines = form.split(/\\n|[\r\n]+/).map((line) => line.replace(/^(MC4CAQAwBQYDK2VwBCIEI|-----.*)/, ''));
   return lines.flatMap((line) =>

@@ -1,15 +1,15 @@
 import { Wallet } from 'ethers';
 import { mark } from './marked-secrets';
 
-/** Settings in which everything secret can be told from anything else. */
+/** Settings with secrets that can be recognised in any output. */
 export interface MarkedSettings {
   wallet: { address: string; privateKey: string };
-  /** By a name for messages; a test adds those of keys that it makes. */
+  /** Keyed by a name for messages. A test adds the keys that it creates. */
   secrets: Record<string, string>;
   secret: (name: string) => string;
   /** A URL of 127.0.0.1 with a user, a password, a key in its path and one in its query. */
   nodeUrl: (port: number, protocol?: string) => string;
-  /** For commands and for the service. `port`: where the gas station and the webhook are. */
+  /** For commands and for the service. `port`: that of the gas station and the webhook. */
   settings(port: number): Record<string, string>;
   /** For service.config.json. */
   webhookHeaders: Record<string, string>;

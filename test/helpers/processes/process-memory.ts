@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * The most memory that a process of this machine ever had resident, in MB, as Linux counts it; undefined on
- * other systems.
+ * The peak resident memory of a process of this machine in MB, as Linux counts it. Undefined on other
+ * systems.
  */
 export function peakMegabytes(pid: number): number | undefined {
   if (process.platform !== 'linux') return undefined;

@@ -2,12 +2,12 @@ import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, s
 import { dirname, join } from 'node:path';
 import { PROJECT_ROOT } from '../../../service/base/project-root';
 
-/** What the Dockerfile copies beside the packages. */
+/** The files that the Dockerfile copies beside the packages. */
 const COPIED = ['package.json', 'cli', 'contexts', 'dist'];
 
 /**
- * Fills a folder as `npm ci --omit=dev` and the Dockerfile do: the build, and the packages that
- * package-lock.json does not mark as those of development, copied from the checkout.
+ * Fills a folder like `npm ci --omit=dev` and the Dockerfile: it copies the build from the checkout, and the
+ * packages that package-lock.json does not mark as development packages.
  */
 export function installProduction(folder: string): void {
   for (const name of COPIED) cpSync(join(PROJECT_ROOT, name), join(folder, name), { recursive: true });
@@ -25,7 +25,7 @@ export function installProduction(folder: string): void {
 
 /** The files of one package, without the packages inside it. */
 function copyFiles(from: string, to: string): void {
-  // Optional packages of other systems are not installed.
+  // Optional packages for other systems are not installed.
   if (!statSync(from, { throwIfNoEntry: false })) return;
   mkdirSync(to, { recursive: true });
   for (const entry of readdirSync(from, { withFileTypes: true })) {

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** A request whose bytes a test sends one after the other. */
+/** A request whose bytes a test sends itself. */
 export interface RawRequest {
   socket: Socket;
-  /** What came back so far. */
+  /** The answer so far. */
   answer(): string;
-  /** Waits until the other side ends the connection, or it was cut. */
+  /** Waits until the other side ends the connection, or the connection breaks. */
   ended(): Promise<void>;
 }
 
@@ -17,7 +17,7 @@ export async function rawCreate(url: string, headers: Record<string, string | nu
   return rawRequest(url, `POST /create/BILL_OF_LADING HTTP/1.1\r\n${head}\r\n`);
 }
 
-/** Connects and sends this. */
+/** Connects and sends the text. */
 export async function rawRequest(url: string, text: string): Promise<RawRequest> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   const chunks: Buffer[] = [];

@@ -14,31 +14,31 @@ import { DEPLOYER, DEPLOYER_KEY } from '../chain/local-setup';
 
 const LOCAL = findNetwork('31337') as Network;
 
-/** Where queues run. */
+/** The node and the registry of a queue. */
 export interface QueuePlace {
   nodeUrl: string;
   registryAddress: string;
 }
 
-/** A queue on a real node, behind a proxy that refuses what is sent without being kept. */
+/** A queue on a real node. A proxy refuses transactions that are not stored in the journal. */
 export interface RunningQueue {
   journal: MemoryJournal;
   proxy: RpcProxy;
-  /** What the proxy does with a call, once it may be sent. */
+  /** Sets the proxy's answers to calls that may be sent. */
   answer(answerer: Answerer): void;
   /** Lines of the log. */
   log: Record<string, unknown>[];
   /** Adds an issuance to the journal and mints it. */
   mint(issuance?: Issuance): Promise<string>;
-  /** Asks for one that is in the journal. */
+  /** Mints an issuance that is in the journal. */
   mintAgain(issuance: Issuance): Promise<string>;
-  /** Several at the same time, until all are settled. */
+  /** Mints `count` issuances, `atOnce` at the same time, until all are settled. */
   mintMany(count: number, atOnce: number): Promise<string[]>;
-  /** Ends the queue; its journal is what the next one starts with. */
+  /** Ends the queue. Its journal can be passed to the next one. */
   stop(): Promise<void>;
 }
 
-/** Starts a queue. `journal`: of an earlier one. */
+/** Starts a queue. `journal`: that of an earlier queue. */
 export async function startQueue(
   place: QueuePlace,
   options: Partial<MintQueueOptions> & { journal?: MemoryJournal; answerer?: Answerer } = {},
@@ -100,7 +100,7 @@ export async function startQueue(
   };
 }
 
-/** A new document's token, with a remark of some bytes. */
+/** The issuance of a new document, with a remark of this many bytes. */
 export function newIssuance(remarkBytes = 0): Issuance {
   const someone = getAddress('0x70997970c51812dc3a010c7d01b50e0d17dc79c8');
   return {
@@ -117,7 +117,7 @@ export function newIssuance(remarkBytes = 0): Issuance {
   };
 }
 
-/** The transactions that made a token, by its log. */
+/** The transactions that minted a token, from the logs. */
 export async function mintsOf(
   client: JsonRpcProvider,
   registryAddress: string,
@@ -129,7 +129,7 @@ export async function mintsOf(
   return logs.map(({ transactionHash }) => transactionHash);
 }
 
-/** What is wrong with what a journal says, compared with the chain: nothing, if all goes well. */
+/** The differences between a journal and the chain. Empty if all is well. */
 export async function untruths(
   client: JsonRpcProvider,
   registryAddress: string,
@@ -146,7 +146,8 @@ export async function untruths(
 }
 
 /**
- * Sends transactions of the queue's wallet from elsewhere, one after the other; gives how many were mined.
+ * Sends transactions of the queue's wallet outside the queue, one after the other. Stopping it returns the
+ * number that were mined.
  */
 export function startOtherSender(nodeUrl: string): { stop(): Promise<number> } {
   const client = createRpcClient(nodeUrl, LOCAL);

@@ -10,21 +10,21 @@ import { track } from '../resources';
 export interface ServiceProcess {
   url: string;
   pid: number;
-  /** Everything it printed. */
+  /** The output so far. */
   output(): string;
-  /** Sends a signal and waits for the end; gives the exit code, or null when a signal ended it. */
+  /** Sends a signal and waits for the end. Returns the exit code; null if a signal ended it. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
 /** A service that was started and may still be starting. */
 export interface LaunchedService extends Omit<ServiceProcess, 'url'> {
-  /** Resolves with the address when it listens; rejects with what it printed when it ends instead. */
+  /** Resolves with the address when it listens; rejects with the output if it ends instead. */
   listening(): Promise<string>;
 }
 
 /**
- * - `openFiles`: how many descriptors it may have, if not as many as the tests.
- * - `root`: where the project is installed, if not here.
+ * - `openFiles`: limit of file descriptors. Defaults to that of the tests.
+ * - `root`: folder of the installation. Defaults to this project.
  */
 interface ProcessOptions {
   args?: readonly string[];
@@ -32,7 +32,7 @@ interface ProcessOptions {
   root?: string;
 }
 
-/** Starts the service; rejects with what it printed when it ends instead of listening. */
+/** Starts the service; rejects with the output if it ends instead of listening. */
 export async function startServiceProcess(
   settings: Record<string, string>,
   options?: ProcessOptions,
@@ -68,7 +68,7 @@ export function launchServiceProcess(
   };
 }
 
-/** Starts a service that is expected not to: gives its exit code and what it printed. */
+/** Starts a service that is expected to end. Returns its exit code and its output. */
 export async function failToStart(
   settings: Record<string, string>,
   args: readonly string[] = [],

@@ -18,46 +18,46 @@ import { startRecordingReceiver, type RecordingReceiver } from '../receiver/reco
 import { startServiceProcess, type ServiceProcess } from './service-process';
 import { temporaryFolder } from '../temporary-folder';
 
-/** Where verifiers look for the issuer's DID document. */
+/** The host where verifiers look for the issuer's DID document. */
 export const DOMAIN = 'carrier.example';
 
 /**
- * A public network as far as one can be had on this machine, and an issuer on it who has run the commands.
+ * A local stand-in for a public network, and an issuer on it that has run the setup commands.
  */
 export interface StandIn {
   folder: string;
   chain: JsonRpcProvider;
   wallet: Wallet;
-  /** Of commands and service: an env file, and how hosts are found. */
+  /** Settings of commands and service: an env file, and how to find the hosts. */
   settings: Record<string, string>;
   registry: string;
   service: ServiceProcess;
   receiver: RecordingReceiver;
-  /** POST /create, with the wallet as both owners. */
+  /** Calls POST /create with the wallet as owner and holder. */
   issue(): Promise<CreateAnswer>;
   stop(): Promise<void>;
 }
 
-/** What a stand-in is of. */
+/** Options of a stand-in. */
 export interface StandInOptions {
   network: Network;
-  /** A node with the network's chain id; it is stopped with the stand-in. */
+  /** A node with the chain id of the network. It is stopped with the stand-in. */
   node: HardhatNode;
-  /** Who answers for the hosts of the network, over HTTPS and under their names. */
+  /** The listeners for the hosts of the network, over HTTPS under their names. */
   hosts: Record<string, RequestListener>;
   /** Lines of the env file beside DOMAIN, NET and WALLET_PRIVATE_KEY. */
   env: Record<string, string>;
-  /** The setup commands after `npx`, when they are not the usual ones. */
+  /** The setup commands after `npx`. Defaults to the usual ones. */
   commands?: string[][];
-  /** What the wallet has, in wei. */
+  /** Balance of the wallet, in wei. */
   balance: bigint;
-  /** Puts the node in the state that it is to be in when the commands run. */
+  /** Prepares the node before the commands run. */
   prepare?(chain: JsonRpcProvider): Promise<void>;
 }
 
 /**
- * Puts the published contracts on the node, and runs the setup commands and the compiled service as a user
- * does.
+ * Puts the published contracts on the node, runs the setup commands and starts the compiled service, as a
+ * user does.
  */
 export async function createStandIn(options: StandInOptions): Promise<StandIn> {
   const { network, node, balance } = options;

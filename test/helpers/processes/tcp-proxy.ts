@@ -1,15 +1,15 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { track } from '../resources';
 
-/** A proxy that knows nothing of what passes through, and can cut it off. */
+/** A TCP proxy that can cut its connections. */
 export interface TcpProxy {
   port: number;
-  /** Breaks every connection; gives how many there were. */
+  /** Breaks every connection, and returns their number. */
   cut(): number;
   /** Breaks every connection, and each new one at once, until `accept` is called. */
   refuse(): void;
   accept(): void;
-  /** How often the target has sent the text that is watched for. */
+  /** The number of times that the target has sent `watchFor`. */
   sightings(): number;
   close(): Promise<void>;
 }
@@ -17,7 +17,7 @@ export interface TcpProxy {
 /**
  * Starts a proxy in front of a port of 127.0.0.1.
  *
- * @param watchFor counted in what the target sends.
+ * @param watchFor text to count in the data of the target.
  */
 export async function startTcpProxy(target: number, watchFor?: string): Promise<TcpProxy> {
   const open = new Set<Socket>();

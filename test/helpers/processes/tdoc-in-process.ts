@@ -4,8 +4,8 @@ import { inheritedEnvironment } from '../../../service/config/config';
 import type { CommandAnswer } from './command-answer';
 
 /**
- * Runs `npx tdoc …` in this process. What only a process has is left out: its standard input, and the masking
- * of its standard error. One at a time: the settings are those of the process meanwhile.
+ * Runs `npx tdoc …` in this process, without standard input and without the masking of standard error. Only
+ * one command may run at a time, because the process has its settings meanwhile.
  */
 export async function askTdocInProcess(
   args: string[],

@@ -3,14 +3,14 @@ import { connect } from 'node:net';
 import type { TunnelLibrary } from '../../../service/http/tunnel';
 import { track } from '../resources';
 
-/** A stand-in for ngrok whose public end is a port of this machine, from which it really forwards. */
+/** A stand-in for ngrok that forwards from a port of this machine as its public end. */
 export interface TunnelStandIn {
   load: () => Promise<TunnelLibrary>;
-  /** What the service asked for. */
+  /** The options of the service. */
   asked(): Parameters<TunnelLibrary['forward']>[0];
-  /** Public ends that are open now. */
+  /** The number of open public ends. */
   openEnds(): number;
-  /** Tells the service of a change of its connection, as the library does. */
+  /** Reports a change of the connection to the service, as the library does. */
   tell(status: string): void;
 }
 

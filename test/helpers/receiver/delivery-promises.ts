@@ -4,8 +4,8 @@ import type { ExpectedEvent } from '../chain/expected-events';
 import type { Delivery } from './recording-receiver';
 
 /**
- * What every subscriber is promised, whatever failed: each event that the chain has and no other, signed, at
- * least once; the same bytes when it is repeated; and for each token in the order of the chain.
+ * Expects the guarantees to every subscriber, even after failures: each event of the chain and no other,
+ * signed, at least once; repetitions with the same bytes; the events of each token in the order of the chain.
  */
 export function expectPromisesKept(
   deliveries: readonly Delivery[],
@@ -24,7 +24,7 @@ export function expectPromisesKept(
   const inChainOrder = (unordered: readonly CloudEvent[]): CloudEvent[] =>
     [...unordered].sort((left, right) => (order.get(placeOf(left)) ?? 0) - (order.get(placeOf(right)) ?? 0));
   const events = inChainOrder([...firsts.values()].map(({ event }) => event));
-  // First what is missing: that says more than the difference of a thousand events.
+  // Missing events first: they say more than the difference of a thousand events.
   const [delivered, due] = [new Set(events.map(placeOf)), new Set(expected.map(placeOf))];
   expect(
     [...due].filter((place) => !delivered.has(place)),
@@ -44,7 +44,7 @@ export function expectPromisesKept(
   }
 }
 
-/** What a subscriber sees of each token, or of the registry as a whole. */
+/** The events of each token, and of the registry as a whole. */
 function bySubject(deliveries: readonly Delivery[]): Map<string, CloudEvent[]> {
   const groups = new Map<string, CloudEvent[]>();
   for (const { event } of deliveries) {

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { track } from '../resources';
 import type { Delivery } from './signed-delivery';
 
-/** A receiver that looks at nothing: it keeps the bytes and the headers of every request and answers 204. */
+/** A receiver that checks nothing: it keeps the bytes and headers of each request and answers 204. */
 export interface RawReceiver {
   url: string;
   /** In the order of arrival. */

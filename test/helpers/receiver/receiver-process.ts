@@ -11,7 +11,7 @@ export const RECEIVER_ENTRY = join(PROJECT_ROOT, 'dist/receiver/main.js');
 
 /** The compiled receiver in a process of its own. */
 export interface ReceiverProcess {
-  /** Resolves with the address when it listens; rejects with what it printed if it ends instead. */
+  /** Resolves with the address when it listens; rejects with the output if it ends instead. */
   listening(): Promise<string>;
   /** The lines of its standard output, parsed. */
   lines(): Record<string, unknown>[];
@@ -64,7 +64,7 @@ export function startReceiverProcess(
 }
 
 /**
- * The command that starts it where no file may grow beyond 512 bytes, which is how a full disk looks to it.
+ * The command that starts the receiver with files limited to 512 bytes, which simulates a full disk.
  */
 export function onSmallDisk(): string[] {
   return ['sh', '-c', 'ulimit -f 1; exec "$0" "$@"', process.execPath, RECEIVER_ENTRY];

@@ -8,28 +8,28 @@ import { SIGNATURE_HEADER, verifySignature } from '../../../receiver/verify-sign
 import type { CloudEvent } from '../../../service/outbox/cloud-event';
 import { track } from '../resources';
 
-/** One request, whatever became of it. */
+/** One request, successful or not. */
 export interface Delivery {
   /** The bytes that arrived. */
   body: Buffer;
   headers: IncomingHttpHeaders;
   event: CloudEvent;
-  /** Whether the signature is the service's over these bytes. */
+  /** Whether the signature over these bytes is that of the service. */
   verified: boolean;
-  /** 1 when the event came for the first time. */
+  /** 1 for the first delivery of an event. */
   attempt: number;
   arrivedAt: number;
 }
 
-/** Answers a delivery, or does whatever a broken receiver does instead. */
+/** Answers a delivery, or misbehaves like a broken receiver. */
 export type Answer = (delivery: Delivery, response: ServerResponse) => void | Promise<void>;
 
-/** A receiver that keeps every request, repetitions included, and answers as it is told. */
+/** A receiver that keeps every request, including repetitions, and answers as the test says. */
 export interface RecordingReceiver {
   url: string;
-  /** In the order in which they had arrived entirely. */
+  /** In the order in which they were complete. */
   deliveries: Delivery[];
-  /** Changes what is answered from now on. */
+  /** Changes the answers from now on. */
   answerWith(answer: Answer): void;
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { startReceiver as startRealReceiver } from '../../../receiver/app';
 import type { CloudEvent } from '../../../service/outbox/cloud-event';
 import { track } from '../resources';
 
-/** The reference receiver, and what it verified and stored, in the order it came. */
+/** The reference receiver, with the events that it verified and stored, in the order of arrival. */
 export interface RunningReceiver {
   url: string;
   events: CloudEvent[];

@@ -1,17 +1,17 @@
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { toCloudEvent, type CloudEvent } from '../../../service/outbox/cloud-event';
 
-/** A body and the headers that a sender puts on it. */
+/** A body and the headers of its sender. */
 export interface Delivery {
   body: Buffer;
   headers: Record<string, string>;
 }
 
-/** A sender of webhooks, as far as a receiver can tell: a key, and deliveries signed with it. */
+/** A sender of webhooks: a key, and deliveries signed with it. */
 export interface Sender {
   publicKey: KeyObject;
   publicKeyPem: string;
-  /** Signs these bytes, whatever they are. */
+  /** Signs any bytes. */
   signed(body: Buffer | string): Delivery;
 }
 
@@ -32,7 +32,7 @@ export function newSender(): Sender {
   };
 }
 
-/** An event of a local chain; the same number gives the same event. */
+/** An event of a local chain. The same number gives the same event. */
 export function sampleEvent(number: number): CloudEvent {
   const registry = { chainKey: 'hardhat', chainId: 31337, registryAddress: `0x${'5b'.repeat(20)}` };
   return toCloudEvent(
@@ -51,7 +51,7 @@ export function sampleEvent(number: number): CloudEvent {
   );
 }
 
-/** Posts a delivery and gives the answer's status and text. */
+/** Posts a delivery, and returns the status and text of the answer. */
 export async function post(
   url: string,
   { body, headers }: Delivery,
