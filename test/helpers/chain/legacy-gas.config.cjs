@@ -1,8 +1,8 @@
 const { solidity, networks } = require('./node.config.cjs');
 
 /**
- * A network that prices gas the old way, as Stability's and XDC's do: blocks have no base fee, transactions
- * of type 2 are refused, and those at a gas price of 0 are mined, whatever the sender owns.
+ * A network with legacy gas prices, like Stability and XDC: blocks have no base fee, transactions of type 2
+ * are refused, and those with a gas price of 0 are mined even from empty accounts.
  */
 module.exports = {
   solidity,

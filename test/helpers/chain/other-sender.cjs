@@ -1,5 +1,5 @@
-// Somebody else who uses the service's wallet all the time, in a process of its own. The node signs for it,
-// so it always has the nonce that is next. Prints the hashes of its transactions when it is told to end.
+// Another sender that uses the service's wallet all the time, in a separate process. The node signs its
+// transactions, so they always have the next nonce. On SIGTERM it prints their hashes and ends.
 /* global console, fetch, process, setTimeout */
 'use strict';
 

@@ -1,5 +1,5 @@
-// Adds documents to the journal of the database in the folder it is given, until it is killed. A token's id
-// is the hash of its document. Prints each id when its document is stored.
+// Adds documents to the journal of the database in the given folder until it is killed. The id of a token is
+// the hash of its document. Prints each id once its document is stored.
 /* global process */
 'use strict';
 

@@ -1,6 +1,5 @@
 // Loaded with `node --require`: connections to the hosts of REDIRECT_HOSTS ({"host": port}) go to that port
-// of this machine. Names, certificates and everything that is sent stay as they are: only the wire leads
-// elsewhere.
+// of this machine. Host names, certificates and all data stay the same.
 const { Socket } = require('node:net');
 const { env } = require('node:process');
 
@@ -14,7 +13,7 @@ function redirected(options) {
 
 Socket.prototype.connect = function connectElsewhere(first, ...rest) {
   if (!Array.isArray(first)) return connect.call(this, redirected(first), ...rest);
-  // Arguments that Node.js has put in order already: the options come first.
+  // Node.js has already normalised these arguments: the options come first.
   first[0] = redirected(first[0]);
   return connect.call(this, first, ...rest);
 };
