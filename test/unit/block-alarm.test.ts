@@ -5,7 +5,7 @@ import { createBlockAlarm } from '../../service/watcher/block-alarm';
 const PAUSES = { shortest: 80, longest: 600 };
 const NEVER = new AbortController().signal;
 
-describe('when to look for new blocks', () => {
+describe('the block alarm', () => {
   const alarmOf = (client: object, pauses = PAUSES) => createBlockAlarm(client as RpcClient, pauses);
 
   async function pauseOf(alarm: ReturnType<typeof createBlockAlarm>): Promise<number> {
@@ -14,7 +14,7 @@ describe('when to look for new blocks', () => {
     return performance.now() - since;
   }
 
-  it('is less and less often while nothing happens, and often again when something does', async () => {
+  it('lengthens its pause while nothing happens, and shortens it again after an event', async () => {
     const alarm = alarmOf({});
     const pauses: number[] = [];
     for (let pause = 0; pause < 6; pause++) pauses.push(await pauseOf(alarm));
@@ -24,7 +24,7 @@ describe('when to look for new blocks', () => {
     expect(await pauseOf(alarm)).to.be.within(75, 400);
   });
 
-  it('is at once when the node tells of a block, also of one while nobody waited', async () => {
+  it('ends the wait when the node reports a block, even one reported before the wait began', async () => {
     let tell = (): void => undefined;
     const client = {
       onNewHead(listener: () => void) {
@@ -39,7 +39,7 @@ describe('when to look for new blocks', () => {
     expect(await pauseOf(alarm)).to.be.within(40, 2_000);
   });
 
-  it('is never again once it is stopped from outside', async () => {
+  it('ends the wait when the signal aborts', async () => {
     const abort = new AbortController();
     const alarm = alarmOf({}, { shortest: 60_000, longest: 60_000 });
     setTimeout(() => abort.abort(), 20);

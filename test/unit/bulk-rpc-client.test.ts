@@ -8,8 +8,8 @@ import { listen } from '../../service/http/server';
 
 const RANGE = { fromBlock: '0x1', toBlock: '0x9' };
 
-describe('a provider that refuses requests as too many', () => {
-  /** How many of the next requests are refused. */
+describe('a provider that throttles requests', () => {
+  /** Number of the next requests that are refused. */
   let refusals = 0;
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -18,7 +18,7 @@ describe('a provider that refuses requests as too many', () => {
     else response.end(JSON.stringify({ jsonrpc: '2.0', id, result: '0x1' }));
   }
 
-  it('is asked for a wide range again when it was the quota that it had refused one for', async () => {
+  it('is asked for a refused range again when other calls are throttled too', async () => {
     const server = await listen((request, response) => void answer(request, response), '127.0.0.1', 0);
     const client = createRpcClient(server.url, findNetwork('amoy') as Network, 'bulk');
     try {
@@ -36,8 +36,8 @@ describe('a provider that refuses requests as too many', () => {
   });
 });
 
-describe('many calls of a method', () => {
-  /** The bodies of the requests that came. */
+describe('calls in batches', () => {
+  /** Bodies of the received requests. */
   let requests: unknown[];
   let answer: (body: Call | Call[]) => Answer;
 
@@ -46,7 +46,7 @@ describe('many calls of a method', () => {
     answer = (body) => ({ body: Array.isArray(body) ? body.map(doubled) : doubled(body) });
   });
 
-  /** What the provider answers to calls with each of these numbers. */
+  /** Results of one call for each number. `times`: how often all of them are sent. */
   async function callEach(numbers: number[], times = 1): Promise<unknown[]> {
     const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       const body = (await json(request)) as Call | Call[];
@@ -72,14 +72,14 @@ describe('many calls of a method', () => {
 
   const areTogether = (): boolean[] => requests.map((body) => Array.isArray(body));
 
-  it('go out in few requests, and their results come back in order, however they are answered', async () => {
+  it('need few requests, and give results in the order of the calls, not of the answers', async () => {
     const numbers = Array.from({ length: 20 }, (_, index) => index);
     answer = (body) => ({ body: (body as Call[]).map(doubled).reverse() });
     expect(await callEach(numbers)).to.deep.equal(numbers.map((number) => 2 * number));
     expect(requests).to.have.length(4);
   });
 
-  it('are none when there are no parameters', async () => {
+  it('send no request when there are no parameters', async () => {
     expect(await callEach([])).to.deep.equal([]);
     expect(requests).to.deep.equal([]);
   });
@@ -88,9 +88,9 @@ describe('many calls of a method', () => {
   for (const [words, refusal] of Object.entries<Answer>({
     'with a status': { status: 413, body: 'no batches' },
     'with one error for all': { body: { jsonrpc: '2.0', id: null, error } },
-    'with an error for one of them': { body: [{ jsonrpc: '2.0', id: 1, error }, doubled(call(0, 1))] },
+    'with an error for one call': { body: [{ jsonrpc: '2.0', id: 1, error }, doubled(call(0, 1))] },
   })) {
-    it(`are sent one by one to a provider that refuses several at once ${words}, and the next ones at once so`, async () => {
+    it(`are sent one by one from then on when the provider refuses a batch ${words}`, async () => {
       answer = (body) => (Array.isArray(body) ? refusal : { body: doubled(body) });
       expect(await callEach([1, 2, 3], 2)).to.deep.equal([2, 4, 6, 2, 4, 6]);
       expect(areTogether()).to.deep.equal([true, ...Array<boolean>(6).fill(false)]);
@@ -98,18 +98,18 @@ describe('many calls of a method', () => {
   }
 
   for (const [words, failure] of Object.entries<Answer>({
-    'a page': { text: '<html>Bad gateway</html>' },
+    'an HTML page': { text: '<html>Bad gateway</html>' },
     null: { body: null },
-    'null for each': { body: [null, null, null] },
-    'a connection that breaks': { isDropped: true },
+    'null for each call': { body: [null, null, null] },
+    'a broken connection': { isDropped: true },
   })) {
-    it(`are sent one by one when several at once are answered with ${words}`, async () => {
+    it(`are sent one by one when a batch gets ${words}`, async () => {
       answer = (body) => (Array.isArray(body) ? failure : { body: doubled(body) });
       expect(await callEach([1, 2, 3])).to.deep.equal([2, 4, 6]);
     });
   }
 
-  it('go out several at once again after one failure of a provider that has answered so before', async () => {
+  it('are sent in batches again after one failure if the provider has answered batches before', async () => {
     let batches = 0;
     answer = (body) => {
       if (!Array.isArray(body)) return { body: doubled(body) };
@@ -119,14 +119,14 @@ describe('many calls of a method', () => {
     expect(areTogether()).to.deep.equal([true, true, false, false, true]);
   });
 
-  it('are not sent one by one to a provider that is asked too often', async () => {
+  it('are not sent one by one when the provider throttles the batch', async () => {
     answer = (body) => (Array.isArray(body) ? { status: 429, body: 'slower' } : { body: doubled(body) });
     const failure: unknown = await callEach([1, 2, 3]).catch((cause: unknown) => cause);
     expect(isThrottled(failure)).to.equal(true);
     expect(areTogether()).to.not.include(false);
   }).timeout(60_000);
 
-  it('fail with the error that one of them is answered with', async () => {
+  it('fail with the error of the one call that is refused', async () => {
     const refused = { jsonrpc: '2.0', error: { code: -32000, message: 'unknown number 2' } };
     const oneRefused = (one: Call): object =>
       one.params[0] === 2 ? { ...refused, id: one.id } : doubled(one);
@@ -139,9 +139,9 @@ describe('many calls of a method', () => {
 interface Answer {
   status?: number;
   body?: unknown;
-  /** In place of a body of JSON. */
+  /** Sent as it is, instead of `body`. */
   text?: string;
-  /** The connection breaks. */
+  /** Breaks the connection instead of answering. */
   isDropped?: boolean;
 }
 

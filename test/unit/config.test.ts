@@ -34,13 +34,13 @@ describe('configuration', () => {
   beforeEach(() => writeFileSync(envFile, ''));
   after(() => folder.remove());
 
-  it('is read from ENV_FILE, and the real environment wins', () => {
+  it('is read from ENV_FILE, which the real environment overrides', () => {
     writeFileSync(envFile, "PORT=1234\nHOST='0.0.0.0' # a comment\n");
     expect(load({})).to.include({ port: 1234, host: '0.0.0.0' });
     expect(load({ PORT: '4321' })).to.include({ port: 4321, host: '0.0.0.0' });
   });
 
-  it('has the defaults of the document', () => {
+  it('has the documented defaults', () => {
     const config = loadConfig({
       ENV_FILE: envFile,
       PROVIDER_API_KEY: 'k',
@@ -58,7 +58,7 @@ describe('configuration', () => {
     'http://127.0.0.1/bill-of-lading-v1.json',
     'http://[::1]:3000/bill-of-lading-v1.json',
   ])
-    it(`takes ${url} as BILL_OF_LADING_CONTEXT_URL`, () => {
+    it(`accepts ${url} as BILL_OF_LADING_CONTEXT_URL`, () => {
       const { billOfLadingContextUrl } = load({ BILL_OF_LADING_CONTEXT_URL: url, DOMAIN: 'example.com' });
       expect(billOfLadingContextUrl).to.equal(url);
     });
@@ -76,14 +76,14 @@ describe('configuration', () => {
     ['https://user:password@cdn.example/bill-of-lading-v1.json', /content is not known/],
     ['https://cdn.example', /content is not known/],
   ] as const)
-    it(`refuses ${url} as BILL_OF_LADING_CONTEXT_URL, and says what it may be`, () => {
+    it(`refuses ${url} as BILL_OF_LADING_CONTEXT_URL, with the reason`, () => {
       expect(problemOf({ BILL_OF_LADING_CONTEXT_URL: url, DOMAIN: 'example.com' }))
         .to.match(/^BILL_OF_LADING_CONTEXT_URL /)
         .and.match(problem)
         .and.not.contain('password');
     });
 
-  it('is in docs/settings.md, setting by setting', () => {
+  it('has the settings that docs/settings.md lists', () => {
     const [rows = []] = tables(readDocument('docs/settings.md').section('Settings'));
     const ofReceiver = /^RECEIVER_|^WEBHOOK_PUBLIC_KEY_FILE$/;
     expect(rows.flatMap(([names = '']) => names.split(', '))).to.have.members(
@@ -91,13 +91,13 @@ describe('configuration', () => {
     );
   });
 
-  it('takes NET as an id or as a name', () => {
+  it('accepts NET as an id or a name, and refuses an unknown one', () => {
     expect(load({ NET: 'LOCALHOST' }).network.chainId).to.equal(31337);
     expect(load({ NET: '31337' }).network.name).to.equal('localhost');
     expect(problemOf({ NET: 'mumbai' })).to.match(/NET "mumbai" is not a known network.*amoy \(80002\)/);
   });
 
-  it('names the missing key of a provider', () => {
+  it('names a missing provider key, which RPC_URL makes unnecessary', () => {
     expect(problemOf({ NET: '80002' })).to.match(/PROVIDER_API_KEY is needed to reach amoy/);
     expect(problemOf({ NET: 'stability' })).to.match(/NETWORK_A_API_KEY is needed/);
     expect(load({ NET: '80002', RPC_URL: 'wss://node.example/key' }).rpcUrl).to.equal(
@@ -110,7 +110,7 @@ describe('configuration', () => {
     expect(load({ DID_KEY_PAIRS: escaped }).didKeyPair).to.deep.include({ id: KEY_PAIR.id });
   });
 
-  it('refuses DID_KEY_PAIRS that is broken, without printing it', () => {
+  it('refuses a broken DID_KEY_PAIRS without printing its value', () => {
     const broken = JSON.stringify(KEY_PAIR).slice(0, -2);
     expect(problemOf({ DID_KEY_PAIRS: broken }))
       .to.match(/DID_KEY_PAIRS is not valid JSON/)
@@ -126,14 +126,14 @@ describe('configuration', () => {
     expect(problem).to.match(/did:web:example\.com.*did:web:example\.org/);
   });
 
-  it('needs a signing key as soon as there is a webhook', () => {
+  it('requires a signing key with a webhook, and refuses a malformed one without printing it', () => {
     expect(problemOf({ WEBHOOK_URL: 'http://127.0.0.1:1/' })).to.match(/SIGNING_PRIVATE_KEY is needed/);
     expect(problemOf({ SIGNING_PRIVATE_KEY: 'c2hvcnQ=' }))
       .to.match(/SIGNING_PRIVATE_KEY is not/)
       .and.not.contain('c2hv');
   });
 
-  it('reads the webhook from service.config.json and refuses misspelt keys there', () => {
+  it('reads the webhook from service.config.json, and refuses misspelt keys there', () => {
     const SERVICE_CONFIG = join(folder.path, 'service.config.json');
     const SIGNING_PRIVATE_KEY = Buffer.alloc(32, 7).toString('base64');
     writeFileSync(SERVICE_CONFIG, JSON.stringify({ webhook: { url: 'https://a.example/in', timeoutMs: 5 } }));
@@ -165,11 +165,11 @@ describe('configuration', () => {
     ['WALLET_PRIVATE_KEY', '0x1234'],
     ['LOG_LEVEL', 'loud'],
   ] as const) {
-    it(`refuses ${name}=${value} and names it`, () =>
+    it(`refuses ${name}=${value} and names the setting`, () =>
       expect(problemOf({ [name]: value })).to.match(new RegExp(`^${name} `)));
   }
 
-  it('does not repeat a value that may be a key in the wrong line', () => {
+  it('does not print an invalid address or domain, which may be a secret on the wrong line', () => {
     const { privateKey } = Wallet.createRandom();
     expect(problemOf({ TOKEN_REGISTRY_ADDRESS: privateKey })).to.match(
       /^TOKEN_REGISTRY_ADDRESS \(66 characters\)/,
@@ -177,7 +177,7 @@ describe('configuration', () => {
     expect(problemOf({ DOMAIN: 'https://me:pass@h' })).to.match(/^DOMAIN \(17 characters\)/);
   });
 
-  it('knows every secret that must not be printed', () => {
+  it('collects the secrets that must not be printed', () => {
     const { privateKey } = Wallet.createRandom();
     const secret = '0123456789abcdef0123';
     const config = load({
@@ -188,7 +188,7 @@ describe('configuration', () => {
     expect(config.secrets).to.include.members([privateKey, 'k-123456', secret]);
   });
 
-  it('takes GAS_STATION_URL=none for no gas station', () => {
+  it('has no gas station if GAS_STATION_URL is none', () => {
     const { gasStationUrl, secrets } = load({
       NET: 'amoy',
       PROVIDER_API_KEY: 'k-1234567',

@@ -24,7 +24,7 @@ describe('setting a variable of an env file', () => {
       expect(withValue(before, 'NAME', 'new')).to.equal(before.replace('old', 'new'));
     });
 
-    it('keeps the comment behind the value that it replaces', () => {
+    it('keeps the comment after a replaced value', () => {
       expect(withValue('NAME=old   # why\n', 'NAME', 'new')).to.equal('NAME=new   # why\n');
     });
 
@@ -32,7 +32,7 @@ describe('setting a variable of an env file', () => {
       expect(withValue('  export NAME=old\n', 'NAME', 'new')).to.equal('  export NAME=new\n');
     });
 
-    it('appends a missing variable on a line of its own', () => {
+    it('appends a missing variable on its own line', () => {
       expect(withValue('A=1', 'NAME', 'new')).to.equal('A=1\nNAME=new\n');
       expect(withValue('', 'NAME', 'new')).to.equal('NAME=new\n');
     });
@@ -41,16 +41,16 @@ describe('setting a variable of an env file', () => {
       expect(withValue('NAME=\nB=2\n', 'NAME', 'new')).to.equal('NAME=new\nB=2\n');
     });
 
-    it('leaves a commented assignment and a longer name alone', () => {
+    it('leaves commented assignments and longer names alone', () => {
       const before = '#NAME=x\nMY_NAME=y\nNAME_2=z\n';
       expect(withValue(before, 'NAME', 'new')).to.equal(`${before}NAME=new\n`);
     });
 
-    it('leaves one assignment of several, for the dead ones may hold a secret', () => {
+    it('keeps one of several assignments, because an overridden one may hold a secret', () => {
       expect(withValue('NAME=a\nB=1\nNAME=b\n', 'NAME', 'new')).to.equal('B=1\nNAME=new\n');
     });
 
-    it('replaces a value of several lines as a whole', () => {
+    it('replaces the whole of a multi-line value', () => {
       const before = 'NAME="-----BEGIN\nX=1\n-----END"\nB=2\n';
       expect(withValue(before, 'NAME', 'new')).to.equal('NAME=new\nB=2\n');
     });
@@ -63,7 +63,7 @@ describe('setting a variable of an env file', () => {
       });
     });
 
-    it('keeps Windows line ends', () => {
+    it('keeps Windows line endings', () => {
       expect(withValue('A=1\r\nNAME=old\r\n', 'NAME', 'new')).to.equal('A=1\r\nNAME=new\r\n');
     });
 
@@ -77,12 +77,12 @@ describe('setting a variable of an env file', () => {
       'two\nlines',
       ' padded ',
     ]) {
-      it(`reads back the very same: ${JSON.stringify(value)}`, () => {
+      it(`is read back with exactly the value ${JSON.stringify(value)}`, () => {
         expect(parse(withValue('A=1\n# c\n', 'NAME', value))).to.deep.equal({ A: '1', NAME: value });
       });
     }
 
-    it('refuses a value that no quoting can hold, rather than writing another', () => {
+    it('refuses a value that no quoting can represent', () => {
       expect(() => withValue('A=1\n', 'NAME', `'"\`\n`))
         .to.throw()
         .with.property('code', 'ENV_VALUE_UNWRITABLE');
@@ -93,7 +93,7 @@ describe('setting a variable of an env file', () => {
     const folder = temporaryFolder();
     after(() => folder.remove());
 
-    it('is created with its folder, readable by its owner only, without a trace beside it', async () => {
+    it('is created with its folder, both private to the owner, and without any other file', async () => {
       const path = join(folder.path, 'new/tenant.env');
       await setEnvValue(path, 'DID_KEY_PAIRS', JSON_VALUE);
       expect(statSync(path).mode & 0o777).to.equal(0o600);
@@ -102,7 +102,7 @@ describe('setting a variable of an env file', () => {
       expect(readSettings({ ENV_FILE: path }).settings.DID_KEY_PAIRS).to.equal(JSON_VALUE);
     });
 
-    it('loses the rights that others had', async () => {
+    it('is made private if others could read it', async () => {
       const path = join(folder.path, 'open.env');
       writeFileSync(path, 'A=1\n', { mode: 0o644 });
       await setEnvValue(path, 'NAME', 'x');
@@ -118,14 +118,14 @@ describe('setting a variable of an env file', () => {
       expect(readFileSync(path, 'utf8')).to.equal('A=1\nNAME=x\n');
     });
 
-    it('has every variable when several commands write at once', async () => {
+    it('has every variable after concurrent writes', async () => {
       const path = join(folder.path, 'many.env');
       const names = Array.from({ length: 10 }, (_, n) => `V${n}`);
       await Promise.all(names.map((name) => setEnvValue(path, name, name)));
       expect(parse(readFileSync(path))).to.deep.equal(Object.fromEntries(names.map((name) => [name, name])));
     });
 
-    it('is written although a killed command left its lock behind', async () => {
+    it('is written despite the lock of a killed command', async () => {
       const path = join(folder.path, 'locked.env');
       writeFileSync(`${path}.lock`, '');
       utimesSync(`${path}.lock`, 0, 0);
@@ -133,7 +133,7 @@ describe('setting a variable of an env file', () => {
       expect(parse(readFileSync(path))).to.deep.equal({ NAME: 'x' });
     });
 
-    it('is what it was when it cannot be written', async () => {
+    it('stays unchanged when the value cannot be written', async () => {
       const path = join(folder.path, 'kept.env');
       writeFileSync(path, 'A=1\n');
       const thrown: unknown = await setEnvValue(path, 'NAME', `'"\`\n`).catch((error: unknown) => error);

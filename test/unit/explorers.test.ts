@@ -8,7 +8,7 @@ const SETTINGS = { RPC_URL: 'http://127.0.0.1:8545', ETHERSCAN_API_KEY: KEY };
 describe('the explorer that npx hardhat verify asks', () => {
   const { etherscan, blockscout, sourcify } = explorers();
 
-  it('is that of the network, by the API that it has', () => {
+  it("is the network's own, with the API that it offers", () => {
     const urls = (chains: { network: string; urls: { apiURL: string } }[] = []) =>
       Object.fromEntries(chains.map((chain) => [chain.network, chain.urls.apiURL]));
     const v2 = 'https://api.etherscan.io/v2/api';
@@ -28,24 +28,24 @@ describe('the explorer that npx hardhat verify asks', () => {
       expect(networkToVerifyOn(name, SETTINGS).explorerApi, name).to.equal(explorerApi);
   });
 
-  it('is no third party', () => {
+  it('is never Sourcify', () => {
     expect(sourcify).to.deep.equal({ enabled: false });
   });
 
   for (const name of ['localhost', 'local', 'astron', 'hardhat']) {
-    it(`is not known on ${name}`, () => {
+    it(`does not exist for ${name}`, () => {
       expect(() => networkToVerifyOn(name, SETTINGS)).to.throw(`the source of contracts on ${name}.`);
     });
   }
 
-  it('wants a key of Etherscan, and of Blockscout none', () => {
+  it('needs an API key if it is Etherscan, but not if it is Blockscout', () => {
     const { RPC_URL } = SETTINGS;
     expect(() => networkToVerifyOn('amoy', { RPC_URL })).to.throw('ETHERSCAN_API_KEY is needed to verify');
     expect(networkToVerifyOn('stability', { RPC_URL }).explorerApi).to.equal('blockscout');
   });
 
   for (const wrong of ['"quoted-0123456789abcdef"', 'https://api.etherscan.io/?apikey=0123456789', 'short']) {
-    it(`does not get ${wrong} for a key, and the error does not show it`, () => {
+    it(`is not given the malformed key ${wrong}, which the error does not print`, () => {
       const settings = { ...SETTINGS, ETHERSCAN_API_KEY: wrong };
       expect(() => networkToVerifyOn('sepolia', settings))
         .to.throw('ETHERSCAN_API_KEY is not a key')
@@ -54,7 +54,7 @@ describe('the explorer that npx hardhat verify asks', () => {
     });
   }
 
-  it('refuses a key: the error says which setting it is', () => {
+  it('refuses a key with an error that names the setting; other errors stay unchanged', () => {
     const refusal = new Error('Invalid API Key (#err2)|amoy');
     const refused = explorerError(refusal);
     expect(refused).to.include({ code: 'NOT_CONFIGURED', cause: refusal });
@@ -63,7 +63,7 @@ describe('the explorer that npx hardhat verify asks', () => {
     expect(explorerError(other)).to.equal(other);
   });
 
-  it('is not asked while NET is wrong, or its node cannot be reached for want of a key', () => {
+  it('is not asked if NET is unknown or the provider key of its node is missing', () => {
     expect(() => networkToVerifyOn('hardhat', { ...SETTINGS, NET: 'goerli' })).to.throw(
       'NET "goerli" is not',
     );

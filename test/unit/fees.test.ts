@@ -18,41 +18,41 @@ describe('the fees of a transaction', () => {
 
   beforeEach(() => void (warnings.length = 0));
 
-  it("are the gas station's where there is one", async () => {
+  it('come from the gas station if there is one', async () => {
     const fees = await readFees(reading({ readStation: async () => STATION }));
     expect(fees).to.deep.equal({ type: 2, ...STATION });
     expect(highestGasPrice(fees)).to.equal(40n);
   });
 
-  it("are the node's estimate when the station fails, which is told", async () => {
+  it("are the node's estimate when the gas station fails, with a warning", async () => {
     const fees = await readFees(reading({ readStation: () => Promise.reject(new Error('down')) }));
     expect(fees).to.deep.equal({ type: 2, maxFeePerGas: 20n, maxPriorityFeePerGas: 2n });
     expect(warnings.join()).to.contain('gas station');
   });
 
-  it("are the node's estimate where there is no station, and nothing is told", async () => {
+  it("are the node's estimate without a gas station, with no warning", async () => {
     expect(await readFees(reading({}))).to.have.property('maxFeePerGas', 20n);
     expect(warnings).to.deep.equal([]);
   });
 
-  it('are a gas price where the node has no base fee, whatever the network is said to be', async () => {
+  it('are a gas price if the node has no base fee, even on an EIP-1559 network', async () => {
     const fees = await readFees(reading({ readNode: async () => WITHOUT_BASE_FEE }));
     expect(fees).to.deep.equal({ type: 0, gasPrice: 7n });
     expect(highestGasPrice(fees)).to.equal(7n);
   });
 
-  it('are a gas price on a legacy network, although the node has a base fee and somebody a station', async () => {
+  it('are a gas price on a legacy network, even with a base fee and a gas station', async () => {
     const fees = await readFees(reading({ gasPricing: 'legacy', readStation: async () => STATION }));
     expect(fees).to.deep.equal({ type: 0, gasPrice: 7n });
   });
 
-  it('are nothing on a free network, and nobody is asked', async () => {
+  it('are zero on a free network, without asking the gas station or the node', async () => {
     const nobody = (): never => expect.fail('asked');
     const fees = await readFees(reading({ gasPricing: 'free', readStation: nobody, readNode: nobody }));
     expect(fees).to.deep.equal({ type: 0, gasPrice: 0n });
   });
 
-  it('are not known when the node does not tell any: the caller may try again', async () => {
+  it('are unknown when the node reports none, which is a retryable error', async () => {
     const failure = await readFees(
       reading({ gasPricing: 'legacy', readNode: async () => new FeeData(null, null, null) }),
     ).catch((error: unknown) => error);

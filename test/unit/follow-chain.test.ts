@@ -10,7 +10,7 @@ const ADDRESS = `0x${'1'.repeat(40)}`;
 const HEAD = 100;
 
 describe('following a chain', () => {
-  it('pauses for a provider that refuses ranges as too many requests', async () => {
+  it('pauses when the provider throttles ranges', async () => {
     const end = new AbortController();
     const done: string[] = [];
     const alarm = {
@@ -26,7 +26,7 @@ describe('following a chain', () => {
     expect(done).to.deep.equal(['quicken', 'wait']);
   });
 
-  it('reads the next blocks while the caller stores the last ones', async () => {
+  it('reads the next range while the caller stores the last one', async () => {
     const end = new AbortController();
     const alarm = { wait: async () => end.abort(), quicken: () => undefined, stop: () => undefined };
     const asked: string[] = [];

@@ -28,7 +28,7 @@ describe('followed registries', () => {
     throw new Error('it was accepted');
   };
 
-  it('are the one of TOKEN_REGISTRY_ADDRESS and NET when none are listed', () => {
+  it('are only that of TOKEN_REGISTRY_ADDRESS on NET when none are listed', () => {
     const settings = { TOKEN_REGISTRY_ADDRESS: ADDRESS, CONFIRMATIONS: '3', START_BLOCK: '9' };
     const [registry, ...others] = load({}, settings).registries;
     expect(others).to.deep.equal([]);
@@ -36,7 +36,7 @@ describe('followed registries', () => {
     expect(registry?.address.toLowerCase()).to.equal(ADDRESS);
   });
 
-  it('include the one that documents are issued in besides those listed, once', () => {
+  it('include that of TOKEN_REGISTRY_ADDRESS once, besides those listed', () => {
     const entry = { network: 'localhost', address: ADDRESS, startBlock: 4 };
     const TOKEN_REGISTRY_ADDRESS = ADDRESS;
     expect(load({ registries: [entry] }, { TOKEN_REGISTRY_ADDRESS }).registries).to.have.length(1);
@@ -44,7 +44,7 @@ describe('followed registries', () => {
     expect(both.map(({ startBlock }) => startBlock)).to.deep.equal([4, undefined]);
   });
 
-  it('take RPC_URL and CONFIRMATIONS on the network of NET only', () => {
+  it('use RPC_URL and CONFIRMATIONS only on the network of NET', () => {
     const registries = [
       { network: 'localhost', address: ADDRESS },
       { network: 1337, address: ADDRESS },
@@ -59,7 +59,7 @@ describe('followed registries', () => {
     ]);
   });
 
-  it('have the common webhook, each setting replaced by their own', () => {
+  it("have the common webhook's settings unless they set their own", () => {
     const webhook = { url: 'https://a.example/', headers: { 'X-A': '1' }, retry: { maxDelayMs: 5 } };
     const own = { headers: { 'X-B': '2' }, maxConcurrentDeliveries: 3, retry: { initialDelayMs: 4 } };
     const registries = [{ network: 'localhost', address: ADDRESS, webhook: own }];
@@ -73,7 +73,7 @@ describe('followed registries', () => {
     });
   });
 
-  it('are refused with the place of what is wrong', () => {
+  it('are refused with the path or name of the wrong setting', () => {
     const entry = { network: 'localhost', address: ADDRESS };
     expect(problemOf({ registries: [entry, { ...entry, network: '31337' }] })).to.match(
       /registries\.1 is the same registry as registries\.0/,
@@ -94,7 +94,7 @@ describe('followed registries', () => {
     expect(problemOf({}, { FINALITY_DEPTH: '0' })).to.match(/^FINALITY_DEPTH "0" is not a whole number/);
   });
 
-  it('keep keys in URLs and headers, and the password of the database, from being printed', () => {
+  it('have the keys in their URLs and headers treated as secrets, like the database password', () => {
     const key = '0123456789abcdef0123';
     const webhook = { headers: { Authorization: 'Bearer of-good-news' } };
     const registries = [{ network: 'localhost', address: ADDRESS, rpcUrl: `https://n.example/v3/${key}` }];

@@ -11,7 +11,7 @@ describe('gas station', () => {
     });
   });
 
-  it('takes text for numbers, with all of its digits', () => {
+  it('reads numbers in text without loss, rounded to the wei', () => {
     const feesOfText = (maxFee: string, maxPriorityFee: string) =>
       feesOf({ standard: { maxFee, maxPriorityFee } });
     expect(feesOfText('30.000000001', '25')).to.deep.equal({
@@ -25,7 +25,7 @@ describe('gas station', () => {
     expect(feesOfText('1.9999999995', '0')).to.have.property('maxFeePerGas', 2_000_000_000n);
   });
 
-  it('gives 0 for what the answer does not have', () => {
+  it('gives 0 for fees that the answer lacks', () => {
     const none = { maxFeePerGas: 0n, maxPriorityFeePerGas: 0n };
     expect(feesOf({})).to.deep.equal(none);
     expect(feesOf({ standard: {} })).to.deep.equal(none);
@@ -41,21 +41,21 @@ describe('gas station', () => {
     }
   }
 
-  it('is asked over HTTP', async () => {
+  it('is read over HTTP', async () => {
     const fees = await ask((_request, response) => {
       response.end(JSON.stringify({ standard: { maxFee: 31.5, maxPriorityFee: 30 } }));
     });
     expect(fees).to.deep.equal({ maxFeePerGas: 31_500_000_000n, maxPriorityFeePerGas: 30_000_000_000n });
   });
 
-  it('rejects when it answers nonsense or an error, so that the caller can use the node instead', async () => {
+  it('rejects an error status, a malformed answer, and fees that are impossible', async () => {
     for (const [status, text] of [
       [500, '{}'],
       [200, '<html>'],
       [200, '{"standard":{"maxFee":"a lot"}}'],
       [200, '{"standard":{"maxFee":"0x1e"}}'],
       [200, '{"standard":{"maxFee":-1}}'],
-      // No transaction can offer it.
+      // No transaction can offer these fees.
       [200, '{"standard":{"maxPriorityFee":30}}'],
       [200, '{"standard":{"maxFee":1e30}}'],
     ] as const) {
@@ -71,7 +71,7 @@ describe('gas station', () => {
     nothing: () => undefined,
     'half of its answer': (_request, response) => void response.write('{"standard":'),
   }))
-    it(`rejects in time when it answers ${what}`, async () => {
+    it(`times out when it sends ${what}`, async () => {
       const server = await listen(handler, '127.0.0.1', 0);
       const failure = await createGasStation(server.url, 100)().catch((error: unknown) => error);
       await server.close();

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { mark, tracesInFiles, tracesOf } from '../helpers/processes/marked-secrets';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
-// What looks for secrets in every output must see them: a search that finds nothing proves nothing by itself.
+// Other tests search outputs for secrets. This one proves that the search finds them.
 describe('the search for marked secrets', () => {
   const key = `0x${mark()}${mark()}`;
   const password = mark('p@ss"\\ ');
@@ -18,7 +18,7 @@ describe('the search for marked secrets', () => {
   const planted: [string, string, string | Buffer][] = [
     ['key', 'as it is', key],
     ['key', 'without 0x, in a sentence', `the key ${key.slice(2)} is bad`],
-    ['key', 'in the other case', key.toUpperCase()],
+    ['key', 'in upper case', key.toUpperCase()],
     ['key', 'as bytes in base64', `"${Buffer.from(key.slice(2), 'hex').toString('base64')}"`],
     ['key', 'as bytes in base64url', Buffer.from(key.slice(2), 'hex').toString('base64url')],
     ['key', 'cut off', `https://n.example/${key.slice(0, 16)}…`],
@@ -27,7 +27,11 @@ describe('the search for marked secrets', () => {
     ['password', 'escaped for JSON', JSON.stringify({ password })],
     ['password', 'escaped twice', JSON.stringify({ msg: JSON.stringify({ password }) })],
     ['password', 'in a Basic header', Buffer.from(`user:${password}`).toString('base64')],
-    ['password', 'in a Basic header of a longer user', Buffer.from(`user1:${password}`).toString('base64')],
+    [
+      'password',
+      'in a Basic header with a longer user name',
+      Buffer.from(`user1:${password}`).toString('base64'),
+    ],
     ['password', 'in hex', Buffer.from(password).toString('hex')],
     ['password', 'in a dump of bytes', inspect({ body: Buffer.from(`x${password}`) })],
     ['encoded', 'decoded', decodeURIComponent(encoded)],
@@ -37,22 +41,22 @@ describe('the search for marked secrets', () => {
       Buffer.from(`u:${decodeURIComponent(encoded)}`).toString('base64'),
     ],
     ['seed', 'as bytes in hex', Buffer.from(seed, 'base64').toString('hex')],
-    ['pem', 'its line alone', pem.split('\n')[1] ?? ''],
+    ['pem', 'in a single line of it', pem.split('\n')[1] ?? ''],
     ['pem', 'on one line', JSON.stringify(pem)],
-    ['pem', 'with the line ends written out, escaped', JSON.stringify(pem.replaceAll('\n', '\\n'))],
+    ['pem', 'with line endings that are escaped twice', JSON.stringify(pem.replaceAll('\n', '\\n'))],
   ];
   for (const [name, how, output] of planted) {
-    it(`finds a ${name} ${how}`, () => expect(tracesOf(secrets, output)).to.deep.equal([name]));
+    it(`finds the secret "${name}" ${how}`, () => expect(tracesOf(secrets, output)).to.deep.equal([name]));
   }
 
-  it('finds nothing in what holds none: other keys, the form that all keys have, a mask', () => {
+  it('finds nothing in other keys, in the PEM header or in a mask', () => {
     const other = generateKeyPairSync('ed25519')
       .privateKey.export({ type: 'pkcs8', format: 'pem' })
       .toString();
     expect(tracesOf(secrets, `${other} [secret] ${mark()} BEGIN PRIVATE KEY`)).to.deep.equal([]);
   });
 
-  it('finds them in the files of a folder, and says in which', () => {
+  it('finds secrets in the files of a folder, and skips files older than a given time', () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder.path, 'deep'));
     writeFileSync(join(folder.path, 'deep/file'), `x${key}`);

@@ -12,12 +12,12 @@ import { gasStationUrlOf, rpcUrlOf } from '../../service/config/settings';
 import { readDocument, tables } from '../helpers/pages/markdown';
 
 const KEY = 'a key/?';
-/** The developer's own settings stay out. */
+/** Keeps the developer's own settings out. */
 const NO_FILES = { ENV_FILE: devNull, SERVICE_CONFIG: '/nowhere/service.config.json' };
 const PUBLIC = NETWORKS.filter(({ local }) => !local);
 
 describe('networks', () => {
-  it('are those of the registry, and two local ones', () => {
+  it('are ten public ones and two local ones', () => {
     expect(NETWORKS.map(({ chainId, name }) => [name, chainId])).to.have.deep.members([
       ['local', 1337],
       ['localhost', 31337],
@@ -34,7 +34,7 @@ describe('networks', () => {
     ]);
   });
 
-  it('have different ids, names, keys and explorers', () => {
+  it('have distinct ids, names, chain keys and explorers', () => {
     for (const key of ['chainId', 'name', 'chainKey'] as const) {
       expect(new Set(NETWORKS.map((network) => network[key])).size, key).to.equal(NETWORKS.length);
     }
@@ -48,7 +48,7 @@ describe('networks', () => {
     }
   });
 
-  it('have their fees estimated by the node, and by nobody that ethers knows', () => {
+  it('have their fees estimated by the node, not by a plugin of ethers', () => {
     for (const network of NETWORKS) {
       const client = createRpcClient('http://127.0.0.1:9', network);
       expect(client._network.plugins, network.name).to.deep.equal([]);
@@ -59,7 +59,7 @@ describe('networks', () => {
   for (const network of NETWORKS) {
     const { name, chainId, rpcKey } = network;
 
-    it(`${name} is found by id and name`, () => {
+    it(`${name} is found by its id and its name`, () => {
       expect(findNetwork(String(chainId))).to.equal(network);
       expect(findNetwork(` ${name.toUpperCase()} `)).to.equal(network);
       expect(
@@ -75,12 +75,12 @@ describe('networks', () => {
       expect(url).not.to.match(/[{}]|undefined/);
     });
 
-    it(`${name} is reached through RPC_URL instead, without a key`, () => {
+    it(`${name} is reached through RPC_URL without a provider key`, () => {
       expect(rpcUrlOf(network, { RPC_URL: 'wss://own.example/x' })).to.equal('wss://own.example/x');
     });
 
     if (rpcKey)
-      it(`${name} names ${rpcKey} when it is missing`, () => {
+      it(`${name} is refused without ${rpcKey}, which the error names`, () => {
         expect(() => rpcUrlOf(network, {})).to.throw(
           new RegExp(`${rpcKey} is needed to reach ${name}.* RPC_URL`),
         );
@@ -88,7 +88,7 @@ describe('networks', () => {
         expect(() => rpcUrlOf(network, { ...others, [rpcKey]: undefined })).to.throw(rpcKey);
       });
 
-    it(`${name} is a network of Hardhat, with the same chain id`, () => {
+    it(`${name} is configured in Hardhat with the same chain id`, () => {
       const { [name]: known } = hardhatNetworks().networks;
       expect(known).to.have.property('chainId', chainId);
     });
@@ -97,7 +97,7 @@ describe('networks', () => {
   for (const network of PUBLIC) {
     const { name, chainId } = network;
 
-    it(`${name} has the published contracts, with the right checksum`, () => {
+    it(`${name} has three published contracts with checksummed addresses`, () => {
       const published = Object.values<string>({ ...publishedContractsOf(chainId) });
       expect(published).to.have.length(3);
       for (const address of published) expect(getAddress(address.toLowerCase())).to.equal(address);
@@ -108,13 +108,13 @@ describe('networks', () => {
       expect(addressLink(network, '0xcd')).to.match(/^https:\/\/[a-z0-9.-]+\/address\/0xcd$/);
     });
 
-    it(`${name} waits for confirmations, and has blocks at intervals`, () => {
+    it(`${name} has 1 to 64 confirmations, and a block time of 0.5 to 15 seconds`, () => {
       expect(network.confirmations).to.be.within(1, 64);
       expect(network.blockTimeMs).to.be.within(500, 15_000);
     });
   }
 
-  it('have a gas station only where it can be used, and one that GAS_STATION_URL replaces', () => {
+  it('have a gas station only with EIP-1559; GAS_STATION_URL replaces it or turns it off', () => {
     for (const network of NETWORKS) {
       const { gasStationUrl, gasPricing } = network;
       if (gasStationUrl !== undefined) expect(gasPricing).to.equal('eip-1559');
@@ -135,7 +135,7 @@ describe('networks', () => {
     });
   });
 
-  it('are in docs/networks.md as they are', () => {
+  it('are listed correctly in docs/networks.md', () => {
     const [table = []] = tables(readDocument('docs/networks.md').section('Networks'));
     const sources = { etherscan: 'Etherscan', blockscout: 'Blockscout' };
     const gas = { 'eip-1559': 'EIP-1559', legacy: 'gas price', free: 'none' };
@@ -152,7 +152,7 @@ describe('networks', () => {
     expect(table).to.have.deep.members(expected);
   });
 
-  it('that are not known are refused with a list of those that are', () => {
+  it('are listed in the error about an unknown network', () => {
     const refused = (): unknown => loadConfig({ ...NO_FILES, NET: 'goerli' });
     expect(refused).to.throw('NET "goerli" is not a known network');
     for (const { name, chainId } of NETWORKS) expect(refused).to.throw(`${name} (${chainId})`);

@@ -3,18 +3,18 @@ import { openIssuingWarning } from '../../service/config/warnings';
 
 const URL = 'http://127.0.0.1:3000';
 
-describe('the line about issuing that nobody is asked a key for', () => {
+describe('the log line about issuing without an API key', () => {
   const levelOf = (host: string): string | undefined =>
     openIssuingWarning({ apiKey: undefined, host, tunnelAuthtoken: undefined }, URL)?.level;
 
-  it('is a warning on every loopback address, and an error on any other', () => {
+  it('is a warning on a loopback address, and an error on any other', () => {
     for (const host of ['127.0.0.1', '127.1.2.3', '::1', 'localhost', 'LOCALHOST', '::ffff:127.0.0.1'])
       expect(levelOf(host), host).to.equal('warn');
     for (const host of ['0.0.0.0', '::', '10.0.0.1', 'fe80::1%eth0', 'trade.example.com', '128.0.0.1'])
       expect(levelOf(host), host).to.equal('error');
   });
 
-  it('is an error with a tunnel, which everybody reaches', () => {
+  it('is an error with a tunnel, and absent if there is an API key', () => {
     const tunnel = { apiKey: undefined, host: '127.0.0.1', tunnelAuthtoken: 't' };
     const said = openIssuingWarning(tunnel, URL);
     expect(said?.level).to.equal('error');

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../helpers/temporary-folder';
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
-describe('what only its owner may read', () => {
+describe('files that only their owner may read', () => {
   let folder: ReturnType<typeof temporaryFolder>;
   let umask: number;
 
@@ -44,12 +44,12 @@ describe('what only its owner may read', () => {
     'state.sqlite-wal': '600',
   };
 
-  it('is every file of the database, in a folder that everybody can look into', async () => {
+  it('include every database file, even in a folder that others can look into', async () => {
     chmodSync(folder.path, 0o755);
     expect(await modesWhileOpen(folder.path)).to.deep.equal(PRIVATE);
   });
 
-  it('is a database that was readable before, with what a killed service left beside it', async () => {
+  it('include the database files that a killed service left readable to others', async () => {
     const [running, copy] = [join(folder.path, 'running'), join(folder.path, 'copy')];
     const database = await openSqlite(running);
     await openFeed(database.db, '31337:0x5b:00', 1, 1);
@@ -59,7 +59,7 @@ describe('what only its owner may read', () => {
     expect(await modesWhileOpen(copy)).to.deep.equal(PRIVATE);
   });
 
-  it('is the events file of the receiver, also one that was readable before', async () => {
+  it("include the receiver's events file, even if others could read it before", async () => {
     const file = join(folder.path, 'events.jsonl');
     writeFileSync(file, '');
     chmodSync(file, 0o644);
@@ -67,7 +67,7 @@ describe('what only its owner may read', () => {
     expect(modeOf(file)).to.equal('600');
   });
 
-  describe('is warned about at start when others may read it', () => {
+  describe('the warnings at start about files that others may read', () => {
     const warningsOf = (settings: Record<string, string> = {}): readonly string[] => {
       const ENV_FILE = join(folder.path, 'service.env');
       return loadConfig({ ENV_FILE, DATA_DIR: join(folder.path, 'data'), NET: '31337', ...settings })
@@ -79,7 +79,7 @@ describe('what only its owner may read', () => {
       mkdirSync(join(folder.path, 'data'), { mode: modeOfFolder });
     };
 
-    it('the env file and the folder of the database, each with its remedy', () => {
+    it('name the env file and the data folder, each with its remedy', () => {
       makeBoth(0o640, 0o755);
       const [file = '', data = '', ...others] = warningsOf();
       expect(file).to.equal(
@@ -90,7 +90,7 @@ describe('what only its owner may read', () => {
       expect(others).to.deep.equal([]);
     });
 
-    it('the configuration file, whose URLs may have passwords', () => {
+    it('name the configuration file, which may hold secrets', () => {
       makeBoth(0o600, 0o700);
       const path = join(folder.path, 'service.config.json');
       writeFileSync(path, '{}');
@@ -101,13 +101,13 @@ describe('what only its owner may read', () => {
       ]);
     });
 
-    it('but nothing when its owner alone may, and nothing that is not there yet', () => {
+    it('are absent for private files, and for files that do not exist yet', () => {
       expect(warningsOf({ ENV_FILE: '/dev/null' })).to.deep.equal([]);
       makeBoth(0o600, 0o700);
       expect(warningsOf()).to.deep.equal([]);
     });
 
-    it('nor the folder when the state is in PostgreSQL', () => {
+    it('are absent for the data folder if the state is in PostgreSQL', () => {
       makeBoth(0o600, 0o755);
       expect(warningsOf({ DATABASE_URL: 'postgres://db.example/state' })).to.deep.equal([]);
     });

@@ -8,8 +8,8 @@ import { listen } from '../../service/http/server';
 
 const KEY = 'marked-key-0123456789';
 
-describe('the chain id of a node', () => {
-  /** What is thrown when the node behind the network's own URL answers with this status, and this. */
+describe('reading the chain id of a node', () => {
+  /** The error when the node behind the network's own URL answers with this status and body. */
   async function failureOf(status: number, name: string, body = KEY): Promise<ServiceError> {
     const network = findNetwork(name) as Network;
     const url = rpcUrlOf(network, network.rpcKey ? { [network.rpcKey]: KEY } : {});
@@ -31,7 +31,7 @@ describe('the chain id of a node', () => {
     ['stability', 'NETWORK_A_API_KEY'],
     ['stabilitytestnet', 'NETWORK_A_TESTNET_API_KEY'],
   ] as const) {
-    it(`that refuses the key of ${name} names ${setting}, and not the key`, async () => {
+    it(`fails with the name of ${setting}, but not its value, if ${name} refuses the key`, async () => {
       for (const status of [401, 403]) {
         const { code, message, retryable } = await failureOf(status, name);
         expect({ code, retryable }).to.deep.equal({ code: 'RPC_KEY_REFUSED', retryable: true });
@@ -41,13 +41,13 @@ describe('the chain id of a node', () => {
     });
   }
 
-  it('that refuses everybody, where there was no key to set, names RPC_URL', async () => {
+  it('fails with the name of RPC_URL if a node without a key refuses access', async () => {
     const { code, message } = await failureOf(403, 'xdc');
     expect(code).to.equal('RPC_KEY_REFUSED');
     expect(message).to.contain('set RPC_URL to another node').and.not.to.contain('undefined');
   });
 
-  it('tells a node that does not answer from one that answers something else', async () => {
+  it("reports an answer that is not a node's, and a node's error with the key masked", async () => {
     const error = { code: -32000, message: `no access to this network with ${KEY}` };
     for (const [body, text] of [
       ['<html>', 'answers, but not like a node.'],
@@ -63,7 +63,7 @@ describe('the chain id of a node', () => {
     }
   });
 
-  it('says what else a provider wants', async () => {
+  it('reports a used-up quota and a status 500, without the key', async () => {
     for (const [status, text] of [
       [402, 'quota is used up'],
       [500, 'answers 500, not like a node'],

@@ -4,7 +4,7 @@ import { isRangeRefused, isThrottled } from '../../service/chain/refusals';
 import { createBlockSpan } from '../../service/chain/block-span';
 import { keepRead, newestUpTo } from '../../service/watcher/kept-blocks';
 
-/** The error that ethers makes of a node's answer. */
+/** The error that ethers creates from a node's answer. */
 function answered(message: string): Error {
   return makeError('could not coalesce error', 'UNKNOWN_ERROR', {
     error: { code: -32005, message },
@@ -31,7 +31,7 @@ describe('ranges of blocks', () => {
       expect(isRangeRefused(answered(message))).to.equal(true));
   }
 
-  it('shrink on the statuses 413 and 429, and only 429 is a matter of pace', () => {
+  it('shrink on the statuses 413 and 429, of which only 429 counts as throttling', () => {
     expect([413, 429, 500, 404].map((code) => isRangeRefused(status(code)))).to.deep.equal([
       true,
       true,
@@ -46,7 +46,7 @@ describe('ranges of blocks', () => {
       expect(isRangeRefused(error)).to.equal(false);
   });
 
-  it('are halved down to one block and grow back to the most, never beyond', () => {
+  it('are halved down to one block, and grow back to the maximum, never beyond', () => {
     const span = createBlockSpan(2_000);
     const sizes = [span.blocks()];
     while (span.shrink()) sizes.push(span.blocks());
@@ -67,7 +67,7 @@ describe('kept blocks', () => {
     expect(numbersOf(keepRead(blocks(4), blocks(5), 256))).to.deep.equal([4, 5]);
   });
 
-  it('are found by the newest that is not above a number', () => {
+  it('are searched for the newest one up to a given number', () => {
     expect(newestUpTo(blocks(1, 5, 9), 8)?.number).to.equal(5);
     expect(newestUpTo(blocks(5), 4)).to.equal(undefined);
   });

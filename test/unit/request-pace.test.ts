@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createRequestPace } from '../../service/chain/request-pace';
 
-/** How long it takes until so many may be sent, in milliseconds. */
+/** Milliseconds until this many requests may be sent. */
 async function timeFor(turns: number, pace: ReturnType<typeof createRequestPace>): Promise<number> {
   const since = performance.now();
   for (let turn = 0; turn < turns; turn++) await pace.turn();
@@ -9,11 +9,11 @@ async function timeFor(turns: number, pace: ReturnType<typeof createRequestPace>
 }
 
 describe('the pace of requests to a provider', () => {
-  it('is none until the provider minds', async () => {
+  it('is unlimited until the provider throttles', async () => {
     expect(await timeFor(1_000, createRequestPace())).to.be.lessThan(500);
   });
 
-  it('is one a second after a refusal, also for those that ask at the same time', async () => {
+  it('is one request a second after a refusal, for concurrent requests too', async () => {
     const pace = createRequestPace();
     pace.refused(await pace.turn());
     const times: number[] = [];
@@ -23,17 +23,17 @@ describe('the pace of requests to a provider', () => {
     expect((times[1] ?? 0) - (times[0] ?? 0)).to.be.within(950, 1_500);
   });
 
-  it('becomes faster with each answer, until there is none', async () => {
+  it('rises with answers until it is unlimited', async () => {
     const pace = createRequestPace();
     pace.refused(await pace.turn());
     await pace.turn();
     for (let answer = 0; answer < 14; answer++) pace.answered();
-    // The turn that was taken last decides when the next one is.
+    // The turn before these answers still decides the time of the next one.
     await pace.turn();
     expect(await timeFor(100, pace)).to.be.lessThan(500);
   });
 
-  it('is made slow once by requests that are refused together', async () => {
+  it('slows down once for requests that were sent at the same pace', async () => {
     const pace = createRequestPace();
     const [first, second] = [await pace.turn(), await pace.turn()];
     pace.refused(first);
@@ -44,7 +44,7 @@ describe('the pace of requests to a provider', () => {
     expect(await timeFor(10, pace)).to.be.lessThan(500);
   });
 
-  it('is none again when it was not the pace that the provider minded', async () => {
+  it('is unlimited again if the refusal had another cause', async () => {
     const pace = createRequestPace();
     pace.refused(await pace.turn());
     pace.forget();

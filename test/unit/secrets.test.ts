@@ -10,17 +10,17 @@ import { percentDecoded, printableUrl, secretMasker, secretPartsOf } from '../..
 describe('secrets', () => {
   const KEY = `0x${'ab'.repeat(32)}`;
 
-  it('are masked wherever they stand, with and without 0x, and escaped', () => {
+  it('are masked anywhere in a text, with and without 0x, and escaped', () => {
     const mask = secretMasker([KEY, 'line\nbreak-secret']);
     expect(mask(`a ${KEY} b ${KEY.slice(2)} c`)).to.equal('a [secret] b [secret] c');
     expect(mask(JSON.stringify({ pem: 'line\nbreak-secret' }))).to.equal('{"pem":"[secret]"}');
   });
 
-  it('are not looked for when they are so short that they would mask everything', () => {
+  it('are not masked when they are too short', () => {
     expect(secretMasker(['a', undefined])('banana')).to.equal('banana');
   });
 
-  it('of a provider URL are its key, its query and its password, but not a plain local address', () => {
+  it('include the key, query, user and password of a provider URL, but not a local address', () => {
     expect(secretPartsOf('https://node.example/v3/0123456789abcdef0123')).to.include('0123456789abcdef0123');
     expect(secretPartsOf('https://me:pass@node.example/?token=t')).to.include.members([
       'me',
@@ -31,7 +31,7 @@ describe('secrets', () => {
     expect(secretPartsOf('http://127.0.0.1:8545')).to.deep.equal([]);
   });
 
-  it('are masked in any case of their digits, and however often they are escaped', () => {
+  it('are masked in upper and lower case, and when escaped repeatedly', () => {
     const mask = secretMasker([KEY, 'p@"\\b.c+d']);
     expect(mask(`${KEY.toUpperCase()} ${KEY.slice(2).toUpperCase()}`)).to.equal('0X[secret] [secret]');
     const once = JSON.stringify({ p: 'p@"\\b.c+d' });
@@ -45,7 +45,7 @@ describe('secrets', () => {
       expect(mask(text)).to.contain('[secret]').and.not.to.contain('c+d');
   });
 
-  it('of a provider URL are masked alone: values of its query, what is decoded, the header that is sent', () => {
+  it('include secret parts of a URL, also decoded and as a Basic header, but not its plain words', () => {
     const parts = secretPartsOf(
       'https://me:p%40ss@node.example/v3/abc123def?apikey=from-the-mail&chain=polygon',
     );
@@ -54,11 +54,11 @@ describe('secrets', () => {
     expect(parts).not.to.include.members(['polygon', 'v3']);
   });
 
-  it('are the whole of a URL that is none, and the keys in it', () => {
+  it('include the keys in a malformed URL', () => {
     expect(secretPartsOf('https//n.example:x/v3/0123456789abcdef')).to.include('0123456789abcdef');
   });
 
-  it('are masked before a long message is cut off in the middle of one', () => {
+  it('are masked before a long message is cut', () => {
     const lines: string[] = [];
     const destination = { write: (line: string) => void lines.push(line) };
     const logger = createLogger({ level: 'info', mask: secretMasker([KEY]), destination });
@@ -66,7 +66,7 @@ describe('secrets', () => {
     expect(lines.join('')).to.contain('[secret]').and.not.to.contain(KEY.slice(0, 12));
   });
 
-  it('are named when they are too short to be masked', () => {
+  it('cause a warning when they are too short to be masked', () => {
     const settings = { API_KEY: 'abc', TUNNEL_AUTHTOKEN: 'abcdef', RPC_URL: 'https://u:p%40@node.example/' };
     expect(unmaskedSettings(settings)).to.deep.equal(['RPC_URL', 'API_KEY']);
     const { warnings, secrets } = loadConfig({ ENV_FILE: devNull, NET: '31337', API_KEY: 'abc' });
@@ -74,12 +74,12 @@ describe('secrets', () => {
     expect(secretMasker(secrets)('abc')).to.equal('abc');
   });
 
-  it('do not stand in a printable URL', () => {
+  it('are left out of a printable URL', () => {
     expect(printableUrl('wss://me:pass@node.example:8546/v3/key?x=1')).to.equal('wss://node.example:8546/…');
     expect(printableUrl('http://127.0.0.1:8545')).to.equal('http://127.0.0.1:8545');
   });
 
-  it('are masked in every line of the log, in causes and stacks too', () => {
+  it('are masked in every log line, including causes and stacks', () => {
     const lines: string[] = [];
     const logger = createLogger({
       level: 'info',
@@ -92,7 +92,7 @@ describe('secrets', () => {
     expect(lines.join('')).not.to.contain(KEY.slice(2));
   });
 
-  it('are not all that is changed in a log: what people are told is put in words for them, what others wrote is not', () => {
+  it('are masked in log messages and remedies that are edited; other fields are not edited', () => {
     const lines: string[] = [];
     const destination = { write: (line: string) => void lines.push(line) };
     const edit = (text: string): string => text.replaceAll('`run', "`NAME='\"\\' run");
@@ -107,7 +107,7 @@ describe('secrets', () => {
     expect(second).to.include({ msg: edited });
   });
 
-  it('takes a percent sign that encodes nothing for itself', () => {
+  it('are percent-decoded; a percent sign that encodes nothing stays', () => {
     expect(percentDecoded('a%20b')).to.equal('a b');
     expect(percentDecoded('100%')).to.equal('100%');
   });

@@ -15,13 +15,13 @@ describe('the files of a tenant', () => {
     Object.values<string>({ ...tenantFilesOf(tenantOf(envFile)) });
   const atTop = (...names: string[]): string[] => names.map((name) => join(PROJECT_ROOT, name));
 
-  it('are those at the top for .env, and for settings that are in no file', () => {
+  it('are at the project root for .env, and for settings that are in no file', () => {
     const files = atTop('did.json', '.data', 'service.config.json', 'webhook-public-key.pem');
     expect(filesOf(join(PROJECT_ROOT, '.env'))).to.deep.equal(files);
     expect(filesOf(devNull)).to.deep.equal(files);
   });
 
-  it('are beside any other env file, with its name in front, where git ignores them', function () {
+  it('are beside any other env file, prefixed with its name and ignored by git', function () {
     const paths: string[] = [];
     const names = ['did.json', 'data', 'service.config.json', 'webhook-public-key.pem'];
     for (const [envFile, prefix] of [
@@ -33,13 +33,13 @@ describe('the files of a tenant', () => {
       expect(filesOf(join(PROJECT_ROOT, envFile))).to.deep.equal(files);
       paths.push(envFile, ...files.map((file) => (file.endsWith('.data') ? `${file}/state.sqlite` : file)));
     }
-    // An installation may be an unpacked archive.
+    // An unpacked archive has no .git.
     if (!existsSync(join(PROJECT_ROOT, '.git'))) return this.skip();
     const ignored = execFileSync('git', ['check-ignore', ...paths], { cwd: PROJECT_ROOT, encoding: 'utf8' });
     expect(ignored.trim().split('\n')).to.deep.equal(paths);
   });
 
-  it('are of one env file alone, whatever letters its name has', () => {
+  it('are distinct for every env file, even with special characters in its name', () => {
     const names = ['ü.env', 'ö.env', 'a b.env', 'a-b.env', 'a.b.env', '-a-b.env', '.env.b'];
     const files = names.map((name) => filesOf(join(folder.path, name)));
     expect(new Set(files.flat()).size).to.equal(files.flat().length);
@@ -47,7 +47,7 @@ describe('the files of a tenant', () => {
     for (const name of names) expect(tenantOf(join(folder.path, name)).key).to.match(/^[\w-]+-[0-9a-f]{8}$/);
   });
 
-  it('are those that the service uses, unless a setting says otherwise', () => {
+  it('are used by the service unless a setting names others', () => {
     const envFile = join(folder.path, 'a.env');
     writeFileSync(envFile, 'NET=31337\n');
     writeFileSync(join(folder.path, 'a.service.config.json'), '{"registries": 1}');
@@ -64,7 +64,7 @@ describe('the files of a tenant', () => {
     });
   });
 
-  it('are named in the commands that a text tells to run', () => {
+  it('are selected by ENV_FILE, quoted for the shell, in the commands that a message suggests', () => {
     const text = 'Run `npx tdoc did --force`, or `npx hardhat deploy`.';
     const commands = (file: string): string => withCommandsFor(join(PROJECT_ROOT, file), text);
     expect(commands('.env')).to.equal(text);
