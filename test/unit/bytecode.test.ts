@@ -7,8 +7,8 @@ const PACKAGE = 'node_modules/@tradetrust-tt/token-registry/dist/artifacts';
 const OURS = 'artifacts/@tradetrust-tt/token-registry/contracts';
 
 /**
- * Contracts that the package publishes, and how many pieces of metadata lie in their creation code: the
- * factory holds a whole TitleEscrow.
+ * Contracts that the package publishes, with the number of metadata sections in their creation code: the
+ * factory contains a whole TitleEscrow.
  */
 const CONTRACTS = [
   { artifact: 'TitleEscrow.sol/TitleEscrow', metadata: 1 },
@@ -27,7 +27,7 @@ function codeOf(folder: string, artifact: string, field: Field): Buffer {
 /** CBOR (RFC 8949): a map of two entries, whose first key is the text "ipfs". */
 const METADATA_START = Buffer.from('a26469706673', 'hex');
 
-/** The byte string at `offset`: where its content starts and ends. */
+/** Start and end of the content of the byte string at `offset`. */
 function byteString(code: Buffer, offset: number): { start: number; end: number } {
   const head = code.readUInt8(offset);
   if (head >> 5 !== 2) throw new Error(`no CBOR byte string at ${offset}`);
@@ -37,9 +37,9 @@ function byteString(code: Buffer, offset: number): { start: number; end: number 
 }
 
 /**
- * Zeroes the IPFS hash of every piece of metadata that solc has put into the code; the compiler's version
- * stays. Each must be followed by its own length in two bytes, as solc writes it: what only looks like
- * metadata is an error.
+ * Zeroes the IPFS hash of every metadata section that solc has put into the code; the compiler's version
+ * stays. Each section must be followed by its length in two bytes, as solc writes it: bytes that only look
+ * like metadata are an error.
  */
 function mask(code: Buffer): { masked: Buffer; pieces: number } {
   const masked = Buffer.from(code);
@@ -57,7 +57,7 @@ function mask(code: Buffer): { masked: Buffer; pieces: number } {
 
 describe('bytecode of the registry’s contracts', () => {
   for (const { artifact, metadata } of CONTRACTS) {
-    it(`${artifact} is what the published package was built from`, () => {
+    it(`equals that of the published package for ${artifact}, except for the metadata hash`, () => {
       for (const field of ['bytecode', 'deployedBytecode'] as const) {
         const ours = mask(codeOf(OURS, artifact, field));
         const published = mask(codeOf(PACKAGE, artifact, field));
@@ -68,14 +68,14 @@ describe('bytecode of the registry’s contracts', () => {
     });
   }
 
-  it('a single other byte outside of the metadata is found', () => {
+  it('differs if one byte outside the metadata differs', () => {
     const code = codeOf(OURS, 'TitleEscrow.sol/TitleEscrow', 'bytecode');
     const changed = Buffer.from(code);
     changed.writeUInt8(changed.readUInt8(1000) ^ 1, 1000);
     expect(mask(changed).masked.equals(mask(code).masked)).to.equal(false);
   });
 
-  it('another compiler version is found', () => {
+  it('differs if the compiler version differs', () => {
     const code = codeOf(OURS, 'TitleEscrow.sol/TitleEscrow', 'bytecode');
     const changed = Buffer.from(code);
     const patch = changed.length - 3;
@@ -83,7 +83,7 @@ describe('bytecode of the registry’s contracts', () => {
     expect(mask(changed).masked.equals(mask(code).masked)).to.equal(false);
   });
 
-  it('metadata of another length than it claims is refused', () => {
+  it('is refused if metadata states a wrong length', () => {
     const code = Buffer.from(codeOf(OURS, 'TitleEscrow.sol/TitleEscrow', 'bytecode'));
     code.writeUInt16BE(50, code.length - 2);
     expect(() => mask(code)).to.throw('length of the metadata');

@@ -43,14 +43,14 @@ const ATTACHED = {
   ],
 };
 
-/** Same words, same order, same number: two objects that only their place tells apart. */
+/** Two equal objects that only their position distinguishes. */
 const ALIKE = { type: ['BillOfLading'], packages: [{ packagesWeight: '1' }, { packagesWeight: '1' }] };
 
 describe('cheaper signing', () => {
   let plain: PlainSign;
   let randomness: FixedRandomness;
   let documentLoader: DocumentLoader;
-  /** One for all documents, as in the service: what it kept of one must not show in the next. */
+  /** One for all documents, as in the service: data cached for one must not affect the next. */
   let ours: ReturnType<typeof createIssuingCryptosuite>;
 
   before(async () => {
@@ -63,7 +63,7 @@ describe('cheaper signing', () => {
 
   after(() => randomness.restore());
 
-  /** The signed document as text, or everything that the refusal says. */
+  /** The signed document as text, or the whole refusal. */
   async function outcomeOf(credential: object, cryptosuite?: typeof ours): Promise<string> {
     try {
       return JSON.stringify(await plain(structuredClone(credential), DATE, cryptosuite));
@@ -73,7 +73,7 @@ describe('cheaper signing', () => {
     }
   }
 
-  /** Twice: the second time nothing is processed any more. How many were signed. */
+  /** Signs each twice, because the second time uses the cache. Returns how many were signed. */
   async function isTheSame(credentials: object[]): Promise<number> {
     let signed = 0;
     for (const credential of credentials) {
@@ -88,7 +88,7 @@ describe('cheaper signing', () => {
     return signed;
   }
 
-  it('makes the proof that the untouched library makes, to the byte', async () => {
+  it('makes the same proof as the unmodified library, byte for byte', async () => {
     const subjects = [
       ...[3, 30, 300].map(packages),
       FULL,
@@ -101,14 +101,14 @@ describe('cheaper signing', () => {
     expect(await isTheSame(credentials)).to.equal(credentials.length);
   });
 
-  it('does so for every shape that the vocabulary allows', async () => {
+  it('agrees with the library on random subjects of every shape that the vocabulary allows', async () => {
     const random = seededRandom(SEED);
     const odd = Array.from({ length: 60 }, () => credentialWith(randomSubject(random)));
     const signed = await isTheSame([...variedCredentials(SEED, 60).map(withDates), ...odd]);
     expect(signed).to.be.greaterThan(60);
   });
 
-  it('refuses what the untouched library refuses, with the same words', async () => {
+  it('refuses the same documents as the library, with the same messages', async () => {
     const wrong = variedCredentials(SEED + 1, 60, true).map(withDates);
     const others = [
       { ...FULL, vesel: 'x' },
@@ -123,7 +123,7 @@ describe('cheaper signing', () => {
     expect(credentials.length - signed).to.be.greaterThan(20);
   });
 
-  it('refuses contexts that the untouched library refuses, with the same words', async () => {
+  it('refuses the same contexts as the library, with the same messages', async () => {
     const credential = credentialWith(FULL);
     const added = [
       'https://unknown.example/context.json',
@@ -140,7 +140,7 @@ describe('cheaper signing', () => {
     expect(await isTheSame([...added, ...types])).to.equal(1);
   });
 
-  it('keeps little, however contexts follow each other', async () => {
+  it('keeps at most 50 processed contexts in its cache', async () => {
     const [context] = await new PreparedContexts().resolve({ context: [CONTEXT_URL], documentLoader });
     const actives = Array.from({ length: 1_000 }, () => ({}) as ActiveContext);
     for (const active of actives) context?.cache.set(active, { context: {} } as ProcessedContext);
@@ -149,13 +149,13 @@ describe('cheaper signing', () => {
   });
 });
 
-/** What the mandatory pointers name. */
+/** Adds the dates, which mandatory pointers name. */
 function withDates(credential: JsonObject): JsonObject {
   return { ...credential, validFrom: DATE, validUntil: '2026-04-30T00:00:00Z' };
 }
 
-describe('the key of the statements', () => {
-  it('signs so that the library verifies it', async () => {
+describe('the statement key', () => {
+  it('makes signatures that the library verifies, and only for the signed data', async () => {
     for (let round = 0; round < 20; round++) {
       const { publicKey, sign } = newStatementKey();
       const publicKeyMultibase = `z${encodeBase58(publicKey)}`;
@@ -167,15 +167,16 @@ describe('the key of the statements', () => {
     }
   });
 
-  it('is another each time', () => {
+  it('is new each time', () => {
     expect(newStatementKey().publicKey).to.not.deep.equal(newStatementKey().publicKey);
   });
 });
 
 /**
- * prepared-contexts.ts and issuing-cryptosuite.ts were written by reading these. Before another version goes
- * in here: read what changed in jsonld's lib/context.js, lib/ContextResolver.js and lib/ResolvedContext.js,
- * and in the cryptosuite's lib/sign.js and lib/proofValue.js, and measure again (npm run bench -- signing).
+ * prepared-contexts.ts and issuing-cryptosuite.ts rely on the internals of these versions. Before you enter
+ * another version, read the changes in jsonld's lib/context.js, lib/ContextResolver.js and
+ * lib/ResolvedContext.js, and in the cryptosuite's lib/sign.js and lib/proofValue.js, and measure again
+ * (npm run bench -- signing).
  */
 const READ = {
   jsonld: '9.0.0',
@@ -184,9 +185,9 @@ const READ = {
   '@digitalbazaar/data-integrity': '2.5.0',
 };
 
-describe('the libraries whose inside cheaper signing knows', () => {
+describe('libraries whose internals cheaper signing relies on', () => {
   for (const [name, version] of Object.entries(READ)) {
-    it(`${name} is the version that was read, and pinned`, () => {
+    it(`${name} is installed and pinned at the version that was reviewed`, () => {
       const installed = versionIn(join('node_modules', name, 'package.json'), (file) => file.version);
       const pinned = versionIn('package.json', (file) => file.dependencies?.[name]);
       expect({ installed, pinned }).to.deep.equal({ installed: version, pinned: version });

@@ -30,7 +30,7 @@ describe('credential id', () => {
     expect(await sign(credentialIdOf(UUID))).to.have.property('proof');
   });
 
-  it('could not have the form `urn:bnid:_:`, which the cryptosuite takes for a blank node (docs/decisions/0002)', async () => {
+  it('cannot begin with `urn:bnid:_:`, a blank node to the cryptosuite (docs/decisions/0002)', async () => {
     const failure = await sign(`urn:bnid:_:${UUID}`).then(String, (error: Error) => error.message);
     expect(failure).to.match(/N-Quads parse error/);
   });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { findDocumentType } from '../../service/issuance/document-types';
 
 describe('the document type in a path', () => {
-  it('is found in any case', () => {
+  it('is found in upper, lower or mixed case', () => {
     for (const written of ['BILL_OF_LADING', 'bill_of_lading', 'Bill_Of_Lading'])
       expect(findDocumentType(written), written).to.equal('BILL_OF_LADING');
   });

@@ -17,14 +17,14 @@ const KEY = { key: 'key', requestHash: 'hash' };
 
 describe('issuing a document whose callers leave', () => {
   let issue: IssueDocument;
-  /** What was begun, in order. */
+  /** Steps that began, in order. */
   let begun: Step[];
-  /** Steps that wait to be let go on. */
+  /** Held steps, each with the function that lets it go on. */
   let waiting: { step: Step; goOn: () => void }[];
-  /** Steps that are to wait. */
+  /** Steps that wait until the test lets them go on. */
   let held: Set<Step>;
   let kept: Issuance[];
-  /** Whether signing was told that nobody waits. */
+  /** Whether signing was told that no caller waits any more. */
   let isSigningAbandoned: boolean;
 
   beforeEach(() => {
@@ -97,8 +97,8 @@ describe('issuing a document whose callers leave', () => {
 
   for (const step of STEPS) {
     const [isKept, outcome] = BEFORE_IT_IS_KEPT.includes(step)
-      ? [false, 'nothing more is done']
-      : [true, 'it is minted all the same'];
+      ? [false, 'stops']
+      : [true, 'mints the document anyway'];
 
     for (const request of [undefined, KEY]) {
       const whose = request ? 'with an Idempotency-Key' : 'without an Idempotency-Key';
@@ -112,19 +112,19 @@ describe('issuing a document whose callers leave', () => {
         if (isKept) return expectIssued(caller);
         expect(await caller.outcome).to.be.instanceOf(CallerLeftError);
         expect(begun).not.to.include('add');
-        // A step that is not told in any other way is not begun.
+        // The simulation takes no signal, so it must not begin after the caller left.
         expect(begun.filter((each) => each === 'simulate')).to.have.length(step === 'simulate' ? 1 : 0);
       });
     }
 
-    it(`a caller who comes with the same Idempotency-Key after that gets its document: ${step}`, async () => {
+    it(`issues once for a second caller with the same Idempotency-Key after the first left at ${step}`, async () => {
       held.add(step);
       const first = ask(KEY);
       const goOn = await reached(step);
       first.leave();
       held.clear();
       const second = ask(KEY);
-      // What is given up ends when the second has begun anew, or what is kept goes on for it.
+      // An abandoned attempt ends after the second began anew; a stored document goes on for the second.
       if (!isKept) await expectIssued(second);
       goOn();
       await expectIssued(second);
@@ -133,7 +133,7 @@ describe('issuing a document whose callers leave', () => {
     });
   }
 
-  it('goes on while one of several with the same Idempotency-Key waits', async () => {
+  it('goes on while one of several callers with the same Idempotency-Key waits', async () => {
     held.add('sign');
     const callers = [ask(KEY), ask(KEY), ask(KEY)];
     const goOn = await reached('sign');
@@ -144,7 +144,7 @@ describe('issuing a document whose callers leave', () => {
     expect(begun).to.deep.equal(STEPS);
   });
 
-  it('is made once for those who come while the given-up one ends', async () => {
+  it('happens once for callers who arrive while an abandoned attempt ends', async () => {
     held.add('sign');
     const first = ask(KEY);
     const endFirst = await reached('sign');
@@ -160,7 +160,7 @@ describe('issuing a document whose callers leave', () => {
     expect(begun.filter((step) => step === 'sign')).to.have.length(2);
   });
 
-  it('is given up when the last of several with the same Idempotency-Key leaves', async () => {
+  it('stops when the last of several callers with the same Idempotency-Key leaves', async () => {
     held.add('sign');
     const callers = [ask(KEY), ask(KEY)];
     const goOn = await reached('sign');

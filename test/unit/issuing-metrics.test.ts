@@ -13,7 +13,7 @@ const wallet = {
 };
 const mints = { waiting: 3, inFlight: 2, mined: 1, oldestSeconds: 90, lastFailure: undefined };
 
-/** The lines of a metric that have values. */
+/** The value lines of a metric. */
 async function valuesOf(
   metrics: Metrics,
   issuing: IssuingReport | undefined,
@@ -24,7 +24,7 @@ async function valuesOf(
 }
 
 describe('the metrics of issuing', () => {
-  it('say how mints, signing and the wallet stand', async () => {
+  it('report mints, signing and the wallet', async () => {
     const metrics = createMetrics();
     const expected = {
       etr_mints: ['{state="waiting"} 3', '{state="in_flight"} 2', '{state="mined"} 1'],
@@ -40,7 +40,7 @@ describe('the metrics of issuing', () => {
     }
   });
 
-  it('have no value for what is not known any more, and 0 for what is not there', async () => {
+  it('have no value for unknown figures, and the age 0 when no mint is open', async () => {
     const metrics = createMetrics();
     await metrics.text({
       feeds: [],
@@ -63,7 +63,7 @@ describe('the metrics of issuing', () => {
       expect(await valuesOf(metrics, undefined, name)).to.deep.equal(none);
   });
 
-  it('count the mints that failed by their codes, and those that a reorganisation took', async () => {
+  it('count failed mints by code, and mints undone by a reorganisation', async () => {
     const metrics = createMetrics();
     const outcomes = createMintOutcomes(metrics, { now: () => 7_000 });
     expect(outcomes.lastFailure()).to.equal(undefined);
@@ -93,7 +93,7 @@ describe('the report of issuing', () => {
   const shown = async (report: IssuingReport): Promise<unknown> =>
     JSON.parse(JSON.stringify(healthOf([], report, 0).issuing));
 
-  it('has seconds, times as text and wei as text', async () => {
+  it('gives ages in seconds, and times and wei as text', async () => {
     expect(await shown(await createIssuingReport(sources)(1_000))).to.deep.equal({
       mints: {
         waiting: 1,
@@ -111,12 +111,12 @@ describe('the report of issuing', () => {
     });
   });
 
-  it('has no age below 0 when another process, whose clock is ahead, added the oldest', async () => {
+  it('has no negative age when the clock of another process is ahead', async () => {
     const { mints: counted } = await createIssuingReport({ ...sources, clock: { now: () => 0 } })(1_000);
     expect(counted?.oldestSeconds).to.equal(0);
   });
 
-  it('has nothing of the mints when the database fails or hangs, and comes in time', async () => {
+  it('comes in time, without the mints, when the database fails or hangs', async () => {
     const failing = { ...sources, mints: async () => Promise.reject(new Error('the database is away')) };
     const hanging = { ...sources, mints: () => new Promise<never>(() => undefined) };
     for (const one of [failing, hanging]) {

@@ -7,14 +7,14 @@ import { Nonces } from '../../service/minting/nonces';
 import { BroadcastWidth } from '../../service/minting/send-mints';
 import { raiseFees } from '../../service/minting/transaction-terms';
 
-describe('the decisions of the queue of mints', () => {
-  describe('which nonces are given', () => {
+describe('the decisions of the mint queue', () => {
+  describe('the choice of nonces', () => {
     const noncesFrom = (floor: number): Nonces => {
       const nonces = new Nonces();
       nonces.raise(floor);
       return nonces;
     };
-    /** Gives, keeps and settles them, and takes some back. */
+    /** After the nonces from `floor` to `upTo` were given and settled, and those in `back` taken back. */
     const freed = (floor: number, upTo: number, back: readonly number[]): Nonces => {
       const nonces = noncesFrom(floor);
       nonces.settle(nonces.give(upTo - floor + 1, floor));
@@ -22,25 +22,25 @@ describe('the decisions of the queue of mints', () => {
       return nonces;
     };
 
-    it("begins with the node's count", () => {
+    it("starts at the node's count", () => {
       expect(noncesFrom(5).give(3, 5)).to.deep.equal([5, 6, 7]);
     });
 
-    it('follows what the queue holds, and what others have sent', () => {
+    it('continues after the nonces that the queue holds or others have used', () => {
       expect(noncesFrom(5).give(2, 5, 8)).to.deep.equal([9, 10]);
       expect(noncesFrom(5).give(2, 12, 8)).to.deep.equal([12, 13]);
     });
 
-    it('does not believe a node that is behind', () => {
+    it('ignores a node that is behind', () => {
       expect(noncesFrom(9).give(1, 5)).to.deep.equal([9]);
     });
 
-    it('gives first what was taken back, the lowest first', () => {
+    it('begins with the nonces that were taken back, the lowest first', () => {
       expect(freed(5, 9, [7, 6]).give(3, 5, 9)).to.deep.equal([6, 7, 10]);
       expect(freed(5, 9, [7, 6]).give(1, 5, 9)).to.deep.equal([6]);
     });
 
-    it('does not give what others have used, nor anything twice', () => {
+    it('gives no nonce that others have used, and none twice', () => {
       expect(freed(5, 9, [6]).give(2, 7, 9)).to.deep.equal([10, 11]);
       expect(freed(5, 7, [6, 7]).give(3, 5, 5)).to.deep.equal([6, 7, 8]);
       const nonces = noncesFrom(5);
@@ -50,7 +50,7 @@ describe('the decisions of the queue of mints', () => {
       ]);
     });
 
-    it('forgets what was taken back when the nodes say that it is used', () => {
+    it('forgets a nonce that was taken back once nodes report it as used', () => {
       const nonces = freed(5, 9, [6, 7]);
       nonces.note(7, true);
       expect(nonces.lowestFreed()).to.equal(7);
@@ -59,7 +59,7 @@ describe('the decisions of the queue of mints', () => {
     });
   });
 
-  describe('what nodes say', () => {
+  describe('the classification of a refusal', () => {
     const answers: [string, Refusal][] = [
       [
         "Nonce too low. Expected nonce to be 34 but got 33. Note that transactions can't be queued.",
@@ -109,14 +109,14 @@ describe('the decisions of the queue of mints', () => {
     ];
 
     for (const [message, refusal] of answers)
-      it(`"${message.slice(0, 50)}" is: ${refusal}`, () => {
+      it(`reads "${message.slice(0, 50)}" as: ${refusal}`, () => {
         const payload = { id: 1, jsonrpc: '2.0', method: 'eth_sendRawTransaction', params: [] };
         const info = { error: { code: -32000, message }, payload };
         const error = makeError('could not coalesce error', 'UNKNOWN_ERROR', { error: info.error, info });
         expect(classifyRefusal(error)).to.equal(refusal);
       });
 
-    it("knows ethers' own codes", () => {
+    it("knows ethers' own error codes", () => {
       const told = { transaction: {}, info: {} } as never;
       expect(classifyRefusal(makeError('', 'NONCE_EXPIRED', told))).to.equal('nonce too low');
       expect(classifyRefusal(makeError('', 'REPLACEMENT_UNDERPRICED', told))).to.equal('nonce held');
@@ -124,7 +124,7 @@ describe('the decisions of the queue of mints', () => {
     });
   });
 
-  describe('what is done about a refusal', () => {
+  describe('the action after a refusal', () => {
     const rejection: Rejection = {
       refusal: 'other',
       nonce: 10,
@@ -137,74 +137,94 @@ describe('the decisions of the queue of mints', () => {
       pendingHolder: 'nobody',
     };
     const cases: [string, Partial<Rejection>, Remedy][] = [
-      ['too low, and the node counts more', { refusal: 'nonce too low', pending: 11 }, 'sign anew'],
-      ['too low, and the node does not', { refusal: 'nonce too low' }, 'send again later'],
-      ['too low, whatever it counts', { refusal: 'nonce too low', attempts: 5 }, 'sign anew'],
+      ['nonce too low, and the node counts it', { refusal: 'nonce too low', pending: 11 }, 'sign anew'],
+      ['nonce too low, and the node does not count it', { refusal: 'nonce too low' }, 'send again later'],
       [
-        'too low, and the node counts more, and some node may have it',
+        'nonce too low five times, and the node does not count it',
+        { refusal: 'nonce too low', attempts: 5 },
+        'sign anew',
+      ],
+      [
+        'nonce too low, and the node counts it, but some node may have the transaction',
         { refusal: 'nonce too low', pending: 11, mayBeTaken: true },
         'watch',
       ],
       [
-        'held, and the node counts it, and some node may have it',
+        'nonce held, and the node counts it, but some node may have the transaction',
         { refusal: 'nonce held', pending: 11, mayBeTaken: true },
         'watch',
       ],
-      ['held, and the node counts it', { refusal: 'nonce held', pending: 11 }, 'sign anew'],
-      ['held, and the node does not', { refusal: 'nonce held' }, 'send again later'],
-      ['held, and nobody has the nonce before', { refusal: 'nonce held', pending: 9, floor: 9 }, 'fill hole'],
+      ['nonce held, and the node counts it', { refusal: 'nonce held', pending: 11 }, 'sign anew'],
+      ['nonce held, and the node does not count it', { refusal: 'nonce held' }, 'send again later'],
       [
-        'held, and the one before is about to be sent',
+        'nonce held, and no transaction has the nonce before it',
+        { refusal: 'nonce held', pending: 9, floor: 9 },
+        'fill hole',
+      ],
+      [
+        'nonce held, and the transaction before it is about to be sent',
         { refusal: 'nonce held', pending: 9, floor: 9, pendingHolder: 'being sent' },
         'send again later',
       ],
       [
-        'held, and the one before waits for its fee to be enough',
+        'nonce held, and the transaction before it waits for a lower base fee',
         { refusal: 'nonce held', pending: 9, floor: 9, pendingHolder: 'pending' },
         'send again later',
       ],
-      ['held, and the node is behind', { refusal: 'nonce held', pending: 3 }, 'send again later'],
+      ['nonce held, and the node is behind', { refusal: 'nonce held', pending: 3 }, 'send again later'],
       [
-        'held, and the chain is shorter for too long',
+        'nonce held, and the chain has been shorter for too long',
         { refusal: 'nonce held', pending: 3, isChainShorter: true },
         'reset nonces',
       ],
-      ['too high by now no more', { refusal: 'nonce too high' }, 'send again'],
-      ['too high, said twice', { refusal: 'nonce too high', attempts: 2 }, 'send again later'],
+      ['nonce too high, but the node has caught up', { refusal: 'nonce too high' }, 'send again'],
       [
-        'too high, the one before is about to be sent',
+        'nonce too high twice, but the node has caught up',
+        { refusal: 'nonce too high', attempts: 2 },
+        'send again later',
+      ],
+      [
+        'nonce too high, and the transaction before it is about to be sent',
         { refusal: 'nonce too high', pending: 9, pendingHolder: 'being sent' },
         'send again',
       ],
       [
-        'too high, the one before was lost',
+        'nonce too high, and the node lost the transaction before it',
         { refusal: 'nonce too high', pending: 9, floor: 9, pendingHolder: 'pending' },
         'send those before again',
       ],
-      ['too high, nobody is before', { refusal: 'nonce too high', pending: 9, floor: 9 }, 'fill hole'],
-      ['too high, the node is behind', { refusal: 'nonce too high', pending: 3 }, 'send again later'],
       [
-        'too high, the chain is another',
+        'nonce too high, and no transaction has the nonce before it',
+        { refusal: 'nonce too high', pending: 9, floor: 9 },
+        'fill hole',
+      ],
+      [
+        'nonce too high, and the node is behind',
+        { refusal: 'nonce too high', pending: 3 },
+        'send again later',
+      ],
+      [
+        'nonce too high, and the chain is another one',
         { refusal: 'nonce too high', pending: 3, isChainShorter: true },
         'reset nonces',
       ],
-      ['the fee is too low', { refusal: 'fee too low' }, 'offer more'],
-      ['the fee is too low, again and again', { refusal: 'fee too low', attempts: 5 }, 'give up'],
-      ['the gas', { refusal: 'gas' }, 'estimate again'],
-      ['the gas, estimated again', { refusal: 'gas', estimates: 2 }, 'give up'],
+      ['fee too low', { refusal: 'fee too low' }, 'offer more'],
+      ['fee too low five times', { refusal: 'fee too low', attempts: 5 }, 'give up'],
+      ['wrong gas limit', { refusal: 'gas' }, 'estimate again'],
+      ['wrong gas limit after two more estimates', { refusal: 'gas', estimates: 2 }, 'give up'],
       ['no funds', { refusal: 'no funds' }, 'wait for funds'],
-      ['busy, however often', { refusal: 'busy', attempts: 50 }, 'send again later'],
-      ['something else', {}, 'send again later'],
-      ['something else, again and again', { attempts: 5 }, 'give up'],
+      ['node busy, even 50 times', { refusal: 'busy', attempts: 50 }, 'send again later'],
+      ['another refusal', {}, 'send again later'],
+      ['another refusal, five times', { attempts: 5 }, 'give up'],
     ];
     for (const [what, change, remedy] of cases)
-      it(`${what}: ${remedy}`, () => {
+      it(`is "${remedy}" for: ${what}`, () => {
         expect(decideRejection({ ...rejection, ...change })).to.equal(remedy);
       });
   });
 
-  describe('what a replacement offers', () => {
-    it('offers an eighth more of both, rounded up', () => {
+  describe('the fees of a replacement', () => {
+    it('are an eighth higher each, rounded up', () => {
       const offered = { type: 2, maxFeePerGas: 1001n, maxPriorityFeePerGas: 9n } as const;
       const now = { type: 2, maxFeePerGas: 1n, maxPriorityFeePerGas: 1n } as const;
       expect(raiseFees(offered, now)).to.deep.equal({
@@ -214,7 +234,7 @@ describe('the decisions of the queue of mints', () => {
       });
     });
 
-    it('offers at least what it takes now, and never more to the miner than in all', () => {
+    it('are at least the current fees, with a maximum of at least the priority fee', () => {
       const offered = { type: 2, maxFeePerGas: 100n, maxPriorityFeePerGas: 10n } as const;
       const now = { type: 2, maxFeePerGas: 5000n, maxPriorityFeePerGas: 30n } as const;
       expect(raiseFees(offered, now)).to.deep.equal({
@@ -230,22 +250,22 @@ describe('the decisions of the queue of mints', () => {
       });
     });
 
-    it('offers a higher price where there is no base fee', () => {
+    it('are an eighth higher if they are a gas price', () => {
       const [offered, now] = [80n, 1n].map((gasPrice) => ({ type: 0, gasPrice }) as const);
       expect(raiseFees(offered!, now!)).to.deep.equal({ type: 0, gasPrice: 90n });
     });
 
-    it('offers more to the miner than nothing', () => {
+    it('raise a priority fee of 0 to 1 wei', () => {
       const fees = { type: 2, maxFeePerGas: 80n, maxPriorityFeePerGas: 0n } as const;
       expect(raiseFees(fees, fees)).to.deep.equal({ type: 2, maxFeePerGas: 90n, maxPriorityFeePerGas: 1n });
     });
 
-    it('is not made where gas is free', () => {
+    it('are undefined where gas is free', () => {
       expect(raiseFees({ type: 0, gasPrice: 0n }, { type: 0, gasPrice: 0n })).to.equal(undefined);
     });
   });
 
-  describe('what receipts say', () => {
+  describe('the verdict from receipts', () => {
     const tokenId = 'ab'.repeat(32);
     const registry = '0x00000000000000000000000000000000000000Aa';
     const block = { blockNumber: '0x7', blockHash: `0x${'07'.repeat(32)}` };
@@ -262,7 +282,7 @@ describe('the decisions of the queue of mints', () => {
       ...change,
     });
 
-    it('tells a token that was made, whatever the others are', () => {
+    it('is "mined" if one receipt has the mint, even if another reverted', () => {
       const reverted = receipt({ transactionHash: '0x2', status: '0x0', logs: [] });
       expect(judgeReceipts([reverted, receipt({})], registry, tokenId)).to.deep.equal({
         state: 'mined',
@@ -270,12 +290,12 @@ describe('the decisions of the queue of mints', () => {
       });
     });
 
-    it('tells what reverted, and the gas that it used', () => {
+    it('is "reverted" with the gas used if the transaction reverted', () => {
       const verdict = judgeReceipts([receipt({ status: '0x0', logs: [] })], registry, tokenId);
       expect(verdict).to.deep.equal({ state: 'reverted', hash: '0x1', usedGas: 16n });
     });
 
-    it('tells that nothing was made: the log is of another token, another registry, or no mint', () => {
+    it('is "no token" if the log is of another token or registry or no mint; "none" if no receipt', () => {
       const others = [
         { ...log, topics: [transfer, from, from, `0x${'cd'.repeat(32)}`] },
         { ...log, address: '0x00000000000000000000000000000000000000bb' },
@@ -289,7 +309,7 @@ describe('the decisions of the queue of mints', () => {
     });
   });
 
-  it('sends several together, but one after the other where a node mines at once, or refuses', () => {
+  it('send 16 together, but one at a time if the node mines at once or has refused one', () => {
     const width = new BroadcastWidth(true);
     expect(width.now()).to.equal(1);
     width.minesAtOnce = false;

@@ -19,7 +19,7 @@ const signed = (mint: Mint, nonce: number): SignedMint => {
   return transaction;
 };
 
-/** A queue with one mint, brought to a state. */
+/** The states of one mint, brought to the given state. */
 class Scene {
   readonly states = new MintStates(new Nonces());
   readonly mint = this.states.add(newIssuance(), false);
@@ -42,7 +42,7 @@ class Scene {
   }
 }
 
-/** What moves a mint from one state to another. */
+/** Every transition, with the call that makes it. */
 const MOVES: [MintState, MintState, (scene: Scene) => void][] = [
   ['preparing', 'waiting', ({ states, mint }) => states.wait(mint)],
   ['preparing', 'ready', ({ states, pending }) => states.ready(pending)],
@@ -71,8 +71,8 @@ const MOVES: [MintState, MintState, (scene: Scene) => void][] = [
   ['mined', 'preparing', ({ states, mint }) => states.unmined(mint)],
 ];
 
-describe('where a mint stands', () => {
-  it('is told by a table that has every move, and no other', () => {
+describe('the state of a mint', () => {
+  it('has exactly the transitions of the table in mint-states.ts', () => {
     const source = readFileSync(join(PROJECT_ROOT, 'service/minting/mint-states.ts'), 'utf8');
     const rows = [...source.matchAll(/^ \* \| (\w+) +\|[^|]+\| (\w+) +\|$/gm)].slice(1);
     expect(rows.map(([, from, to]) => `${from} → ${to}`)).to.deep.equal(
@@ -81,7 +81,7 @@ describe('where a mint stands', () => {
   });
 
   for (const [from, to, move] of MOVES)
-    it(`${from} → ${to}`, () => {
+    it(`changes from ${from} to ${to}`, () => {
       const scene = new Scene(from);
       move(scene);
       const { states, mint } = scene;
@@ -92,7 +92,7 @@ describe('where a mint stands', () => {
       expect(states.takeWaiting(9)).to.deep.equal(to === 'waiting' ? [mint] : []);
     });
 
-  it('does not change any more once it is settled', () => {
+  it('does not change once it is settled', () => {
     const { states, mint, pending } = new Scene('settled');
     states.wait(mint);
     states.defer(mint, 0);
@@ -112,7 +112,7 @@ describe('where a mint stands', () => {
     expect(states.held()).to.deep.equal([]);
   });
 
-  it('has a nonce for itself: a mint that held it before waits for another', () => {
+  it('is waiting again when another mint takes its nonce', () => {
     const { states, mint } = new Scene('pending');
     const other = states.add(newIssuance(), false);
     states.ready(newPending(other, [signed(other, 5)]));
@@ -120,7 +120,7 @@ describe('where a mint stands', () => {
     expect(states.stateOf(mint)).to.equal('waiting');
   });
 
-  it('is sent again with what this wallet signed last, unless another mint has the nonce', () => {
+  it('is ready again if this wallet signed it and no other mint has its nonce, else waiting', () => {
     const { states, mint } = new Scene('preparing');
     states.sendAgain(mint, WALLET);
     expect(states.held().map(({ nonce }) => nonce)).to.deep.equal([5]);
@@ -134,7 +134,7 @@ describe('where a mint stands', () => {
     expect(states.stateOf(third)).to.equal('waiting');
   });
 
-  it('waits in the order of adding, and is sent in the order of nonces', () => {
+  it('follows the order of adding while waiting, and the order of nonces when sending', () => {
     const states = new MintStates(new Nonces());
     const mints = Array.from({ length: 3 }, () => states.add(newIssuance(), false));
     for (const mint of [...mints].reverse()) states.wait(mint);
@@ -143,7 +143,7 @@ describe('where a mint stands', () => {
     expect([1, 2, 3].map(() => states.takeReady()?.nonce)).to.deep.equal([7, 8, 9]);
   });
 
-  it('tells whoever asks the outcome, also after it is settled, and a new one after its block is gone', async () => {
+  it('leads to an outcome, also after the mint is forgotten, and to a new one if its block is gone', async () => {
     const { states, mint } = new Scene('mined');
     const { tokenId } = mint.issuance;
     mint.outcome.resolve('0x01');

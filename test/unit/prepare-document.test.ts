@@ -33,7 +33,7 @@ describe('preparing a document', () => {
     throw new Error('it was prepared');
   }
 
-  it('signs what the body says, so that a verifier accepts it', async () => {
+  it('signs the content of the body as a credential that a verifier accepts', async () => {
     const { proof, ...credential } = await documentOf(bodyWith(full.credentialSubject), 7);
     expect(credential).to.deep.include({
       id: 'urn:uuid:01937b4a-0000-7000-8000-000000000007',
@@ -57,7 +57,7 @@ describe('preparing a document', () => {
     expect((await verify(derived, issuer.didDocument)).verified).to.equal(true);
   });
 
-  it('says what the mint needs', async () => {
+  it("returns the mint's token id, beneficiary, holder and encrypted remark", async () => {
     const prepared = await prepare(preparationOf(bodyWith({}, { remarks: 'Grüße' })));
     const { credentialStatus, id } = await documentOf(bodyWith());
     expect(prepared).to.include({
@@ -71,27 +71,27 @@ describe('preparing a document', () => {
     expect((await prepare(preparationOf(bodyWith()))).remark).to.equal('0x');
   });
 
-  it('gives bytes that can be handed on, whatever their number', async () => {
+  it('returns bytes that fill their buffer, so that a thread can transfer it', async () => {
     const { document } = await prepare(preparationOf(bodyWith()));
     expect(document.byteLength).to.equal(document.buffer.byteLength);
   });
 
   const NOT_JSON = 'The body is not a valid JSON object.';
   for (const [what, body, message] of [
-    ['nothing', '', NOT_JSON],
-    ['no JSON', '{"owner":', NOT_JSON],
+    ['an empty text', '', NOT_JSON],
+    ['broken JSON', '{"owner":', NOT_JSON],
     ['a list', '[{}]', NOT_JSON],
-    ['a text', '"owner"', NOT_JSON],
+    ['a string', '"owner"', NOT_JSON],
     ['null', 'null', NOT_JSON],
-    ['no UTF-8', Uint8Array.from([...Buffer.from('{"owner":"'), 0xff, ...Buffer.from('"}')]), NOT_JSON],
-    ['half of a character', Uint8Array.from(Buffer.from('{"a":"é').subarray(0, -1)), NOT_JSON],
+    ['invalid UTF-8', Uint8Array.from([...Buffer.from('{"owner":"'), 0xff, ...Buffer.from('"}')]), NOT_JSON],
+    ['a truncated character', Uint8Array.from(Buffer.from('{"a":"é').subarray(0, -1)), NOT_JSON],
     [
-      'a key __proto__, however written',
+      'an object with an escaped __proto__ key',
       '{"credentialSubject":{"packages":[{"\\u005f_proto__":1}]}}',
       'The body is not a valid JSON object: a key is "__proto__".',
     ],
   ] as const) {
-    it(`refuses a body that is ${what}`, async () => {
+    it(`refuses ${what} as the body`, async () => {
       const refusal = await refusalOf(body);
       expect(refusal).to.be.instanceOf(RequestError);
       expect(refusal).to.include({ code: 'BODY_NOT_JSON', message, retryable: false });
@@ -99,15 +99,9 @@ describe('preparing a document', () => {
   }
 
   for (const [what, body, ErrorClass, code, message] of [
+    ['an invalid owner', bodyWith({}, { owner: '0x1' }), RequestError, 'REQUEST_FIELD_INVALID', /^\/owner /],
     [
-      'an owner that is none',
-      bodyWith({}, { owner: '0x1' }),
-      RequestError,
-      'REQUEST_FIELD_INVALID',
-      /^\/owner /,
-    ],
-    [
-      'text that a signature does not protect',
+      'text that a signature would not protect',
       bodyWith({ vessel: 'PO_:1' }),
       RequestError,
       'TEXT_NOT_PROTECTED',
@@ -129,7 +123,7 @@ describe('preparing a document', () => {
     });
   }
 
-  it('refuses more values than any document has: signing them would take a processor minutes', async () => {
+  it('refuses more than 20,000 values, which would take minutes to sign', async () => {
     const bodyOfValues = (count: number): Uint8Array =>
       new TextEncoder().encode(`{"a":[${'"",'.repeat(count - 2)}""]}`);
     expect(parseBody(bodyOfValues(20_000))).to.have.property('a');
@@ -138,7 +132,7 @@ describe('preparing a document', () => {
       .with.property('code', 'BODY_TOO_COMPLEX');
   });
 
-  it('refuses many values before it parses them, but not what looks like them in a text', async () => {
+  it('refuses too many values before parsing, and does not count values inside strings', async () => {
     const many = '[],'.repeat(300_000);
     const refusal = await refusalOf(`{"a":[${many}1],"b":"\\"}`);
     expect(refusal).to.include({ code: 'BODY_TOO_COMPLEX' });
@@ -151,7 +145,7 @@ describe('preparing a document', () => {
       'a long id that every statement would repeat',
       { id: `urn:x:${'y'.repeat(100_000)}`, links: texts(1_000) },
     ],
-    ['characters that statements write in six', { vessel: '\u007f'.repeat(15_000_000) }],
+    ['characters that become six in a statement', { vessel: '\u007f'.repeat(15_000_000) }],
   ] as const) {
     it(`refuses ${what}`, async () => {
       const refusal = await refusalOf(bodyWith(subject));
@@ -160,11 +154,11 @@ describe('preparing a document', () => {
     });
   }
 
-  it('takes a byte order mark for none', async () => {
+  it('ignores a byte order mark', async () => {
     expect((await documentOf(`\ufeff${bodyWith()}`)).issuer).to.equal(issuer.did);
   });
 
-  it('says that a key pair is damaged, and not what it is', async () => {
+  it('reports a damaged key pair without printing it', async () => {
     const keyPair = { ...issuer.keyPair, secretKeyMultibase: issuer.keyPair.secretKeyMultibase.slice(0, -3) };
     const refusal = await createDocumentPreparer({ ...settingsOf(issuer), keyPair }).catch(
       (error: unknown) => error as ServiceError,

@@ -7,8 +7,8 @@ import { PROJECT_ROOT } from '../../service/base/project-root';
 import { BILL_OF_LADING_CONTEXT, PUBLISHED_FILES, readContextFile } from '../../service/base/published-files';
 
 /**
- * A change belongs into a new file with a new version: what was signed under one of these must keep its
- * meaning.
+ * A change needs a new file with a new version: documents that were signed under one of these must keep
+ * their meaning.
  */
 const NEVER_CHANGED: Record<string, string> = {
   'attachments-context.json': '346302247e4c7c22bba974fa2aba1ef633a855fec4c36d96d59c00df46d658aa',
@@ -19,20 +19,20 @@ const NEVER_CHANGED: Record<string, string> = {
   'trustvc-bill-of-lading.json': 'bd55d88af3b02c0f1ae52a2d49a1533338035a7d474d6224ad4c4f890f525c77',
 };
 
-describe('contexts that credentials name', () => {
+describe('the context files', () => {
   for (const [file, hash] of Object.entries(NEVER_CHANGED)) {
-    it(`keep every byte: ${file}`, () => {
+    it(`keep every byte of ${file}`, () => {
       expect(createHash('sha256').update(readContextFile(file)).digest('hex')).to.equal(hash);
     });
   }
 
-  it('are all held to that', () => {
+  it('are all pinned by their hash', () => {
     expect(readdirSync(join(PROJECT_ROOT, 'contexts')).sort()).to.deep.equal(
       Object.keys(NEVER_CHANGED).sort(),
     );
   });
 
-  it('are published under a versioned name, and stay published', () => {
+  it('are published under versioned names only, and stay published', () => {
     expect(Object.keys(PUBLISHED_FILES))
       .to.include('bill-of-lading-v1.json')
       .and.include(BILL_OF_LADING_CONTEXT);
@@ -43,8 +43,8 @@ describe('contexts that credentials name', () => {
   });
 });
 
-describe('the context at a URL that is not one of those', () => {
-  it('is not taken for one of them when it is signed', async () => {
+describe('a context at an unknown URL', () => {
+  it('is refused by the document loader', async () => {
     const url = 'https://cdn.example/bill-of-lading-v2.json';
     const failure = await createDocumentLoader(url)(url).catch((error: unknown) => error);
     expect(failure).to.have.property('code', 'CONTEXT_UNKNOWN');
@@ -59,7 +59,7 @@ describe('the Bill of Lading context', () => {
   const mapped = (terms: string): Record<string, string> =>
     Object.fromEntries(terms.split(' ').map((term) => [term, NAMESPACE + term]));
 
-  it('is exactly what the specification says: protected, nested, every term in the namespace, no datatype', () => {
+  it('equals the specification: protected, nested, all terms in the namespace, no datatype', () => {
     const strings =
       'billOfLadingName scac blNumber vessel voyageNo portOfLoading portOfDischarge carrierName placeOfReceipt ' +
       'placeOfDelivery shipperName shipperAddressStreet shipperAddressCountry consigneeName notifyPartyName links';

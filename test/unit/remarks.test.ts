@@ -12,7 +12,7 @@ const MANY_IDS = 3_000;
 
 const COMMANDS = '\u001b[2J\u001b[2J';
 
-/** What @trustvc/trustvc 2.11.0 writes of "shipped on board" and of the commands, given an empty key. */
+/** "shipped on board" and COMMANDS as @trustvc/trustvc 2.11.0 encrypts them if its key is empty. */
 const UNDER_DEFAULT_KEY = '0xbf714a9eb294dcc44daba65791b5f590';
 const COMMANDS_UNDER_DEFAULT_KEY = '0xd74211a4d9aa8aae';
 
@@ -25,12 +25,12 @@ function decrypt(hex: string, id: string): string {
 }
 
 describe('remark of a mint', () => {
-  it('is 0x alone when there is none', () => {
+  it('is 0x when there is none', () => {
     expect(encryptRemark(undefined, ID)).to.equal('0x');
     expect(encryptRemark('', ID)).to.equal('0x');
   });
 
-  it('can be read by whoever has the credential, and only with its id', () => {
+  it('can be decrypted with the credential id only', () => {
     const remark = 'Güter an Bord ✓ 提单';
     const encrypted = encryptRemark(remark, ID);
     expect(encrypted).to.match(/^0x[0-9a-f]+$/);
@@ -38,7 +38,7 @@ describe('remark of a mint', () => {
     expect(decrypt(encrypted, `${ID}0`)).not.to.equal(remark);
   });
 
-  it('is exactly as long as the remark in UTF-8, so that 120 bytes still fit the contract', () => {
+  it('is as long as its text in UTF-8, so that 120 bytes fit the contract', () => {
     expect(encryptRemark('é'.repeat(60), ID)).to.have.length(2 + 2 * 120);
   });
 });
@@ -46,7 +46,7 @@ describe('remark of a mint', () => {
 describe('a remark read from the chain', () => {
   const seed = randomInt(2 ** 32);
 
-  it(`is what was encrypted, whatever the text and the id are (seed ${seed})`, () => {
+  it(`equals the encrypted text for random texts and ids (seed ${seed})`, () => {
     const random = seededRandom(seed);
     const short = ['x', 'ok', '\u{feff}shipped', '\u{1f6a2}'.repeat(30), 'é'.repeat(60), 'a'.repeat(120)];
     const long = [COMMANDS.repeat(10), ...Array.from({ length: 500 }, () => someText(random))];
@@ -56,12 +56,12 @@ describe('a remark read from the chain', () => {
     }
   });
 
-  it('is none when there are no bytes, and when it is what the contract writes as it ends a nomination', () => {
+  it("is none when it is empty, or the contract's own at the end of a nomination", () => {
     expect(decryptRemark('0x', ID)).to.deep.equal({ kind: 'none' });
     expect(decryptRemark(hexlify(Buffer.from('0x')), ID)).to.deep.equal({ kind: 'none' });
   });
 
-  it('is plain text where somebody wrote it so, as the commands of a registry do without a credential', () => {
+  it('is plain text when it was not encrypted', () => {
     for (const text of ['shipped on board', 'Güter an Bord ✓ 提单', 'two\nlines', '👨‍👩‍👧 aboard']) {
       const plain = { kind: 'plain text', text };
       expect(decryptRemark(hexlify(Buffer.from(text)), ID)).to.deep.equal(plain);
@@ -74,7 +74,7 @@ describe('a remark read from the chain', () => {
     ['paid', 0.945],
     ['Return', 0.982],
   ] as const)
-    it(`is plain text to nearly all credentials although it is short: ${text} (seed ${seed})`, () => {
+    it(`is plain text with nearly every credential id although it is short: ${text} (seed ${seed})`, () => {
       const random = seededRandom(seed);
       const remark = hexlify(Buffer.from(text));
       const read = Array.from({ length: MANY_IDS }, () =>
@@ -84,13 +84,13 @@ describe('a remark read from the chain', () => {
       expect(right.length / MANY_IDS).to.be.at.least(atLeast);
     });
 
-  it('is read under the default key, which the tools of TradeTrust use when they are given none', () => {
+  it("is decrypted under the default key of TradeTrust's tools", () => {
     const readable = { kind: 'default key', text: 'shipped on board' };
     expect(decryptRemark(UNDER_DEFAULT_KEY, ID)).to.deep.equal(readable);
     expect(decryptRemark(UNDER_DEFAULT_KEY, undefined)).to.deep.equal(readable);
   });
 
-  it('is told to be undecipherable when it is under another key, or no text at all', () => {
+  it('is undecipherable under another key, or when it is not text', () => {
     const undecipherable = { kind: 'undecipherable' };
     for (const remark of [
       encryptRemark('shipped on board', `${ID}0`),
@@ -102,7 +102,7 @@ describe('a remark read from the chain', () => {
     expect(decryptRemark(encryptRemark('shipped on board', ID), undefined)).to.deep.equal(undecipherable);
   });
 
-  it('is refused when it is no hex: an odd number of digits, none of them, no 0x', () => {
+  it('is refused unless it is 0x and an even number of hexadecimal digits', () => {
     for (const wrong of ['0x1', '0xzz', '76', '', '0X76', '0x76 ', 'shipped']) {
       expect(() => decryptRemark(wrong, ID))
         .to.throw('not hexadecimal')
@@ -110,18 +110,18 @@ describe('a remark read from the chain', () => {
     }
   });
 
-  it('may be in upper case', () => {
+  it('may have upper-case digits', () => {
     const encrypted = encryptRemark('shipped', ID);
     const upper = `0x${encrypted.slice(2).toUpperCase()}`;
     expect(decryptRemark(upper, ID)).to.deep.equal({ kind: 'text', text: 'shipped' });
   });
 });
 
-describe('a remark that is shown', () => {
+describe('a printed remark', () => {
   const plain = hexlify(Buffer.from('restored'));
   const underOwnKey = encryptRemark('shipped on board', ID);
 
-  it('says how it was written, unless that is under the credential', () => {
+  it('has a note on its form unless it was encrypted under the credential id', () => {
     expect(printRemark(underOwnKey, ID)).to.equal('"shipped on board"');
     for (const id of [ID, undefined]) {
       expect(printRemark(plain, id)).to.equal('"restored" (plain text)');
@@ -135,7 +135,7 @@ describe('a remark that is shown', () => {
     });
   });
 
-  it('is its bytes when it cannot be read; without a credential nothing is said of them', () => {
+  it('is its bytes if it cannot be decrypted, with a note only if a credential was given', () => {
     const foreign = encryptRemark('shipped on board', `${ID}0`);
     expect(printRemark(foreign, ID)).to.equal(`${foreign} (cannot be decrypted with this credential)`);
     expect(printRemark(underOwnKey, undefined)).to.equal(underOwnKey);
@@ -145,7 +145,7 @@ describe('a remark that is shown', () => {
 });
 
 /**
- * 25 to 52 characters of all planes, none of them half a surrogate pair: long enough for no other reading.
+ * 25 to 52 characters of all planes, without lone surrogates: long enough to have only one reading.
  */
 function someText(random: SeededRandom): string {
   const planes = [0x7f, 0x7ff, 0xd7ff, 0x10ffff];

@@ -7,14 +7,14 @@ import { eventually } from '../helpers/eventually';
 import { SCOPE } from '../helpers/database/prepared-documents';
 import { newIssuance } from '../helpers/processes/running-mint-queue';
 
-/** Where another process has the right to send, or this one. */
+/** A database in which this process has the right to send, or another one. */
 function databaseOf(leads: boolean): Database {
   const leadership = { lost: new AbortController().signal, release: async () => undefined };
   return { engine: 'postgres', lead: async () => (leads ? leadership : undefined) } as unknown as Database;
 }
 
-describe('a queue that several processes share', () => {
-  it('gives the queue each mint once, also while the node is away and none of them gets on', async () => {
+describe('a mint queue that several processes share', () => {
+  it('hands each mint over once, even while none makes progress', async () => {
     const waiting = [newIssuance(), newIssuance()];
     const given: string[] = [];
     let looks = 0;
@@ -45,13 +45,13 @@ describe('a queue that several processes share', () => {
     }
   });
 
-  it('mints nothing that may have failed meanwhile, when it gets the right to send', async () => {
+  it('reads an issuance again when it gets the right to send, and does not mint a failed one', async () => {
     const issuance = newIssuance();
     let isAway = true;
     let looks = 0;
     const given: string[] = [];
     const lead = async (): Promise<unknown> => {
-      // Not at the first time: another process has the right then.
+      // At the first request, another process has the right.
       if (++looks > 1) return { lost: new AbortController().signal, release: async () => undefined };
       return undefined;
     };
@@ -87,7 +87,7 @@ describe('a queue that several processes share', () => {
     }
   });
 
-  it('ends the waiting for a mint of another process when its issuance is removed', async () => {
+  it("rejects the wait for another process's mint if its issuance is removed", async () => {
     const issuance = newIssuance();
     let found: Issuance | undefined = issuance;
     const queue = await startSharedMintQueue({

@@ -10,15 +10,15 @@ import {
   type UncheckedIssuer,
 } from '../helpers/credentials/unchecked-issuer';
 
-/** If one of these fails, a library was mended: what is refused for it may be allowed again. */
-describe('the untouched cryptosuite', () => {
+/** A failure means that a library was fixed: content that is refused because of it may be allowed again. */
+describe('the unmodified cryptosuite', () => {
   let issuer: UncheckedIssuer;
 
   before(async () => {
     issuer = await createUncheckedIssuer();
   });
 
-  /** Signs, derives all, and lets an attacker rewrite the proof for what was changed, or only change it. */
+  /** Whether a changed derived credential verifies, with its own proof or with one rewritten to match. */
   async function isDeceived(subject: Members, change: (derived: Members) => void): Promise<boolean> {
     const derived = await derive(await issuer.sign(credentialWith(subject), new Date()), [
       '/credentialSubject',
@@ -35,26 +35,26 @@ describe('the untouched cryptosuite', () => {
     ['text after "_:"', { vessel: 'PO_:123' }, { vessel: 'PO_:999' }],
     ['an IRI after "_:"', { id: 'urn:x:_:1' }, { id: 'urn:x:_:2' }],
     ['the name of a blank node', { vessel: 'a <urn:bnid:1> b' }, { vessel: 'a _:1 b' }],
-    ['half a surrogate pair', { vessel: '\ud800' }, { vessel: '\udfff' }],
+    ['a lone surrogate', { vessel: '\ud800' }, { vessel: '\udfff' }],
     [
       'an annotation',
       { vessel: { '@value': 'x', '@index': '1' } },
       { vessel: { '@value': 'x', '@index': '2' } },
     ],
     ['a value for no language', { vessel: { '@none': '1' } }, { vessel: { '@none': '2' } }],
-    ['a word of JSON-LD', { '@vocab': '1' }, { '@vocab': '2' }],
+    ['a JSON-LD keyword', { '@vocab': '1' }, { '@vocab': '2' }],
     [
-      'what a context hides',
+      'a member that a context hides',
       { '@context': { i: '@index' }, vessel: { '@value': 'x', i: '1' } },
       { vessel: 'x' },
     ],
     ['an undefined IRI that is null', { vessel: 'x', 'paid:in-full': null }, { vessel: 'x' }],
     ['a number beyond 16 digits', { vessel: 0.30000000000000004 }, { vessel: 0.3 }],
     ['a small number', { vessel: 1e-7 }, { vessel: 0 }],
-    ['how often a value stands there', { links: ['x', 'x'] }, { links: 'x' }],
+    ['the number of equal values', { links: ['x', 'x'] }, { links: 'x' }],
     ['the grouping of lists', { links: [['a', 'b'], ['c']] }, { links: [['a'], ['b', 'c']] }],
     [
-      'what is said of which object with one id',
+      'the assignment of members to objects with the same id',
       {
         packages: [
           { id: 'urn:a', packagesWeight: '1' },
@@ -63,10 +63,10 @@ describe('the untouched cryptosuite', () => {
       },
       { packages: [{ id: 'urn:a' }, { id: 'urn:a', packagesWeight: '1', packagesMeasurement: '2' }] },
     ],
-    ['the prototype', JSON.parse('{"__proto__":{"a":"1"}}') as Members, {}],
+    ['a __proto__ member', JSON.parse('{"__proto__":{"a":"1"}}') as Members, {}],
   ];
   for (const [what, before, after] of unprotected) {
-    it(`does not protect ${what}, which is refused`, async () => {
+    it(`does not protect ${what}, which issuing refuses`, async () => {
       const changed = bill(after);
       expect(await isDeceived(bill(before), (derived) => (derived.credentialSubject = changed))).to.equal(
         true,
@@ -77,7 +77,7 @@ describe('the untouched cryptosuite', () => {
     });
   }
 
-  it("does not protect the issuer from a subject's members, when the subject has its id, which is refused", async () => {
+  it("lets a subject's members move to the issuer if both have the same id, which issuing refuses", async () => {
     const subject = { id: ISSUER, description: 'in good standing' };
     const move = (derived: Members): void => {
       derived.issuer = { ...subject };
@@ -87,7 +87,7 @@ describe('the untouched cryptosuite', () => {
     expect(findUnprotectedContent(credentialWith(subject))?.pointer).to.equal('/credentialSubject/id');
   });
 
-  it('does not protect the number of objects without an id, which strict verification does', async () => {
+  it('does not protect the number of objects without an id; strict verification does', async () => {
     const subject = bill({ packages: [{ packagesWeight: '1' }] });
     const derived = await derive(await issuer.sign(credentialWith(subject), new Date()), [
       '/credentialSubject',

@@ -35,7 +35,7 @@ describe('the signature of a derived credential', () => {
     issuer = await createUncheckedIssuer();
   });
 
-  /** The derived credential, as untouched software derives and verifies it. */
+  /** The derived credential, as unmodified software derives and verifies it. */
   async function deriveAndCheck(credential: SignedCredential, pointers: string[]): Promise<SignedCredential> {
     const derived = await derive(credential, pointers);
     expect(await issuer.verifies(derived), 'what was derived verifies').to.equal(true);
@@ -44,8 +44,8 @@ describe('the signature of a derived credential', () => {
   }
 
   /**
-   * Whatever verifies although it was changed says the same, and is found to hold what must not be there or
-   * is the same JSON.
+   * A changed credential that verifies must make the same statements, and must be the same JSON unless it
+   * contains unprotected content.
    */
   async function protects(derived: SignedCredential, changed: CredentialJson): Promise<void> {
     const [before, after] = [
@@ -56,14 +56,14 @@ describe('the signature of a derived credential', () => {
     if (await issuer.verifies(changed)) {
       expect(isSame, 'what verifies makes the same statements').to.equal(true);
       if (findUnprotectedContent(changed)) return;
-      // As text: the comparison of objects takes __proto__ for no member.
+      // Compared as text, because a comparison of objects ignores __proto__.
       const [asItWas, asItIs] = [derived, changed].map((one) => JSON.stringify(inOneForm(withoutProof(one))));
       expect(asItIs, 'what verifies differs only in what JSON-LD does not distinguish').to.equal(asItWas);
       return;
     }
     const forged = await forgeProof(derived, changed, false);
     if (!forged || !(await issuer.verifies(forged))) return;
-    // A holder may disclose less: that is all that another choice of labels and signatures can do.
+    // A holder may disclose less. Another choice of labels and signatures can do nothing else.
     expect(
       after && before && isPartOf(after, before),
       'a rewritten proof shows only what was signed',
@@ -71,7 +71,7 @@ describe('the signature of a derived credential', () => {
   }
 
   const seed = SEED ?? randomInt(2 ** 32);
-  it(`protects what is accepted of odd subjects from every change (seed ${seed})`, async () => {
+  it(`protects random subjects that issuing accepts from every change (seed ${seed})`, async () => {
     const random = seededRandom(seed);
     const counts = { refused: 0, undefined: 0, tried: 0 };
     for (let index = 0; index < SUBJECTS; index++) {
@@ -102,7 +102,7 @@ describe('the signature of a derived credential', () => {
     expect(counts.tried, JSON.stringify(counts)).to.be.greaterThan(SUBJECTS);
   });
 
-  it('is not made over contexts that would have to be fetched', async () => {
+  it('is not made if a context would have to be fetched', async () => {
     const credential = {
       ...credentialWith({}),
       '@context': ['https://www.w3.org/ns/credentials/v2', 'https://attacker.example/c'],
@@ -116,7 +116,7 @@ describe('the signature of a derived credential', () => {
   });
 });
 
-/** All of the subject, or some members: null and lists cannot be pointed at one by one. */
+/** Pointers to the whole subject or to some members, of which null and lists cannot be selected singly. */
 function somePointers({ credentialSubject }: UnsignedCredential, random: SeededRandom): string[] {
   const members = Object.entries(credentialSubject).filter(
     ([, value]) => value !== null && !Array.isArray(value),

@@ -11,7 +11,7 @@ const CALL = {
   revert: null,
 } as const;
 
-describe('a mint that cannot be simulated', () => {
+describe('a failed simulation of a mint', () => {
   for (const [what, cause] of [
     ['does not answer', Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })],
     [
@@ -23,14 +23,14 @@ describe('a mint that cannot be simulated', () => {
       }),
     ],
     [
-      'is asked too often',
+      'throttles requests',
       makeError('missing revert data', 'CALL_EXCEPTION', {
         ...CALL,
         info: { error: { code: -32005, message: 'too many requests' } },
       }),
     ],
   ] as const)
-    it(`is an outage when the node ${what}, with the message of every such mint`, () => {
+    it(`is a retryable outage with the usual message when the node ${what}`, () => {
       expect(simulationFailed(cause)).to.include({
         code: 'RPC_UNREACHABLE',
         retryable: true,
@@ -39,7 +39,7 @@ describe('a mint that cannot be simulated', () => {
       });
     });
 
-  it('is a refusal when the contract gives no reason, or there is none', () => {
+  it('is a final refusal when the contract gives no reason, or no contract answers', () => {
     for (const cause of [
       makeError('missing revert data', 'CALL_EXCEPTION', CALL),
       makeError('no data', 'BAD_DATA', { value: '0x' }),

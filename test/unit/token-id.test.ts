@@ -3,7 +3,7 @@ import { tokenIdOf } from '../../service/issuance/token-id';
 import { tokenIdAsUint256 } from '../helpers/token-id';
 
 describe('token id', () => {
-  // Second witness: printf 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001' | sha256sum
+  // Independent result: printf 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001' | sha256sum
   const id = 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001';
   const sha256 = 'f3952212022878a318b6a94906e40b7bdd463e58254886fc35b7dbba11923073';
 

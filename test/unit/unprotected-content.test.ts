@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { findUnprotectedContent, unprotectedContentIn } from '../../service/issuance/unprotected-content';
 import full from '../fixtures/bill-of-lading-full.json';
 
-/** A subject as a request has it, so that keys like `__proto__` are the subject's own. */
+/** Parses a subject as a request does, so that keys such as `__proto__` are its own. */
 const parse = (text: string): unknown => JSON.parse(text);
 const pointerIn = (subject: unknown): string | undefined => findUnprotectedContent(subject)?.pointer;
 
@@ -12,38 +12,38 @@ describe('content that a signature would not protect', () => {
     ['a blank node in a key', { '_:b0': 'x' }, '/_:b0', /"_:"/],
     ['a blank node as id', { id: '_:b0' }, '/id', /"_:"/],
     ['the name of a blank node', { a: 'see <urn:bnid:x>' }, '/a', /"urn:bnid:"/],
-    ['half a surrogate pair', { a: 'x\ud800' }, '/a', /surrogate/],
-    ['half a surrogate pair in a key', { '\udc00': 1 }, '/\udc00', /surrogate/],
+    ['a lone surrogate', { a: 'x\ud800' }, '/a', /surrogate/],
+    ['a lone surrogate in a key', { '\udc00': 1 }, '/\udc00', /surrogate/],
     ['an annotation', { a: { '@value': '1', '@index': 'x' } }, '/a/@value', /JSON-LD/],
     ['a context of its own', { '@context': 'https://www.w3.org/ns/credentials/v2' }, '/@context', /JSON-LD/],
-    ['a key that JSON-LD keeps for itself', { '@vocab': 'x' }, '/@vocab', /JSON-LD/],
+    ['a JSON-LD keyword as a key', { '@vocab': 'x' }, '/@vocab', /JSON-LD/],
     [
-      'an IRI for a key',
+      'an IRI as a key',
       { 'https://example.com/terms#vessel': 'x' },
       '/https:~1~1example.com~1terms#vessel',
       /term/,
     ],
-    ['the prototype', parse('{"a":{"__proto__":{"b":"x"}}}'), '/a/__proto__', /JavaScript/],
+    ['a __proto__ key', parse('{"a":{"__proto__":{"b":"x"}}}'), '/a/__proto__', /JavaScript/],
     ['a proof', { proof: {} }, '/proof', /graph/],
     ['a credential inside', { a: { verifiableCredential: {} } }, '/a/verifiableCredential', /graph/],
     ['a list in a list', { a: ['x', ['y']] }, '/a/1', /list in a list/],
     ['a repeated literal', { a: ['x', 'y', 'x'] }, '/a/2', /more than once/],
     ['a literal repeated as another type', { a: ['5', 5] }, '/a/1', /more than once/],
-    ['one id of two things', { a: [{ id: 'urn:a' }, { id: 'urn:a' }] }, '/a/1/id', /another object/],
-    ['an id in the id of another', { id: 'urn:a', a: { id: 'urn:a' } }, '/a/id', /another object/],
+    ['one id of two objects', { a: [{ id: 'urn:a' }, { id: 'urn:a' }] }, '/a/1/id', /another object/],
+    ['an object with the id of its parent', { id: 'urn:a', a: { id: 'urn:a' } }, '/a/id', /another object/],
     ['an id with a space', { id: 'urn: a' }, '/id', /IRI/],
     ['a type with angle brackets', { type: ['A', 'urn:a><b'] }, '/type', /IRI/],
-    ['a shortened id', { id: 'xsd:integer' }, '/id', /IRI/],
+    ['a compact IRI as an id', { id: 'xsd:integer' }, '/id', /IRI/],
   ];
   for (const [what, subject, pointer, problem] of refused) {
-    it(`is ${what}`, () => {
+    it(`includes ${what}`, () => {
       const found = findUnprotectedContent(subject);
       expect(found?.pointer).to.equal(pointer);
       expect(found?.problem).to.match(problem);
     });
   }
 
-  it('is a number that would be signed as another', () => {
+  it('includes a number that would be signed as another one', () => {
     const numbers = [
       '1e400',
       '12345678901234567890123',
@@ -55,7 +55,7 @@ describe('content that a signature would not protect', () => {
     for (const text of numbers) expect(pointerIn(parse(`{"a":${text}}`)), text).to.equal('/a');
   });
 
-  it('is refused beyond a hundred levels, however deep it goes', () => {
+  it('includes nesting deeper than 100 levels, even of 100,000', () => {
     const nested = (levels: number): unknown => {
       let value: unknown = 'x';
       for (let level = 0; level < levels; level++) value = { a: value };
@@ -65,11 +65,11 @@ describe('content that a signature would not protect', () => {
     expect(findUnprotectedContent(nested(100_000))?.problem).to.match(/nested deeper than 100/);
   });
 
-  it('is named where it stands first', () => {
+  it('is reported at its first place', () => {
     expect(pointerIn({ a: { b: ['x', '_:1'] }, c: '_:2' })).to.equal('/a/b/1');
   });
 
-  it('is all told to whoever mends a document, but for what is inside of a part that is refused', () => {
+  it('is listed completely, except inside a part that is refused as a whole', () => {
     const list = Array.from({ length: 200_000 }, (_, index) => ({ w: `${index}` }));
     const subject = { '@graph': { a: '_:1' }, a: ['x', '_:2', 'x'], b: { c: '_:3' }, list };
     expect([...unprotectedContentIn(subject)].map(({ pointer }) => pointer)).to.deep.equal([
@@ -80,7 +80,7 @@ describe('content that a signature would not protect', () => {
     ]);
   });
 
-  it('is not what honest documents hold', () => {
+  it('does not include the content of honest documents', () => {
     const honest: unknown[] = [
       full.credentialSubject,
       { a: '_', b: ': _ :', c: 'urn:x', d: 1, e: null, f: '', g: [], h: {}, i: true, j: '🚢 提单' },
@@ -103,22 +103,22 @@ describe('content that a signature would not protect', () => {
     const pointerWith = (changes: object): string | undefined =>
       pointerIn({ ...credential, credentialSubject: {}, ...changes });
 
-    it('is neither its contexts nor its proof', () => {
+    it('includes neither the URLs of contexts nor the proof', () => {
       expect(pointerWith({})).to.equal(undefined);
       expect(pointerWith({ '@context': 'https://www.w3.org/ns/credentials/v2' })).to.equal(undefined);
     });
 
-    it('is a context that is written out', () => {
+    it('includes an embedded context', () => {
       expect(pointerWith({ '@context': [...credential['@context'], { seen: null }] })).to.equal('/@context');
     });
 
-    it('is a subject that has the id of the credential, of the issuer or of another part', () => {
+    it('includes an object with the id of the credential, the issuer or another part', () => {
       for (const id of [credential.id, credential.issuer, 'https://renderer.example']) {
         expect(pointerWith({ credentialSubject: { a: { id } } }), id).to.equal('/credentialSubject/a/id');
       }
     });
 
-    it('is a proof anywhere else', () => {
+    it('includes a proof in any other place', () => {
       expect(pointerWith({ credentialSubject: { proof: {} } })).to.equal('/credentialSubject/proof');
     });
   });

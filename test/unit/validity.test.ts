@@ -14,7 +14,7 @@ describe('validity of a credential', () => {
     [
       '2026-03-31T00:30:00.000Z',
       '2026-06-30T00:30:00.000Z',
-      'is counted in UTC whatever the local time zone does',
+      'is counted in UTC, regardless of the local time zone',
     ],
   ] as const;
   for (const [from, until, outcome] of cases) {

@@ -35,10 +35,10 @@ describe("the wallet's balance", () => {
       logger,
     });
 
-  it('is not known at first, and then what was read, with the mints that it pays for', async () => {
+  it('is unknown until it was read, and then has the number of mints that it pays for', async () => {
     const wallet = start();
     expect(wallet()).to.equal(undefined);
-    // 350,000 units of gas at 100 gwei are 0.035.
+    // 350,000 units of gas at 100 gwei cost 0.035.
     expect(await eventually('it was read', wallet)).to.deep.equal({
       address,
       balanceWei: parseEther('1'),
@@ -47,7 +47,7 @@ describe("the wallet's balance", () => {
     });
   });
 
-  it('is read again when it is asked for after a minute, and not before', async () => {
+  it('is read again when it is requested after a minute, not earlier', async () => {
     const wallet = start();
     await eventually('it was read', wallet);
     balance = async () => 0n;
@@ -61,7 +61,7 @@ describe("the wallet's balance", () => {
     expect(asked).to.equal(2);
   });
 
-  it('holds nobody up while the node hangs, and is unknown after five minutes', async () => {
+  it('does not delay callers while the node hangs, and is unknown after five minutes', async () => {
     const wallet = start();
     await eventually('it was read', wallet);
     balance = () => new Promise(() => undefined);
@@ -74,7 +74,7 @@ describe("the wallet's balance", () => {
     expect(asked).to.equal(2);
   });
 
-  it('stays what it was when the node fails, which is asked again after ten seconds', async () => {
+  it('stays the same when the node fails, and is read again after ten seconds', async () => {
     const wallet = start();
     await eventually('it was read', wallet);
     balance = async () => Promise.reject(new Error('the node is away'));
@@ -90,7 +90,7 @@ describe("the wallet's balance", () => {
     await eventually('it was read again', () => wallet()?.balanceWei === 7n);
   });
 
-  it('pays for no number of mints where gas is free', async () => {
+  it('has no number of affordable mints where gas is free', async () => {
     fees = { type: 0, gasPrice: 0n };
     expect(await eventually('it was read', start())).to.include({ mintsAffordable: undefined });
   });
