@@ -35,7 +35,7 @@ describe('deriving a credential', () => {
       (error: Record<string, unknown>) => error,
     );
 
-  it('discloses what is named, with the type of what it is in, and what is mandatory', async () => {
+  it('discloses the named members, the types of their objects, and mandatory members', async () => {
     const derived = await derive([
       '/credentialSubject/packages/1/packagesWeight',
       '/credentialSubject/blNumber',
@@ -59,7 +59,7 @@ describe('deriving a credential', () => {
     expect((await verifyWithLibrary(derived, issuer.didDocument)).verified).to.equal(true);
   });
 
-  it('leaves what is mandatory in, whatever is named, and it cannot be taken out afterwards', async () => {
+  it('keeps mandatory members, and the result does not verify once one is removed', async () => {
     const derived = await derive(['/credentialSubject/scac']);
     for (const mandatory of ['issuer', 'validFrom', 'validUntil', 'credentialStatus']) {
       expect(derived).to.have.deep.property(mandatory, base[mandatory]);
@@ -70,11 +70,11 @@ describe('deriving a credential', () => {
     }
   });
 
-  it('keeps the id, without which nobody could read the remark', async () => {
+  it('keeps the id, which decrypts the remark', async () => {
     expect((await derive(['/credentialSubject/scac'])).id).to.equal(base.id);
   });
 
-  it('leaves the renderer out unless it is named, as all that is not mandatory', async () => {
+  it('leaves the renderer out unless a pointer covers it', async () => {
     expect(await derive(['/credentialSubject'])).not.to.have.property('renderMethod');
     expect((await derive(['/credentialSubject', '/renderMethod'])).renderMethod).to.deep.equal(
       base.renderMethod,
@@ -82,7 +82,7 @@ describe('deriving a credential', () => {
     expect((await derive([''])).renderMethod).to.deep.equal(base.renderMethod);
   });
 
-  it('does not change what it is given', async () => {
+  it('does not change its input', async () => {
     const [pointers, before] = [
       Object.freeze(['/credentialSubject/scac']) as string[],
       structuredClone(base),
@@ -103,31 +103,31 @@ describe('deriving a credential', () => {
     ['/credentialSubject/__proto__', '/credentialSubject/packages'],
     ['/', '/id'],
   ] as const) {
-    it(`names ${pointer}, which matches nothing, and what is near`, async () => {
+    it(`refuses ${pointer}, which matches nothing, and names what is near it`, async () => {
       const { code, message } = await refusal(['/credentialSubject/scac', pointer]);
       expect(code).to.equal('POINTER_MATCHES_NOTHING');
       expect(message).to.contain(`${pointer} matches nothing`).and.contain(near);
     });
   }
 
-  it('puts the likeliest name first', async () => {
+  it('names the most similar member first', async () => {
     expect((await refusal(['/credentialSubject/blnumbr'])).message).to.match(
       /Its members: \/credentialSubject\/blNumber,/,
     );
   });
 
-  it('refuses pointers that cannot be disclosed, or are none', async () => {
+  it('refuses malformed pointers, and pointers to the proof or the contexts', async () => {
     for (const pointer of ['credentialSubject', '/a~2', '/proof', '/proof/created', '/@context/0'])
       expect((await refusal([pointer])).code, pointer).to.equal('POINTER_INVALID');
   });
 
-  it('refuses what the cryptosuite would misunderstand: a name that begins with a digit, and null', async () => {
+  it('refuses pointers to null, and to a name that begins with a digit', async () => {
     const changed = { ...base, credentialSubject: { ...SUBJECT, '20ft': 'x', voyageNo: null } };
     for (const name of ['20ft', 'voyageNo'])
       expect((await refusal([`/credentialSubject/${name}`], changed)).code).to.equal('POINTER_INVALID');
   });
 
-  it('refuses what is derived already, is not signed, or is of another suite', async () => {
+  it('refuses a credential that is derived, unsigned or signed with another cryptosuite', async () => {
     const derived = await derive(['/credentialSubject']);
     expect((await refusal(['/credentialSubject'], derived)).code).to.equal('CREDENTIAL_ALREADY_DERIVED');
     const unsigned = { ...base, proof: undefined };
@@ -136,7 +136,7 @@ describe('deriving a credential', () => {
     expect((await refusal(['/credentialSubject'], other)).message).to.contain('bbs-2023');
   });
 
-  it('refuses a proof that does not belong to the content', async () => {
+  it('refuses a credential whose content does not match its proof', async () => {
     const other = { ...base, issuer: undefined };
     expect((await refusal(['/credentialSubject'], other)).code).to.equal('DERIVATION_FAILED');
   });

@@ -16,7 +16,7 @@ async function problemsOf(changes: object): Promise<string[]> {
 }
 
 describe('strict validation of a Bill of Lading', () => {
-  it('finds nothing in a minimal subject, a full one, and one with attachments', async () => {
+  it('finds no problem in a minimal subject, a full one and one with attachments', async () => {
     expect(await validateBillOfLading(VALID)).to.deep.equal([]);
     expect(await validateBillOfLading(full.credentialSubject)).to.deep.equal([]);
     const attachments = [{ data: 'AA==', filename: 'a.pdf', mimeType: 'application/pdf' }];
@@ -25,7 +25,7 @@ describe('strict validation of a Bill of Lading', () => {
     ).to.deep.equal([]);
   });
 
-  it('says "Missing credentialSubject" when there is none', async () => {
+  it('reports "Missing credentialSubject" when there is none', async () => {
     for (const nothing of [undefined, null]) {
       expect(await validateBillOfLading(nothing)).to.deep.equal([
         { pointer: '', code: 'SUBJECT_MISSING', message: 'Missing credentialSubject' },
@@ -34,7 +34,7 @@ describe('strict validation of a Bill of Lading', () => {
   });
 
   for (const type of [undefined, [], ['Invoice'], 'Invoice', ['NoBillOfLading'], null]) {
-    it(`says "Missing type BillOfLading" of the type ${JSON.stringify(type)}`, async () => {
+    it(`reports "Missing type BillOfLading" for the type ${JSON.stringify(type)}`, async () => {
       const problems = await validateBillOfLading({ ...VALID, type });
       expect(problems[0]).to.deep.equal({
         pointer: '/type',
@@ -44,7 +44,7 @@ describe('strict validation of a Bill of Lading', () => {
     });
   }
 
-  it('says "Missing required BillOfLading fields" of each that is missing or empty', async () => {
+  it('reports "Missing required BillOfLading fields" for each that is missing or empty', async () => {
     const missing = (pointer: string) => ({
       pointer,
       code: 'REQUIRED_FIELD_MISSING',
@@ -57,13 +57,13 @@ describe('strict validation of a Bill of Lading', () => {
     expect(await validateBillOfLading({ ...VALID, blNumber: '' })).to.deep.equal([missing('/blNumber')]);
   });
 
-  it('wants an array of strings as type', async () => {
+  it('requires an array of strings as type', async () => {
     expect(await problemsOf({ type: 'BillOfLading' })).to.deep.equal(['/type VALUE_TYPE_WRONG']);
     expect(await problemsOf({ type: ['BillOfLading', 5] })).to.deep.equal(['/type/1 VALUE_TYPE_WRONG']);
   });
 
   for (const wrong of [5, true, null, ['x'], { '@value': 'x' }]) {
-    it(`wants a string for every term but packages, not ${JSON.stringify(wrong)}`, async () => {
+    it(`requires a string for every term but type and packages, not ${JSON.stringify(wrong)}`, async () => {
       const terms = Object.keys(full.credentialSubject).filter(
         (term) => term !== 'type' && term !== 'packages',
       );
@@ -73,7 +73,7 @@ describe('strict validation of a Bill of Lading', () => {
     });
   }
 
-  it('wants an array of objects as packages, and strings in them', async () => {
+  it('requires an array of objects as packages, with strings and known terms in them', async () => {
     expect(await problemsOf({ packages: {} })).to.deep.equal(['/packages VALUE_TYPE_WRONG']);
     const packages = [{}, 'x', { packagesWeight: 5, scac: 'x' }];
     expect(await problemsOf({ packages })).to.have.members([
@@ -83,7 +83,7 @@ describe('strict validation of a Bill of Lading', () => {
     ]);
   });
 
-  it('knows no other terms, whatever they are called', async () => {
+  it('reports every unknown term, also __proto__, constructor and @context', async () => {
     const names = ['vesel', 'a/b~c', '', '@context', 'constructor', 'https://other.example/term'];
     const pointers = [
       '/vesel',
@@ -102,7 +102,7 @@ describe('strict validation of a Bill of Lading', () => {
     expect(first).to.include({ pointer: '/__proto__', code: 'TERM_UNKNOWN' });
   });
 
-  it('is about one subject, not several', async () => {
+  it('requires one object as the subject', async () => {
     for (const other of [[VALID], 'x', 5, true]) {
       expect(await validateBillOfLading(other)).to.deep.equal([
         { pointer: '', code: 'VALUE_TYPE_WRONG', message: 'Must be an object' },
@@ -110,7 +110,7 @@ describe('strict validation of a Bill of Lading', () => {
     }
   });
 
-  it('finds what signing would refuse: text without protection, an id that is not absolute, types without definition', async () => {
+  it('reports unprotected text, relative ids and undefined types, which signing would refuse', async () => {
     expect(await problemsOf({ vessel: 'PO_:123' })).to.deep.equal(['/vessel TEXT_NOT_PROTECTED']);
     expect(await problemsOf({ id: 'abc' })).to.deep.equal(['/id SUBJECT_TERM_UNDEFINED']);
     expect(await problemsOf({ type: ['A', 'BillOfLading', 'B'] })).to.deep.equal([
@@ -119,7 +119,7 @@ describe('strict validation of a Bill of Lading', () => {
     ]);
   });
 
-  it('reports everything at once', async () => {
+  it('reports all problems at once', async () => {
     const packages = [{ packagesWeight: '\ud800' }];
     const changes = { type: ['A'], id: 'abc', vessel: 'PO_:123', blNumber: '', links: {}, foo: 1, packages };
     expect(await problemsOf(changes)).to.have.members([
@@ -134,12 +134,12 @@ describe('strict validation of a Bill of Lading', () => {
     ]);
   });
 
-  it('is done with a nesting of a hundred thousand levels', async () => {
+  it('handles 100,000 levels of nesting', async () => {
     const deep = JSON.parse(`${'{"vessel":'.repeat(100_000)}1${'}'.repeat(100_000)}`) as object;
     expect(await problemsOf({ vessel: deep })).to.include('/vessel VALUE_TYPE_WRONG');
   });
 
-  it('changes nothing in what it is given', async () => {
+  it('does not change its input', async () => {
     const subject = { ...VALID, type: ['X'], foo: { a: [1] } };
     const before = structuredClone(subject);
     await validateBillOfLading(subject);
@@ -154,13 +154,13 @@ describe('the JSON Schema of a Bill of Lading', () => {
   };
   const accepts = new Ajv2020({ strict: true }).compile(schema);
 
-  it('is of draft 2020-12, identified by the URL that it is served at', () => {
+  it('is of draft 2020-12, and its $id is the URL that it is served at', () => {
     expect(schema.$schema).to.equal('https://json-schema.org/draft/2020-12/schema');
     const served = `https://issuer.example/contexts/${BILL_OF_LADING_SCHEMA}`;
     expect(new URL(schema.$id, served).href).to.equal(served);
   });
 
-  it('requires type, scac and blNumber, an array of strings and two strings', () => {
+  it('requires an object with an array of strings as type, and strings as scac and blNumber', () => {
     expect(accepts(VALID)).to.equal(true);
     for (const name of ['type', 'scac', 'blNumber'])
       for (const value of [undefined, null, 5, {}, [5], name === 'type' ? 'BillOfLading' : ['x']]) {
@@ -170,7 +170,7 @@ describe('the JSON Schema of a Bill of Lading', () => {
     for (const other of [[VALID], 'x', 5, null]) expect(accepts(other)).to.equal(false);
   });
 
-  it('refuses nothing more: what else is wrong the validator finds by itself', async () => {
+  it('leaves all other problems to the validator', async () => {
     const others = { vessel: 5, packages: 'x', attachments: [{ size: 1 }], vesel: 'x', name: null };
     expect(accepts({ ...VALID, type: [], scac: '', blNumber: '', ...others })).to.equal(true);
     expect(await problemsOf(others)).to.have.members([
@@ -184,7 +184,7 @@ describe('the JSON Schema of a Bill of Lading', () => {
 });
 
 describe('the terms of strict validation', () => {
-  it('are those that the contexts of a credential define for a subject, but for those that are no description of one', async () => {
+  it('are those that the contexts define for a subject, except terms that do not describe it', async () => {
     const files = [
       'bill-of-lading-v1',
       'attachments-context',
@@ -239,7 +239,7 @@ describe('the subject in a file', () => {
     return `${takenFor} ${pointer} ${JSON.stringify(subject)}`;
   };
 
-  it('is found in a request, in a credential, in an answer, and alone', () => {
+  it('is found alone, and in a request, a credential or an answer', () => {
     expect(at({ scac: 'A' })).to.equal('credentialSubject  {"scac":"A"}');
     expect(at({ credentialSubject: 1, owner: '0x', holder: '0x' })).to.equal('request /credentialSubject 1');
     expect(at({ credentialSubject: 1 })).to.equal('request /credentialSubject 1');
@@ -257,7 +257,7 @@ describe('the subject in a file', () => {
     expect(at({ type: 'VerifiableCredential' })).to.equal('credential /credentialSubject undefined');
   });
 
-  it('is not taken for a credential because of a term that it defines for itself', () => {
+  it('is not taken for a credential because it has an @context of its own', () => {
     expect(at({ '@context': {}, scac: 'A' })).to.equal('credentialSubject  {"@context":{},"scac":"A"}');
   });
 });

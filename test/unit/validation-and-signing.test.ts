@@ -12,7 +12,7 @@ const ACCOUNT = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8';
 const CONTEXT_URL = 'https://issuer.example/contexts/bill-of-lading-v1.json';
 const DID = 'did:web:issuer.example';
 
-/** A subject of which about half is as it should be: nothing, or a few things, wrong. */
+/** A random subject with up to three changes, of which about half are valid. */
 function subjectOf(random: SeededRandom): JsonObject {
   const subject: JsonObject = {
     type: ['BillOfLading'],
@@ -43,7 +43,7 @@ function subjectOf(random: SeededRandom): JsonObject {
   return { ...subject, ...Object.fromEntries(changes) };
 }
 
-describe('strict validation, beside signing', () => {
+describe('strict validation compared with signing', () => {
   let sign: SignCredential;
 
   before(async () => {
@@ -79,7 +79,7 @@ describe('strict validation, beside signing', () => {
     }
   }
 
-  it('finds something in all that signing refuses', async () => {
+  it('finds a problem in every subject that signing refuses', async () => {
     const random = seededRandom(11);
     const seen = { valid: 0, refused: 0 };
     for (let round = 0; round < 80; round++) {

@@ -12,7 +12,7 @@ import {
   type Verify,
 } from '../helpers/credentials/verification-parts';
 
-describe('the contexts of a credential that is verified', () => {
+describe('the contexts of a verified credential', () => {
   let issuer: TestIssuer;
   let base: JsonObject;
   let derived: JsonObject;
@@ -45,7 +45,7 @@ describe('the contexts of a credential that is verified', () => {
     credentialSubject: { type: ['BillOfLading'], scac: 'SGCNM21566325', blNumber: 'SGPU' },
   });
 
-  it('of a stranger may exchange labels under a good signature: that is not VALID', async () => {
+  it("give 'could not tell' if one that swaps labels is inline or from a stranger", async () => {
     const verification = await verify(exchanged(EVIL), { fetchJson: serving(context) });
     expect(verification.contextsFetched).to.deep.equal([EVIL]);
     expect(failuresOf(verification.documentIntegrity)).to.match(/^meaning of the terms: .*evil\.example/);
@@ -55,7 +55,7 @@ describe('the contexts of a credential that is verified', () => {
     expect(failuresOf(inline.documentIntegrity)).to.contain('/@context/5 defines terms in place');
   });
 
-  it('of a stranger are taken when the user knows them', async () => {
+  it('are accepted from a stranger if the user trusts them', async () => {
     const verification = await verify(
       under(EVIL),
       { fetchJson: serving((await createDocumentLoader(issuer.contextUrl)(issuer.contextUrl)).document) },
@@ -64,7 +64,7 @@ describe('the contexts of a credential that is verified', () => {
     expect(verification.outcome).to.equal('valid');
   });
 
-  it("of the issuer's own domain are fetched and taken", async () => {
+  it("are fetched and accepted from the issuer's own domain", async () => {
     const known = createDocumentLoader('https://verifier.example/contexts/bill-of-lading-v1.json');
     const own = (await createDocumentLoader(issuer.contextUrl)(issuer.contextUrl)).document;
     const verification = await verify(derived, { knownContexts: known, fetchJson: serving(own) });
@@ -72,7 +72,7 @@ describe('the contexts of a credential that is verified', () => {
     expect(verification.outcome).to.equal('valid');
   });
 
-  it("are not the publisher's where a redirect leads away, a query decides, or a service answers for anybody", async () => {
+  it("do not count as the publisher's after a redirect, with a query or from an echo service", async () => {
     const redirected: VerificationSources['fetchJson'] = async (url) =>
       serving(context)(new URL(url.pathname === '/go' ? EVIL : url.href));
     for (const url of [
@@ -93,13 +93,13 @@ describe('the contexts of a credential that is verified', () => {
     expect(failuresOf(moved.documentIntegrity)).to.contain(`/go, found at ${EVIL}`);
   });
 
-  it('that are known are not asked for', async () => {
+  it('are not fetched if they are known', async () => {
     const sources = fakeSources(issuer, { fetchJson: serving(context) });
     expect((await verifyCredential(derived, sources)).outcome).to.equal('valid');
     expect(sources.asked).to.deep.equal([]);
   });
 
-  it('that cannot be had leave the document unjudged, each asked for once', async () => {
+  it("give 'could not tell' if one cannot be fetched, which is tried once", async () => {
     const sources = fakeSources(issuer, {
       knownContexts: createDocumentLoader('https://verifier.example/c.json'),
       fetchJson: async () => NOBODY,
@@ -113,7 +113,7 @@ describe('the contexts of a credential that is verified', () => {
     }
   });
 
-  it('that name more and more of them are given up, also where a term brings one', async () => {
+  it("give 'could not tell' after 30 fetches, also for contexts scoped to terms", async () => {
     const names = Array.from({ length: 100 }, (_, index) => `a${index}`);
     const scoped = names.map((name): [string, object] => {
       const terms = {
@@ -133,7 +133,7 @@ describe('the contexts of a credential that is verified', () => {
     expect(sources.asked).to.have.lengthOf(30);
   });
 
-  it('that are no contexts leave it unjudged', async () => {
+  it("give 'could not tell' if a fetched document is not a context", async () => {
     for (const json of [{}, [], null, 'x', 7]) {
       const knownContexts = createDocumentLoader('https://verifier.example/c.json');
       const { documentIntegrity } = await verify(derived, { knownContexts, fetchJson: serving(json) });

@@ -12,7 +12,7 @@ import {
   type Verify,
 } from '../helpers/credentials/verification-parts';
 
-describe('the document that is verified', () => {
+describe('a verified document', () => {
   let issuer: TestIssuer;
   let base: JsonObject;
   let derived: JsonObject;
@@ -28,7 +28,7 @@ describe('the document that is verified', () => {
     credentialSubject: { ...subjectOf(derived), ...changes },
   });
 
-  it('is valid as the issuer gave it out, and as the holder derived it', async () => {
+  it('is valid as issued, and as derived by the holder', async () => {
     for (const credential of [base, derived]) {
       const verification = await verify(credential);
       expect(outcomesOf(verification)).to.deep.equal(['valid', 'valid', 'valid']);
@@ -37,7 +37,7 @@ describe('the document that is verified', () => {
     }
   });
 
-  it('shows only what is to be revealed, and what is mandatory', async () => {
+  it('shows only revealed and mandatory members', async () => {
     const { shown, outcome } = await verify(base, {}, { reveal: ['/credentialSubject/blNumber'] });
     expect(outcome).to.equal('valid');
     expect(subjectOf(shown ?? {})).to.deep.equal({ type: ['BillOfLading'], blNumber: 'SGCNM21566325' });
@@ -54,20 +54,20 @@ describe('the document that is verified', () => {
       credentialStatus: { ...(it.credentialStatus as object), tokenId: 'ab'.repeat(32) },
     }),
     'the status removed': (it) => ({ ...it, credentialStatus: undefined }),
-    'an end that was put off': (it) => ({ ...it, validUntil: '2036-01-01T00:00:00.000Z' }),
+    'a later end': (it) => ({ ...it, validUntil: '2036-01-01T00:00:00.000Z' }),
     'another id': (it) => ({ ...it, id: 'urn:uuid:01937b4a-0000-7000-8000-00000000000f' }),
-    'another date of the proof': (it) => ({
+    'another date in the proof': (it) => ({
       ...it,
       proof: { ...(it.proof as object), created: '2025-01-01T00:00:00Z' },
     }),
   })) {
-    it(`is invalid with ${name}, in either form`, async () => {
+    it(`is invalid with ${name}, as issued and as derived`, async () => {
       for (const credential of [base, derived])
         expect((await verify(change(credential))).documentIntegrity.outcome).to.equal('invalid');
     });
   }
 
-  it('is invalid without a proof, or with one that says nothing', async () => {
+  it('is invalid without a proof, and not valid with a malformed one', async () => {
     for (const proof of [undefined, null, [], 'x', {}, { ...(base.proof as object), proofValue: 'zzz' }]) {
       const { documentIntegrity } = await verify({ ...base, proof });
       expect(documentIntegrity.outcome, JSON.stringify(proof)).not.to.equal('valid');
@@ -75,7 +75,7 @@ describe('the document that is verified', () => {
     expect((await verify({ ...base, proof: undefined })).documentIntegrity.outcome).to.equal('invalid');
   });
 
-  it('cannot be judged when its proof is of another kind, which is named', async () => {
+  it("gives 'could not tell' for another cryptosuite or several proofs, and names them", async () => {
     const proof = { ...(base.proof as object), cryptosuite: 'bbs-2023' };
     const { documentIntegrity } = await verify({ ...base, proof });
     expect(documentIntegrity.outcome).to.equal('could not tell');
@@ -84,7 +84,7 @@ describe('the document that is verified', () => {
     expect(failuresOf(several.documentIntegrity)).to.contain('2 proofs');
   });
 
-  it('is invalid with a package shown twice, though the library verifies it', async () => {
+  it('is invalid if it shows a package twice that was signed once', async () => {
     const signed = await issuer.sign({ type: ['BillOfLading'], packages: [{ packagesWeight: '1 t' }] });
     const shown = await derive({ ...signed }, ['']);
     expect((await verify(shown)).outcome).to.equal('valid');
@@ -99,7 +99,7 @@ describe('the document that is verified', () => {
     expect(failuresOf(documentIntegrity)).to.contain('uses a signed statement more than once');
   });
 
-  it('cannot be judged where it holds what no signature covers, though the library verifies it', async () => {
+  it("gives 'could not tell' with content that no signature covers, although the signature verifies", async () => {
     const signed = await issuer.sign({ type: ['BillOfLading'], scac: 'SGPU', blNumber: 'PO_:123' });
     const shown = await derive({ ...signed }, ['']);
     const forged = { ...shown, credentialSubject: { ...subjectOf(shown), blNumber: 'PO_:666' } };
@@ -112,7 +112,7 @@ describe('the document that is verified', () => {
     }
   });
 
-  it('is never asked for more than it shows', async () => {
+  it('refuses pointers to reveal if it is derived already', async () => {
     const error = await verify(derived, {}, { reveal: ['/credentialSubject'] }).catch(
       (thrown: unknown) => thrown,
     );

@@ -12,7 +12,7 @@ import {
   type Verify,
 } from '../helpers/credentials/verification-parts';
 
-describe('the issuer of a credential that is verified', () => {
+describe('the issuer of a verified credential', () => {
   let issuer: TestIssuer;
   let derived: JsonObject;
   let verify: Verify;
@@ -27,7 +27,7 @@ describe('the issuer of a credential that is verified', () => {
     return outcomesOf(await verify(derived, { resolveDid }));
   };
 
-  it('is found with an id inside of an object, and with identifiers relative to the DID', async () => {
+  it('is found as an object with an id, and with relative or embedded verification methods', async () => {
     const named = await issuer.sign(undefined, { issuer: { id: issuer.did } as unknown as string });
     expect((await verify(named)).outcome).to.equal('valid');
     const [method] = issuer.didDocument.verificationMethod;
@@ -37,7 +37,7 @@ describe('the issuer of a credential that is verified', () => {
     expect(await answers(embedded)).to.deep.equal(['valid', 'valid', 'valid']);
   });
 
-  it('is wrong when the domain publishes no such DID; then the signature is not judged', async () => {
+  it('is invalid if the domain does not publish the DID; the signature is then not judged', async () => {
     const resolveDid: VerificationSources['resolveDid'] = async () => ({
       ...NOBODY,
       kind: 'refused',
@@ -50,12 +50,12 @@ describe('the issuer of a credential that is verified', () => {
     ]);
   });
 
-  it('is not judged when the domain does not answer', async () => {
+  it("is 'could not tell' if the domain does not answer", async () => {
     const verification = await verify(derived, { resolveDid: async () => NOBODY });
     expect(outcomesOf(verification)).to.deep.equal(['could not tell', 'could not tell', 'valid']);
   });
 
-  it('is wrong when the key is not in the document, is not for this purpose, or is of another controller', async () => {
+  it('is invalid if the key is missing, not for assertions, or of another controller', async () => {
     const [method] = issuer.didDocument.verificationMethod;
     const wrong = ['could not tell', 'invalid', 'valid'];
     expect(await answers({ verificationMethod: [] })).to.deep.equal(wrong);
@@ -65,7 +65,7 @@ describe('the issuer of a credential that is verified', () => {
     expect(await answers(controlled)).to.deep.equal(wrong);
   });
 
-  it('is wrong with a key that was revoked or has expired, also at a moment that cannot be read', async () => {
+  it('is invalid with a revoked or expired key, or an unreadable time of either', async () => {
     const [method] = issuer.didDocument.verificationMethod;
     const ending = async (end: object): Promise<string[]> =>
       answers({ verificationMethod: [{ ...method, ...end }] });
@@ -80,7 +80,7 @@ describe('the issuer of a credential that is verified', () => {
     }
   });
 
-  it('is not judged with a key of another kind, nor does one without end hold it up', async () => {
+  it("is 'could not tell' with another kind of key, without delay if that is oversized", async () => {
     const [method] = issuer.didDocument.verificationMethod;
     const notJudged = ['could not tell', 'could not tell', 'valid'];
     for (const publicKeyMultibase of [
@@ -96,7 +96,7 @@ describe('the issuer of a credential that is verified', () => {
     expect(await answers(jwk)).to.deep.equal(notJudged);
   });
 
-  it('is wrong when somebody else signed, whose own DID would resolve', async () => {
+  it('is invalid if somebody else signed, even if their own DID would resolve', async () => {
     const other = await createTestIssuer('evil.example');
     const signed = await other.sign(undefined, { issuer: issuer.did });
     const knownContexts = createDocumentLoader(other.contextUrl);
@@ -105,12 +105,12 @@ describe('the issuer of a credential that is verified', () => {
     expect(verification.issuerIdentity.outcome).to.equal('invalid');
   });
 
-  it("has the document's signature fail when the DID document has another key under the same name", async () => {
+  it('is valid, but the signature is not, if the DID document has another key of the same name', async () => {
     const other = await createTestIssuer();
     expect(await answers(other.didDocument)).to.deep.equal(['invalid', 'valid', 'valid']);
   });
 
-  it('is not judged when it is no did:web, and is wrong when it is none at all', async () => {
+  it("is 'could not tell' with another DID method, and invalid if missing or malformed", async () => {
     expect((await verify({ ...derived, issuer: 'did:key:z6Mk' })).issuerIdentity.outcome).to.equal(
       'could not tell',
     );

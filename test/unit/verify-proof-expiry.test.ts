@@ -23,7 +23,7 @@ describe('a proof that expires', () => {
     return (await verifyCredential(credential, fakeSources(issuer, { clock }))).documentIntegrity;
   };
 
-  it('is valid until then and invalid afterwards, though its signature verifies', async () => {
+  it('is valid before its expiry and invalid from then on, although its signature verifies', async () => {
     for (const credential of forms) {
       expect((await integrity(credential, '2026-02-09T00:00:00Z')).outcome).to.equal('valid');
       const { outcome, checks } = await integrity(credential, EXPIRES);
@@ -33,7 +33,7 @@ describe('a proof that expires', () => {
     }
   });
 
-  it('cannot outlast its end by spelling it in another way', async () => {
+  it("gives 'could not tell' after its expiry if that is spelled as an IRI", async () => {
     const date = { '@type': 'http://www.w3.org/2001/XMLSchema#dateTime', '@value': EXPIRES };
     for (const credential of forms) {
       const proof: JsonObject = {

@@ -13,7 +13,7 @@ import {
   type VerificationParts,
 } from '../helpers/credentials/verification-parts';
 
-/** How CBOR (RFC 8949) writes the items of a proof value. */
+/** Encoders of the CBOR items (RFC 8949) of a proof value. */
 const head = (major: number, argument: number): Buffer =>
   Buffer.from(argument < 24 ? [(major << 5) | argument] : [(major << 5) | 25, argument >> 8, argument & 255]);
 const integer = (value: number): Buffer => head(0, value);
@@ -40,7 +40,7 @@ const withProof = (credential: JsonObject, changes: JsonObject): JsonObject => (
 const withBytes = (credential: JsonObject, ...parts: Buffer[]): JsonObject =>
   withProof(credential, { proofValue: `u${Buffer.concat(parts).toString('base64url')}` });
 
-describe('the value of a proof', () => {
+describe('the proofValue of a proof', () => {
   let parts: VerificationParts;
   let derived: JsonObject;
   /** The five components, and the entries of the fourth. */
@@ -73,8 +73,8 @@ describe('the value of a proof', () => {
   }
 
   for (const [name, changed] of Object.entries<() => JsonObject>({
-    'as this test writes it': () => withBytes(derived, DERIVED, array(components)),
-    'with arrays and maps whose length is not said': () => {
+    'as this test encodes it': () => withBytes(derived, DERIVED, array(components)),
+    'with arrays and maps of indefinite length': () => {
       const labelMap = openEnded(5, entries(labels).flat());
       return withBytes(derived, DERIVED, openEnded(4, components.with(3, labelMap)));
     },
@@ -96,7 +96,7 @@ describe('the value of a proof', () => {
       changed: () => withBytes(derived, DERIVED, array([...components, integer(0)])),
       problem: 'has 6 components, not 5',
     },
-    'with a sixth component in an array whose length is not said': {
+    'with a sixth component in an array of indefinite length': {
       changed: () => withBytes(derived, DERIVED, openEnded(4, [...components, integer(0)])),
       problem: 'has 6 components, not 5',
     },
@@ -108,7 +108,7 @@ describe('the value of a proof', () => {
       changed: () => withBytes(derived, DERIVED, array(components), integer(0)),
       problem: 'something follows it',
     },
-    'cut off': {
+    'if it is cut off': {
       changed: () => withBytes(derived, bytesOf(derived).subarray(0, -1)),
       problem: 'it ends too early',
     },
@@ -116,7 +116,7 @@ describe('the value of a proof', () => {
       changed: () => withLabels(array(labels.map(([, label]) => bytes(label)))),
       problem: 'labelMap is not a map of integers to 32 bytes each',
     },
-    'with text for the keys of labels': {
+    'with text as the keys of labels': {
       changed: () => withLabels(map(labels.map(([index, label]) => [text(String(index)), bytes(label)]))),
       problem: 'labelMap is not a map of integers to 32 bytes each',
     },
@@ -150,7 +150,7 @@ describe('the value of a proof', () => {
       },
       problem: 'not base64url without padding',
     },
-    'with a sixth component, as the issuer gave it out': {
+    'with a sixth component in a base proof': {
       changed: () => {
         const payload = Buffer.from(bytesOf(parts.base).subarray(BASE.length));
         payload[0] = head(4, 6)[0]!;
@@ -158,7 +158,7 @@ describe('the value of a proof', () => {
       },
       problem: 'has 6 components, not 5',
     },
-    'with padding, as the issuer gave it out': {
+    'with padding in a base proof': {
       changed: () => withProof(parts.base, { proofValue: `${proofOf(parts.base).proofValue as string}=` }),
       problem: 'not base64url without padding',
     },
@@ -172,7 +172,7 @@ describe('the value of a proof', () => {
     });
   }
 
-  it('is never found right where the library cannot read it', () => {
+  it('is never accepted if the library cannot read it', () => {
     const random = seededRandom(5);
     let right = 0;
     for (let run = 0; run < 3_000; run++) {
@@ -189,7 +189,7 @@ describe('the value of a proof', () => {
     expect(right).to.be.within(300, 2_700);
   });
 
-  it('is looked at before anything is derived', async () => {
+  it('is checked before a credential is derived', async () => {
     const value = `${proofOf(parts.base).proofValue as string}=`;
     const error: unknown = await parts
       .derive(withProof(parts.base, { proofValue: value }), [''])
@@ -207,11 +207,11 @@ describe('the previousProof of a proof', () => {
   });
 
   for (const [name, members] of Object.entries<JsonObject>({
-    'a proof that is not there': { previousProof: EARLIER },
-    'several, one of which is not there': { id: 'urn:x:1', previousProof: ['urn:x:1', EARLIER] },
+    'a missing proof': { previousProof: EARLIER },
+    'several proofs, one of them missing': { id: 'urn:x:1', previousProof: ['urn:x:1', EARLIER] },
     'its own proof': { id: EARLIER, previousProof: EARLIER },
   })) {
-    it(`makes the credential invalid where it names ${name}, though the library verifies it`, async () => {
+    it(`makes the credential invalid if it names ${name}, although the library verifies it`, async () => {
       const base = await signWithMembers(parts.issuer, members);
       const derived = await derive(base, ['']);
       expect(await verify(derived, parts.issuer.didDocument)).to.have.property('verified', true);
@@ -223,7 +223,7 @@ describe('the previousProof of a proof', () => {
     });
   }
 
-  it('is no reason to judge one of several proofs that names another', async () => {
+  it("gives 'could not tell' if it names another proof, and invalid if that is missing", async () => {
     const proof = proofOf(parts.derived);
     const chain = [
       { ...proof, id: EARLIER },

@@ -12,7 +12,7 @@ import { temporaryFolder } from '../helpers/temporary-folder';
 import type { TestIssuer } from '../helpers/credentials/test-issuer';
 import { prepareVerification } from '../helpers/credentials/verification-parts';
 
-/** JSON as nobody means it. */
+/** JSON values that are wrong in almost any place of a credential. */
 const RUBBISH: unknown[] = [
   null,
   true,
@@ -68,7 +68,7 @@ describe('rubbish in place of a credential', () => {
     ).to.deep.equal([]);
   }
 
-  it('in any place of a credential that was derived ends in an answer, or in an error that says what is wrong; VALID only if all that is said was signed', async () => {
+  it('gives an answer or CREDENTIAL_INVALID in any place, and VALID only if all values were signed', async () => {
     for (const path of pathsOf(derived)) {
       for (const rubbish of RUBBISH) {
         const changed = structuredClone(derived);
@@ -78,7 +78,7 @@ describe('rubbish in place of a credential', () => {
     }
   });
 
-  it('of many kinds at once, in either form, ends so too', async () => {
+  it('gives the same in several places at once, in base and derived credentials', async () => {
     const random = seededRandom(4);
     for (let run = 0; run < 400; run++) {
       const changed = structuredClone(random.pick([base, derived]));
@@ -96,9 +96,9 @@ describe('rubbish in place of a credential', () => {
   };
 
   for (const [name, text] of Object.entries({
-    nothing: '',
-    'no JSON': '{',
-    binary: Buffer.from([0xff, 0xfe, 0, 1]),
+    'no content': '',
+    'broken JSON': '{',
+    'binary data': Buffer.from([0xff, 0xfe, 0, 1]),
     null: 'null',
     'an array': '[]',
     'an object': '{}',
@@ -111,7 +111,7 @@ describe('rubbish in place of a credential', () => {
       '@context': Array(10_000).fill('https://a.example/'),
     }),
   })) {
-    it(`in a file that has ${name} is told in words, and cannot be judged`, async () => {
+    it(`gives 'could not tell' and an error with a code for a file with ${name}`, async () => {
       const { isValid, errors, output } = await run(text);
       expect(isValid).to.equal(undefined);
       expect(errors.join()).to.match(/\[(FILE_NOT_JSON|CREDENTIAL_INVALID)\]/);
@@ -121,7 +121,7 @@ describe('rubbish in place of a credential', () => {
     });
   }
 
-  it('cannot be judged when there is no such file', async () => {
+  it('gives FILE_NOT_FOUND with the path if there is no file', async () => {
     const missing = join(folder.path, 'missing.json');
     const options = { file: missing, pointers: undefined, trustedContexts: [], json: false };
     const { isValid, errors, output } = await verifyFile(options);
@@ -130,7 +130,7 @@ describe('rubbish in place of a credential', () => {
     expect(output).to.deep.equal([]);
   });
 
-  it('never commands the terminal, nor turns a line around', () => {
+  it('is printed with control and direction characters escaped, and cut if it is too long', () => {
     const evil = 'a\u001b[2J\u009b2J\u202e\u2066\r\nb\u2028\ud800';
     expect(printable(evil)).to.equal('a\\u001b[2J\\u009b2J\\u202e\\u2066\\u000d\\u000ab\\u2028\\ud800');
     expect(printable('提单 é')).to.equal('提单 é');
@@ -140,7 +140,7 @@ describe('rubbish in place of a credential', () => {
     expect(JSON.parse(json)).to.deep.equal({ evil, id: (2n ** 255n).toString() });
   });
 
-  it('that is no credential at all is refused by name', () => {
+  it('is refused as not a verifiable credential if it is the whole document', () => {
     for (const input of RUBBISH) expect(() => credentialIn(input)).to.throw(/not a verifiable credential/);
   });
 });
@@ -161,7 +161,7 @@ function put(root: JsonObject, path: Path, value: unknown): void {
   Object.defineProperty(parent, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
-/** The values of all members; null says nothing. */
+/** The values of all members except null, which states nothing. */
 function leavesOf(value: unknown): Set<unknown> {
   if (value === null || value === undefined) return new Set();
   if (typeof value !== 'object') return new Set([value]);

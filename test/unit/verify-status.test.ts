@@ -5,7 +5,7 @@ import type { VerificationSources } from '../../service/verification/verify-cred
 import { IN_ESCROW, failingWith } from '../helpers/credentials/fake-sources';
 import { prepareVerification, type Verify } from '../helpers/credentials/verification-parts';
 
-describe('the status of a credential that is verified', () => {
+describe('the status of a verified credential', () => {
   let base: JsonObject;
   let derived: JsonObject;
   let verify: Verify;
@@ -20,7 +20,7 @@ describe('the status of a credential that is verified', () => {
   ): Promise<Answer> => (await verify(credential, changes)).documentStatus;
   const inState = (state: object) => status({ readToken: async () => ({ ...IN_ESCROW, ...state }) });
 
-  it('is valid in escrow, returned to the issuer, and while the registry is paused, which is said', async () => {
+  it('is valid in title escrow, returned to the issuer or in a paused registry, and names which', async () => {
     for (const [state, text] of [
       [{}, 'in its title escrow'],
       [{ state: 'returned to issuer' }, 'nobody can transfer it now'],
@@ -32,14 +32,14 @@ describe('the status of a credential that is verified', () => {
     }
   });
 
-  it('is invalid when shredded, never minted, without a registry, or with a contract that is none', async () => {
+  it('is invalid if the token is shredded or not minted, or no token registry is at the address', async () => {
     expect((await inState({ state: 'shredded' })).outcome).to.equal('invalid');
     expect((await inState({ state: 'not minted' })).outcome).to.equal('invalid');
     expect((await status({ readToken: failingWith('REGISTRY_MISSING') })).outcome).to.equal('invalid');
     expect((await status({ readToken: failingWith('REGISTRY_INVALID') })).outcome).to.equal('invalid');
   });
 
-  it("is not judged when the node cannot be asked, and no library's text is shown, which may hold its key", async () => {
+  it("is 'could not tell' if the token cannot be read, and hides library messages with keys", async () => {
     for (const code of [
       'RPC_UNREACHABLE',
       'NETWORK_UNKNOWN',
@@ -55,7 +55,7 @@ describe('the status of a credential that is verified', () => {
     expect(JSON.stringify(answer)).to.contain('SERVER_ERROR').and.not.to.contain('secret');
   });
 
-  it('is not judged when it is hidden, of another type, several, or of another document', async () => {
+  it("is 'could not tell' if it is hidden, repeated, or of another type or document", async () => {
     const own = derived.credentialStatus as JsonObject;
     for (const credentialStatus of [
       undefined,
@@ -66,12 +66,12 @@ describe('the status of a credential that is verified', () => {
       expect((await status({}, { ...derived, credentialStatus })).outcome).to.equal('could not tell');
   });
 
-  it('is invalid when it names no token that there could be', async () => {
+  it('is invalid if it is malformed', async () => {
     for (const credentialStatus of [null, 'x', {}, { type: 'TransferableRecords', tokenRegistry: '0x1' }])
       expect((await status({}, { ...derived, credentialStatus })).outcome).to.equal('invalid');
   });
 
-  it('is invalid before and after the valid period, five minutes of difference between clocks apart', async () => {
+  it('is invalid outside the validity period, with a tolerance of five minutes', async () => {
     const at = async (time: string): Promise<string> =>
       (await status({ clock: { now: () => Date.parse(time) } })).outcome;
     expect(await at('2025-12-31T23:54:00Z')).to.equal('invalid');
@@ -80,7 +80,7 @@ describe('the status of a credential that is verified', () => {
     expect(await at('2026-04-01T00:06:00Z')).to.equal('invalid');
   });
 
-  it('is not judged without the end of the period, which may be hidden', async () => {
+  it("is 'could not tell' if the end of the period is missing or unreadable", async () => {
     for (const credential of [base, derived])
       expect((await status({}, { ...credential, validUntil: undefined })).outcome).to.equal('could not tell');
     expect((await status({}, { ...derived, validUntil: 'tomorrow' })).outcome).to.equal('could not tell');
