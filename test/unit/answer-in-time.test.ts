@@ -3,20 +3,20 @@ import { answerInTime } from '../../service/observability/answer-in-time';
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
-describe('a question to what may hang', () => {
-  it('is answered, each time anew', async () => {
+describe('a request with a time limit', () => {
+  it('is sent anew for each later caller', async () => {
     let count = 0;
     const ask = answerInTime(async () => ++count);
     expect([await ask(1_000), await ask(1_000)]).to.deep.equal([1, 2]);
   });
 
-  it('is asked once at a time, and all get the answer', async () => {
+  it('is sent once for concurrent callers, who share the answer', async () => {
     let count = 0;
     const ask = answerInTime(async () => ++count);
     expect(await Promise.all([ask(1_000), ask(1_000), ask(1_000)])).to.deep.equal([1, 1, 1]);
   });
 
-  it('is given up in time, and not asked again while it hangs', async () => {
+  it('is given up at the time limit, and not sent again while it hangs', async () => {
     let count = 0;
     const ask = answerInTime(() => {
       count++;
@@ -26,7 +26,7 @@ describe('a question to what may hang', () => {
     expect(count).to.equal(1);
   });
 
-  it('that fails has no answer, and is asked again', async () => {
+  it('has no answer when it fails, and is sent again for the next caller', async () => {
     let count = 0;
     const ask = answerInTime(async () => {
       if (++count === 1) throw new Error('the database is away');

@@ -6,7 +6,7 @@ const NOW = Date.parse('2026-11-21T00:00:00Z');
 describe('outcome of a delivery attempt', () => {
   const statusOnly = (status: number) => classifyOutcome({ status, retryAfter: undefined }, NOW);
 
-  it('is success for 2xx alone', () => {
+  it('is a success for 2xx only', () => {
     for (const status of [200, 201, 204, 299])
       expect(statusOnly(status).delivered, String(status)).to.equal(true);
     for (const status of [100, 199, 300, 301, 304, 307, 400, 401, 404, 410, 429, 500, 503]) {
@@ -14,7 +14,7 @@ describe('outcome of a delivery attempt', () => {
     }
   });
 
-  it('carries why there was no answer', () => {
+  it('has the failure when there was no answer', () => {
     const outcome = classifyOutcome({ status: undefined, failure: 'connect ECONNREFUSED' }, NOW);
     expect(outcome).to.deep.equal({
       delivered: false,

@@ -6,12 +6,13 @@ import { readDocument } from '../helpers/pages/markdown';
 
 const FOLDERS = ['service', 'deploy'];
 /**
- * Classes of service/errors.ts and its heirs, some with one code only. What libraries throw is not listed.
+ * Error classes of service/base/errors.ts and their subclasses, some of which have one code only. Errors of
+ * libraries are not listed.
  */
 const MADE =
   /(?:new (?:(?:Service|Configuration|Request|Signing|Chain|Http)Error|Refusal)|super)\(\s*(?:\d+,\s*)?'([A-Z_]+)'/g;
 
-/** The codes that errors are made with. */
+/** The codes of all errors that the source code creates. */
 function thrownCodes(): string[] {
   const files = FOLDERS.flatMap((folder) =>
     readdirSync(join(PROJECT_ROOT, folder), { recursive: true, encoding: 'utf8' })
@@ -33,7 +34,7 @@ describe('docs/error-codes.md', () => {
     ),
   );
 
-  it('has every code that docs/http-api.md tells the meaning of', () => {
+  it('has every code that docs/http-api.md explains', () => {
     const { section } = readDocument('docs/http-api.md');
     const text = section('Errors').text + section('Sending again').text;
     const named = new Set(text.match(/\b[A-Z]+(?:_[A-Z]+)+\b|\b(?:BUSY|INTERNAL)\b/g));
@@ -41,7 +42,7 @@ describe('docs/error-codes.md', () => {
     expect([...named].filter((code) => !listed.has(code))).to.deep.equal([]);
   });
 
-  it('has no code of a 500 that can be sent again of which docs/http-api.md does not say whose turn it is', () => {
+  it('lists a 500 as retryable only if docs/http-api.md names its code', () => {
     const named = readDocument('docs/http-api.md').section('Errors').text;
     const again = rows.flatMap((row) => {
       const [, codes = '', status = '', retryable = ''] = row.split('|').map((cell) => cell.trim());
@@ -51,7 +52,7 @@ describe('docs/error-codes.md', () => {
     expect(again.filter((code) => !new RegExp(`\\b${code}\\b`).test(named))).to.deep.equal([]);
   });
 
-  it('has every code that an error is thrown with', () => {
+  it('has the code of every error that is thrown', () => {
     const thrown = thrownCodes();
     expect(thrown.length).to.be.greaterThan(50);
     expect(thrown.filter((code) => !listed.has(code))).to.deep.equal([]);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { makePdf } from '../fixtures/pdf';
 
-describe('PDF of the fixtures', () => {
+describe('the PDF fixture', () => {
   const pdf = makePdf();
   const text = pdf.toString('latin1');
 

@@ -8,7 +8,7 @@ const MEGABYTE = 1024 * 1024;
 const PIECE = 64 * 1024;
 
 describe('reading a large body', () => {
-  it('gives all of its bytes in order, and the event loop a turn for each megabyte that is put together', async () => {
+  it('returns all bytes in order, and yields to the event loop after each megabyte', async () => {
     const body = randomBytes(20 * MEGABYTE + 7);
     const source = new PassThrough();
     const request = Object.assign(source, { headers: {}, complete: true }) as unknown as IncomingMessage;

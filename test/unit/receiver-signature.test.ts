@@ -10,11 +10,11 @@ describe('signature check of the receiver', () => {
   const accepts = (value: string | string[] | undefined, bytes = body): boolean =>
     verifySignature(value, bytes, sender.publicKey);
 
-  it('accepts the sender’s signature over the very bytes that it sent', () => {
+  it('accepts the sender’s signature over exactly the bytes sent', () => {
     expect(accepts(header)).to.equal(true);
   });
 
-  it('accepts base64url with its padding too', () => {
+  it('accepts base64url with padding', () => {
     expect(accepts(`${header}==`)).to.equal(true);
   });
 
@@ -49,9 +49,12 @@ describe('signature check of the receiver', () => {
     ['with the prefix in capitals', `ED25519=${encoded}`],
     ['of another algorithm', `sha256=${encoded}`],
     ['with a blank after the prefix', `ed25519= ${encoded}`],
-    ['a character short', header.slice(0, -1)],
-    ['a byte long', `ed25519=${Buffer.concat([flipped, flipped.subarray(0, 1)]).toString('base64url')}`],
-    ['a bit wrong', `ed25519=${flipped.toString('base64url')}`],
+    ['one character too short', header.slice(0, -1)],
+    [
+      'one byte too long',
+      `ed25519=${Buffer.concat([flipped, flipped.subarray(0, 1)]).toString('base64url')}`,
+    ],
+    ['wrong in one bit', `ed25519=${flipped.toString('base64url')}`],
     ['followed by garbage', `${header}!!`],
     ['with garbage inside', `ed25519=${encoded.slice(0, 40)}*${encoded.slice(40)}`],
     ['hexadecimal', `ed25519=${Buffer.from(encoded, 'base64url').toString('hex')}`],

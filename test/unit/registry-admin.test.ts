@@ -28,7 +28,7 @@ const codeThrown = (action: () => unknown): string | undefined => {
 };
 
 describe('the roles of a registry', () => {
-  it('have the names that the commands take, and other hashes stay as they are', () => {
+  it('have the names that the commands take; an unknown role keeps its hash', () => {
     for (const name of ['minter', 'accepter', 'restorer', 'admin'])
       expect(roleNameOf(roleHashOf(name))).to.equal(name);
     expect(roleHashOf('admin')).to.equal(ZeroHash);
@@ -36,7 +36,7 @@ describe('the roles of a registry', () => {
     expect(codeThrown(() => roleHashOf('owner'))).to.equal('ARGUMENT_INVALID');
   });
 
-  it('are granted to accounts alone, and by their names', async () => {
+  it('are granted by role name, and only to valid addresses', async () => {
     const grant = { role: 'minter', account: ONE, registry: undefined, network: undefined, isForced: false };
     for (const wrong of [
       { account: ZeroAddress },
@@ -53,7 +53,7 @@ describe('the roles of a registry', () => {
     }
   });
 
-  it('are not granted to a private key, which is not repeated', async () => {
+  it('are not granted to a private key, which the error does not print', async () => {
     const key = `0x${'ab'.repeat(32)}`;
     const grant = { role: 'minter', account: key, registry: undefined, network: undefined, isForced: false };
     const refused: unknown = await changeRole('grant', grant, () => undefined).catch(
@@ -75,7 +75,7 @@ describe('the roles of a registry', () => {
     return { ...place, data, topics };
   };
 
-  it('are those that were granted last and not revoked', () => {
+  it('have as holders the accounts whose last grant was not revoked', () => {
     const history = replayRoles([
       log('RoleGranted', ADMIN_ROLE, ONE, 1),
       log('RoleGranted', MINTER, ONE, 1),
@@ -92,7 +92,7 @@ describe('the roles of a registry', () => {
     expect(history.roles).to.deep.equal([ADMIN_ROLE, MINTER]);
   });
 
-  it('cannot be granted twice or be revoked from who does not have them: then a log is missing', () => {
+  it('have an incomplete history if one is granted twice, or revoked without a grant', () => {
     const granted = log('RoleGranted', MINTER, ONE, 1);
     expect(codeThrown(() => replayRoles([granted, granted]))).to.equal('ROLE_HISTORY_INCOMPLETE');
     expect(codeThrown(() => replayRoles([log('RoleRevoked', MINTER, ONE, 2)]))).to.equal(
@@ -101,11 +101,11 @@ describe('the roles of a registry', () => {
   });
 });
 
-describe("the remark of the registry's admin", () => {
+describe('the remark of the registry admin', () => {
   const location = { chainId: 31337, registry: ONE, tokenId: 1n };
   const found = { location, credentialId: 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001' };
 
-  it('is encrypted under the id of the credential, and plain without one, which is said', () => {
+  it('is encrypted under the credential id, or plain with a warning if there is no credential', () => {
     const encrypted = remarkOf('Größe', { found, flag: undefined });
     expect(decryptRemark(encrypted.hex, found.credentialId)).to.deep.equal({ kind: 'text', text: 'Größe' });
     expect(remarkWarning(encrypted)).to.deep.equal([]);
@@ -116,7 +116,7 @@ describe("the remark of the registry's admin", () => {
     expect(remarkWarning(plain)).to.have.length(1);
   });
 
-  it('may be absent, but not when there is a key for it, and a key needs an id', () => {
+  it('may be absent unless --credential is given; a credential without an id is refused', () => {
     const none = remarkOf(undefined, { found, flag: undefined });
     expect(none).to.deep.equal({ hex: '0x', isEncrypted: false });
     expect(remarkWarning(none)).to.deep.equal([]);
@@ -128,11 +128,11 @@ describe("the remark of the registry's admin", () => {
   });
 });
 
-describe('why the registry refuses', () => {
+describe("the explanation of a registry's refusal", () => {
   const explain = (data: string, call = {}): string =>
     explainRefusal(parseRevert(data), { remarkBytes: 130, flags: '', ...call });
 
-  it('is said in words, with the remedy', () => {
+  it('names the cause and the remedy, with the flags of the call', () => {
     const abi: Interface = registryInterface;
     const error = (name: string, values: unknown[] = []): string => abi.encodeErrorResult(name, values);
     const unauthorized = error('AccessControlUnauthorizedAccount', [ONE, MINTER]);
@@ -145,7 +145,7 @@ describe('why the registry refuses', () => {
     const unnamed = error('AccessControlUnauthorizedAccount', [ONE, toBeHex(7, 32)]);
     expect(explain(unnamed)).not.to.contain('role grant');
     expect(explain(error('EnforcedPause'))).to.contain('npx tdoc unpause');
-    // Of another registry than that of the settings.
+    // The command named another registry than the settings.
     const call = { flags: ' --registry 0x1 --network amoy', adminOf: ADMIN_ROLE };
     expect(explain(error('EnforcedPause'), call)).to.contain(
       '`npx tdoc unpause --registry 0x1 --network amoy`',
@@ -167,7 +167,7 @@ describe('why the registry refuses', () => {
   });
 });
 
-describe('agreeing to what cannot be undone', () => {
+describe('the confirmation of an irreversible action', () => {
   const ask = async (answer: string | undefined, isTTY = true): Promise<string> => {
     const input = Object.assign(new PassThrough(), { isTTY });
     const output = new PassThrough();
@@ -180,13 +180,13 @@ describe('agreeing to what cannot be undone', () => {
     );
   };
 
-  it('takes the word, typed by a person', async () => {
+  it('requires the exact word, typed at a terminal', async () => {
     expect(await ask('burn')).to.equal('agreed');
     for (const answer of ['', 'y', 'yes', 'BURN', undefined])
       expect(await ask(answer)).to.equal('CONFIRMATION_MISSING');
   });
 
-  it('is not guessed where nobody is at the terminal, and not asked for when it is said already', async () => {
+  it('is missing without a terminal, and not requested if it was given already', async () => {
     expect(await ask('burn', false)).to.equal('CONFIRMATION_MISSING');
     const input = Object.assign(new PassThrough(), { isTTY: false });
     await confirm('burn', true, { input, output: new PassThrough() });

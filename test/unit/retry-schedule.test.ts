@@ -20,7 +20,7 @@ describe('retry schedule', () => {
     expect(delays).to.deep.equal([1_000, 2_000, 4_000, 512_000, 900_000, 900_000]);
   });
 
-  it('takes off at most half at random', () => {
+  it('shortens a delay by up to half at random', () => {
     const delays = [1, 2, 3, 10, 11, 1000].map((attempt) => delayAfter(attempt, { random: 1 }));
     expect(delays).to.deep.equal([500, 1_000, 2_000, 256_000, 450_000, 450_000]);
   });
@@ -31,13 +31,13 @@ describe('retry schedule', () => {
     expect(delayAfter(1, { retryAfterMs: 86_400_000 })).to.equal(900_000);
   });
 
-  it('makes the last attempt three days after the first, and none after it', () => {
+  it('makes the last attempt three days after the first, and none later', () => {
     expect(delayAfter(300, { agoMs: DAYS_3 - 5_000 })).to.equal(5_000);
     expect(delayAfter(300, { agoMs: DAYS_3 - 5_000, retryAfterMs: 60_000 })).to.equal(5_000);
     expect(delayAfter(301, { agoMs: DAYS_3 })).to.equal(undefined);
   });
 
-  it('goes on until it has tried often when the clock was set forward, or the service stood still', () => {
+  it('makes at least 50 attempts even if the deadline passed after a clock change or downtime', () => {
     const agoMs = 30 * DAYS_3;
     expect([1, 2, 4, 49].map((attempt) => delayAfter(attempt, { agoMs }))).to.deep.equal([
       1_000, 2_000, 8_000, 900_000,
@@ -46,14 +46,14 @@ describe('retry schedule', () => {
     expect([50, 51].map((attempt) => delayAfter(attempt, { agoMs }))).to.deep.equal([undefined, undefined]);
   });
 
-  it('asks for no more attempts than a shorter schedule has room for', () => {
+  it('requires no more attempts than fit into a shorter schedule', () => {
     const isTriedAgain = (attempt: number, giveUpAfterMs: number): boolean => {
       const failed = { attempt, firstAttemptedAt: NOW - DAYS_3, now: NOW, retryAfterMs: undefined };
       const schedule = { initialDelayMs: 100, maxDelayMs: 400, giveUpAfterMs };
       return nextAttemptAt(failed, schedule, 0) !== undefined;
     };
     expect(isTriedAgain(1, 0)).to.equal(false);
-    // The attempts of the longest pauses: at once, after 100, 300, 700 and 1,100 ms.
+    // With the longest pauses, attempts are made at once and after 100, 300, 700 and 1,100 ms.
     expect([4, 5].map((attempt) => isTriedAgain(attempt, 1_100))).to.deep.equal([true, false]);
     expect([3, 4].map((attempt) => isTriedAgain(attempt, 1_099))).to.deep.equal([true, false]);
   });

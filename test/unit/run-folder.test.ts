@@ -4,11 +4,11 @@ import { expect } from 'chai';
 import { makeRunFolder } from '../../devnet/run-folder';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
-describe('folder of a devnet run', () => {
+describe('the folder of a devnet run', () => {
   const parent = temporaryFolder();
   after(() => parent.remove());
 
-  it('is new and private, leaves a running devnet alone and removes one that has ended', () => {
+  it('is new; folders of ended runs are removed, and those of running ones stay', () => {
     const running = join(parent.path, String(process.ppid));
     const ended = join(parent.path, '999999999');
     for (const folder of [running, ended]) {

@@ -5,7 +5,7 @@ const here = new AbortController().signal;
 type Place = () => void;
 
 describe('semaphore', () => {
-  it('gives permits in the order of asking, as they get free', async () => {
+  it('gives released permits in the order of requests', async () => {
     const semaphore = createSemaphore({ permits: 2, waiting: 10, waitMs: 60_000 });
     const [first, second] = [await semaphore.acquire(here), await semaphore.acquire(here)] as [Place, Place];
     const entered: string[] = [];
@@ -17,7 +17,7 @@ describe('semaphore', () => {
     await new Promise(setImmediate);
     expect(entered).to.deep.equal([]);
     first();
-    // Released once: a second release gives no second permit.
+    // A second release of the same permit has no effect.
     first();
     await new Promise(setImmediate);
     expect(entered).to.deep.equal(['a']);
@@ -30,7 +30,7 @@ describe('semaphore', () => {
     expect(await semaphore.acquire(here)).to.be.a('function');
   });
 
-  it('lets no more wait than may wait', async () => {
+  it('refuses callers beyond the limit of waiting ones, and counts permits and waiting callers', async () => {
     const semaphore = createSemaphore({ permits: 1, waiting: 1, waitMs: 60_000 });
     const first = (await semaphore.acquire(here)) as Place;
     const second = semaphore.acquire(here);
@@ -42,7 +42,7 @@ describe('semaphore', () => {
     expect(semaphore.figures()).to.deep.equal({ held: 0, waiting: 0 });
   });
 
-  it('lets nobody wait too long, and gives no permit to a caller who gave up', async () => {
+  it('refuses a caller after the longest wait, and keeps the permit for the next one', async () => {
     const semaphore = createSemaphore({ permits: 1, waiting: 5, waitMs: 20 });
     const first = (await semaphore.acquire(here)) as Place;
     expect(await semaphore.acquire(here)).to.equal('busy');

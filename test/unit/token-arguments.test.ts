@@ -25,20 +25,20 @@ const withRegistry = (tokenRegistry: string): object => ({
   credentialStatus: { ...CREDENTIAL.credentialStatus, tokenRegistry },
 });
 
-describe("a token's id", () => {
-  it('may be 64 hexadecimal digits, 0x and hexadecimal digits, or decimal digits', () => {
+describe('a token id', () => {
+  it('may be 64 hexadecimal digits, hexadecimal digits after 0x, or decimal digits', () => {
     expect(parseTokenId('AB'.repeat(32))).to.equal(BigInt(`0x${'ab'.repeat(32)}`));
     expect(parseTokenId('0x0a')).to.equal(10n);
     expect(parseTokenId('10')).to.equal(10n);
     expect(parseTokenId(MaxUint256.toString())).to.equal(MaxUint256);
   });
 
-  it('of 64 digits is hexadecimal although all of them are decimal', () => {
+  it('is hexadecimal if it has 64 digits, even if all of them are decimal', () => {
     expect(parseTokenId('1'.repeat(64))).to.equal(BigInt(`0x${'1'.repeat(64)}`));
     expect(parseTokenId('1'.repeat(63))).to.equal(BigInt('1'.repeat(63)));
   });
 
-  it('is refused beyond 256 bits or with digits missing, and a file name is none', () => {
+  it('is refused beyond 256 bits or with 63 hexadecimal digits; a file name is not a token id', () => {
     expect(() => parseTokenId((MaxUint256 + 1n).toString())).to.throw('more than 256 bits');
     expect(() => parseTokenId(`0x1${'0'.repeat(64)}`)).to.throw('more than 256 bits');
     expect(() => parseTokenId('ab'.repeat(32).slice(1))).to.throw('63 hexadecimal digits, not 64');
@@ -53,7 +53,7 @@ describe('a token that a user names', () => {
   before(() => writeFileSync(file, JSON.stringify(CREDENTIAL)));
   after(() => folder.remove());
 
-  it('is that of a credential, alone or in the answer of POST /create', () => {
+  it('is read from a credential, alone or in the answer of POST /create', () => {
     const found = tokenOf(CREDENTIAL);
     expect(found).to.deep.equal({
       location: { chainId: 80002, registry: REGISTRY, tokenId: BigInt(`0x${'ab'.repeat(32)}`) },
@@ -62,7 +62,7 @@ describe('a token that a user names', () => {
     expect(tokenOf({ signedW3CDocument: CREDENTIAL, txHash: '0x' })).to.deep.equal(found);
   });
 
-  it('is refused when a file holds no credential, or one without a token', () => {
+  it('is refused if there is no credential, or one without a valid token', () => {
     for (const [input, code] of [
       [[], 'CREDENTIAL_INVALID'],
       [null, 'CREDENTIAL_INVALID'],
@@ -76,7 +76,7 @@ describe('a token that a user names', () => {
         .and.satisfy((error: unknown) => codeOf(error) === code);
   });
 
-  it('is refused when the flags contradict the credential, or are nothing', async () => {
+  it('is refused if flags are invalid or contradict the credential, and found if they agree', async () => {
     const other = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
     for (const [reference, code] of [
       [{ token: file, registry: other, network: undefined }, 'ARGUMENT_INVALID'],
@@ -96,14 +96,14 @@ describe('a token that a user names', () => {
     expect((await findToken(agreeing)).location.chainId).to.equal(80002);
   });
 
-  it('by its id is in the registry and on the network that the flags name', async () => {
+  it('is found by its id in the registry and on the network of the flags', async () => {
     const { location } = await findToken({ token: '1', registry: REGISTRY, network: 'sepolia' });
     expect(location).to.deep.equal({ chainId: 11155111, registry: REGISTRY, tokenId: 1n });
   });
 });
 
 describe('short names of accounts', () => {
-  it('are whole addresses where two would look the same', () => {
+  it('are whole addresses where two short names would be equal', () => {
     const alike = [
       '0x1234567890123456789012345678901234567890',
       '0x1234aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa7890',
@@ -115,8 +115,8 @@ describe('short names of accounts', () => {
   });
 });
 
-describe('the progress of a long reading', () => {
-  it('is told after two seconds, and then every two seconds', () => {
+describe('the progress of a long read', () => {
+  it('is reported after two seconds, and then every two seconds', () => {
     let now = 0;
     const told: string[] = [];
     const progress = createReadingProgress((line) => told.push(line), 'hint', { now: () => now });

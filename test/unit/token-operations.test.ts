@@ -5,7 +5,7 @@ import type { DecodedLog } from '../../service/registry/decode-log';
 
 const SOMEBODY = `0x${'11'.repeat(20)}`;
 
-/** Logs of one transaction: types, or a type with its payload. */
+/** Logs of one transaction, each given as a type, or as a type and payload. */
 function transaction(
   hash: string,
   ...logs: (DecodedLog['type'] | [DecodedLog['type'], object])[]
@@ -25,7 +25,7 @@ function transaction(
 const namesOf = (logs: DecodedLog[]): string[] => operationsOf(logs).map(({ operation }) => operation);
 
 describe('operations in the logs of a token', () => {
-  it('are told apart when a contract sends several in one transaction', () => {
+  it('are distinguished when a contract sends several in one transaction', () => {
     const ended: [DecodedLog['type'], object] = ['nomination', { nominee: ZeroAddress, remark: '0x3078' }];
     const logs = transaction(
       '0xa',
@@ -46,7 +46,7 @@ describe('operations in the logs of a token', () => {
     ]);
   });
 
-  it('are two transfers when their remarks differ or they are in two transactions, and transferOwners otherwise', () => {
+  it('are two transfers if remarks or transactions differ, and transferOwners otherwise', () => {
     const beneficiary: [DecodedLog['type'], object] = ['beneficiary_transfer', { remark: '0x01' }];
     const holder: [DecodedLog['type'], object] = ['holder_transfer', { remark: '0x02' }];
     const two = ['transferBeneficiary', 'transferHolder'];
@@ -59,7 +59,7 @@ describe('operations in the logs of a token', () => {
     ]);
   });
 
-  it('are a transfer and a return when a sole owner transfers to itself and returns in one transaction', () => {
+  it('are a transfer and a return if a sole owner does both in one transaction', () => {
     const nobody: [DecodedLog['type'], object] = [
       'nomination',
       { prevNominee: ZeroAddress, nominee: ZeroAddress },
@@ -89,7 +89,7 @@ describe('operations in the logs of a token', () => {
     expect(nomination).to.include({ operation: 'nominate', remark: '0x02' });
   });
 
-  it('are not guessed when a log belongs to none', () => {
+  it('are an error if a log belongs to no operation, or logs are missing', () => {
     expect(() => operationsOf(transaction('0xa', 'shred'))).to.throw('shred does not belong');
     expect(() => operationsOf(transaction('0xa', 'token_received'))).to.throw('omits logs');
   });

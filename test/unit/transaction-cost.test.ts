@@ -33,17 +33,17 @@ describe('the cost of a transaction', () => {
     return undefined;
   };
 
-  it('leaves a fifth to spare for gas', () => {
+  it('has a gas limit a fifth above the estimate', () => {
     expect(gasLimitFor(100_001n)).to.equal(120_001n);
     expect(gasLimitFor(0n)).to.equal(0n);
   });
 
-  it('is the whole limit at the highest price: the priority fee is part of it', () => {
+  it('is the whole gas limit at the maximum fee, which includes the priority fee', () => {
     expect(highestCost(COST)).to.equal(HIGHEST);
     expect(highestCost({ ...COST, fees: { type: 0, gasPrice: 7n } })).to.equal(120_001n * 7n);
   });
 
-  it('is told to the last digit, in the currency of the network', () => {
+  it('is printed exactly, in the currency of the network', () => {
     expect(costLines(COST, amoy)).to.deep.equal([
       'wallet   0xAbC',
       'balance  0.0015 POL',
@@ -51,7 +51,7 @@ describe('the cost of a transaction', () => {
     ]);
   });
 
-  it('can be paid with exactly as much, and not with one wei less', () => {
+  it('can be paid with exactly that balance, but not with one wei less', () => {
     expect(problemOf({ ...COST, balance: HIGHEST }, amoy)).to.equal(undefined);
     const problem = problemOf({ ...COST, balance: HIGHEST - 1n }, amoy);
     expect(problem?.code).to.equal('WALLET_NOT_FUNDED');
@@ -59,7 +59,7 @@ describe('the cost of a transaction', () => {
     expect(problem?.remedy).to.contain('Nothing was sent');
   });
 
-  it('is nothing where gas is free, and a wallet with nothing can pay it', () => {
+  it('is zero where gas is free, so that an empty wallet can pay it', () => {
     const free: TransactionCost = { ...COST, balance: 0n, fees: { type: 0, gasPrice: 0n } };
     expect(problemOf(free, stability)).to.equal(undefined);
     expect(costLines(free, stability)).to.deep.equal([

@@ -1,21 +1,21 @@
 import { expect } from 'chai';
 import { untilAborted } from '../../service/base/until-aborted';
 
-describe('waiting for a promise, but not beyond the end', () => {
+describe('waiting for a promise until a signal aborts', () => {
   const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
     promise.then(
       () => 'did not fail',
       (error: unknown) => error,
     );
 
-  it('gives what the promise gives, or its failure', async () => {
+  it("gives the promise's value or failure", async () => {
     const { signal } = new AbortController();
     const failure = new Error('the node says no');
     expect(await untilAborted(signal, Promise.resolve(7))).to.equal(7);
     expect(await failureOf(untilAborted(signal, Promise.reject(failure)))).to.equal(failure);
   });
 
-  it('gives up a promise that hangs as soon as the signal aborts, with its reason', async () => {
+  it("rejects with the signal's reason when it aborts, or if it has aborted already", async () => {
     const abort = new AbortController();
     const reason = new Error('stopping');
     const waiting = failureOf(untilAborted(abort.signal, new Promise(() => undefined)));
@@ -24,7 +24,7 @@ describe('waiting for a promise, but not beyond the end', () => {
     expect(await failureOf(untilAborted(abort.signal, Promise.resolve(7)))).to.equal(reason);
   });
 
-  it('is not disturbed by a promise that fails after it was given up', async () => {
+  it('causes no unhandled rejection if the promise fails after the abort', async () => {
     const unhandled: unknown[] = [];
     const note = (error: unknown): void => void unhandled.push(error);
     process.on('unhandledRejection', note);
@@ -35,7 +35,7 @@ describe('waiting for a promise, but not beyond the end', () => {
       const waiting = failureOf(untilAborted(abort.signal, late));
       abort.abort();
       await waiting;
-      // One that was given up before it was waited for, too.
+      // The same if the signal aborted before the wait.
       await failureOf(untilAborted(abort.signal, Promise.reject(new Error('early'))));
       fail?.(new Error('late'));
       await new Promise((resolve) => setTimeout(resolve, 5));

@@ -6,7 +6,7 @@ import { readJsonInput } from '../../cli/files/user-file';
 import { seededRandom } from '../helpers/seeded-random';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
-/** What reading such a file throws. */
+/** The error of reading a file. */
 async function refusal(path: string): Promise<{ code: string; message: string }> {
   return readJsonInput(path).then(
     () => ({ code: 'nothing', message: '' }),
@@ -19,13 +19,13 @@ describe('a JSON file that a user names', () => {
   const file = join(folder.path, 'x.json');
   after(() => folder.remove());
 
-  it('is read, relative to where the user is, with or without a byte order mark', async () => {
+  it('is read with a byte order mark, by an absolute or a relative path', async () => {
     writeFileSync(file, '\ufeff{"a": "提单"}');
     expect(await readJsonInput(file)).to.deep.equal({ a: '提单' });
     expect(await readJsonInput(relative(process.cwd(), file))).to.deep.equal({ a: '提单' });
   });
 
-  it('is read at 60 MB, and its error is found there', async () => {
+  it('may have 60 MB, in which a syntax error is located too', async () => {
     const text = JSON.stringify({ a: 'x'.repeat(60 * 1024 * 1024) });
     writeFileSync(file, text);
     expect(await readJsonInput(file)).to.have.property('a');
@@ -33,7 +33,7 @@ describe('a JSON file that a user names', () => {
     expect((await refusal(file)).message).to.match(/line 1, column 62914569: a name in double quotes/);
   });
 
-  it('is told apart from one that is not there, and from a folder', async () => {
+  it('is refused with different codes if it is missing or a folder', async () => {
     const missing = await refusal(join(folder.path, 'missing.json'));
     expect(missing.code).to.equal('FILE_NOT_FOUND');
     expect(missing.message).to.contain(join(folder.path, 'missing.json'));
@@ -41,7 +41,7 @@ describe('a JSON file that a user names', () => {
     expect(await refusal(folder.path)).to.have.property('code', 'FILE_UNREADABLE');
   });
 
-  it('says each thing once: a name that is repeated is shown with its place', async () => {
+  it('is refused with the place of a name that one object repeats', async () => {
     writeFileSync(file, '{"a": {"b": 1}, "b": {"a": 1},\n "c": [{"a": 1}, {"a": 2}], "__proto__": 1}');
     expect(await readJsonInput(file)).to.have.property('a');
     for (const [text, place] of [
@@ -64,7 +64,7 @@ describe('a JSON file that a user names', () => {
   });
 });
 
-describe('the place where a text stops being JSON', () => {
+describe('the place of a JSON syntax error', () => {
   for (const [text, line, column, problem] of [
     ['{\n  "a": 1,\n}', 3, 1, 'a name in double quotes is expected'],
     ['{"a" 1}', 1, 6, 'a colon is expected'],
@@ -99,7 +99,7 @@ describe('the place where a text stops being JSON', () => {
     expect(valid).to.be.greaterThan(100);
   });
 
-  it('is not looked for deeper than the stack', () => {
+  it('is not searched for in nesting that exceeds the stack', () => {
     expect(findJsonError(`${'['.repeat(100_000)}x`)).to.equal(undefined);
   });
 });

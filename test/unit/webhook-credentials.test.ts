@@ -39,7 +39,7 @@ describe('user and password in the URL of a webhook', () => {
     return requests;
   }
 
-  it('are sent as Basic authorization with every delivery, decoded', async () => {
+  it('are decoded and sent as Basic authorization with every delivery', async () => {
     const requests = await postedWith('acme:p%40ss%20w%C3%B6rd@', { 'x-tenant': 'acme' });
     for (const { url, headers } of requests) {
       expect(url).to.equal('/in?a=1');
@@ -48,7 +48,7 @@ describe('user and password in the URL of a webhook', () => {
     expect(requests).to.have.length(2);
   });
 
-  it('are sent when there is a user only, and nothing is sent when there is neither', async () => {
+  it('are sent even if there is only a user; without either, no authorization is sent', async () => {
     expect((await postedWith('token-of-acme@'))[0]?.headers.authorization).to.equal(basic('token-of-acme:'));
     expect((await postedWith(''))[0]?.headers).not.to.have.property('authorization');
   });
@@ -64,7 +64,7 @@ describe('user and password in the URL of a webhook', () => {
       return loadConfig({ ENV_FILE, SERVICE_CONFIG, SIGNING_PRIVATE_KEY, NET: '31337', ...settings });
     };
 
-    it('are never printed, in no spelling, wherever the URL stands', () => {
+    it('are masked in every spelling, from every setting that has the URL', () => {
       const url = (name: string): string => `https://${name}-user:${name}%40pass@subscriber.example/in`;
       const address = `0x${'5b'.repeat(20)}`;
       const registries = [{ network: 'localhost', address, webhook: { url: url('registry') } }];
@@ -79,7 +79,7 @@ describe('user and password in the URL of a webhook', () => {
       }
     });
 
-    it('are refused beside a header of their own, for a request has one Authorization', () => {
+    it('are refused together with an Authorization header', () => {
       const headers = { Authorization: 'Bearer of-good-news' };
       expect(() => load({ webhook: { headers } }, { WEBHOOK_URL: 'https://acme:pass@a.example/' })).to.throw(
         /^webhook\.headers\.authorization is set, and so are a user or a password in the webhook's URL.*leave one/,
