@@ -1,9 +1,10 @@
 import { availableParallelism } from 'node:os';
-import { extname, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import Piscina from 'piscina';
 import { BusyError, SigningError } from '../base/errors';
+import { PROJECT_ROOT } from '../base/project-root';
 import { createSemaphore } from '../base/semaphore';
 import { untilAborted } from '../base/until-aborted';
 import { createIssuerSigner } from './issuer-signer';
@@ -47,14 +48,8 @@ export interface SigningPoolOptions {
   waitMs?: number;
 }
 
-/**
- * The worker is next to this file and has the same extension: production runs only `dist/`, and tests run the
- * current sources rather than an older build. A `.ts` worker needs ts-node, which the process has set up only
- * for itself.
- */
-const EXTENSION = extname(__filename);
-const WORKER = join(__dirname, `signing-worker${EXTENSION}`);
-const EXEC_ARGV = EXTENSION === '.ts' ? ['--require', 'ts-node/register/transpile-only'] : [];
+/** Compiled: a thread that loads TypeScript needs twice the processor time. */
+const WORKER = join(PROJECT_ROOT, 'dist/service/issuance/signing-worker.js');
 
 /**
  * Megabytes of heap per thread. Without this limit garbage accumulates: signing four documents of 40 MB on
@@ -75,7 +70,8 @@ const LONGEST_WAIT_MS = 60_000;
  */
 const ABANDONED_MS = 1_000;
 
-const LONGEST_LOADING_MS = 5_000;
+/** Far longer than loading takes on a busy machine. */
+const LONGEST_LOADING_MS = 60_000;
 const LOADING_POLL_MS = 10;
 
 /**
@@ -106,7 +102,7 @@ export async function createSigningPool(
     // The environment is empty, because a thread does not need the service's other secrets.
     env: {},
     argv: [],
-    execArgv: EXEC_ARGV,
+    execArgv: [],
   });
   /** Aborts when no thread is left. */
   let alive = new AbortController();
