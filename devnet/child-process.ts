@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
+import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { inheritedEnvironment } from '../service/config/config';
@@ -21,6 +22,8 @@ export interface Child {
   ended: Promise<number | null>;
   /** Ends it with SIGTERM, and with SIGKILL if that does not help. */
   stop(): Promise<void>;
+  /** Lets this process end first; the child then ends too. */
+  unref(): void;
 }
 
 /** Plain JavaScript, never compiled: the same file serves the sources and `dist/`. */
@@ -76,6 +79,11 @@ export function startChild(
       const patience = setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS);
       await ended;
       clearTimeout(patience);
+    },
+    unref() {
+      child.unref();
+      child.channel?.unref();
+      for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref();
     },
   };
 }

@@ -2,7 +2,7 @@ import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from '../service/base/project-root';
 import { dropJournalsOfEarlierChains } from '../deploy/registry/journals';
-import { startChild } from './child-process';
+import { startChild, type Child } from './child-process';
 
 /** Hardhat's command line. */
 export const HARDHAT = require.resolve('hardhat/internal/cli/cli.js');
@@ -11,11 +11,10 @@ export const HARDHAT = require.resolve('hardhat/internal/cli/cli.js');
 const JOURNALS = join(PROJECT_ROOT, 'deploy/deployments');
 
 /** A running `hardhat node`. */
-export interface HardhatNode {
+export interface HardhatNode extends Pick<Child, 'ended' | 'stop' | 'unref'> {
   url: string;
-  /** Resolves when the process has ended for any reason. */
-  ended: Promise<number | null>;
-  stop(): Promise<void>;
+  /** Deletes the journals of deployments on its chain. */
+  dropJournals(): void;
 }
 
 /**
@@ -42,12 +41,15 @@ export async function startHardhatNode({
   const settings = { ENV_FILE: devNull, ...(chainId !== undefined && { LOCAL_CHAIN_ID: String(chainId) }) };
   const child = startChild('hardhat node', HARDHAT, args, settings, logFile);
   const [, url = ''] = await child.lineMatching(/JSON-RPC server at .*?(http:\/\/[\w.]+:\d+)/);
+  const dropJournals = (): void => dropJournalsOfEarlierChains(JOURNALS, url);
   return {
     url,
+    dropJournals,
     ended: child.ended,
+    unref: () => child.unref(),
     async stop() {
       await child.stop();
-      dropJournalsOfEarlierChains(JOURNALS, url);
+      dropJournals();
     },
   };
 }

@@ -25,12 +25,10 @@ describe('the mint queue after a restart of the node', () => {
     await local.stop();
   });
 
-  /** The chain ends with the node's process; the next one begins at block 0. */
-  async function restart({ deploys }: { deploys: boolean }): Promise<void> {
+  async function restartWithoutRegistry(): Promise<void> {
     const port = Number(new URL(local.node.url).port);
     await local.node.stop();
     restarted = { node: await startNode(port), untrack: track('the restarted node') };
-    if (deploys) await installRegistry(local.node.url);
   }
 
   /** States of the mints whose outcome was open; earlier ones are gone with the old chain. */
@@ -47,7 +45,7 @@ describe('the mint queue after a restart of the node', () => {
         'some wait',
         () => queue.log.filter(({ msg }) => msg === 'mint submitted').length > 35,
       );
-      await restart({ deploys: true });
+      await local.restartNode();
       await mints;
       expect(new Set(states(queue.journal, 30))).to.deep.equal(new Set(['final']));
       await queue.mintMany(5, 5);
@@ -70,7 +68,7 @@ describe('the mint queue after a restart of the node', () => {
         () => queue.log.filter(({ msg }) => msg === 'mint submitted').length === 3,
       );
       await queue.proxy.refuse();
-      await restart({ deploys: true });
+      await local.restartNode();
       await mintTogether(local, DEPLOYER, 10);
       await queue.proxy.accept();
       await mints;
@@ -90,7 +88,7 @@ describe('the mint queue after a restart of the node', () => {
         'it waits',
         () => queue.log.filter(({ msg }) => msg === 'mint submitted').length === 2,
       );
-      await restart({ deploys: false });
+      await restartWithoutRegistry();
       expect(await outcome).to.include({ code: 'REGISTRY_MISSING', retryable: true });
       const next = queue.mint().catch((error: unknown) => error);
       expect(await next)

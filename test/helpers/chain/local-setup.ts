@@ -5,10 +5,8 @@ import { setEnvValue } from '../../../cli/files/env-file';
 import { makeDidKey } from '../../../cli/keys/make-did-key';
 import { makeSigningKey } from '../../../cli/keys/make-signing-key';
 import { TitleEscrow__factory, type TitleEscrow } from '../../../typechain-types';
-import { installRegistryMaker } from './installed-registry';
-import { nodeClient } from './node-client';
+import { giveChainBack, restartChain, takeChain } from './prepared-chain';
 import { track } from '../resources';
-import { startNode } from './node';
 import { temporaryFolder } from '../temporary-folder';
 
 /** A local chain with a registry on it, and all keys made. */
@@ -37,14 +35,15 @@ export interface LocalSetup {
 export const DEPLOYER_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 
 /**
- * Starts a node and does what the three setup commands do, within this process.
+ * Prepares a chain and does what the three setup commands do, within this process.
  *
  * @param domain must have the port of the service if its DID is to be resolved.
  */
 export async function createLocalSetup({ domain = 'localhost:3000' } = {}): Promise<LocalSetup> {
   const folder = temporaryFolder();
-  let node = await startNode();
-  const untrack = track(`node on ${node.url}`);
+  let chain = await takeChain();
+  const { node, client, registryAddress } = chain;
+  const untrack = track(`the chain of ${node.url}`);
   const publicKeyFile = join(folder.path, 'webhook-public-key.pem');
   const settings = {
     ENV_FILE: join(folder.path, 'service.env'),
@@ -60,11 +59,7 @@ export async function createLocalSetup({ domain = 'localhost:3000' } = {}): Prom
   };
   await makeDidKey({ force: false }, settings);
   await makeSigningKey({ force: false, publicKeyFile }, settings);
-  // Without batches, no request waits for others to be sent with.
-  const client = nodeClient(node.url, 31337, { batchMaxCount: 1 });
-  const signer = async (index: number) => client.getSigner(index);
-  let maker = await installRegistryMaker(client);
-  const registryAddress = await maker.make();
+  const signer = async (index: number) => chain.client.getSigner(index);
   await setEnvValue(settings.ENV_FILE, 'TOKEN_REGISTRY_ADDRESS', registryAddress);
   return {
     folder: folder.path,
@@ -75,16 +70,12 @@ export async function createLocalSetup({ domain = 'localhost:3000' } = {}): Prom
     registryAddress,
     account: async (index) => (await signer(index)).address,
     escrowAs: async (index, address) => TitleEscrow__factory.connect(address, await signer(index)),
-    makeRegistry: () => maker.make(),
+    makeRegistry: () => chain.maker.make(),
     async restartNode() {
-      await node.stop();
-      node = await startNode(Number(new URL(node.url).port));
-      maker = await installRegistryMaker(client);
-      if ((await maker.make()) !== registryAddress) throw new Error('the registry is not where it was');
+      chain = await restartChain(chain);
     },
     async stop() {
-      client.destroy();
-      await node.stop();
+      await giveChainBack(chain);
       untrack();
       folder.remove();
     },

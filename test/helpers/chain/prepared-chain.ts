@@ -1,0 +1,70 @@
+import type { JsonRpcProvider } from 'ethers';
+import type { HardhatNode } from '../../../devnet/hardhat-node';
+import { installRegistryMaker, type RegistryMaker } from './installed-registry';
+import { startNode } from './node';
+import { nodeClient } from './node-client';
+
+/** A node with one registry, and nothing else on its chain. */
+export interface PreparedChain {
+  node: HardhatNode;
+  client: JsonRpcProvider;
+  maker: RegistryMaker;
+  registryAddress: string;
+  /** The chain as it was prepared. */
+  snapshot: string;
+}
+
+let idle: PreparedChain | undefined;
+
+/**
+ * Gives the chain that an earlier file of this test process gave back, or starts a node: starting and
+ * deploying take as much processor time as many files need themselves.
+ */
+export async function takeChain(): Promise<PreparedChain> {
+  const taken = idle;
+  idle = undefined;
+  return taken ?? prepare(await startNode());
+}
+
+/** Takes back whatever the tests did to the chain. Ends the node if they ended or reset it. */
+export async function giveChainBack(chain: PreparedChain): Promise<void> {
+  const { client, node, snapshot } = chain;
+  await client.removeAllListeners();
+  node.dropJournals();
+  const isReverted = await revert(client, snapshot).catch(() => false);
+  if (isReverted && idle === undefined) {
+    idle = { ...chain, snapshot: await takeSnapshot(client) };
+    return;
+  }
+  client.destroy();
+  await node.stop();
+}
+
+/** Starts another node on the same port, whose chain has the registry at the same address. */
+export async function restartChain({ node, client, registryAddress }: PreparedChain): Promise<PreparedChain> {
+  await node.stop();
+  const restarted = await prepare(await startNode(Number(new URL(node.url).port)), client);
+  if (restarted.registryAddress !== registryAddress) throw new Error('the registry is not where it was');
+  return restarted;
+}
+
+async function prepare(
+  node: HardhatNode,
+  // Without batches nothing waits for others to go with.
+  client = nodeClient(node.url, 31337, { batchMaxCount: 1 }),
+): Promise<PreparedChain> {
+  // The node lives as long as the test process, and must not prolong its life.
+  node.unref();
+  const maker = await installRegistryMaker(client);
+  const registryAddress = await maker.make();
+  return { node, client, maker, registryAddress, snapshot: await takeSnapshot(client) };
+}
+
+const takeSnapshot = (client: JsonRpcProvider): Promise<string> =>
+  client.send('evm_snapshot', []) as Promise<string>;
+
+async function revert(client: JsonRpcProvider, snapshot: string): Promise<boolean> {
+  await client.send('evm_setIntervalMining', [0]);
+  await client.send('evm_setAutomine', [true]);
+  return (await client.send('evm_revert', [snapshot])) === true;
+}
