@@ -1,29 +1,26 @@
 import { join } from 'node:path';
 import { messageOf } from '../service/base/errors';
+import { PROJECT_ROOT } from '../service/base/project-root';
 import { startChild } from './child-process';
 import type { Cleanup, Stack } from './stack';
 
-const COMPILED = /Found (\d+) errors?\. Watching/;
-
-/** Compiles the sources whenever they change, and restarts the service after every build without errors. */
+/** Builds whenever the sources change, and restarts the service after every build without errors. */
 export function restartOnChange(stack: Stack, say: (line: string) => void, cleanup: Cleanup): void {
-  const args = ['-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput', '--pretty', 'false'];
-  const compiler = startChild(
-    'tsc',
-    require.resolve('typescript/bin/tsc'),
-    args,
-    {},
-    join(stack.folder, 'tsc.log'),
-  );
-  cleanup.push(() => compiler.stop());
+  const script = join(PROJECT_ROOT, 'cli/bundle.cjs');
+  const bundler = startChild('esbuild', script, ['--watch'], {}, join(stack.folder, 'esbuild.log'));
+  cleanup.push(() => bundler.stop());
   let isFirst = true;
+  let isBroken = false;
   let restarting = Promise.resolve();
-  compiler.onLine((line) => {
-    if (/error TS\d+/.test(line)) say(line);
-    if (COMPILED.exec(line)?.[1] !== '0') return;
+  bundler.onLine((line) => {
+    isBroken ||= line.includes('[ERROR]');
+    // The message, and the place of the error.
+    if (line.includes('[ERROR]') || /^ +\S+:\d+:\d+:$/.test(line)) say(line);
+    if (!line.includes('build finished')) return;
     if (isFirst) say('watching the sources: the service restarts when they change');
-    else restarting = restarting.then(() => restart(stack, say));
+    else if (!isBroken) restarting = restarting.then(() => restart(stack, say));
     isFirst = false;
+    isBroken = false;
   });
 }
 

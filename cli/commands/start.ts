@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import type { Command } from 'commander';
+import { PROJECT_ROOT } from '../../service/base/project-root';
 
 const PROGRAMS = {
   service: 'start the service: issue documents over HTTP, deliver events to the webhook',
@@ -16,7 +18,7 @@ export function addStart(program: Command): void {
       .argument('[arguments...]')
       .action((args: string[]) => {
         process.argv.splice(2, Infinity, ...args);
-        require(`../../${name}/main`);
+        require(join(PROJECT_ROOT, 'dist', name, 'main.js'));
       });
   }
 }

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { createHash, randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { inheritedEnvironment } from '../../service/config/config';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import { PROJECT_ROOT } from '../../service/base/project-root';
+import { bundledScript } from '../helpers/processes/bundled-script';
 import { newState, openState, type State } from '../helpers/database/engines';
 import { track } from '../helpers/resources';
 import { collected, SCOPE } from '../helpers/database/prepared-documents';
@@ -14,30 +14,32 @@ import { collected, SCOPE } from '../helpers/database/prepared-documents';
 const KILLS = 20;
 const LONGEST_WRITING_MS = 150;
 const TWO_HOURS_MS = 7_200_000;
-const WRITER = join(PROJECT_ROOT, 'test/helpers/database/journal-writer.cjs');
+const WRITER = `import './test/helpers/database/journal-writer';`;
 
 describe('a journal whose process is killed repeatedly', () => {
   it('has the whole document of every issuance, and every document that it acknowledged', async () => {
     const state = (await newState('SQLite'))!;
+    const writer = bundledScript(WRITER);
     try {
       const acknowledged = new Set<string>();
       let interrupted = 0;
       for (let kill = 1; kill <= KILLS; kill++) {
-        for (const tokenId of await writeAndDie(state)) acknowledged.add(tokenId);
+        for (const tokenId of await writeAndDie(state, writer.path)) acknowledged.add(tokenId);
         interrupted += await look(state, acknowledged);
       }
       expect(acknowledged.size).to.be.greaterThan(KILLS);
       // Otherwise no kill interrupted the storing of a document.
       expect(interrupted).to.be.greaterThan(0);
     } finally {
+      writer.remove();
       await state.remove();
     }
   });
 
   /** Returns the token ids of the documents that the writer acknowledged. */
-  async function writeAndDie({ settings }: State): Promise<string[]> {
+  async function writeAndDie({ settings }: State, script: string): Promise<string[]> {
     const { chainId, registryAddress, issuer } = SCOPE;
-    const args = [WRITER, settings.DATA_DIR, String(chainId), registryAddress, issuer];
+    const args = [script, settings.DATA_DIR, String(chainId), registryAddress, issuer];
     const writer = spawn(process.execPath, args, {
       cwd: PROJECT_ROOT,
       env: inheritedEnvironment(),

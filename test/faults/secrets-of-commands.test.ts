@@ -9,6 +9,7 @@ import { parseDidKeyPair } from '../../service/base/did-key-pair';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { newTokenId } from '../helpers/chain/direct-mint';
+import { bundledScript } from '../helpers/processes/bundled-script';
 import { ask, askHardhat, askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
 import { tracesInFiles, tracesOf } from '../helpers/processes/marked-secrets';
 import { markedSettings } from '../helpers/processes/marked-settings';
@@ -49,8 +50,8 @@ const { ECHO, MODES } = JSON.parse(process.env.TEST_PLAN);
 
 /** Runs commands of `tdoc` in one process, all at once in each mode of the echoing server. */
 const RUN_ALL = `
-const { maskStandardError } = require(${JSON.stringify(join(PROJECT_ROOT, 'dist/cli/terminal/masked-output.js'))});
-const { runTdoc } = require(${JSON.stringify(join(PROJECT_ROOT, 'dist/cli/program.js'))});
+import { runTdoc } from './cli/program';
+import { maskStandardError } from './cli/terminal/masked-output';
 const { ECHO, CREDENTIAL, MODES, COMMANDS } = JSON.parse(process.env.TEST_PLAN);
 maskStandardError();
 (async () => {
@@ -66,8 +67,8 @@ maskStandardError();
 
 /** Asks for a token through one node after the other. */
 const ASK_ALL = `
-const { maskStandardError } = require(${JSON.stringify(join(PROJECT_ROOT, 'dist/cli/terminal/masked-output.js'))});
-const { runTdoc } = require(${JSON.stringify(join(PROJECT_ROOT, 'dist/cli/program.js'))});
+import { runTdoc } from './cli/program';
+import { maskStandardError } from './cli/terminal/masked-output';
 maskStandardError();
 (async () => {
   for (const url of JSON.parse(process.env.TEST_PLAN)) {
@@ -80,7 +81,7 @@ maskStandardError();
 /** Throws an error that is not caught as soon as the command has begun. */
 const THROW = `
 const timer = setInterval(() => {
-  if (!Object.keys(require.cache).some((path) => path.endsWith('show-token.js'))) return;
+  if (process.listenerCount('uncaughtException') === 0) return;
   clearInterval(timer);
   throw new Error('stumbled over ' + process.env.RPC_URL, { cause: process.env.WALLET_PRIVATE_KEY });
 }, 5);
@@ -146,9 +147,13 @@ describe('commands with secrets in their settings', () => {
     plan: unknown,
     changes: Record<string, string> = {},
   ): Promise<CommandAnswer> {
-    writeFileSync(file(name), script);
-    const env = { ...settings, ...changes, TEST_PLAN: JSON.stringify(plan) };
-    return keptBy(await ask(file(name), [], env), name);
+    const { path, remove } = bundledScript(script);
+    try {
+      const env = { ...settings, ...changes, TEST_PLAN: JSON.stringify(plan) };
+      return keptBy(await ask(path, [], env), name);
+    } finally {
+      remove();
+    }
   }
 
   it('reveal no secret when they succeed, also with --verbose', async () => {
@@ -190,7 +195,7 @@ describe('commands with secrets in their settings', () => {
     const changes = { RPC_URL: nodeUrl(echo.port), TOKEN_REGISTRY_ADDRESS };
     const ECHO = `http://127.0.0.1:${echo.port}`;
     const plan = { ECHO, CREDENTIAL: credential, MODES: MODE_NAMES, COMMANDS: QUESTIONS };
-    const { stdout, stderr } = await runScript('run-all.cjs', RUN_ALL, plan, changes);
+    const { stdout, stderr } = await runScript('run-all', RUN_ALL, plan, changes);
     for (const mode of MODE_NAMES) {
       expect(stdout).to.contain(`== ${mode} decrypt-remark`);
       expect(echo.asked[mode], mode).to.be.at.least(3);
@@ -230,7 +235,7 @@ describe('commands with secrets in their settings', () => {
     });
     const ECHO = `http://127.0.0.1:${echo.port}`;
     const plan = { ECHO, MODES: ['estimate', 'submission'], COMMANDS: commands };
-    const { stdout, stderr } = await runScript('refused.cjs', RUN_ALL, plan);
+    const { stdout, stderr } = await runScript('refused', RUN_ALL, plan);
     proxy.answer(() => 'none');
     for (const code of ['NODE_FAILED', 'TRANSACTION_REJECTED'])
       expect(stderr.split(`code: '${code}'`), code).to.have.length(1 + commands.length);
@@ -264,7 +269,7 @@ describe('commands with secrets in their settings', () => {
     ];
     const [deploy, asked] = await Promise.all([
       run(['deploy', '--network', 'localhost', '--show-stack-traces'], { RPC_URL: closed }),
-      runScript('ask-all.cjs', ASK_ALL, urls, { TOKEN_REGISTRY_ADDRESS }),
+      runScript('ask-all', ASK_ALL, urls, { TOKEN_REGISTRY_ADDRESS }),
     ]);
     expect(deploy.stderr).to.contain('RPC_UNREACHABLE');
     expect(asked.stderr.split(`code: 'RPC_UNREACHABLE'`)).to.have.length(1 + urls.length);

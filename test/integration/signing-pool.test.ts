@@ -17,6 +17,7 @@ import type { SignedCredential } from '../../service/issuance/sign';
 import { fromTransferredError, toTransferredError } from '../../service/issuance/transferred-error';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { derive, verify } from '../helpers/credentials/derive-and-verify';
+import { bundledScript } from '../helpers/processes/bundled-script';
 import { eventually } from '../helpers/eventually';
 import { track } from '../helpers/resources';
 import { attachmentOf, bodyWith, preparationOf, settingsOf } from '../helpers/credentials/preparations';
@@ -289,7 +290,7 @@ describe('the signing pool', () => {
 
 /** Starts the compiled pool, prepares one document, and does not destroy the pool. */
 const PROGRAM = `
-  const { createSigningPool } = require('./dist/service/issuance/signing-pool.js');
+  import { createSigningPool } from './service/issuance/signing-pool';
   process.once('message', async ({ settings, preparation }) => {
     const pool = await createSigningPool(settings, { threads: 2 });
     const { document } = await pool.prepare({ ...preparation, body: new TextEncoder().encode(preparation.body) });
@@ -301,7 +302,8 @@ const PROGRAM = `
 describe('the signing pool, compiled', () => {
   it('prepares a document, and does not keep the process from ending', async () => {
     const issuer = await createTestIssuer();
-    const child = spawn(process.execPath, ['-e', PROGRAM], {
+    const program = bundledScript(PROGRAM);
+    const child = spawn(process.execPath, [program.path], {
       cwd: PROJECT_ROOT,
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     });
@@ -312,6 +314,7 @@ describe('the signing pool, compiled', () => {
     child.send({ settings: settingsOf(issuer), preparation });
     const [code] = (await once(child, 'exit')) as [number | null];
     untrack();
+    program.remove();
     expect(code).to.equal(0);
     expect(output.join('')).to.contain('"blNumber":"COMPILED"');
   });

@@ -1,0 +1,51 @@
+const { join } = require('node:path');
+const { buildSync, context } = require('esbuild');
+
+// Makes each program one file in dist/, which loads in a third of the time. `--watch` does so again whenever the
+// sources change.
+
+exports.OPTIONS = {
+  absWorkingDir: join(__dirname, '..'),
+  bundle: true,
+  platform: 'node',
+  target: 'node20',
+  format: 'cjs',
+  mainFields: ['module', 'main'],
+  // Class names appear in logs.
+  keepNames: true,
+  logLevel: 'warning',
+  external: [
+    // Native, or optional.
+    'libsql',
+    'pg-native',
+    '@ngrok/ngrok',
+    // These load files that lie beside them.
+    '@digitalbazaar/*',
+    'jsonld',
+    'jsonld-signatures',
+    'piscina',
+    // Development only.
+    'hardhat',
+  ],
+};
+
+const PROGRAMS = {
+  ...exports.OPTIONS,
+  entryPoints: [
+    'cli/main.ts',
+    'devnet/main.ts',
+    'receiver/main.ts',
+    'service/issuance/signing-worker.ts',
+    'service/main.ts',
+    'service/validation/validate-bill-of-lading.ts',
+  ],
+  outbase: '.',
+  outdir: 'dist',
+  sourcemap: true,
+};
+
+if (require.main === module) {
+  if (process.argv.includes('--watch'))
+    void context({ ...PROGRAMS, logLevel: 'info' }).then((sources) => sources.watch());
+  else buildSync(PROGRAMS);
+}

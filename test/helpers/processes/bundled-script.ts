@@ -1,0 +1,31 @@
+import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { buildSync, type BuildOptions } from 'esbuild';
+import { PROJECT_ROOT } from '../../../service/base/project-root';
+import { track } from '../resources';
+
+const { OPTIONS } = createRequire(__filename)('../../../cli/bundle.cjs') as { OPTIONS: BuildOptions };
+
+/**
+ * Bundles a script as the programs are built, so that its process loads as fast. Its imports are relative to
+ * the project's root.
+ */
+export function bundledScript(contents: string): { path: string; remove: () => void } {
+  // Inside the project, where the packages are found that are not bundled.
+  const path = join(PROJECT_ROOT, `dist/test-${randomUUID()}.js`);
+  buildSync({
+    ...OPTIONS,
+    stdin: { contents, resolveDir: PROJECT_ROOT, loader: 'ts' },
+    outfile: path,
+  });
+  const untrack = track(path);
+  return {
+    path,
+    remove() {
+      rmSync(path);
+      untrack();
+    },
+  };
+}
