@@ -1,5 +1,5 @@
-// Another sender that uses the service's wallet all the time, in a separate process. The node signs its
-// transactions, so they always have the next nonce. On SIGTERM it prints their hashes and ends.
+// Another sender, in a separate process, that uses the service's wallet whenever the service has used it. The
+// node signs its transactions, so they always have the next nonce. On SIGTERM it prints their hashes and ends.
 /* global console, fetch, process, setTimeout */
 'use strict';
 
@@ -8,20 +8,25 @@ const [, , url, from] = process.argv;
 const hashes = [];
 let isOver = false;
 
-async function send() {
-  const transaction = { from, to: from, value: '0x1', gas: '0x5208' };
-  const call = { jsonrpc: '2.0', id: 1, method: 'eth_sendTransaction', params: [transaction] };
+async function ask(method, params) {
   const headers = { 'Content-Type': 'application/json', Connection: 'close' };
-  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(call) });
-  const { result, error } = await answer.json();
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const { result, error } = await (await fetch(url, { method: 'POST', headers, body })).json();
   if (error) throw new Error(error.message);
-  hashes.push(result);
-  if (hashes.length === 1) console.log('sending');
+  return result;
 }
 
+const nextNonce = async () => Number(await ask('eth_getTransactionCount', [from, 'pending']));
+
 async function sendAllTheTime() {
+  let known = -1;
   while (!isOver) {
-    await send();
+    // At most as many as the service sends: more would starve it on a slow machine.
+    if ((await nextNonce()) > known) {
+      hashes.push(await ask('eth_sendTransaction', [{ from, to: from, value: '0x1', gas: '0x5208' }]));
+      known = await nextNonce();
+      if (hashes.length === 1) console.log('sending');
+    }
     await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
   }
   console.log(`sent ${JSON.stringify(hashes)}`);
