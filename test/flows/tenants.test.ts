@@ -2,7 +2,6 @@ import { existsSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/free-port';
-import type { HardhatNode } from '../../devnet/hardhat-node';
 import { readSettings } from '../../service/config/config';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { PROJECT_ROOT } from '../../service/base/project-root';
@@ -10,9 +9,8 @@ import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
-import { startNode } from '../helpers/chain/node';
-import { track } from '../helpers/resources';
-import { runAsWritten, startAsWritten, type PageProgram } from '../helpers/pages/page-commands';
+import { giveChainBack, takeChain, type PreparedChain } from '../helpers/chain/prepared-chain';
+import { askAsWritten, runAsWritten, startAsWritten, type PageProgram } from '../helpers/pages/page-commands';
 import { postgresDatabase } from '../helpers/database/postgres';
 import { startService } from '../helpers/processes/running-service';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -32,8 +30,7 @@ describe('docs/tenants.md', () => {
   const tenants = join(folder.path, 'tenants');
   const ports: Record<string, number> = {};
   const programs: PageProgram[] = [];
-  let node: HardhatNode;
-  let untrack: () => unknown;
+  let chain: PreparedChain;
   let settings: Record<string, string>;
   let untouched: unknown;
 
@@ -55,8 +52,14 @@ describe('docs/tenants.md', () => {
   const urlOf = (name: Name): string => `http://127.0.0.1:${ports[name === 'a' ? '3001' : '3002']}`;
   const settingsOf = (name: Name) => readSettings({ ENV_FILE: path(name, 'env') }).settings;
   const registryOf = (name: Name): string => settingsOf(name).TOKEN_REGISTRY_ADDRESS ?? '';
+  /** Runs a command that must exit with 0, and returns its standard output. */
+  const run = async (command: string): Promise<string> => {
+    const { code, stdout, stderr } = await askAsWritten(command, settings);
+    expect(code, `${command}: ${stdout}${stderr}`).to.equal(0);
+    return stdout;
+  };
   const npx = (name: Name, command: string): Promise<string> =>
-    runAsWritten(`ENV_FILE=${path(name, 'env')} npx ${command}`, settings);
+    run(`ENV_FILE=${path(name, 'env')} npx ${command}`);
   const stateOfNobody = (): unknown =>
     OF_NOBODY.map((file) => statSync(join(PROJECT_ROOT, file), { throwIfNoEntry: false })?.mtimeMs);
 
@@ -85,22 +88,20 @@ describe('docs/tenants.md', () => {
   before(async () => {
     untouched = stateOfNobody();
     for (const port of ['3001', '3002', '4001', '4002']) ports[port] = await freePort(0);
-    node = await startNode();
-    untrack = track(`node on ${node.url}`);
-    settings = { RPC_URL: node.url };
+    chain = await takeChain();
+    settings = { RPC_URL: chain.node.url };
   });
 
   after(async () => {
     for (const program of programs) await program.stop();
-    await node?.stop();
-    untrack?.();
+    await giveChainBack(chain);
     folder.remove();
   });
 
   it('sets up two tenants with separate private files, registries and keys', async () => {
     await runAsWritten(here(files));
     const outputs = new Map<string, string>();
-    for (const line of lines(setup)) outputs.set(line, await runAsWritten(line, settings));
+    for (const line of lines(setup)) outputs.set(line, await run(line));
     for (const [line, output] of outputs) {
       const [own, other] = line.includes('/a.env') ? (['a', 'b'] as const) : (['b', 'a'] as const);
       expect(output, line).to.contain(path(own, 'env')).and.not.to.contain(path(other, ''));
@@ -137,13 +138,13 @@ describe('docs/tenants.md', () => {
 
   it('checks and repairs one tenant without changing the other', async () => {
     for (const line of lines(looking)) {
-      const output = await runAsWritten(line, settings);
+      const output = await run(line);
       expect(output, line).to.contain(line.includes('--check') ? 'all equal' : 'no deliveries are waiting');
     }
     rmSync(path('b', 'did.json'));
-    const output = await npx('b', 'tdoc did --check || true');
     const remedy = `ENV_FILE=${path('b', 'env')} npx tdoc did`;
-    expect(output).to.contain(remedy);
+    const { stdout } = await askAsWritten(`${remedy} --check`, settings);
+    expect(stdout).to.contain(remedy);
     expect((await fetch(`${urlOf('b')}/.well-known/did.json`)).status).to.equal(500);
     expect(programs[3]?.output()).to.contain(remedy);
     const made = ['env', 'did.json', 'webhook-public-key.pem'];
@@ -197,8 +198,8 @@ describe('docs/tenants.md', () => {
         registryOf('b').toLowerCase(),
       ]);
       const env = { ...shared, ENV_FILE: path('a', 'env') };
-      const refusal = await runAsWritten('npx tdoc redeliver --from-block 0 2>&1 || true', env);
-      for (const name of NAMES) expect(refusal).to.contain(registryOf(name).toLowerCase());
+      const { stderr } = await askAsWritten('npx tdoc redeliver --from-block 0', env);
+      for (const name of NAMES) expect(stderr).to.contain(registryOf(name).toLowerCase());
     } finally {
       await Promise.all(services.map((service) => service.stop()));
       database.drop();

@@ -4,6 +4,9 @@ import { promisify } from 'node:util';
 import { inheritedEnvironment } from '../../../service/config/config';
 import { PROJECT_ROOT } from '../../../service/base/project-root';
 import { eventually } from '../eventually';
+import type { CommandAnswer } from '../processes/command-answer';
+import { askHardhatInProcess } from '../processes/hardhat-in-process';
+import { askTdocInProcess } from '../processes/tdoc-in-process';
 import { track } from '../resources';
 
 const run = promisify(execFile);
@@ -24,6 +27,22 @@ export async function runAsWritten(commands: string, settings: Record<string, st
   const env = { ...inheritedEnvironment(), ...settings };
   const { stdout } = await run('sh', ['-euc', commands], { cwd: PROJECT_ROOT, env });
   return stdout;
+}
+
+/**
+ * Runs one command of a page, such as `ENV_FILE=a.env npx tdoc did`, in this process, because starting and
+ * loading take longer than most commands.
+ */
+export async function askAsWritten(
+  command: string,
+  settings: Record<string, string>,
+): Promise<CommandAnswer> {
+  const [, own = '', program, args = ''] = /^((?:\w+=\S+ )*)npx (tdoc|hardhat) (.*)$/.exec(command) ?? [];
+  if (program === undefined) throw new Error(`neither npx tdoc nor npx hardhat: ${command}`);
+  const ask = program === 'tdoc' ? askTdocInProcess : askHardhatInProcess;
+  const all = { ...settings };
+  for (const [, name = '', value = ''] of own.matchAll(/(\w+)=(\S+)/g)) all[name] = value;
+  return ask(args.split(' '), all);
 }
 
 /** Starts one command of a page, and waits until it prints that it listens. */
