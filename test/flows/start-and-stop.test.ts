@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/free-port';
 import { readSettings } from '../../service/config/config';
+import { messageOf, ServiceError } from '../../service/base/errors';
 import { untilAborted } from '../../service/base/until-aborted';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
@@ -12,10 +13,15 @@ import { EVENTS_OF_A_MINT } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
 import { installRegistry } from '../helpers/chain/installed-registry';
 import { startNode } from '../helpers/chain/node';
-import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
+import { startRecordingReceiver, type RecordingReceiver } from '../helpers/receiver/recording-receiver';
 import { startRpcProxy, type Fault } from '../helpers/chain/rpc-proxy';
-import { startService, type LogLine } from '../helpers/processes/running-service';
-import { failToStart, launchServiceProcess, startServiceProcess } from '../helpers/processes/service-process';
+import { startService, type LogLine, type RunningService } from '../helpers/processes/running-service';
+import {
+  failToStart,
+  launchServiceProcess,
+  startServiceProcess,
+  type ServiceProcess,
+} from '../helpers/processes/service-process';
 import { createLocalSetup, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 
 describe('the service at start and stop', () => {
@@ -27,14 +33,25 @@ describe('the service at start and stop', () => {
 
   after(() => local?.stop());
 
+  /**
+   * The message of a service that does not start. A process prints such an error without its stack and exits
+   * with 1: the tests of a broken setting and of a missing database show it.
+   */
+  async function refusal(settings: Record<string, string>): Promise<string> {
+    const error: unknown = await startService(settings).then(
+      (service) => service.stop(),
+      (thrown: unknown) => thrown,
+    );
+    expect(error).to.be.instanceOf(ServiceError);
+    return messageOf(error);
+  }
+
   it('does not start on a node of another network than NET, and names both', async () => {
-    const { code, output } = await failToStart({ ...local.settings, NET: 'amoy' });
-    expect(code).to.equal(1);
+    const output = await refusal({ ...local.settings, NET: 'amoy' });
     expect(output).to.match(
       /NET is amoy \(chain id 80002\), but the node .* is of localhost \(chain id 31337\)/,
     );
     expect(output).to.match(/Set NET=31337, or point RPC_URL at a node of amoy/);
-    expect(output).not.to.match(/^ {4}at /m);
   });
 
   it('does not start with a broken setting, and names it without its value', async () => {
@@ -42,23 +59,20 @@ describe('the service at start and stop', () => {
     expect(code).to.equal(1);
     expect(output).to.match(/^The service cannot start\.\nDID_KEY_PAIRS is not valid JSON/m);
     expect(output).not.to.contain('did:web:x');
+    expect(output).not.to.match(/^ {4}at /m);
   });
 
   it('does not start with a damaged key pair, and names the command that replaces it', async () => {
     const { settings } = readSettings(local.settings);
     const DID_KEY_PAIRS = settings.DID_KEY_PAIRS?.replace(/(z42\w+)\w{6}"/, '$1"') ?? '';
-    const { code, output } = await failToStart({ ...local.settings, DID_KEY_PAIRS });
-    expect(code).to.equal(1);
-    expect(output)
+    expect(await refusal({ ...local.settings, DID_KEY_PAIRS }))
       .to.match(/^DID_KEY_PAIRS is damaged: .*npx tdoc did --force/m)
       .and.not.match(/z42\w/);
   });
 
   it('does not start when DATA_DIR is not a folder, and says so', async () => {
-    const { code, output } = await failToStart({ ...local.settings, DATA_DIR: local.publicKeyFile });
-    expect(code).to.equal(1);
+    const output = await refusal({ ...local.settings, DATA_DIR: local.publicKeyFile });
     expect(output).to.match(/^DATA_DIR .* cannot be used: .*Set DATA_DIR to a folder/m);
-    expect(output).not.to.match(/^ {4}at /m);
   });
 
   it('does not start without its database, and does not print the password', async () => {
@@ -78,30 +92,29 @@ describe('the service at start and stop', () => {
     const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, local.client);
     const TOKEN_REGISTRY_ADDRESS = await registry.titleEscrowFactory();
     const DATA_DIR = join(local.folder, 'no-registry');
-    const service = await startServiceProcess({ ...local.settings, TOKEN_REGISTRY_ADDRESS, DATA_DIR });
-    await eventually('it is said', () => service.output().includes('REGISTRY_INVALID'));
+    const service = await startService({ ...local.settings, TOKEN_REGISTRY_ADDRESS, DATA_DIR });
+    await logs(service, /REGISTRY_INVALID/);
     const owner = await local.account(1);
     expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(500);
-    expect(service.output()).to.match(
-      /Failed to mint token.*check that TOKEN_REGISTRY_ADDRESS is a v5 token registry/,
-    );
-    expect(await service.end('SIGTERM')).to.equal(0);
+    await logs(service, /Failed to mint token.*check that TOKEN_REGISTRY_ADDRESS is a v5 token registry/);
+    await service.stop();
   });
 
-  it('starts without a node, and issues once there is one', async () => {
+  it('starts without a node, stays up without its registry and says so, and issues once both exist', async () => {
     const port = await freePort(0);
-    const settings = { ...local.settings, RPC_URL: `http://127.0.0.1:${port}` };
-    const service = await startServiceProcess(settings);
-    expect(service.output()).to.contain(`The node at http://127.0.0.1:${port} does not answer`);
+    const service = await startService({ ...local.settings, RPC_URL: `http://127.0.0.1:${port}` });
+    await logs(service, new RegExp(`The node at http://127\\.0\\.0\\.1:${port} does not answer`));
     const owner = await local.account(1);
     expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(500);
 
     const node = await startNode(port);
+    await logs(service, /REGISTRY_MISSING.*npx hardhat deploy/);
+    expect((await fetch(service.url)).status).to.equal(200);
     // The same wallet deploys to the same addresses on a fresh chain.
     expect(await installRegistry(node.url)).to.equal(local.registryAddress);
     expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(200);
-    await eventually('the events are read', () => service.output().includes('events recorded'));
-    expect(await service.end('SIGTERM')).to.equal(0);
+    await logs(service, /events recorded/);
+    await service.stop();
     await node.stop();
   });
 
@@ -112,7 +125,7 @@ describe('the service at start and stop', () => {
       return 'none';
     });
     const begun = performance.now();
-    const service = launchServiceProcess({ ...local.settings, RPC_URL: node.url });
+    const service = launchServiceProcess({ ...local.settings, RPC_URL: node.url, WALLET_PRIVATE_KEY: '' });
     try {
       await eventually('it is said', () => service.output().includes('waiting for the node'));
       expect(performance.now() - begun).to.be.at.least(3_000);
@@ -177,85 +190,73 @@ describe('the service at start and stop', () => {
     });
   });
 
-  it('does not start with a port or a DATA_DIR that is in use, and says which', async () => {
-    const service = await startServiceProcess(local.settings);
-    try {
-      const data = await failToStart(local.settings);
-      expect(data.code).to.equal(1);
-      expect(data.output).to.match(/is in use by another running service.*DATA_DIR/);
-      const other = {
+  describe('as a process with 200 file descriptors', () => {
+    const nodeKey = 'abcdefabcdefabcdefabcdef';
+    let settings: Record<string, string>;
+    let receiver: RecordingReceiver;
+    let service: ServiceProcess;
+    let owner: string;
+
+    before(async () => {
+      owner = await local.account(1);
+      receiver = await startRecordingReceiver(local.publicKeyFile);
+      settings = {
         ...local.settings,
-        DATA_DIR: join(local.folder, 'other'),
-        PORT: new URL(service.url).port,
+        RPC_URL: `${local.node.url}/v3/${nodeKey}`,
+        WEBHOOK_URL: receiver.url,
+        START_BLOCK: String((await local.client.getBlockNumber()) + 1),
+        DATA_DIR: join(local.folder, 'few-descriptors'),
+        NODE_ENV: 'development',
       };
-      const port = await failToStart(other);
-      expect(port.code).to.equal(1);
-      expect(port.output).to.match(/Port \d+ of 127\.0\.0\.1 is taken.*set PORT/);
-    } finally {
-      expect(await service.end('SIGTERM')).to.equal(0);
-    }
-  });
-
-  it('answers and delivers while connected callers exceed its file descriptors', async () => {
-    const receiver = await startRecordingReceiver(local.publicKeyFile);
-    const [WEBHOOK_URL, DATA_DIR] = [receiver.url, join(local.folder, 'few-descriptors')];
-    const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
-    const settings = { ...local.settings, WEBHOOK_URL, DATA_DIR, START_BLOCK };
-    const service = await startServiceProcess(settings, { openFiles: 200 });
-    const idle = Array.from({ length: 250 }, () => connect(Number(new URL(service.url).port), '127.0.0.1'));
-    for (const socket of idle) socket.on('error', () => undefined);
-    try {
-      await Promise.all(idle.map((socket) => once(socket, 'connect')));
-      const owner = await local.account(1);
-      expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(200);
-      await eventually('its events', () => receiver.deliveries.length >= EVENTS_OF_A_MINT);
-    } finally {
-      for (const socket of idle) socket.destroy();
-      expect(await service.end('SIGTERM')).to.equal(0);
-      await receiver.close();
-    }
-  });
-
-  it('exits with 0 on SIGTERM after it has answered running requests', async () => {
-    const service = await startServiceProcess(local.settings);
-    const owner = await local.account(1);
-    const answer = create(service.url, { ...minimal, owner, holder: owner });
-    await fetch(service.url);
-    const code = service.end('SIGTERM');
-    expect((await answer).status).to.equal(200);
-    expect(await code).to.equal(0);
-  });
-
-  it('never prints a secret', async () => {
-    const { settings } = readSettings(local.settings);
-    const secretUrl = `${local.node.url}/v3/abcdefabcdefabcdefabcdef`;
-    const service = await startServiceProcess({
-      ...local.settings,
-      RPC_URL: secretUrl,
-      NODE_ENV: 'development',
+      service = await startServiceProcess(settings, { openFiles: 200 });
     });
-    await create(service.url, { ...minimal, owner: 'x', holder: 'y' });
-    await service.end('SIGTERM');
-    for (const secret of [
-      DEPLOYER_KEY.slice(2),
-      'abcdefabcdefabcdefabcdef',
-      /z42\w+/.exec(settings.DID_KEY_PAIRS ?? '')?.[0] ?? 'no key',
-      settings.SIGNING_PRIVATE_KEY ?? 'no key',
-    ]) {
-      expect(service.output()).not.to.contain(secret);
-    }
-  });
 
-  it('stays up when the chain does not have its registry yet, and says so', async () => {
-    const anew = await startNode();
-    try {
-      const service = await startServiceProcess({ ...local.settings, RPC_URL: anew.url });
-      // The service logs that the registry is missing, and still answers HTTP.
-      expect((await fetch(service.url)).status).to.equal(200);
-      await eventually('it is said', () => /REGISTRY_MISSING.*npx hardhat deploy/.test(service.output()));
-      expect(await service.end('SIGTERM')).to.equal(0);
-    } finally {
-      await anew.stop();
-    }
+    after(async () => {
+      await service?.end('SIGKILL');
+      await receiver?.close();
+    });
+
+    it('refuses another service its port and its DATA_DIR, and the refusal says which', async () => {
+      expect(await refusal(settings)).to.match(/is in use by another running service.*DATA_DIR/);
+      const DATA_DIR = join(local.folder, 'other');
+      const { port: PORT } = new URL(service.url);
+      expect(await refusal({ ...settings, WALLET_PRIVATE_KEY: '', DATA_DIR, PORT })).to.match(
+        /Port \d+ of 127\.0\.0\.1 is taken.*set PORT/,
+      );
+    });
+
+    it('answers and delivers while connected callers exceed its file descriptors', async () => {
+      const idle = Array.from({ length: 250 }, () => connect(Number(new URL(service.url).port), '127.0.0.1'));
+      for (const socket of idle) socket.on('error', () => undefined);
+      try {
+        await Promise.all(idle.map((socket) => once(socket, 'connect')));
+        expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(200);
+        await eventually('its events', () => receiver.deliveries.length >= EVENTS_OF_A_MINT);
+      } finally {
+        for (const socket of idle) socket.destroy();
+      }
+    });
+
+    it('exits with 0 on SIGTERM after it has answered running requests, and never printed a secret', async () => {
+      await create(service.url, { ...minimal, owner: 'x', holder: 'y' });
+      const answer = create(service.url, { ...minimal, owner, holder: owner });
+      await fetch(service.url);
+      const code = service.end('SIGTERM');
+      expect((await answer).status).to.equal(200);
+      expect(await code).to.equal(0);
+      const made = readSettings(local.settings).settings;
+      for (const secret of [
+        DEPLOYER_KEY.slice(2),
+        nodeKey,
+        /z42\w+/.exec(made.DID_KEY_PAIRS ?? '')?.[0] ?? 'no key',
+        made.SIGNING_PRIVATE_KEY ?? 'no key',
+      ]) {
+        expect(service.output()).not.to.contain(secret);
+      }
+    });
   });
 });
+
+/** Waits until a line of the service's log matches. */
+const logs = ({ log }: RunningService, pattern: RegExp): Promise<unknown> =>
+  eventually(`the log has ${pattern}`, () => log.some((line) => pattern.test(JSON.stringify(line))));
