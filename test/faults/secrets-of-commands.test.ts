@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { Wallet } from 'ethers';
 import { freePort } from '../../devnet/free-port';
-import type { HardhatNode } from '../../devnet/hardhat-node';
 import { readSettings } from '../../service/config/config';
 import { parseDidKeyPair } from '../../service/base/did-key-pair';
 import { PROJECT_ROOT } from '../../service/base/project-root';
@@ -11,10 +10,11 @@ import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../ty
 import { newTokenId } from '../helpers/chain/direct-mint';
 import { bundledScript } from '../helpers/processes/bundled-script';
 import { ask, askHardhat, askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
+import { askHardhatInProcess } from '../helpers/processes/hardhat-in-process';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { tracesInFiles, tracesOf } from '../helpers/processes/marked-secrets';
 import { markedSettings } from '../helpers/processes/marked-settings';
-import { startNode } from '../helpers/chain/node';
-import { nodeClient } from '../helpers/chain/node-client';
+import { giveChainBack, takeChain, type PreparedChain } from '../helpers/chain/prepared-chain';
 import { startRpcProxy, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { MODE_NAMES, startEchoingServer, type EchoingServer } from '../helpers/processes/echoing-server';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -36,18 +36,6 @@ const QUESTIONS = [
   ['decrypt-remark', 'CREDENTIAL'],
 ];
 
-/** Runs `deploy` in one process, in each mode of the echoing server, and prints errors as Hardhat does. */
-const DEPLOY_IN_ALL_MODES = `
-const hre = require(${JSON.stringify(join(PROJECT_ROOT, 'node_modules/hardhat'))});
-const { ECHO, MODES } = JSON.parse(process.env.TEST_PLAN);
-(async () => {
-  for (const mode of MODES) {
-    await fetch(ECHO + '/mode/' + mode);
-    await hre.run('deploy').catch((error) => console.error(error.message, error));
-  }
-})();
-`;
-
 /** Runs commands of `tdoc` in one process, all at once in each mode of the echoing server. */
 const RUN_ALL = `
 import { runTdoc } from './cli/program';
@@ -65,15 +53,16 @@ maskStandardError();
 })();
 `;
 
-/** Asks for a token through one node after the other. */
-const ASK_ALL = `
+/** Runs commands of `tdoc` in one process, one after the other, each with settings of its own. */
+const RUN_EACH = `
 import { runTdoc } from './cli/program';
 import { maskStandardError } from './cli/terminal/masked-output';
-maskStandardError();
+const { env } = process;
 (async () => {
-  for (const url of JSON.parse(process.env.TEST_PLAN)) {
-    process.env.RPC_URL = url;
-    await runTdoc(['token', '1', '--stack-traces']);
+  for (const [args, changes] of JSON.parse(env.TEST_PLAN)) {
+    process.env = { ...env, ...changes };
+    maskStandardError();
+    await runTdoc([...args, '--stack-traces']);
   }
 })();
 `;
@@ -87,14 +76,10 @@ const timer = setInterval(() => {
 }, 5);
 `;
 
-/** The commands that Hardhat runs; `tdoc` runs all others. */
-const HARDHAT_TASKS = ['deploy', 'run'];
-
 describe('commands with secrets in their settings', () => {
   const folder = temporaryFolder();
   const marked = markedSettings();
   const { wallet, secrets, secret, nodeUrl } = marked;
-  const since = Date.now();
   const file = (name: string): string => join(folder.path, name);
   const settings: Record<string, string> = {
     ...marked.settings(1),
@@ -105,17 +90,15 @@ describe('commands with secrets in their settings', () => {
     DOMAIN: 'localhost:1',
     NET: '31337',
   };
-  let node: HardhatNode;
+  let chain: PreparedChain;
   let proxy: RpcProxy;
   let echo: EchoingServer;
 
   before(async () => {
-    node = await startNode();
-    proxy = await startRpcProxy(node.url);
+    chain = await takeChain();
+    proxy = await startRpcProxy(chain.node.url);
     echo = await startEchoingServer();
-    const chain = nodeClient(node.url);
-    await chain.send('hardhat_setBalance', [wallet.address, '0xde0b6b3a7640000']);
-    chain.destroy();
+    await chain.client.send('hardhat_setBalance', [wallet.address, '0xde0b6b3a7640000']);
     settings.RPC_URL = nodeUrl(Number(new URL(proxy.url).port));
     const { webhookHeaders: headers } = marked;
     writeFileSync(file('service.config.json'), JSON.stringify({ webhook: { headers } }));
@@ -124,15 +107,20 @@ describe('commands with secrets in their settings', () => {
   after(async () => {
     await proxy.close();
     await echo.close();
-    await node.stop();
+    await giveChainBack(chain);
     folder.remove();
   });
 
   /** Runs a command, checks that it reveals no secret, and returns its output. */
-  async function run(args: string[], changes: Record<string, string> = {}): Promise<CommandAnswer> {
-    const ask = HARDHAT_TASKS.includes(args[0] ?? '') ? askHardhat : askTdoc;
-    return keptBy(await ask(args, { ...settings, ...changes }), args.join(' '));
-  }
+  const run = async (
+    ask: typeof askTdocInProcess,
+    args: string[],
+    changes: Record<string, string> = {},
+  ): Promise<CommandAnswer> => keptBy(await ask(args, { ...settings, ...changes }), args.join(' '));
+
+  /** Runs `deploy` in this process, where Hardhat's standard error is masked as in one of its own. */
+  const deploy = (changes: Record<string, string>): Promise<CommandAnswer> =>
+    run(askHardhatInProcess, ['deploy', '--network', 'localhost', '--show-stack-traces'], changes);
 
   function keptBy(answer: CommandAnswer, name: string): CommandAnswer {
     const output = `${answer.stdout}\n${answer.stderr}`;
@@ -157,31 +145,35 @@ describe('commands with secrets in their settings', () => {
   }
 
   it('reveal no secret when they succeed, also with --verbose', async () => {
+    const since = Date.now();
     for (const args of [['did'], ['signing-key', '--public-key-file', file('key.pem')]])
-      expect((await run([...args, '--stack-traces'])).code, args[0]).to.equal(0);
+      expect((await run(askTdocInProcess, [...args, '--stack-traces'])).code, args[0]).to.equal(0);
     const { DID_KEY_PAIRS = '', SIGNING_PRIVATE_KEY = '' } = readSettings(settings).settings;
     const parsed = parseDidKeyPair(DID_KEY_PAIRS);
     secrets.DID_KEY_PAIRS = 'keyPair' in parsed ? parsed.keyPair.secretKeyMultibase : '';
     secrets.SIGNING_PRIVATE_KEY = SIGNING_PRIVATE_KEY;
     expect(secrets.DID_KEY_PAIRS).to.match(/^z42\w+/);
 
-    const deployed = await run(['deploy', '--network', 'localhost', '--verbose', '--show-stack-traces']);
+    const verbose = ['deploy', '--network', 'localhost', '--verbose', '--show-stack-traces'];
+    const deployed = await run(askHardhat, verbose);
     expect(deployed).to.include({ code: 0 });
     expect(deployed.stderr).to.contain('hardhat:');
     expect(statSync(file('marked.env')).mode & 0o777).to.equal(0o600);
     expect(tracesInFiles(secrets, WRITTEN_FOLDERS, since)).to.deep.equal([]);
-    const { code, stdout } = await run(['did', '--check']);
+    const { code, stdout } = await run(askTdocInProcess, ['did', '--check']);
     expect(code, stdout).to.equal(2);
   });
 
   it('reveal no secret when the node refuses the transaction and repeats all that it was sent', async () => {
+    const since = Date.now();
     const told = `refused: ${settings.RPC_URL} ${secret('password of the node')} ${wallet.privateKey}`;
     proxy.answer((method, params) =>
       /estimateGas|sendRawTransaction/.test(method)
         ? { error: { code: -32000, message: `${told} ${JSON.stringify(params)}`, data: told } }
         : 'none',
     );
-    const failed = await run(['deploy', '--network', 'localhost', '--new', '--show-stack-traces']);
+    const args = ['deploy', '--network', 'localhost', '--new', '--show-stack-traces'];
+    const failed = await run(askHardhat, args);
     proxy.answer(() => 'none');
     expect(failed.code).to.equal(1);
     expect(failed.stderr).to.contain('DEPLOYMENT_FAILED').and.to.contain('[secret]');
@@ -202,14 +194,12 @@ describe('commands with secrets in their settings', () => {
     }
     expect(stderr).to.contain('[secret]');
 
-    writeFileSync(file('deploy-in-all-modes.js'), DEPLOY_IN_ALL_MODES);
-    const args = ['run', '--no-compile', '--network', 'localhost', file('deploy-in-all-modes.js')];
-    const deployed = await run(args, {
-      ...changes,
-      HARDHAT_SHOW_STACK_TRACES: 'true',
-      TEST_PLAN: JSON.stringify({ ECHO, MODES: MODE_NAMES }),
-    });
-    expect(deployed.stderr).to.contain('[secret]');
+    let errors = '';
+    for (const mode of MODE_NAMES) {
+      echo.fail(mode);
+      errors += (await deploy(changes)).stderr;
+    }
+    expect(errors).to.contain('[secret]');
   }).timeout(120_000);
 
   it('reveal no secret when the node refuses and repeats transactions of the registry admin', async () => {
@@ -245,16 +235,14 @@ describe('commands with secrets in their settings', () => {
 
   /** A token of the deployed registry, and the account that returned it. */
   async function returnedToken(): Promise<{ tokenId: bigint; account: string }> {
-    const chain = nodeClient(node.url);
-    const holder = await chain.getSigner(1);
-    const minter = new Wallet(wallet.privateKey, chain);
+    const holder = await chain.client.getSigner(1);
+    const minter = new Wallet(wallet.privateKey, chain.client);
     const address = readSettings(settings).settings.TOKEN_REGISTRY_ADDRESS ?? '';
     const registry = TradeTrustTokenStandard__factory.connect(address, minter);
     const tokenId = newTokenId();
     await (await registry.mint(holder.address, holder.address, tokenId, '0x')).wait();
     const escrow = TitleEscrow__factory.connect(await registry.ownerOf(tokenId), holder);
     await (await escrow.returnToIssuer('0x')).wait();
-    chain.destroy();
     return { tokenId, account: holder.address };
   }
 
@@ -267,12 +255,10 @@ describe('commands with secrets in their settings', () => {
       nodeUrl(echo.port).replace('http:', 'ws:'),
       nodeUrl(echo.port).replace('http:', 'https:'),
     ];
-    const [deploy, asked] = await Promise.all([
-      run(['deploy', '--network', 'localhost', '--show-stack-traces'], { RPC_URL: closed }),
-      runScript('ask-all', ASK_ALL, urls, { TOKEN_REGISTRY_ADDRESS }),
-    ]);
-    expect(deploy.stderr).to.contain('RPC_UNREACHABLE');
-    expect(asked.stderr.split(`code: 'RPC_UNREACHABLE'`)).to.have.length(1 + urls.length);
+    expect((await deploy({ RPC_URL: closed })).stderr).to.contain('RPC_UNREACHABLE');
+    const plan = urls.map((RPC_URL) => [['token', '1'], { RPC_URL }]);
+    const { stderr } = await runScript('unreachable', RUN_EACH, plan, { TOKEN_REGISTRY_ADDRESS });
+    expect(stderr.split(`code: 'RPC_UNREACHABLE'`)).to.have.length(1 + urls.length);
     expect(echo.asked['web-socket']).to.be.at.least(1);
   });
 
@@ -281,21 +267,23 @@ describe('commands with secrets in their settings', () => {
     mkdirSync(file('folder.env'));
     writeFileSync(file('broken.json'), `{"webhook": {"url": "https://h.example/${key}" "timeoutMs": 1}}`);
     const DID_KEY_PAIRS = `{"secretKeyMultibase":"${secret('DID_KEY_PAIRS')}"`;
-    const wrong: [string, Record<string, string>, RegExp][] = [
-      ['deploy', { WALLET_PRIVATE_KEY: wallet.privateKey.slice(0, -2) }, /WALLET_PRIVATE_KEY is not/],
-      ['deploy', { RPC_URL: `https//n.example:x/v3/${key}?k=${key}` }, /RPC_URL is not a URL/],
-      ['redeliver', { NET: key }, /NET "\[secret\]" is not/],
-      ['deliveries', { SERVICE_CONFIG: file('broken.json') }, /broken\.json is not JSON: line 1, column \d+/],
-      ['deliveries', { ENV_FILE: file('folder.env') }, /ENV_FILE .*folder\.env cannot be read/],
-      ['did', { DID_KEY_PAIRS }, /DID_KEY_PAIRS is not valid JSON/],
+    for (const [changes, problem] of [
+      [{ WALLET_PRIVATE_KEY: wallet.privateKey.slice(0, -2) }, /WALLET_PRIVATE_KEY is not/],
+      [{ RPC_URL: `https//n.example:x/v3/${key}?k=${key}` }, /RPC_URL is not a URL/],
+    ] as const)
+      expect((await deploy(changes)).stderr).to.match(problem);
+    const plan = [
+      [['redeliver', '--dead'], { NET: key }],
+      [['deliveries'], { SERVICE_CONFIG: file('broken.json') }],
+      [['did'], { DID_KEY_PAIRS }],
     ];
-    const answers = wrong.map(async ([task, changes, problem]) => {
-      const args = { deploy: ['--show-stack-traces'], redeliver: ['--dead', '--stack-traces'] }[task] ?? [
-        '--stack-traces',
-      ];
-      expect((await run([task, ...args], changes)).stderr).to.match(problem);
-    });
-    await Promise.all(answers);
+    expect((await runScript('wrong', RUN_EACH, plan)).stderr)
+      .to.match(/NET "\[secret\]" is not/)
+      .and.to.match(/broken\.json is not JSON: line 1, column \d+/)
+      .and.to.match(/DID_KEY_PAIRS is not valid JSON/);
+    const unreadable = { ENV_FILE: file('folder.env') };
+    const { stderr } = await run(askTdoc, ['deliveries', '--stack-traces'], unreadable);
+    expect(stderr).to.match(/ENV_FILE .*folder\.env cannot be read/);
   });
 
   it('reveal no secret when an error is not caught', async () => {
@@ -303,7 +291,7 @@ describe('commands with secrets in their settings', () => {
     // The node does not answer, so that the command still runs when the error is thrown.
     proxy.answer(() => new Promise(() => undefined));
     const changes = { NODE_OPTIONS: `--require=${file('throw.cjs')}`, TOKEN_REGISTRY_ADDRESS };
-    const { code, stderr } = await run(['token', '1'], changes);
+    const { code, stderr } = await run(askTdoc, ['token', '1'], changes);
     expect(stderr).to.contain('stumbled over [secret]');
     expect(code).to.equal(2);
   });

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { percentDecoded } from '../../../service/base/mask-secrets';
@@ -38,14 +38,19 @@ export function tracesOf(secrets: Secrets, output: string | Buffer): string[] {
 
 /**
  * The files in the folders that were written since `since` (epoch milliseconds) and have a trace, each with
- * the name of the secret.
+ * the name of the secret. Equal files are searched once: Ignition copies one of many megabytes.
  */
 export function tracesInFiles(secrets: Secrets, folders: readonly string[], since = 0): string[] {
+  const searched = new Set<string>();
   return folders.flatMap(filesBelow).flatMap((path) => {
     // Another command may remove a file meanwhile, such as its lock.
     const written = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
     if (written < since || !existsSync(path)) return [];
-    return tracesOf(secrets, readFileSync(path)).map((name) => `${path}: ${name}`);
+    const content = readFileSync(path);
+    const digest = createHash('sha256').update(content).digest('hex');
+    if (searched.has(digest)) return [];
+    searched.add(digest);
+    return tracesOf(secrets, content).map((name) => `${path}: ${name}`);
   });
 }
 
