@@ -4,9 +4,9 @@ import { RequestError } from '../base/errors';
 
 /**
  * A remark as the mint carries it: `0x` alone when there is none, otherwise `0x` and the hex of its
- * encryption under the credential's id. ChaCha20 (RFC 8439, counter 0), with a key and a nonce derived as the
- * TradeTrust portal derives them, so that it can show the remark (docs/specification.md 4.2). Whoever has the
- * credential can read the remark: it hides it from onlookers of the chain.
+ * encryption under the credential's id. The cipher is ChaCha20 (RFC 8439, counter 0). The key and the nonce
+ * are derived as the TradeTrust portal derives them, so that it can show the remark (docs/specification.md
+ * 4.2). Anyone who has the credential can read the remark; others who read the chain cannot.
  */
 export function encryptRemark(remark: string | undefined, credentialId: string): string {
   if (!remark) return '0x';

@@ -27,8 +27,8 @@ export interface Followed {
 }
 
 /**
- * Finds such work. Another process may share the database: its work is followed by its own settings. What was
- * tried on another local network than NET is of no concern.
+ * Finds such work. It skips work that another process with the same database is doing, and work on local
+ * networks other than NET, which are for trials.
  */
 export async function unfollowedOf(
   { db, isLed }: Pick<Database, 'db' | 'isLed'>,
