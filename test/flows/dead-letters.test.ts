@@ -5,6 +5,7 @@ import { create } from '../helpers/processes/create-call';
 import { ENGINES, newState, type State } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { tdoc } from '../helpers/processes/command-output';
+import { tdocInProcess } from '../helpers/processes/tdoc-in-process';
 import {
   accept,
   startRecordingReceiver,
@@ -47,7 +48,7 @@ for (const engine of ENGINES) {
     });
 
     const command = async (...args: string[]): Promise<Record<string, unknown>[]> => {
-      const output = await tdoc([...args], settings);
+      const output = await tdocInProcess([...args], settings);
       const lines = output.trim().split('\n');
       return args.includes('--json') ? lines.map((line) => JSON.parse(line) as Record<string, unknown>) : [];
     };
@@ -74,10 +75,11 @@ for (const engine of ENGINES) {
       receiver.answerWith(accept);
       const [letter] = await command('deliveries', '--dead', '--json');
       const before = deliveriesOf(letter?.eventId);
+      // In a process of its own: the service runs in this one.
       expect(await tdoc(['redeliver', '--dead'], settings)).to.match(/: 1 queued/);
       await eventually('it is sent again', () => deliveriesOf(letter?.eventId).length > before.length);
       expect(new Set(deliveriesOf(letter?.eventId)).size).to.equal(1);
-      expect(await tdoc(['deliveries', '--dead'], settings)).to.match(/no dead letters/);
+      expect(await tdocInProcess(['deliveries', '--dead'], settings)).to.match(/no dead letters/);
       const [history] = await command('deliveries', '--event', String(letter?.eventId), '--json');
       expect(history).to.include({ state: 'delivered' });
       expect(history?.attempts).to.have.length(before.length + 1);
@@ -87,13 +89,15 @@ for (const engine of ENGINES) {
       const [first] = receiver.deliveries;
       const id = first?.event.id ?? '';
       const before = receiver.deliveries.length;
-      const answer = JSON.parse(await tdoc(['redeliver', '--event', id, '--json'], settings)) as unknown;
+      const answer = JSON.parse(
+        await tdocInProcess(['redeliver', '--event', id, '--json'], settings),
+      ) as unknown;
       const registry = `31337:${local.registryAddress.toLowerCase()}`;
       const queued = { registry, queued: 1, alreadyWaiting: 0, purgedUpTo: null };
       expect(answer).to.deep.equal({ registries: [queued] });
       await eventually('it came again', () => receiver.deliveries.length === before + 1);
       expect(receiver.deliveries.at(-1)?.body.equals(first?.body ?? Buffer.alloc(0))).to.equal(true);
-      await tdoc(['redeliver', '--from-block', String(first?.event.data.blockNumber)], settings);
+      await tdocInProcess(['redeliver', '--from-block', String(first?.event.data.blockNumber)], settings);
       await eventually('all five came again', () => receiver.deliveries.length === before + 6);
       const types = receiver.deliveries.slice(-5).map(({ event }) => event.data.logIndex);
       expect(types).to.deep.equal([...types].sort((left, right) => left - right));
@@ -101,7 +105,7 @@ for (const engine of ENGINES) {
 
     it('redeliver names the problem with missing or wrong arguments', async () => {
       const problemOf = async (...args: string[]): Promise<string> =>
-        tdoc(['redeliver', ...args], settings).then(
+        tdocInProcess(['redeliver', ...args], settings).then(
           () => 'it was accepted',
           (error: { stderr: string }) => error.stderr,
         );

@@ -3,8 +3,8 @@ import type { Database } from '../../service/database/database';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import type { Journal } from '../../service/journal/journal';
 import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
-import { askTdoc } from '../helpers/processes/command-answer';
 import { tdoc } from '../helpers/processes/command-output';
+import { askTdocInProcess, tdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
 
 const DAY_MS = 86_400_000;
@@ -44,7 +44,8 @@ for (const engine of ENGINES) {
       await inJournal.mined(prepared.tokenId, mintedBy('0x01'), true);
       return prepared.tokenId;
     };
-    const command = (...args: string[]): Promise<string> => tdoc(['purge-documents', ...args], settings);
+    const command = (...args: string[]): Promise<string> =>
+      tdocInProcess(['purge-documents', ...args], settings);
     const problemOf = (...args: string[]): Promise<string> =>
       command(...args).then(
         () => 'it was accepted',
@@ -68,7 +69,8 @@ for (const engine of ENGINES) {
 
       expect(await problemOf('--older-than', '30')).to.match(/Nothing was removed.*CONFIRMATION_MISSING/);
       expect(await journal.find(old)).not.to.equal(undefined);
-      const output = await command('--older-than', '30', '--yes');
+      // In a process of its own, like beside a service: the database is open in this one.
+      const output = await tdoc(['purge-documents', '--older-than', '30', '--yes'], settings);
       expect(output)
         .to.match(/31337:0xaa.*:did:web:carrier\.example.* 1 \(1\.0 MB\)\. This cannot be undone\./)
         .and.match(/2 removed/);
@@ -79,10 +81,10 @@ for (const engine of ENGINES) {
       expect(await ofAnotherTenant.find(others)).not.to.equal(undefined);
       expect(await command('--older-than', '30')).to.match(/nothing to remove/);
       const ofTheOther = ['purge-documents', '--older-than', '30', '--registry', registryAddress, '--json'];
-      const refused = await askTdoc(ofTheOther, settings);
+      const refused = await askTdocInProcess(ofTheOther, settings);
       expect(refused.code).to.equal(1);
       expect(JSON.parse(refused.stdout)).to.include({ outcome: 'refused', code: 'CONFIRMATION_MISSING' });
-      const removed = await askTdoc([...ofTheOther, '--yes'], settings);
+      const removed = await askTdocInProcess([...ofTheOther, '--yes'], settings);
       expect(JSON.parse(removed.stdout)).to.include({ removed: 1 }).and.have.property('before');
       expect(removed.stderr).to.contain(registryAddress);
       expect(await ofAnotherTenant.find(others)).to.equal(undefined);

@@ -6,7 +6,7 @@ import { from } from '@digitalbazaar/ecdsa-multikey';
 import { loadConfig, readSettings } from '../../service/config/config';
 import { parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
 import { parseSigningKey } from '../../service/base/signing-key';
-import { tdoc } from '../helpers/processes/command-output';
+import { tdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 /** Returns what a refused command printed to standard error. */
@@ -25,7 +25,7 @@ describe('npx tdoc did', () => {
   const document = join(folder.path, 'did.json');
   const settings = { ENV_FILE: envFile, DID_DOCUMENT_PATH: document, DOMAIN: 'localhost:3000' };
   const did = (args: string[] = [], more: Record<string, string> = {}): Promise<string> =>
-    tdoc(['did', ...args], { ...settings, ...more });
+    tdocInProcess(['did', ...args], { ...settings, ...more });
 
   beforeEach(() => {
     rmSync(document, { force: true });
@@ -138,7 +138,7 @@ describe('npx tdoc signing-key', () => {
   const envFile = join(folder.path, 'acme.env');
   const publicKeyFile = join(folder.path, 'acme.webhook-public-key.pem');
   const signingKey = (...args: string[]): Promise<string> =>
-    tdoc(['signing-key', ...args], { ENV_FILE: envFile });
+    tdocInProcess(['signing-key', ...args], { ENV_FILE: envFile });
 
   beforeEach(() => {
     rmSync(publicKeyFile, { force: true });

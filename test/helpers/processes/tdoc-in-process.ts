@@ -2,9 +2,10 @@ import { format } from 'node:util';
 import { runTdoc } from '../../../cli/program';
 import { inheritedEnvironment } from '../../../service/config/config';
 import type { CommandAnswer } from './command-answer';
+import { outputOf } from './command-output';
 
 /**
- * Runs `npx tdoc …` in this process, without standard input and without the masking of standard error. Only
+ * Runs `npx tdoc …` in this process, without a terminal and without the masking of standard error. Only
  * one command may run at a time, because the process has its settings meanwhile.
  */
 export async function askTdocInProcess(
@@ -13,6 +14,7 @@ export async function askTdocInProcess(
 ): Promise<CommandAnswer> {
   const { env, exitCode } = process;
   const { log, error } = console;
+  const { isTTY } = process.stdin;
   const printed = { stdout: '', stderr: '' };
   const into =
     (stream: keyof typeof printed) =>
@@ -21,13 +23,18 @@ export async function askTdocInProcess(
   try {
     process.env = { ...inheritedEnvironment(), ...settings };
     process.exitCode = undefined;
+    process.stdin.isTTY = false;
     console.log = into('stdout');
     console.error = into('stderr');
     await runTdoc(args);
     return { code: Number(process.exitCode ?? 0), ...printed };
   } finally {
     Object.assign(console, { log, error });
+    process.stdin.isTTY = isTTY;
     process.exitCode = exitCode;
     process.env = env;
   }
 }
+
+/** The same, but returns its standard output. Rejects unless it exits with 0. */
+export const tdocInProcess = outputOf(askTdocInProcess);
