@@ -170,7 +170,7 @@ export default tseslint.config(
     ...direction(
       ['service/*.ts'],
       ['**/check-contradictions', '**/judge-statements', '**/read-statements'],
-      'What compares the two lines is known to nobody but to who starts it.',
+      'Only the composition imports the comparison of the two lines.',
     ),
     ignores: ['service/observing.ts'],
   },

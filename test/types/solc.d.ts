@@ -1,7 +1,7 @@
 // The part of solc that the tests use; it comes without types.
 
 declare module 'solc' {
-  /** Of the compiler: "0.8.22+commit.4fc1097e.Emscripten.clang". */
+  /** The version of the compiler: "0.8.22+commit.4fc1097e.Emscripten.clang". */
   export function version(): string;
   /** Standard JSON in and out. */
   export function compile(input: string): string;
