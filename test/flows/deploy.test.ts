@@ -11,7 +11,7 @@ import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { startNode } from '../helpers/chain/node';
 import { nodeClient } from '../helpers/chain/node-client';
 import { track } from '../helpers/resources';
-import { runAsWritten } from '../helpers/pages/page-commands';
+import { askAsWritten } from '../helpers/pages/page-commands';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import { DEPLOYER, DEPLOYER_KEY } from '../helpers/chain/local-setup';
 
@@ -293,7 +293,7 @@ describe('npx hardhat deploy', () => {
       expect(startOnPage).to.equal('LOCAL_CHAIN_ID=1337 npx hardhat node');
       const other = await startHardhatNode({ port: 0, chainId: 1337 });
       const end = track(`node on ${other.url}`);
-      const output = await runAsWritten(deployOnPage, {
+      const { stdout } = await askAsWritten(deployOnPage, {
         ENV_FILE: envFile,
         RPC_URL: other.url,
         WALLET_PRIVATE_KEY: DEPLOYER_KEY,
@@ -301,7 +301,7 @@ describe('npx hardhat deploy', () => {
         await other.stop();
         end();
       });
-      expect(output).to.contain('on local, chain 1337').and.to.contain(written());
+      expect(stdout).to.contain('on local, chain 1337').and.to.contain(written());
     });
 
     it('refuses a NET whose provider key is not set', async () => {
