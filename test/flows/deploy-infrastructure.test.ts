@@ -6,7 +6,8 @@ import { AbiCoder, formatEther, isHexString, parseEther } from 'ethers';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { createFakeExplorer, type FakeExplorer } from '../helpers/chain/fake-explorer';
-import { askHardhat } from '../helpers/processes/command-answer';
+import { ask, askHardhat } from '../helpers/processes/command-answer';
+import { askHardhatInProcess } from '../helpers/processes/hardhat-in-process';
 import { hasOpenssl, startHttpsFront, type HttpsFront } from '../helpers/processes/https-front';
 import { runAsWritten } from '../helpers/pages/page-commands';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
@@ -114,8 +115,9 @@ describe('npx hardhat deploy on a network without the published contracts', () =
       // In one process: each start of a command costs seconds.
       const script = join(folder.path, 'verify-all.js');
       writeFileSync(script, verifyAll(printed.slice(0, -1)));
-      const args = ['run', '--no-compile', '--network', 'amoy', script];
-      const { code, stdout, stderr } = await askHardhat(args, settings);
+      // As `hardhat run` starts a script, without loading Hardhat twice.
+      const args = ['hardhat/register', script];
+      const { code, stdout, stderr } = await ask('--require', args, { ...settings, HARDHAT_NETWORK: 'amoy' });
       expect(code, stdout + stderr).to.equal(0);
       const { submissions } = explorer;
       expect(submissions.map(({ contract }) => contract.replace(/.*:/, ''))).to.have.members([
@@ -142,10 +144,9 @@ describe('npx hardhat deploy on a network without the published contracts', () =
           .at(-1)
           ?.replace(/^.* hardhat /, '')
           .split(' ') ?? [];
-      const [refused, unreachable] = await Promise.all([
-        askHardhat(args, { ...settings, ETHERSCAN_API_KEY: 'ABCDEFGHIJKLMNOPQRSTUVWXYZ01234567' }),
-        askHardhat(args, { ...settings, RPC_URL: 'http://127.0.0.1:9' }),
-      ]);
+      const otherKey = { ...settings, ETHERSCAN_API_KEY: 'ABCDEFGHIJKLMNOPQRSTUVWXYZ01234567' };
+      const refused = await askHardhat(args, otherKey);
+      const unreachable = await askHardhatInProcess(args, { ...settings, RPC_URL: 'http://127.0.0.1:9' });
       expect(refused.stderr).to.contain('ETHERSCAN_API_KEY is refused').and.to.contain('[NOT_CONFIGURED]');
       expect(unreachable.stderr).to.contain('[RPC_UNREACHABLE]').and.to.contain('Check RPC_URL');
       expect([refused.code, unreachable.code]).to.deep.equal([1, 1]);
