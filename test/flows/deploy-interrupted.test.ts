@@ -18,17 +18,20 @@ describe('npx hardhat deploy after an interrupted run', () => {
   let amoy: StandInNetwork;
   let proxy: RpcProxy;
 
-  beforeEach(async () => {
+  before(async () => {
     amoy = await startStandInNetwork('amoy');
+  });
+
+  beforeEach(async () => {
+    await amoy.reset();
     await amoy.fund(parseEther('1'));
     await amoy.chain.send('evm_setAutomine', [false]);
     proxy = await startRpcProxy(amoy.node.url);
   });
 
-  afterEach(async () => {
-    await proxy.close();
-    await amoy.stop();
-  });
+  afterEach(() => proxy.close());
+
+  after(() => amoy.stop());
 
   const mine = (milliseconds: number): Promise<unknown> =>
     amoy.chain.send('evm_setIntervalMining', [milliseconds]);

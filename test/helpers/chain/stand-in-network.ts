@@ -25,6 +25,8 @@ export interface StandInNetwork {
   deploy(args?: string[], settings?: Record<string, string>): Promise<CommandAnswer>;
   /** TOKEN_REGISTRY_ADDRESS in the env file. */
   registry(): string;
+  /** Takes the chain back to its start, with another wallet and env file. It mines at once. */
+  reset(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -40,27 +42,43 @@ export async function startStandInNetwork(
   const published = chainId === undefined ? undefined : publishedContractsOf(chainId);
   if (chainId === undefined || published === undefined) throw new Error(`nothing is published on ${name}`);
   const folder = temporaryFolder();
-  const envFile = join(folder.path, `${name}.env`);
   const node = await (legacyGas ? startLegacyGasNode(chainId) : startNode(0, chainId));
   const untrack = track(`node on ${node.url}`);
   const chain = nodeClient(node.url, chainId);
   if (isPublished) await publishContracts(chain, published);
-  const wallet = new Wallet(Wallet.createRandom().privateKey);
-  const base = { ENV_FILE: envFile, WALLET_PRIVATE_KEY: wallet.privateKey, RPC_URL: node.url };
+  const newTenant = () => {
+    const wallet = new Wallet(Wallet.createRandom().privateKey);
+    return { wallet, envFile: join(folder.path, `${name}-${wallet.address}.env`) };
+  };
+  let { wallet, envFile } = newTenant();
+  let snapshot: unknown = await chain.send('evm_snapshot', []);
   return {
     node,
     chain,
     published,
-    wallet,
-    envFile,
+    get wallet() {
+      return wallet;
+    },
+    get envFile() {
+      return envFile;
+    },
     fund: (wei) => chain.send('hardhat_setBalance', [wallet.address, toQuantity(wei)]) as Promise<void>,
     deploy: (args = [], settings = {}) =>
       askHardhatInProcess(['deploy', '--network', name, ...args], {
-        ...base,
+        ENV_FILE: envFile,
+        WALLET_PRIVATE_KEY: wallet.privateKey,
+        RPC_URL: node.url,
         GAS_STATION_URL: 'none',
         ...settings,
       }),
     registry: () => readSettings({ ENV_FILE: envFile }).settings.TOKEN_REGISTRY_ADDRESS ?? '',
+    async reset() {
+      await chain.send('evm_setIntervalMining', [0]);
+      await chain.send('evm_setAutomine', [true]);
+      await chain.send('evm_revert', [snapshot]);
+      snapshot = await chain.send('evm_snapshot', []);
+      ({ wallet, envFile } = newTenant());
+    },
     async stop() {
       chain.destroy();
       await node.stop();
