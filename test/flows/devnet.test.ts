@@ -8,33 +8,21 @@ import { track } from '../helpers/resources';
 const DEVNET = join(PROJECT_ROOT, 'dist/devnet/main.js');
 
 describe('npm run devnet', () => {
-  async function run(args: string[]): Promise<{ code: number | null; output: string }> {
-    const lines: string[] = [];
-    const child = startChild('devnet', DEVNET, args, {});
-    const untrack = track('devnet');
-    child.onLine((line) => lines.push(line));
-    const code = await child.ended;
-    untrack();
-    return { code, output: lines.join('\n') };
-  }
-
-  it('-- --once issues a document, moves its token, verifies nine webhooks and exits with 0', async () => {
-    const { code, output } = await run(['--once']);
-    expect(output).to.match(/Bill of Lading signed and minted: token [0-9a-f]{64}/);
-    expect(output.match(/webhook verified: /g)).to.have.length(9);
-    expect(output).to.match(/all 9 webhooks verified, in order/);
-    expect(code).to.equal(0);
-  });
-
-  it('uses other ports when its own are in use, and says so', async () => {
+  it('-- --once says which ports are in use, issues on others, verifies nine webhooks and exits with 0', async () => {
     const squatters: Server[] = [];
     for (const port of [8545, 3000, 4000]) {
       const squatter = createServer().on('error', () => undefined);
       squatter.listen(port, '127.0.0.1');
       squatters.push(squatter);
     }
-    const { code, output } = await run(['--once']);
+    const lines: string[] = [];
+    const child = startChild('devnet', DEVNET, ['--once'], {});
+    const untrack = track('devnet');
+    child.onLine((line) => lines.push(line));
+    const code = await child.ended;
+    untrack();
     for (const squatter of squatters) squatter.close();
+    const output = lines.join('\n');
     for (const [port, name] of [
       [8545, 'node'],
       [3000, 'service'],
@@ -42,6 +30,9 @@ describe('npm run devnet', () => {
     ] as const) {
       expect(output).to.match(new RegExp(`port ${port} is taken: the ${name} uses \\d+`));
     }
+    expect(output).to.match(/Bill of Lading signed and minted: token [0-9a-f]{64}/);
+    expect(output.match(/webhook verified: /g)).to.have.length(9);
+    expect(output).to.match(/all 9 webhooks verified, in order/);
     expect(code).to.equal(0);
   });
 
@@ -49,6 +40,7 @@ describe('npm run devnet', () => {
     const child = startChild('devnet', DEVNET, [], {});
     const untrack = track('devnet');
     const [, serviceUrl = ''] = await child.lineMatching(/creator service at (http:\S+)/);
+    await child.lineMatching(/all 9 webhooks verified, in order/);
     await child.lineMatching(/Ctrl-C stops everything/);
     expect((await fetch(serviceUrl)).status).to.equal(200);
     await child.stop();
