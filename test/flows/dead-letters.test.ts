@@ -52,6 +52,11 @@ for (const engine of ENGINES) {
       const lines = output.trim().split('\n');
       return args.includes('--json') ? lines.map((line) => JSON.parse(line) as Record<string, unknown>) : [];
     };
+    /** Waits until nothing waits: the service notes a delivery shortly after the receiver has it. */
+    const settled = (): Promise<unknown> =>
+      eventually('no deliveries are waiting', async () =>
+        (await tdocInProcess(['deliveries'], settings)).includes('no deliveries are waiting'),
+      );
     const deliveriesOf = (id: unknown): string[] =>
       receiver.deliveries.filter(({ event }) => event.id === id).map(({ body }) => body.toString());
 
@@ -78,6 +83,7 @@ for (const engine of ENGINES) {
       // In a process of its own: the service runs in this one.
       expect(await tdoc(['redeliver', '--dead'], settings)).to.match(/: 1 queued/);
       await eventually('it is sent again', () => deliveriesOf(letter?.eventId).length > before.length);
+      await settled();
       expect(new Set(deliveriesOf(letter?.eventId)).size).to.equal(1);
       expect(await tdocInProcess(['deliveries', '--dead'], settings)).to.match(/no dead letters/);
       const [history] = await command('deliveries', '--event', String(letter?.eventId), '--json');
@@ -96,6 +102,7 @@ for (const engine of ENGINES) {
       const queued = { registry, queued: 1, alreadyWaiting: 0, purgedUpTo: null };
       expect(answer).to.deep.equal({ registries: [queued] });
       await eventually('it came again', () => receiver.deliveries.length === before + 1);
+      await settled();
       expect(receiver.deliveries.at(-1)?.body.equals(first?.body ?? Buffer.alloc(0))).to.equal(true);
       await tdocInProcess(['redeliver', '--from-block', String(first?.event.data.blockNumber)], settings);
       await eventually('all five came again', () => receiver.deliveries.length === before + 6);
