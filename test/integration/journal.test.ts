@@ -396,7 +396,7 @@ for (const engine of ENGINES) {
       });
 
       it('leaves a document that is being stored whole, or interrupts it with an error', async () => {
-        const slow = preparedDocument(5 * MEGABYTE);
+        const slow = preparedDocument(20 * MEGABYTE);
         const adding = codeThrownBy(journal.add(slow));
         await eventually('some parts', async () => (await rowsOf('document_parts')) >= 5, { everyMs: 1 });
         // The machine slept for two hours.
@@ -406,7 +406,7 @@ for (const engine of ENGINES) {
         expect(await journal.find(slow.tokenId)).to.equal(undefined);
         expect(await rowsOf('document_parts')).to.equal(0);
 
-        const quick = preparedDocument(5 * MEGABYTE);
+        const quick = preparedDocument(20 * MEGABYTE);
         const added = journal.add(quick);
         await eventually('some parts', async () => (await rowsOf('document_parts')) >= 5, { everyMs: 1 });
         await journal.purge(now);
