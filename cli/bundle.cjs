@@ -42,6 +42,7 @@ const PROGRAMS = {
   outbase: '.',
   outdir: 'dist',
   sourcemap: true,
+  sourcesContent: false,
 };
 
 if (require.main === module) {
