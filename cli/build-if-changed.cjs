@@ -8,8 +8,10 @@ const STAMP = join(ROOT, 'dist/sources.stamp');
 const SOURCES = [
   'cli',
   'contracts',
+  'deploy/npm-solidity-compiler.ts',
   'deploy/registry',
   'devnet',
+  'hardhat.config.ts',
   'receiver',
   'service',
   'package-lock.json',

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { TASK_TEST } from 'hardhat/builtin-tasks/task-names';
 import { task } from 'hardhat/config';
 import { createProvider } from 'hardhat/internal/core/providers/construction';
@@ -9,6 +10,8 @@ import type { HardhatRuntimeEnvironment, Network } from 'hardhat/types';
 for (const name of [TASK_TEST, 'coverage']) {
   task(name, async (args: object, hre, runSuper): Promise<unknown> => {
     useChainInProcess(hre);
+    // Service processes and signing threads run the build.
+    createRequire(__filename)('../cli/build-if-changed.cjs');
     return runSuper(args);
   });
 }

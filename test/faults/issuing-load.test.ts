@@ -112,6 +112,7 @@ describe('issuing under load', () => {
     }
     const [, json = ''] = await sender.lineMatching(/^sent (.*)$/);
     const hashes = JSON.parse(json) as string[];
+    expect(hashes.length, 'transactions of the other sender').to.be.greaterThan(10);
     for (const hash of hashes) {
       const isMined = async () => (await local.client.getTransactionReceipt(hash)) !== null;
       await eventually(`${hash} of the other sender is mined`, isMined);

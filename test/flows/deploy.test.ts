@@ -293,7 +293,7 @@ describe('npx hardhat deploy', () => {
       expect(startOnPage).to.equal('LOCAL_CHAIN_ID=1337 npx hardhat node');
       const other = await startHardhatNode({ port: 0, chainId: 1337 });
       const end = track(`node on ${other.url}`);
-      const { stdout } = await askAsWritten(deployOnPage, {
+      const { code, stdout, stderr } = await askAsWritten(deployOnPage, {
         ENV_FILE: envFile,
         RPC_URL: other.url,
         WALLET_PRIVATE_KEY: DEPLOYER_KEY,
@@ -301,6 +301,7 @@ describe('npx hardhat deploy', () => {
         await other.stop();
         end();
       });
+      expect(code, stderr).to.equal(0);
       expect(stdout).to.contain('on local, chain 1337').and.to.contain(written());
     });
 

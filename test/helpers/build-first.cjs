@@ -1,4 +1,3 @@
-/** Runs once before all tests: service processes and signing threads run the build. */
-exports.mochaGlobalSetup = () => {
-  require('../../cli/build-if-changed.cjs');
-};
+/* global process */
+// Builds before the first test file is loaded: service processes and signing threads run the build.
+if (process.env.MOCHA_WORKER_ID === undefined) require('../../cli/build-if-changed.cjs');

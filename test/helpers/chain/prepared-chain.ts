@@ -12,6 +12,7 @@ export interface PreparedChain {
   registryAddress: string;
   /** The chain as it was prepared. */
   snapshot: string;
+  isRunning: () => boolean;
 }
 
 let idle: PreparedChain | undefined;
@@ -28,10 +29,11 @@ export async function takeChain(): Promise<PreparedChain> {
 
 /** Takes back whatever the tests did to the chain. Ends the node if they ended or reset it. */
 export async function giveChainBack(chain: PreparedChain): Promise<void> {
-  const { client, node, snapshot } = chain;
+  const { client, node, snapshot, isRunning } = chain;
   await client.removeAllListeners();
   node.dropJournals();
-  const isReverted = await revert(client, snapshot).catch(() => false);
+  // Another node may have the port of one that has ended.
+  const isReverted = isRunning() && (await revert(client, snapshot).catch(() => false));
   if (isReverted && idle === undefined) {
     idle = { ...chain, snapshot: await takeSnapshot(client) };
     return;
@@ -55,9 +57,12 @@ async function prepare(
 ): Promise<PreparedChain> {
   // The node lives as long as the test process, and must not prolong its life.
   node.unref();
+  let isRunning = true;
+  void node.ended.then(() => (isRunning = false));
   const maker = await installRegistryMaker(client);
   const registryAddress = await maker.make();
-  return { node, client, maker, registryAddress, snapshot: await takeSnapshot(client) };
+  const snapshot = await takeSnapshot(client);
+  return { node, client, maker, registryAddress, snapshot, isRunning: () => isRunning };
 }
 
 const takeSnapshot = (client: JsonRpcProvider): Promise<string> =>

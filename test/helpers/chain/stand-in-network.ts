@@ -31,8 +31,8 @@ export interface StandInNetwork {
 }
 
 /**
- * Starts it. `legacyGas`: blocks have no base fee (legacy-gas-node.ts). `isPublished`: the v5 contracts are
- * at the addresses where TradeTrust publishes them.
+ * Starts it. `legacyGas`: blocks have no base fee (legacy-gas.config.cjs). `isPublished`: the v5 contracts
+ * are at the addresses where TradeTrust publishes them.
  */
 export async function startStandInNetwork(
   name: string,
@@ -75,7 +75,7 @@ export async function startStandInNetwork(
     async reset() {
       await chain.send('evm_setIntervalMining', [0]);
       await chain.send('evm_setAutomine', [true]);
-      await chain.send('evm_revert', [snapshot]);
+      if ((await chain.send('evm_revert', [snapshot])) !== true) throw new Error('could not go back');
       snapshot = await chain.send('evm_snapshot', []);
       ({ wallet, envFile } = newTenant());
     },

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { buildSync, type BuildOptions } from 'esbuild';
@@ -14,7 +14,9 @@ const { OPTIONS } = createRequire(__filename)('../../../cli/bundle.cjs') as { OP
  */
 export function bundledScript(contents: string): { path: string; remove: () => void } {
   // Inside the project, where the packages are found that are not bundled.
-  const path = join(PROJECT_ROOT, `dist/test-${randomUUID()}.js`);
+  const folder = join(PROJECT_ROOT, 'node_modules/.cache/test-scripts');
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, `${randomUUID()}.js`);
   buildSync({
     ...OPTIONS,
     stdin: { contents, resolveDir: PROJECT_ROOT, loader: 'ts' },
