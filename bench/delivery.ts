@@ -1,6 +1,8 @@
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import pino from 'pino';
 import { Agent, request } from 'undici';
+import { systemClock } from '../service/base/clock';
+import { signingKeyOf } from '../service/base/signing-keys';
 import type { Database } from '../service/database/database';
 import { createFeedDelivery } from '../service/delivery/feed-delivery';
 import { DEFAULT_RETRY_SCHEDULE } from '../service/config/followed-registries';
@@ -73,12 +75,12 @@ async function deliver(
   database: Database,
   feed: string,
   receiver: CountingReceiver,
-  signingKey: KeyObject,
+  privateKey: KeyObject,
 ): Promise<void> {
   const webhook = {
     url: receiver.url,
     headers: {},
-    signingKey,
+    signingKeys: { key: signingKeyOf(privateKey), next: undefined },
     timeoutMs: 15_000,
     maxConcurrentDeliveries: CONCURRENCY,
     retry: DEFAULT_RETRY_SCHEDULE,
@@ -90,7 +92,7 @@ async function deliver(
     destination,
   });
   await receiver.reset();
-  const delivery = createFeedDelivery(webhook, database, logger, () => undefined);
+  const delivery = createFeedDelivery(webhook, database, { clock: systemClock, logger }, () => undefined);
   await delivery.start(feed);
   await receiver.received(EVENTS);
   await delivery.stop();

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { v7 as uuidV7 } from 'uuid';
 import { createChainCheck, createRpcClient } from './chain/rpc-client';
-import { systemClock } from './base/clock';
+import { systemClock, type Clock } from './base/clock';
 import type { Config } from './config/config';
 import { connectionsFor, creatingAtOnce, readOpenFilesLimit } from './http/connection-limit';
 import { openDatabase } from './database/open-database';
@@ -31,13 +31,14 @@ export interface App {
 }
 
 /**
- * Parts that tests replace: the tunnel's library and time limit, and the times of minting, of the
- * contradiction check, and between two log lines about a catch-up.
+ * Parts that tests replace: the tunnel's library and time limit, the clock of event delivery, and the times
+ * of minting, of the contradiction check, and between two log lines about a catch-up.
  */
 export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>> & {
   mintTiming?: Partial<MintTiming>;
   checkTiming?: ObservingParts['timing'];
   progressEveryMs?: number;
+  deliveryClock?: Clock;
 };
 
 /**
@@ -71,9 +72,10 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     const parts = { client, checkChain, database, observer: outcomes, logger, mintTiming };
     const issuing = await waitFor('the threads that sign', startIssuing(config, parts));
     open.push(() => issuing.stop());
-    const { progressEveryMs } = replaced;
+    const { progressEveryMs, deliveryClock: clock = systemClock } = replaced;
     const eventDelivery = startEventDelivery(config, {
       database,
+      clock,
       observer: metrics,
       logger,
       progressEveryMs,
@@ -149,6 +151,7 @@ function httpHandler(
   const app = createHttpApp({
     acceptDocument: createAcceptDocument(issuer, systemClock, uuidV7),
     didDocumentPath: config.didDocumentPath,
+    signingKeys: config.signingKeys,
     apiKey: config.apiKey,
     development: config.development,
     logger,

@@ -1,5 +1,5 @@
 import { createRpcClient, createChainCheck } from './chain/rpc-client';
-import { systemClock } from './base/clock';
+import type { Clock } from './base/clock';
 import type { Config } from './config/config';
 import type { Database } from './database/database';
 import { createFeedDelivery } from './delivery/feed-delivery';
@@ -72,6 +72,7 @@ export function startEventDelivery(
 interface FeedParts {
   config: Config;
   database: Database;
+  clock: Clock;
   observer: EventDeliveryObserver;
   opened: Map<string, string>;
   logger: Logger;
@@ -83,14 +84,14 @@ interface FeedParts {
 const PROGRESS_EVERY_MS = 10_000;
 
 function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed {
-  const { config, database, observer, opened } = parts;
+  const { config, database, clock, observer, opened } = parts;
   const { network, rpcUrl, address } = registry;
   const registryAddress = address.toLowerCase();
   const name = `${network.chainId}:${registryAddress}`;
   const logger = parts.logger.child({ registry: name });
   if (!registry.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
   const client = createRpcClient(rpcUrl, network, 'bulk');
-  const delivery = createFeedDelivery(registry.webhook, database, logger, (outcome) =>
+  const delivery = createFeedDelivery(registry.webhook, database, { clock, logger }, (outcome) =>
     observer.attempted(name, outcome),
   );
   const follower = followRegistry({
@@ -103,7 +104,7 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed 
     pauses: registry.pauses,
     progressEveryMs: parts.progressEveryMs ?? PROGRESS_EVERY_MS,
     database,
-    clock: systemClock,
+    clock,
     logger,
     mask: secretMasker(config.secrets),
     checkChain: createChainCheck(client, rpcUrl, network),

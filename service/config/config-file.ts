@@ -25,6 +25,7 @@ const OWN_HEADERS = [
   'transfer-encoding',
   'upgrade',
   'user-agent',
+  'x-service-key-id',
   'x-service-signature',
 ];
 

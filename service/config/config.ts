@@ -4,6 +4,7 @@ import { parse as parseEnvFile } from 'dotenv';
 import type { DidKeyPair } from '../base/did-key-pair';
 import { messageOf } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
+import type { SigningKeys } from '../base/signing-keys';
 import type { Network } from '../chain/networks';
 import { readConfigFile, type ConfigFile } from './config-file';
 import { followedRegistriesOf, type FollowedRegistry } from './followed-registries';
@@ -19,6 +20,7 @@ import {
   type Values,
   valuesOf,
 } from './settings';
+import { signingKeysOf } from './signing-keys';
 import { tenantFilesOf, tenantOf } from './tenant';
 import { warningsOf } from './warnings';
 
@@ -27,13 +29,15 @@ import { warningsOf } from './warnings';
  * reads the process's environment. Fields are undefined when the setting is absent or empty and has no
  * default.
  */
-export interface Config extends Omit<Values, 'net' | 'didKeyPairs' | 'nodeEnv' | keyof Paths>, Paths {
+export interface Config extends Omit<Values, Combined | keyof Paths>, Paths {
   readonly envFile: string;
   readonly network: Network;
   readonly rpcUrl: string;
   /** Undefined: the node is asked for the fees. */
   readonly gasStationUrl: string | undefined;
   readonly didKeyPair: DidKeyPair | undefined;
+  /** Undefined: nothing can be sent to a webhook. */
+  readonly signingKeys: SigningKeys | undefined;
   readonly billOfLadingContextUrl: string | undefined;
   readonly development: boolean;
   /** The registries whose events are read and delivered. */
@@ -43,6 +47,10 @@ export interface Config extends Omit<Values, 'net' | 'didKeyPairs' | 'nodeEnv' |
   /** Settings that are legal but probably not meant. */
   readonly warnings: readonly string[];
 }
+
+/** Values that are read through what follows from them. */
+type Combined =
+  'net' | 'didKeyPairs' | 'nodeEnv' | 'signingPrivateKey' | 'signingPrivateKeyNext' | 'signingKeySwitchAt';
 
 /** Absolute paths of the files of a service. */
 interface Paths {
@@ -143,6 +151,7 @@ export function loadConfig(environment?: Settings): Config {
     rpcUrl: rpcUrlOf(network, settings),
     gasStationUrl: gasStationUrlOf(network, settings),
     didKeyPair: didKeyPairOf(settings),
+    signingKeys: signingKeysOf(settings),
     billOfLadingContextUrl: contextUrlOf(settings),
     development: nodeEnv === 'development',
     registries: followedRegistriesOf(settings, file),

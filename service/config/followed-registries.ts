@@ -1,10 +1,11 @@
-import type { KeyObject } from 'node:crypto';
 import { ConfigurationError } from '../base/errors';
+import type { SigningKeys } from '../base/signing-keys';
 import { splitCredentials } from '../base/url-credentials';
 import type { Network } from '../chain/networks';
 import type { ConfigFile, RegistryEntry, WebhookOptions } from './config-file';
 import { wrong } from './setting-types';
 import { rpcUrlOf, settingOf, type Settings } from './settings';
+import { signingKeysOf } from './signing-keys';
 
 /** A registry whose events are read and delivered. */
 export interface FollowedRegistry {
@@ -40,7 +41,7 @@ export interface Webhook {
   readonly timeoutMs: number;
   readonly maxConcurrentDeliveries: number;
   readonly retry: RetrySchedule;
-  readonly signingKey: KeyObject;
+  readonly signingKeys: SigningKeys;
 }
 
 /** Bounds of the exponential backoff, in milliseconds. */
@@ -77,9 +78,9 @@ const LOCAL_POLL_INTERVAL_MS = 200;
  * @throws ConfigurationError if one is listed twice, or a setting is wrong.
  */
 export function followedRegistriesOf(settings: Settings, file: ConfigFile): FollowedRegistry[] {
-  const signingKey = settingOf(settings, 'SIGNING_PRIVATE_KEY');
+  const signingKeys = signingKeysOf(settings);
   // Checked even if there is no registry to follow yet.
-  const common = webhookOf(webhookOptionsOf(settings, file.webhook), signingKey);
+  const common = webhookOf(webhookOptionsOf(settings, file.webhook), signingKeys);
   return entriesOf(settings, file).map((entry) => {
     const { network, address } = entry;
     const own = settingsFor(entry, settings);
@@ -91,7 +92,7 @@ export function followedRegistriesOf(settings: Settings, file: ConfigFile): Foll
       confirmations: entry.confirmations ?? settingOf(own, 'CONFIRMATIONS') ?? network.confirmations,
       pauses: pausesOf(network, entry.pollIntervalMs ?? settingOf(own, 'POLL_INTERVAL_MS')),
       webhook: entry.webhook
-        ? webhookOf(webhookOptionsOf(settings, file.webhook, entry.webhook), signingKey)
+        ? webhookOf(webhookOptionsOf(settings, file.webhook, entry.webhook), signingKeys)
         : common,
     };
   });
@@ -109,10 +110,13 @@ export function pausesOf(network: Network, pollIntervalMs: number | undefined): 
 }
 
 /** The webhook with its defaults. Undefined if there is no URL. */
-export function webhookOf(options: WebhookOptions, signingKey: KeyObject | undefined): Webhook | undefined {
+export function webhookOf(
+  options: WebhookOptions,
+  signingKeys: SigningKeys | undefined,
+): Webhook | undefined {
   const { url, headers = {}, retry } = options;
   if (url === undefined) return undefined;
-  if (signingKey === undefined) {
+  if (signingKeys === undefined) {
     const remedy = 'Make a key with `npx tdoc signing-key`.';
     throw wrong('SIGNING_PRIVATE_KEY', 'is needed to sign what is sent to the webhook', remedy);
   }
@@ -131,7 +135,7 @@ export function webhookOf(options: WebhookOptions, signingKey: KeyObject | undef
       maxDelayMs: retry?.maxDelayMs ?? DEFAULT_RETRY_SCHEDULE.maxDelayMs,
       giveUpAfterMs: retry?.giveUpAfterMs ?? DEFAULT_RETRY_SCHEDULE.giveUpAfterMs,
     },
-    signingKey,
+    signingKeys,
   };
 }
 

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { getAddress, Wallet } from 'ethers';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { didWebOf, parseDidKeyPair, type DidKeyPair } from '../base/did-key-pair';
 import {
   BILL_OF_LADING_CONTEXT,
@@ -63,6 +63,19 @@ export const SERVICE_SETTINGS = {
       'It is the base64 of a 32-byte seed, or a PKCS#8 PEM; `npx tdoc signing-key` makes one.',
     ),
   ),
+  SIGNING_PRIVATE_KEY_NEXT: secret(
+    'PEM',
+    parsed(
+      parseSigningKey,
+      'is not an Ed25519 private key',
+      'It is the base64 of a 32-byte seed, or a PKCS#8 PEM.',
+    ),
+  ),
+  SIGNING_KEY_SWITCH_AT: parsed(
+    timeOf,
+    '{value} is not a time in UTC',
+    'Write date, time and Z, to the second: 2027-01-31T12:00:00Z.',
+  ).optional(),
   RPC_URL: secret('URL', url(['http', 'https', 'ws', 'wss'])),
   GAS_STATION_URL: secret('URL', url(['http', 'https'], NO_GAS_STATION)),
   PROVIDER_API_KEY: secret('whole', text),
@@ -201,6 +214,11 @@ export function contextUrlOf(settings: Settings): string | undefined {
 function isDomain(host: string): boolean {
   const port = Number(host.split(':')[1] ?? '1');
   return /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/i.test(host) && port > 0 && port < 65536;
+}
+
+/** A time in ISO 8601, as milliseconds since the epoch. */
+function timeOf(given: string): number | undefined {
+  return z.iso.datetime({ precision: 0 }).safeParse(given).success ? Date.parse(given) : undefined;
 }
 
 function readKeyPair(given: string, context: z.RefinementCtx): DidKeyPair {

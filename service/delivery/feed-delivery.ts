@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../base/clock';
+import type { Clock } from '../base/clock';
 import type { Webhook } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { Logger } from '../base/logger';
@@ -31,15 +31,16 @@ const WITHOUT_WEBHOOK: FeedDelivery = {
 export function createFeedDelivery(
   webhook: Webhook | undefined,
   database: Database,
-  logger: Logger,
+  { clock, logger }: { clock: Clock; logger: Logger },
   onAttempt: AttemptOptions['onAttempt'],
 ): FeedDelivery {
   if (!webhook) return WITHOUT_WEBHOOK;
-  const { url, headers, signingKey, timeoutMs, maxConcurrentDeliveries, retry } = webhook;
+  const { url, headers, signingKeys, timeoutMs, maxConcurrentDeliveries, retry } = webhook;
   const client = createWebhookClient({
     url,
     headers,
-    signingKey,
+    signingKeys,
+    clock,
     timeoutMs,
     connections: maxConcurrentDeliveries,
   });
@@ -53,7 +54,7 @@ export function createFeedDelivery(
       delivered = undefined;
       // A SQLite database belongs to this process alone, so a holder of a lease has ended. On PostgreSQL
       // other processes may hold leases.
-      if (database.engine === 'sqlite') await releaseLeases(database.db, feed, systemClock.now());
+      if (database.engine === 'sqlite') await releaseLeases(database.db, feed, clock.now());
       if (isStopped) return;
       worker = startDeliveryWorker({
         database,
@@ -62,7 +63,7 @@ export function createFeedDelivery(
         concurrency: maxConcurrentDeliveries,
         timeoutMs,
         schedule: retry,
-        clock: systemClock,
+        clock,
         random: Math.random,
         newId: randomUUID,
         logger,

@@ -1,8 +1,9 @@
-import type { KeyObject } from 'node:crypto';
 import { Agent, request, type Dispatcher } from 'undici';
+import type { Clock } from '../base/clock';
 import { messageOf } from '../base/errors';
+import { signingKeyAt, type SigningKeys } from '../base/signing-keys';
 import { splitCredentials } from '../base/url-credentials';
-import { SIGNATURE_HEADER, signatureOf } from './signature';
+import { signatureHeaders } from './signature';
 
 /** The receiver's answer, or the reason why there was none. */
 export type PostResult =
@@ -22,7 +23,9 @@ export interface WebhookTarget {
   url: string;
   /** Sent with every delivery. Headers that deliveries set themselves are not among them. */
   headers: Readonly<Record<string, string>>;
-  signingKey: KeyObject;
+  signingKeys: SigningKeys;
+  /** Decides at each attempt which key signs. */
+  clock: Clock;
   timeoutMs: number;
   connections: number;
 }
@@ -39,7 +42,7 @@ const ANSWER_BODY_WITHIN_MS = 1_000;
  * redirects are not followed.
  */
 export function createWebhookClient(target: WebhookTarget): WebhookClient {
-  const { timeoutMs, signingKey } = target;
+  const { timeoutMs, signingKeys, clock } = target;
   const { url, authorization } = splitCredentials(target.url);
   const connect = { timeout: Math.min(timeoutMs, CONNECT_WITHIN_MS) };
   const agent = new Agent({ connections: target.connections, connect });
@@ -59,7 +62,7 @@ export function createWebhookClient(target: WebhookTarget): WebhookClient {
             ...(authorization && { authorization }),
             'content-type': 'application/json',
             'user-agent': USER_AGENT,
-            [SIGNATURE_HEADER]: await signatureOf(body, signingKey),
+            ...(await signatureHeaders(body, signingKeyAt(signingKeys, clock.now()))),
           },
           body,
           signal: attempt.signal,

@@ -3,6 +3,7 @@ import Koa from 'koa';
 import type { AcceptDocument } from '../issuance/issue-document';
 import type { Logger } from '../base/logger';
 import { PUBLISHED_FILES, publishedPath } from '../base/published-files';
+import type { SigningKeys } from '../base/signing-keys';
 import { acceptDocument } from './middleware/accept-document';
 import { limitBodies, type BodyLimitsOptions } from './middleware/limit-bodies';
 import { declaredBody } from './middleware/declared-body';
@@ -20,6 +21,7 @@ import { createDocument, type CreateState } from './routes/create-document';
 import { didDocument } from './routes/did-document';
 import { health, type HealthReport } from './routes/health';
 import { issuedDocument, type IssuedDocuments } from './routes/issued-document';
+import { jwks } from './routes/jwks';
 import { metrics, type MetricsText } from './routes/metrics';
 import { publishedFile } from './routes/published-file';
 
@@ -27,6 +29,8 @@ import { publishedFile } from './routes/published-file';
 export interface HttpAppOptions {
   acceptDocument: AcceptDocument;
   didDocumentPath: string;
+  /** Their public halves are published; undefined if there are none. */
+  signingKeys: SigningKeys | undefined;
   apiKey: string | undefined;
   development: boolean;
   logger: Logger;
@@ -51,6 +55,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
     ctx.body = GREETING;
   });
   router.get('/.well-known/did.json', didDocument(options.didDocumentPath));
+  router.get('/.well-known/jwks.json', jwks(options.signingKeys));
   for (const [fileName, mediaType] of Object.entries(PUBLISHED_FILES)) {
     router.get(publishedPath(fileName), publishedFile(fileName, mediaType));
   }

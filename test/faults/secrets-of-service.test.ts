@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -44,6 +44,7 @@ describe('the service with secrets in its settings', () => {
     const parsed = parseDidKeyPair(readSettings(local.settings).settings.DID_KEY_PAIRS ?? '');
     const signingKey = generateKeyPairSync('ed25519').privateKey;
     secrets.SIGNING_PRIVATE_KEY = signingKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+    secrets.SIGNING_PRIVATE_KEY_NEXT = randomBytes(32).toString('base64');
     secrets.DID_KEY_PAIRS = 'keyPair' in parsed ? parsed.keyPair.secretKeyMultibase : '';
     await local.client.send('hardhat_setBalance', [wallet.address, '0xde0b6b3a7640000']);
     settings = {
@@ -51,6 +52,8 @@ describe('the service with secrets in its settings', () => {
       ...marked.settings(echo.port),
       RPC_URL: nodeUrl(Number(new URL(proxy.url).port)),
       SIGNING_PRIVATE_KEY: secrets.SIGNING_PRIVATE_KEY.replaceAll('\n', '\\n'),
+      SIGNING_PRIVATE_KEY_NEXT: secrets.SIGNING_PRIVATE_KEY_NEXT,
+      SIGNING_KEY_SWITCH_AT: '2100-01-01T00:00:00Z',
       LOG_LEVEL: 'trace',
       NODE_ENV: 'development',
     };
@@ -144,6 +147,7 @@ describe('the service with secrets in its settings', () => {
     expect(await issue(secret('API_KEY'), `{"a": "${secret('API_KEY')}`)).to.equal(400);
     await ask(`/nothing?key=${secret('API_KEY')}`);
     await ask('/.well-known/did.json');
+    expect(await ask('/.well-known/jwks.json')).to.equal(200);
     await eventually('every mode was met', () => MODE_NAMES.every((mode) => (echo.asked[mode] ?? 0) > 2));
     expect(echo.asked['web-socket']).to.be.at.least(1);
 
@@ -233,6 +237,14 @@ describe('the service with secrets in its settings', () => {
       [{ TOKEN_REGISTRY_ADDRESS: wallet.privateKey }, /TOKEN_REGISTRY_ADDRESS \(66 characters\) is not/],
       [{ DOMAIN: nodeUrl(1) }, /DOMAIN \(\d+ characters\) is not/],
       [{ SIGNING_PRIVATE_KEY: secret('SIGNING_PRIVATE_KEY').slice(0, 80) }, /SIGNING_PRIVATE_KEY is not/],
+      [
+        { SIGNING_PRIVATE_KEY_NEXT: secret('SIGNING_PRIVATE_KEY_NEXT').slice(1) },
+        /SIGNING_PRIVATE_KEY_NEXT is not/,
+      ],
+      [
+        { SIGNING_KEY_SWITCH_AT: secret('SIGNING_PRIVATE_KEY_NEXT') },
+        /SIGNING_KEY_SWITCH_AT \(44 characters\)/,
+      ],
       ...(wrongPassword
         ? [[{ DATABASE_URL: wrongPassword.href }, /password authentication failed/] as const]
         : []),

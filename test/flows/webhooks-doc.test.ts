@@ -1,10 +1,12 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { verifySignature } from '../../receiver/verify-signature';
+import { signingKeyOf, type Jwks } from '../../service/base/signing-keys';
 import { inheritedEnvironment } from '../../service/config/config';
 import { type ConfigFile } from '../../service/config/config-file';
 import { tokenIdAsUint256 } from '../helpers/token-id';
@@ -132,9 +134,10 @@ describe('docs/webhooks.md', () => {
 
   it('has example settings with the defaults, which the service accepts', () => {
     const { webhook } = JSON.parse(code('Settings of the operator', 'json')) as ConfigFile;
-    const { privateKey: signingKey } = generateKeyPairSync('ed25519');
-    const defaults = webhookOf({ url: webhook?.url }, signingKey);
-    expect({ ...webhook, headers: {}, signingKey }).to.deep.equal(defaults);
+    const key = signingKeyOf(generateKeyPairSync('ed25519').privateKey);
+    const signingKeys = { key, next: undefined };
+    const defaults = webhookOf({ url: webhook?.url }, signingKeys);
+    expect({ ...webhook, headers: {}, signingKeys }).to.deep.equal(defaults);
     const [name = '', value] = Object.entries(webhook?.headers ?? {})[0] ?? [];
     for (const { headers } of receiver.deliveries)
       expect(headers).to.include({ [name.toLowerCase()]: value });
@@ -187,6 +190,32 @@ describe('docs/webhooks.md', () => {
     const { genuine, changed } = sample();
     expect(run(genuine)).to.contain('Signature Verified Successfully');
     expect(() => run(changed)).to.throw();
+  });
+
+  it('has published keys as the service answers them, one of them that of the test delivery', async () => {
+    const example = JSON.parse(code('The published keys', 'json')) as Jwks;
+    const answer = await fetch(`${service.url}/.well-known/jwks.json`);
+    const { keys } = (await answer.json()) as Jwks;
+    for (const key of example.keys) expect(shapeOf(key)).to.include(shapeOf(keys[0]));
+    const ofTest = createPublicKey(code('A delivery to test with', 'pem')).export({ format: 'jwk' });
+    expect(example.keys[0]).to.include(ofTest);
+    expect(code('A delivery', 'http')).to.contain(`\nX-Service-Key-Id: ${example.keys[0]?.kid}\n`);
+  });
+
+  it('has a Node.js module that finds the key of a delivery among the published ones', async () => {
+    const folder = folderWithKey('published');
+    writeFileSync(join(folder, 'published-keys.mjs'), code('The published keys', 'js'));
+    const kid = String(receiver.deliveries[0]?.headers['x-service-key-id']);
+    const [known, unknown] = [kid, 'unknown'].map(
+      (id) => `await publicKeyOf('${id}', '${service.url}/.well-known/jwks.json')`,
+    );
+    const program = `import { publicKeyOf } from './published-keys.mjs';
+      process.stdout.write((${known}).export({ type: 'spki', format: 'pem' }) + (${unknown}));`;
+    const command = ['--input-type=module', '--eval', program];
+    // Not synchronously: the service in this process has to answer.
+    const options = { cwd: folder, env: inheritedEnvironment() };
+    const { stdout } = await promisify(execFile)(process.execPath, command, options);
+    expect(stdout).to.equal(`${readFileSync(local.publicKeyFile, 'utf8')}undefined`);
   });
 
   /** A real delivery as it came, and the same with one byte of the body changed. */

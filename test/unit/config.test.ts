@@ -133,6 +133,63 @@ describe('configuration', () => {
       .and.not.contain('c2hv');
   });
 
+  describe('of a change of the signing key', () => {
+    const SIGNING_PRIVATE_KEY = Buffer.alloc(32, 7).toString('base64');
+    const SIGNING_PRIVATE_KEY_NEXT = Buffer.alloc(32, 8).toString('base64');
+    const SIGNING_KEY_SWITCH_AT = '2027-01-31T12:00:00Z';
+    const change = { SIGNING_PRIVATE_KEY, SIGNING_PRIVATE_KEY_NEXT, SIGNING_KEY_SWITCH_AT };
+
+    it('is two keys and the time of the change; both keys are secrets', () => {
+      const { signingKeys, secrets } = load(change);
+      expect(signingKeys?.next?.from).to.equal(Date.UTC(2027, 0, 31, 12));
+      expect(signingKeys?.next?.key.id).not.to.equal(signingKeys?.key.id);
+      expect(secrets).to.include.members([SIGNING_PRIVATE_KEY, SIGNING_PRIVATE_KEY_NEXT]);
+      expect(load({ SIGNING_PRIVATE_KEY }).signingKeys?.next).to.equal(undefined);
+      expect(load({}).signingKeys).to.equal(undefined);
+    });
+
+    for (const [what, changes, problem] of [
+      [
+        'a next key without a time',
+        { SIGNING_KEY_SWITCH_AT: '' },
+        /^SIGNING_KEY_SWITCH_AT is needed with.*such as/,
+      ],
+      [
+        'a time without a next key',
+        { SIGNING_PRIVATE_KEY_NEXT: '' },
+        /^SIGNING_PRIVATE_KEY_NEXT is needed with/,
+      ],
+      ['a next key without a first one', { SIGNING_PRIVATE_KEY: '' }, /^SIGNING_PRIVATE_KEY is needed with/],
+      [
+        'the same key twice',
+        { SIGNING_PRIVATE_KEY_NEXT: SIGNING_PRIVATE_KEY },
+        /^SIGNING_PRIVATE_KEY_NEXT is the same key.*If the change is over, unset/,
+      ],
+      [
+        'a malformed next key',
+        { SIGNING_PRIVATE_KEY_NEXT: 'c2hvcnQ=' },
+        /^SIGNING_PRIVATE_KEY_NEXT is not(?!.*c2hv)/,
+      ],
+      ...[
+        '2027-01-31',
+        '2027-01-31T12:00:00',
+        '2027-01-31T12:00:00+01:00',
+        '2027-01-31T12:00:00.5Z',
+        '2027-02-30T12:00:00Z',
+      ].map(
+        (time) =>
+          [
+            `the time ${time}`,
+            { SIGNING_KEY_SWITCH_AT: time },
+            /^SIGNING_KEY_SWITCH_AT ".*" is not a time in UTC\. Write .*2027-01-31T12:00:00Z/,
+          ] as const,
+      ),
+    ] as const)
+      it(`refuses ${what}, and names the setting and the remedy`, () => {
+        expect(problemOf({ ...change, ...changes })).to.match(problem);
+      });
+  });
+
   it('reads the webhook from service.config.json, and refuses misspelt keys there', () => {
     const SERVICE_CONFIG = join(folder.path, 'service.config.json');
     const SIGNING_PRIVATE_KEY = Buffer.alloc(32, 7).toString('base64');

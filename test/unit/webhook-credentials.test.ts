@@ -3,13 +3,15 @@ import { writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { systemClock } from '../../service/base/clock';
+import { signingKeyOf } from '../../service/base/signing-keys';
 import { loadConfig } from '../../service/config/config';
 import { createWebhookClient } from '../../service/delivery/post';
 import { listen } from '../../service/http/server';
 import { secretMasker } from '../../service/base/mask-secrets';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
-const { privateKey: signingKey } = generateKeyPairSync('ed25519');
+const signingKeys = { key: signingKeyOf(generateKeyPairSync('ed25519').privateKey), next: undefined };
 const basic = (credentials: string): string => `Basic ${Buffer.from(credentials).toString('base64')}`;
 
 describe('user and password in the URL of a webhook', () => {
@@ -28,7 +30,14 @@ describe('user and password in the URL of a webhook', () => {
       0,
     );
     const url = `${server.url.replace('//', `//${credentials}`)}/in?a=1`;
-    const client = createWebhookClient({ url, headers, signingKey, timeoutMs: 5_000, connections: 1 });
+    const client = createWebhookClient({
+      url,
+      headers,
+      signingKeys,
+      clock: systemClock,
+      timeoutMs: 5_000,
+      connections: 1,
+    });
     try {
       for (const body of ['{}', '{"second": true}'])
         expect(await client.post(body)).to.deep.equal({ status: 204, retryAfter: undefined });

@@ -1,0 +1,88 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { expect } from 'chai';
+import { publicJwkOf } from '../../service/base/public-jwk';
+import { jwksOf, signingKeyAt, signingKeyOf } from '../../service/base/signing-keys';
+import { createWebhookClient } from '../../service/delivery/post';
+import { verifySignature } from '../../receiver/verify-signature';
+import { startRawReceiver } from '../helpers/receiver/raw-receiver';
+
+/** The key pair of RFC 8037, appendix A.1, and its thumbprint of appendix A.3. */
+const RFC_8037 = {
+  kty: 'OKP',
+  crv: 'Ed25519',
+  d: 'nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A',
+  x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+};
+const THUMBPRINT = 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k';
+
+const newKey = () => signingKeyOf(generateKeyPairSync('ed25519').privateKey);
+
+describe('public JWK of a signing key', () => {
+  it('has the thumbprint of RFC 8037, appendix A.3, as its kid, and no private member', () => {
+    const privateKey = createPrivateKey({ key: RFC_8037, format: 'jwk' });
+    expect(publicJwkOf(privateKey)).to.deep.equal({
+      kty: 'OKP',
+      crv: 'Ed25519',
+      x: RFC_8037.x,
+      kid: THUMBPRINT,
+      use: 'sig',
+      alg: 'EdDSA',
+    });
+  });
+});
+
+describe('change of the signing key', () => {
+  const [key, next] = [newKey(), newKey()];
+  const from = Date.UTC(2027, 0, 31, 12);
+
+  it('is made at the switch time: the first key signs until then, the next one from then on', () => {
+    const keys = { key, next: { key: next, from } };
+    expect(signingKeyAt(keys, 0)).to.equal(key);
+    expect(signingKeyAt(keys, from - 1)).to.equal(key);
+    expect(signingKeyAt(keys, from)).to.equal(next);
+    expect(signingKeyAt(keys, from + 1e12)).to.equal(next);
+    expect(signingKeyAt({ key, next: undefined }, 1e15)).to.equal(key);
+  });
+
+  it('is published with its time in both keys; a key without a change has no times', () => {
+    expect(jwksOf({ key, next: undefined })).to.deep.equal({ keys: [publicJwkOf(key.privateKey)] });
+    expect(jwksOf({ key, next: { key: next, from } })).to.deep.equal({
+      keys: [
+        { ...publicJwkOf(key.privateKey), exp: from / 1_000 },
+        { ...publicJwkOf(next.privateKey), nbf: from / 1_000 },
+      ],
+    });
+  });
+
+  it('is decided for each delivery when it is sent, and the header X-Service-Key-Id names its key', async () => {
+    const receiver = await startRawReceiver();
+    let now = from - 1;
+    const client = createWebhookClient({
+      url: receiver.url,
+      headers: {},
+      signingKeys: { key, next: { key: next, from } },
+      clock: { now: () => now },
+      timeoutMs: 5_000,
+      connections: 1,
+    });
+    try {
+      await client.post('{"event":1}');
+      now = from;
+      await client.post('{"event":1}');
+    } finally {
+      await client.close();
+      await receiver.close();
+    }
+    expect(receiver.deliveries.map(({ headers }) => headers['x-service-key-id'])).to.deep.equal([
+      key.id,
+      next.id,
+    ]);
+    for (const [at, { privateKey }] of [key, next].entries()) {
+      const { headers = {}, body = Buffer.alloc(0) } = receiver.deliveries[at] ?? {};
+      expect(body.toString()).to.equal('{"event":1}');
+      expect(verifySignature(headers['x-service-signature'], body, createPublicKey(privateKey))).to.equal(
+        true,
+      );
+    }
+  });
+});
