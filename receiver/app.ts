@@ -1,8 +1,8 @@
-import type { KeyObject } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Koa, { type Context } from 'koa';
 import { EventStore } from './event-store';
+import { KEY_ID_HEADER, type PublicKeys } from './public-keys';
 import { readRawBody } from './raw-body';
 import { isUnknown, parseDelivery, type ReceivedEvent, type UnknownDelivery } from './received-event';
 import { SIGNATURE_HEADER, verifySignature } from './verify-signature';
@@ -13,8 +13,8 @@ const CLOSE_TIMEOUT_MS = 5_000;
 
 /** Options of the receiver. */
 export interface ReceiverOptions {
-  /** The sender's Ed25519 key. */
-  publicKey: KeyObject;
+  /** The sender's Ed25519 keys. */
+  publicKeys: PublicKeys;
   store: Pick<EventStore, 'add'>;
   /** Called once for each event, after it is stored and before the sender gets its answer. Must be quick. */
   onEvent: (event: ReceivedEvent) => void;
@@ -51,7 +51,9 @@ export function createReceiver(options: ReceiverOptions): Koa {
       const body = await readRawBody(ctx.req);
       if (!body) return answer(ctx, 413, 'Body too large');
       // The body is not parsed before this check: without a verified signature, anybody may have sent it.
-      if (!verifySignature(ctx.req.headers[SIGNATURE_HEADER], body, options.publicKey)) {
+      const { headers } = ctx.req;
+      const publicKey = await options.publicKeys.find(headers[KEY_ID_HEADER]);
+      if (!publicKey || !verifySignature(headers[SIGNATURE_HEADER], body, publicKey)) {
         return answer(ctx, 401, 'Invalid signature');
       }
       const received = parseDelivery(body);

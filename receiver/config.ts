@@ -1,6 +1,8 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
+import { fetchedKeys } from './fetched-keys';
+import { onlyKey, type PublicKeys } from './public-keys';
 
 /** A setting is missing or wrong. The message names it and the remedy. */
 export class SettingError extends Error {}
@@ -9,10 +11,14 @@ export class SettingError extends Error {}
 export interface ReceiverConfig {
   host: string;
   port: number;
-  publicKey: KeyObject;
+  publicKeys: PublicKeys;
   eventsFile: string;
 }
 
+/** A setting by its name, or the fallback. */
+type Setting = (name: string, fallback: string) => string;
+
+const JWKS_SETTING = 'RECEIVER_JWKS_URL';
 const KEY_SETTING = 'WEBHOOK_PUBLIC_KEY_FILE';
 const KEY_REMEDY =
   'Run `npx tdoc signing-key` where the service runs, and copy the webhook-public-key.pem that it writes.';
@@ -31,11 +37,11 @@ export function readReceiverConfig(
   environment: NodeJS.ProcessEnv = process.env,
 ): ReceiverConfig {
   const settings = { ...readEnvFile(environment.ENV_FILE?.trim()), ...environment, ...given };
-  const setting = (name: string, fallback: string): string => settings[name]?.trim() || fallback;
+  const setting: Setting = (name, fallback) => settings[name]?.trim() || fallback;
   return {
     host: setting('RECEIVER_HOST', '127.0.0.1'),
     port: readPort(setting('RECEIVER_PORT', '4000')),
-    publicKey: readPublicKey(setting(KEY_SETTING, 'webhook-public-key.pem')),
+    publicKeys: readPublicKeys(setting),
     eventsFile: setting('RECEIVER_EVENTS_FILE', '.receiver/received-events.jsonl'),
   };
 }
@@ -57,6 +63,28 @@ function readPort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : NaN;
   if (port <= 65_535) return port;
   throw new SettingError(`RECEIVER_PORT is "${text}". Set it to a number from 0 (any free port) to 65535.`);
+}
+
+function readPublicKeys(setting: Setting): PublicKeys {
+  const url = setting(JWKS_SETTING, '');
+  if (url === '') return onlyKey(readPublicKey(setting(KEY_SETTING, 'webhook-public-key.pem')));
+  if (setting(KEY_SETTING, '') !== '')
+    throw new SettingError(`${JWKS_SETTING} and ${KEY_SETTING} are both set. Unset one of them.`);
+  if (!isSafeUrl(url)) {
+    const problem = 'is not an https URL without user and password (http is accepted for this machine only)';
+    const remedy = 'Set it to the address of the keys: https://trade.example.com/.well-known/jwks.json.';
+    throw new SettingError(`${JWKS_SETTING} ${problem}. ${remedy}`);
+  }
+  return fetchedKeys(url);
+}
+
+/** Over plain http, anybody on the way could replace the keys. */
+function isSafeUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname, username, password } = new URL(text);
+  if (username + password !== '') return false;
+  const isThisMachine = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+  return protocol === 'https:' || (protocol === 'http:' && isThisMachine);
 }
 
 function readPublicKey(path: string): KeyObject {

@@ -7,6 +7,8 @@ Usage: npx tdoc receiver [--port N]
 Settings, in the environment or in the file .env; the environment wins:
 
   WEBHOOK_PUBLIC_KEY_FILE   the service's public key, PEM       webhook-public-key.pem
+  RECEIVER_JWKS_URL         where the service publishes its keys,
+                            instead of the file; https
   RECEIVER_PORT             listening port; 0 is any free one   4000
   RECEIVER_HOST             listening address                   127.0.0.1
   RECEIVER_EVENTS_FILE      where every event is stored         .receiver/received-events.jsonl

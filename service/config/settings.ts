@@ -131,6 +131,7 @@ export const SETTINGS = {
   ).default(NODE_CHAIN_ID),
   RECEIVER_EVENTS_FILE: text.optional(),
   RECEIVER_HOST: text.optional(),
+  RECEIVER_JWKS_URL: text.optional(),
   RECEIVER_PORT: text.optional(),
   WEBHOOK_PUBLIC_KEY_FILE: text.optional(),
 };

@@ -137,6 +137,26 @@ describe('receiver as a process', () => {
     ['no key', { WEBHOOK_PUBLIC_KEY_FILE: 'absent.pem' }, /WEBHOOK_PUBLIC_KEY_FILE.*npx tdoc signing-key/],
     ['a file that is not a key', { WEBHOOK_PUBLIC_KEY_FILE: 'text.pem' }, /not an Ed25519 public key/],
     ['a private key', { WEBHOOK_PUBLIC_KEY_FILE: 'private.pem' }, /private key, which must stay/],
+    [
+      'both a key and the URL of keys',
+      { WEBHOOK_PUBLIC_KEY_FILE: 'text.pem', RECEIVER_JWKS_URL: 'https://trade.example/jwks.json' },
+      /RECEIVER_JWKS_URL and WEBHOOK_PUBLIC_KEY_FILE are both set/,
+    ],
+    [
+      'a URL of keys over http on another machine',
+      { RECEIVER_JWKS_URL: 'http://trade.example/jwks.json' },
+      /RECEIVER_JWKS_URL is not an https URL.*https:\/\/trade\.example\.com\/\.well-known\/jwks\.json/,
+    ],
+    [
+      'a URL of keys that is no URL',
+      { RECEIVER_JWKS_URL: 'trade.example' },
+      /RECEIVER_JWKS_URL is not an https/,
+    ],
+    [
+      'a URL of keys with a password',
+      { RECEIVER_JWKS_URL: 'https://me:pass@trade.example/jwks.json' },
+      /^(?!.*me:pass).*RECEIVER_JWKS_URL is not an https URL/,
+    ],
     ['a malformed port', { RECEIVER_PORT: '4000x' }, /RECEIVER_PORT is "4000x"/],
     ['a port out of range', { RECEIVER_PORT: '65536' }, /RECEIVER_PORT is "65536"/],
   ];

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createReceiver, startReceiver, type RunningReceiver } from '../../receiver/app';
+import { onlyKey } from '../../receiver/public-keys';
 import type { ReceivedEvent, UnknownDelivery } from '../../receiver/received-event';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { track } from '../helpers/resources';
@@ -27,7 +28,7 @@ describe('receiver over HTTP', () => {
 
   const start = async (): Promise<void> => {
     receiver = await startReceiver({
-      publicKey: sender.publicKey,
+      publicKeys: onlyKey(sender.publicKey),
       eventsFile,
       host: '127.0.0.1',
       port: 0,
@@ -278,10 +279,45 @@ describe('receiver over HTTP', () => {
     await start();
   });
 
+  it('answers 401 under an unknown key, and 500 if the keys cannot be fetched, and stores neither', async () => {
+    let areFetched = true;
+    const publicKeys = {
+      find: async (keyId: unknown) => {
+        if (!areFetched) throw new Error('no answer');
+        return keyId === 'known' ? sender.publicKey : undefined;
+      },
+    };
+    const otherFile = join(folder.path, 'other.jsonl');
+    const reasons: string[] = [];
+    const other = await startReceiver({
+      publicKeys,
+      eventsFile: otherFile,
+      host: '127.0.0.1',
+      port: 0,
+      onEvent: () => undefined,
+      onProblem: ({ reason }) => reasons.push(reason),
+    });
+    const send = (keyId: string): ReturnType<typeof post> => {
+      const { body, headers } = delivery(1);
+      return post(other.url, { body, headers: { ...headers, 'X-Service-Key-Id': keyId } });
+    };
+    try {
+      expect(await send('unknown')).to.deep.equal({ status: 401, text: 'Invalid signature' });
+      areFetched = false;
+      expect(await send('known')).to.deep.equal({ status: 500, text: 'Not stored, send again' });
+      expect(readFileSync(otherFile, 'utf8')).to.equal('');
+      areFetched = true;
+      expect((await send('known')).status).to.equal(200);
+    } finally {
+      await other.close();
+    }
+    expect(reasons).to.deep.equal(['Invalid signature', 'Not stored, send again: no answer']);
+  });
+
   it('does not start when another receiver uses the port', async () => {
     const otherFile = join(folder.path, 'other.jsonl');
     const port = Number(new URL(receiver.url).port);
-    const options = { publicKey: sender.publicKey, eventsFile: otherFile, host: '127.0.0.1', port };
+    const options = { publicKeys: onlyKey(sender.publicKey), eventsFile: otherFile, host: '127.0.0.1', port };
     const failure = await startReceiver({ ...options, onEvent: () => undefined }).then(
       () => undefined,
       (error: NodeJS.ErrnoException) => error.code,
@@ -297,7 +333,7 @@ describe('receiver whose store fails', () => {
     const problems: unknown[] = [];
     let attempts = 0;
     const app = createReceiver({
-      publicKey: sender.publicKey,
+      publicKeys: onlyKey(sender.publicKey),
       store: {
         add: () => {
           attempts += 1;

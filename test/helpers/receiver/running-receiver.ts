@@ -2,6 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startReceiver as startRealReceiver } from '../../../receiver/app';
+import { onlyKey, type PublicKeys } from '../../../receiver/public-keys';
 import type { CloudEvent } from '../../../service/outbox/cloud-event';
 import { track } from '../resources';
 
@@ -13,16 +14,20 @@ export interface RunningReceiver {
   close(): Promise<void>;
 }
 
-/** Starts the reference receiver, on a free port unless one is given. */
+/**
+ * Starts the reference receiver, on a free port unless one is given.
+ *
+ * @param keys the service's public keys, or the file of its only one.
+ */
 export async function startReceiver(
   folder: string,
-  publicKeyFile: string,
+  keys: string | PublicKeys,
   port = 0,
 ): Promise<RunningReceiver> {
   const events: CloudEvent[] = [];
   const problems: RunningReceiver['problems'] = [];
   const receiver = await startRealReceiver({
-    publicKey: createPublicKey(readFileSync(publicKeyFile)),
+    publicKeys: typeof keys === 'string' ? onlyKey(createPublicKey(readFileSync(keys))) : keys,
     eventsFile: join(folder, 'received-events.jsonl'),
     host: '127.0.0.1',
     port,
