@@ -229,7 +229,7 @@ describe('the mint queue when the node rejects, loses or delays', () => {
       await queue.mint();
       expect(JSON.stringify(queue.log)).to.include('offer more');
     });
-  }).timeout(60_000);
+  });
 
   it('signs nothing again when transactions do not reach the node for a while', async () => {
     const answerer = first('eth_sendRawTransaction', 7, () => 'drop request');

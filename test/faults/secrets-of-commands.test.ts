@@ -200,7 +200,7 @@ describe('commands with secrets in their settings', () => {
       errors += (await deploy(changes)).stderr;
     }
     expect(errors).to.contain('[secret]');
-  }).timeout(120_000);
+  });
 
   it('reveal no secret when the node refuses and repeats transactions of the registry admin', async () => {
     const { tokenId, account } = await returnedToken();

@@ -162,7 +162,7 @@ describe('the service with secrets in its settings', () => {
     expect(tracesOf(secrets, answers.join('\n'))).to.deep.equal([]);
     const { DATA_DIR = '' } = settings;
     expect(tracesInFiles(secrets, [DATA_DIR])).to.deep.equal([]);
-  }).timeout(120_000);
+  });
 
   it('reveals no secret when the tunnel cannot be opened and its library repeats all options', async () => {
     const reachable = { ...settings, DOMAIN: 'carrier.example', DID_KEY_PAIRS: '' };
@@ -255,5 +255,5 @@ describe('the service with secrets in its settings', () => {
       expect(output).to.match(problem);
       expect(tracesOf(secrets, output), output.slice(0, 200)).to.deep.equal([]);
     }
-  }).timeout(60_000);
+  });
 });
