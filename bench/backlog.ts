@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../service/database/database';
-import type { ClaimedDelivery } from '../service/outbox/claim-deliveries';
-import type { Settlement } from '../service/outbox/settle-deliveries';
+import { channelsOf } from '../service/outbox/channels';
+import type { ClaimedQueue } from '../service/outbox/claim-queues';
+import type { Settlement } from '../service/outbox/settle-queues';
 import { takeTurn } from '../service/outbox/take-turn';
 import { fillOutbox } from './fill-outbox';
 import { spread } from './spread';
@@ -9,7 +10,7 @@ import { ENGINES, type WithDatabase } from './state';
 
 const BACKLOGS = [1_000, 10_000, 100_000];
 const EVENTS_PER_TOKEN = 5;
-/** The number of deliveries that a busy service claims and settles at a time. */
+/** The number of queues that a busy service claims and settles at a time. */
 const BATCH = 16;
 const WARM_UP = 10;
 const TURNS = 40;
@@ -18,8 +19,8 @@ const TURNS = 40;
 interface Outbox {
   backlog: number;
   database: Database;
-  feed: string;
-  claimed: ClaimedDelivery[];
+  channel: number;
+  claimed: ClaimedQueue[];
   /** Milliseconds of each turn. */
   times: number[];
 }
@@ -48,7 +49,8 @@ async function compare(
       tokens: backlog / EVENTS_PER_TOKEN,
       eventsPerToken: EVENTS_PER_TOKEN,
     });
-    await compare(withDatabase, others, [...filled, { backlog, database, feed, claimed: [], times: [] }]);
+    const [{ channel = 0 } = {}] = await channelsOf(database.db, feed);
+    await compare(withDatabase, others, [...filled, { backlog, database, channel, claimed: [], times: [] }]);
   });
 }
 
@@ -64,9 +66,10 @@ async function takeTurns(outboxes: readonly Outbox[]): Promise<void> {
 }
 
 async function takeOne(outbox: Outbox, isMeasured: boolean): Promise<void> {
-  const { database, feed } = outbox;
+  const { database, channel } = outbox;
   const settlements = outbox.claimed.map(delivered);
-  const claim = { feed, lease: randomUUID(), limit: BATCH, now: Date.now(), leaseMs: 60_000 };
+  const terms = { limit: BATCH, perQueue: 1, now: Date.now(), leaseMs: 60_000 };
+  const claim = { channel, lease: randomUUID(), ...terms };
   const start = performance.now();
   const { claimed, lost } = await takeTurn(database, { settlements, claim });
   if (isMeasured) outbox.times.push(performance.now() - start);
@@ -75,7 +78,7 @@ async function takeOne(outbox: Outbox, isMeasured: boolean): Promise<void> {
   outbox.claimed = claimed;
 }
 
-function delivered(delivery: ClaimedDelivery): Settlement {
+function delivered(queue: ClaimedQueue): Settlement {
   const attempt = { attemptedAt: Date.now(), milliseconds: 1, status: 200, error: undefined };
-  return { delivery, outcome: 'delivered', attempt };
+  return { queue, delivered: queue.deliveries.map((delivery) => ({ delivery, attempt })) };
 }

@@ -92,7 +92,13 @@ async function deliver(
     destination,
   });
   await receiver.reset();
-  const delivery = createFeedDelivery(webhook, database, { clock: systemClock, logger }, () => undefined);
+  const delivery = createFeedDelivery({
+    database,
+    clock: systemClock,
+    logger,
+    webhookOf: () => webhook,
+    onAttempt: () => undefined,
+  });
   await delivery.start(feed);
   await receiver.received(EVENTS);
   await delivery.stop();
@@ -122,6 +128,11 @@ function signed(body: string, key: KeyObject): Record<string, string> {
 }
 
 async function bodiesOf({ db }: Database, feed: string): Promise<string[]> {
-  const rows = await db.selectFrom('events').select('body').where('feed', '=', feed).execute();
+  const rows = await db
+    .selectFrom('events')
+    .innerJoin('feeds', 'feeds.id', 'events.feed')
+    .select('body')
+    .where('feeds.feed', '=', feed)
+    .execute();
   return rows.map(({ body }) => body);
 }

@@ -91,9 +91,13 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed 
   const logger = parts.logger.child({ registry: name });
   if (!registry.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
   const client = createRpcClient(rpcUrl, network, 'bulk');
-  const delivery = createFeedDelivery(registry.webhook, database, { clock, logger }, (outcome) =>
-    observer.attempted(name, outcome),
-  );
+  const delivery = createFeedDelivery({
+    database,
+    clock,
+    logger,
+    webhookOf: ({ isDefault }) => (isDefault ? registry.webhook : undefined),
+    onAttempt: (outcome) => observer.attempted(name, outcome),
+  });
   const follower = followRegistry({
     client,
     registryAddress: address,
@@ -113,9 +117,9 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed 
       await delivery.start(feed);
     },
     onHeld: () => delivery.hold(),
-    onDue(events) {
+    onDue(events, channels) {
       if (events > 0) observer.recorded(name, events);
-      delivery.wake();
+      delivery.wake(channels);
     },
   });
   return {

@@ -7,6 +7,7 @@ interface Options {
   dead?: true;
   fromBlock?: number;
   registry?: string;
+  subscription: string;
   json?: true;
 }
 
@@ -22,13 +23,14 @@ export function addRedeliver(program: Command): void {
     .option('--dead', 'all dead letters')
     .option('--from-block <n>', 'every event since this block', wholeNumber)
     .option('--registry <address>', 'only the events of this registry')
+    .option('--subscription <id>', 'to this subscription', 'default')
     .option(...JSON_FLAG)
     .addHelpText('after', examples('redeliver --dead', 'redeliver --from-block 1200'))
-    .action(async ({ event, dead, fromBlock, registry, json }: Options, command: Command) =>
+    .action(async ({ event, dead, fromBlock, registry, subscription, json }: Options, command: Command) =>
       printAnswer(command, json === true, () => {
         const { sendAgain } =
           require('../deliveries/send-again') as typeof import('../deliveries/send-again');
-        return sendAgain({ event, dead: dead === true, fromBlock, registry });
+        return sendAgain({ event, dead: dead === true, fromBlock, registry, subscription });
       }),
     );
 }

@@ -1,13 +1,14 @@
 import { systemClock } from '../../service/base/clock';
 import { loadConfig } from '../../service/config/config';
 import { openDatabaseBesideService } from '../../service/database/open-database';
+import { channelsOf } from '../../service/outbox/channels';
 import { findFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
 import { historyOf } from '../../service/outbox/list-deliveries';
 import { purgedUpTo } from '../../service/outbox/purge-events';
 import { redeliver, type Selection } from '../../service/outbox/redeliver';
 import type { Answer } from '../answer';
 import { printableJson } from '../terminal/printable';
-import { invalid, registryOf, unknownEvent } from './show-deliveries';
+import { invalid, registryOf, unknownEvent, unknownSubscription } from './show-deliveries';
 
 /** Selects the events to send again. */
 export interface SendAgainOptions {
@@ -15,6 +16,8 @@ export interface SendAgainOptions {
   dead: boolean;
   fromBlock: number | undefined;
   registry: string | undefined;
+  /** Name of the subscription. */
+  subscription: string;
 }
 
 /** The result for one registry. `purgedUpTo`: the last block of the selection whose events were removed. */
@@ -36,7 +39,8 @@ export async function sendAgain(options: SendAgainOptions): Promise<Answer> {
       throw invalid(`--from-block needs a registry: give --registry with one of ${names}.`);
     }
     if ('eventId' in selection) {
-      const [history] = await historyOf(database.db, selection.eventId);
+      const histories = await historyOf(database.db, selection.eventId);
+      const history = histories.find(({ subscription }) => subscription === options.subscription);
       if (history === undefined) throw unknownEvent(selection.eventId);
       if (history.state === 'orphaned')
         throw invalid(
@@ -45,7 +49,9 @@ export async function sendAgain(options: SendAgainOptions): Promise<Answer> {
     }
     const results: Queued[] = [];
     for (const feed of feeds) {
-      const { enqueued, waiting } = await redeliver(database, feed, selection, systemClock.now());
+      const [channel] = await channelsOf(database.db, feed, options.subscription);
+      if (channel === undefined) throw unknownSubscription(options.subscription);
+      const { enqueued, waiting } = await redeliver(database, channel, selection, systemClock.now());
       const removedUpTo = (await purgedUpTo(database.db, feed)) ?? -1;
       const isPurged = 'fromBlock' in selection && selection.fromBlock <= removedUpTo;
       results.push({

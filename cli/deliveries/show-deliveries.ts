@@ -2,6 +2,7 @@ import { isAddress } from 'ethers';
 import { loadConfig } from '../../service/config/config';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { ConfigurationError } from '../../service/base/errors';
+import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import { findFeeds } from '../../service/outbox/find-feeds';
 import {
   historyOf,
@@ -76,6 +77,14 @@ export function unknownEvent(event: string): ConfigurationError {
   return new ConfigurationError('EVENT_UNKNOWN', `There is no event ${event}.`, { remedy });
 }
 
+/** The error for a subscription that is not in the database. */
+export function unknownSubscription(name: string): ConfigurationError {
+  const remedy = 'List the subscriptions with `npx tdoc subscriptions list`.';
+  return new ConfigurationError('SUBSCRIPTION_UNKNOWN', `There is no subscription ${name}. ${remedy}`, {
+    remedy,
+  });
+}
+
 function lines<T extends object>(
   entries: readonly T[],
   json: boolean,
@@ -92,8 +101,9 @@ function jsonOf(entry: object): string {
   return JSON.stringify({ ...rest, ...(body !== undefined && { body: JSON.parse(body) as unknown }) });
 }
 
-function deadLine({ diedAt, eventId, type, tokenId, attempts, error, registry }: DeadLetter): string {
-  return `${timeOf(diedAt)}  ${eventId}  ${type}  token ${tokenId}  ${attempts} attempts, the last: ${error}  ${registry}`;
+function deadLine(letter: DeadLetter): string {
+  const { diedAt, eventId, type, tokenId, attempts, error, registry, subscription } = letter;
+  return `${timeOf(diedAt)}  ${eventId}  ${type}  token ${tokenId}  ${attempts} attempts, the last: ${error}  ${registry}${toOther(subscription)}`;
 }
 
 function orphanLine({ orphanedAt, eventId, outcome, blockNumber, minedAgainIn, registry }: Orphan): string {
@@ -101,17 +111,23 @@ function orphanLine({ orphanedAt, eventId, outcome, blockNumber, minedAgainIn, r
   return `${timeOf(orphanedAt)}  ${eventId}  ${outcome} from block ${blockNumber}, ${since}  ${registry}`;
 }
 
-function waitingLine({ eventId, type, tokenId, waiting, attempts, nextAttemptAt }: WaitingDelivery): string {
+function waitingLine(delivery: WaitingDelivery): string {
+  const { eventId, type, tokenId, waiting, attempts, nextAttemptAt, subscription } = delivery;
   const next = nextAttemptAt === null ? '' : `, next ${timeOf(nextAttemptAt)}`;
-  return `${eventId}  ${type}  token ${tokenId}  ${waiting} waiting, ${attempts} attempts${next}`;
+  return `${eventId}  ${type}  token ${tokenId}  ${waiting} waiting, ${attempts} attempts${next}${toOther(subscription)}`;
 }
 
-function historyLines({ registry, eventId, state, body, attempts }: EventHistory): string[] {
+function historyLines({ registry, subscription, eventId, state, body, attempts }: EventHistory): string[] {
   const attemptLines = attempts.map(
     ({ attemptedAt, attempt, status, error, milliseconds }) =>
       `${timeOf(attemptedAt)}  attempt ${attempt}  ${status ?? 'no answer'}  ${error ?? 'delivered'}  ${milliseconds} ms`,
   );
-  return [`${eventId}  ${state}  ${registry}`, body, ...attemptLines];
+  return [`${eventId}  ${state}  ${registry}${toOther(subscription)}`, body, ...attemptLines];
+}
+
+/** Names a subscription other than the one of the settings. */
+function toOther(subscription: string): string {
+  return subscription === DEFAULT_SUBSCRIPTION ? '' : `  to ${subscription}`;
 }
 
 function timeOf(milliseconds: number): string {

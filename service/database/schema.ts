@@ -1,14 +1,18 @@
-import type { ColumnType } from 'kysely';
+import type { ColumnType, Generated } from 'kysely';
 
 /**
- * The tables. Times are epoch milliseconds from the injected clock. Ids and bodies are text, so that the same
- * statements run on both engines.
+ * The tables. Times are epoch milliseconds from the injected clock. Bodies are text, so that the same statements
+ * run on both engines.
  */
 export interface Schema {
   feeds: FeedsTable;
   blocks: BlocksTable;
+  tokens: TokensTable;
   events: EventsTable;
-  streams: StreamsTable;
+  subscriptions: SubscriptionsTable;
+  subscription_changes: SubscriptionChangesTable;
+  channels: ChannelsTable;
+  queues: QueuesTable;
   deliveries: DeliveriesTable;
   attempts: AttemptsTable;
   dead_letters: DeadLettersTable;
@@ -23,8 +27,12 @@ export interface Schema {
 /** A column with a value for rows that do not name it. */
 type Defaulted<T> = ColumnType<T, T | undefined, T>;
 
+/** libsql gives an ArrayBuffer, pg a Buffer. */
+type Bytes = ColumnType<Uint8Array | ArrayBuffer, Uint8Array, Uint8Array>;
+
 /** How far each registry's events have been read. */
 export interface FeedsTable {
+  id: Generated<number>;
   /** Chain, registry and the hash of block 0: a restarted chain has another feed. */
   feed: string;
   next_block: number;
@@ -41,40 +49,86 @@ export interface FeedsTable {
 
 /** Hashes of blocks that were read, back to the finality depth. A reorganisation is recognised by them. */
 export interface BlocksTable {
-  feed: string;
+  feed: number;
   number: number;
   /** Null for the block before the first one read. */
   hash: string | null;
 }
 
-/** Every event, with the body that is sent; it is never rebuilt. Old events may be purged. */
-export interface EventsTable {
-  feed: string;
-  /** The CloudEvent's id. */
-  event_id: string;
-  type: string;
+/** The tokens with events. */
+export interface TokensTable {
+  id: Generated<number>;
+  feed: number;
+  /** In decimals. Empty for events of the registry itself. */
   token_id: string;
+}
+
+/** Every event, with the body that is sent. Old events may be purged. */
+export interface EventsTable {
+  /** Ascends in the order of recording. */
+  id: Generated<number>;
+  feed: number;
+  token: number;
+  /** The 16 bytes of the CloudEvent's id. */
+  event_id: Bytes;
+  type: string;
   block_number: number;
   block_hash: string;
-  transaction_hash: string;
   /** Position within the block. The body contains the position within the transaction. */
   log_index: number;
   body: string;
+  /** `retracting`: only for subscriptions with retractions. */
+  audience: Defaulted<'all' | 'retracting'>;
   recorded_at: number;
-  /**
-   * Set if the event was delivered, its block was then orphaned, and its transaction has not been mined
-   * again.
-   */
+  /** Set if a receiver may have the event, its block was orphaned, and it has not been mined again. */
   orphaned_at: Defaulted<number | null>;
 }
 
+/** Who receives events. */
+export interface SubscriptionsTable {
+  id: Generated<number>;
+  /** `default`, which the settings describe, or a UUID. */
+  name: string;
+  /** The subscription as JSON, without secrets. Null for `default`. */
+  definition: string | null;
+  /** JSON encrypted under SECRETS_KEY. Null if there are no secrets. */
+  secrets: string | null;
+  /** The state of channels of feeds that are added. */
+  state: Defaulted<'active' | 'paused' | 'gone'>;
+  created_at: number;
+  changed_at: number;
+}
+
+/** One row. Its version is incremented by every change of subscriptions. */
+export interface SubscriptionChangesTable {
+  id: number;
+  version: number;
+}
+
+/** A channel delivers the events of one feed to one subscription. */
+export interface ChannelsTable {
+  id: Generated<number>;
+  subscription: number;
+  feed: number;
+  /** `gone`: the receiver answered 410. */
+  state: Defaulted<'active' | 'paused' | 'gone'>;
+  /**
+   * Stored events after this block and log index are still to be enqueued, before any later event. Null if
+   * none are.
+   */
+  fill_block: Defaulted<number | null>;
+  fill_index: Defaulted<number | null>;
+  /** Start of the first failed attempt since the last success. Null if the last attempt succeeded. */
+  failing_since: Defaulted<number | null>;
+}
+
 /**
- * The token queues: one per token, so that the order within a token is structural. Positions are dense and
- * begin at 1.
+ * The token queues: one for each channel and token, so that the order within a token is structural. Positions
+ * are dense and begin at 1.
  */
-export interface StreamsTable {
-  stream: string;
-  feed: string;
+export interface QueuesTable {
+  channel: number;
+  token: number;
   /** Position of the first undelivered event; tail + 1 if there is none. */
   head: number;
   /** Position of the last enqueued event. */
@@ -86,21 +140,28 @@ export interface StreamsTable {
   /** Null: the queue is empty. In the future: it backs off, or is leased until then. */
   next_attempt_at: number | null;
   /** Id of the current claim. Every settlement checks it. */
-  lease: string | null;
+  lease: Defaulted<string | null>;
+  /** Position of the last event of the current claim. */
+  claimed_to: Defaulted<number | null>;
+  /**
+   * Events up to this position may have been sent under a claim that was never settled, because its process
+   * died.
+   */
+  sent_to: Defaulted<number>;
 }
 
 /** The event at each position of a queue. Events before the head are delivered or dead letters. */
 export interface DeliveriesTable {
-  stream: string;
+  channel: number;
+  token: number;
   position: number;
-  event_id: string;
-  feed: string;
+  event: number;
 }
 
 /** Every attempt to deliver an event. */
 export interface AttemptsTable {
-  feed: string;
-  event_id: string;
+  event: number;
+  channel: number;
   attempt: number;
   attempted_at: number;
   /** The receiver's HTTP status, or null when there was no answer. */
@@ -112,8 +173,8 @@ export interface AttemptsTable {
 
 /** Events that were given up; they can be sent again. */
 export interface DeadLettersTable {
-  feed: string;
-  event_id: string;
+  channel: number;
+  event: number;
   died_at: number;
   attempts: number;
   /** HTTP status of the last attempt. */
@@ -123,8 +184,8 @@ export interface DeadLettersTable {
 
 /** Events that were delivered, or may have been, from blocks that were orphaned. */
 export interface OrphansTable {
-  feed: string;
-  event_id: string;
+  feed: number;
+  event_id: Bytes;
   block_number: number;
   block_hash: string;
   outcome: 'delivered' | 'attempted';
@@ -168,8 +229,7 @@ export interface DocumentPartsTable {
   scope: string;
   token_id: string;
   part: number;
-  /** libsql gives an ArrayBuffer, pg a Buffer. */
-  bytes: ColumnType<Uint8Array | ArrayBuffer, Uint8Array, never>;
+  bytes: Bytes;
 }
 
 /** Documents with parts but without an issuance: being stored, left over by a crash, or being deleted. */

@@ -1,8 +1,9 @@
 import type { Clock } from '../base/clock';
 import type { Logger } from '../base/logger';
 import type { RetrySchedule } from '../config/followed-registries';
-import type { ClaimedDelivery } from '../outbox/claim-deliveries';
-import type { Settlement } from '../outbox/settle-deliveries';
+import type { ClaimedDelivery, ClaimedQueue } from '../outbox/claim-queues';
+import type { CloudEvent } from '../outbox/cloud-event';
+import type { Attempted, Settlement } from '../outbox/settle-queues';
 import { classifyOutcome } from './classify-outcome';
 import type { WebhookClient } from './post';
 import { nextAttemptAt } from './retry-schedule';
@@ -18,35 +19,53 @@ export interface AttemptOptions {
   onAttempt(outcome: 'delivered' | 'failed' | 'dead'): void;
 }
 
+/**
+ * Sends the events of a claimed queue one after the other, up to the first that fails, or until `mayGoOn`
+ * returns false. It never rejects.
+ */
+export async function attemptQueue(
+  options: AttemptOptions,
+  queue: ClaimedQueue,
+  mayGoOn: () => boolean,
+): Promise<Settlement> {
+  const delivered: Attempted[] = [];
+  for (const delivery of queue.deliveries) {
+    if (!mayGoOn()) break;
+    const first = delivered.length === 0 ? queue.firstAttemptedAt : options.clock.now();
+    const attempted = await attemptDelivery(options, delivery, first);
+    if ('nextAttemptAt' in attempted) return { queue, delivered, failed: attempted };
+    delivered.push(attempted);
+  }
+  return { queue, delivered };
+}
+
 /** Makes one attempt: post, classify, decide. It writes one log line with all details and never rejects. */
-export async function attemptDelivery(
+async function attemptDelivery(
   options: AttemptOptions,
   delivery: ClaimedDelivery,
-): Promise<Settlement> {
+  firstAttemptedAt: number,
+): Promise<Attempted | NonNullable<Settlement['failed']>> {
   const { clock, client, logger } = options;
-  const { eventId, type, tokenId, transactionHash, attempt, firstAttemptedAt } = delivery;
+  const { eventId, type, attempt } = delivery;
   const attemptedAt = clock.now();
   const start = performance.now();
   const result = await client.post(delivery.body);
   const now = clock.now();
   const outcome = classifyOutcome(result, now);
   const milliseconds = Math.round(performance.now() - start);
+  const { tokenId, transactionHash } = (JSON.parse(delivery.body) as CloudEvent).data;
   const line = { eventId, type, tokenId, transactionHash, attempt, status: outcome.status, ms: milliseconds };
   const record = { attemptedAt, milliseconds, status: outcome.status };
   if (outcome.delivered) {
     options.onAttempt('delivered');
     logger.info(line, 'delivered');
-    return { delivery, outcome: 'delivered', attempt: { ...record, error: undefined } };
+    return { delivery, attempt: { ...record, error: undefined } };
   }
   const { error, retryAfterMs } = outcome;
   const failed = { attempt, firstAttemptedAt, now, retryAfterMs };
   const dueAt = nextAttemptAt(failed, options.schedule, options.random());
-  if (dueAt === undefined) {
-    options.onAttempt('dead');
-    logger.error({ ...line, reason: error }, 'dead letter');
-    return { delivery, outcome: 'dead', attempt: { ...record, error } };
-  }
-  options.onAttempt('failed');
-  logger.warn({ ...line, reason: error, retryInMs: dueAt - now }, 'delivery failed');
-  return { delivery, outcome: 'failed', attempt: { ...record, error }, nextAttemptAt: dueAt };
+  options.onAttempt(dueAt === undefined ? 'dead' : 'failed');
+  if (dueAt === undefined) logger.error({ ...line, reason: error }, 'dead letter');
+  else logger.warn({ ...line, reason: error, retryInMs: dueAt - now }, 'delivery failed');
+  return { delivery, attempt: { ...record, error }, nextAttemptAt: dueAt };
 }

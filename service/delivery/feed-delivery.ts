@@ -1,82 +1,127 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock';
+import type { Logger } from '../base/logger';
 import type { Webhook } from '../config/followed-registries';
 import type { Database } from '../database/database';
-import type { Logger } from '../base/logger';
-import { releaseLeases } from '../outbox/claim-deliveries';
+import { channelsOf, type Channel } from '../outbox/channels';
+import { releaseLeases } from '../outbox/claim-queues';
 import type { AttemptOptions } from './attempt-delivery';
-import { createWebhookClient } from './post';
+import { createWebhookClient, type WebhookClient } from './post';
 import { startDeliveryWorker, type DeliveryWorker } from './worker';
 
-/** The delivery side of a feed. */
+/** The delivery side of a feed: a worker for each channel. */
 export interface FeedDelivery {
   /** Delivers this feed, and no other, from now on. */
   start(feed: string): Promise<void>;
-  /** To be called when events were enqueued. */
-  wake(): void;
+  /** To be called when subscriptions were changed. */
+  refresh(): Promise<void>;
+  /** To be called when events were enqueued for these channels, or for any. */
+  wake(channels?: readonly number[]): void;
   /** Releases the claimed deliveries: nothing may be sent until `wake` is called. */
   hold(): void;
   /** Resolves when the deliveries under way are settled. */
   stop(): Promise<void>;
 }
 
-const WITHOUT_WEBHOOK: FeedDelivery = {
-  start: async () => undefined,
-  wake: () => undefined,
-  hold: () => undefined,
-  stop: async () => undefined,
-};
+/** Parts of a feed's delivery. */
+export interface FeedDeliveryOptions {
+  database: Database;
+  clock: Clock;
+  logger: Logger;
+  /** The webhook that a channel delivers to. Undefined: its events wait in the outbox. */
+  webhookOf(channel: Channel): Webhook | undefined;
+  onAttempt: AttemptOptions['onAttempt'];
+}
 
-/** Delivers to the configured webhook. Without one, events wait in the outbox. */
-export function createFeedDelivery(
-  webhook: Webhook | undefined,
-  database: Database,
-  { clock, logger }: { clock: Clock; logger: Logger },
-  onAttempt: AttemptOptions['onAttempt'],
-): FeedDelivery {
-  if (!webhook) return WITHOUT_WEBHOOK;
-  const { url, headers, signingKeys, timeoutMs, maxConcurrentDeliveries, retry } = webhook;
-  const client = createWebhookClient({
-    url,
-    headers,
-    signingKeys,
-    clock,
-    timeoutMs,
-    connections: maxConcurrentDeliveries,
-  });
-  let worker: DeliveryWorker | undefined;
+/** A channel that is delivered. */
+interface Running {
+  channel: Channel;
+  client: WebhookClient;
+  worker: DeliveryWorker;
+}
+
+/** Delivers each channel of a feed to its webhook. The channels do not wait for each other. */
+export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
+  const { database, clock, logger } = options;
+  const running = new Map<number, Running>();
   let delivered: string | undefined;
   let isStopped = false;
+  /** Changes follow each other: two at once would start a channel twice. */
+  let lastChange: Promise<unknown> = Promise.resolve();
+
+  function inTurn<T>(change: () => Promise<T>): Promise<T> {
+    const next = lastChange.then(change);
+    lastChange = next.catch(() => undefined);
+    return next;
+  }
+
+  async function startChannel(channel: Channel): Promise<void> {
+    const webhook = options.webhookOf(channel);
+    if (webhook === undefined) return;
+    // A SQLite database belongs to this process alone, so a holder of a lease has ended. On PostgreSQL other
+    // processes may hold leases.
+    if (database.engine === 'sqlite') await releaseLeases(database.db, channel.channel, clock.now());
+    if (isStopped) return;
+    const { url, headers, signingKeys, timeoutMs, maxConcurrentDeliveries: concurrency, retry } = webhook;
+    const connections = concurrency;
+    const client = createWebhookClient({ url, headers, signingKeys, clock, timeoutMs, connections });
+    const worker = startDeliveryWorker({
+      database,
+      channel: channel.channel,
+      client,
+      concurrency,
+      timeoutMs,
+      schedule: retry,
+      clock,
+      random: Math.random,
+      newId: randomUUID,
+      logger: channel.isDefault ? logger : logger.child({ subscription: channel.subscription }),
+      onAttempt: options.onAttempt,
+    });
+    running.set(channel.channel, { channel, client, worker });
+  }
+
+  async function stopChannel({ channel, client, worker }: Running): Promise<void> {
+    await worker.stop();
+    await client.close();
+    running.delete(channel.channel);
+  }
+
+  async function refresh(): Promise<void> {
+    if (delivered === undefined || isStopped) return;
+    const channels = await channelsOf(database.db, delivered);
+    const kept = new Map(channels.map((channel) => [channel.channel, channel]));
+    await Promise.all(
+      [...running.values()].map(async (one) => {
+        const now = kept.get(one.channel.channel);
+        if (now?.changedAt !== one.channel.changedAt || now.definition !== one.channel.definition)
+          return stopChannel(one);
+        one.channel = now;
+        if (now.state === 'active') one.worker.wake();
+        else one.worker.hold();
+      }),
+    );
+    for (const channel of channels) if (!running.has(channel.channel)) await startChannel(channel);
+  }
+
   return {
-    async start(feed) {
-      if (feed === delivered || isStopped) return;
-      await worker?.stop();
-      delivered = undefined;
-      // A SQLite database belongs to this process alone, so a holder of a lease has ended. On PostgreSQL
-      // other processes may hold leases.
-      if (database.engine === 'sqlite') await releaseLeases(database.db, feed, clock.now());
-      if (isStopped) return;
-      worker = startDeliveryWorker({
-        database,
-        feed,
-        client,
-        concurrency: maxConcurrentDeliveries,
-        timeoutMs,
-        schedule: retry,
-        clock,
-        random: Math.random,
-        newId: randomUUID,
-        logger,
-        onAttempt,
-      });
-      delivered = feed;
+    start: (feed) =>
+      inTurn(async () => {
+        if (feed === delivered || isStopped) return;
+        await Promise.all([...running.values()].map(stopChannel));
+        delivered = feed;
+        await refresh();
+      }),
+    refresh: () => inTurn(refresh),
+    wake(channels) {
+      for (const id of channels ?? running.keys()) running.get(id)?.worker.wake();
     },
-    wake: () => worker?.wake(),
-    hold: () => worker?.hold(),
+    hold() {
+      for (const { worker } of running.values()) worker.hold();
+    },
     async stop() {
       isStopped = true;
-      await worker?.stop();
-      await client.close();
+      await inTurn(async () => void (await Promise.all([...running.values()].map(stopChannel))));
     },
   };
 }

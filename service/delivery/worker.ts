@@ -3,18 +3,18 @@ import type { Clock } from '../base/clock';
 import type { Database } from '../database/database';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { makeDue, nextDueAt, releaseLease, type ClaimedDelivery } from '../outbox/claim-deliveries';
-import type { Settlement } from '../outbox/settle-deliveries';
+import { makeDue, nextDueAt, releaseLease, type ClaimedQueue } from '../outbox/claim-queues';
+import type { Settlement } from '../outbox/settle-queues';
 import { takeTurn } from '../outbox/take-turn';
-import { attemptDelivery, type AttemptOptions } from './attempt-delivery';
+import { attemptQueue, type AttemptOptions } from './attempt-delivery';
 import { createPace } from './pace';
 import { createWakeableSleep } from '../base/wakeable-sleep';
 
-/** Delivers the events of one feed to its webhook. */
+/** Delivers the events of one channel. */
 export interface DeliveryWorker {
   /** Looks for due deliveries now: events were enqueued. */
   wake(): void;
-  /** Releases the claimed deliveries that are not being sent: the feed is held. */
+  /** Releases the claimed queues, after the delivery under way of each: the feed is held. */
   hold(): void;
   /** Claims nothing more; resolves when the deliveries under way are settled. */
   stop(): Promise<void>;
@@ -23,7 +23,8 @@ export interface DeliveryWorker {
 /** Options of `startDeliveryWorker`. */
 export interface DeliveryWorkerOptions extends AttemptOptions {
   database: Database;
-  feed: string;
+  channel: number;
+  /** Maximum number of queues that are sent from at once. */
   concurrency: number;
   timeoutMs: number;
   clock: Clock;
@@ -33,9 +34,11 @@ export interface DeliveryWorkerOptions extends AttemptOptions {
 
 /** Time to settle an attempt after the request timeouts, before its claim falls due again. */
 const LEASE_MARGIN_MS = 10_000;
-/** Deliveries are claimed ahead for this time, so that there is always one to send. */
+/** Maximum number of events that are claimed of a queue. */
+const MOST_PER_QUEUE = 32;
+/** Queues are claimed ahead for this time, so that there is always one to send. */
 const CLAIM_AHEAD_MS = 100;
-/** Maximum number of deliveries claimed ahead, as a multiple of the concurrency. */
+/** Maximum number of queues claimed ahead, as a multiple of the concurrency. */
 const CLAIM_AHEAD_MOST = 32;
 /** Longest sleep. It bounds the delay of events that another process enqueued. */
 const LONGEST_SLEEP_MS = 1_000;
@@ -54,11 +57,11 @@ const STOP_WITHIN_MS = 8_000;
  * because a commit costs as much as many deliveries. When there is nothing left to send, it settles at once.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
-  const { database, feed, concurrency, clock, client, logger } = options;
+  const { database, channel, concurrency, clock, client, logger } = options;
   const leaseMs = 2 * options.timeoutMs + LEASE_MARGIN_MS;
   const sleeper = createWakeableSleep();
   const pace = createPace(concurrency, concurrency * CLAIM_AHEAD_MOST, CLAIM_AHEAD_MS);
-  const claimed: ClaimedDelivery[] = [];
+  const claimed: ClaimedQueue[] = [];
   let settlements: Settlement[] = [];
   /** The lease of a claim that failed: it may have been committed all the same. */
   let lostClaim: string | undefined;
@@ -69,15 +72,15 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   function begin(): void {
     while (!stopped && underWay < concurrency) {
-      const delivery = claimed.shift();
-      if (delivery === undefined) break;
-      // Too little of the lease is left, because earlier deliveries took long. The delivery is released.
-      if (delivery.leasedUntil - clock.now() < options.timeoutMs + LEASE_MARGIN_MS / 2) {
-        settlements.push(released(delivery));
-        continue;
-      }
+      const queue = claimed.shift();
+      if (queue === undefined) break;
       underWay++;
-      void attemptDelivery(options, delivery).then(ended);
+      const holdsBefore = holds;
+      // A delivery begins only in the first half of the lease: it must have ended, and be settled, before the
+      // queue falls due again.
+      const mayGoOn = (): boolean =>
+        !stopped && holds === holdsBefore && queue.leasedUntil - clock.now() >= leaseMs / 2;
+      void attemptQueue(options, queue, mayGoOn).then(ended);
     }
   }
 
@@ -100,13 +103,22 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     settlements = [];
     try {
       if (lostClaim !== undefined)
-        await releaseLease(database.db, { feed, lease: lostClaim, now: clock.now() });
+        await releaseLease(database.db, { channel, lease: lostClaim, now: clock.now() });
       lostClaim = undefined;
-      const claim = { feed, lease, limit: Math.max(limit, 0), now: clock.now(), leaseMs };
+      const claim = {
+        channel,
+        lease,
+        limit: Math.max(limit, 0),
+        perQueue: MOST_PER_QUEUE,
+        now: clock.now(),
+        leaseMs,
+      };
       const taken = await takeTurn(database, { settlements: settling, claim });
-      for (const { delivery } of taken.lost) {
-        logger.warn({ eventId: delivery.eventId }, 'another process has claimed this delivery meanwhile');
-      }
+      for (const { queue } of taken.lost)
+        logger.warn(
+          { eventId: queue.deliveries[0]?.eventId },
+          'another process has claimed this delivery meanwhile',
+        );
       if (holds === holdsBefore) {
         claimed.push(...taken.claimed);
       } else {
@@ -127,11 +139,11 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     await setImmediate();
     if (performance.now() - checkedClockAt > CHECK_CLOCK_EVERY_MS) {
       const longestWaitMs = Math.max(leaseMs, options.schedule.maxDelayMs);
-      await makeDue(database.db, { feed, now: clock.now(), longestWaitMs });
+      await makeDue(database.db, { channel, now: clock.now(), longestWaitMs });
       checkedClockAt = performance.now();
     }
     await turn();
-    const dueAt = stopped || claimed.length > 0 ? undefined : await nextDueAt(database.db, feed);
+    const dueAt = stopped || claimed.length > 0 ? undefined : await nextDueAt(database.db, channel);
     const inMs = Math.max((dueAt ?? Infinity) - clock.now(), SHORTEST_SLEEP_MS);
     await sleeper.sleep(Math.min(inMs, LONGEST_SLEEP_MS));
   }
@@ -171,11 +183,15 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   };
 }
 
-function released(delivery: ClaimedDelivery): Settlement {
-  return { delivery, outcome: 'released' };
+function released(queue: ClaimedQueue): Settlement {
+  return { queue, delivered: [] };
 }
 
 /** An attempt that the stop aborted is retried right after the next start. */
-function dueAtOnce(settlement: Settlement, now: number): Settlement {
-  return settlement.outcome === 'failed' ? { ...settlement, nextAttemptAt: now } : settlement;
+function dueAtOnce({ failed, ...settlement }: Settlement, now: number): Settlement {
+  if (failed === undefined) return settlement;
+  return {
+    ...settlement,
+    failed: failed.nextAttemptAt === undefined ? failed : { ...failed, nextAttemptAt: now },
+  };
 }

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
-import { tokenStreamOf, type CloudEvent } from '../outbox/cloud-event';
+import { channelKeysOf } from '../outbox/channels';
+import type { CloudEvent } from '../outbox/cloud-event';
 import { findFeeds } from '../outbox/find-feeds';
 import { scopeName, type JournalScope } from '../journal/journal-scope';
 import { tokenIdHexOf } from '../registry/token-id-forms';
@@ -86,7 +87,7 @@ export async function readFeed(db: Kysely<Schema>, scope: JournalScope): Promise
       eb
         .selectFrom('blocks')
         .select('number')
-        .where('feed', '=', feed)
+        .whereRef('blocks.feed', '=', 'feeds.id')
         .orderBy('number')
         .limit(1)
         .as('oldest_kept'),
@@ -112,8 +113,9 @@ export async function hasBlock(
 ): Promise<boolean> {
   const block = await db
     .selectFrom('blocks')
+    .innerJoin('feeds', 'feeds.id', 'blocks.feed')
     .select('hash')
-    .where('feed', '=', feed)
+    .where('feeds.feed', '=', feed)
     .where('number', '=', nextBlock - 1)
     .executeTakeFirst();
   return block !== undefined && block.hash === lastHash;
@@ -176,9 +178,12 @@ async function readIssuances(
  */
 async function readEvents({ db, feed }: Sides, { from, to, limit }: Span): Promise<Placed[]> {
   const rows = await db
-    .selectFrom('events')
+    .selectFrom('feeds')
+    .innerJoin('events', 'events.feed', 'feeds.id')
+    .innerJoin('tokens', 'tokens.id', 'events.token')
     .select(['type', 'token_id', 'block_number'])
-    .where('feed', '=', feed)
+    .where('feeds.feed', '=', feed)
+    .where('audience', '=', 'all')
     .where('block_number', '>=', from)
     .where('block_number', '<=', to)
     .orderBy('block_number')
@@ -223,24 +228,28 @@ async function mintedAmong(
   { db, feed }: Sides,
   tokenIds: readonly string[],
 ): Promise<ReadonlyMap<string, MintedEvent[]>> {
-  const tokens = new Map(
-    tokenIds.map((tokenId) => [tokenStreamOf(feed, BigInt(`0x${tokenId}`).toString()), tokenId]),
-  );
+  const tokens = new Map(tokenIds.map((tokenId) => [BigInt(`0x${tokenId}`).toString(), tokenId]));
   const minted = new Map<string, MintedEvent[]>();
   if (tokens.size === 0) return minted;
+  const channels = await channelKeysOf(db, [feed]);
   const rows = await db
-    .selectFrom('deliveries')
-    .innerJoin('events', (join) =>
-      join.onRef('events.feed', '=', 'deliveries.feed').onRef('events.event_id', '=', 'deliveries.event_id'),
+    .selectFrom('feeds')
+    .innerJoin('tokens', 'tokens.feed', 'feeds.id')
+    .innerJoin('deliveries', (join) =>
+      join.on('deliveries.channel', 'in', channels).onRef('deliveries.token', '=', 'tokens.id'),
     )
-    .select(['deliveries.stream', 'events.transaction_hash', 'events.block_number'])
+    .innerJoin('events', 'events.id', 'deliveries.event')
+    .select(['events.id', 'tokens.token_id', 'events.body', 'events.block_number'])
     .distinct()
-    .where('deliveries.stream', 'in', [...tokens.keys()])
+    .where('feeds.feed', '=', feed)
+    .where('tokens.token_id', 'in', [...tokens.keys()])
     .where('events.type', '=', MINTED)
+    .where('events.audience', '=', 'all')
     .where('events.orphaned_at', 'is', null)
     .execute();
-  for (const { stream, transaction_hash: txHash, block_number: block } of rows) {
-    const tokenId = tokens.get(stream) ?? '';
+  for (const { token_id, body, block_number: block } of rows) {
+    const tokenId = tokens.get(token_id) ?? '';
+    const txHash = (JSON.parse(body) as CloudEvent).data.transactionHash;
     minted.set(tokenId, [...(minted.get(tokenId) ?? []), { txHash, block }]);
   }
   return minted;

@@ -58,17 +58,12 @@ export function typeOf({ type }: RegistryEvent): CloudEvent['type'] {
   return `${TYPE_PREFIX}${type}`;
 }
 
-/** Name of a token's queue in a feed. */
-export function tokenStreamOf(feed: string, tokenId: string): string {
-  return `${feed}/${tokenId}`;
-}
-
 /**
- * Name of the queue that an event waits in. Events of the registry itself carry token id 0 but have their own
- * queue, named after the registry's address.
+ * The token that an event belongs to, in decimals. Empty for events of the registry itself: they carry token id
+ * 0, but are not of token 0.
  */
-export function streamOf(feed: string, { tokenIdHex, tokenId, registryAddress }: CloudEvent['data']): string {
-  return tokenStreamOf(feed, tokenIdHex === undefined ? registryAddress : tokenId);
+export function tokenKeyOf({ tokenId }: RegistryEvent): string {
+  return tokenId?.toString() ?? '';
 }
 
 /** Builds the CloudEvent of a registry event. */

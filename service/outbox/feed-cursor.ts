@@ -1,5 +1,6 @@
 import type { Kysely, Selectable } from 'kysely';
 import type { FeedsTable, Schema } from '../database/schema';
+import { addChannels } from './channels';
 
 /** A block whose hash is kept, to recognise a reorganisation. */
 export interface KeptBlock {
@@ -22,6 +23,8 @@ export interface FeedCursor {
 /** A feed that only this process may write. */
 export interface OpenFeed {
   feed: string;
+  /** Key of the feed's row. */
+  id: number;
   /** Incremented whenever the feed is opened. Writes with an older epoch are refused. */
   epoch: number;
 }
@@ -47,12 +50,13 @@ export async function openFeed(
     )
     .returningAll()
     .executeTakeFirstOrThrow();
-  const kept = await keptBlocks(db, feed);
+  await addChannels(db, now);
+  const kept = await keptBlocks(db, row.id);
   if (kept.length === 0) kept.push(await keepFirst(db, row));
-  return { feed, epoch: row.epoch, cursor: { nextBlock: row.next_block, kept } };
+  return { feed, id: row.id, epoch: row.epoch, cursor: { nextBlock: row.next_block, kept } };
 }
 
-async function keptBlocks(db: Kysely<Schema>, feed: string): Promise<KeptBlock[]> {
+async function keptBlocks(db: Kysely<Schema>, feed: number): Promise<KeptBlock[]> {
   const rows = await db
     .selectFrom('blocks')
     .select(['number', 'hash'])
@@ -68,7 +72,7 @@ async function keptBlocks(db: Kysely<Schema>, feed: string): Promise<KeptBlock[]
  */
 async function keepFirst(
   db: Kysely<Schema>,
-  { feed, next_block, last_block_hash: hash }: Selectable<FeedsTable>,
+  { id: feed, next_block, last_block_hash: hash }: Selectable<FeedsTable>,
 ): Promise<KeptBlock> {
   const number = next_block - 1;
   await db.insertInto('blocks').values({ feed, number, hash }).execute();

@@ -2,21 +2,28 @@ import type { Transaction } from 'kysely';
 import type { Schema } from '../database/schema';
 import type { RegistryEvent } from '../registry/registry-event';
 import { eventIdOf, typeOf, type CloudEvent, type RegistryIdentity } from './cloud-event';
+import { bytesOfId, idOfBytes } from './stored-ids';
 
-/** An event to store and send, and its id. */
-interface NewEvent {
+/** An event with the id to send it with. */
+export interface Matched {
   event: RegistryEvent;
+  /** The event with the log index to send it with. */
+  asSent: RegistryEvent;
   eventId: string;
+  /** The stored event that it is again. */
+  orphan: Orphan | undefined;
 }
 
-/** An event that the subscriber has, or may have, and whose block was orphaned. */
+/** An event that subscribers have, or may have, and whose block was orphaned. */
 interface Orphan {
+  /** Key of its row. */
+  key: number;
   eventId: string;
   logIndex: number;
   /** The transaction, and the event's type, token and payload. */
   content: string;
-  /** False if no attempt is known to have succeeded; the event was withdrawn. */
-  isDelivered: boolean;
+  /** The channels to which an attempt is known to have succeeded. */
+  deliveredTo: ReadonlySet<number>;
 }
 
 /**
@@ -25,48 +32,49 @@ interface Orphan {
  * however, and earlier versions derived ids from positions in blocks. Events are therefore matched by content
  * as well.
  *
- * - A delivered event keeps its id, is marked as on the chain again, and is not sent a second time.
+ * - An event is not sent a second time to a channel to which it was delivered.
  * - An event that may have been received is sent with the id and the log index it was sent with before. If
  *   another event now has that log index, it is sent with its own: subscribers who deduplicate by transaction
  *   and log index would otherwise drop one of the two.
- *
- * @returns the events to send: those that may have been received, and all new ones. If a new event has the
- *   position of an orphan with other content, its regular id is taken and subscribers would drop it as a
- *   duplicate. Its id is then derived from the block hash as well.
+ * - If a new event has the position of an orphan with other content, its regular id is taken and subscribers
+ *   would drop it as a duplicate. Its id is then derived from the block hash as well.
  */
 export async function matchOrphans(
   db: Transaction<Schema>,
-  feed: string,
+  feed: number,
   { chainId }: RegistryIdentity,
   events: readonly RegistryEvent[],
-): Promise<NewEvent[]> {
-  if (events.length === 0) return [];
-  const delivered = await deliveredOf(db, feed);
-  const attempted = await attemptedOf(db, feed);
-  const taken = new Set([...delivered, ...attempted].map(({ eventId }) => eventId));
+): Promise<Matched[]> {
+  const orphans = await orphansOf(db, feed);
+  const taken = new Set(orphans.map(({ eventId }) => eventId));
   const places = new Set(events.map(placeOf));
   // An event may be an orphan twice: earlier versions gave it a new id in each block. The delivered one takes
   // precedence: the subscriber knows the event.
   const matches = new Map<RegistryEvent, Orphan>();
-  match(events, delivered, chainId, matches);
-  match(events, attempted, chainId, matches);
-  const newEvents: NewEvent[] = [];
+  const isDelivered = ({ deliveredTo }: Orphan): boolean => deliveredTo.size > 0;
+  match(events, orphans.filter(isDelivered), chainId, matches);
+  match(
+    events,
+    orphans.filter((orphan) => !isDelivered(orphan)),
+    chainId,
+    matches,
+  );
+  const matched: Matched[] = [];
   for (const event of events) {
     const orphan = matches.get(event);
-    if (orphan?.isDelivered) {
-      await minedAgain(db, feed, orphan.eventId, event);
-    } else if (orphan) {
+    if (orphan) {
+      await noteMinedAgain(db, feed, orphan.eventId, event);
       const asSent = { ...event, logIndex: orphan.logIndex };
       const isFree = !places.has(placeOf(asSent));
-      newEvents.push({ event: isFree ? asSent : event, eventId: orphan.eventId });
+      matched.push({ event, asSent: isFree ? asSent : event, eventId: orphan.eventId, orphan });
     } else {
       const { transactionHash, logIndex, blockHash } = event;
       const id = eventIdOf(chainId, transactionHash, logIndex);
       const eventId = taken.has(id) ? eventIdOf(chainId, transactionHash, logIndex, blockHash) : id;
-      newEvents.push({ event, eventId });
+      matched.push({ event, asSent: event, eventId, orphan });
     }
   }
-  return newEvents;
+  return matched;
 }
 
 /**
@@ -99,41 +107,38 @@ function placeOf({ transactionHash, logIndex }: RegistryEvent): string {
   return `${transactionHash}:${logIndex}`;
 }
 
-/** Reads the delivered orphans. There are few, and an index covers just these rows. */
-async function deliveredOf(db: Transaction<Schema>, feed: string): Promise<Orphan[]> {
+/** Reads the orphans. There are few, and an index covers just these rows. */
+async function orphansOf(db: Transaction<Schema>, feed: number): Promise<Orphan[]> {
   const rows = await db
     .selectFrom('events')
-    .select(['event_id', 'body'])
+    .select(['id', 'event_id', 'body'])
     .where('feed', '=', feed)
     .where('orphaned_at', 'is not', null)
+    .where('audience', '=', 'all')
     .orderBy('log_index')
     .execute();
-  return rows.map(({ event_id, body }) => orphanOf(event_id, body, true));
-}
-
-/**
- * Reads the withdrawn events that may have reached the subscriber unnoticed and were not sent again since.
- */
-async function attemptedOf(db: Transaction<Schema>, feed: string): Promise<Orphan[]> {
-  const rows = await db
-    .selectFrom('orphans')
-    .leftJoin('events', (join) =>
-      join.onRef('events.feed', '=', 'orphans.feed').onRef('events.event_id', '=', 'orphans.event_id'),
+  if (rows.length === 0) return [];
+  const attempts = await db
+    .selectFrom('attempts')
+    .select(['event', 'channel'])
+    .distinct()
+    .where(
+      'event',
+      'in',
+      rows.map(({ id }) => id),
     )
-    .select(['orphans.event_id', 'orphans.body'])
-    .where('orphans.feed', '=', feed)
-    .where('orphans.outcome', '=', 'attempted')
-    .where('events.event_id', 'is', null)
+    .where('error', 'is', null)
     .execute();
-  // An event that was withdrawn several times has several rows.
-  const byId = new Map(rows.map(({ event_id, body }) => [event_id, orphanOf(event_id, body, false)]));
-  return [...byId.values()];
-}
-
-function orphanOf(eventId: string, body: string, isDelivered: boolean): Orphan {
-  const { type, data } = JSON.parse(body) as CloudEvent;
-  const content = contentOf(data.transactionHash, type, data.tokenId, data.payload);
-  return { eventId, logIndex: data.logIndex, content, isDelivered };
+  return rows.map(({ id, event_id, body }) => {
+    const { type, data } = JSON.parse(body) as CloudEvent;
+    return {
+      key: id,
+      eventId: idOfBytes(event_id),
+      logIndex: data.logIndex,
+      content: contentOf(data.transactionHash, type, data.tokenId, data.payload),
+      deliveredTo: new Set(attempts.flatMap(({ event, channel }) => (event === id ? channel : []))),
+    };
+  });
 }
 
 function contentOfEvent(event: RegistryEvent): string {
@@ -148,23 +153,18 @@ function contentOf(transactionHash: string, type: string, tokenId: string, paylo
   return JSON.stringify([transactionHash, type, tokenId, payload]);
 }
 
-async function minedAgain(
+async function noteMinedAgain(
   db: Transaction<Schema>,
-  feed: string,
+  feed: number,
   eventId: string,
-  { blockNumber, blockHash, blockLogIndex }: RegistryEvent,
+  { blockNumber }: RegistryEvent,
 ): Promise<void> {
-  await db
-    .updateTable('events')
-    .set({ orphaned_at: null, block_number: blockNumber, block_hash: blockHash, log_index: blockLogIndex })
-    .where('feed', '=', feed)
-    .where('event_id', '=', eventId)
-    .execute();
   await db
     .updateTable('orphans')
     .set({ mined_again_in: blockNumber })
     .where('feed', '=', feed)
-    .where('event_id', '=', eventId)
+    .where('event_id', '=', bytesOfId(eventId))
+    .where('outcome', '=', 'delivered')
     .where('mined_again_in', 'is', null)
     .execute();
 }

@@ -28,7 +28,7 @@ export async function moveCursor(
 /** Stores the hashes of the blocks and deletes those of blocks before `oldest`. */
 export async function keepBlocks(
   db: Transaction<Schema>,
-  feed: string,
+  feed: number,
   blocks: readonly KeptBlock[],
   oldest: number,
 ): Promise<void> {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
+import { channelKeysOf } from './channels';
 
 /** The figures of a feed's outbox. */
 export interface OutboxFigures {
@@ -17,42 +18,63 @@ export async function undeliveredOf(
   feeds: readonly string[],
 ): Promise<{ feed: string; undelivered: number }[]> {
   if (feeds.length === 0) return [];
-  const rows = await db
-    .selectFrom('streams')
-    .select(['feed', sql<number | string>`sum(tail - head + 1)`.as('undelivered')])
-    .where('feed', 'in', feeds)
-    .where('next_attempt_at', 'is not', null)
-    .groupBy('feed')
-    .orderBy('feed')
+  const channels = await db
+    .selectFrom('feeds')
+    .innerJoin('channels', 'channels.feed', 'feeds.id')
+    .select(['channels.id', 'feeds.feed'])
+    .where('feeds.feed', 'in', feeds)
+    .orderBy('feeds.feed')
     .execute();
-  return rows.map(({ feed, undelivered }) => ({ feed, undelivered: Number(undelivered) }));
+  if (channels.length === 0) return [];
+  const rows = await db
+    .selectFrom('queues')
+    .select(['channel', sql<number | string>`sum(tail - head + 1)`.as('undelivered')])
+    .where(
+      'channel',
+      'in',
+      channels.map(({ id }) => id),
+    )
+    // Lets SQLite use the index of queues that are not empty.
+    .where('next_attempt_at', '>=', 0)
+    .groupBy('channel')
+    .execute();
+  const waiting = new Map(rows.map(({ channel, undelivered }) => [channel, Number(undelivered)]));
+  const byFeed = new Map<string, number>();
+  for (const { id, feed } of channels) {
+    const undelivered = waiting.get(id) ?? 0;
+    if (undelivered > 0) byFeed.set(feed, (byFeed.get(feed) ?? 0) + undelivered);
+  }
+  return [...byFeed].map(([feed, undelivered]) => ({ feed, undelivered }));
 }
 
 /** Counts waiting events, dead letters and orphans. Each count uses an index or a small table. */
 export async function outboxFiguresOf(db: Kysely<Schema>, feed: string): Promise<OutboxFigures> {
-  const [streams, dead, orphans] = await Promise.all([
+  const [undelivered, dead, orphans] = await Promise.all([
+    undeliveredOf(db, [feed]),
+    countDeadLetters(db, feed),
     db
-      .selectFrom('streams')
-      .select(sql<number | string | null>`sum(tail - head + 1)`.as('waiting'))
-      .where('feed', '=', feed)
-      .where('next_attempt_at', 'is not', null)
-      .executeTakeFirst(),
-    db
-      .selectFrom('dead_letters')
+      .selectFrom('feeds')
+      .innerJoin('orphans', 'orphans.feed', 'feeds.id')
       .select((eb) => eb.fn.countAll().as('count'))
-      .where('feed', '=', feed)
-      .executeTakeFirst(),
-    db
-      .selectFrom('orphans')
-      .select((eb) => eb.fn.countAll().as('count'))
-      .where('feed', '=', feed)
+      .where('feeds.feed', '=', feed)
       .where('outcome', '=', 'delivered')
       .where('mined_again_in', 'is', null)
       .executeTakeFirst(),
   ]);
   return {
-    waiting: Number(streams?.waiting ?? 0),
-    deadLetters: Number(dead?.count ?? 0),
+    waiting: undelivered[0]?.undelivered ?? 0,
+    deadLetters: dead,
     orphaned: Number(orphans?.count ?? 0),
   };
+}
+
+async function countDeadLetters(db: Kysely<Schema>, feed: string): Promise<number> {
+  const channels = await channelKeysOf(db, [feed]);
+  if (channels.length === 0) return 0;
+  const { count } = await db
+    .selectFrom('dead_letters')
+    .select((eb) => eb.fn.countAll().as('count'))
+    .where('channel', 'in', channels)
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }

@@ -2,13 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
+import { channelKeysOf } from './channels';
 
 /** Events per transaction. Transactions are short because a running service waits for each. */
 const BATCH = 100;
 
 interface OldEvent {
-  event_id: string;
+  id: number;
+  token: number;
   block_number: number;
+  log_index: number;
 }
 
 /**
@@ -31,24 +34,28 @@ export async function purgeEvents(
   before: number,
   signal?: AbortSignal,
 ): Promise<number> {
+  const key = await keyOf(db, feed);
+  if (key === undefined) return 0;
   let removed = 0;
-  for await (const events of oldEvents(db, feed, before)) {
+  for await (const events of oldEvents(db, key, before)) {
     if (signal?.aborted) break;
-    removed += await remove(db, feed, events, before);
+    removed += await remove(db, { feed, key }, events, before);
   }
   return removed;
 }
 
 /** Number of events that `purgeEvents` would delete. */
 export async function countPurgeable(db: Kysely<Schema>, feed: string, before: number): Promise<number> {
+  const key = await keyOf(db, feed);
+  if (key === undefined) return 0;
+  const channels = await channelKeysOf(db, [feed]);
   let count = 0;
-  for await (const events of oldEvents(db, feed, before)) {
+  for await (const events of oldEvents(db, key, before)) {
     const { done } = await db
       .selectFrom('events')
       .select((eb) => eb.fn.countAll().as('done'))
-      .where('feed', '=', feed)
-      .where('event_id', 'in', events.map(idOf))
-      .where((eb) => isDone(eb, before))
+      .where('id', 'in', events.map(idOf))
+      .where((eb) => isDone(eb, channels, before))
       .executeTakeFirstOrThrow();
     count += Number(done);
   }
@@ -65,9 +72,9 @@ export async function purgedUpTo(db: Kysely<Schema>, feed: string): Promise<numb
  * Yields batches of old events in block order. Events are recorded in block order, so it ends at the first
  * batch that has no old event.
  */
-async function* oldEvents(db: Kysely<Schema>, feed: string, before: number): AsyncGenerator<OldEvent[]> {
+async function* oldEvents(db: Kysely<Schema>, feed: number, before: number): AsyncGenerator<OldEvent[]> {
   const oldestKept = await oldestKeptOf(db, feed);
-  let after: OldEvent = { block_number: -1, event_id: '' };
+  let after = { block_number: -1, log_index: -1 };
   for (;;) {
     const start = performance.now();
     const batch = await eventsAfter(db, feed, after, oldestKept);
@@ -80,7 +87,7 @@ async function* oldEvents(db: Kysely<Schema>, feed: string, before: number): Asy
 }
 
 /** The oldest kept block: no reorganisation goes further back. -1 if nothing was read yet. */
-async function oldestKeptOf(db: Kysely<Schema>, feed: string): Promise<number> {
+async function oldestKeptOf(db: Kysely<Schema>, feed: number): Promise<number> {
   const row = await db
     .selectFrom('blocks')
     .select('number')
@@ -93,19 +100,21 @@ async function oldestKeptOf(db: Kysely<Schema>, feed: string): Promise<number> {
 
 async function eventsAfter(
   db: Kysely<Schema>,
-  feed: string,
-  after: OldEvent,
+  feed: number,
+  after: Pick<OldEvent, 'block_number' | 'log_index'>,
   lastBlock: number,
 ): Promise<(OldEvent & { recorded_at: number })[]> {
   return db
     .selectFrom('events')
-    .select(['event_id', 'block_number', 'recorded_at'])
+    .select(['id', 'token', 'block_number', 'log_index', 'recorded_at'])
     .where('feed', '=', feed)
     .where('block_number', '>=', after.block_number)
     .where('block_number', '<=', lastBlock)
-    .where((eb) => eb.or([eb('block_number', '>', after.block_number), eb('event_id', '>', after.event_id)]))
+    .where((eb) =>
+      eb.or([eb('block_number', '>', after.block_number), eb('log_index', '>', after.log_index)]),
+    )
     .orderBy('block_number')
-    .orderBy('event_id')
+    .orderBy('log_index')
     .limit(BATCH)
     .execute();
 }
@@ -113,7 +122,7 @@ async function eventsAfter(
 /** Deletes the events that may be deleted, and returns their number. */
 async function remove(
   db: Kysely<Schema>,
-  feed: string,
+  { feed, key }: { feed: string; key: number },
   events: readonly OldEvent[],
   before: number,
 ): Promise<number> {
@@ -122,59 +131,78 @@ async function remove(
     const { purged_up_to: last } = await transaction
       .updateTable('feeds')
       .set((eb) => ({ purged_up_to: eb.ref('purged_up_to') }))
-      .where('feed', '=', feed)
+      .where('id', '=', key)
       .returning('purged_up_to')
       .executeTakeFirstOrThrow();
+    const channels = await channelKeysOf(transaction, [feed]);
     const gone = await transaction
       .deleteFrom('events')
-      .where('feed', '=', feed)
-      .where('event_id', 'in', events.map(idOf))
-      .where((eb) => isDone(eb, before))
-      .returning(['event_id', 'block_number'])
+      .where('id', 'in', events.map(idOf))
+      .where((eb) => isDone(eb, channels, before))
+      .returning(['id', 'token', 'block_number'])
       .execute();
     if (gone.length === 0) return 0;
-    for (const table of ['deliveries', 'attempts'] as const)
+    const keys = gone.map(idOf);
+    await transaction.deleteFrom('attempts').where('event', 'in', keys).execute();
+    for (const channel of channels)
       await transaction
-        .deleteFrom(table)
-        .where('feed', '=', feed)
-        .where('event_id', 'in', gone.map(idOf))
+        .deleteFrom('deliveries')
+        .where('channel', '=', channel)
+        .where('token', 'in', [...new Set(gone.map(({ token }) => token))])
+        .where('event', 'in', keys)
         .execute();
     await transaction
       .updateTable('feeds')
       .set({ purged_up_to: Math.max(last ?? 0, ...gone.map(({ block_number }) => block_number)) })
-      .where('feed', '=', feed)
+      .where('id', '=', key)
       .execute();
     return gone.length;
   });
 }
 
 /** One statement: with two, an event that leaves its queue in between could be missed as a dead letter. */
-function isDone(eb: ExpressionBuilder<Schema, 'events'>, before: number): Expression<SqlBool> {
+function isDone(
+  eb: ExpressionBuilder<Schema, 'events'>,
+  channels: readonly number[],
+  before: number,
+): Expression<SqlBool> {
   const waiting = eb
     .selectFrom('deliveries')
-    .innerJoin('streams', 'streams.stream', 'deliveries.stream')
-    .select('deliveries.event_id')
-    .whereRef('deliveries.feed', '=', 'events.feed')
-    .whereRef('deliveries.event_id', '=', 'events.event_id')
-    .whereRef('deliveries.position', '>=', 'streams.head');
+    .innerJoin('queues', (join) =>
+      join.onRef('queues.channel', '=', 'deliveries.channel').onRef('queues.token', '=', 'deliveries.token'),
+    )
+    .select('deliveries.event')
+    .where('deliveries.channel', 'in', channels)
+    .whereRef('deliveries.token', '=', 'events.token')
+    .whereRef('deliveries.position', '>=', 'queues.head')
+    .whereRef('deliveries.event', '=', 'events.id');
   const dead = eb
     .selectFrom('dead_letters')
-    .select('dead_letters.event_id')
-    .whereRef('dead_letters.feed', '=', 'events.feed')
-    .whereRef('dead_letters.event_id', '=', 'events.event_id');
+    .select('dead_letters.event')
+    .where('dead_letters.channel', 'in', channels)
+    .whereRef('dead_letters.event', '=', 'events.id');
+  const filling = eb
+    .selectFrom('channels')
+    .select('channels.id')
+    .where('channels.id', 'in', channels)
+    .where('channels.fill_block', 'is not', null);
   const sentLately = eb
     .selectFrom('attempts')
-    .select('attempts.event_id')
-    .whereRef('attempts.feed', '=', 'events.feed')
-    .whereRef('attempts.event_id', '=', 'events.event_id')
+    .select('attempts.event')
+    .whereRef('attempts.event', '=', 'events.id')
     .where('attempts.attempted_at', '>=', before);
   return eb.and([
     eb('events.recorded_at', '<', before),
     eb('events.orphaned_at', 'is', null),
-    ...[waiting, dead, sentLately].map((one) => eb.not(eb.exists(one))),
+    ...[waiting, dead, filling, sentLately].map((one) => eb.not(eb.exists(one))),
   ]);
 }
 
-function idOf({ event_id }: { event_id: string }): string {
-  return event_id;
+async function keyOf(db: Kysely<Schema>, feed: string): Promise<number | undefined> {
+  const row = await db.selectFrom('feeds').select('id').where('feed', '=', feed).executeTakeFirst();
+  return row?.id;
+}
+
+function idOf({ id }: { id: number }): number {
+  return id;
 }

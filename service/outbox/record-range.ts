@@ -1,11 +1,15 @@
-import { sql, type Transaction } from 'kysely';
+import type { Transaction } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import type { RegistryEvent } from '../registry/registry-event';
-import { streamOf, toCloudEvent, type CloudEvent, type RegistryIdentity } from './cloud-event';
+import { channelsFor, recipientsOf } from './channels';
+import { toCloudEvent, tokenKeyOf, type CloudEvent, type RegistryIdentity } from './cloud-event';
+import { enqueue, type Enqueued } from './enqueue';
 import type { KeptBlock, OpenFeed } from './feed-cursor';
-import { matchOrphans } from './match-orphans';
+import { matchOrphans, type Matched } from './match-orphans';
 import { keepBlocks, moveCursor } from './move-cursor';
+import { bytesOfId, idOfBytes } from './stored-ids';
+import { keysOfTokens } from './tokens';
 
 /** A range of blocks that was read, with its events. */
 export interface RecordedRange {
@@ -17,122 +21,118 @@ export interface RecordedRange {
   nextBlock: number;
 }
 
-interface NewEvent {
-  event: RegistryEvent;
+/** An event with its body and the key of its token. */
+interface NewEvent extends Matched {
   cloudEvent: CloudEvent;
+  token: number;
 }
 
 /** Rows per statement. SQLite blocks the event loop, and PostgreSQL takes at most 65,535 parameters. */
 const BATCH = 200;
 
 /**
- * Stores the events of a range, queues them for delivery and moves the cursor, all in one transaction. An
- * event that is already stored is left as it is. An event that was delivered before a reorganisation is
- * recognised and not queued.
+ * Stores the events of a range, queues them for the channels that want them, and moves the cursor, all in one
+ * transaction. An event that is already stored is left as it is. An event that was delivered before a
+ * reorganisation is recognised, and queued only for channels to which it was not delivered.
  *
- * @returns the number of new events.
+ * @returns the number of events that are new, or may be, and the channels that events were queued for.
  */
 export async function recordRange(
-  { db }: Database,
+  database: Database,
   open: OpenFeed,
   registry: RegistryIdentity,
   range: RecordedRange,
   now: number,
-): Promise<number> {
-  const { feed } = open;
-  return db.transaction().execute(async (transaction) => {
+): Promise<{ added: number; channels: readonly number[] }> {
+  const { id: feed } = open;
+  return database.db.transaction().execute(async (transaction) => {
     const lastBlockHash = range.blocks.at(-1)?.hash;
     await moveCursor(transaction, open, { nextBlock: range.nextBlock, lastBlockHash });
     await keepBlocks(transaction, feed, range.blocks, range.oldestKept);
-    const unknown = await matchOrphans(transaction, feed, registry, range.events);
+    if (range.events.length === 0) return { added: 0, channels: [] };
+    const matched = await matchOrphans(transaction, feed, registry, range.events);
+    const recipients = await recipientsOf(database, transaction, feed);
     let added = 0;
-    for (let from = 0; from < unknown.length; from += BATCH) {
-      const batch = unknown
-        .slice(from, from + BATCH)
-        .map(({ event, eventId }) => ({ event, cloudEvent: toCloudEvent(event, registry, eventId) }));
-      const inserted = await insertEvents(transaction, feed, batch, now);
-      await enqueue(transaction, feed, inserted, now);
-      added += inserted.length;
+    const woken = new Set<number>();
+    for (let from = 0; from < matched.length; from += BATCH) {
+      const batch = matched.slice(from, from + BATCH);
+      const tokens = await keysOfTokens(
+        transaction,
+        feed,
+        batch.map(({ event }) => tokenKeyOf(event)),
+      );
+      const events = batch.map((one) => ({
+        ...one,
+        cloudEvent: toCloudEvent(one.asSent, registry, one.eventId),
+        token: tokens.get(tokenKeyOf(one.event)) ?? 0,
+      }));
+      const inserted = await insertEvents(transaction, feed, events, now);
+      const queued: Enqueued[] = [];
+      for (const one of events) {
+        const { cloudEvent, token, orphan } = one;
+        const key = orphan?.key ?? inserted.get(one.eventId);
+        if (key === undefined) continue;
+        const channels = channelsFor(recipients, cloudEvent).filter(
+          (channel) => !orphan?.deliveredTo.has(channel),
+        );
+        if (orphan)
+          await mineAgain(transaction, key, one.event, channels.length > 0 ? cloudEvent : undefined);
+        queued.push(...channels.map((channel) => ({ channel, token, event: key })));
+        for (const channel of channels) woken.add(channel);
+        if (orphan === undefined || orphan.deliveredTo.size === 0) added++;
+      }
+      await enqueue(transaction, queued, now);
     }
-    return added;
+    return { added, channels: [...woken] };
   });
 }
 
+/** Inserts the events that are not orphans; returns their keys by id. */
 async function insertEvents(
   db: Transaction<Schema>,
-  feed: string,
+  feed: number,
   batch: readonly NewEvent[],
   now: number,
-): Promise<CloudEvent[]> {
-  const rows = batch.map(({ event, cloudEvent }) => ({
-    feed,
-    event_id: cloudEvent.id,
-    type: cloudEvent.type,
-    token_id: cloudEvent.data.tokenId,
-    block_number: event.blockNumber,
-    block_hash: event.blockHash,
-    transaction_hash: event.transactionHash,
-    log_index: event.blockLogIndex,
-    body: JSON.stringify(cloudEvent),
-    recorded_at: now,
-  }));
+): Promise<ReadonlyMap<string, number>> {
+  const rows = batch
+    .filter(({ orphan }) => orphan === undefined)
+    .map(({ event, cloudEvent, token }) => ({
+      feed,
+      token,
+      event_id: bytesOfId(cloudEvent.id),
+      type: cloudEvent.type,
+      block_number: event.blockNumber,
+      block_hash: event.blockHash,
+      log_index: event.blockLogIndex,
+      body: JSON.stringify(cloudEvent),
+      recorded_at: now,
+    }));
+  if (rows.length === 0) return new Map();
   const inserted = await db
     .insertInto('events')
     .values(rows)
-    .onConflict((conflict) => conflict.columns(['feed', 'event_id']).doNothing())
-    .returning('event_id')
+    .onConflict((conflict) => conflict.columns(['event_id', 'feed']).doNothing())
+    .returning(['id', 'event_id'])
     .execute();
-  const ids = new Set(inserted.map(({ event_id }) => event_id));
-  return batch.flatMap(({ cloudEvent }) => (ids.has(cloudEvent.id) ? [cloudEvent] : []));
+  return new Map(inserted.map(({ id, event_id }) => [idOfBytes(event_id), id]));
 }
 
-/**
- * Appends events to their token queues. An idle queue falls due at once; a queue that backs off keeps its
- * time. Queues are written in the order of their names, like everywhere that several are locked (see
- * settle-deliveries.ts).
- */
-export async function enqueue(
+/** Marks an orphan as on the chain again. Its body is replaced if a channel has still to receive it. */
+async function mineAgain(
   db: Transaction<Schema>,
-  feed: string,
-  events: readonly Pick<CloudEvent, 'id' | 'data'>[],
-  now: number,
+  key: number,
+  { blockNumber, blockHash, blockLogIndex }: RegistryEvent,
+  body: CloudEvent | undefined,
 ): Promise<void> {
-  if (events.length === 0) return;
-  const byStream = new Map<string, string[]>();
-  for (const { id, data } of events) {
-    const stream = streamOf(feed, data);
-    byStream.set(stream, [...(byStream.get(stream) ?? []), id]);
-  }
-  const streams = [...byStream].sort(([left], [right]) => (left < right ? -1 : 1));
-  const tails = await db
-    .insertInto('streams')
-    .values(
-      streams.map(([stream, ids]) => ({
-        stream,
-        feed,
-        head: 1,
-        tail: ids.length,
-        attempts: 0,
-        next_attempt_at: now,
-        lease: null,
-      })),
-    )
-    .onConflict((conflict) =>
-      conflict.column('stream').doUpdateSet((eb) => ({
-        tail: sql<number>`streams.tail + excluded.tail`,
-        next_attempt_at: eb.fn.coalesce('streams.next_attempt_at', 'excluded.next_attempt_at'),
-      })),
-    )
-    .returning(['stream', 'tail'])
+  await db
+    .updateTable('events')
+    .set({
+      orphaned_at: null,
+      block_number: blockNumber,
+      block_hash: blockHash,
+      log_index: blockLogIndex,
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    .where('id', '=', key)
     .execute();
-  const deliveries = tails.flatMap(({ stream, tail }) => {
-    const ids = byStream.get(stream) ?? [];
-    return ids.map((id, index) => ({
-      stream,
-      position: tail - ids.length + 1 + index,
-      event_id: id,
-      feed,
-    }));
-  });
-  await db.insertInto('deliveries').values(deliveries).execute();
 }

@@ -1,9 +1,11 @@
-import type { Selectable, Transaction } from 'kysely';
+import type { Transaction } from 'kysely';
 import type { Database } from '../database/database';
-import type { EventsTable, Schema } from '../database/schema';
+import type { Schema } from '../database/schema';
+import type { CloudEvent } from './cloud-event';
 import type { KeptBlock, OpenFeed } from './feed-cursor';
 import { keepBlocks, moveCursor } from './move-cursor';
-import { affectedStreams, lockStreams, removeFromStream } from './withdraw-deliveries';
+import { bytesOfId, idOfBytes } from './stored-ids';
+import { isBeingSent, lockQueues, removeFromQueue } from './withdraw-deliveries';
 
 /** An event that was delivered, or may have been, before its block was orphaned. */
 export interface OrphanedEvent {
@@ -29,10 +31,24 @@ export interface Rewound {
 /** Values per statement: both engines limit the parameters. */
 const BATCH = 1_000;
 
-type OrphanedRow = Pick<
-  Selectable<EventsTable>,
-  'event_id' | 'type' | 'token_id' | 'block_number' | 'block_hash' | 'transaction_hash' | 'body'
->;
+/** An event of a block that is orphaned. */
+interface OrphanedRow {
+  id: number;
+  event_id: Uint8Array | ArrayBuffer;
+  type: string;
+  token: number;
+  token_id: string;
+  block_number: number;
+  block_hash: string;
+  body: string;
+}
+
+/** An event, and a channel that it was sent to, or may have been. */
+interface Told {
+  event: number;
+  channel: number;
+  isDelivered: boolean;
+}
 
 /**
  * Rewinds a feed to a block that is still on the chain, in one transaction. Undelivered events of later
@@ -48,26 +64,24 @@ export async function rewindFeed(
   ancestor: KeptBlock,
   now: number,
 ): Promise<Rewound | 'in flight'> {
-  const { feed } = open;
+  const { id: feed } = open;
   return database.db
     .transaction()
     .execute(async (transaction) => {
       await moveCursor(transaction, open, { nextBlock: ancestor.number + 1, lastBlockHash: ancestor.hash });
-      const affected = await affectedStreams(transaction, feed, ancestor.number);
-      const streams = await lockStreams(database, transaction, affected);
-      if (streams.some(({ next_attempt_at, lease }) => lease !== null && (next_attempt_at ?? 0) > now)) {
-        throw new InFlight();
-      }
       const rows = await eventsAfter(transaction, feed, ancestor.number);
-      const orphans = new Set(rows.map(({ event_id }) => event_id));
-      const succeeded = new Map(await attemptedAmong(transaction, feed, ancestor.number));
-      for (const stream of streams) {
-        const cutOff = await removeFromStream(transaction, stream, orphans, now);
-        if (cutOff !== undefined && !succeeded.has(cutOff)) succeeded.set(cutOff, false);
-      }
-      await dropDeadLetters(transaction, feed, [...orphans]);
-      const rewound = classify(rows, succeeded);
+      const tokens = [...new Set(rows.map(({ token }) => token))];
+      const queues = await lockQueues(database, transaction, feed, tokens);
+      if (queues.some((queue) => isBeingSent(queue, now))) throw new InFlight();
+      const orphans = new Set(rows.map(({ id }) => id));
+      const told = await attemptsAmong(transaction, feed, ancestor.number);
+      for (const queue of queues)
+        for (const event of await removeFromQueue(transaction, queue, orphans, now))
+          told.push({ event, channel: queue.channel, isDelivered: false });
+      await dropDeadLetters(transaction, queues, [...orphans]);
+      const rewound = classify(rows, told);
       await note(transaction, feed, rows, rewound, now);
+      await refillFrom(transaction, feed, ancestor.number);
       await transaction
         .deleteFrom('blocks')
         .where('feed', '=', feed)
@@ -85,11 +99,12 @@ export async function rewindFeed(
 /** Thrown to roll the transaction back. */
 class InFlight extends Error {}
 
-async function eventsAfter(db: Transaction<Schema>, feed: string, block: number): Promise<OrphanedRow[]> {
+async function eventsAfter(db: Transaction<Schema>, feed: number, block: number): Promise<OrphanedRow[]> {
   return db
     .selectFrom('events')
-    .select(['event_id', 'type', 'token_id', 'block_number', 'block_hash', 'transaction_hash', 'body'])
-    .where('feed', '=', feed)
+    .innerJoin('tokens', 'tokens.id', 'events.token')
+    .select(['events.id', 'event_id', 'type', 'token', 'token_id', 'block_number', 'block_hash', 'body'])
+    .where('events.feed', '=', feed)
     .where('block_number', '>', block)
     .where('orphaned_at', 'is', null)
     .orderBy('block_number')
@@ -97,100 +112,97 @@ async function eventsAfter(db: Transaction<Schema>, feed: string, block: number)
     .execute();
 }
 
-/** The events with recorded attempts, and whether one of the attempts succeeded. */
-async function attemptedAmong(
-  db: Transaction<Schema>,
-  feed: string,
-  block: number,
-): Promise<ReadonlyMap<string, boolean>> {
+async function attemptsAmong(db: Transaction<Schema>, feed: number, block: number): Promise<Told[]> {
   const rows = await db
     .selectFrom('events')
-    .innerJoin('attempts', (join) =>
-      join.onRef('attempts.feed', '=', 'events.feed').onRef('attempts.event_id', '=', 'events.event_id'),
-    )
-    .select(['events.event_id', 'attempts.error'])
+    .innerJoin('attempts', 'attempts.event', 'events.id')
+    .select(['events.id as event', 'attempts.channel', 'attempts.error'])
     .distinct()
     .where('events.feed', '=', feed)
     .where('events.block_number', '>', block)
     .where('events.orphaned_at', 'is', null)
     .execute();
-  const succeeded = new Map<string, boolean>();
-  for (const { event_id, error } of rows)
-    succeeded.set(event_id, error === null || succeeded.get(event_id) === true);
-  return succeeded;
+  return rows.map(({ event, channel, error }) => ({ event, channel, isDelivered: error === null }));
 }
 
-function classify(rows: readonly OrphanedRow[], succeeded: ReadonlyMap<string, boolean>): Rewound {
+function classify(rows: readonly OrphanedRow[], told: readonly Told[]): Rewound {
+  const delivered = new Set(told.flatMap(({ event, isDelivered }) => (isDelivered ? event : [])));
+  const attempted = new Set(told.map(({ event }) => event));
   const orphaned = rows
-    .filter(({ event_id }) => succeeded.has(event_id))
-    .map(({ event_id, type, token_id, block_number, transaction_hash }): OrphanedEvent => ({
-      eventId: event_id,
+    .filter(({ id }) => attempted.has(id))
+    .map(({ id, event_id, type, token_id, block_number, body }): OrphanedEvent => ({
+      eventId: idOfBytes(event_id),
       type,
       tokenId: token_id,
       blockNumber: block_number,
-      transactionHash: transaction_hash,
-      outcome: succeeded.get(event_id) ? 'delivered' : 'attempted',
+      transactionHash: (JSON.parse(body) as CloudEvent).data.transactionHash,
+      outcome: delivered.has(id) ? 'delivered' : 'attempted',
     }));
-  const delivered = orphaned.filter(({ outcome }) => outcome === 'delivered');
-  return { withdrawn: rows.length - delivered.length, orphaned };
+  return { withdrawn: rows.length - delivered.size, orphaned };
 }
 
 async function dropDeadLetters(
   db: Transaction<Schema>,
-  feed: string,
-  eventIds: readonly string[],
+  queues: readonly { channel: number }[],
+  events: readonly number[],
 ): Promise<void> {
-  for (let from = 0; from < eventIds.length; from += BATCH) {
-    await db
-      .deleteFrom('dead_letters')
-      .where('feed', '=', feed)
-      .where('event_id', 'in', eventIds.slice(from, from + BATCH))
-      .execute();
-  }
+  const channels = [...new Set(queues.map(({ channel }) => channel))];
+  for (const channel of channels)
+    for (let from = 0; from < events.length; from += BATCH)
+      await db
+        .deleteFrom('dead_letters')
+        .where('channel', '=', channel)
+        .where('event', 'in', events.slice(from, from + BATCH))
+        .execute();
 }
 
 /**
- * Records orphans. Delivered events stay, marked, to be recognised if they are mined again; withdrawn ones
- * are deleted.
+ * Records orphans. Events that were sent, or may have been, stay, marked, to be recognised if they are mined
+ * again; the others are deleted.
  */
 async function note(
   db: Transaction<Schema>,
-  feed: string,
+  feed: number,
   rows: readonly OrphanedRow[],
   { orphaned }: Rewound,
   now: number,
 ): Promise<void> {
   const outcomes = new Map(orphaned.map(({ eventId, outcome }) => [eventId, outcome]));
-  for (const { event_id, block_number, block_hash, body } of rows) {
-    const outcome = outcomes.get(event_id);
-    if (outcome !== undefined) {
-      await db
-        .insertInto('orphans')
-        .values({ feed, event_id, block_number, block_hash, outcome, body, orphaned_at: now })
-        .onConflict((conflict) =>
-          // A branch may become canonical again, and be orphaned again.
-          conflict
-            .columns(['feed', 'event_id', 'block_hash'])
-            .doUpdateSet({ outcome, orphaned_at: now, mined_again_in: null }),
-        )
-        .execute();
+  for (const { id, event_id, block_number, block_hash, body } of rows) {
+    const eventId = idOfBytes(event_id);
+    const outcome = outcomes.get(eventId);
+    if (outcome === undefined) {
+      await db.deleteFrom('events').where('id', '=', id).execute();
+      continue;
     }
-    const ofEvent = { feed, event_id };
-    if (outcome === 'delivered') {
-      await db
-        .updateTable('events')
-        .set({ orphaned_at: now })
-        .where((eb) => eb.and(ofEvent))
-        .execute();
-    } else {
-      await db
-        .deleteFrom('deliveries')
-        .where((eb) => eb.and(ofEvent))
-        .execute();
-      await db
-        .deleteFrom('events')
-        .where((eb) => eb.and(ofEvent))
-        .execute();
-    }
+    await db.updateTable('events').set({ orphaned_at: now }).where('id', '=', id).execute();
+    await db
+      .insertInto('orphans')
+      .values({
+        feed,
+        event_id: bytesOfId(eventId),
+        block_number,
+        block_hash,
+        outcome,
+        body,
+        orphaned_at: now,
+      })
+      .onConflict((conflict) =>
+        // A branch may become canonical again, and be orphaned again.
+        conflict
+          .columns(['feed', 'event_id', 'block_hash'])
+          .doUpdateSet({ outcome, orphaned_at: now, mined_again_in: null }),
+      )
+      .execute();
   }
+}
+
+/** Channels that were filled beyond the block are filled again from there. */
+async function refillFrom(db: Transaction<Schema>, feed: number, block: number): Promise<void> {
+  await db
+    .updateTable('channels')
+    .set({ fill_block: block, fill_index: null })
+    .where('feed', '=', feed)
+    .where('fill_block', '>', block)
+    .execute();
 }

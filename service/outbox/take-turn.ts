@@ -1,8 +1,8 @@
 import type { Database } from '../database/database';
-import { claimDeliveries, type Claim, type ClaimedDelivery } from './claim-deliveries';
-import { settleDeliveries, type Settlement } from './settle-deliveries';
+import { claimQueues, type Claim, type ClaimedQueue } from './claim-queues';
+import { settleQueues, type Settlement } from './settle-queues';
 
-/** The outcomes to record and the deliveries to claim. */
+/** The outcomes to record and the queues to claim. */
 export interface Turn {
   settlements: readonly Settlement[];
   /** A limit of 0 claims nothing. */
@@ -10,19 +10,18 @@ export interface Turn {
 }
 
 /**
- * Records outcomes and claims the next deliveries in one transaction. This takes one disk write, and a
- * token's next event is claimed in the transaction that settles the previous one.
+ * Records outcomes and claims the next queues in one transaction, which the channels share: it takes one disk
+ * write, and a token's next events are claimed in the transaction that settles the previous ones.
  */
 export async function takeTurn(
   database: Database,
   { settlements, claim }: Turn,
-): Promise<{ claimed: ClaimedDelivery[]; lost: Settlement[] }> {
-  if (settlements.length === 0) {
-    return { claimed: await claimDeliveries(database, database.db, claim), lost: [] };
-  }
-  return database.db.transaction().execute(async (transaction) => {
-    const lost = await settleDeliveries(database, transaction, claim.feed, settlements, claim.now);
-    const claimed = claim.limit === 0 ? [] : await claimDeliveries(database, transaction, claim);
+): Promise<{ claimed: ClaimedQueue[]; lost: Settlement[] }> {
+  return database.transact(async (transaction) => {
+    const { channel, limit, now } = claim;
+    const lost =
+      settlements.length === 0 ? [] : await settleQueues(database, transaction, channel, settlements, now);
+    const claimed = limit === 0 ? [] : await claimQueues(database, transaction, claim);
     return { claimed, lost };
   });
 }

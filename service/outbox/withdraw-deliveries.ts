@@ -1,103 +1,107 @@
 import type { Selectable, Transaction } from 'kysely';
 import type { Database } from '../database/database';
-import type { Schema, StreamsTable } from '../database/schema';
+import type { QueuesTable, Schema } from '../database/schema';
 
 /** Rows per statement: both engines limit the parameters. */
 const BATCH = 1_000;
 
-/** A stream as it is stored. */
-type Stream = Selectable<StreamsTable>;
+/** A token queue as it is stored. */
+type Queue = Selectable<QueuesTable>;
 
-/** The token queues of a feed that contain, or contained, events of blocks after `block`. */
-export async function affectedStreams(
+/** Reads the queues of tokens, in the order of their keys. On PostgreSQL they are locked until the transaction ends. */
+export async function lockQueues(
+  { engine }: Pick<Database, 'engine'>,
   db: Transaction<Schema>,
-  feed: string,
-  block: number,
-): Promise<string[]> {
-  const rows = await db
-    .selectFrom('events')
-    .innerJoin('deliveries', (join) =>
-      join.onRef('deliveries.feed', '=', 'events.feed').onRef('deliveries.event_id', '=', 'events.event_id'),
-    )
-    .select('deliveries.stream')
-    .distinct()
-    .where('events.feed', '=', feed)
-    .where('events.block_number', '>', block)
-    .where('events.orphaned_at', 'is', null)
+  feed: number,
+  tokens: readonly number[],
+): Promise<Queue[]> {
+  const channels = await db
+    .selectFrom('channels')
+    .select('id')
+    .where('feed', '=', feed)
+    .orderBy('id')
     .execute();
-  return rows.map(({ stream }) => stream).sort();
+  const inOrder = [...tokens].sort((left, right) => left - right);
+  const locked: Queue[] = [];
+  for (const { id: channel } of channels)
+    for (let from = 0; from < inOrder.length; from += BATCH)
+      locked.push(
+        ...(await db
+          .selectFrom('queues')
+          .selectAll()
+          .where('channel', '=', channel)
+          .where('token', 'in', inOrder.slice(from, from + BATCH))
+          .orderBy('token')
+          .$if(engine === 'postgres', (query) => query.forUpdate())
+          .execute()),
+      );
+  return locked;
 }
 
-/**
- * Reads token queues one by one in the given order. On PostgreSQL they are locked until the transaction ends.
- */
-export async function lockStreams(
-  { engine }: Database,
-  db: Transaction<Schema>,
-  streams: readonly string[],
-): Promise<Stream[]> {
-  const locked: Stream[] = [];
-  for (const stream of streams) {
-    const row = await db
-      .selectFrom('streams')
-      .selectAll()
-      .where('stream', '=', stream)
-      .$if(engine === 'postgres', (query) => query.forUpdate())
-      .executeTakeFirst();
-    if (row) locked.push(row);
-  }
-  return locked;
+/** Whether events of the queue are being sent. */
+export function isBeingSent({ lease, next_attempt_at }: Queue, now: number): boolean {
+  return lease !== null && (next_attempt_at ?? 0) > now;
 }
 
 /**
  * Removes events from a queue that has no delivery under way. The remaining events move up in order.
  *
- * @returns the removed head, if an attempt of it had begun. The attempt is recorded nowhere else if the
- *   process died during it.
+ * @returns the removed events of which an attempt may have begun without being recorded, because the process
+ *   died during it.
  */
-export async function removeFromStream(
+export async function removeFromQueue(
   db: Transaction<Schema>,
-  { stream, feed, head, tail, attempts, next_attempt_at }: Stream,
-  unwanted: ReadonlySet<string>,
+  queue: Queue,
+  unwanted: ReadonlySet<number>,
   now: number,
-): Promise<string | undefined> {
+): Promise<number[]> {
+  const { channel, token, head, tail, attempts, next_attempt_at, lease, claimed_to } = queue;
+  const sentTo = lease === null ? queue.sent_to : Math.max(queue.sent_to, claimed_to ?? 0);
   const waiting = await db
     .selectFrom('deliveries')
-    .select('event_id')
-    .where('stream', '=', stream)
+    .select(['position', 'event'])
+    .where('channel', '=', channel)
+    .where('token', '=', token)
     .where('position', '>=', head)
     .where('position', '<=', tail)
     .orderBy('position')
     .execute();
-  const ids = waiting.map(({ event_id }) => event_id);
-  const firstUnwanted = ids.findIndex((id) => unwanted.has(id));
-  if (firstUnwanted < 0) return undefined;
-  const staying = ids.filter((id) => !unwanted.has(id));
+  const firstUnwanted = waiting.findIndex(({ event }) => unwanted.has(event));
+  if (firstUnwanted < 0) return [];
+  const maySent = (position: number): boolean => position <= sentTo || (position === head && attempts > 0);
+  const removed = waiting.filter(({ event }) => unwanted.has(event));
+  const cutOff = removed.filter(({ position }) => maySent(position));
   const from = head + firstUnwanted;
-  await db.deleteFrom('deliveries').where('stream', '=', stream).where('position', '>=', from).execute();
+  await db
+    .deleteFrom('deliveries')
+    .where('channel', '=', channel)
+    .where('token', '=', token)
+    .where('position', '>=', from)
+    .execute();
   // Usually empty: events that are sent again on request are older than the events they wait behind.
-  const moving = staying.slice(firstUnwanted).map((event_id, index) => ({
-    stream,
-    position: from + index,
-    event_id,
-    feed,
-  }));
-  for (let start = 0; start < moving.length; start += BATCH) {
+  const moving = waiting
+    .slice(firstUnwanted)
+    .filter(({ event }) => !unwanted.has(event))
+    .map(({ event }, index) => ({ channel, token, position: from + index, event }));
+  for (let start = 0; start < moving.length; start += BATCH)
     await db
       .insertInto('deliveries')
       .values(moving.slice(start, start + BATCH))
       .execute();
-  }
-  const isHeadGone = ids[0] !== staying[0];
+  const isHeadGone = firstUnwanted === 0;
+  const newTail = tail - removed.length;
   await db
-    .updateTable('streams')
+    .updateTable('queues')
     .set({
-      tail: head + staying.length - 1,
-      next_attempt_at: staying.length === 0 ? null : isHeadGone ? now : next_attempt_at,
+      tail: newTail,
+      next_attempt_at: newTail < head ? null : isHeadGone ? now : next_attempt_at,
       lease: null,
+      claimed_to: null,
+      sent_to: sentTo - removed.filter(({ position }) => position <= sentTo).length,
       ...(isHeadGone && { attempts: 0, first_attempted_at: null }),
     })
-    .where('stream', '=', stream)
+    .where('channel', '=', channel)
+    .where('token', '=', token)
     .execute();
-  return isHeadGone && attempts > 0 ? ids[0] : undefined;
+  return cutOff.map(({ event }) => event);
 }

@@ -43,8 +43,11 @@ export interface FeedFollowing {
   checkChain(): Promise<void>;
   /** Called with the feed's name before it is read, and whenever reading starts again. */
   onOpened(feed: string): Promise<void>;
-  /** Called when deliveries may have become due: `events` events were stored, or the feed was released. */
-  onDue(events: number): void;
+  /**
+   * Called when deliveries may have become due: `events` events were stored for these channels, or the feed was
+   * released.
+   */
+  onDue(events: number, channels?: readonly number[]): void;
   /** Called when nothing may be sent until the next `onDue`. */
   onHeld(): void;
 }
@@ -164,8 +167,8 @@ async function take(
 ): Promise<boolean> {
   switch (sighting.kind) {
     case 'range': {
-      const events = await store(options, open, sighting);
-      if (events > 0 || isHeld) options.onDue(events);
+      const { added, channels } = await store(options, open, sighting);
+      if (added > 0 || isHeld) options.onDue(added, isHeld ? undefined : channels);
       return false;
     }
     case 'mismatch':
@@ -187,12 +190,12 @@ async function store(
   options: FeedFollowing,
   open: OpenFeed,
   range: Extract<Sighting, { kind: 'range' }>,
-): Promise<number> {
+): ReturnType<typeof recordRange> {
   const { fromBlock, toBlock } = range;
   const { database, identity, clock, logger } = options;
-  const added = await recordRange(database, open, identity, range, clock.now());
-  if (added > 0) logger.info({ events: added, fromBlock, toBlock }, 'events recorded');
-  return added;
+  const recorded = await recordRange(database, open, identity, range, clock.now());
+  if (recorded.added > 0) logger.info({ events: recorded.added, fromBlock, toBlock }, 'events recorded');
+  return recorded;
 }
 
 /**

@@ -220,10 +220,10 @@ async function putOffByAYear(DATA_DIR: string): Promise<void> {
   const database = await openState({ settings: { DATA_DIR }, remove: async () => undefined });
   try {
     const waiting = await database.db
-      .updateTable('streams')
+      .updateTable('queues')
       .set((eb) => ({ next_attempt_at: eb('next_attempt_at', '+', 365 * 86_400_000) }))
       .where('next_attempt_at', 'is not', null)
-      .returning('stream')
+      .returning('token')
       .execute();
     expect(waiting).to.have.length(1);
   } finally {

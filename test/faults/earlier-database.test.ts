@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { sql } from 'kysely';
 import { dedupeKeyOf } from '../../receiver/received-event';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { eventIdOf, type CloudEvent } from '../../service/outbox/cloud-event';
+import { bytesOfId } from '../../service/outbox/stored-ids';
 import { expectedEvents, type ExpectedEvent } from '../helpers/chain/expected-events';
 import { eventually } from '../helpers/eventually';
 import { whileFollowing, type FollowedRegistry } from '../helpers/processes/followed-registry';
@@ -117,26 +118,26 @@ function briefly({ type, subject, data }: ExpectedEvent): string {
 async function asEarlier({ attempted, accepted }: FollowedRegistry, dataDir: string): Promise<CloudEvent[]> {
   const database = await openDatabaseBesideService({ dataDir, databaseUrl: undefined });
   const { db } = database;
-  const tables = ['deliveries', 'attempts', 'dead_letters'] as const;
-  const rows = await db.selectFrom('events').select(['event_id', 'log_index', 'body']).execute();
+  const rows = await db.selectFrom('events').select(['id', 'log_index', 'body']).execute();
   const earlier = new Map<string, CloudEvent>();
-  for (const { event_id, log_index, body } of rows) {
-    const event = JSON.parse(body) as CloudEvent;
-    const id = eventIdOf(event.data.chainId, event.data.transactionHash, log_index);
-    const before = { ...event, id, data: { ...event.data, logIndex: log_index } };
-    earlier.set(event_id, before);
-    // An earlier id can be the present id of another event: the mark keeps ids unique meanwhile.
-    const marked = `earlier ${id}`;
+  // An earlier id can be the present id of another event: random ids keep them unique meanwhile.
+  for (const { id } of rows)
     await db
       .updateTable('events')
-      .set({ event_id: marked, body: JSON.stringify(before) })
-      .where('event_id', '=', event_id)
+      .set({ event_id: bytesOfId(randomUUID()) })
+      .where('id', '=', id)
       .execute();
-    for (const table of tables)
-      await db.updateTable(table).set({ event_id: marked }).where('event_id', '=', event_id).execute();
+  for (const { id, log_index, body } of rows) {
+    const event = JSON.parse(body) as CloudEvent;
+    const earlierId = eventIdOf(event.data.chainId, event.data.transactionHash, log_index);
+    const before = { ...event, id: earlierId, data: { ...event.data, logIndex: log_index } };
+    earlier.set(event.id, before);
+    await db
+      .updateTable('events')
+      .set({ event_id: bytesOfId(earlierId), body: JSON.stringify(before) })
+      .where('id', '=', id)
+      .execute();
   }
-  for (const table of ['events', ...tables] as const)
-    await sql`update ${sql.table(table)} set event_id = replace(event_id, 'earlier ', '')`.execute(db);
   await database.close();
   for (const received of [attempted, accepted])
     received.splice(0, received.length, ...received.map((event) => earlier.get(event.id) ?? event));

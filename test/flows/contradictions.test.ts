@@ -39,10 +39,11 @@ describe('the contradiction check of journal and events', () => {
     await local?.stop();
   });
 
-  const mintedEvents = (): Promise<{ event_id: string; token_id: string }[]> =>
+  const mintedEvents = (): Promise<{ id: number; token_id: string }[]> =>
     database.db
       .selectFrom('events')
-      .select(['event_id', 'token_id'])
+      .innerJoin('tokens', 'tokens.id', 'events.token')
+      .select(['events.id', 'token_id'])
       .where('type', '=', MINTED)
       .orderBy('block_number')
       .execute();
@@ -65,7 +66,7 @@ describe('the contradiction check of journal and events', () => {
     const event = (await mintedEvents()).find(({ token_id }) => BigInt(token_id) === BigInt(`0x${unseen}`));
     await db
       .deleteFrom('events')
-      .where('event_id', '=', event?.event_id ?? '')
+      .where('id', '=', event?.id ?? 0)
       .execute();
     // A check compares only new rows. After a restart it goes through all of them.
     await service.stop();

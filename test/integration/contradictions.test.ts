@@ -251,7 +251,7 @@ for (const engine of ENGINES) {
       const tokenId = await final(7);
       await read(8, [{ tokenId, block: 7 }]);
       await db
-        .updateTable('streams')
+        .updateTable('queues')
         .set((eb) => ({ head: eb('tail', '+', 1), next_attempt_at: null }))
         .execute();
       await db.deleteFrom('blocks').where('number', '<', 8).execute();

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ServiceError } from '../../service/base/errors';
-import { releaseLease, makeDue, type ClaimedDelivery } from '../../service/outbox/claim-deliveries';
+import { releaseLease, makeDue } from '../../service/outbox/claim-queues';
 import { findFeeds } from '../../service/outbox/find-feeds';
 import { holdFeed, openFeed, releaseFeed } from '../../service/outbox/feed-cursor';
 import { historyOf, listDeadLetters, listWaiting } from '../../service/outbox/list-deliveries';
@@ -8,7 +8,16 @@ import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { redeliver } from '../../service/outbox/redeliver';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { ENGINES } from '../helpers/database/engines';
-import { attempt, blocksOf, dead, delivered, emptyOutbox, LEASE_MS } from '../helpers/database/empty-outbox';
+import {
+  blocksOf,
+  dead,
+  delivered,
+  emptyOutbox,
+  LEASE_MS,
+  failed,
+  released,
+  type ClaimedHead,
+} from '../helpers/database/empty-outbox';
 import {
   eventIn,
   openSampleFeed,
@@ -63,10 +72,15 @@ for (const engine of ENGINES) {
       const subject = SAMPLE_REGISTRY.registryAddress;
       const body = JSON.stringify({ ...(JSON.parse(stored.body) as CloudEvent), subject });
       await db.updateTable('events').set({ body }).execute();
-      const [head] = (await claim()) as [ClaimedDelivery];
+      const [head] = (await claim()) as [ClaimedHead];
       await settle(delivered(head, outbox.now));
       await record(outbox.database, outbox.feed, 2, [registryEvent(2)], outbox.now);
-      await redeliver(outbox.database, SAMPLE_FEED, { eventId: head.eventId }, outbox.now);
+      await redeliver(
+        outbox.database,
+        { feed: outbox.feed.id, channel: outbox.channel },
+        { eventId: head.eventId },
+        outbox.now,
+      );
       const [waiting, ...others] = await listWaiting(db, [SAMPLE_FEED], 10);
       expect(others).to.deep.equal([]);
       expect(waiting).to.include({ waiting: 2 });
@@ -82,7 +96,7 @@ for (const engine of ENGINES) {
       const events = Array.from({ length: 1_500 }, (_, index) =>
         eventIn(1, BigInt(index % 50), { logIndex: index }),
       );
-      const broken = { ...eventIn(1, 1n), logIndex: 9_999, transactionHash: null as unknown as string };
+      const broken = { ...eventIn(1, 1n), logIndex: 9_999, blockHash: null as unknown as string };
       const failure = await record(outbox.database, outbox.feed, 1, [...events, broken], outbox.now).catch(
         (error: unknown) => error,
       );
@@ -110,9 +124,9 @@ for (const engine of ENGINES) {
         [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })],
         outbox.now,
       );
-      const [slow] = (await claim()) as [ClaimedDelivery];
+      const [slow] = (await claim()) as [ClaimedHead];
       outbox.now += LEASE_MS;
-      const [again] = (await claim()) as [ClaimedDelivery];
+      const [again] = (await claim()) as [ClaimedHead];
       expect(again).to.include({
         eventId: slow.eventId,
         attempt: 2,
@@ -132,34 +146,37 @@ for (const engine of ENGINES) {
         [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })],
         outbox.now,
       );
-      const [stale] = (await claim()) as [ClaimedDelivery];
+      const [stale] = (await claim()) as [ClaimedHead];
       outbox.now += LEASE_MS;
-      const [again] = (await claim()) as [ClaimedDelivery];
+      const [again] = (await claim()) as [ClaimedHead];
       const givenUp = dead(stale, outbox.now);
       const lost = await settle(givenUp, delivered(again, outbox.now));
       expect(lost).to.deep.equal([givenUp]);
       expect(await listDeadLetters(outbox.database.db, [SAMPLE_FEED])).to.deep.equal([]);
-      const [next] = (await claim()) as [ClaimedDelivery];
+      const [next] = (await claim()) as [ClaimedHead];
       expect(next.eventId).not.to.equal(again.eventId);
     });
 
     it('makes only those deliveries due that a clock postponed before it was set back', async () => {
-      const fail = async (delivery: ClaimedDelivery): Promise<void> => {
-        const failed = { attempt: attempt(outbox.now, 'answered 500'), nextAttemptAt: outbox.now + 500 };
-        await settle({ delivery, outcome: 'failed', ...failed });
+      const fail = async (delivery: ClaimedHead): Promise<void> => {
+        await settle(failed(delivery, outbox.now, outbox.now + 500));
       };
       const before = outbox.now;
       outbox.now += 365 * 86_400_000;
       await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n), eventIn(1, 8n)], outbox.now);
       const ofSeven = (await claim()).filter(({ tokenId }) => tokenId === '7');
-      await fail(ofSeven[0] as ClaimedDelivery);
+      await fail(ofSeven[0] as ClaimedHead);
       // The delivery of token 8 is never settled: its process died.
       outbox.now = before;
       await record(outbox.database, outbox.feed, 2, [eventIn(2, 9n)], outbox.now);
-      const [nine] = (await claim()) as [ClaimedDelivery];
+      const [nine] = (await claim()) as [ClaimedHead];
       await fail(nine);
       expect(await claim()).to.deep.equal([]);
-      await makeDue(outbox.database.db, { feed: SAMPLE_FEED, now: outbox.now, longestWaitMs: LEASE_MS });
+      await makeDue(outbox.database.db, {
+        channel: outbox.channel,
+        now: outbox.now,
+        longestWaitMs: LEASE_MS,
+      });
       expect((await claim()).map(({ tokenId }) => tokenId)).to.have.members(['7', '8']);
       outbox.now += 500;
       expect((await claim()).map(({ tokenId }) => tokenId)).to.deep.equal(['9']);
@@ -173,20 +190,19 @@ for (const engine of ENGINES) {
         [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })],
         outbox.now,
       );
-      const [delivery] = (await claim()) as [ClaimedDelivery];
-      const failed = { attempt: attempt(outbox.now, 'answered 500'), nextAttemptAt: outbox.now + 500 };
-      await settle({ delivery, outcome: 'failed', ...failed });
+      const [delivery] = (await claim()) as [ClaimedHead];
+      await settle(failed(delivery, outbox.now, outbox.now + 500));
       outbox.now += 499;
       expect(await claim()).to.deep.equal([]);
       outbox.now += 1;
-      const [second] = (await claim()) as [ClaimedDelivery];
+      const [second] = (await claim()) as [ClaimedHead];
       expect(second).to.include({ eventId: delivery.eventId, attempt: 2, body: delivery.body });
     });
 
     it('counts no attempt for a delivery that was claimed but not sent', async () => {
       await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
-      const [delivery] = (await claim()) as [ClaimedDelivery];
-      await settle({ delivery, outcome: 'released' });
+      const [delivery] = (await claim()) as [ClaimedHead];
+      await settle(released(delivery));
       outbox.now += 10;
       const [again] = await claim();
       expect(again).to.include({ attempt: 1, firstAttemptedAt: outbox.now });
@@ -200,9 +216,9 @@ for (const engine of ENGINES) {
         [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })],
         outbox.now,
       );
-      const [poison] = (await claim()) as [ClaimedDelivery];
+      const [poison] = (await claim()) as [ClaimedHead];
       await settle(dead(poison, outbox.now));
-      const [next] = (await claim()) as [ClaimedDelivery];
+      const [next] = (await claim()) as [ClaimedHead];
       expect(next.eventId).not.to.equal(poison.eventId);
       const [letter] = await listDeadLetters(outbox.database.db, [SAMPLE_FEED]);
       expect(letter).to.include({
@@ -212,13 +228,20 @@ for (const engine of ENGINES) {
         error: 'answered 500',
         body: poison.body,
       });
-      expect(await redeliver(outbox.database, SAMPLE_FEED, { dead: true }, outbox.now)).to.deep.equal({
+      expect(
+        await redeliver(
+          outbox.database,
+          { feed: outbox.feed.id, channel: outbox.channel },
+          { dead: true },
+          outbox.now,
+        ),
+      ).to.deep.equal({
         enqueued: 1,
         waiting: 0,
       });
       expect(await listDeadLetters(outbox.database.db, [SAMPLE_FEED])).to.deep.equal([]);
       await settle(delivered(next, outbox.now));
-      const [again] = (await claim()) as [ClaimedDelivery];
+      const [again] = (await claim()) as [ClaimedHead];
       expect(again).to.include({ eventId: poison.eventId, body: poison.body, attempt: 1 });
       await settle(delivered(again, outbox.now));
       const [history] = await historyOf(outbox.database.db, poison.eventId);
@@ -232,7 +255,12 @@ for (const engine of ENGINES) {
       for (let heads = await claim(); heads.length > 0; heads = await claim())
         await settle(...heads.map((head) => delivered(head, outbox.now)));
       await record(outbox.database, outbox.feed, 501, [eventIn(501, 0n)], outbox.now);
-      const again = await redeliver(outbox.database, SAMPLE_FEED, { fromBlock: 101 }, outbox.now);
+      const again = await redeliver(
+        outbox.database,
+        { feed: outbox.feed.id, channel: outbox.channel },
+        { fromBlock: 101 },
+        outbox.now,
+      );
       expect(again).to.deep.equal({ enqueued: 400, waiting: 1 });
       const seen = new Map<string, number[]>();
       for (let heads = await claim(); heads.length > 0; heads = await claim()) {
@@ -248,12 +276,12 @@ for (const engine of ENGINES) {
 
     it('releases a claim whose answer was lost, without counting an attempt', async () => {
       await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
-      const [lost] = (await claim()) as [ClaimedDelivery];
-      const other = { feed: SAMPLE_FEED, lease: 'of somebody else', now: outbox.now };
+      const [lost] = (await claim()) as [ClaimedHead];
+      const other = { channel: outbox.channel, lease: 'of somebody else', now: outbox.now };
       await releaseLease(outbox.database.db, other);
       expect(await claim()).to.deep.equal([]);
       outbox.now += 5;
-      await releaseLease(outbox.database.db, { ...other, lease: lost.lease, now: outbox.now });
+      await releaseLease(outbox.database.db, { ...other, lease: lost.queue.lease, now: outbox.now });
       const [again] = await claim();
       expect(again).to.include({ eventId: lost.eventId, attempt: 1, firstAttemptedAt: outbox.now });
     });

@@ -89,7 +89,12 @@ for (const engine of ENGINES) {
       expect(await purge()).to.equal(1);
       expect(await countOf('events')).to.equal(4);
       expect(await countOf('dead_letters')).to.equal(1);
-      await redeliver(outbox.database, SAMPLE_FEED, { dead: true }, outbox.now);
+      await redeliver(
+        outbox.database,
+        { feed: outbox.feed.id, channel: outbox.channel },
+        { dead: true },
+        outbox.now,
+      );
       expect(await deliverAll()).to.have.length(4);
     });
 
@@ -116,7 +121,12 @@ for (const engine of ENGINES) {
       await deliverAll();
       outbox.now += 100 * DAY_MS;
       await read(2 + DEPTH);
-      await redeliver(outbox.database, SAMPLE_FEED, { fromBlock: 2 }, outbox.now);
+      await redeliver(
+        outbox.database,
+        { feed: outbox.feed.id, channel: outbox.channel },
+        { fromBlock: 2 },
+        outbox.now,
+      );
       expect(await purge()).to.equal(1);
       expect(await deliverAll()).to.deep.equal([2]);
       outbox.now += 30 * DAY_MS;
@@ -162,7 +172,12 @@ for (const engine of ENGINES) {
       outbox.now += DAY_MS;
       const [removed, again] = await Promise.all([
         purgeEvents(outbox.database, SAMPLE_FEED, outbox.now),
-        redeliver(outbox.database, SAMPLE_FEED, { fromBlock: 0 }, outbox.now),
+        redeliver(
+          outbox.database,
+          { feed: outbox.feed.id, channel: outbox.channel },
+          { fromBlock: 0 },
+          outbox.now,
+        ),
       ]);
       const left = new Set(await kept());
       const gone = events.map(({ blockNumber }) => blockNumber).filter((block) => !left.has(block));

@@ -1,12 +1,19 @@
 import { expect } from 'chai';
-import type { ClaimedDelivery } from '../../service/outbox/claim-deliveries';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { listDeadLetters, listOrphans, listWaiting } from '../../service/outbox/list-deliveries';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { redeliver } from '../../service/outbox/redeliver';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
-import { attempt, blocksOf, dead, delivered, emptyOutbox, LEASE_MS } from '../helpers/database/empty-outbox';
+import {
+  blocksOf,
+  dead,
+  delivered,
+  emptyOutbox,
+  LEASE_MS,
+  failed,
+  type ClaimedHead,
+} from '../helpers/database/empty-outbox';
 import { ENGINES } from '../helpers/database/engines';
 import { eventIn, hashOf, record, SAMPLE_FEED } from '../helpers/database/sample-feed';
 
@@ -20,8 +27,8 @@ for (const engine of ENGINES) {
     const rewind = (number: number): Promise<Rewound | 'in flight'> =>
       rewindFeed(outbox.database, outbox.feed, { number, hash: hashOf(number) }, outbox.now);
     /** Delivers all that is due; returns the deliveries. */
-    const deliverAll = async (): Promise<ClaimedDelivery[]> => {
-      const all: ClaimedDelivery[] = [];
+    const deliverAll = async (): Promise<ClaimedHead[]> => {
+      const all: ClaimedHead[] = [];
       for (let heads = await claim(); heads.length > 0; heads = await claim()) {
         all.push(...heads);
         await settle(...heads.map((head) => delivered(head, outbox.now)));
@@ -87,11 +94,11 @@ for (const engine of ENGINES) {
     it('delivers another log at the position of a delivered one', async () => {
       const old = eventIn(2, 7n);
       await store(2, [old]);
-      const [first] = (await deliverAll()) as [ClaimedDelivery];
+      const [first] = (await deliverAll()) as [ClaimedHead];
       await rewind(1);
       const other = eventIn(2, 7n, { type: 'shred', payload: { remark: '0x' } }, 'b');
       await store(2, [{ ...other, transactionHash: old.transactionHash, logIndex: old.logIndex }], 'b');
-      const [deliveries] = (await deliverAll()) as [ClaimedDelivery];
+      const [deliveries] = (await deliverAll()) as [ClaimedHead];
       expect(deliveries.type).to.equal('com.service.etr.shred');
       expect(deliveries.eventId).not.to.equal(first.eventId);
     });
@@ -102,8 +109,7 @@ for (const engine of ENGINES) {
       const ids = new Map<string, string>();
       for (const delivery of await claim()) {
         ids.set(delivery.tokenId, delivery.eventId);
-        const failed = { attempt: attempt(outbox.now, 'no answer'), nextAttemptAt: outbox.now };
-        await settle({ delivery, outcome: 'failed', ...failed });
+        await settle(failed(delivery, outbox.now, outbox.now));
       }
       await rewind(1);
       const other = { ...one, type: 'shred' as const, payload: { remark: '0x' } };
@@ -122,11 +128,10 @@ for (const engine of ENGINES) {
       const logsOf = (branch: string, said: readonly string[]): RegistryEvent[] =>
         said.map((remark, logIndex) => eventIn(2, 7n, { payload: { remark }, logIndex }, branch));
       await store(2, logsOf('a', ['one', 'two']));
-      const [one] = (await claim()) as [ClaimedDelivery];
+      const [one] = (await claim()) as [ClaimedHead];
       await settle(delivered(one, outbox.now));
-      const [two] = (await claim()) as [ClaimedDelivery];
-      const failed = { attempt: attempt(outbox.now, 'no answer'), nextAttemptAt: outbox.now };
-      await settle({ delivery: two, outcome: 'failed', ...failed });
+      const [two] = (await claim()) as [ClaimedHead];
+      await settle(failed(two, outbox.now, outbox.now));
       await rewind(1);
       await store(2, logsOf('b', ['one', 'between', 'two']), 'b');
       const deliveries = await deliverAll();
@@ -139,7 +144,7 @@ for (const engine of ENGINES) {
     it('delivers the second of two equal logs of which the first was delivered', async () => {
       const [one, two] = [eventIn(2, 7n), eventIn(2, 7n, { logIndex: 8 })];
       await store(2, [one, two]);
-      const [head] = (await claim()) as [ClaimedDelivery];
+      const [head] = (await claim()) as [ClaimedHead];
       await settle(delivered(head, outbox.now));
       expect(await rewind(1)).to.include({ withdrawn: 1 });
       const again = [one, two].map((event) => ({
@@ -156,12 +161,11 @@ for (const engine of ENGINES) {
       await store(2, [eventIn(1, 7n), eventIn(2, 8n), eventIn(2, 9n)]);
       const heads = await claim();
       expect(await rewind(1)).to.equal('in flight');
-      const ofToken = (token: string): ClaimedDelivery =>
-        heads.find(({ tokenId }) => tokenId === token) as ClaimedDelivery;
+      const ofToken = (token: string): ClaimedHead =>
+        heads.find(({ tokenId }) => tokenId === token) as ClaimedHead;
       await settle(delivered(ofToken('8'), outbox.now));
       expect(await rewind(1)).to.equal('in flight');
-      const failed = { attempt: attempt(outbox.now, 'answered 500'), nextAttemptAt: outbox.now + 1 };
-      await settle({ delivery: ofToken('9'), outcome: 'failed', ...failed });
+      await settle(failed(ofToken('9'), outbox.now, outbox.now + 1));
       const rewound = (await rewind(1)) as Rewound;
       expect(rewound.withdrawn).to.equal(1);
       expect(rewound.orphaned.map(({ tokenId, outcome }) => [tokenId, outcome])).to.deep.equal([
@@ -185,7 +189,12 @@ for (const engine of ENGINES) {
       await store(2, [eventIn(1, 6n), eventIn(2, 7n), eventIn(2, 8n)]);
       const heads = await claim();
       for (const head of heads) await settle((head.tokenId === '8' ? dead : delivered)(head, outbox.now));
-      await redeliver(outbox.database, SAMPLE_FEED, { fromBlock: 1 }, outbox.now);
+      await redeliver(
+        outbox.database,
+        { feed: outbox.feed.id, channel: outbox.channel },
+        { fromBlock: 1 },
+        outbox.now,
+      );
       const rewound = (await rewind(1)) as Rewound;
       expect(rewound.orphaned.map(({ tokenId, outcome }) => [tokenId, outcome])).to.deep.equal([
         ['7', 'delivered'],
@@ -213,7 +222,12 @@ for (const engine of ENGINES) {
       await deliverAll();
       await store(2, [eventIn(2, 7n)]);
       // The event of block 1 is sent again on request, behind that of block 2.
-      await redeliver(outbox.database, SAMPLE_FEED, { fromBlock: 1 }, outbox.now);
+      await redeliver(
+        outbox.database,
+        { feed: outbox.feed.id, channel: outbox.channel },
+        { fromBlock: 1 },
+        outbox.now,
+      );
       expect(await rewind(1)).to.include({ withdrawn: 1 });
       await store(2, [eventIn(2, 7n, { logIndex: 3 }, 'b')], 'b');
       expect(blocksOf(await deliverAll())).to.deep.equal([1, 2]);

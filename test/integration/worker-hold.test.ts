@@ -8,7 +8,7 @@ import { startDeliveryWorker } from '../../service/delivery/worker';
 import { holdFeed, releaseFeed } from '../../service/outbox/feed-cursor';
 import { emptyOutbox } from '../helpers/database/empty-outbox';
 import { eventually } from '../helpers/eventually';
-import { eventIn, record, SAMPLE_FEED } from '../helpers/database/sample-feed';
+import { eventIn, record } from '../helpers/database/sample-feed';
 
 describe('a worker whose feed is held', () => {
   // SQLite has one connection, where a claim is answered before the hold is written.
@@ -30,10 +30,11 @@ describe('a worker whose feed is held', () => {
         return result;
       },
     };
+    const db = database.db.withPlugin(delay);
     const sent: string[] = [];
     const worker = startDeliveryWorker({
-      database: { ...database, db: database.db.withPlugin(delay) },
-      feed: SAMPLE_FEED,
+      database: { ...database, db, transact: (work) => db.transaction().execute(work) },
+      channel: outbox.channel,
       client: {
         post: async (body) => (sent.push(body), { status: 200, retryAfter: undefined }),
         abort: () => undefined,
@@ -56,8 +57,8 @@ describe('a worker whose feed is held', () => {
       answer?.();
       await eventually('it is given back', async () => {
         const leased = await database.db
-          .selectFrom('streams')
-          .select('stream')
+          .selectFrom('queues')
+          .select('token')
           .where('lease', 'is not', null)
           .execute();
         return leased.length === 0;

@@ -5,6 +5,7 @@ import { issuances } from './0003-issuances';
 import { orphansInOrder } from './0004-orphans-in-order';
 import { journalByIssuer } from './0005-journal-by-issuer';
 import { purgedEvents } from './0006-purged-events';
+import { subscriptions } from './0007-subscriptions';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
@@ -14,4 +15,5 @@ export const migrations: Record<string, Migration> = {
   '0004-orphans-in-order': orphansInOrder,
   '0005-journal-by-issuer': journalByIssuer,
   '0006-purged-events': purgedEvents,
+  '0007-subscriptions': subscriptions,
 };

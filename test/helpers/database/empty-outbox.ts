@@ -1,11 +1,18 @@
 import type { Database } from '../../../service/database/database';
-import { claimDeliveries, type ClaimedDelivery } from '../../../service/outbox/claim-deliveries';
+import { claimQueues, type ClaimedDelivery, type ClaimedQueue } from '../../../service/outbox/claim-queues';
 import type { CloudEvent } from '../../../service/outbox/cloud-event';
+import { channelsOf } from '../../../service/outbox/channels';
 import type { OpenFeed } from '../../../service/outbox/feed-cursor';
-import type { AttemptRecord, Settlement } from '../../../service/outbox/settle-deliveries';
+import type { AttemptRecord, Settlement } from '../../../service/outbox/settle-queues';
 import { takeTurn } from '../../../service/outbox/take-turn';
 import { type ENGINES, newState, openState, type State } from './engines';
 import { openSampleFeed, SAMPLE_FEED } from './sample-feed';
+
+/** The next event of a claimed queue. */
+export interface ClaimedHead extends ClaimedDelivery {
+  queue: ClaimedQueue;
+  firstAttemptedAt: number;
+}
 
 /** A new outbox for each test of a suite. The test sets its time. */
 export interface EmptyOutbox {
@@ -13,7 +20,12 @@ export interface EmptyOutbox {
   readonly feed: OpenFeed;
   /** Epoch milliseconds. */
   now: number;
-  claim(this: void, limit?: number): Promise<ClaimedDelivery[]>;
+  /** The channel of the subscription `default`. */
+  readonly channel: number;
+  /** Claims the next event of each due queue. */
+  claim(this: void, limit?: number): Promise<ClaimedHead[]>;
+  /** Claims whole queues. */
+  claimQueues(this: void, limit?: number, perQueue?: number): Promise<ClaimedQueue[]>;
   /** Returns the settlements of deliveries that another process has claimed. */
   settle(this: void, ...settlements: Settlement[]): Promise<Settlement[]>;
 }
@@ -26,7 +38,7 @@ export const LEASE_MS = 60_000;
  */
 export function emptyOutbox(engine: (typeof ENGINES)[number]): EmptyOutbox {
   let state: State | undefined;
-  let open: { database: Database; feed: OpenFeed } | undefined;
+  let open: { database: Database; feed: OpenFeed; channel: number } | undefined;
   let leases = 0;
   const opened = (): NonNullable<typeof open> => {
     if (open === undefined) throw new Error('used outside of a test');
@@ -37,7 +49,9 @@ export function emptyOutbox(engine: (typeof ENGINES)[number]): EmptyOutbox {
     state = await newState(engine);
     if (state === undefined) return this.skip();
     const database = await openState(state);
-    open = { database, feed: await openSampleFeed(database) };
+    const feed = await openSampleFeed(database);
+    const [channel] = await channelsOf(database.db, SAMPLE_FEED);
+    open = { database, feed, channel: channel?.channel ?? 0 };
   });
 
   afterEach(async () => {
@@ -53,15 +67,29 @@ export function emptyOutbox(engine: (typeof ENGINES)[number]): EmptyOutbox {
     get feed() {
       return opened().feed;
     },
+    get channel() {
+      return opened().channel;
+    },
     now: 1_000_000,
-    claim(limit = 100) {
-      const { database } = opened();
+    async claim(limit = 100) {
+      const queues = await outbox.claimQueues(limit, 1);
+      return queues.flatMap((queue) =>
+        queue.deliveries.map((delivery) => ({
+          ...delivery,
+          queue,
+          firstAttemptedAt: queue.firstAttemptedAt,
+        })),
+      );
+    },
+    claimQueues(limit = 100, perQueue = 32) {
+      const { database, channel } = opened();
       const lease = `lease ${++leases}`;
-      const due = { feed: SAMPLE_FEED, lease, limit, now: outbox.now, leaseMs: LEASE_MS };
-      return claimDeliveries(database, database.db, due);
+      const due = { channel, lease, limit, perQueue, now: outbox.now, leaseMs: LEASE_MS };
+      return claimQueues(database, database.db, due);
     },
     async settle(...settlements) {
-      const nothing = { feed: SAMPLE_FEED, lease: 'none', limit: 0, now: outbox.now, leaseMs: 0 };
+      const { channel } = opened();
+      const nothing = { channel, lease: 'none', limit: 0, perQueue: 0, now: outbox.now, leaseMs: 0 };
       return (await takeTurn(opened().database, { settlements, claim: nothing })).lost;
     },
   };
@@ -74,16 +102,28 @@ export function attempt(now: number, error?: string): AttemptRecord {
 }
 
 /** The delivery succeeded. */
-export function delivered(delivery: ClaimedDelivery, now: number): Settlement {
-  return { delivery, outcome: 'delivered', attempt: attempt(now) };
+export function delivered(head: ClaimedHead, now: number): Settlement {
+  return { queue: head.queue, delivered: [{ delivery: head, attempt: attempt(now) }] };
+}
+
+/** The delivery failed and is tried again at a time. */
+export function failed(head: ClaimedHead, now: number, nextAttemptAt = now): Settlement {
+  const failure = { delivery: head, attempt: attempt(now, 'answered 500'), nextAttemptAt };
+  return { queue: head.queue, delivered: [], failed: failure };
 }
 
 /** The delivery became a dead letter. */
-export function dead(delivery: ClaimedDelivery, now: number): Settlement {
-  return { delivery, outcome: 'dead', attempt: attempt(now, 'answered 500') };
+export function dead(head: ClaimedHead, now: number): Settlement {
+  const failure = { delivery: head, attempt: attempt(now, 'answered 500'), nextAttemptAt: undefined };
+  return { queue: head.queue, delivered: [], failed: failure };
+}
+
+/** Nothing was sent. */
+export function released({ queue }: ClaimedHead): Settlement {
+  return { queue, delivered: [] };
 }
 
 /** Block numbers in the bodies of deliveries. */
-export function blocksOf(deliveries: readonly ClaimedDelivery[]): number[] {
+export function blocksOf(deliveries: readonly Pick<ClaimedDelivery, 'body'>[]): number[] {
   return deliveries.map(({ body }) => (JSON.parse(body) as CloudEvent).data.blockNumber);
 }

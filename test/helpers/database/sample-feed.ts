@@ -56,5 +56,6 @@ export async function record(
   const numbers = [...new Set([...events.map(({ blockNumber }) => blockNumber), toBlock])];
   const blocks = numbers.map((number): KeptBlock => ({ number, hash: hashOf(number, branch) }));
   const range = { events, blocks, oldestKept: 0, nextBlock: toBlock + 1 };
-  return recordRange(database, feed, SAMPLE_REGISTRY, range, now);
+  const { added } = await recordRange(database, feed, SAMPLE_REGISTRY, range, now);
+  return added;
 }

@@ -1,0 +1,148 @@
+import type { Kysely, Transaction } from 'kysely';
+import type { Database } from '../database/database';
+import type { Schema } from '../database/schema';
+import { compileSubscription, type CompiledSubscription } from '../subscriptions/compile-subscription';
+import type { CloudEvent } from './cloud-event';
+
+/** The subscription of WEBHOOK_URL and service.config.json. */
+export const DEFAULT_SUBSCRIPTION = 'default';
+
+/** A channel that events may be recorded for. */
+export interface Recipient extends CompiledSubscription {
+  channel: number;
+  /** Events that were stored before are still being enqueued, and new ones wait behind them. */
+  isFilling: boolean;
+}
+
+/** Adds the subscription `default` and the channels that are missing: each subscription has one for each feed. */
+export async function addChannels(db: Kysely<Schema>, now: number): Promise<void> {
+  await db
+    .insertInto('subscriptions')
+    .values({ name: DEFAULT_SUBSCRIPTION, definition: null, secrets: null, created_at: now, changed_at: now })
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .execute();
+  await db
+    .insertInto('channels')
+    .columns(['subscription', 'feed', 'state'])
+    .expression((eb) =>
+      eb
+        .selectFrom('subscriptions')
+        .innerJoin('feeds', (join) => join.onTrue())
+        .select(['subscriptions.id', 'feeds.id', 'subscriptions.state']),
+    )
+    .onConflict((conflict) => conflict.columns(['feed', 'subscription']).doNothing())
+    .execute();
+}
+
+/** The rules of subscriptions, compiled once for each version. */
+interface Rules {
+  version: number;
+  bySubscription: ReadonlyMap<number, CompiledSubscription>;
+}
+
+const WANTS_ALL: CompiledSubscription = { wants: () => true, hasRetractions: false };
+
+const rulesOf = new WeakMap<Kysely<Schema>, Rules>();
+
+/**
+ * The channels of a feed with the rules that hold at the end of the transaction: until then no subscription
+ * can be changed.
+ */
+export async function recipientsOf(
+  { db, engine }: Database,
+  transaction: Transaction<Schema>,
+  feed: number,
+): Promise<Recipient[]> {
+  const { version } = await transaction
+    .selectFrom('subscription_changes')
+    .select('version')
+    .where('id', '=', 1)
+    .$if(engine === 'postgres', (query) => query.forShare())
+    .executeTakeFirstOrThrow();
+  let rules = rulesOf.get(db);
+  if (rules?.version !== version) {
+    rules = { version, bySubscription: await readRules(transaction) };
+    rulesOf.set(db, rules);
+  }
+  const { bySubscription } = rules;
+  const channels = await transaction
+    .selectFrom('channels')
+    .select(['id', 'subscription', 'fill_block'])
+    .where('feed', '=', feed)
+    .orderBy('id')
+    .execute();
+  return channels.map(({ id, subscription, fill_block }) => ({
+    channel: id,
+    isFilling: fill_block !== null,
+    ...(bySubscription.get(subscription) ?? WANTS_ALL),
+  }));
+}
+
+async function readRules(db: Transaction<Schema>): Promise<Map<number, CompiledSubscription>> {
+  const rows = await db
+    .selectFrom('subscriptions')
+    .select(['id', 'definition'])
+    .where('definition', 'is not', null)
+    .execute();
+  return new Map(rows.map(({ id, definition }) => [id, compileSubscription(definition ?? '')]));
+}
+
+/** The channels that an event is enqueued for when it is recorded. */
+export function channelsFor(recipients: readonly Recipient[], event: CloudEvent): number[] {
+  return recipients.flatMap(({ channel, isFilling, wants }) => (!isFilling && wants(event) ? channel : []));
+}
+
+/**
+ * The keys of a feed's channels. Statements name the channels: SQLite's planner, which does not know the number
+ * of rows, would join in an order that reads all queues.
+ */
+export async function channelKeysOf(db: Kysely<Schema>, feeds: readonly string[]): Promise<number[]> {
+  if (feeds.length === 0) return [];
+  const rows = await db
+    .selectFrom('feeds')
+    .innerJoin('channels', 'channels.feed', 'feeds.id')
+    .select('channels.id')
+    .where('feeds.feed', 'in', feeds)
+    .orderBy('channels.id')
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** A channel with its subscription. */
+export interface Channel {
+  channel: number;
+  feed: number;
+  /** The subscription's name. */
+  subscription: string;
+  isDefault: boolean;
+  definition: string | null;
+  secrets: string | null;
+  changedAt: number;
+  state: 'active' | 'paused' | 'gone';
+}
+
+/** The channels of a feed; of one subscription if its name is given. */
+export async function channelsOf(
+  db: Kysely<Schema>,
+  feed: string,
+  subscription?: string,
+): Promise<Channel[]> {
+  const rows = await db
+    .selectFrom('channels')
+    .innerJoin('feeds', 'feeds.id', 'channels.feed')
+    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+    .select([
+      'channels.id as channel',
+      'channels.feed',
+      'channels.state',
+      'subscriptions.name as subscription',
+      'subscriptions.definition',
+      'subscriptions.secrets',
+      'subscriptions.changed_at as changedAt',
+    ])
+    .where('feeds.feed', '=', feed)
+    .$if(subscription !== undefined, (query) => query.where('subscriptions.name', '=', subscription ?? ''))
+    .orderBy('channels.id')
+    .execute();
+  return rows.map((row) => ({ ...row, isDefault: row.definition === null }));
+}

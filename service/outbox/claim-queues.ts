@@ -1,0 +1,225 @@
+import { sql, type Expression, type ExpressionBuilder, type Kysely, type SqlBool } from 'kysely';
+import type { Database } from '../database/database';
+import type { Schema } from '../database/schema';
+import { idOfBytes } from './stored-ids';
+
+/** A token queue from which only this process may send until its lease ends. */
+export interface ClaimedQueue {
+  channel: number;
+  token: number;
+  lease: string;
+  /** The queue falls due again at this time unless it is settled. Epoch milliseconds. */
+  leasedUntil: number;
+  /** Start of the first attempt of the first event, which may be this one. Epoch milliseconds. */
+  firstAttemptedAt: number;
+  /** The next events of the queue, in order. */
+  deliveries: ClaimedDelivery[];
+}
+
+/** A claimed event. */
+export interface ClaimedDelivery {
+  /** Key of the event's row. */
+  event: number;
+  eventId: string;
+  type: string;
+  /** Decimal; empty for events of the registry itself. */
+  tokenId: string;
+  /** 1 for the first attempt. */
+  attempt: number;
+  /** The request body, exactly as it is sent. */
+  body: string;
+}
+
+/** The channel to claim from, and the terms of the lease. */
+export interface Claim {
+  channel: number;
+  lease: string;
+  /** Maximum number of queues. */
+  limit: number;
+  /** Maximum number of events of each queue. */
+  perQueue: number;
+  now: number;
+  leaseMs: number;
+}
+
+/**
+ * Claims up to `limit` due token queues, with the next events of each. An index contains just the queues that
+ * are not empty, so the cost does not grow with the backlog. A claim that is never settled falls due again when
+ * its lease ends. Concurrent processes skip each other's rows.
+ */
+export async function claimQueues(
+  { engine }: Pick<Database, 'engine'>,
+  db: Kysely<Schema>,
+  { channel, lease, limit, perQueue, now, leaseMs }: Claim,
+): Promise<ClaimedQueue[]> {
+  const claimed = await db
+    // PostgreSQL evaluates a common table expression once; it might evaluate a subquery once per row.
+    .with('due', (cte) =>
+      cte
+        .selectFrom('queues')
+        .select('token')
+        .where('channel', '=', channel)
+        .where('next_attempt_at', '<=', now)
+        .where((eb) => maySend(eb, channel))
+        .orderBy('next_attempt_at')
+        .limit(limit)
+        .$if(engine === 'postgres', (query) => query.forUpdate().skipLocked()),
+    )
+    .updateTable('queues')
+    .set((eb) => ({
+      lease,
+      next_attempt_at: now + leaseMs,
+      attempts: eb('attempts', '+', 1),
+      first_attempted_at: eb.fn.coalesce('first_attempted_at', eb.val(now)),
+      sent_to: possiblySentTo(eb),
+      claimed_to: sql<number>`case when tail - head < ${perQueue} then tail else head + ${perQueue - 1} end`,
+    }))
+    .where('channel', '=', channel)
+    .where('token', 'in', (eb) => eb.selectFrom('due').select('due.token'))
+    .returning(['token', 'attempts', 'first_attempted_at'])
+    .execute();
+  if (claimed.length === 0) return [];
+  const rows = await db
+    .selectFrom('queues')
+    .innerJoin('deliveries', (join) =>
+      join
+        .onRef('deliveries.channel', '=', 'queues.channel')
+        .onRef('deliveries.token', '=', 'queues.token')
+        .onRef('deliveries.position', '>=', 'queues.head')
+        .onRef('deliveries.position', '<=', 'queues.claimed_to'),
+    )
+    .innerJoin('events', 'events.id', 'deliveries.event')
+    .innerJoin('tokens', 'tokens.id', 'queues.token')
+    .select([
+      'queues.token',
+      'events.id as event',
+      'events.event_id as eventId',
+      'events.type',
+      'tokens.token_id as tokenId',
+      'events.body',
+    ])
+    .where('queues.channel', '=', channel)
+    .where(
+      'queues.token',
+      'in',
+      claimed.map(({ token }) => token),
+    )
+    .where('queues.lease', '=', lease)
+    .orderBy('queues.token')
+    .orderBy('deliveries.position')
+    .execute();
+  const queues = new Map(
+    claimed.map(({ token, attempts, first_attempted_at }) => [
+      token,
+      {
+        channel,
+        token,
+        lease,
+        leasedUntil: now + leaseMs,
+        firstAttemptedAt: first_attempted_at ?? now,
+        attempts,
+        deliveries: [] as ClaimedDelivery[],
+      },
+    ]),
+  );
+  for (const { token, eventId, ...row } of rows) {
+    const queue = queues.get(token);
+    const attempt = queue?.deliveries.length === 0 ? queue.attempts : 1;
+    queue?.deliveries.push({ ...row, eventId: idOfBytes(eventId), attempt });
+  }
+  return [...queues.values()].map(({ attempts: _, ...queue }) => queue);
+}
+
+/** The end of what may have been sent, if the process that holds the current lease died. */
+export function possiblySentTo(eb: ExpressionBuilder<Schema, 'queues'>) {
+  return eb
+    .case()
+    .when(sql<boolean>`lease is not null and claimed_to > sent_to`)
+    .then(sql<number>`claimed_to`)
+    .else(eb.ref('sent_to'))
+    .end();
+}
+
+/** Time at which the next queue falls due. Undefined if nothing waits, or nothing may be sent. */
+export async function nextDueAt(db: Kysely<Schema>, channel: number): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('queues')
+    .select((eb) => eb.fn.min('next_attempt_at').as('dueAt'))
+    .where('channel', '=', channel)
+    .where('next_attempt_at', 'is not', null)
+    .where((eb) => maySend(eb, channel))
+    .executeTakeFirst();
+  return row?.dueAt ?? undefined;
+}
+
+/** Whether the channel is active and its feed is not held. */
+function maySend(eb: ExpressionBuilder<Schema, 'queues'>, channel: number): Expression<SqlBool> {
+  return eb.exists(
+    eb
+      .selectFrom('channels')
+      .innerJoin('feeds', 'feeds.id', 'channels.feed')
+      .select('channels.id')
+      .where('channels.id', '=', channel)
+      .where('channels.state', '=', 'active')
+      .where('feeds.held', '=', 0),
+  );
+}
+
+/** Resets a token queue to its state before the claim. The claim does not count as an attempt. */
+export function unclaimed(eb: ExpressionBuilder<Schema, 'queues'>, now: number) {
+  return {
+    lease: null,
+    claimed_to: null,
+    next_attempt_at: now,
+    attempts: eb('attempts', '-', 1),
+    first_attempted_at: eb
+      .case()
+      .when('attempts', '=', 1)
+      .then(null)
+      .else(eb.ref('first_attempted_at'))
+      .end(),
+  };
+}
+
+/**
+ * Releases the queues of a lease after its claim failed: the claim may have been committed all the same.
+ */
+export async function releaseLease(
+  db: Kysely<Schema>,
+  { channel, lease, now }: Pick<Claim, 'channel' | 'lease' | 'now'>,
+): Promise<void> {
+  await db
+    .updateTable('queues')
+    .set((eb) => unclaimed(eb, now))
+    .where('channel', '=', channel)
+    .where('next_attempt_at', 'is not', null)
+    .where('lease', '=', lease)
+    .execute();
+}
+
+/**
+ * Makes queues due whose wait exceeds the longest possible wait. Their time was set before the system clock was
+ * set back; without this they would not be sent until the clock reaches that time.
+ */
+export async function makeDue(
+  db: Kysely<Schema>,
+  { channel, now, longestWaitMs }: { channel: number; now: number; longestWaitMs: number },
+): Promise<void> {
+  await db
+    .updateTable('queues')
+    .set((eb) => ({ sent_to: possiblySentTo(eb), lease: null, claimed_to: null, next_attempt_at: now }))
+    .where('channel', '=', channel)
+    .where('next_attempt_at', '>', now + longestWaitMs)
+    .execute();
+}
+
+/** Releases the claims of a process that died. Call it only in the one process that owns the database. */
+export async function releaseLeases(db: Kysely<Schema>, channel: number, now: number): Promise<void> {
+  await db
+    .updateTable('queues')
+    .set((eb) => ({ sent_to: possiblySentTo(eb), lease: null, claimed_to: null, next_attempt_at: now }))
+    .where('channel', '=', channel)
+    .where('next_attempt_at', 'is not', null)
+    .where('lease', 'is not', null)
+    .execute();
+}

@@ -1,0 +1,277 @@
+import { sql, type Transaction } from 'kysely';
+import type { Database } from '../database/database';
+import type { Schema } from '../database/schema';
+import { unclaimed, type ClaimedDelivery, type ClaimedQueue } from './claim-queues';
+
+/** The recorded part of an attempt. */
+export interface AttemptRecord {
+  attemptedAt: number;
+  milliseconds: number;
+  status: number | undefined;
+  /** Undefined on success. */
+  error: string | undefined;
+}
+
+/** An event that was sent, and the outcome. */
+export interface Attempted {
+  delivery: ClaimedDelivery;
+  attempt: AttemptRecord;
+}
+
+/** The outcome of a claimed queue. If nothing was attempted, the claim does not count. */
+export interface Settlement {
+  queue: ClaimedQueue;
+  /** The first events of the queue, which were delivered. */
+  delivered: readonly Attempted[];
+  /**
+   * The event after them, if its attempt failed. `nextAttemptAt`: undefined if it is given up. `isGone`: the
+   * receiver wants no more events, and the channel is stopped.
+   */
+  failed?: Attempted & { nextAttemptAt: number | undefined; isGone?: boolean };
+}
+
+/**
+ * Records attempts and advances their token queues. Many are settled in one transaction: a commit is a disk
+ * write, and would be most of a single delivery's cost. Every write checks the lease: a queue that another
+ * process has claimed meanwhile is left to it.
+ *
+ * @returns the settlements of queues that another process has claimed.
+ */
+export async function settleQueues(
+  { engine }: Pick<Database, 'engine'>,
+  db: Transaction<Schema>,
+  channel: number,
+  settlements: readonly Settlement[],
+  now: number,
+): Promise<Settlement[]> {
+  await recordAttempts(db, channel, settlements);
+  // Queues are locked in the order of their keys, as in enqueue.ts: any other order could deadlock.
+  if (engine === 'postgres') await lockInOrder(db, channel, settlements);
+  const lost: Settlement[] = [];
+  for (const round of oneOfEachQueue(settlements)) {
+    const moved = await moveOn(db, channel, round, now);
+    for (const settled of round) {
+      const { queue, failed } = settled;
+      let isMine = moved.has(queue.token);
+      if (overOf(settled) === 0 || failed?.nextAttemptAt !== undefined)
+        isMine = await (failed ? waitUntil(db, settled) : release(db, queue, now));
+      if (isMine && failed && failed.nextAttemptAt === undefined) await bury(db, channel, failed, now);
+      if (!isMine) lost.push(settled);
+      else if (failed?.isGone) await stopChannel(db, channel);
+    }
+  }
+  await noteHealth(db, channel, settlements);
+  return lost;
+}
+
+/** Number of events that are not tried again. */
+function overOf({ delivered, failed }: Settlement): number {
+  return delivered.length + (failed !== undefined && failed.nextAttemptAt === undefined ? 1 : 0);
+}
+
+/**
+ * Splits settlements into rounds with one per queue. There is nearly always one round; a claim that outlived
+ * its lease may be settled together with the next one of its queue.
+ */
+function oneOfEachQueue(settlements: readonly Settlement[]): Settlement[][] {
+  const rounds: Settlement[][] = [];
+  const seen = new Map<number, number>();
+  for (const settled of settlements) {
+    const { token } = settled.queue;
+    const round = seen.get(token) ?? 0;
+    seen.set(token, round + 1);
+    (rounds[round] ??= []).push(settled);
+  }
+  return rounds;
+}
+
+async function recordAttempts(
+  db: Transaction<Schema>,
+  channel: number,
+  settlements: readonly Settlement[],
+): Promise<void> {
+  const rows = settlements.flatMap(({ delivered, failed }) =>
+    [...delivered, ...(failed ? [failed] : [])].map(({ delivery, attempt }) => ({
+      event: delivery.event,
+      channel,
+      attempt: delivery.attempt,
+      attempted_at: attempt.attemptedAt,
+      status: attempt.status ?? null,
+      error: attempt.error ?? null,
+      milliseconds: attempt.milliseconds,
+    })),
+  );
+  for (let from = 0; from < rows.length; from += BATCH)
+    await db
+      .insertInto('attempts')
+      .values(rows.slice(from, from + BATCH))
+      .execute();
+}
+
+/** Rows per statement: both engines limit the parameters. */
+const BATCH = 1_000;
+
+async function lockInOrder(
+  db: Transaction<Schema>,
+  channel: number,
+  settlements: readonly Settlement[],
+): Promise<void> {
+  const tokens = settlements.map(({ queue }) => queue.token);
+  await db
+    .selectFrom('queues')
+    .select('token')
+    .where('channel', '=', channel)
+    .where('token', 'in', tokens)
+    .orderBy('token')
+    .forUpdate()
+    .execute();
+}
+
+/**
+ * Advances the queues past the events that are over; the next event of each falls due at once. Returns the
+ * queues whose lease this process still held.
+ */
+async function moveOn(
+  db: Transaction<Schema>,
+  channel: number,
+  settlements: readonly Settlement[],
+  now: number,
+): Promise<ReadonlySet<number>> {
+  const byCount = new Map<number, Settlement[]>();
+  for (const settled of settlements) {
+    const over = overOf(settled);
+    if (over > 0 && settled.failed?.nextAttemptAt === undefined)
+      byCount.set(over, [...(byCount.get(over) ?? []), settled]);
+  }
+  const moved = new Set<number>();
+  for (const [count, group] of byCount) {
+    const mine = group.map(
+      ({ queue }) => sql`(cast(${queue.token} as integer), cast(${queue.lease} as text))`,
+    );
+    const rows = await db
+      .updateTable('queues')
+      .set((eb) => ({
+        head: eb('head', '+', count),
+        attempts: 0,
+        first_attempted_at: null,
+        lease: null,
+        claimed_to: null,
+        next_attempt_at: eb
+          .case()
+          .when(sql<boolean>`head + ${count} <= tail`)
+          .then(sql<number>`cast(${now} as bigint)`)
+          .else(null)
+          .end(),
+      }))
+      .where('channel', '=', channel)
+      .where(sql<boolean>`(token, lease) in (values ${sql.join(mine)})`)
+      .returning('token')
+      .execute();
+    for (const { token } of rows) moved.add(token);
+  }
+  return moved;
+}
+
+/**
+ * Advances a queue past what was delivered and schedules the next attempt of the event that failed. Everything
+ * behind it waits with it.
+ */
+async function waitUntil(
+  db: Transaction<Schema>,
+  { queue, delivered, failed }: Settlement,
+): Promise<boolean> {
+  const isFirst = delivered.length === 0;
+  const { numUpdatedRows } = await db
+    .updateTable('queues')
+    .set((eb) => ({
+      head: eb('head', '+', delivered.length),
+      lease: null,
+      claimed_to: null,
+      next_attempt_at: failed?.nextAttemptAt ?? null,
+      ...(!isFirst && { attempts: 1, first_attempted_at: failed?.attempt.attemptedAt ?? null }),
+    }))
+    .where('channel', '=', queue.channel)
+    .where('token', '=', queue.token)
+    .where('lease', '=', queue.lease)
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
+/** Releases a queue that was claimed, and of which nothing was sent. */
+async function release(
+  db: Transaction<Schema>,
+  { channel, token, lease }: ClaimedQueue,
+  now: number,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('queues')
+    .set((eb) => unclaimed(eb, now))
+    .where('channel', '=', channel)
+    .where('token', '=', token)
+    .where('lease', '=', lease)
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
+async function bury(
+  db: Transaction<Schema>,
+  channel: number,
+  { delivery, attempt }: Attempted,
+  now: number,
+): Promise<void> {
+  const last = {
+    died_at: now,
+    attempts: delivery.attempt,
+    status: attempt.status ?? null,
+    error: attempt.error ?? null,
+  };
+  await db
+    .insertInto('dead_letters')
+    .values({ channel, event: delivery.event, ...last })
+    .onConflict((conflict) => conflict.columns(['channel', 'event']).doUpdateSet(last))
+    .execute();
+}
+
+/**
+ * Stops a channel whose receiver answered 410, with all others of its subscription: they have the same sink.
+ * The registries of `default` may have different ones, so just this channel of it is stopped.
+ */
+async function stopChannel(db: Transaction<Schema>, channel: number): Promise<void> {
+  await db
+    .updateTable('channels')
+    .set({ state: 'gone' })
+    .where('state', '=', 'active')
+    .where((eb) =>
+      eb.or([
+        eb('id', '=', channel),
+        eb(
+          'subscription',
+          'in',
+          eb
+            .selectFrom('subscriptions')
+            .innerJoin('channels as own', 'own.subscription', 'subscriptions.id')
+            .select('subscriptions.id')
+            .where('own.id', '=', channel)
+            .where('subscriptions.definition', 'is not', null),
+        ),
+      ]),
+    )
+    .execute();
+}
+
+/** Keeps the time since when no attempt has succeeded. It is written only when it changes. */
+async function noteHealth(
+  db: Transaction<Schema>,
+  channel: number,
+  settlements: readonly Settlement[],
+): Promise<void> {
+  const hasDelivered = settlements.some(({ delivered }) => delivered.length > 0);
+  const firstFailure = settlements.find(({ failed }) => failed)?.failed?.attempt.attemptedAt;
+  if (!hasDelivered && firstFailure === undefined) return;
+  await db
+    .updateTable('channels')
+    .set({ failing_since: hasDelivered ? null : firstFailure })
+    .where('id', '=', channel)
+    .where('failing_since', hasDelivered ? 'is not' : 'is', null)
+    .execute();
+}
