@@ -1,5 +1,6 @@
 import { getAddress, ZeroAddress } from 'ethers';
 import { RequestError } from '../base/errors';
+import { found } from '../base/found';
 import { pointerStep } from '../base/json-pointer';
 import { isJsonObject, type JsonObject } from './credential';
 
@@ -75,13 +76,6 @@ function remarksOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === 'string') return value;
   throw badField('/remarks', `must be a string, ${found(value)}`, 'Give a text, or leave it out.');
-}
-
-function found(value: unknown): string {
-  if (value === undefined) return 'but it is missing';
-  if (value === null) return 'but it is null';
-  if (Array.isArray(value)) return 'but it is an array';
-  return `but it is ${typeof value === 'object' ? 'an object' : `a ${typeof value}`}`;
 }
 
 function badField(pointer: string, problem: string, remedy: string): RequestError {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import { subscriptionError } from '../../service/subscriptions/subscription-error';
+import { accepting, REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 
 describe('the header X-Error-Code', () => {
   let app: RunningHttpApp;
@@ -7,6 +8,7 @@ describe('the header X-Error-Code', () => {
 
   before(async () => {
     app = await startHttpApp({
+      acceptDocument: accepting(() => Promise.reject(subscriptionError(['a/b', 0], 'is wrong. Correct it.'))),
       health: async () => ({ isHealthy, feeds: [], issuing: undefined }),
       metrics: {
         contentType: 'text/plain',
@@ -44,6 +46,13 @@ describe('the header X-Error-Code', () => {
     expect(await codeAt('/nothing', { method: 'HEAD' })).to.deep.equal([404, 'NOT_FOUND']);
     expect(await codeAt('/')).to.deep.equal([200, null]);
     expect(await codeAt('/nothing', { method: 'OPTIONS' })).to.deep.equal([204, null]);
+  });
+
+  it('is SUBSCRIPTION_INVALID, with 400 and the message, for a subscription that is refused', async () => {
+    const headers = { 'Content-Type': 'application/json' };
+    const answer = await fetch(`${app.url}/create/any`, { method: 'POST', headers, body: REQUEST });
+    expect([answer.status, answer.headers.get('X-Error-Code')]).to.deep.equal([400, 'SUBSCRIPTION_INVALID']);
+    expect(await answer.json()).to.deep.equal({ error: { message: '/a~1b/0 is wrong. Correct it.' } });
   });
 
   for (const path of ['/create/%E0%A4%A', '/create/BILL_OF_LADING%', '/documents/%', '/nothing/%zz'])

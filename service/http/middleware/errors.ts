@@ -24,14 +24,15 @@ export class HttpError extends Error {
 }
 
 /**
- * Errors of issuing that concern the request rather than the signed content. Their message is sent to the
- * caller.
+ * Errors that concern the request; those of issuing concern its shape rather than the signed content. Their
+ * message is sent to the caller.
  */
 const STATUS_OF_REQUEST_ERRORS: Readonly<Record<string, number>> = {
   BODY_NOT_JSON: 400,
   BODY_TOO_COMPLEX: 400,
   REQUEST_FIELD_INVALID: 400,
   IDEMPOTENCY_KEY_REUSED: 422,
+  SUBSCRIPTION_INVALID: 400,
 };
 
 /** nginx's status for a caller that left. It appears only in the log. */

@@ -1,0 +1,173 @@
+import { z } from 'zod';
+import {
+  DEFAULT_CONCURRENT_DELIVERIES,
+  DEFAULT_TIMEOUT_MS,
+  LONGEST_DELAY_MS,
+  LONGEST_TIMEOUT_MS,
+  MOST_CONCURRENT_DELIVERIES,
+} from '../base/delivery-rules';
+import { found } from '../base/found';
+import { DEFAULT_RETRY_SCHEDULE } from '../config/followed-registries';
+import { checkedSource, checkedTypes, checkSink } from './check-members';
+import { checkHeaders, mergeHeaders, newHeaders, type GivenHeaders } from './headers';
+import { parseFilters } from './parse-filters';
+import type { Headers, Subscription } from './subscription';
+import { subscriptionError } from './subscription-error';
+
+/** The message of a schema: what its value must be, what was found instead of its type, and the remedy. */
+const must =
+  (be: string, remedy: string) =>
+  ({ code, input }: { code?: string; input?: unknown }): string =>
+    `must be ${be}${code === 'invalid_type' || input === undefined ? `, ${found(input)}` : ''}. ${remedy}`;
+
+/** An object without other members. `refused`: why a member that somebody may expect is not there. */
+function members<Shape extends z.ZodRawShape>(
+  name: string,
+  shape: Shape,
+  refused: Readonly<Record<string, string>> = {},
+) {
+  const names = Object.keys(shape).join(', ');
+  const isNoObject = must('an object', `Its members are ${names}.`);
+  return z.strictObject(shape, {
+    error: (issue) => {
+      if (issue.code !== 'unrecognized_keys') return isNoObject(issue);
+      const reason = Object.entries(refused).find(([member]) => member === issue.keys[0])?.[1];
+      return reason ?? `is not a member of ${name}. Leave it out, or write one of ${names}.`;
+    },
+  });
+}
+
+function wholeNumber(least: number, most: number, unit: string, ifAbsent: number) {
+  const error = must(`a whole number of ${unit} from ${least} to ${most}`, `The default is ${ifAbsent}.`);
+  return z.int({ error }).min(least, { error }).max(most, { error }).default(ifAbsent);
+}
+
+function flag(meaning: string) {
+  return z.boolean({ error: must('true or false', meaning) }).default(false);
+}
+
+const BLOCK = must('`now`, `beginning` or the number of a block', 'The default is `now`.');
+
+const retrySchema = members('config/retry', {
+  initialDelayMs: wholeNumber(1, LONGEST_DELAY_MS, 'milliseconds', DEFAULT_RETRY_SCHEDULE.initialDelayMs),
+  maxDelayMs: wholeNumber(1, LONGEST_DELAY_MS, 'milliseconds', DEFAULT_RETRY_SCHEDULE.maxDelayMs),
+  giveUpAfterMs: wholeNumber(
+    0,
+    Number.MAX_SAFE_INTEGER,
+    'milliseconds',
+    DEFAULT_RETRY_SCHEDULE.giveUpAfterMs,
+  ),
+});
+
+const configSchema = members(
+  'config',
+  {
+    startFrom: z
+      .union([z.enum(['now', 'beginning']), z.int({ error: BLOCK }).nonnegative({ error: BLOCK })], {
+        error: BLOCK,
+      })
+      .default('now'),
+    state: z
+      .enum(['active', 'paused', 'gone'], { error: must('`active` or `paused`', 'The default is `active`.') })
+      .default('active'),
+    timeoutMs: wholeNumber(1, LONGEST_TIMEOUT_MS, 'milliseconds', DEFAULT_TIMEOUT_MS),
+    maxConcurrentDeliveries: wholeNumber(
+      1,
+      MOST_CONCURRENT_DELIVERIES,
+      'deliveries',
+      DEFAULT_CONCURRENT_DELIVERIES,
+    ),
+    retry: retrySchema.prefault({}),
+    contentType: z
+      .enum(['application/json', 'application/cloudevents+json'], {
+        error: must(
+          '`application/json` or `application/cloudevents+json`',
+          'The default is `application/json`.',
+        ),
+      })
+      .default('application/json'),
+    standardWebhooks: flag('True adds the headers of Standard Webhooks.'),
+    retractions: flag('True sends an event for each event that a reorganisation took back.'),
+  },
+  { secret: 'is made by the service. Leave it out.' },
+);
+
+const subscriptionSchema = members(
+  'a subscription',
+  {
+    id: z.unknown().optional(),
+    source: z.string({ error: must('a string', 'Leave it out for all registries.') }).optional(),
+    types: z.array(z.unknown(), { error: must('an array', 'Leave it out for all types.') }).optional(),
+    config: configSchema.prefault({}),
+    filters: z.array(z.unknown(), { error: must('an array', 'Put each filter in it.') }).optional(),
+    sink: z.string({ error: must('a string', 'Give the URL that events are sent to.') }),
+    protocol: z.literal('HTTP', { error: must('`HTTP`', 'No other protocol is supported.') }),
+    protocolsettings: members('protocolsettings', {
+      headers: z.unknown().optional(),
+      method: z.literal('POST', { error: must('`POST`', 'No other method is supported.') }).default('POST'),
+    }).prefault({}),
+  },
+  {
+    sinkcredential:
+      'is not supported. Send the credential in a header: protocolsettings/headers/authorization.',
+  },
+);
+
+/**
+ * Checks the body of `POST /subscriptions` and fills the defaults in. An `id` in the body is ignored.
+ *
+ * @param body from a parser that refuses `__proto__` as a name.
+ * @throws RequestError SUBSCRIPTION_INVALID, with JSON pointer and remedy in the message.
+ */
+export function parseSubscription(body: unknown, id: string): Subscription {
+  return realised(body, id, newHeaders, undefined);
+}
+
+/**
+ * Checks the body of `PUT /subscriptions/{id}`. It replaces the stored subscription, except for the values of
+ * headers that it masks or leaves out.
+ *
+ * @param stored with the values of its headers.
+ * @throws RequestError SUBSCRIPTION_INVALID, with JSON pointer and remedy in the message.
+ */
+export function parseReplacement(body: unknown, stored: Subscription): Subscription {
+  const merge = (put: GivenHeaders): Headers => mergeHeaders(stored.protocolsettings?.headers ?? {}, put);
+  return realised(body, stored.id, merge, stored.config.state);
+}
+
+function realised(
+  body: unknown,
+  id: string,
+  headersOf: (given: GivenHeaders) => Headers,
+  storedState: string | undefined,
+): Subscription {
+  const { source, types, filters, sink, protocol, protocolsettings, config } = shapeOf(body);
+  if (config.state === 'gone' && storedState !== 'gone') {
+    const problem = 'is set to `gone` by the service, when the sink answers 410. Write `active` or `paused`.';
+    throw subscriptionError(['config', 'state'], problem);
+  }
+  checkSink(sink);
+  const headers = headersOf(checkHeaders(protocolsettings.headers ?? {}));
+  return {
+    id,
+    ...(source !== undefined && { source: checkedSource(source) }),
+    ...(types !== undefined && { types: checkedTypes(types, config.retractions) }),
+    config,
+    ...(filters !== undefined && { filters: parseFilters(filters) }),
+    sink,
+    protocol,
+    protocolsettings: {
+      ...(Object.keys(headers).length > 0 && { headers }),
+      method: protocolsettings.method,
+    },
+  };
+}
+
+/** Unknown names are reported first: a misspelt name explains why another is missing. */
+function shapeOf(body: unknown): z.infer<typeof subscriptionSchema> {
+  const { data, error } = subscriptionSchema.safeParse(body);
+  if (data !== undefined) return data;
+  const issue = error?.issues.find(({ code }) => code === 'unrecognized_keys') ?? error?.issues[0];
+  const member = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  throw subscriptionError([...(issue?.path ?? []), ...member], issue?.message ?? 'is wrong.');
+}
