@@ -65,6 +65,23 @@ export function integer(least: number, most: number) {
   );
 }
 
+/** `true` or `false`. */
+export const flag = parsed(
+  (given) =>
+    new Map([
+      ['true', true],
+      ['false', false],
+    ]).get(given.toLowerCase()),
+  '{value} is neither true nor false',
+);
+
+/** A random key of 32 bytes, in base64. */
+export const bytes32 = parsed(
+  (given) => (/^[A-Za-z0-9+/]{43}=?$/.test(given) ? Buffer.from(given, 'base64') : undefined),
+  'is not the base64 of 32 bytes',
+  'Make a key with `openssl rand -base64 32`.',
+);
+
 /** Characters of an address. Keys are longer. */
 const LONGEST_SHOWN = 42;
 

@@ -11,7 +11,7 @@ import {
 import { parseSigningKey } from '../base/signing-key';
 import { isThisMachine } from '../base/this-machine';
 import { DEFAULT_NETWORK, findNetwork, knownNetworks, type Network } from '../chain/networks';
-import { integer, parsed, refuse, refused, secret, text, url, wrong } from './setting-types';
+import { bytes32, flag, integer, parsed, refuse, refused, secret, text, url, wrong } from './setting-types';
 
 /** The settings as text, by name. */
 export type Settings = Readonly<Record<string, string | undefined>>;
@@ -85,6 +85,9 @@ export const SERVICE_SETTINGS = {
   HOST: text.default('127.0.0.1'),
   PORT: integer(0, 65_535).default(3000),
   API_KEY: secret('whole', text),
+  ADMIN_API_KEY: secret('whole', text),
+  ALLOW_PRIVATE_SINKS: flag.default(false),
+  SECRETS_KEY: secret('whole', bytes32),
   /** Opens a public tunnel with DOMAIN as its host name. */
   TUNNEL_AUTHTOKEN: secret('whole', text),
   DID_DOCUMENT_PATH: text.optional(),

@@ -190,6 +190,30 @@ describe('configuration', () => {
       });
   });
 
+  it('has the key of the secrets of subscriptions as 32 bytes, and lets no sink be private by default', () => {
+    const key = Buffer.alloc(32, 7);
+    const { secretsKey, allowPrivateSinks, adminApiKey } = load({ SECRETS_KEY: key.toString('base64') });
+    expect(secretsKey?.equals(key)).to.equal(true);
+    expect({ allowPrivateSinks, adminApiKey }).to.deep.equal({
+      allowPrivateSinks: false,
+      adminApiKey: undefined,
+    });
+    expect(load({ ALLOW_PRIVATE_SINKS: 'true' }).allowPrivateSinks).to.equal(true);
+    expect(load({ ALLOW_PRIVATE_SINKS: 'False' }).allowPrivateSinks).to.equal(false);
+  });
+
+  for (const [what, value] of [
+    ['31 bytes', Buffer.alloc(31, 7).toString('base64')],
+    ['33 bytes', Buffer.alloc(33, 7).toString('base64')],
+    ['hexadecimal digits', '07'.repeat(32)],
+    ['a passphrase', 'correct horse battery staple'],
+  ] as const)
+    it(`refuses ${what} as SECRETS_KEY without printing them, and says how to make one`, () => {
+      expect(problemOf({ SECRETS_KEY: value }))
+        .to.match(/^SECRETS_KEY is not the base64 of 32 bytes\. .*openssl rand -base64 32/)
+        .and.not.contain(value.slice(0, 8));
+    });
+
   it('reads the webhook from service.config.json, and refuses misspelt keys there', () => {
     const SERVICE_CONFIG = join(folder.path, 'service.config.json');
     const SIGNING_PRIVATE_KEY = Buffer.alloc(32, 7).toString('base64');
@@ -221,6 +245,7 @@ describe('configuration', () => {
     ['TOKEN_REGISTRY_ADDRESS', '0x1234'],
     ['WALLET_PRIVATE_KEY', '0x1234'],
     ['LOG_LEVEL', 'loud'],
+    ['ALLOW_PRIVATE_SINKS', 'yes'],
   ] as const) {
     it(`refuses ${name}=${value} and names the setting`, () =>
       expect(problemOf({ [name]: value })).to.match(new RegExp(`^${name} `)));
@@ -237,12 +262,15 @@ describe('configuration', () => {
   it('collects the secrets that must not be printed', () => {
     const { privateKey } = Wallet.createRandom();
     const secret = '0123456789abcdef0123';
+    const SECRETS_KEY = Buffer.alloc(32, 7).toString('base64');
     const config = load({
       WALLET_PRIVATE_KEY: privateKey,
       API_KEY: 'k-123456',
+      ADMIN_API_KEY: 'a-123456',
+      SECRETS_KEY,
       RPC_URL: `https://n.example/v3/${secret}`,
     });
-    expect(config.secrets).to.include.members([privateKey, 'k-123456', secret]);
+    expect(config.secrets).to.include.members([privateKey, 'k-123456', 'a-123456', SECRETS_KEY, secret]);
   });
 
   it('has no gas station if GAS_STATION_URL is none', () => {

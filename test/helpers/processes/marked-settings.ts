@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Wallet } from 'ethers';
 import { mark } from './marked-secrets';
 
@@ -26,6 +27,8 @@ export function markedSettings(): MarkedSettings {
     PROVIDER_API_KEY: mark(),
     NETWORK_A_API_KEY: mark('+/='),
     API_KEY: mark('"\\'),
+    ADMIN_API_KEY: mark('"\\'),
+    SECRETS_KEY: randomBytes(32).toString('base64'),
     TUNNEL_AUTHTOKEN: mark(),
     'user of the node': user,
     'password of the node': password,
@@ -45,6 +48,8 @@ export function markedSettings(): MarkedSettings {
     'PROVIDER_API_KEY',
     'NETWORK_A_API_KEY',
     'API_KEY',
+    'ADMIN_API_KEY',
+    'SECRETS_KEY',
     'TUNNEL_AUTHTOKEN',
   ].map((name) => [name, secret(name)]);
   const webhookUrl = (port: number): string => {
