@@ -3,7 +3,16 @@ import type { PostResult } from './post';
 /** The outcome of an attempt. */
 export type Outcome =
   | { delivered: true; status: number }
-  | { delivered: false; status: number | undefined; error: string; retryAfterMs: number | undefined };
+  | {
+      delivered: false;
+      status: number | undefined;
+      error: string;
+      retryAfterMs: number | undefined;
+      /** The receiver wants no further deliveries (410). */
+      gone: boolean;
+    };
+
+const GONE = 410;
 
 /**
  * A 2xx status is success; everything else is not, including redirects (docs/specification.md 8.3).
@@ -11,12 +20,19 @@ export type Outcome =
  */
 export function classifyOutcome(result: PostResult, now: number): Outcome {
   if (result.status === undefined) {
-    return { delivered: false, status: undefined, error: result.failure, retryAfterMs: undefined };
+    return {
+      delivered: false,
+      status: undefined,
+      error: result.failure,
+      retryAfterMs: undefined,
+      gone: false,
+    };
   }
   const { status, retryAfter } = result;
   if (status >= 200 && status < 300) return { delivered: true, status };
   const error = status >= 300 && status < 400 ? `redirected (${status})` : `answered ${status}`;
-  return { delivered: false, status, error, retryAfterMs: retryAfterMsOf(retryAfter, now) };
+  const retryAfterMs = retryAfterMsOf(retryAfter, now);
+  return { delivered: false, status, error, retryAfterMs, gone: status === GONE };
 }
 
 function retryAfterMsOf(header: string | undefined, now: number): number | undefined {

@@ -7,6 +7,9 @@ import type { RetrySchedule } from '../config/followed-registries';
  */
 const LEAST_ATTEMPTS = 50;
 
+/** Longest pause that a receiver may ask for. */
+const LONGEST_RETRY_AFTER_MS = 24 * 3_600_000;
+
 /** A failed attempt. Times are in epoch milliseconds. */
 export interface FailedAttempt {
   /** 1 for the first. */
@@ -19,9 +22,12 @@ export interface FailedAttempt {
 
 /**
  * Time of the next attempt. The pause doubles with each attempt up to the maximum. Up to half of it is then
- * taken off at random, so that queues that failed together are not retried together. A receiver that asks for
- * a longer pause gets it, up to the maximum. The last attempt is made at the deadline, or later if there were
- * fewer than the minimum number of attempts by then. After that the result is undefined.
+ * taken off at random, so that queues that failed together are not retried together. The last attempt is made
+ * at the deadline, or later if there were fewer than the minimum number of attempts by then. After that the
+ * result is undefined.
+ *
+ * A receiver that asks for a longer pause gets it, up to a day, but no later than the deadline. After the
+ * deadline it gets at most the schedule's maximum: otherwise the missing attempts could take weeks.
  *
  * @param random from 0 to below 1.
  */
@@ -33,11 +39,19 @@ export function nextAttemptAt(
   const deadline = firstAttemptedAt + schedule.giveUpAfterMs;
   const isLate = now >= deadline;
   if (isLate && attempt >= leastAttempts(schedule)) return undefined;
+  const longestAskedMs = isLate
+    ? Math.min(LONGEST_RETRY_AFTER_MS, schedule.maxDelayMs)
+    : LONGEST_RETRY_AFTER_MS;
   const delayMs = Math.max(
     Math.round(pauseAfter(attempt, schedule) * (1 - random / 2)),
-    Math.min(retryAfterMs ?? 0, schedule.maxDelayMs),
+    Math.min(retryAfterMs ?? 0, longestAskedMs),
   );
   return isLate ? now + delayMs : Math.min(now + delayMs, deadline);
+}
+
+/** Longest time from a failed attempt to the next. */
+export function longestPauseMs({ maxDelayMs }: RetrySchedule): number {
+  return Math.max(maxDelayMs, LONGEST_RETRY_AFTER_MS);
 }
 
 /** The pause after an attempt, before the random reduction and without the receiver's wish. */

@@ -143,9 +143,9 @@ describe('event delivery to a faulty receiver', () => {
     expect(failures().map(({ status }) => status)).to.deep.equal(statuses);
   });
 
-  it('pauses as Retry-After asks, up to the longest delay; other tokens do not wait', async () => {
+  it('pauses as Retry-After asks, also beyond the longest delay; other tokens do not wait', async () => {
     const inThreeSeconds = () => new Date(Date.now() + 3_000).toUTCString();
-    const asked = [() => '1', () => '3600', inThreeSeconds, () => '0', () => '-7', () => 'soon'];
+    const asked = [() => '1', () => '2', inThreeSeconds, () => '0', () => '-7', () => 'soon'];
     const firsts: Delivery[] = [];
     receiver.answerWith((delivery, response) => {
       const isFirst = firsts.every(({ event }) => event.subject !== delivery.event.subject);
@@ -158,7 +158,8 @@ describe('event delivery to a faulty receiver', () => {
     const deliveries = await everything();
     const pauses = firsts.map((first) => pause(first, attemptsOf(first)[1]));
     expect(pauses[0]).to.be.within(1_000, 3_000);
-    for (const limited of pauses.slice(1, 3)) expect(limited).to.be.within(MAX_DELAY_MS, 3_000);
+    // An HTTP date has no milliseconds, so up to one second is lost.
+    for (const longer of pauses.slice(1, 3)) expect(longer).to.be.within(MAX_DELAY_MS + 500, 4_500);
     for (const ordinary of pauses.slice(3, 6)) expect(ordinary).to.be.within(INITIAL_DELAY_MS / 2, 900);
     const untroubled = deliveries.filter(({ event }) => event.subject === firsts[6]?.event.subject);
     expect(untroubled).to.have.length(EVENTS_OF_A_MINT);

@@ -21,7 +21,13 @@ describe('outcome of a delivery attempt', () => {
       status: undefined,
       error: 'connect ECONNREFUSED',
       retryAfterMs: undefined,
+      gone: false,
     });
+  });
+
+  it('tells by 410 alone that the receiver wants nothing more', () => {
+    expect(statusOnly(410)).to.deep.include({ error: 'answered 410', gone: true });
+    for (const status of [301, 400, 404, 429, 503]) expect(statusOnly(status)).to.include({ gone: false });
   });
 
   for (const [header, ms] of [

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { DEFAULT_RETRY_SCHEDULE } from '../../service/config/followed-registries';
-import { nextAttemptAt } from '../../service/delivery/retry-schedule';
+import { longestPauseMs, nextAttemptAt } from '../../service/delivery/retry-schedule';
 
 const NOW = 1_800_000_000_000;
+const HOURS_24 = 24 * 3_600_000;
 const DAYS_3 = 3 * 24 * 3_600_000;
 
 describe('retry schedule', () => {
@@ -25,10 +26,24 @@ describe('retry schedule', () => {
     expect(delays).to.deep.equal([500, 1_000, 2_000, 256_000, 450_000, 450_000]);
   });
 
-  it('waits as long as the receiver asks, up to the maximum', () => {
+  it('waits as long as the receiver asks, up to a day', () => {
     expect(delayAfter(1, { retryAfterMs: 120_000 })).to.equal(120_000);
     expect(delayAfter(1, { retryAfterMs: 10 })).to.equal(1_000);
-    expect(delayAfter(1, { retryAfterMs: 86_400_000 })).to.equal(900_000);
+    expect(delayAfter(1, { retryAfterMs: 3_600_000 })).to.equal(3_600_000);
+    expect(delayAfter(1, { retryAfterMs: HOURS_24 })).to.equal(HOURS_24);
+    expect(delayAfter(1, { retryAfterMs: HOURS_24 + 1 })).to.equal(HOURS_24);
+    expect(delayAfter(1, { retryAfterMs: Number.MAX_VALUE })).to.equal(HOURS_24);
+  });
+
+  it('waits at most a day, or the maximum if that is longer', () => {
+    expect(longestPauseMs(DEFAULT_RETRY_SCHEDULE)).to.equal(HOURS_24);
+    const maxDelayMs = 2 * HOURS_24;
+    expect(longestPauseMs({ ...DEFAULT_RETRY_SCHEDULE, maxDelayMs })).to.equal(maxDelayMs);
+  });
+
+  it('does not let the receiver postpone the last attempt, nor stretch the attempts after the deadline', () => {
+    expect(delayAfter(3, { agoMs: DAYS_3 - 5_000, retryAfterMs: HOURS_24 })).to.equal(5_000);
+    expect(delayAfter(4, { agoMs: DAYS_3, retryAfterMs: HOURS_24 })).to.equal(900_000);
   });
 
   it('makes the last attempt three days after the first, and none later', () => {
