@@ -3,7 +3,9 @@ import type { Clock } from '../base/clock';
 import { messageOf } from '../base/errors';
 import { signingKeyAt, type SigningKeys } from '../base/signing-keys';
 import { splitCredentials } from '../base/url-credentials';
+import { guardedConnector, type SinkGuard } from './guarded-connector';
 import { signatureHeaders } from './signature';
+import { standardWebhookHeaders } from './standard-webhooks';
 
 /** The receiver's answer, or the reason why there was none. */
 export type PostResult =
@@ -11,7 +13,8 @@ export type PostResult =
 
 /** Sends one body to the webhook. Never rejects. */
 export interface WebhookClient {
-  post(body: string): Promise<PostResult>;
+  /** `eventId` is the id of the CloudEvent in the body. Standard Webhooks need it. */
+  post(body: string, eventId?: string): Promise<PostResult>;
   /** Aborts the requests under way: each results in a failure. */
   abort(): void;
   close(): Promise<void>;
@@ -28,7 +31,16 @@ export interface WebhookTarget {
   clock: Clock;
   timeoutMs: number;
   connections: number;
+  /** Default: `application/json`. */
+  contentType?: ContentType;
+  /** Undefined for a webhook of the operator: it may be at any address. */
+  guard?: SinkGuard | undefined;
+  /** Adds the headers of Standard Webhooks. The secret is `whsec_` and base64. */
+  standardWebhooks?: { readonly secret: string } | undefined;
 }
+
+/** A media type of a CloudEvent in structured mode, or of the JSON that it is. */
+export type ContentType = 'application/json' | 'application/cloudevents+json';
 
 /** A connection attempt cannot be aborted, so it must be shorter than the service's stop. */
 const CONNECT_WITHIN_MS = 5_000;
@@ -42,13 +54,27 @@ const ANSWER_BODY_WITHIN_MS = 1_000;
  * redirects are not followed.
  */
 export function createWebhookClient(target: WebhookTarget): WebhookClient {
-  const { timeoutMs, signingKeys, clock } = target;
+  const { timeoutMs, signingKeys, clock, guard, standardWebhooks } = target;
   const { url, authorization } = splitCredentials(target.url);
-  const connect = { timeout: Math.min(timeoutMs, CONNECT_WITHIN_MS) };
+  const timeout = Math.min(timeoutMs, CONNECT_WITHIN_MS);
+  const connect = guard ? guardedConnector(guard, new URL(url).protocol, timeout) : { timeout };
   const agent = new Agent({ connections: target.connections, connect });
   const underWay = new Set<AbortController>();
+
+  async function signed(body: Buffer, eventId: string | undefined): Promise<Record<string, string>> {
+    const now = clock.now();
+    const key = signingKeyAt(signingKeys, now);
+    const headers = await signatureHeaders(body, key);
+    if (standardWebhooks === undefined) return headers;
+    if (eventId === undefined) throw new TypeError('Standard Webhooks need the id of the event');
+    return {
+      ...headers,
+      ...(await standardWebhookHeaders({ eventId, now, body }, standardWebhooks.secret, key)),
+    };
+  }
+
   return {
-    async post(text) {
+    async post(text, eventId) {
       const body = Buffer.from(text, 'utf8');
       const attempt = new AbortController();
       const timer = setTimeout(() => attempt.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
@@ -60,9 +86,9 @@ export function createWebhookClient(target: WebhookTarget): WebhookClient {
           headers: {
             ...target.headers,
             ...(authorization && { authorization }),
-            'content-type': 'application/json',
+            'content-type': target.contentType ?? 'application/json',
             'user-agent': USER_AGENT,
-            ...(await signatureHeaders(body, signingKeyAt(signingKeys, clock.now()))),
+            ...(await signed(body, eventId)),
           },
           body,
           signal: attempt.signal,

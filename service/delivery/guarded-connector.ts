@@ -1,0 +1,44 @@
+import { isIP, type LookupFunction } from 'node:net';
+import { buildConnector } from 'undici';
+import { addressProblem, type SinkRules } from '../base/sink-rules';
+
+/** Keeps deliveries away from addresses that the rules forbid. */
+export interface SinkGuard {
+  readonly rules: SinkRules;
+  /** `lookup` of node:dns. */
+  readonly lookup: LookupFunction;
+}
+
+/**
+ * Connects only to addresses that the rules allow. Each connection looks its name up once and uses exactly an
+ * address that was checked: a name server that gives another address to a second question (DNS rebinding)
+ * gains nothing.
+ */
+export function guardedConnector(
+  { rules, lookup }: SinkGuard,
+  protocol: string,
+  timeout: number,
+): buildConnector.connector {
+  const problemOf = (address: string) => addressProblem(address, protocol, rules);
+  const checkedLookup: LookupFunction = (name, options, callback) => {
+    lookup(name, { ...options, all: true }, (error, found) => {
+      if (error) return callback(error, []);
+      const addresses = typeof found === 'string' ? [{ address: found, family: isIP(found) }] : found;
+      const allowed = addresses.filter(({ address }) => problemOf(address) === undefined);
+      const [first] = allowed;
+      if (first === undefined) {
+        const [problem] = addresses.map(({ address }) => problemOf(address));
+        return callback(new Error(problem ?? `${name} has no address`), []);
+      }
+      if (options.all) callback(null, allowed);
+      else callback(null, first.address, first.family);
+    });
+  };
+  const connect = buildConnector({ timeout, lookup: checkedLookup });
+  return (options, callback) => {
+    // Node.js does not look up a host that is an address.
+    const problem = isIP(options.hostname) === 0 ? undefined : problemOf(options.hostname);
+    if (problem === undefined) connect(options, callback);
+    else queueMicrotask(() => callback(new Error(problem), null));
+  };
+}

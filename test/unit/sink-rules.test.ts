@@ -1,0 +1,141 @@
+import { expect } from 'chai';
+import { RequestError } from '../../service/base/errors';
+import { checkSink, type SinkRules } from '../../service/base/sink-rules';
+
+const PUBLIC: SinkRules = { allowPrivate: false, allowLoopback: false };
+const LOCAL: SinkRules = { allowPrivate: false, allowLoopback: true };
+const PRIVATE: SinkRules = { allowPrivate: true, allowLoopback: false };
+
+/** Spellings of 127.0.0.1 and of IPv6 addresses that stand for it, as URLs may have them. */
+const LOOPBACK_SPELLINGS = [
+  '127.0.0.1',
+  '127.0.0.1.',
+  '127.1',
+  '127.0.1',
+  '127.1.2.3',
+  '2130706433',
+  '0x7f000001',
+  '0X7F.1',
+  '0x7f.0x0.0x0.0x1',
+  '017700000001',
+  '0177.0.0.1',
+  '%31%32%37.0.0.1',
+  '127。0。0。1',
+  '１２７.0.0.1',
+  '[::1]',
+  '[0:0:0:0:0:0:0:1]',
+  '[::ffff:127.0.0.1]',
+  '[::ffff:7f00:1]',
+  '[0:0:0:0:0:ffff:7f00:0001]',
+  '[::ffff:0:7f00:1]',
+  '[64:ff9b::7f00:1]',
+  '[64:ff9b::127.0.0.1]',
+  '[2002:7f00:1::]',
+];
+
+describe('sink of a subscription', () => {
+  const problemOf = (sink: string, rules: SinkRules): string | undefined => {
+    try {
+      checkSink(sink, rules);
+      return undefined;
+    } catch (error) {
+      expect(error).to.be.instanceOf(RequestError).and.include({ code: 'SINK_NOT_ALLOWED' });
+      expect((error as RequestError).message).to.match(/^\/sink .*\. ./);
+      return (error as RequestError).message;
+    }
+  };
+
+  it('may be any https URL of the internet, by name or by address', () => {
+    for (const rules of [PUBLIC, LOCAL, PRIVATE])
+      for (const sink of [
+        'https://subscriber.example/in?a=1',
+        'https://subscriber.example:8443',
+        'https://8.8.8.8/in',
+        'https://[2606:4700:4700::1111]/in',
+        'HTTPS://SUBSCRIBER.EXAMPLE/',
+      ])
+        expect(problemOf(sink, rules), sink).to.equal(undefined);
+  });
+
+  for (const sink of [
+    'http://subscriber.example/in',
+    'http://8.8.8.8/',
+    'ftp://subscriber.example/',
+    'file:///etc/passwd',
+    'data:,x',
+    'ws://subscriber.example/',
+  ])
+    it(`may not be ${sink}`, () => {
+      for (const rules of [PUBLIC, LOCAL, PRIVATE])
+        expect(problemOf(sink, rules)).to.match(/^\/sink is not https\. Use https/);
+    });
+
+  for (const sink of [
+    '',
+    'subscriber.example',
+    '/in',
+    'https://',
+    'https://[fe80::1%25eth0]/',
+    'https://1.2.3.256/',
+  ])
+    it(`may not be "${sink}", which is not a URL`, () => {
+      expect(problemOf(sink, PRIVATE)).to.match(/^\/sink (is not a URL|is not https)\. Use https/);
+    });
+
+  for (const host of LOOPBACK_SPELLINGS)
+    it(`may not be at ${host}, which is this machine, unless the network is local or ALLOW_PRIVATE_SINKS is set`, () => {
+      const sink = `https://${host}:4000/in`;
+      expect(problemOf(sink, PUBLIC)).to.match(
+        /^\/sink is not allowed\. The sink's address \S+ is loopback: set ALLOW_PRIVATE_SINKS to allow it\.$/,
+      );
+      for (const rules of [LOCAL, PRIVATE]) expect(problemOf(sink, rules)).to.equal(undefined);
+    });
+
+  for (const [host, kind] of [
+    ['10.0.0.1', 'private'],
+    ['0xa000001', 'private'],
+    ['192.168.1', 'private'],
+    ['[::ffff:a00:1]', 'private'],
+    ['169.254.169.254', "of a cloud's metadata service"],
+    ['0251.0376.0251.0376', "of a cloud's metadata service"],
+    ['2852039166', "of a cloud's metadata service"],
+    ['[fd00:ec2::254]', "of a cloud's metadata service"],
+    ['[::ffff:169.254.169.254]', "of a cloud's metadata service"],
+    ['169.254.1.1', 'link-local'],
+    ['[fe80::1]', 'link-local'],
+    ['[fd12::1]', 'unique-local'],
+    ['100.64.0.1', 'shared by a provider (CGNAT)'],
+    ['0', 'unspecified'],
+    ['0.0.0.0', 'unspecified'],
+    ['[::]', 'unspecified'],
+    ['224.0.0.1', 'multicast'],
+    ['255.255.255.255', 'reserved'],
+  ] as const)
+    it(`may not be at ${host}, which is ${kind}, unless ALLOW_PRIVATE_SINKS is set`, () => {
+      const sink = `https://${host}/in`;
+      for (const rules of [PUBLIC, LOCAL])
+        expect(problemOf(sink, rules)).to.contain(` is ${kind}: set ALLOW_PRIVATE_SINKS to allow it`);
+      expect(problemOf(sink, PRIVATE)).to.equal(undefined);
+    });
+
+  it('may be http on this machine where the network is local', () => {
+    for (const host of ['127.0.0.1', '2130706433', '[::1]', 'localhost', 'LOCALHOST', 'acme.localhost']) {
+      const sink = `http://${host}:4000/in`;
+      expect(problemOf(sink, LOCAL), sink).to.equal(undefined);
+      for (const rules of [PUBLIC, PRIVATE]) expect(problemOf(sink, rules), sink).to.match(/is not https/);
+    }
+  });
+
+  it('may not be https://localhost, unless the network is local or ALLOW_PRIVATE_SINKS is set', () => {
+    expect(problemOf('https://localhost/', PUBLIC)).to.match(/Localhost is this machine: set ALLOW_PRIVATE/i);
+    for (const rules of [LOCAL, PRIVATE]) expect(problemOf('https://localhost/', rules)).to.equal(undefined);
+  });
+
+  it('may not have a user or a password, which the API would show', () => {
+    for (const credentials of ['acme', 'acme:pass-of-acme', ':pass-of-acme']) {
+      const problem = problemOf(`https://${credentials}@subscriber.example/`, PRIVATE);
+      expect(problem).to.match(/^\/sink has a user or a password\. Set the header Authorization/);
+      expect(problem).not.to.contain('acme');
+    }
+  });
+});
