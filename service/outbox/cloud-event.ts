@@ -1,5 +1,6 @@
 import { v5 as uuidV5 } from 'uuid';
-import type { EventTypeSuffix, RegistryEvent } from '../registry/registry-event';
+import type { ChainEvent, TokenEvent } from '../../receiver/event-schemas';
+import type { RegistryEvent } from '../registry/registry-event';
 
 /** Prefix of every event type (docs/webhooks.md, "Event types"). */
 const TYPE_PREFIX = 'com.service.etr.';
@@ -15,26 +16,15 @@ export interface RegistryIdentity {
   registryAddress: string;
 }
 
-/** The body of a delivery: CloudEvents 1.0, see the tables "Body" and "data fields" in docs/webhooks.md. */
-export interface CloudEvent {
-  specversion: '1.0';
-  id: string;
-  source: string;
-  type: `${typeof TYPE_PREFIX}${EventTypeSuffix}`;
-  datacontenttype: 'application/json';
-  time: string;
-  subject: string;
-  data: {
-    chainKey: string;
-    chainId: number;
-    registryAddress: string;
-    tokenId: string;
-    tokenIdHex?: string;
-    blockNumber: number;
-    transactionHash: string;
-    logIndex: number;
-    payload: Record<string, string | boolean>;
-  };
+type ChainData = ChainEvent['data'];
+
+/**
+ * The body of a delivery: CloudEvents 1.0, see the tables "Body" and "data fields" in docs/webhooks.md. Its
+ * members are those of the published schemas, for an event of any type.
+ */
+export interface CloudEvent extends Omit<ChainEvent, 'data'> {
+  data: Omit<ChainData, 'payload'> &
+    Partial<Pick<TokenEvent['data'], 'tokenIdHex'>> & { payload: Record<string, string | boolean> };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { ZeroAddress, type EventFragment, type Interface, type Result } from 'ethers';
+import type { ChainEventPayload } from '../../receiver/event-schemas';
 import type { ChainLog } from '../chain/read-chain';
 import { escrowInterface, factoryInterface, registryInterface } from './abi';
 import type { RegistryContracts } from './registry-contracts';
@@ -102,7 +103,12 @@ function decodeFactoryLog(log: ChainLog, contracts: RegistryContracts): DecodedL
   return { type: 'escrow_created', tokenId, payload: { escrowAddress: titleEscrow }, log };
 }
 
-const ESCROW_EVENTS: Record<string, { type: EventTypeSuffix; payload: string[] }> = {
+/** A type of event, and the log's arguments that its payload has: members of the published schema. */
+type EscrowEvent = {
+  [Type in EventTypeSuffix]: { type: Type; payload: (keyof ChainEventPayload<Type>)[] };
+}[EventTypeSuffix];
+
+const ESCROW_EVENTS: Record<string, EscrowEvent> = {
   TokenReceived: { type: 'token_received', payload: ['beneficiary', 'holder', 'isMinting', 'remark'] },
   Nomination: { type: 'nomination', payload: ['prevNominee', 'nominee', 'remark'] },
   BeneficiaryTransfer: {

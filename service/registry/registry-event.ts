@@ -1,3 +1,5 @@
+import type { ChainEventSuffix } from '../../receiver/event-schemas';
+
 /**
  * Terms of the registry's v5 contracts:
  *
@@ -12,23 +14,7 @@
  */
 
 /** Event types without their prefix. */
-export type EventTypeSuffix =
-  | 'minted'
-  | 'burned'
-  | 'surrendered'
-  | 'restored'
-  | 'registry_paused'
-  | 'registry_unpaused'
-  | 'escrow_created'
-  | 'token_received'
-  | 'nomination'
-  | 'beneficiary_transfer'
-  | 'holder_transfer'
-  | 'return_to_issuer'
-  | 'shred'
-  | 'reject_transfer_beneficiary'
-  | 'reject_transfer_holder'
-  | 'reject_transfer_owners';
+export type EventTypeSuffix = ChainEventSuffix;
 
 /** A decoded log. */
 export interface RegistryEvent {

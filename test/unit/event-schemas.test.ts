@@ -1,0 +1,155 @@
+import { expect } from 'chai';
+import {
+  EVENT_SCHEMAS,
+  type ChainEvent,
+  type Retraction,
+  type TestEvent,
+} from '../../receiver/event-schemas';
+import { toCloudEvent } from '../../service/outbox/cloud-event';
+import { schemaProblem } from '../helpers/receiver/schema-problems';
+import { sampleEvent } from '../helpers/receiver/signed-delivery';
+import { codeBlocks, readDocument } from '../helpers/pages/markdown';
+import { eventIn, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
+
+const PREFIX = 'com.service.etr.';
+const ADDRESS = `0x${'0a'.repeat(20)}`;
+const ID = '5a50ae7f-1de1-5beb-8180-99f9c8163bce';
+
+const registryEvent = toCloudEvent(
+  eventIn(1, 0n, {
+    type: 'registry_paused',
+    tokenId: undefined,
+    payload: { account: ADDRESS, remark: '0x' },
+  }),
+  SAMPLE_REGISTRY,
+);
+
+const retraction: Retraction = {
+  specversion: '1.0',
+  id: ID,
+  source: `urn:service:31337:${ADDRESS}`,
+  type: 'com.service.etr.retracted',
+  datacontenttype: 'application/json',
+  time: '2026-11-21T08:15:53.000Z',
+  subject: '7',
+  data: {
+    chainKey: 'hardhat',
+    chainId: 31337,
+    registryAddress: ADDRESS,
+    tokenId: '7',
+    tokenIdHex: '7'.padStart(64, '0'),
+    retracts: 'd945789d-9919-55b6-9321-59112e4e33b4',
+    retracted: {
+      type: 'com.service.etr.minted',
+      blockNumber: 8,
+      transactionHash: `0x${'ab'.repeat(32)}`,
+      logIndex: 0,
+    },
+  },
+};
+
+const testEvent: TestEvent = {
+  specversion: '1.0',
+  id: ID,
+  source: 'urn:service:subscriptions:default',
+  type: 'com.service.etr.test',
+  datacontenttype: 'application/json',
+  time: '2026-11-21T08:15:53.000Z',
+  data: { subscription: 'default', test: true },
+};
+
+/** The event with other members in its data; undefined removes one. */
+const withData = (event: { data: object }, data: object): unknown =>
+  JSON.parse(JSON.stringify({ ...event, data: { ...event.data, ...data } }));
+
+describe('event schemas', () => {
+  it('exist for each event type of docs/webhooks.md, for retractions and for test events', () => {
+    const types = readDocument('docs/webhooks.md').sections.flatMap((section) =>
+      codeBlocks(section, 'json').flatMap((text) => (JSON.parse(text) as { type?: string }).type ?? []),
+    );
+    expect(Object.keys(EVENT_SCHEMAS)).to.have.members([
+      ...new Set([...types, `${PREFIX}retracted`, `${PREFIX}test`]),
+    ]);
+  });
+
+  it('accept events of tokens and of the registry, retractions and test events', () => {
+    const { tokenIdHex, ...ofRegistry } = retraction.data;
+    expect(tokenIdHex).to.have.length(64);
+    const accepted = [
+      sampleEvent(1),
+      registryEvent,
+      retraction,
+      { ...retraction, subject: '0', data: { ...ofRegistry, tokenId: '0' } },
+      testEvent,
+      withData(testEvent, { subscription: ID }),
+    ];
+    for (const event of accepted) expect(schemaProblem(event), JSON.stringify(event)).to.equal(undefined);
+  });
+
+  const { subject, ...withoutSubject } = sampleEvent(1);
+  const { payload, tokenId } = sampleEvent(1).data;
+  const refused: [what: string, event: unknown, problem: RegExp][] = [
+    ['a type that does not exist', { ...sampleEvent(1), type: `${PREFIX}split` }, /no event type/],
+    ['a token event without its subject', withoutSubject, /required property 'subject'/],
+    ['another member of the envelope', { ...sampleEvent(1), dataschema: 'x' }, /additional properties/],
+    ['another member of data', withData(sampleEvent(1), { extra: 1 }), /\/data must NOT have additional/],
+    [
+      'another member of the payload',
+      withData(sampleEvent(1), { payload: { ...payload, extra: '0x' } }),
+      /\/data\/payload must NOT have additional/,
+    ],
+    ['a payload of another type', { ...sampleEvent(1), type: `${PREFIX}shred` }, /\/data\/payload must NOT/],
+    ['an id that is not a UUID', { ...sampleEvent(1), id: 'x' }, /\/id must match/],
+    ['a time without milliseconds', { ...sampleEvent(1), time: '2026-11-21T08:15:53Z' }, /\/time must match/],
+    ['a time that does not exist', { ...sampleEvent(1), time: '2026-13-21T08:15:53.000Z' }, /\/time must/],
+    [
+      'an address in mixed case',
+      withData(sampleEvent(1), { payload: { ...payload, toHolder: ADDRESS.toUpperCase() } }),
+      /\/data\/payload\/toHolder must match/,
+    ],
+    ['a token id with a leading zero', withData(sampleEvent(1), { tokenId: `0${tokenId}` }), /tokenId must/],
+    ['a token event without tokenIdHex', withData(sampleEvent(1), { tokenIdHex: undefined }), /tokenIdHex/],
+    [
+      'a registry event with tokenIdHex',
+      withData(registryEvent, { tokenIdHex: '0'.repeat(64) }),
+      /additional/,
+    ],
+    ['a registry event with a subject of its own', { ...registryEvent, subject }, /\/subject must be equal/],
+    ['a negative logIndex', withData(sampleEvent(1), { logIndex: -1 }), /\/data\/logIndex must be >= 0/],
+    [
+      'a remark of half a byte',
+      withData(registryEvent, { payload: { account: ADDRESS, remark: '0x1' } }),
+      /remark/,
+    ],
+    [
+      'a retraction that has the pair of an event',
+      withData(retraction, { transactionHash: retraction.data.retracted.transactionHash, logIndex: 0 }),
+      /\/data must NOT have additional/,
+    ],
+    ['a retraction of nothing', withData(retraction, { retracts: undefined }), /'retracts'/],
+    ['a test event that has a subject', { ...testEvent, subject: '0' }, /additional properties/],
+    ['a test event that is not marked', withData(testEvent, { test: false }), /\/data\/test must be equal/],
+  ];
+  for (const [what, event, problem] of refused)
+    it(`refuse ${what}`, () => expect(schemaProblem(event)).to.match(problem));
+
+  it('give the TypeScript types of the events', () => {
+    const paused = registryEvent as ChainEvent;
+    if (paused.type !== 'com.service.etr.registry_paused') throw new Error(paused.type);
+    // Each line is an error if the type of its member is not this.
+    const account: string = paused.data.payload.account;
+    const zero: '0' = paused.data.tokenId;
+    const subscription: string = testEvent.data.subscription;
+    // @ts-expect-error: an event of the registry has no token.
+    const none: unknown = paused.data.tokenIdHex;
+    // @ts-expect-error: a retraction has no pair.
+    const noPair: unknown = retraction.data.transactionHash;
+    expect([account, zero, subscription, none, noPair]).to.deep.equal([
+      ADDRESS,
+      '0',
+      'default',
+      undefined,
+      undefined,
+    ]);
+  });
+});
