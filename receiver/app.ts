@@ -1,10 +1,11 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Koa, { type Context } from 'koa';
+import type { ChainEvent, Retraction, ServiceEvent, TestEvent } from './event-schemas';
 import { EventStore } from './event-store';
 import { KEY_ID_HEADER, type PublicKeys } from './public-keys';
 import { readRawBody } from './raw-body';
-import { isUnknown, parseDelivery, type ReceivedEvent, type UnknownDelivery } from './received-event';
+import { isUnknown, parseDelivery, type UnknownDelivery } from './received-event';
 import { SIGNATURE_HEADER, verifySignature } from './verify-signature';
 
 /** Time limit of a sender's request, and of open requests when the receiver closes. */
@@ -16,8 +17,15 @@ export interface ReceiverOptions {
   /** The sender's Ed25519 keys. */
   publicKeys: PublicKeys;
   store: Pick<EventStore, 'add'>;
-  /** Called once for each event, after it is stored and before the sender gets its answer. Must be quick. */
-  onEvent: (event: ReceivedEvent) => void;
+  /**
+   * Called once for each chain event, after it is stored and before the sender gets its answer. Must be
+   * quick.
+   */
+  onEvent: (event: ChainEvent) => void;
+  /** The same for each retraction. */
+  onRetraction?: (retraction: Retraction) => void;
+  /** The same for each test event: the subscription works, and nothing has happened on the chain. */
+  onTest?: (event: TestEvent) => void;
   /** Called once for each stored delivery that is not a known event. */
   onUnknown?: (delivery: UnknownDelivery) => void;
   /** Called for every delivery that is not answered with 200. */
@@ -59,16 +67,20 @@ export function createReceiver(options: ReceiverOptions): Koa {
       const received = parseDelivery(body);
       if (!received) return answer(ctx, 400, 'Not JSON');
       // A duplicate is answered as a success: the sender did not get the first answer.
-      if ((await options.store.add(received)) === 'stored') {
-        if (isUnknown(received)) options.onUnknown?.(received);
-        else options.onEvent(received);
-      }
+      if ((await options.store.add(received)) === 'stored') notify(received, options);
       answer(ctx, 200, 'OK');
     } catch (cause) {
       answer(ctx, 500, 'Not stored, send again', cause);
     }
   });
   return app;
+}
+
+function notify(received: ServiceEvent | UnknownDelivery, options: ReceiverOptions): void {
+  if (isUnknown(received)) options.onUnknown?.(received);
+  else if (received.type === 'com.service.etr.retracted') options.onRetraction?.(received);
+  else if (received.type === 'com.service.etr.test') options.onTest?.(received);
+  else options.onEvent(received);
 }
 
 /** Opens the store, listens (port 0 for any free port), and returns the address. */

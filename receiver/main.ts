@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 import { startReceiver } from './app';
 import { readReceiverConfig, SettingError } from './config';
+import type { ServiceEvent } from './event-schemas';
 import { HELP } from './help';
-import type { ReceivedEvent } from './received-event';
 
 /**
  * Starts the receiver and runs it until SIGTERM or SIGINT. Events go to standard output, problems to standard
@@ -13,7 +13,12 @@ async function main(): Promise<void> {
   if (help) return void process.stdout.write(HELP);
   const receiver = await startReceiver({
     ...readReceiverConfig(port === undefined ? {} : { RECEIVER_PORT: port }),
-    onEvent: (event) => print(summaryOf(event)),
+    onEvent: (event) => {
+      const { transactionHash, logIndex } = event.data;
+      print({ ...summaryOf(event), transactionHash, logIndex });
+    },
+    onRetraction: (event) => print({ ...summaryOf(event), retracts: event.data.retracts }),
+    onTest: (event) => print({ ...summaryOf(event), test: true }),
     onUnknown: ({ unknown }) => print({ verified: true, unknown }),
     onProblem: (problem) => console.error(JSON.stringify(problem)),
   });
@@ -41,15 +46,9 @@ function readArguments(): { help?: boolean | undefined; port?: string | undefine
   }
 }
 
-function summaryOf({ type, id, subject, data }: ReceivedEvent): Record<string, unknown> {
-  return {
-    verified: true,
-    type,
-    id,
-    subject,
-    transactionHash: data.transactionHash,
-    logIndex: data.logIndex,
-  };
+function summaryOf(event: ServiceEvent): Record<string, unknown> {
+  const { type, id } = event;
+  return { verified: true, type, id, ...('subject' in event && { subject: event.subject }) };
 }
 
 function print(value: Record<string, unknown>): void {

@@ -1,26 +1,31 @@
 import { createHash } from 'node:crypto';
+import {
+  EVENT_SCHEMAS,
+  type ChainEvent,
+  type Retraction,
+  type ServiceEvent,
+  type TestEvent,
+} from './event-schemas';
 
 /**
- * Terms of this folder:
+ * Terms of this folder, besides those of event-schemas.ts:
  *
  * - delivery: one POST of the service. The same event may be delivered several times.
- * - event: the CloudEvent in a delivery, about one log of the token registry's contracts.
- * - dedupe key: `data.transactionHash`, `data.logIndex` and the content of the event. After a reorganisation
- *   of the chain, the same transaction may have another event at the same position.
+ * - dedupe key: identifies the deliveries of one event. For a chain event it is the pair and the content:
+ *   after a reorganisation of the chain, the same transaction may have another event at the same position.
+ *   For other events it is the id.
  * - unknown delivery: its signature is valid and it is JSON, but it is not an event of a type that this
  *   receiver knows.
  */
 
-/** The fields of an event that the receiver relies on. All others are kept unchanged. */
-export interface ReceivedEvent {
-  specversion: '1.0';
-  id: string;
-  source: string;
+/** The fields of a chain event of any type that the receiver relies on. All others are kept unchanged. */
+interface EventOfLog extends Pick<ChainEvent, 'specversion' | 'id' | 'source'> {
   type: string;
-  /** Token id; "0" for events of the registry as a whole. */
   subject?: string;
-  data: { transactionHash: string; logIndex: number; tokenId?: unknown; payload?: unknown };
+  data: Pick<ChainEvent['data'], 'transactionHash' | 'logIndex'> & { tokenId?: unknown; payload?: unknown };
 }
+
+type ReceivedEvent = EventOfLog | Retraction | TestEvent;
 
 /** A delivery that is not a known event. It is stored unchanged, marked, and acknowledged. */
 export interface UnknownDelivery {
@@ -30,39 +35,22 @@ export interface UnknownDelivery {
   body: string;
 }
 
+type Data = Record<string, unknown>;
+
 /** A stored line. */
 export type Received = ReceivedEvent | UnknownDelivery;
 
-/** The event types without their common prefix. */
-const TYPES = [
-  'minted',
-  'burned',
-  'surrendered',
-  'restored',
-  'registry_paused',
-  'registry_unpaused',
-  'escrow_created',
-  'token_received',
-  'nomination',
-  'beneficiary_transfer',
-  'holder_transfer',
-  'return_to_issuer',
-  'shred',
-  'reject_transfer_beneficiary',
-  'reject_transfer_holder',
-  'reject_transfer_owners',
-];
-const KNOWN_TYPES = new Set(TYPES.map((type) => `com.service.etr.${type}`));
-
+const RETRACTED: Retraction['type'] = 'com.service.etr.retracted';
+const TEST: TestEvent['type'] = 'com.service.etr.test';
 const TRANSACTION_HASH = /^0x[0-9a-f]{64}$/i;
 
 /** Parses the bytes of a verified delivery. Undefined if they are not JSON. */
-export function parseDelivery(bytes: Buffer): Received | undefined {
+export function parseDelivery(bytes: Buffer): ServiceEvent | UnknownDelivery | undefined {
   const parsed = parseJson(bytes);
   if (!parsed) return undefined;
   const { text: body, value } = parsed;
   if (!isReceivedEvent(value)) return { unknown: 'not a registry event', body };
-  return KNOWN_TYPES.has(value.type) ? value : { unknown: 'unknown type', body };
+  return isOfKnownType(value) ? value : { unknown: 'unknown type', body };
 }
 
 /** Parses a stored line. Undefined if it is neither an event nor marked as unknown. */
@@ -80,9 +68,9 @@ export function isUnknown(received: Received): received is UnknownDelivery {
 }
 
 /**
- * The key that identifies deliveries of the same event, whatever the case of the hash. Events of unknown
- * types have it too: another version of the receiver may know more types, or fewer. A delivery without an
- * event is identified by its body, which is the same in every attempt.
+ * The dedupe key, whatever the case of the transaction's hash. Events of unknown types have it too: another
+ * version of the receiver may know more types, or fewer. A delivery without an event is identified by its
+ * body, which is the same in every attempt.
  */
 export function dedupeKeyOf(received: Received): string {
   if (!isUnknown(received)) return keyOfEvent(received);
@@ -90,8 +78,10 @@ export function dedupeKeyOf(received: Received): string {
   return isReceivedEvent(value) ? keyOfEvent(value) : `unknown:${sha256(received.body)}`;
 }
 
-function keyOfEvent({ type, data: { transactionHash, logIndex, tokenId, payload } }: ReceivedEvent): string {
-  const said = sha256(JSON.stringify([type, tokenId, payload]));
+function keyOfEvent(event: ReceivedEvent): string {
+  if (!isOfLog(event)) return `id:${event.id}`;
+  const { transactionHash, logIndex, tokenId, payload } = event.data;
+  const said = sha256(JSON.stringify([event.type, tokenId, payload]));
   return `${transactionHash.toLowerCase()}:${logIndex}:${said}`;
 }
 
@@ -108,13 +98,30 @@ function parseJson(bytes: Buffer): { text: string; value: unknown } | undefined 
   }
 }
 
+/** The signature vouches for the members that the receiver does not check. */
+function isOfKnownType(event: ReceivedEvent): event is ServiceEvent {
+  return Object.hasOwn(EVENT_SCHEMAS, event.type);
+}
+
+/** Only retractions and test events have no pair. */
+function isOfLog(event: ReceivedEvent): event is EventOfLog {
+  return event.type !== RETRACTED && event.type !== TEST;
+}
+
 function isReceivedEvent(value: unknown): value is ReceivedEvent {
   if (!isObject(value) || !isObject(value.data)) return false;
-  const { transactionHash, logIndex } = value.data;
   return (
     value.specversion === '1.0' &&
     [value.id, value.source, value.type].every((text) => typeof text === 'string' && text !== '') &&
     (value.subject === undefined || typeof value.subject === 'string') &&
+    hasDataOf(String(value.type), value.data)
+  );
+}
+
+function hasDataOf(type: string, { retracts, test, transactionHash, logIndex }: Data): boolean {
+  if (type === RETRACTED) return typeof retracts === 'string' && retracts !== '';
+  if (type === TEST) return test === true;
+  return (
     typeof transactionHash === 'string' &&
     TRANSACTION_HASH.test(transactionHash) &&
     Number.isSafeInteger(logIndex) &&
@@ -122,6 +129,6 @@ function isReceivedEvent(value: unknown): value is ReceivedEvent {
   );
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+function isObject(value: unknown): value is Data {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

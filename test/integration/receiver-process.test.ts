@@ -8,7 +8,13 @@ import {
   startReceiverProcess,
   type ReceiverProcess,
 } from '../helpers/receiver/receiver-process';
-import { newSender, post, sampleEvent } from '../helpers/receiver/signed-delivery';
+import {
+  newSender,
+  post,
+  sampleEvent,
+  sampleRetraction,
+  sampleTest,
+} from '../helpers/receiver/signed-delivery';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const EVENTS_FILE = '.receiver/received-events.jsonl';
@@ -44,6 +50,19 @@ describe('receiver as a process', () => {
     expect(receiver.lines()).to.deep.equal([
       { listening: url },
       { verified: true, type, id, subject, transactionHash, logIndex },
+    ]);
+  });
+
+  it('prints the retracted id of a retraction, and marks the line of a test event', async () => {
+    const receiver = start();
+    const url = await receiver.listening();
+    const [retraction, test] = [sampleRetraction(1), sampleTest(1)];
+    for (const event of [retraction, test])
+      expect((await post(url, sender.signed(JSON.stringify(event)))).status).to.equal(200);
+    const { type, id, subject } = retraction;
+    expect(receiver.lines().slice(1)).to.deep.equal([
+      { verified: true, type, id, subject, retracts: sampleEvent(1).id },
+      { verified: true, type: test.type, id: test.id, test: true },
     ]);
   });
 

@@ -5,10 +5,17 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { createReceiver, startReceiver, type RunningReceiver } from '../../receiver/app';
 import { onlyKey } from '../../receiver/public-keys';
-import type { ReceivedEvent, UnknownDelivery } from '../../receiver/received-event';
+import type { ChainEvent, Retraction, TestEvent } from '../../receiver/event-schemas';
+import type { UnknownDelivery } from '../../receiver/received-event';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { track } from '../helpers/resources';
-import { newSender, post, sampleEvent } from '../helpers/receiver/signed-delivery';
+import {
+  newSender,
+  post,
+  sampleEvent,
+  sampleRetraction,
+  sampleTest,
+} from '../helpers/receiver/signed-delivery';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -22,7 +29,9 @@ describe('receiver over HTTP', () => {
   let eventsFile: string;
   let receiver: RunningReceiver;
   let untrack: () => void;
-  let processed: ReceivedEvent[];
+  let processed: ChainEvent[];
+  let retractions: Retraction[];
+  let tests: TestEvent[];
   let marked: UnknownDelivery[];
   let problems: number[];
 
@@ -33,6 +42,8 @@ describe('receiver over HTTP', () => {
       host: '127.0.0.1',
       port: 0,
       onEvent: (event) => processed.push(event),
+      onRetraction: (retraction) => retractions.push(retraction),
+      onTest: (event) => tests.push(event),
       onUnknown: (delivery) => marked.push(delivery),
       onProblem: ({ status }) => problems.push(status),
     });
@@ -51,7 +62,7 @@ describe('receiver over HTTP', () => {
   beforeEach(async () => {
     folder = temporaryFolder();
     eventsFile = join(folder.path, 'new', 'events.jsonl');
-    [processed, marked, problems] = [[], [], []];
+    [processed, retractions, tests, marked, problems] = [[], [], [], [], []];
     await start();
   });
 
@@ -138,6 +149,16 @@ describe('receiver over HTTP', () => {
       JSON.stringify({ ...event, type: 'com.service.etr.split' }),
       'unknown type',
     ],
+    [
+      'a retraction of nothing',
+      JSON.stringify({ ...sampleRetraction(1), data: { ...sampleRetraction(1).data, retracts: '' } }),
+      NO_EVENT,
+    ],
+    [
+      'a test event that is not marked as one',
+      JSON.stringify({ ...sampleTest(1), data: { ...sampleTest(1).data, test: false } }),
+      NO_EVENT,
+    ],
     ['what looks like a mark', JSON.stringify({ unknown: 'x', body: 'y' }), NO_EVENT],
   ];
   for (const [what, body, why] of unknown)
@@ -163,6 +184,44 @@ describe('receiver over HTTP', () => {
         200,
       );
     expect(processed.map(({ type }) => type)).to.have.members([...new Set(types)]);
+    expect(marked).to.deep.equal([]);
+  });
+
+  it('stores retractions and test events once each, by their id, and processes neither as an event', async () => {
+    const others = [sampleRetraction(1), sampleRetraction(2), sampleTest(1), sampleTest(2)];
+    const send = async (): Promise<void> => {
+      for (const event of others)
+        expect((await post(receiver.url, sender.signed(JSON.stringify(event)))).status).to.equal(200);
+    };
+    await send();
+    await stop();
+    await start();
+    await send();
+    expect(stored()).to.deep.equal(others);
+    expect([...retractions, ...tests]).to.deep.equal(others);
+    expect([processed, marked, problems]).to.deep.equal([[], [], []]);
+  });
+
+  it('recognises retractions and test events that an earlier receiver stored as unknown', async () => {
+    const [retraction, test] = [sampleRetraction(1), sampleTest(1)].map((event) => JSON.stringify(event));
+    await stop();
+    const lines = [retraction, test].map((body) => JSON.stringify({ unknown: NO_EVENT, body }));
+    writeFileSync(eventsFile, `${lines.join('\n')}\n`);
+    await start();
+    for (const body of [retraction, test])
+      expect((await post(receiver.url, sender.signed(body ?? ''))).status).to.equal(200);
+    expect(stored()).to.have.length(2);
+    expect([...retractions, ...tests]).to.deep.equal([]);
+  });
+
+  it('takes an event that an earlier service stored: the address as subject, logIndex of the block', async () => {
+    const { data, ...envelope } = event;
+    const payload = { account: data.registryAddress, remark: '0x' };
+    const ofRegistry = { ...data, tokenId: '0', tokenIdHex: undefined, logIndex: 417, payload };
+    const earlier = { ...envelope, type: 'com.service.etr.registry_paused', subject: data.registryAddress };
+    const body = JSON.stringify({ ...earlier, data: ofRegistry });
+    expect((await post(receiver.url, sender.signed(body))).status).to.equal(200);
+    expect(processed).to.deep.equal([JSON.parse(body)]);
     expect(marked).to.deep.equal([]);
   });
 
@@ -225,7 +284,7 @@ describe('receiver over HTTP', () => {
     const numbers = Array.from({ length: 60 }, (_, index) => index % 20);
     const answers = await Promise.all(numbers.map((number) => post(receiver.url, delivery(number))));
     expect(answers.every(({ status }) => status === 200)).to.equal(true);
-    const hashes = (stored() as ReceivedEvent[]).map(({ data }) => data.transactionHash);
+    const hashes = (stored() as ChainEvent[]).map(({ data }) => data.transactionHash);
     expect(hashes).to.have.length(20);
     expect(new Set(hashes).size).to.equal(20);
     expect(processed).to.have.length(20);
@@ -329,7 +388,7 @@ describe('receiver over HTTP', () => {
 describe('receiver whose store fails', () => {
   it('answers 500, and 200 when the event is sent again', async () => {
     const sender = newSender();
-    const processed: ReceivedEvent[] = [];
+    const processed: ChainEvent[] = [];
     const problems: unknown[] = [];
     let attempts = 0;
     const app = createReceiver({

@@ -1,13 +1,8 @@
 import { expect } from 'chai';
-import {
-  EVENT_SCHEMAS,
-  type ChainEvent,
-  type Retraction,
-  type TestEvent,
-} from '../../receiver/event-schemas';
+import { EVENT_SCHEMAS, type ChainEvent } from '../../receiver/event-schemas';
 import { toCloudEvent } from '../../service/outbox/cloud-event';
 import { schemaProblem } from '../helpers/receiver/schema-problems';
-import { sampleEvent } from '../helpers/receiver/signed-delivery';
+import { sampleEvent, sampleRetraction, sampleTest } from '../helpers/receiver/signed-delivery';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { eventIn, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
 
@@ -24,39 +19,7 @@ const registryEvent = toCloudEvent(
   SAMPLE_REGISTRY,
 );
 
-const retraction: Retraction = {
-  specversion: '1.0',
-  id: ID,
-  source: `urn:service:31337:${ADDRESS}`,
-  type: 'com.service.etr.retracted',
-  datacontenttype: 'application/json',
-  time: '2026-11-21T08:15:53.000Z',
-  subject: '7',
-  data: {
-    chainKey: 'hardhat',
-    chainId: 31337,
-    registryAddress: ADDRESS,
-    tokenId: '7',
-    tokenIdHex: '7'.padStart(64, '0'),
-    retracts: 'd945789d-9919-55b6-9321-59112e4e33b4',
-    retracted: {
-      type: 'com.service.etr.minted',
-      blockNumber: 8,
-      transactionHash: `0x${'ab'.repeat(32)}`,
-      logIndex: 0,
-    },
-  },
-};
-
-const testEvent: TestEvent = {
-  specversion: '1.0',
-  id: ID,
-  source: 'urn:service:subscriptions:default',
-  type: 'com.service.etr.test',
-  datacontenttype: 'application/json',
-  time: '2026-11-21T08:15:53.000Z',
-  data: { subscription: 'default', test: true },
-};
+const [retraction, testEvent] = [sampleRetraction(1), sampleTest(1)];
 
 /** The event with other members in its data; undefined removes one. */
 const withData = (event: { data: object }, data: object): unknown =>

@@ -31,7 +31,7 @@ export async function startReceiver(
     eventsFile: join(folder, 'received-events.jsonl'),
     host: '127.0.0.1',
     port,
-    onEvent: (event) => events.push(event as unknown as CloudEvent),
+    onEvent: (event) => events.push(event),
     onProblem: (problem) => problems.push(problem),
   });
   const untrack = track(`receiver on ${receiver.url}`);

@@ -1,4 +1,5 @@
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
+import type { Retraction, TestEvent } from '../../../receiver/event-schemas';
 import { toCloudEvent, type CloudEvent } from '../../../service/outbox/cloud-event';
 
 /** A body and the headers of its sender. */
@@ -49,6 +50,41 @@ export function sampleEvent(number: number): CloudEvent {
     },
     registry,
   );
+}
+
+/** The retraction of the sample event of this number. */
+export function sampleRetraction(number: number): Retraction {
+  const { id: retracts, type, source, subject, data } = sampleEvent(number);
+  const { chainKey, chainId, registryAddress, tokenId, tokenIdHex = '' } = data;
+  const { blockNumber, transactionHash, logIndex } = data;
+  const retracted = { type, blockNumber, transactionHash, logIndex };
+  const ofToken = { chainKey, chainId, registryAddress, tokenId, tokenIdHex };
+  return {
+    ...sampleEnvelope(number),
+    source,
+    type: 'com.service.etr.retracted',
+    subject,
+    data: { ...ofToken, retracts, retracted },
+  };
+}
+
+/** A test event. */
+export function sampleTest(number: number): TestEvent {
+  return {
+    ...sampleEnvelope(1000 + number),
+    source: 'urn:service:subscriptions:default',
+    type: 'com.service.etr.test',
+    data: { subscription: 'default', test: true },
+  };
+}
+
+function sampleEnvelope(number: number) {
+  return {
+    specversion: '1.0',
+    id: `01a20301-e52c-7491-a676-${String(number).padStart(12, '0')}`,
+    datacontenttype: 'application/json',
+    time: '2026-11-21T08:15:53.000Z',
+  } as const;
 }
 
 /** Posts a delivery, and returns the status and text of the answer. */
