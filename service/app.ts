@@ -151,6 +151,7 @@ function httpHandler(
   const app = createHttpApp({
     acceptDocument: createAcceptDocument(issuer, systemClock, uuidV7),
     didDocumentPath: config.didDocumentPath,
+    domain: config.domain,
     signingKeys: config.signingKeys,
     apiKey: config.apiKey,
     development: config.development,

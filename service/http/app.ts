@@ -19,6 +19,7 @@ import { unanswered } from './middleware/unanswered';
 import { wellFormed } from './middleware/well-formed';
 import { createDocument, type CreateState } from './routes/create-document';
 import { didDocument } from './routes/did-document';
+import { eventSchemas } from './routes/event-schemas';
 import { health, type HealthReport } from './routes/health';
 import { issuedDocument, type IssuedDocuments } from './routes/issued-document';
 import { jwks } from './routes/jwks';
@@ -29,6 +30,8 @@ import { publishedFile } from './routes/published-file';
 export interface HttpAppOptions {
   acceptDocument: AcceptDocument;
   didDocumentPath: string;
+  /** The host of the URLs that name the event schemas. */
+  domain: string | undefined;
   /** Their public halves are published; undefined if there are none. */
   signingKeys: SigningKeys | undefined;
   apiKey: string | undefined;
@@ -59,6 +62,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   for (const [fileName, mediaType] of Object.entries(PUBLISHED_FILES)) {
     router.get(publishedPath(fileName), publishedFile(fileName, mediaType));
   }
+  for (const [path, answer] of eventSchemas(options.domain)) router.get(path, answer);
   router.get('/health', health(options.health));
   router.get('/metrics', metrics(options.metrics));
   router.post(

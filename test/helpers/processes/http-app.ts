@@ -36,6 +36,7 @@ export async function startHttpApp(options: Partial<HttpAppOptions>): Promise<Ru
   const app = createHttpApp({
     acceptDocument: accepting(() => Promise.reject(new Error('nothing is issued here'))),
     didDocumentPath: 'none',
+    domain: undefined,
     signingKeys: undefined,
     apiKey: undefined,
     development: false,
