@@ -49,7 +49,7 @@ async function attemptDelivery(
   const { eventId, type, attempt } = delivery;
   const attemptedAt = clock.now();
   const start = performance.now();
-  const result = await client.post(delivery.body);
+  const result = await client.post(delivery.body, eventId);
   const now = clock.now();
   const outcome = classifyOutcome(result, now);
   const milliseconds = Math.round(performance.now() - start);

@@ -1,13 +1,15 @@
-import type { CloudEvent } from '../outbox/cloud-event';
+import { compileSelection, type EventPredicate } from './filters';
+import type { Subscription } from './subscription';
 
-/** The rules of a subscription. */
+/** The rules of a subscription for events. */
 export interface CompiledSubscription {
-  wants(this: void, event: CloudEvent): boolean;
+  readonly wants: EventPredicate;
   /** Whether the subscriber is told of events that a reorganisation took away. */
-  hasRetractions: boolean;
+  readonly hasRetractions: boolean;
 }
 
-/** Compiles the stored definition of a subscription. */
-export function compileSubscription(_definition: string): CompiledSubscription {
-  return { wants: () => true, hasRetractions: false };
+/** Compiles a stored definition: a realised subscription as JSON. */
+export function compileSubscription(definition: string): CompiledSubscription {
+  const subscription = JSON.parse(definition) as Subscription;
+  return { wants: compileSelection(subscription), hasRetractions: subscription.config.retractions };
 }
