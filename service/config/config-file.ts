@@ -2,37 +2,24 @@ import { existsSync, readFileSync } from 'node:fs';
 import { getAddress } from 'ethers';
 import { z } from 'zod';
 import { findNetwork, knownNetworks } from '../chain/networks';
+import {
+  HEADER_NAME,
+  HEADER_VALUE,
+  LONGEST_DELAY_MS,
+  LONGEST_TIMEOUT_MS,
+  MOST_CONCURRENT_DELIVERIES,
+  OWN_HEADERS,
+} from '../base/delivery-rules';
 import { ConfigurationError, messageOf } from '../base/errors';
 import { findJsonError } from '../base/json-error';
 import { parsed } from './setting-types';
 import { LONGEST_POLL_INTERVAL_MS, SHORTEST_POLL_INTERVAL_MS } from './settings';
 
-/** The longest delay of a timer. */
-const LONGEST_MS = 2 ** 31 - 1;
-const milliseconds = z.number().int().positive().max(LONGEST_MS);
-/** A delivery is leased for more than twice this time, even if its process has died. */
-const LONGEST_TIMEOUT_MS = 120_000;
+const milliseconds = z.number().int().positive().max(LONGEST_DELAY_MS);
 const blocks = z.number().int().nonnegative();
 
-/** Headers that every delivery sets itself, or that belong to the connection. */
-const OWN_HEADERS = [
-  'connection',
-  'content-length',
-  'content-type',
-  'expect',
-  'host',
-  'keep-alive',
-  'transfer-encoding',
-  'upgrade',
-  'user-agent',
-  'x-service-key-id',
-  'x-service-signature',
-];
-
-const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
-
 const headersSchema = z
-  .record(z.string(), z.string().regex(/^[\t\x20-\x7e]*$/, 'is not a header value: printable ASCII only'))
+  .record(z.string(), z.string().regex(HEADER_VALUE, 'is not a header value: printable ASCII only'))
   .superRefine((headers, context) => {
     for (const [index, name] of Object.keys(headers).entries()) {
       if (OWN_HEADERS.includes(name.toLowerCase()))
@@ -47,7 +34,7 @@ const webhookSchema = z.strictObject({
   url: z.url({ protocol: /^https?$/ }).optional(),
   headers: headersSchema.optional(),
   timeoutMs: milliseconds.max(LONGEST_TIMEOUT_MS).optional(),
-  maxConcurrentDeliveries: z.number().int().min(1).max(1_000).optional(),
+  maxConcurrentDeliveries: z.number().int().min(1).max(MOST_CONCURRENT_DELIVERIES).optional(),
   retry: z
     .strictObject({
       initialDelayMs: milliseconds.optional(),

@@ -1,3 +1,4 @@
+import { DEFAULT_CONCURRENT_DELIVERIES, DEFAULT_TIMEOUT_MS } from '../base/delivery-rules';
 import { ConfigurationError } from '../base/errors';
 import type { SigningKeys } from '../base/signing-keys';
 import { splitCredentials } from '../base/url-credentials';
@@ -60,9 +61,6 @@ export const DEFAULT_RETRY_SCHEDULE: RetrySchedule = {
   maxDelayMs: 15 * MINUTE_MS,
   giveUpAfterMs: 3 * 24 * 60 * MINUTE_MS,
 };
-
-const DEFAULT_TIMEOUT_MS = 15_000;
-const DEFAULT_CONCURRENT_DELIVERIES = 16;
 
 /**
  * In milliseconds. At this interval the daily credits of a provider's free plan (Infura: 3,000,000) are
