@@ -96,7 +96,8 @@ async function deliver(
     database,
     clock: systemClock,
     logger,
-    webhookOf: () => webhook,
+    targetOf: () => webhook,
+    restorePurged: async () => undefined,
     onAttempt: () => undefined,
   });
   await delivery.start(feed);

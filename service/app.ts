@@ -18,6 +18,8 @@ import { openIssuingWarning } from './config/warnings';
 import { startRetention } from './retention';
 import { printableUrl, secretMasker } from './base/mask-secrets';
 import { startEventDelivery, type EventDelivery } from './event-delivery';
+import { createSubscribing, type SubscribingParts } from './subscribing';
+import type { SubscriptionRoutes } from './http/routes/subscriptions';
 import { startIssuing, type Issuing } from './issuing';
 import { startObserving, type Observing, type ObservingParts } from './observing';
 import { toldIfSlow } from './base/told-if-slow';
@@ -31,7 +33,7 @@ export interface App {
 }
 
 /**
- * Parts that tests replace: the tunnel's library and time limit, the clock of event delivery, and the times
+ * Parts that tests replace: the tunnel's library and time limit, the clock and the name lookup of event delivery, and the times
  * of minting, of the contradiction check, and between two log lines about a catch-up.
  */
 export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>> & {
@@ -39,6 +41,7 @@ export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>
   checkTiming?: ObservingParts['timing'];
   progressEveryMs?: number;
   deliveryClock?: Clock;
+  lookup?: SubscribingParts['lookup'];
 };
 
 /**
@@ -72,9 +75,11 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     const parts = { client, checkChain, database, observer: outcomes, logger, mintTiming };
     const issuing = await waitFor('the threads that sign', startIssuing(config, parts));
     open.push(() => issuing.stop());
-    const { progressEveryMs, deliveryClock: clock = systemClock } = replaced;
+    const { progressEveryMs, deliveryClock: clock = systemClock, lookup } = replaced;
+    const subscribing = createSubscribing(config, { database, clock, logger, ...(lookup && { lookup }) });
     const eventDelivery = startEventDelivery(config, {
       database,
+      targetOf: subscribing.targetOf,
       clock,
       observer: metrics,
       logger,
@@ -86,7 +91,8 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     const observing = startObserving(config, { ...lines, database, metrics, outcomes, logger, timing });
     open.push(() => observing.stop());
     const most = connectionsFor(config, readOpenFilesLimit());
-    const handler = httpHandler(config, { issuing, observing, logger, connections: most });
+    const subscriptions = subscribing.routes(eventDelivery);
+    const handler = httpHandler(config, { issuing, observing, subscriptions, logger, connections: most });
     const server = await listen(handler, config.host, config.port, { connections: { most, logger } });
     const isIssuing = !('missing' in issuing.issuer);
     const warning = isIssuing ? openIssuingWarning(config, server.url) : undefined;
@@ -137,7 +143,13 @@ function tunnelTo(
 /** http → issuance → minting → chain. */
 function httpHandler(
   config: Config,
-  parts: { issuing: Issuing; observing: Observing; logger: Logger; connections: number },
+  parts: {
+    issuing: Issuing;
+    observing: Observing;
+    subscriptions: SubscriptionRoutes | undefined;
+    logger: Logger;
+    connections: number;
+  },
 ): RequestListener {
   const { logger } = parts;
   const { issuer, journal } = parts.issuing;
@@ -161,6 +173,7 @@ function httpHandler(
     health,
     metrics,
     issuedDocuments: journal,
+    subscriptions: parts.subscriptions,
     callersAtOnce: creatingAtOnce(parts.connections),
     bodyLimits: { large: { permits: config.largeBodiesAtOnce } },
   });

@@ -1,8 +1,10 @@
 import { createRpcClient, createChainCheck } from './chain/rpc-client';
 import type { Clock } from './base/clock';
+import { messageOf } from './base/errors';
+import { pause } from './base/pause';
 import type { Config } from './config/config';
 import type { Database } from './database/database';
-import { createFeedDelivery } from './delivery/feed-delivery';
+import { createFeedDelivery, type FeedDeliveryOptions } from './delivery/feed-delivery';
 import type { FollowedRegistry } from './config/followed-registries';
 import type { Logger } from './base/logger';
 import type { ReportedFeed } from './observability/health';
@@ -10,10 +12,14 @@ import { findAllFeeds } from './outbox/find-feeds';
 import { outboxFiguresOf, type OutboxFigures } from './outbox/outbox-figures';
 import { purgeEvents } from './outbox/purge-events';
 import { secretMasker } from './base/mask-secrets';
+import { subscriptionsVersion } from './outbox/channels';
 import { followRegistry } from './watcher/follow-registry';
+import { restorePurged } from './watcher/restore-purged';
 
 /** The event delivery of one registry. */
 interface DeliveredFeed extends ReportedFeed {
+  /** To be called when subscriptions were changed. */
+  refresh(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -33,6 +39,10 @@ export interface EventDelivery {
    * milliseconds) and are not needed any more. Resolves to their number.
    */
   purge(this: void, before: number, signal: AbortSignal): Promise<number>;
+  /** Names of the feeds that are delivered. */
+  openFeeds(): string[];
+  /** To be called when this process changed subscriptions. Changes of others are noticed within a second. */
+  refresh(this: void): void;
   stop(): Promise<void>;
 }
 
@@ -46,8 +56,17 @@ export function startEventDelivery(
     logger.warn('no events are read: TOKEN_REGISTRY_ADDRESS is not configured');
   const opened = new Map<string, string>();
   const feeds = config.registries.map((registry) => startFeed(registry, { config, ...parts, opened }));
+  const refresh = (): void => {
+    for (const feed of feeds)
+      feed.refresh().catch((error: unknown) => {
+        logger.warn({ error }, `changed subscriptions cannot be read now: ${messageOf(error)}`);
+      });
+  };
+  const changes = watchChanges(database, logger, refresh);
   return {
     feeds,
+    openFeeds: () => [...opened.values()],
+    refresh,
     figures: async () =>
       Promise.all(
         [...opened].map(async ([registry, feed]) => ({
@@ -63,7 +82,36 @@ export function startEventDelivery(
       return removed;
     },
     async stop() {
+      await changes.stop();
       await Promise.all(feeds.map((feed) => feed.stop()));
+    },
+  };
+}
+
+/** Interval in which changes of subscriptions by other processes are looked for. */
+const LOOK_FOR_CHANGES_MS = 1_000;
+
+/** Calls `onChange` when the version of subscriptions is another than at the last look. */
+function watchChanges({ db }: Database, logger: Logger, onChange: () => void): { stop(): Promise<void> } {
+  const stop = new AbortController();
+  const run = async (): Promise<void> => {
+    let seen: number | undefined;
+    while (!stop.signal.aborted) {
+      try {
+        const version = await subscriptionsVersion(db);
+        if (seen !== undefined && version !== seen) onChange();
+        seen = version;
+      } catch (error) {
+        logger.warn({ error }, `subscriptions cannot be read now: ${messageOf(error)}`);
+      }
+      await pause(LOOK_FOR_CHANGES_MS, stop.signal);
+    }
+  };
+  const finished = run();
+  return {
+    async stop() {
+      stop.abort();
+      await finished;
     },
   };
 }
@@ -76,6 +124,8 @@ interface FeedParts {
   observer: EventDeliveryObserver;
   opened: Map<string, string>;
   logger: Logger;
+  /** The webhook of a subscription of the API. Undefined: its events wait. */
+  targetOf: FeedDeliveryOptions['targetOf'];
   /** Shorter in tests. */
   progressEveryMs?: number | undefined;
 }
@@ -91,17 +141,20 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed 
   const logger = parts.logger.child({ registry: name });
   if (!registry.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
   const client = createRpcClient(rpcUrl, network, 'bulk');
+  const identity = { chainKey: network.chainKey, chainId: network.chainId, registryAddress };
   const delivery = createFeedDelivery({
     database,
     clock,
     logger,
-    webhookOf: ({ isDefault }) => (isDefault ? registry.webhook : undefined),
+    targetOf: (channel) => (channel.isDefault ? registry.webhook : parts.targetOf(channel)),
+    restorePurged: (feed, blocks) =>
+      restorePurged({ client, registryAddress: address, identity, database, clock }, feed, blocks),
     onAttempt: (outcome) => observer.attempted(name, outcome),
   });
   const follower = followRegistry({
     client,
     registryAddress: address,
-    identity: { chainKey: network.chainKey, chainId: network.chainId, registryAddress },
+    identity,
     startBlock: registry.startBlock,
     confirmations: registry.confirmations,
     finalityDepth: config.finalityDepth,
@@ -127,6 +180,7 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed 
     chainId: network.chainId,
     registry: registryAddress,
     status: follower.status,
+    refresh: () => delivery.refresh(),
     async stop() {
       await Promise.all([follower.stop(), delivery.stop()]);
       client.destroy();

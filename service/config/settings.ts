@@ -88,6 +88,7 @@ export const SERVICE_SETTINGS = {
   ADMIN_API_KEY: secret('whole', text),
   ALLOW_PRIVATE_SINKS: flag.default(false),
   SECRETS_KEY: secret('whole', bytes32),
+  SUBSCRIPTION_FAILING_AFTER_MINUTES: integer(1, 525_600).default(60),
   /** Opens a public tunnel with DOMAIN as its host name. */
   TUNNEL_AUTHTOKEN: secret('whole', text),
   DID_DOCUMENT_PATH: text.optional(),

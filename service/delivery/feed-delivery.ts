@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock';
+import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import type { Webhook } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import { channelsOf, type Channel } from '../outbox/channels';
 import { releaseLeases } from '../outbox/claim-queues';
+import { fillChannel } from '../outbox/fill-channels';
 import type { AttemptOptions } from './attempt-delivery';
-import { createWebhookClient, type WebhookClient } from './post';
+import type { SinkGuard } from './guarded-connector';
+import { createWebhookClient, type ContentType, type WebhookClient } from './post';
 import { startDeliveryWorker, type DeliveryWorker } from './worker';
 
 /** The delivery side of a feed: a worker for each channel. */
@@ -23,15 +26,27 @@ export interface FeedDelivery {
   stop(): Promise<void>;
 }
 
+/** A webhook with the options that only subscriptions of the API have. */
+export interface ChannelTarget extends Webhook {
+  readonly contentType?: ContentType;
+  readonly guard?: SinkGuard;
+  readonly standardWebhooks?: { readonly secret: string };
+}
+
 /** Parts of a feed's delivery. */
 export interface FeedDeliveryOptions {
   database: Database;
   clock: Clock;
   logger: Logger;
   /** The webhook that a channel delivers to. Undefined: its events wait in the outbox. */
-  webhookOf(channel: Channel): Webhook | undefined;
+  targetOf(channel: Channel): ChannelTarget | undefined;
+  /** Stores events again that were removed because they were old. */
+  restorePurged(feed: number, blocks: { fromBlock: number; upTo: number }): Promise<void>;
   onAttempt: AttemptOptions['onAttempt'];
 }
+
+/** Time after which stored events are enqueued again, when the node or the database failed. */
+const FILL_AGAIN_AFTER_MS = 2_000;
 
 /** A channel that is delivered. */
 interface Running {
@@ -44,6 +59,8 @@ interface Running {
 export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   const { database, clock, logger } = options;
   const running = new Map<number, Running>();
+  /** The channels whose stored events are being enqueued. */
+  const filling = new Set<number>();
   let delivered: string | undefined;
   let isStopped = false;
   /** Changes follow each other: two at once would start a channel twice. */
@@ -56,15 +73,14 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   }
 
   async function startChannel(channel: Channel): Promise<void> {
-    const webhook = options.webhookOf(channel);
-    if (webhook === undefined) return;
+    const target = options.targetOf(channel);
+    if (target === undefined) return;
     // A SQLite database belongs to this process alone, so a holder of a lease has ended. On PostgreSQL other
     // processes may hold leases.
     if (database.engine === 'sqlite') await releaseLeases(database.db, channel.channel, clock.now());
     if (isStopped) return;
-    const { url, headers, signingKeys, timeoutMs, maxConcurrentDeliveries: concurrency, retry } = webhook;
-    const connections = concurrency;
-    const client = createWebhookClient({ url, headers, signingKeys, clock, timeoutMs, connections });
+    const { timeoutMs, maxConcurrentDeliveries: concurrency, retry } = target;
+    const client = createWebhookClient({ ...target, clock, connections: concurrency });
     const worker = startDeliveryWorker({
       database,
       channel: channel.channel,
@@ -102,7 +118,29 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
       }),
     );
     for (const channel of channels) if (!running.has(channel.channel)) await startChannel(channel);
+    for (const channel of channels) if (channel.isFilling) void fill(channel);
   }
+
+  /** Enqueues the stored events of a channel that began in the past. */
+  async function fill({ channel, feed }: Channel): Promise<void> {
+    if (filling.has(channel)) return;
+    filling.add(channel);
+    try {
+      while (!isStopped) {
+        const filled = await fillChannel(database, { feed, channel }, clock.now());
+        if (typeof filled === 'object') await options.restorePurged(feed, filled.purged);
+        running.get(channel)?.worker.wake();
+        if (filled === 'filled') return;
+      }
+    } catch (error) {
+      logger.warn({ error }, `stored events cannot be enqueued now: ${messageOf(error)}`);
+      setTimeout(() => void refreshInTurn(), FILL_AGAIN_AFTER_MS).unref();
+    } finally {
+      filling.delete(channel);
+    }
+  }
+
+  const refreshInTurn = (): Promise<void> => inTurn(refresh);
 
   return {
     start: (feed) =>
@@ -112,7 +150,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
         delivered = feed;
         await refresh();
       }),
-    refresh: () => inTurn(refresh),
+    refresh: refreshInTurn,
     wake(channels) {
       for (const id of channels ?? running.keys()) running.get(id)?.worker.wake();
     },

@@ -25,6 +25,7 @@ import { issuedDocument, type IssuedDocuments } from './routes/issued-document';
 import { jwks } from './routes/jwks';
 import { metrics, type MetricsText } from './routes/metrics';
 import { publishedFile } from './routes/published-file';
+import { subscriptionRouter, type SubscriptionRoutes } from './routes/subscriptions';
 
 /** The parts of the HTTP API. */
 export interface HttpAppOptions {
@@ -47,6 +48,8 @@ export interface HttpAppOptions {
   callersAtOnce?: number | undefined;
   /** Limits for the bodies that are processed at once. */
   bodyLimits?: BodyLimitsOptions;
+  /** The paths under /subscriptions, which exist only with an admin key. */
+  subscriptions?: SubscriptionRoutes | undefined;
 }
 
 const GREETING = 'Transferable Document Creator Service\n';
@@ -90,6 +93,11 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   app.use(unanswered);
   app.use(router.routes());
   app.use(router.allowedMethods());
+  if (options.subscriptions) {
+    const subscriptions = subscriptionRouter(options.subscriptions);
+    app.use(subscriptions.routes());
+    app.use(subscriptions.allowedMethods());
+  }
   // Called for errors that cannot be answered any more, as when the caller has disconnected.
   app.on('error', (error) => options.logger.warn({ error: error as unknown }, 'response failed'));
   return app;

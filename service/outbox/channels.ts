@@ -7,6 +7,9 @@ import type { CloudEvent } from './cloud-event';
 /** The subscription of WEBHOOK_URL and service.config.json. */
 export const DEFAULT_SUBSCRIPTION = 'default';
 
+/** `fill_block` of a channel that gets all events: no block comes before block 0. */
+export const FIRST_FILL = -1;
+
 /** A channel that events may be recorded for. */
 export interface Recipient extends CompiledSubscription {
   channel: number;
@@ -32,6 +35,16 @@ export async function addChannels(db: Kysely<Schema>, now: number): Promise<void
     )
     .onConflict((conflict) => conflict.columns(['feed', 'subscription']).doNothing())
     .execute();
+}
+
+/** Incremented by every change of subscriptions. */
+export async function subscriptionsVersion(db: Kysely<Schema>): Promise<number> {
+  const { version } = await db
+    .selectFrom('subscription_changes')
+    .select('version')
+    .where('id', '=', 1)
+    .executeTakeFirstOrThrow();
+  return version;
 }
 
 /** The rules of subscriptions, compiled once for each version. */
@@ -93,16 +106,22 @@ export function channelsFor(recipients: readonly Recipient[], event: CloudEvent)
 }
 
 /**
- * The keys of a feed's channels. Statements name the channels: SQLite's planner, which does not know the number
+ * The keys of feeds' channels, or of one subscription's. Statements name the channels: SQLite's planner, which does not know the number
  * of rows, would join in an order that reads all queues.
  */
-export async function channelKeysOf(db: Kysely<Schema>, feeds: readonly string[]): Promise<number[]> {
+export async function channelKeysOf(
+  db: Kysely<Schema>,
+  feeds: readonly string[],
+  subscription?: string,
+): Promise<number[]> {
   if (feeds.length === 0) return [];
   const rows = await db
     .selectFrom('feeds')
     .innerJoin('channels', 'channels.feed', 'feeds.id')
+    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
     .select('channels.id')
     .where('feeds.feed', 'in', feeds)
+    .$if(subscription !== undefined, (query) => query.where('subscriptions.name', '=', subscription ?? ''))
     .orderBy('channels.id')
     .execute();
   return rows.map(({ id }) => id);
@@ -119,6 +138,10 @@ export interface Channel {
   secrets: string | null;
   changedAt: number;
   state: 'active' | 'paused' | 'gone';
+  /** Stored events are still to be enqueued. */
+  isFilling: boolean;
+  /** Start of the first failed attempt since the last success. Epoch milliseconds. */
+  failingSince: number | null;
 }
 
 /** The channels of a feed; of one subscription if its name is given. */
@@ -139,10 +162,44 @@ export async function channelsOf(
       'subscriptions.definition',
       'subscriptions.secrets',
       'subscriptions.changed_at as changedAt',
+      'channels.fill_block',
+      'channels.failing_since as failingSince',
     ])
     .where('feeds.feed', '=', feed)
     .$if(subscription !== undefined, (query) => query.where('subscriptions.name', '=', subscription ?? ''))
     .orderBy('channels.id')
     .execute();
-  return rows.map((row) => ({ ...row, isDefault: row.definition === null }));
+  return rows.map(({ fill_block, ...row }) => ({
+    ...row,
+    isDefault: row.definition === null,
+    isFilling: fill_block !== null,
+  }));
+}
+
+/** Queues whose rows are deleted in one transaction, so that others do not wait for long. */
+const REMOVED_AT_ONCE = 500;
+
+/** Deletes the queues of channels that do not exist any more. */
+export async function removeQueues(db: Kysely<Schema>, channels: readonly number[]): Promise<void> {
+  for (const channel of channels) {
+    await db.deleteFrom('dead_letters').where('channel', '=', channel).execute();
+    for (;;) {
+      const queues = await db
+        .selectFrom('queues')
+        .select('token')
+        .where('channel', '=', channel)
+        .limit(REMOVED_AT_ONCE)
+        .execute();
+      if (queues.length === 0) break;
+      const tokens = queues.map(({ token }) => token);
+      await db.transaction().execute(async (transaction) => {
+        for (const table of ['deliveries', 'queues'] as const)
+          await transaction
+            .deleteFrom(table)
+            .where('channel', '=', channel)
+            .where('token', 'in', tokens)
+            .execute();
+      });
+    }
+  }
 }

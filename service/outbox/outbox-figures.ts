@@ -26,19 +26,10 @@ export async function undeliveredOf(
     .orderBy('feeds.feed')
     .execute();
   if (channels.length === 0) return [];
-  const rows = await db
-    .selectFrom('queues')
-    .select(['channel', sql<number | string>`sum(tail - head + 1)`.as('undelivered')])
-    .where(
-      'channel',
-      'in',
-      channels.map(({ id }) => id),
-    )
-    // Lets SQLite use the index of queues that are not empty.
-    .where('next_attempt_at', '>=', 0)
-    .groupBy('channel')
-    .execute();
-  const waiting = new Map(rows.map(({ channel, undelivered }) => [channel, Number(undelivered)]));
+  const waiting = await waitingByChannel(
+    db,
+    channels.map(({ id }) => id),
+  );
   const byFeed = new Map<string, number>();
   for (const { id, feed } of channels) {
     const undelivered = waiting.get(id) ?? 0;
@@ -77,4 +68,29 @@ async function countDeadLetters(db: Kysely<Schema>, feed: string): Promise<numbe
     .where('channel', 'in', channels)
     .executeTakeFirstOrThrow();
   return Number(count);
+}
+
+/** Number of undelivered events of channels. */
+export async function undeliveredOfChannels(
+  db: Kysely<Schema>,
+  channels: readonly number[],
+): Promise<number> {
+  const waiting = await waitingByChannel(db, channels);
+  return [...waiting.values()].reduce((sum, one) => sum + one, 0);
+}
+
+async function waitingByChannel(
+  db: Kysely<Schema>,
+  channels: readonly number[],
+): Promise<ReadonlyMap<number, number>> {
+  if (channels.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('queues')
+    .select(['channel', sql<number | string>`sum(tail - head + 1)`.as('undelivered')])
+    .where('channel', 'in', channels)
+    // Lets SQLite use the index of queues that are not empty.
+    .where('next_attempt_at', '>=', 0)
+    .groupBy('channel')
+    .execute();
+  return new Map(rows.map(({ channel, undelivered }) => [channel, Number(undelivered)]));
 }

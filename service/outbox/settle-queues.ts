@@ -237,26 +237,23 @@ async function bury(
  * The registries of `default` may have different ones, so just this channel of it is stopped.
  */
 async function stopChannel(db: Transaction<Schema>, channel: number): Promise<void> {
+  const row = await db
+    .selectFrom('channels')
+    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+    .select(['channels.subscription', 'definition'])
+    .where('channels.id', '=', channel)
+    .executeTakeFirst();
+  if (row === undefined) return;
+  const { subscription, definition } = row;
+  const isOfApi = definition !== null;
   await db
     .updateTable('channels')
     .set({ state: 'gone' })
     .where('state', '=', 'active')
-    .where((eb) =>
-      eb.or([
-        eb('id', '=', channel),
-        eb(
-          'subscription',
-          'in',
-          eb
-            .selectFrom('subscriptions')
-            .innerJoin('channels as own', 'own.subscription', 'subscriptions.id')
-            .select('subscriptions.id')
-            .where('own.id', '=', channel)
-            .where('subscriptions.definition', 'is not', null),
-        ),
-      ]),
-    )
+    .where(isOfApi ? 'subscription' : 'id', '=', isOfApi ? subscription : channel)
     .execute();
+  if (isOfApi)
+    await db.updateTable('subscriptions').set({ state: 'gone' }).where('id', '=', subscription).execute();
 }
 
 /** Keeps the time since when no attempt has succeeded. It is written only when it changes. */

@@ -32,9 +32,12 @@ const STATUS_OF_REQUEST_ERRORS: Readonly<Record<string, number>> = {
   BODY_TOO_COMPLEX: 400,
   REQUEST_FIELD_INVALID: 400,
   SECRETS_KEY_MISSING: 400,
+  SIGNING_KEY_MISSING: 409,
   SINK_NOT_ALLOWED: 400,
   IDEMPOTENCY_KEY_REUSED: 422,
   SUBSCRIPTION_INVALID: 400,
+  SUBSCRIPTIONS_TOO_MANY: 409,
+  TOKEN_ID_INVALID: 400,
 };
 
 /** nginx's status for a caller that left. It appears only in the log. */

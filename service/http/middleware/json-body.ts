@@ -38,13 +38,14 @@ export const jsonBody: Middleware<JsonBodyState & AcceptedState & BodyLimitsStat
       ctx.state.body = await atLeastRate(ctx.req, least, read);
     }
   } catch (error) {
-    throw error instanceof BodyProblem ? answerTo(ctx, error) : error;
+    throw error instanceof BodyProblem ? answerToProblem(ctx, error) : error;
   }
   ctx.state.requestHash = hash.digest('hex');
   await next();
 };
 
-function answerTo(ctx: Context, { problem }: BodyProblem): HttpError {
+/** The answer to a body that could not be read. */
+export function answerToProblem(ctx: Context, { problem }: BodyProblem): HttpError {
   if (problem === 'too large') return tooLarge(ctx);
   if (problem === 'too slow') return tooSlow(ctx);
   if (problem === 'unknown encoding')

@@ -21,7 +21,7 @@ const MEDIUM: SemaphoreOptions = { permits: 32, waiting: 1_000, waitMs: 30_000 }
  * A body brings at least so much, so that a small one is complete within ten seconds. Otherwise two bodies of
  * one byte keep all others out for five minutes.
  */
-const LEAST: LeastRate = { bytes: 64 * 1024, withinMs: 10_000 };
+export const LEAST: LeastRate = { bytes: 64 * 1024, withinMs: 10_000 };
 
 /** State that the middleware sets for the route. */
 export interface BodyLimitsState {

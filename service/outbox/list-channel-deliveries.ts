@@ -1,0 +1,240 @@
+import type { Kysely } from 'kysely';
+import type { Schema } from '../database/schema';
+import { channelKeysOf } from './channels';
+import { registryOfFeed } from './find-feeds';
+import { idOfBytes } from './stored-ids';
+
+/** `failed`: at least one attempt failed, and another follows. */
+export type DeliveryState = 'waiting' | 'failed' | 'dead';
+
+/** An event that a subscriber has not got. Times are in epoch milliseconds. */
+export interface UndeliveredEvent {
+  id: string;
+  type: string;
+  registry: string;
+  tokenId: string;
+  state: DeliveryState;
+  /** Attempts begun. */
+  attempts: number;
+  /** Null for a dead letter, and for an event behind another of its token. */
+  nextAttemptAt: number | null;
+  /** Status and error of the last attempt. */
+  status: number | null;
+  error: string | null;
+}
+
+/** Where a page begins: after this delivery. */
+export interface Place {
+  channel: number;
+  token: number;
+  position: number;
+}
+
+/** Which deliveries are wanted. */
+export interface DeliveriesQuery {
+  subscription: string;
+  state: DeliveryState | undefined;
+  /** In decimals. */
+  tokenId: string | undefined;
+  after: Place | undefined;
+  limit: number;
+}
+
+/** A page, and the place of its last entry if there may be more. */
+export interface DeliveriesPage {
+  deliveries: UndeliveredEvent[];
+  next: Place | undefined;
+}
+
+/**
+ * Lists undelivered events of a subscription by channel, token and position. A token's dead letters come before
+ * the events that wait.
+ */
+export async function listChannelDeliveries(
+  db: Kysely<Schema>,
+  feeds: readonly string[],
+  query: DeliveriesQuery,
+): Promise<DeliveriesPage> {
+  const all = await channelKeysOf(db, feeds, query.subscription);
+  const channels = all.filter((channel) => channel >= (query.after?.channel ?? 0));
+  const deliveries: (UndeliveredEvent & Place)[] = [];
+  for (const channel of channels) {
+    if (deliveries.length > query.limit) break;
+    const after = query.after?.channel === channel ? query.after : undefined;
+    const limit = query.limit + 1 - deliveries.length;
+    const waiting = query.state === 'dead' ? [] : await waitingIn(db, channel, { ...query, after, limit });
+    const dead =
+      query.state === undefined || query.state === 'dead'
+        ? await deadIn(db, channel, { ...query, after, limit })
+        : [];
+    const inOrder = [...dead, ...waiting].sort(
+      (left, right) => left.token - right.token || left.position - right.position,
+    );
+    deliveries.push(...inOrder.slice(0, limit));
+  }
+  const page = deliveries.slice(0, query.limit);
+  const last = page.at(-1);
+  return {
+    deliveries: page.map(({ channel: _channel, token: _token, position: _position, ...shown }) => shown),
+    next:
+      deliveries.length > query.limit && last
+        ? { channel: last.channel, token: last.token, position: last.position }
+        : undefined,
+  };
+}
+
+type ChannelQuery = Pick<DeliveriesQuery, 'state' | 'tokenId' | 'after' | 'limit'>;
+
+async function waitingIn(
+  db: Kysely<Schema>,
+  channel: number,
+  { state, tokenId, after, limit }: ChannelQuery,
+): Promise<(UndeliveredEvent & Place)[]> {
+  const rows = await db
+    .selectFrom('queues')
+    .innerJoin('deliveries', (join) =>
+      join
+        .onRef('deliveries.channel', '=', 'queues.channel')
+        .onRef('deliveries.token', '=', 'queues.token')
+        .onRef('deliveries.position', '>=', 'queues.head'),
+    )
+    .innerJoin('events', 'events.id', 'deliveries.event')
+    .innerJoin('tokens', 'tokens.id', 'queues.token')
+    .innerJoin('feeds', 'feeds.id', 'events.feed')
+    .select([
+      'events.id as event',
+      'events.event_id',
+      'events.type',
+      'feeds.feed',
+      'tokens.token_id',
+      'queues.token',
+      'queues.head',
+      'queues.attempts',
+      'queues.next_attempt_at',
+      'deliveries.position',
+    ])
+    .where('queues.channel', '=', channel)
+    .where('queues.next_attempt_at', 'is not', null)
+    .$if(state === 'failed', (query) =>
+      query.where('queues.attempts', '>', 0).whereRef('deliveries.position', '=', 'queues.head'),
+    )
+    .$if(state === 'waiting', (query) =>
+      query.where((eb) =>
+        eb.or([eb('queues.attempts', '=', 0), eb('deliveries.position', '>', eb.ref('queues.head'))]),
+      ),
+    )
+    .$if(tokenId !== undefined, (query) => query.where('tokens.token_id', '=', tokenId ?? ''))
+    .$if(after !== undefined, (query) =>
+      query.where((eb) =>
+        eb.or([
+          eb('queues.token', '>', after?.token ?? 0),
+          eb.and([
+            eb('queues.token', '=', after?.token ?? 0),
+            eb('deliveries.position', '>', after?.position ?? 0),
+          ]),
+        ]),
+      ),
+    )
+    .orderBy('queues.token')
+    .orderBy('deliveries.position')
+    .limit(limit)
+    .execute();
+  return Promise.all(
+    rows.map(async ({ event, event_id, feed, token_id, head, attempts, next_attempt_at, ...row }) => {
+      const isHead = row.position === head;
+      const last = isHead && attempts > 0 ? await lastAttemptOf(db, channel, event) : undefined;
+      return {
+        channel,
+        token: row.token,
+        position: row.position,
+        id: idOfBytes(event_id),
+        type: row.type,
+        registry: registryOfFeed(feed),
+        tokenId: token_id === '' ? '0' : token_id,
+        state: isHead && attempts > 0 ? ('failed' as const) : ('waiting' as const),
+        attempts: isHead ? attempts : 0,
+        nextAttemptAt: isHead ? next_attempt_at : null,
+        status: last?.status ?? null,
+        error: last?.error ?? null,
+      };
+    }),
+  );
+}
+
+async function lastAttemptOf(
+  db: Kysely<Schema>,
+  channel: number,
+  event: number,
+): Promise<{ status: number | null; error: string | null } | undefined> {
+  return db
+    .selectFrom('attempts')
+    .select(['status', 'error'])
+    .where('event', '=', event)
+    .where('channel', '=', channel)
+    .orderBy('attempted_at', 'desc')
+    .orderBy('attempt', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+}
+
+async function deadIn(
+  db: Kysely<Schema>,
+  channel: number,
+  { tokenId, after, limit }: ChannelQuery,
+): Promise<(UndeliveredEvent & Place)[]> {
+  const rows = await db
+    .selectFrom('dead_letters')
+    .innerJoin('events', 'events.id', 'dead_letters.event')
+    .innerJoin('tokens', 'tokens.id', 'events.token')
+    .innerJoin('feeds', 'feeds.id', 'events.feed')
+    .select([
+      'events.event_id',
+      'events.type',
+      'events.token',
+      'feeds.feed',
+      'tokens.token_id',
+      'dead_letters.event',
+      'dead_letters.attempts',
+      'dead_letters.status',
+      'dead_letters.error',
+    ])
+    .where('dead_letters.channel', '=', channel)
+    .$if(tokenId !== undefined, (query) => query.where('tokens.token_id', '=', tokenId ?? ''))
+    .$if(after !== undefined, (query) =>
+      query.where((eb) =>
+        eb.or([
+          eb('events.token', '>', after?.token ?? 0),
+          eb.and([
+            eb('events.token', '=', after?.token ?? 0),
+            eb('dead_letters.event', '>', deadKeyOf(after?.position ?? 0)),
+          ]),
+        ]),
+      ),
+    )
+    .orderBy('events.token')
+    .orderBy('dead_letters.event')
+    .limit(limit)
+    .execute();
+  return rows.map(({ event, event_id, feed, token_id, token, ...row }) => ({
+    ...row,
+    channel,
+    token,
+    position: placeOfDead(event),
+    id: idOfBytes(event_id),
+    registry: registryOfFeed(feed),
+    tokenId: token_id === '' ? '0' : token_id,
+    state: 'dead' as const,
+    nextAttemptAt: null,
+  }));
+}
+
+/** Dead letters have left the queue. Negative places, in the order of events, keep them before the others. */
+const DEAD_PLACES = Number.MIN_SAFE_INTEGER;
+
+function placeOfDead(event: number): number {
+  return DEAD_PLACES + event;
+}
+
+function deadKeyOf(position: number): number {
+  return position < 0 ? position - DEAD_PLACES : Number.MAX_SAFE_INTEGER;
+}

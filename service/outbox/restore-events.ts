@@ -1,0 +1,64 @@
+import type { Database } from '../database/database';
+import type { RegistryEvent } from '../registry/registry-event';
+import { toCloudEvent, tokenKeyOf, type RegistryIdentity } from './cloud-event';
+import { bytesOfId } from './stored-ids';
+import { keysOfTokens } from './tokens';
+
+/** Rows per statement: both engines limit the parameters. */
+const BATCH = 200;
+
+/**
+ * Stores events again that were removed because they were old, and enqueues them for nobody. Events that are
+ * still stored are left as they are.
+ *
+ * @param range its blocks are complete afterwards: the last removed event is then before `fromBlock`.
+ */
+export async function restoreEvents(
+  { db }: Database,
+  feed: number,
+  registry: RegistryIdentity,
+  range: { events: readonly RegistryEvent[]; fromBlock: number; toBlock: number },
+  now: number,
+): Promise<void> {
+  await db.transaction().execute(async (transaction) => {
+    await transaction
+      .updateTable('feeds')
+      .set({ purged_up_to: range.fromBlock > 0 ? range.fromBlock - 1 : null })
+      .where('id', '=', feed)
+      .execute();
+    const stored = await transaction
+      .selectFrom('events')
+      .select(['block_number', 'log_index'])
+      .where('feed', '=', feed)
+      .where('block_number', '>=', range.fromBlock)
+      .where('block_number', '<=', range.toBlock)
+      .execute();
+    const known = new Set(stored.map(({ block_number, log_index }) => `${block_number}:${log_index}`));
+    const missing = range.events.filter(
+      ({ blockNumber, blockLogIndex }) => !known.has(`${blockNumber}:${blockLogIndex}`),
+    );
+    for (let from = 0; from < missing.length; from += BATCH) {
+      const batch = missing.slice(from, from + BATCH);
+      const tokens = await keysOfTokens(transaction, feed, batch.map(tokenKeyOf));
+      const rows = batch.map((event) => {
+        const cloudEvent = toCloudEvent(event, registry);
+        return {
+          feed,
+          token: tokens.get(tokenKeyOf(event)) ?? 0,
+          event_id: bytesOfId(cloudEvent.id),
+          type: cloudEvent.type,
+          block_number: event.blockNumber,
+          block_hash: event.blockHash,
+          log_index: event.blockLogIndex,
+          body: JSON.stringify(cloudEvent),
+          recorded_at: now,
+        };
+      });
+      await transaction
+        .insertInto('events')
+        .values(rows)
+        .onConflict((conflict) => conflict.columns(['event_id', 'feed']).doNothing())
+        .execute();
+    }
+  });
+}

@@ -1,0 +1,102 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { messageOf } from './base/errors';
+import type { Clock } from './base/clock';
+import type { Logger } from './base/logger';
+import type { Config } from './config/config';
+import type { Database } from './database/database';
+import type { ChannelTarget } from './delivery/feed-delivery';
+import type { EventDelivery } from './event-delivery';
+import type { SubscriptionRoutes } from './http/routes/subscriptions';
+import { channelsOf, type Channel } from './outbox/channels';
+import { registryOfFeed } from './outbox/find-feeds';
+import { listChannelDeliveries } from './outbox/list-channel-deliveries';
+import { redeliver } from './outbox/redeliver';
+import { targetOf, type TargetOptions } from './subscriptions/channel-target';
+import { defaultSubscription } from './subscriptions/default-subscription';
+import { createSubscriptions } from './subscriptions/manage-subscriptions';
+import { createSecretsCipher } from './subscriptions/secrets';
+import { defaultStateOf, setDefaultState, subscriptionOf } from './subscriptions/stored-subscriptions';
+
+/** The subscriptions of the API, and the paths that manage them. */
+export interface Subscribing {
+  /** The webhook of a channel. Undefined if it cannot be known: its events wait. */
+  targetOf(this: void, channel: Channel): ChannelTarget | undefined;
+  /** Undefined without ADMIN_API_KEY. */
+  routes(eventDelivery: Pick<EventDelivery, 'openFeeds' | 'refresh'>): SubscriptionRoutes | undefined;
+}
+
+/** The parts that subscriptions need. `lookup` is replaced in tests. */
+export interface SubscribingParts {
+  database: Database;
+  clock: Clock;
+  logger: Logger;
+  lookup?: TargetOptions['lookup'];
+}
+
+/** Composes the subscriptions. */
+export function createSubscribing(config: Config, parts: SubscribingParts): Subscribing {
+  const { database, clock, logger, lookup } = parts;
+  const { db } = database;
+  const { signingKeys } = config;
+  const cipher = createSecretsCipher(config.secretsKey, randomBytes);
+  const rules = { allowPrivate: config.allowPrivateSinks, allowLoopback: config.network.local };
+  return {
+    targetOf({ subscription, definition, secrets, changedAt, state }) {
+      if (signingKeys === undefined) return undefined;
+      try {
+        const row = { id: 0, name: subscription, definition, secrets, state };
+        const stored = subscriptionOf({ ...row, created_at: 0, changed_at: changedAt }, cipher);
+        return targetOf(stored, { signingKeys, rules, ...(lookup && { lookup }) });
+      } catch (error) {
+        logger.error({ error, subscription }, `a subscription is not delivered: ${messageOf(error)}`);
+        return undefined;
+      }
+    },
+    routes(eventDelivery) {
+      const { adminApiKey } = config;
+      if (adminApiKey === undefined) return undefined;
+      const onChanged = eventDelivery.refresh;
+      return {
+        adminApiKey,
+        subscriptions: createSubscriptions({
+          database,
+          cipher,
+          rules,
+          signingKeys,
+          clock,
+          newId: randomUUID,
+          randomBytes,
+          ...(lookup && { lookup }),
+          onChanged,
+        }),
+        defaultSubscription: async () =>
+          defaultSubscription(config.registries, await defaultStateOf(db, eventDelivery.openFeeds())),
+        async setDefaultState(state) {
+          await setDefaultState(database, state);
+          onChanged();
+        },
+        async failingSince(name) {
+          const channels = await Promise.all(
+            eventDelivery.openFeeds().map((feed) => channelsOf(db, feed, name)),
+          );
+          const since = channels.flat().flatMap((channel) => channel.failingSince ?? []);
+          const [first = Infinity] = since.sort((left, right) => left - right);
+          const isFailing = clock.now() - first >= config.subscriptionFailingAfterMinutes * 60_000;
+          return isFailing ? new Date(first).toISOString() : undefined;
+        },
+        deliveries: (query) => listChannelDeliveries(db, eventDelivery.openFeeds(), query),
+        async redeliver(name, selection) {
+          const results: { registry: string; queued: number; alreadyWaiting: number }[] = [];
+          for (const feed of eventDelivery.openFeeds()) {
+            const [channel] = await channelsOf(db, feed, name);
+            if (channel === undefined) continue;
+            const { enqueued, waiting } = await redeliver(database, channel, selection, clock.now());
+            results.push({ registry: registryOfFeed(feed), queued: enqueued, alreadyWaiting: waiting });
+          }
+          onChanged();
+          return results;
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,167 @@
+import type { Clock } from '../base/clock';
+import { RequestError, ServiceError } from '../base/errors';
+import type { SigningKeys } from '../base/signing-keys';
+import { checkSink, type SinkRules } from '../base/sink-rules';
+import type { Database } from '../database/database';
+import { createWebhookClient } from '../delivery/post';
+import { newWebhookSecret } from '../delivery/standard-webhooks';
+import { classifyOutcome } from '../delivery/classify-outcome';
+import { targetOf, type TargetOptions } from './channel-target';
+import { parseReplacement, parseSubscription } from './parse-subscription';
+import { presentSubscription, type StoredSubscription } from './present-subscription';
+import type { SecretsCipher } from './secrets';
+import {
+  addSubscription,
+  findSubscription,
+  listSubscriptions,
+  removeSubscription,
+  replaceSubscription,
+  subscriptionOf,
+  withoutSecretsOf,
+  type SubscriptionRow,
+} from './stored-subscriptions';
+import type { Subscription } from './subscription';
+import { testEventOf } from './test-event';
+
+/** The parts that subscriptions need. */
+export interface SubscriptionsOptions {
+  database: Database;
+  cipher: SecretsCipher;
+  rules: SinkRules;
+  /** Without a key nothing can be delivered. */
+  signingKeys: SigningKeys | undefined;
+  clock: Clock;
+  newId: () => string;
+  randomBytes: (size: number) => Buffer;
+  /** Replaced in tests. */
+  lookup?: TargetOptions['lookup'];
+  /** Called after each change. */
+  onChanged(): void;
+}
+
+/** The answer of a sink to a test event. `error`: undefined if it was a success. */
+export interface TestOutcome {
+  eventId: string;
+  status: number | undefined;
+  error: string | undefined;
+  milliseconds: number;
+}
+
+/** Creates, shows, changes and deletes the subscriptions of the API. Secrets are shown once, when they are made. */
+export interface Subscriptions {
+  add(body: unknown): Promise<StoredSubscription>;
+  list(page: { after: string | undefined; limit: number }): Promise<Subscription[]>;
+  find(name: string): Promise<Subscription | undefined>;
+  /** Undefined if there is no such subscription. */
+  replace(name: string, body: unknown): Promise<StoredSubscription | undefined>;
+  /** `isRemoved` is false if events are undelivered and `isForced` is. */
+  remove(
+    name: string,
+    isForced: boolean,
+  ): Promise<{ subscription: Subscription; undelivered: number; isRemoved: boolean } | undefined>;
+  /** Sends a test event to the sink, once. */
+  test(name: string): Promise<TestOutcome | undefined>;
+}
+
+/**
+ * Creates the management of subscriptions.
+ *
+ * @throws its methods throw RequestError SUBSCRIPTION_INVALID, SINK_NOT_ALLOWED, SECRETS_KEY_MISSING,
+ *   SIGNING_KEY_MISSING; ServiceError SUBSCRIPTIONS_TOO_MANY; ConfigurationError SECRETS_KEY_WRONG.
+ */
+export function createSubscriptions(options: SubscriptionsOptions): Subscriptions {
+  const { database, cipher, clock, rules } = options;
+  const { db } = database;
+
+  /** Checks what the body alone does not tell, and makes the secret of Standard Webhooks. */
+  function completed(
+    subscription: StoredSubscription,
+    stored?: StoredSubscription,
+  ): { subscription: StoredSubscription; secret: string | undefined } {
+    if (options.signingKeys === undefined) throw noSigningKey();
+    checkSink(subscription.sink, rules);
+    if (!subscription.config.standardWebhooks) return { subscription, secret: undefined };
+    const kept = stored?.config.secret;
+    const secret = kept ?? newWebhookSecret(options.randomBytes);
+    return {
+      subscription: { ...subscription, config: { ...subscription.config, secret } },
+      secret: kept === undefined ? secret : undefined,
+    };
+  }
+
+  return {
+    async add(body) {
+      const { subscription, secret } = completed(parseSubscription(body, options.newId()));
+      await addSubscription(database, subscription, cipher, clock.now());
+      options.onChanged();
+      return shownWith(subscription, secret);
+    },
+    async list(page) {
+      return (await listSubscriptions(db, page)).map(withoutSecretsOf);
+    },
+    async find(name) {
+      const row = await findSubscription(db, name);
+      return row && withoutSecretsOf(row);
+    },
+    async replace(name, body) {
+      let shown: StoredSubscription | undefined;
+      const change = (row: SubscriptionRow): StoredSubscription => {
+        const stored = subscriptionOf(row, cipher);
+        const parsed = parseReplacement(body, stored);
+        const { startFrom } = stored.config;
+        const { subscription, secret } = completed(
+          { ...parsed, config: { ...parsed.config, startFrom } },
+          stored,
+        );
+        shown = shownWith(subscription, secret);
+        return subscription;
+      };
+      await replaceSubscription(database, name, change, cipher, clock.now());
+      options.onChanged();
+      return shown;
+    },
+    async remove(name, isForced) {
+      const removed = await removeSubscription(database, name, isForced);
+      if (removed === undefined) return undefined;
+      if (removed.isRemoved) options.onChanged();
+      const { undelivered, isRemoved } = removed;
+      return { subscription: withoutSecretsOf(removed.row), undelivered, isRemoved };
+    },
+    async test(name) {
+      const row = await findSubscription(db, name);
+      if (row === undefined) return undefined;
+      const { signingKeys, lookup } = options;
+      if (signingKeys === undefined) throw noSigningKey();
+      const subscription = subscriptionOf(row, cipher);
+      const target = targetOf(subscription, { signingKeys, rules, ...(lookup && { lookup }) });
+      const client = createWebhookClient({ ...target, clock, connections: 1 });
+      try {
+        const event = testEventOf(name, options.newId(), clock.now());
+        const start = performance.now();
+        const outcome = classifyOutcome(await client.post(JSON.stringify(event), event.id), clock.now());
+        return {
+          eventId: event.id,
+          status: outcome.status,
+          error: outcome.delivered ? undefined : outcome.error,
+          milliseconds: Math.round(performance.now() - start),
+        };
+      } finally {
+        await client.close();
+      }
+    },
+  };
+}
+
+function shownWith(subscription: StoredSubscription, secret: string | undefined): StoredSubscription {
+  const shown = presentSubscription(subscription);
+  return secret === undefined ? shown : { ...shown, config: { ...shown.config, secret } };
+}
+
+function noSigningKey(): ServiceError {
+  const remedy = 'Make a key with `npx tdoc signing-key`, and restart the service.';
+  return new RequestError(
+    'SIGNING_KEY_MISSING',
+    `Nothing can be signed for subscribers: SIGNING_PRIVATE_KEY is not set. ${remedy}`,
+    { remedy },
+  );
+}

@@ -1,0 +1,253 @@
+import type { Kysely, Selectable, Transaction } from 'kysely';
+import { RequestError } from '../base/errors';
+import type { Database } from '../database/database';
+import type { Schema, SubscriptionsTable } from '../database/schema';
+import { findFeeds } from '../outbox/find-feeds';
+import { undeliveredOfChannels } from '../outbox/outbox-figures';
+import { channelsOf, DEFAULT_SUBSCRIPTION, FIRST_FILL, removeQueues } from '../outbox/channels';
+import { MASK } from './headers';
+import type { StoredSubscription } from './present-subscription';
+import type { SecretsCipher } from './secrets';
+import type { Headers, Subscription, SubscriptionState } from './subscription';
+
+/** A subscription in the database. */
+export type SubscriptionRow = Selectable<SubscriptionsTable>;
+
+/** The members of a subscription that are stored encrypted. */
+interface Secrets {
+  headers?: Headers;
+  secret?: string;
+}
+
+/** Upper bound of the number of subscriptions: each is asked about every event. */
+export const MOST_SUBSCRIPTIONS = 10_000;
+
+/** The row's subscription, with its secrets and its present state. */
+export function subscriptionOf(row: SubscriptionRow, cipher: SecretsCipher): StoredSubscription {
+  const subscription = withoutSecretsOf(row);
+  if (row.secrets === null) return subscription;
+  const { headers, secret } = JSON.parse(cipher.decrypt(row.secrets, row.name)) as Secrets;
+  return {
+    ...subscription,
+    protocolsettings: { ...subscription.protocolsettings, ...(headers && { headers }) },
+    config: { ...subscription.config, ...(secret !== undefined && { secret }) },
+  };
+}
+
+/** The row's subscription as it is shown: the values of headers are masked. */
+export function withoutSecretsOf({ definition, state }: SubscriptionRow): Subscription {
+  const subscription = JSON.parse(definition ?? '{}') as Subscription;
+  return { ...subscription, config: { ...subscription.config, state } };
+}
+
+function columnsOf(
+  subscription: StoredSubscription,
+  cipher: SecretsCipher,
+): Pick<SubscriptionRow, 'definition' | 'secrets' | 'state'> {
+  const { headers } = subscription.protocolsettings ?? {};
+  const { secret, ...config } = subscription.config;
+  const secrets: Secrets = { ...(headers && { headers }), ...(secret !== undefined && { secret }) };
+  const masked = headers && Object.fromEntries(Object.keys(headers).map((name) => [name, MASK]));
+  const protocolsettings = { ...subscription.protocolsettings, ...(masked && { headers: masked }) };
+  return {
+    definition: JSON.stringify({ ...subscription, protocolsettings, config }),
+    secrets:
+      Object.keys(secrets).length === 0 ? null : cipher.encrypt(JSON.stringify(secrets), subscription.id),
+    state: config.state,
+  };
+}
+
+/**
+ * Increments the version of subscriptions, and locks it: no event is recorded between this and the end of the
+ * transaction.
+ */
+export async function noteChange(db: Transaction<Schema>): Promise<void> {
+  await db
+    .updateTable('subscription_changes')
+    .set((eb) => ({ version: eb('version', '+', 1) }))
+    .where('id', '=', 1)
+    .execute();
+}
+
+/** Subscriptions of the API, in the order of their creation. `after`: the name of the one before the page. */
+export async function listSubscriptions(
+  db: Kysely<Schema>,
+  { after, limit }: { after: string | undefined; limit: number },
+): Promise<SubscriptionRow[]> {
+  return db
+    .selectFrom('subscriptions')
+    .selectAll()
+    .where('definition', 'is not', null)
+    .$if(after !== undefined, (query) =>
+      query.where('id', '>', (eb) =>
+        eb
+          .selectFrom('subscriptions')
+          .select('id')
+          .where('name', '=', after ?? ''),
+      ),
+    )
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+}
+
+/** Finds a subscription of the API. */
+export async function findSubscription(
+  db: Kysely<Schema>,
+  name: string,
+): Promise<SubscriptionRow | undefined> {
+  return db
+    .selectFrom('subscriptions')
+    .selectAll()
+    .where('name', '=', name)
+    .where('definition', 'is not', null)
+    .executeTakeFirst();
+}
+
+/**
+ * Stores a new subscription with a channel for each feed.
+ *
+ * @throws RequestError SUBSCRIPTIONS_TOO_MANY, SECRETS_KEY_MISSING.
+ */
+export async function addSubscription(
+  { db }: Database,
+  subscription: StoredSubscription,
+  cipher: SecretsCipher,
+  now: number,
+): Promise<void> {
+  const columns = columnsOf(subscription, cipher);
+  await db.transaction().execute(async (transaction) => {
+    await noteChange(transaction);
+    const { count } = await transaction
+      .selectFrom('subscriptions')
+      .select((eb) => eb.fn.countAll().as('count'))
+      .executeTakeFirstOrThrow();
+    if (Number(count) > MOST_SUBSCRIPTIONS) throw tooMany();
+    const { id } = await transaction
+      .insertInto('subscriptions')
+      .values({ ...columns, name: subscription.id, created_at: now, changed_at: now })
+      .returning('id')
+      .executeTakeFirstOrThrow();
+    const fill = firstFill(subscription.config.startFrom);
+    const current = new Set(fill === null ? [] : await findFeeds(transaction));
+    const feeds = await transaction.selectFrom('feeds').select(['id', 'feed']).orderBy('id').execute();
+    const channels = feeds.map(({ id: feed, feed: name }) => ({
+      subscription: id,
+      feed,
+      state: columns.state,
+      fill_block: current.has(name) ? fill : null,
+    }));
+    if (channels.length > 0) await transaction.insertInto('channels').values(channels).execute();
+  });
+}
+
+/** The last block whose events are not filled in; null if none are. */
+function firstFill(startFrom: Subscription['config']['startFrom']): number | null {
+  if (startFrom === 'now') return null;
+  return startFrom === 'beginning' ? FIRST_FILL : startFrom - 1;
+}
+
+function tooMany(): RequestError {
+  const message = `There are ${MOST_SUBSCRIPTIONS} subscriptions already. Delete one first.`;
+  return new RequestError('SUBSCRIPTIONS_TOO_MANY', message);
+}
+
+/** Replaces a subscription, and sets the state of its channels if it is another. False if there is none. */
+export async function replaceSubscription(
+  { db }: Database,
+  name: string,
+  change: (row: SubscriptionRow) => StoredSubscription,
+  cipher: SecretsCipher,
+  now: number,
+): Promise<boolean> {
+  return db.transaction().execute(async (transaction) => {
+    await noteChange(transaction);
+    const row = await findSubscription(transaction, name);
+    if (row === undefined) return false;
+    const columns = columnsOf(change(row), cipher);
+    // Later than before also when the clock was set back: deliveries notice the change by it.
+    const changed_at = Math.max(now, row.changed_at + 1);
+    await transaction
+      .updateTable('subscriptions')
+      .set({ ...columns, changed_at })
+      .where('id', '=', row.id)
+      .execute();
+    if (columns.state !== row.state) await setState(transaction, row.id, columns.state);
+    return true;
+  });
+}
+
+/** The state of `default` in these feeds. The registries may have different webhooks: one may be gone. */
+export async function defaultStateOf(
+  db: Kysely<Schema>,
+  feeds: readonly string[],
+): Promise<SubscriptionState> {
+  const channels = await Promise.all(feeds.map((feed) => channelsOf(db, feed, DEFAULT_SUBSCRIPTION)));
+  const states = new Set(channels.flat().map(({ state }) => state));
+  const worst = (['gone', 'paused'] as const).find((state) => states.has(state));
+  if (worst !== undefined || states.size > 0) return worst ?? 'active';
+  const row = await db
+    .selectFrom('subscriptions')
+    .select('state')
+    .where('definition', 'is', null)
+    .executeTakeFirst();
+  return row?.state ?? 'active';
+}
+
+/** Pauses or resumes the subscription `default`, whose other members are settings. */
+export async function setDefaultState({ db }: Database, state: SubscriptionState): Promise<void> {
+  await db.transaction().execute(async (transaction) => {
+    await noteChange(transaction);
+    const row = await transaction
+      .updateTable('subscriptions')
+      .set({ state })
+      .where('definition', 'is', null)
+      .returning('id')
+      .executeTakeFirst();
+    if (row) await setState(transaction, row.id, state);
+  });
+}
+
+async function setState(
+  db: Transaction<Schema>,
+  subscription: number,
+  state: SubscriptionState,
+): Promise<void> {
+  await db.updateTable('channels').set({ state }).where('subscription', '=', subscription).execute();
+}
+
+/**
+ * Deletes a subscription with its queues.
+ *
+ * @param isForced false: if events are undelivered, nothing is deleted.
+ * @returns the number of undelivered events, and the deleted row unless it was refused. Undefined if there is
+ *   no such subscription.
+ */
+export async function removeSubscription(
+  { db }: Database,
+  name: string,
+  isForced: boolean,
+): Promise<{ undelivered: number; row: SubscriptionRow; isRemoved: boolean } | undefined> {
+  const removed = await db.transaction().execute(async (transaction) => {
+    await noteChange(transaction);
+    const row = await findSubscription(transaction, name);
+    if (row === undefined) return undefined;
+    const channels = await channelsOfSubscription(transaction, row.id);
+    const undelivered = await undeliveredOfChannels(transaction, channels);
+    if (undelivered > 0 && !isForced) return { undelivered, row, channels, isRemoved: false };
+    await transaction.deleteFrom('channels').where('subscription', '=', row.id).execute();
+    await transaction.deleteFrom('subscriptions').where('id', '=', row.id).execute();
+    return { undelivered, row, channels, isRemoved: true };
+  });
+  if (removed?.isRemoved) await removeQueues(db, removed.channels);
+  return removed;
+}
+
+async function channelsOfSubscription(db: Kysely<Schema>, subscription: number): Promise<number[]> {
+  const rows = await db
+    .selectFrom('channels')
+    .select('id')
+    .where('subscription', '=', subscription)
+    .execute();
+  return rows.map(({ id }) => id);
+}

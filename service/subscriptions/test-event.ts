@@ -1,0 +1,14 @@
+import type { TestEvent } from '../../receiver/event-schemas';
+
+/** An event that tries a subscription out. It is about nothing on the chain, so it has no pair. */
+export function testEventOf(subscription: string, id: string, now: number): TestEvent {
+  return {
+    specversion: '1.0',
+    id,
+    source: `urn:service:subscriptions:${subscription}`,
+    type: 'com.service.etr.test',
+    datacontenttype: 'application/json',
+    time: new Date(now).toISOString(),
+    data: { subscription, test: true },
+  };
+}

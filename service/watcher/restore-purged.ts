@@ -1,0 +1,50 @@
+import type { Clock } from '../base/clock';
+import { createBlockSpan } from '../chain/block-span';
+import { existingBlock } from '../chain/read-chain';
+import type { RpcClient } from '../chain/rpc-client';
+import type { Database } from '../database/database';
+import type { RegistryIdentity } from '../outbox/cloud-event';
+import { restoreEvents } from '../outbox/restore-events';
+import { createRegistryFinder } from '../registry/registry-contracts';
+import { readRange } from './read-range';
+
+/** Blocks per request at first. */
+const MOST_BLOCKS = 2_000;
+
+/** The registry whose events are restored. */
+export interface PurgedRegistry {
+  client: RpcClient;
+  registryAddress: string;
+  identity: RegistryIdentity;
+  database: Database;
+  clock: Clock;
+}
+
+/**
+ * Reads events from the chain again that were removed because they were old, the newest first: if it ends early,
+ * it goes on from there the next time.
+ */
+export async function restorePurged(
+  { client, registryAddress, identity, database, clock }: PurgedRegistry,
+  feed: number,
+  { fromBlock, upTo }: { fromBlock: number; upTo: number },
+): Promise<void> {
+  const { contracts, genesisBlock } = await createRegistryFinder(client, registryAddress)();
+  const span = createBlockSpan(MOST_BLOCKS);
+  const oldest = Math.max(fromBlock, genesisBlock, 0);
+  for (let last = upTo; last >= oldest;) {
+    const first = Math.max(last - span.blocks() + 1, oldest);
+    const blocks = await Promise.all([existingBlock(client, first), existingBlock(client, last)]);
+    const read = await readRange(client, contracts, ...blocks).catch((error: unknown) => {
+      if (span.shrink()) return undefined;
+      throw error;
+    });
+    if (read === undefined) continue;
+    // No event is older than the registry, so the last range ends with block 0.
+    const from = first === genesisBlock ? 0 : first;
+    const range = { events: read.events, fromBlock: from, toBlock: last };
+    await restoreEvents(database, feed, identity, range, clock.now());
+    span.grow();
+    last = first - 1;
+  }
+}
