@@ -1,0 +1,127 @@
+import { createPublicKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto';
+import { HTTP, type CloudEvent } from 'cloudevents';
+import { expect } from 'chai';
+import { Webhook } from 'standardwebhooks';
+import { jwksOf, signingKeyOf } from '../../service/base/signing-keys';
+import { createWebhookClient, type ContentType } from '../../service/delivery/post';
+import { newWebhookSecret } from '../../service/delivery/standard-webhooks';
+import { startRawReceiver, type RawReceiver } from '../helpers/receiver/raw-receiver';
+import { sampleEvent, type Delivery } from '../helpers/receiver/signed-delivery';
+
+describe('verifiers off the shelf', () => {
+  const event = sampleEvent(1);
+  const text = JSON.stringify(event);
+  const secret = newWebhookSecret(randomBytes);
+  const signingKeys = { key: signingKeyOf(generateKeyPairSync('ed25519').privateKey), next: undefined };
+  let receiver: RawReceiver;
+  before(async () => {
+    receiver = await startRawReceiver();
+  });
+  after(() => receiver?.close());
+
+  /** The event as it arrives over HTTP. */
+  async function delivered(
+    options: { contentType?: ContentType; standardWebhooks?: { secret: string } },
+    now = Date.now(),
+  ): Promise<Delivery> {
+    const client = createWebhookClient({
+      url: receiver.url,
+      headers: {},
+      signingKeys,
+      clock: { now: () => now },
+      timeoutMs: 5_000,
+      connections: 1,
+      ...options,
+    });
+    try {
+      expect(await client.post(text, event.id)).to.include({ status: 204 });
+    } finally {
+      await client.close();
+    }
+    const delivery = receiver.deliveries.at(-1);
+    if (!delivery) throw new Error('nothing arrived');
+    return delivery;
+  }
+
+  describe('the npm package cloudevents', () => {
+    it('reads a delivery of application/cloudevents+json', async () => {
+      const { headers, body } = await delivered({ contentType: 'application/cloudevents+json' });
+      expect(headers).to.include({ 'content-type': 'application/cloudevents+json' });
+      expect(HTTP.isEvent({ headers, body: body.toString() })).to.equal(true);
+      const read = HTTP.toEvent({ headers, body: body.toString() }) as CloudEvent<unknown>;
+      expect(JSON.parse(JSON.stringify(read))).to.deep.equal(event);
+    });
+
+    it('says that there is no event in a delivery of application/json, the default', async () => {
+      const { headers, body } = await delivered({});
+      expect(headers).to.include({ 'content-type': 'application/json' });
+      expect(() => HTTP.toEvent({ headers, body: body.toString() })).to.throw('no cloud event detected');
+    });
+  });
+
+  describe('the npm package standardwebhooks', () => {
+    const webhook = new Webhook(secret);
+
+    it('takes a secret of whsec_ and the base64 of 32 random bytes', () => {
+      const bytes = Buffer.alloc(32, 7);
+      expect(newWebhookSecret(() => bytes)).to.equal(`whsec_${bytes.toString('base64')}`);
+      expect(secret).to.match(/^whsec_[\w+/]{43}=$/);
+    });
+
+    it('verifies a delivery with standardWebhooks, although it has v1a beside v1', async () => {
+      const { headers, body } = await delivered({ standardWebhooks: { secret } });
+      expect(headers['webhook-id']).to.equal(event.id);
+      expect(headers['webhook-signature']).to.match(/^v1,[\w+/]{43}= v1a,[\w+/]{86}==$/);
+      expect(webhook.verify(body.toString(), headers)).to.deep.equal(event);
+    });
+
+    it('refuses another secret, a changed body and a changed id', async () => {
+      const { headers, body } = await delivered({ standardWebhooks: { secret } });
+      const other = new Webhook(newWebhookSecret(randomBytes));
+      expect(() => other.verify(body.toString(), headers)).to.throw('No matching signature');
+      const changed = body.toString().replace('holder', 'Holder');
+      expect(() => webhook.verify(changed, headers)).to.throw('No matching signature');
+      const renamed = { ...headers, 'webhook-id': `${event.id}0` };
+      expect(() => webhook.verify(body.toString(), renamed)).to.throw('No matching signature');
+    });
+
+    it('refuses a delivery that was signed more than five minutes ago, or ahead', async () => {
+      for (const [minutes, problem] of [
+        [-6, 'too old'],
+        [6, 'too new'],
+      ] as const) {
+        const now = Date.now() + minutes * 60_000;
+        const { headers, body } = await delivered({ standardWebhooks: { secret } }, now);
+        expect(headers['webhook-timestamp']).to.equal(String(Math.floor(now / 1_000)));
+        expect(() => webhook.verify(body.toString(), headers)).to.throw(problem);
+      }
+    });
+
+    it('verifies a later attempt of the same event, which has the same id and a signature of its own', async () => {
+      const [first, second] = [Date.now() - 60_000, Date.now()];
+      const early = await delivered({ standardWebhooks: { secret } }, first);
+      const late = await delivered({ standardWebhooks: { secret } }, second);
+      expect(late.headers['webhook-id']).to.equal(early.headers['webhook-id']);
+      expect(late.headers['webhook-signature']).not.to.equal(early.headers['webhook-signature']);
+      for (const { headers, body } of [early, late])
+        expect(webhook.verify(body.toString(), headers)).to.deep.equal(event);
+    });
+  });
+
+  it('find the key of v1a in the published JWK Set, by the id of the key', async () => {
+    const { headers, body } = await delivered({ standardWebhooks: { secret } });
+    const jwk = jwksOf(signingKeys).keys.find(({ kid }) => kid === headers['x-service-key-id']);
+    const publicKey = createPublicKey({ key: { ...jwk }, format: 'jwk' });
+    const content = `${headers['webhook-id']}.${headers['webhook-timestamp']}.`;
+    const signature = / v1a,(\S+)$/.exec(headers['webhook-signature'] ?? '')?.[1] ?? '';
+    const isGenuine = (bytes: Buffer): boolean =>
+      verify(null, bytes, publicKey, Buffer.from(signature, 'base64'));
+    expect(isGenuine(Buffer.concat([Buffer.from(content), body]))).to.equal(true);
+    expect(isGenuine(Buffer.concat([Buffer.from(content), body, Buffer.from(' ')]))).to.equal(false);
+  });
+
+  it('see no headers of Standard Webhooks unless the subscription asks for them', async () => {
+    const { headers } = await delivered({});
+    expect(Object.keys(headers).filter((name) => name.startsWith('webhook-'))).to.deep.equal([]);
+  });
+});
