@@ -1,0 +1,150 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { PROJECT_ROOT } from '../../service/base/project-root';
+import { signingKeyOf } from '../../service/base/signing-keys';
+import { inheritedEnvironment } from '../../service/config/config';
+import { createWebhookClient } from '../../service/delivery/post';
+import { newWebhookSecret } from '../../service/delivery/standard-webhooks';
+import { eventually } from '../helpers/eventually';
+import { codeBlocks, readDocument } from '../helpers/pages/markdown';
+import { startRawReceiver } from '../helpers/receiver/raw-receiver';
+import { post, sampleEvent, type Delivery } from '../helpers/receiver/signed-delivery';
+import { track } from '../helpers/resources';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+/** Skips the test, and says why, if this command does not work. */
+function needs(test: Mocha.Context, missing: string, command: string, args: string[]): void {
+  if (spawnSync(command, args).status === 0) return;
+  console.log(`      skipped: ${missing}`);
+  test.skip();
+}
+
+describe('programs of docs/webhooks.md', () => {
+  const { section, code } = readDocument('docs/webhooks.md');
+  const home = temporaryFolder();
+  const event = sampleEvent(1);
+  const secret = newWebhookSecret(randomBytes);
+  const { privateKey } = generateKeyPairSync('ed25519');
+  let genuine: Delivery;
+  /** One byte of the body is another. */
+  let changed: Delivery;
+  let folder: string;
+
+  before(async () => {
+    const receiver = await startRawReceiver();
+    const client = createWebhookClient({
+      url: receiver.url,
+      headers: {},
+      signingKeys: { key: signingKeyOf(privateKey), next: undefined },
+      clock: { now: Date.now },
+      timeoutMs: 5_000,
+      connections: 1,
+      standardWebhooks: { secret },
+    });
+    await client.post(JSON.stringify(event), event.id);
+    await client.close();
+    await receiver.close();
+    const [delivery] = receiver.deliveries;
+    if (!delivery) throw new Error('nothing was delivered');
+    genuine = { body: delivery.body, headers: sentHeaders(delivery.headers) };
+    const body = Buffer.from(delivery.body);
+    body[body.length - 3]! ^= 1;
+    changed = { ...genuine, body };
+  });
+  beforeEach(() => {
+    folder = mkdtempSync(join(home.path, 'program-'));
+    const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' });
+    writeFileSync(join(folder, 'webhook-public-key.pem'), publicKey);
+  });
+  after(() => home.remove());
+
+  it('in Python: the receiver accepts genuine deliveries and refuses changed ones', async function () {
+    needs(this, 'Python 3 with the package cryptography is missing', 'python3', [
+      '-c',
+      'import cryptography',
+    ]);
+    writeFileSync(join(folder, 'verify.py'), code('With Python', 'python'));
+    await expectToVerify('python3', ['verify.py']);
+  });
+
+  it('for Standard Webhooks in Node.js: the receiver accepts genuine deliveries and refuses changed ones', async () => {
+    symlinkSync(join(PROJECT_ROOT, 'node_modules'), join(folder, 'node_modules'));
+    writeFileSync(join(folder, 'verify.mjs'), code('Standard Webhooks with Node.js', 'js'));
+    await expectToVerify(process.execPath, ['verify.mjs']);
+  });
+
+  it('for Standard Webhooks in Python: the function accepts genuine deliveries alone', function () {
+    needs(this, 'Python 3 is missing', 'python3', ['--version']);
+    const call = `
+import json, sys
+given = json.load(sys.stdin)
+print(is_genuine(given["secret"], given["headers"], given["body"].encode()))
+`;
+    const program = code('Standard Webhooks with Python', 'python') + call;
+    const isGenuine = ({ headers, body }: Delivery, with_ = secret): string => {
+      const input = JSON.stringify({ secret: with_, headers, body: body.toString() });
+      return execFileSync('python3', ['-c', program], { input, cwd: folder }).toString().trim();
+    };
+    expect(isGenuine(genuine)).to.equal('True');
+    expect(isGenuine(changed)).to.equal('False');
+    expect(isGenuine(genuine, newWebhookSecret(randomBytes))).to.equal('False');
+    expect(isGenuine({ ...genuine, headers: {} })).to.equal('False');
+    const old = { ...genuine.headers, 'webhook-timestamp': String(Math.floor(Date.now() / 1_000) - 301) };
+    expect(isGenuine({ ...genuine, headers: old })).to.equal('False');
+  });
+
+  it('for Standard Webhooks with openssl: the commands accept genuine deliveries and refuse changed ones', function () {
+    needs(this, 'openssl is missing', 'openssl', ['version']);
+    const [ofV1 = '', ofV1a = ''] = codeBlocks(section('Standard Webhooks with openssl'), 'sh');
+    const run = (commands: string, { body, headers }: Delivery): string => {
+      writeFileSync(join(folder, 'body.json'), body);
+      const env = {
+        ...inheritedEnvironment(),
+        WEBHOOK_ID: headers['webhook-id'],
+        WEBHOOK_TIMESTAMP: headers['webhook-timestamp'],
+        WEBHOOK_SIGNATURE: headers['webhook-signature'],
+        WEBHOOK_SECRET: secret,
+      };
+      return spawnSync('sh', ['-c', commands], { cwd: folder, env }).stdout.toString();
+    };
+    expect(run(ofV1, genuine)).to.equal('genuine\n');
+    expect(run(ofV1a, genuine)).to.contain('Signature Verified Successfully');
+    expect(run(ofV1, changed)).to.equal('forged\n');
+    expect(run(ofV1a, changed)).to.contain('Signature Verification Failure');
+  });
+
+  /** Starts a receiver, and expects it to accept the genuine delivery only, and to print its event. */
+  async function expectToVerify(command: string, args: string[]): Promise<void> {
+    const env = { ...inheritedEnvironment(), PORT: '0', WEBHOOK_SECRET: secret };
+    const program = spawn(command, args, { cwd: folder, env });
+    const untrack = track(`${command} ${args.join(' ')} of docs/webhooks.md`);
+    let output = '';
+    for (const stream of [program.stdout, program.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+    const ended = once(program, 'close').then(untrack);
+    try {
+      const port = await eventually('the program listens', () => {
+        if (program.exitCode !== null) throw new Error(output);
+        return /listening on (\d+)/.exec(output)?.[1];
+      });
+      const url = `http://127.0.0.1:${port}/`;
+      expect(await post(url, genuine)).to.include({ status: 200 });
+      expect(await post(url, changed)).to.deep.equal({ status: 401, text: 'Invalid signature' });
+      expect(await post(url, { body: genuine.body, headers: {} })).to.include({ status: 401 });
+      await eventually('the event is printed', () => output.includes(event.id));
+    } finally {
+      program.kill();
+      await ended;
+    }
+  }
+});
+
+/** The headers that belong to the delivery and not to its connection. */
+function sentHeaders(headers: Record<string, string>): Record<string, string> {
+  const own = Object.entries(headers).filter(([name]) => /^(content-type|x-service-|webhook-)/.test(name));
+  return Object.fromEntries(own);
+}
