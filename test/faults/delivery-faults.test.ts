@@ -15,6 +15,7 @@ import { installRegistry } from '../helpers/chain/installed-registry';
 import { startNode } from '../helpers/chain/node';
 import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
 import { startReceiver } from '../helpers/receiver/running-receiver';
+import { checkEvent } from '../helpers/receiver/schema-problems';
 import { startService } from '../helpers/processes/running-service';
 import { startServiceProcess } from '../helpers/processes/service-process';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
@@ -69,7 +70,9 @@ describe('event delivery', () => {
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
         const signature = String(request.headers['x-service-signature']);
-        attempts.push({ body: Buffer.concat(chunks).toString(), signature });
+        const body = Buffer.concat(chunks).toString();
+        checkEvent(JSON.parse(body));
+        attempts.push({ body, signature });
         const status = answers[attempts.length - 1] ?? 200;
         if (status === 0) request.socket.destroy();
         else response.writeHead(status, status === 302 ? { Location: '/elsewhere' } : {}).end();

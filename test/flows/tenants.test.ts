@@ -8,6 +8,7 @@ import { PROJECT_ROOT } from '../../service/base/project-root';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
+import { checkEvent } from '../helpers/receiver/schema-problems';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { giveChainBack, takeChain, type PreparedChain } from '../helpers/chain/prepared-chain';
 import { askAsWritten, runAsWritten, startAsWritten, type PageProgram } from '../helpers/pages/page-commands';
@@ -67,10 +68,12 @@ describe('docs/tenants.md', () => {
   function receivedBy(name: Name): CloudEvent[] {
     const file = path(name, 'received.jsonl');
     if (!existsSync(file)) return [];
-    return readFileSync(file, 'utf8')
+    const events = readFileSync(file, 'utf8')
       .split('\n')
       .slice(0, -1)
       .map((line) => JSON.parse(line) as CloudEvent);
+    events.forEach(checkEvent);
+    return events;
   }
 
   /** Creates a document at a tenant's service and waits for the events of its mint. */

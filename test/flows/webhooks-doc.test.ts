@@ -18,6 +18,7 @@ import { eventually } from '../helpers/eventually';
 import { codeBlocks, quoted, readDocument, tables } from '../helpers/pages/markdown';
 import { track } from '../helpers/resources';
 import { startRawReceiver, type RawReceiver } from '../helpers/receiver/raw-receiver';
+import { checkEvent } from '../helpers/receiver/schema-problems';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { post, type Delivery } from '../helpers/receiver/signed-delivery';
 import { liveThrough, type Operation } from '../helpers/chain/token-life';
@@ -55,6 +56,7 @@ describe('docs/webhooks.md', () => {
       );
     }
     events = receiver.deliveries.map(({ body: sent }) => JSON.parse(sent.toString()) as CloudEvent);
+    events.forEach(checkEvent);
   });
 
   after(async () => {
@@ -63,7 +65,7 @@ describe('docs/webhooks.md', () => {
     await local?.stop();
   });
 
-  it('has an example of every event type, with the fields of its payload', () => {
+  it('has a valid example of every event type, with the fields of its payload', () => {
     const examples = sections.flatMap((one) =>
       codeBlocks(one, 'json').map((text) => [one.heading, JSON.parse(text) as Partial<CloudEvent>] as const),
     );
@@ -74,6 +76,9 @@ describe('docs/webhooks.md', () => {
       .and.have.length(16);
     for (const [heading, example] of documented) {
       expect(example.type).to.equal(PREFIX + heading);
+      const { payload } = example.data ?? {};
+      const [real] = events.filter(({ type }) => type === example.type);
+      checkEvent({ ...real, data: { ...real?.data, payload } });
       for (const { data } of events.filter(({ type }) => type === example.type))
         expect(shapeOf(data.payload), heading).to.deep.equal(shapeOf(example.data?.payload));
     }
@@ -85,6 +90,7 @@ describe('docs/webhooks.md', () => {
     const envelopeOf = (event: CloudEvent): unknown =>
       shapeOf({ ...event, data: { ...event.data, payload: {} } });
     for (const { subject, data } of whole) expect(subject).to.equal(data.tokenId);
+    whole.forEach(checkEvent);
     for (const event of events) {
       const example = whole[event.data.tokenIdHex === undefined ? 1 : 0];
       expect(envelopeOf(event), event.type).to.deep.equal(example && envelopeOf(example));

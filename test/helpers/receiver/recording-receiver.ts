@@ -7,6 +7,7 @@ import { readRawBody } from '../../../receiver/raw-body';
 import { SIGNATURE_HEADER, verifySignature } from '../../../receiver/verify-signature';
 import type { CloudEvent } from '../../../service/outbox/cloud-event';
 import { track } from '../resources';
+import { checkEvent } from './schema-problems';
 
 /** One request, successful or not. */
 export interface Delivery {
@@ -52,6 +53,7 @@ export async function startRecordingReceiver(
     const body = (await readRawBody(request)) ?? Buffer.alloc(0);
     const verified = verifySignature(request.headers[SIGNATURE_HEADER], body, publicKey);
     const event = JSON.parse(body.toString()) as CloudEvent;
+    checkEvent(event);
     const attempt = (attempts.get(event.id) ?? 0) + 1;
     attempts.set(event.id, attempt);
     const delivery = { body, headers: request.headers, event, verified, attempt, arrivedAt: Date.now() };

@@ -5,6 +5,7 @@ import { startReceiver as startRealReceiver } from '../../../receiver/app';
 import { onlyKey, type PublicKeys } from '../../../receiver/public-keys';
 import type { CloudEvent } from '../../../service/outbox/cloud-event';
 import { track } from '../resources';
+import { checkEvent } from './schema-problems';
 
 /** The reference receiver, with the events that it verified and stored, in the order of arrival. */
 export interface RunningReceiver {
@@ -31,7 +32,13 @@ export async function startReceiver(
     eventsFile: join(folder, 'received-events.jsonl'),
     host: '127.0.0.1',
     port,
-    onEvent: (event) => events.push(event),
+    onEvent(event) {
+      checkEvent(event);
+      events.push(event);
+    },
+    onRetraction: checkEvent,
+    onTest: checkEvent,
+    onUnknown: ({ body }) => checkEvent(JSON.parse(body)),
     onProblem: (problem) => problems.push(problem),
   });
   const untrack = track(`receiver on ${receiver.url}`);

@@ -1,0 +1,65 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
+import { startReceiver } from '../helpers/receiver/running-receiver';
+import { everyEventIsValid } from '../helpers/receiver/event-violations';
+import {
+  newSender,
+  post,
+  sampleEvent,
+  sampleRetraction,
+  sampleTest,
+} from '../helpers/receiver/signed-delivery';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+describe('receivers of the tests', () => {
+  const sender = newSender();
+  let folder: ReturnType<typeof temporaryFolder>;
+  let keyFile: string;
+
+  before(() => {
+    folder = temporaryFolder();
+    keyFile = join(folder.path, 'key.pem');
+    writeFileSync(keyFile, sender.publicKeyPem);
+  });
+
+  after(() => folder.remove());
+
+  const receivers = {
+    'the recording receiver': () => startRecordingReceiver(keyFile),
+    'the reference receiver': () => startReceiver(folder.path, keyFile),
+  };
+  const { data, ...envelope } = sampleEvent(7);
+  const violations: [what: string, event: object, problem: RegExp][] = [
+    [
+      'a wrong member',
+      { ...envelope, data: { ...data, blockNumber: '1' } },
+      /data\/blockNumber must be integer/,
+    ],
+    ['an unknown type', { ...envelope, data, type: 'com.service.etr.split' }, /no event type/],
+    ['no pair', { ...envelope, data: { ...data, logIndex: undefined } }, /required property 'logIndex'/],
+    ['a member too many', { ...sampleRetraction(1), dataschema: 'x' }, /must NOT have additional properties/],
+    ['another source', { ...sampleTest(1), source: envelope.source }, /source must match/],
+  ];
+  for (const [name, start] of Object.entries(receivers))
+    it(`${name} fails the test for an event that violates its schema, naming event and problem`, async () => {
+      const receiver = await start();
+      const send = (event: object): ReturnType<typeof post> =>
+        post(receiver.url, sender.signed(JSON.stringify(event)));
+      try {
+        for (const event of [sampleEvent(1), sampleRetraction(2), sampleTest(2)]) await send(event);
+        everyEventIsValid();
+        for (const [what, event, problem] of violations) {
+          await send(event);
+          expect(everyEventIsValid, what)
+            .to.throw(problem)
+            .with.property('message')
+            .that.contains(JSON.stringify(event));
+          everyEventIsValid();
+        }
+      } finally {
+        await receiver.close();
+      }
+    });
+});
