@@ -33,8 +33,8 @@ export interface App {
 }
 
 /**
- * Parts that tests replace: the tunnel's library and time limit, the clock and the name lookup of event delivery, and the times
- * of minting, of the contradiction check, and between two log lines about a catch-up.
+ * Parts that tests replace: the tunnel's library and time limit, the clock and the name lookup of event
+ * delivery, and the times of minting, of the contradiction check, and between two log lines about a catch-up.
  */
 export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>> & {
   mintTiming?: Partial<MintTiming>;

@@ -9,12 +9,12 @@ import type { EventDelivery } from './event-delivery';
 import type { SubscriptionRoutes } from './http/routes/subscriptions';
 import { channelsOf, type Channel } from './outbox/channels';
 import { registryOfFeed } from './outbox/find-feeds';
-import { listChannelDeliveries } from './outbox/list-channel-deliveries';
 import { redeliver } from './outbox/redeliver';
 import { targetOf, type TargetOptions } from './subscriptions/channel-target';
 import { defaultSubscription } from './subscriptions/default-subscription';
 import { createSubscriptions } from './subscriptions/manage-subscriptions';
 import { createSecretsCipher } from './subscriptions/secrets';
+import { listChannelDeliveries } from './subscriptions/undelivered-events';
 import { defaultStateOf, setDefaultState, subscriptionOf } from './subscriptions/stored-subscriptions';
 
 /** The subscriptions of the API, and the paths that manage them. */

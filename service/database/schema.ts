@@ -1,8 +1,8 @@
 import type { ColumnType, Generated } from 'kysely';
 
 /**
- * The tables. Times are epoch milliseconds from the injected clock. Bodies are text, so that the same statements
- * run on both engines.
+ * The tables. Times are epoch milliseconds from the injected clock. Bodies are text, so that the same
+ * statements run on both engines.
  */
 export interface Schema {
   feeds: FeedsTable;

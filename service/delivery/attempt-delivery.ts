@@ -55,17 +55,27 @@ async function attemptDelivery(
   const milliseconds = Math.round(performance.now() - start);
   const { tokenId, transactionHash } = (JSON.parse(delivery.body) as CloudEvent).data;
   const line = { eventId, type, tokenId, transactionHash, attempt, status: outcome.status, ms: milliseconds };
-  const record = { attemptedAt, milliseconds, status: outcome.status };
+  const sent = { attemptedAt, milliseconds, status: outcome.status };
   if (outcome.delivered) {
     options.onAttempt('delivered');
     logger.info(line, 'delivered');
-    return { delivery, attempt: { ...record, error: undefined } };
+    return { delivery, attempt: { ...sent, error: undefined } };
   }
   const { error, retryAfterMs } = outcome;
+  const record = { ...sent, error };
+  if (outcome.gone) {
+    options.onAttempt('failed');
+    logger.error(
+      { ...line, reason: error },
+      'the receiver is gone: nothing more is sent until it is resumed',
+    );
+    // It is due as soon as the channel is resumed.
+    return { delivery, attempt: record, nextAttemptAt: now, isGone: true };
+  }
   const failed = { attempt, firstAttemptedAt, now, retryAfterMs };
   const dueAt = nextAttemptAt(failed, options.schedule, options.random());
   options.onAttempt(dueAt === undefined ? 'dead' : 'failed');
   if (dueAt === undefined) logger.error({ ...line, reason: error }, 'dead letter');
   else logger.warn({ ...line, reason: error, retryInMs: dueAt - now }, 'delivery failed');
-  return { delivery, attempt: { ...record, error }, nextAttemptAt: dueAt };
+  return { delivery, attempt: record, nextAttemptAt: dueAt };
 }

@@ -13,8 +13,8 @@ export type PostResult =
 
 /** Sends one body to the webhook. Never rejects. */
 export interface WebhookClient {
-  /** `eventId` is the id of the CloudEvent in the body. Standard Webhooks need it. */
-  post(body: string, eventId?: string): Promise<PostResult>;
+  /** `eventId` is the id of the CloudEvent in the body. */
+  post(body: string, eventId: string): Promise<PostResult>;
   /** Aborts the requests under way: each results in a failure. */
   abort(): void;
   close(): Promise<void>;
@@ -61,12 +61,11 @@ export function createWebhookClient(target: WebhookTarget): WebhookClient {
   const agent = new Agent({ connections: target.connections, connect });
   const underWay = new Set<AbortController>();
 
-  async function signed(body: Buffer, eventId: string | undefined): Promise<Record<string, string>> {
+  async function signed(body: Buffer, eventId: string): Promise<Record<string, string>> {
     const now = clock.now();
     const key = signingKeyAt(signingKeys, now);
     const headers = await signatureHeaders(body, key);
     if (standardWebhooks === undefined) return headers;
-    if (eventId === undefined) throw new TypeError('Standard Webhooks need the id of the event');
     return {
       ...headers,
       ...(await standardWebhookHeaders({ eventId, now, body }, standardWebhooks.secret, key)),

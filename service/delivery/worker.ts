@@ -8,6 +8,7 @@ import type { Settlement } from '../outbox/settle-queues';
 import { takeTurn } from '../outbox/take-turn';
 import { attemptQueue, type AttemptOptions } from './attempt-delivery';
 import { createPace } from './pace';
+import { longestPauseMs } from './retry-schedule';
 import { createWakeableSleep } from '../base/wakeable-sleep';
 
 /** Delivers the events of one channel. */
@@ -138,7 +139,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     // Deliveries that end in the same tick are settled together.
     await setImmediate();
     if (performance.now() - checkedClockAt > CHECK_CLOCK_EVERY_MS) {
-      const longestWaitMs = Math.max(leaseMs, options.schedule.maxDelayMs);
+      const longestWaitMs = Math.max(leaseMs, longestPauseMs(options.schedule));
       await makeDue(database.db, { channel, now: clock.now(), longestWaitMs });
       checkedClockAt = performance.now();
     }

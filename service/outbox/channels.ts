@@ -17,7 +17,9 @@ export interface Recipient extends CompiledSubscription {
   isFilling: boolean;
 }
 
-/** Adds the subscription `default` and the channels that are missing: each subscription has one for each feed. */
+/**
+ * Adds the subscription `default` and the channels that are missing: each subscription has one for each feed.
+ */
 export async function addChannels(db: Kysely<Schema>, now: number): Promise<void> {
   await db
     .insertInto('subscriptions')
@@ -106,8 +108,8 @@ export function channelsFor(recipients: readonly Recipient[], event: CloudEvent)
 }
 
 /**
- * The keys of feeds' channels, or of one subscription's. Statements name the channels: SQLite's planner, which does not know the number
- * of rows, would join in an order that reads all queues.
+ * The keys of feeds' channels, or of one subscription's. Statements name the channels: SQLite's planner,
+ * which does not know the number of rows, would join in an order that reads all queues.
  */
 export async function channelKeysOf(
   db: Kysely<Schema>,

@@ -44,8 +44,8 @@ export interface Claim {
 
 /**
  * Claims up to `limit` due token queues, with the next events of each. An index contains just the queues that
- * are not empty, so the cost does not grow with the backlog. A claim that is never settled falls due again when
- * its lease ends. Concurrent processes skip each other's rows.
+ * are not empty, so the cost does not grow with the backlog. A claim that is never settled falls due again
+ * when its lease ends. Concurrent processes skip each other's rows.
  */
 export async function claimQueues(
   { engine }: Pick<Database, 'engine'>,
@@ -109,25 +109,19 @@ export async function claimQueues(
     .orderBy('deliveries.position')
     .execute();
   const queues = new Map(
-    claimed.map(({ token, attempts, first_attempted_at }) => [
-      token,
-      {
-        channel,
-        token,
-        lease,
-        leasedUntil: now + leaseMs,
-        firstAttemptedAt: first_attempted_at ?? now,
-        attempts,
-        deliveries: [] as ClaimedDelivery[],
-      },
-    ]),
+    claimed.map(({ token, attempts, first_attempted_at }) => {
+      const firstAttemptedAt = first_attempted_at ?? now;
+      const deliveries: ClaimedDelivery[] = [];
+      const queue = { channel, token, lease, leasedUntil: now + leaseMs, firstAttemptedAt, deliveries };
+      return [token, { queue, attempts }];
+    }),
   );
   for (const { token, eventId, ...row } of rows) {
-    const queue = queues.get(token);
-    const attempt = queue?.deliveries.length === 0 ? queue.attempts : 1;
-    queue?.deliveries.push({ ...row, eventId: idOfBytes(eventId), attempt });
+    const claim = queues.get(token);
+    const attempt = claim?.queue.deliveries.length === 0 ? claim.attempts : 1;
+    claim?.queue.deliveries.push({ ...row, eventId: idOfBytes(eventId), attempt });
   }
-  return [...queues.values()].map(({ attempts: _, ...queue }) => queue);
+  return [...queues.values()].map(({ queue }) => queue);
 }
 
 /** The end of what may have been sent, if the process that holds the current lease died. */
@@ -198,8 +192,8 @@ export async function releaseLease(
 }
 
 /**
- * Makes queues due whose wait exceeds the longest possible wait. Their time was set before the system clock was
- * set back; without this they would not be sent until the clock reaches that time.
+ * Makes queues due whose wait exceeds the longest possible wait. Their time was set before the system clock
+ * was set back; without this they would not be sent until the clock reaches that time.
  */
 export async function makeDue(
   db: Kysely<Schema>,

@@ -49,8 +49,8 @@ export function typeOf({ type }: RegistryEvent): CloudEvent['type'] {
 }
 
 /**
- * The token that an event belongs to, in decimals. Empty for events of the registry itself: they carry token id
- * 0, but are not of token 0.
+ * The token that an event belongs to, in decimals. Empty for events of the registry itself: they carry token
+ * id 0, but are not of token 0.
  */
 export function tokenKeyOf({ tokenId }: RegistryEvent): string {
   return tokenId?.toString() ?? '';

@@ -173,8 +173,8 @@ async function moveOn(
 }
 
 /**
- * Advances a queue past what was delivered and schedules the next attempt of the event that failed. Everything
- * behind it waits with it.
+ * Advances a queue past what was delivered and schedules the next attempt of the event that failed.
+ * Everything behind it waits with it.
  */
 async function waitUntil(
   db: Transaction<Schema>,

@@ -2,8 +2,8 @@ import type { Transaction } from 'kysely';
 import type { Schema } from '../database/schema';
 
 /**
- * The keys of tokens' rows, which are added if they are missing. A token id is decimal, or empty for events of
- * the registry itself: they carry token id 0, and have a queue of their own.
+ * The keys of tokens' rows, which are added if they are missing. A token id is decimal, or empty for events
+ * of the registry itself: they carry token id 0, and have a queue of their own.
  */
 export async function keysOfTokens(
   db: Transaction<Schema>,

@@ -8,7 +8,10 @@ const BATCH = 1_000;
 /** A token queue as it is stored. */
 type Queue = Selectable<QueuesTable>;
 
-/** Reads the queues of tokens, in the order of their keys. On PostgreSQL they are locked until the transaction ends. */
+/**
+ * Reads the queues of tokens, in the order of their keys. On PostgreSQL they are locked until the transaction
+ * ends.
+ */
 export async function lockQueues(
   { engine }: Pick<Database, 'engine'>,
   db: Transaction<Schema>,

@@ -16,7 +16,7 @@ export interface TargetOptions {
 /** The webhook that a subscription's events are delivered to. */
 export function targetOf(
   { sink, protocolsettings, config }: StoredSubscription,
-  { signingKeys, rules, lookup: lookUp = lookup as LookupFunction }: TargetOptions,
+  { signingKeys, rules, lookup: lookUp = lookup }: TargetOptions,
 ): ChannelTarget {
   const { timeoutMs, maxConcurrentDeliveries, retry, contentType, secret } = config;
   return {

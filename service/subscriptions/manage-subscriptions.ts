@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock';
-import { RequestError, ServiceError } from '../base/errors';
+import { RequestError, type ServiceError } from '../base/errors';
 import type { SigningKeys } from '../base/signing-keys';
 import { checkSink, type SinkRules } from '../base/sink-rules';
 import type { Database } from '../database/database';
@@ -47,7 +47,10 @@ export interface TestOutcome {
   milliseconds: number;
 }
 
-/** Creates, shows, changes and deletes the subscriptions of the API. Secrets are shown once, when they are made. */
+/**
+ * Creates, shows, changes and deletes the subscriptions of the API. Secrets are shown once, when they are
+ * made.
+ */
 export interface Subscriptions {
   add(body: unknown): Promise<StoredSubscription>;
   list(page: { after: string | undefined; limit: number }): Promise<Subscription[]>;

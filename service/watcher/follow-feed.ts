@@ -44,8 +44,8 @@ export interface FeedFollowing {
   /** Called with the feed's name before it is read, and whenever reading starts again. */
   onOpened(feed: string): Promise<void>;
   /**
-   * Called when deliveries may have become due: `events` events were stored for these channels, or the feed was
-   * released.
+   * Called when deliveries may have become due: `events` events were stored for these channels, or the feed
+   * was released.
    */
   onDue(events: number, channels?: readonly number[]): void;
   /** Called when nothing may be sent until the next `onDue`. */

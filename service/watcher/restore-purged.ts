@@ -21,8 +21,8 @@ export interface PurgedRegistry {
 }
 
 /**
- * Reads events from the chain again that were removed because they were old, the newest first: if it ends early,
- * it goes on from there the next time.
+ * Reads events from the chain again that were removed because they were old, the newest first: if it ends
+ * early, it goes on from there the next time.
  */
 export async function restorePurged(
   { client, registryAddress, identity, database, clock }: PurgedRegistry,

@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { publicJwkOf } from '../../service/base/public-jwk';
 import { jwksOf, signingKeyAt, signingKeyOf } from '../../service/base/signing-keys';
@@ -66,9 +66,9 @@ describe('change of the signing key', () => {
       connections: 1,
     });
     try {
-      await client.post('{"event":1}');
+      await client.post('{"event":1}', randomUUID());
       now = from;
-      await client.post('{"event":1}');
+      await client.post('{"event":1}', randomUUID());
     } finally {
       await client.close();
       await receiver.close();

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -40,7 +41,7 @@ describe('user and password in the URL of a webhook', () => {
     });
     try {
       for (const body of ['{}', '{"second": true}'])
-        expect(await client.post(body)).to.deep.equal({ status: 204, retryAfter: undefined });
+        expect(await client.post(body, randomUUID())).to.deep.equal({ status: 204, retryAfter: undefined });
     } finally {
       await client.close();
       await server.close();

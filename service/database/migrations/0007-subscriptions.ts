@@ -21,8 +21,8 @@ const REPLACED_INDEXES = [
 
 /**
  * Adds subscriptions. A channel delivers one feed to one subscription, and has a queue for each token. Rows
- * refer to each other by integers, and event ids are stored as 16 bytes. Whatever was stored before belongs to
- * the subscription `default`.
+ * refer to each other by integers, and event ids are stored as 16 bytes. Whatever was stored before belongs
+ * to the subscription `default`.
  */
 export const subscriptions: Migration = {
   async up(db: Kysely<unknown>) {
@@ -117,7 +117,9 @@ async function copyFeeds(db: Kysely<unknown>): Promise<void> {
     select subscriptions.id, feeds.id from feeds cross join subscriptions order by feeds.id`.execute(db);
 }
 
-/** The token's id in decimals; empty for the registry's own events, whose queue was named after its address. */
+/**
+ * The token's id in decimals; empty for the registry's own events, whose queue was named after its address.
+ */
 const TOKEN_OF_STREAM = sql`case
   when substr(stream, length(feed) + 2) like '0x%' then '' else substr(stream, length(feed) + 2) end`;
 

@@ -12,7 +12,10 @@ export interface SmallJsonState {
   json: JsonObject;
 }
 
-/** Reads a JSON body of up to 64 KB, of the operator. Answers 413 over it, 400, 408 and 415 as POST /create does. */
+/**
+ * Reads a JSON body of up to 64 KB, of the operator. Answers 413 over it, 400, 408 and 415 as POST /create
+ * does.
+ */
 export const smallJsonBody: Middleware<SmallJsonState> = async (ctx, next) => {
   if (mostBytes(ctx) > SMALL_BYTES) {
     ctx.set('Connection', 'close');

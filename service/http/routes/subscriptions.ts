@@ -1,10 +1,15 @@
 import { Router, type RouterMiddleware } from '@koa/router';
 import type { Context } from 'koa';
-import type { DeliveriesPage, DeliveryState, Place } from '../../outbox/list-channel-deliveries';
-import type { Selection } from '../../outbox/redeliver';
 import { parseTokenId } from '../../registry/token-id-forms';
 import type { Subscriptions } from '../../subscriptions/manage-subscriptions';
 import type { Subscription, SubscriptionState } from '../../subscriptions/subscription';
+import type {
+  DeliveriesPage,
+  DeliveriesQuery,
+  DeliveryState,
+  Place,
+  Redelivery,
+} from '../../subscriptions/undelivered-events';
 import { requireAdminKey } from '../middleware/admin-key';
 import { declaredBody } from '../middleware/declared-body';
 import { HttpError } from '../middleware/errors';
@@ -19,16 +24,10 @@ export interface SubscriptionRoutes {
   setDefaultState(state: SubscriptionState): Promise<void>;
   /** Members that no client sets: since when deliveries fail. */
   failingSince(name: string): Promise<string | undefined>;
-  deliveries(query: {
-    subscription: string;
-    state: DeliveryState | undefined;
-    tokenId: string | undefined;
-    after: Place | undefined;
-    limit: number;
-  }): Promise<DeliveriesPage>;
+  deliveries(query: DeliveriesQuery): Promise<DeliveriesPage>;
   redeliver(
     name: string,
-    selection: Selection,
+    selection: Redelivery,
   ): Promise<readonly { registry: string; queued: number; alreadyWaiting: number }[]>;
 }
 
@@ -241,7 +240,7 @@ function unknown(name: string): HttpError {
 }
 
 /** The body of a redelivery: one of `event`, `dead` and `fromBlock`. */
-function selectionOf(body: Readonly<Record<string, unknown>>): Selection {
+function selectionOf(body: Readonly<Record<string, unknown>>): Redelivery {
   const names = Object.keys(body);
   const { event, dead, fromBlock } = body;
   if (names.length === 1) {

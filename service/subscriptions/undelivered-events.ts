@@ -1,8 +1,12 @@
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
-import { channelKeysOf } from './channels';
-import { registryOfFeed } from './find-feeds';
-import { idOfBytes } from './stored-ids';
+import { channelKeysOf } from '../outbox/channels';
+import { registryOfFeed } from '../outbox/find-feeds';
+import type { Selection } from '../outbox/redeliver';
+import { idOfBytes } from '../outbox/stored-ids';
+
+/** The events of a redelivery. */
+export type Redelivery = Selection;
 
 /** `failed`: at least one attempt failed, and another follows. */
 export type DeliveryState = 'waiting' | 'failed' | 'dead';
@@ -47,8 +51,8 @@ export interface DeliveriesPage {
 }
 
 /**
- * Lists undelivered events of a subscription by channel, token and position. A token's dead letters come before
- * the events that wait.
+ * Lists undelivered events of a subscription by channel, token and position. A token's dead letters come
+ * before the events that wait.
  */
 export async function listChannelDeliveries(
   db: Kysely<Schema>,
@@ -75,12 +79,26 @@ export async function listChannelDeliveries(
   const page = deliveries.slice(0, query.limit);
   const last = page.at(-1);
   return {
-    deliveries: page.map(({ channel: _channel, token: _token, position: _position, ...shown }) => shown),
+    deliveries: page.map(shownOf),
     next:
       deliveries.length > query.limit && last
         ? { channel: last.channel, token: last.token, position: last.position }
         : undefined,
   };
+}
+
+function shownOf({
+  id,
+  type,
+  registry,
+  tokenId,
+  state,
+  attempts,
+  nextAttemptAt,
+  status,
+  error,
+}: UndeliveredEvent): UndeliveredEvent {
+  return { id, type, registry, tokenId, state, attempts, nextAttemptAt, status, error };
 }
 
 type ChannelQuery = Pick<DeliveriesQuery, 'state' | 'tokenId' | 'after' | 'limit'>;
