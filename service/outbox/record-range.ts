@@ -53,7 +53,7 @@ export async function recordRange(
     const matched = await matchOrphans(transaction, feed, registry, range.events);
     const recipients = await recipientsOf(database, transaction, feed);
     let added = 0;
-    const woken = new Set<number>();
+    const queued: Enqueued[] = [];
     for (let from = 0; from < matched.length; from += BATCH) {
       const batch = matched.slice(from, from + BATCH);
       const tokens = await keysOfTokens(
@@ -67,7 +67,6 @@ export async function recordRange(
         token: tokens.get(tokenKeyOf(one.event)) ?? 0,
       }));
       const inserted = await insertEvents(transaction, feed, events, now);
-      const queued: Enqueued[] = [];
       for (const one of events) {
         const { cloudEvent, token, orphan } = one;
         const key = orphan?.key ?? inserted.get(one.eventId);
@@ -78,12 +77,12 @@ export async function recordRange(
         if (orphan)
           await mineAgain(transaction, key, one.event, channels.length > 0 ? cloudEvent : undefined);
         queued.push(...channels.map((channel) => ({ channel, token, event: key })));
-        for (const channel of channels) woken.add(channel);
         if (orphan === undefined || orphan.deliveredTo.size === 0) added++;
       }
-      await enqueue(transaction, queued, now);
     }
-    return { added, channels: [...woken] };
+    // All at once: this locks the queues of the whole range in the order of their keys.
+    await enqueue(transaction, queued, now);
+    return { added, channels: [...new Set(queued.map(({ channel }) => channel))] };
   });
 }
 

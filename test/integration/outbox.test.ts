@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { sql } from 'kysely';
 import { ServiceError } from '../../service/base/errors';
 import { releaseLease, makeDue } from '../../service/outbox/claim-queues';
 import { findFeeds } from '../../service/outbox/find-feeds';
@@ -8,6 +9,7 @@ import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { redeliver } from '../../service/outbox/redeliver';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { ENGINES } from '../helpers/database/engines';
+import { eventually } from '../helpers/eventually';
 import {
   blocksOf,
   dead,
@@ -339,6 +341,31 @@ for (const engine of ENGINES) {
       expect(seen.size).to.equal(40);
       const inOrder = Array.from({ length: 15 }, (_, index) => index + 1);
       for (const blocks of seen.values()) expect(blocks).to.deep.equal(inOrder);
+    });
+
+    it('locks the queues of a long range in the order of their keys', async function () {
+      if (engine === 'SQLite') return this.skip();
+      const { db } = outbox.database;
+      const tokens = Array.from({ length: 300 }, (_, index) => BigInt(index + 1));
+      const eventsIn = (block: number): RegistryEvent[] => tokens.map((token) => eventIn(block, token));
+      await record(outbox.database, outbox.feed, 1, eventsIn(1), outbox.now);
+      const [first, ...others] = (
+        await db.selectFrom('queues').select('token').orderBy('token').execute()
+      ).map(({ token }) => token);
+      const backwards = eventsIn(2).reverse();
+      let recording: Promise<number> | undefined;
+      await db.transaction().execute(async (transaction) => {
+        const lock = (token = 0): Promise<unknown> =>
+          transaction.selectFrom('queues').select('token').where('token', '=', token).forUpdate().execute();
+        await lock(first);
+        recording = record(outbox.database, outbox.feed, 2, backwards, outbox.now);
+        await eventually('it waits for the first queue', async () => {
+          const { rows } = await sql`select 1 from pg_locks where not granted`.execute(db);
+          return rows.length > 0;
+        });
+        await lock(others.at(-1));
+      });
+      expect(await recording).to.equal(300);
     });
   });
 }
