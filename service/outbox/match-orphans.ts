@@ -118,17 +118,7 @@ async function orphansOf(db: Transaction<Schema>, feed: number): Promise<Orphan[
     .orderBy('log_index')
     .execute();
   if (rows.length === 0) return [];
-  const attempts = await db
-    .selectFrom('attempts')
-    .select(['event', 'channel'])
-    .distinct()
-    .where(
-      'event',
-      'in',
-      rows.map(({ id }) => id),
-    )
-    .where('error', 'is', null)
-    .execute();
+  const deliveredTo = await deliveriesOfOrphans(db, feed);
   return rows.map(({ id, event_id, body }) => {
     const { type, data } = JSON.parse(body) as CloudEvent;
     return {
@@ -136,9 +126,30 @@ async function orphansOf(db: Transaction<Schema>, feed: number): Promise<Orphan[
       eventId: idOfBytes(event_id),
       logIndex: data.logIndex,
       content: contentOf(data.transactionHash, type, data.tokenId, data.payload),
-      deliveredTo: new Set(attempts.flatMap(({ event, channel }) => (event === id ? channel : []))),
+      deliveredTo: deliveredTo.get(id) ?? NONE,
     };
   });
+}
+
+const NONE: ReadonlySet<number> = new Set();
+
+/** The channels to which each orphan was delivered, by the keys of the orphans. */
+async function deliveriesOfOrphans(
+  db: Transaction<Schema>,
+  feed: number,
+): Promise<ReadonlyMap<number, ReadonlySet<number>>> {
+  const rows = await db
+    .selectFrom('events')
+    .innerJoin('attempts', 'attempts.event', 'events.id')
+    .select(['events.id', 'attempts.channel'])
+    .distinct()
+    .where('events.feed', '=', feed)
+    .where('events.orphaned_at', 'is not', null)
+    .where('attempts.error', 'is', null)
+    .execute();
+  const channels = new Map<number, Set<number>>();
+  for (const { id, channel } of rows) channels.set(id, (channels.get(id) ?? new Set()).add(channel));
+  return channels;
 }
 
 function contentOfEvent(event: RegistryEvent): string {

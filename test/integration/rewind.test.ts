@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { sql } from 'kysely';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { listDeadLetters, listOrphans, listWaiting } from '../../service/outbox/list-deliveries';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
@@ -215,6 +216,29 @@ for (const engine of ENGINES) {
       expect(await rewind(blocks)).to.deep.equal({ withdrawn: 2, orphaned: [] });
       const [stream] = await listWaiting(outbox.database.db, [SAMPLE_FEED], 10);
       expect(stream).to.include({ tokenId: '7', waiting: blocks * inEach });
+    });
+
+    it('recognises a delivered event among tens of thousands of others that were orphaned', async () => {
+      const event = eventIn(2, 7n);
+      await store(2, [event]);
+      const [first] = (await deliverAll()) as [ClaimedHead];
+      await rewind(1);
+      const number = 70_000;
+      const { db } = outbox.database;
+      const id =
+        engine === 'SQLite'
+          ? sql`unhex(printf('%08x', i) || substr(hex(event_id), 9))`
+          : sql`decode(lpad(to_hex(i), 8, '0') || substr(encode(event_id, 'hex'), 9), 'hex')`;
+      await sql`insert into events (feed, token, event_id, type, block_number, block_hash, log_index, body,
+          recorded_at, orphaned_at)
+        with recursive numbers (i) as (select 1 union all select i + 1 from numbers where i < ${sql.lit(number)})
+        select feed, token, ${id}, type, block_number, block_hash, log_index,
+          replace(body, ${event.transactionHash}, '0x' || i), recorded_at, orphaned_at
+        from numbers cross join events`.execute(db);
+      await sql`insert into attempts (event, channel, attempt, attempted_at, milliseconds)
+        select id, ${outbox.channel}, 1, 1, 1 from events where id <> ${first.event}`.execute(db);
+      await store(2, [{ ...event, blockHash: hashOf(2, 'b') }, eventIn(2, 8n, {}, 'b')], 'b');
+      expect((await deliverAll()).map(({ tokenId }) => tokenId)).to.deep.equal(['8']);
     });
 
     it('closes the gap when another event waits behind a withdrawn one', async () => {
