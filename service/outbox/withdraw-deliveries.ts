@@ -59,6 +59,7 @@ export async function removeFromQueue(
   now: number,
 ): Promise<number[]> {
   const { channel, token, head, tail, attempts, next_attempt_at, lease, claimed_to } = queue;
+  if (tail < head) return [];
   const sentTo = lease === null ? queue.sent_to : Math.max(queue.sent_to, claimed_to ?? 0);
   const waiting = await db
     .selectFrom('deliveries')
