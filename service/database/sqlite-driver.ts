@@ -29,10 +29,17 @@ const LONGEST_PAUSE_MS = 50;
 export function sqliteDialect(file: Sqlite.Database, patienceMs: number): Dialect {
   return {
     createDriver: () => new SqliteDriver(file, patienceMs),
-    createAdapter: () => new SqliteAdapter(),
+    createAdapter: () => new TransactionalAdapter(),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createIntrospector: (db) => new SqliteIntrospector(db),
   };
+}
+
+/** Migrates in one transaction, which SQLite can do. A migration that fails, or is killed, changes nothing. */
+class TransactionalAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
 }
 
 class SqliteDriver implements Driver {

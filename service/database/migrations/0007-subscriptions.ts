@@ -34,8 +34,8 @@ export const subscriptions: Migration = {
     await copyFeeds(db);
     await copyEvents(db, isPostgres);
     await copyQueues(db, isPostgres);
-    await copyOutcomes(db, isPostgres);
     await keepAttemptedEvents(db);
+    await copyOutcomes(db, isPostgres);
     for (const table of REPLACED) await db.schema.dropTable(`old_${table}`).execute();
   },
 };
