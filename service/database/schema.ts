@@ -79,6 +79,11 @@ export interface EventsTable {
   body: string;
   /** `retracting`: only for subscriptions with retractions. */
   audience: Defaulted<'all' | 'retracting'>;
+  /**
+   * For the audience `retracting`: the event of the audience `all` that this row retracts, or sends under
+   * another id after its retraction. Null otherwise.
+   */
+  original: Defaulted<number | null>;
   recorded_at: number;
   /** Set if a receiver may have the event, its block was orphaned, and it has not been mined again. */
   orphaned_at: Defaulted<number | null>;

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock';
 import type { Logger } from '../base/logger';
 import type { RetrySchedule } from '../config/followed-registries';
 import type { ClaimedDelivery, ClaimedQueue } from '../outbox/claim-queues';
-import type { CloudEvent } from '../outbox/cloud-event';
+import { aboutOf } from '../outbox/cloud-event';
 import type { Attempted, Settlement } from '../outbox/settle-queues';
 import { classifyOutcome } from './classify-outcome';
 import type { WebhookClient } from './post';
@@ -53,7 +53,7 @@ async function attemptDelivery(
   const now = clock.now();
   const outcome = classifyOutcome(result, now);
   const milliseconds = Math.round(performance.now() - start);
-  const { tokenId, transactionHash } = (JSON.parse(delivery.body) as CloudEvent).data;
+  const { tokenId, transactionHash } = aboutOf(delivery.body);
   const line = { eventId, type, tokenId, transactionHash, attempt, status: outcome.status, ms: milliseconds };
   const sent = { attemptedAt, milliseconds, status: outcome.status };
   if (outcome.delivered) {

@@ -1,12 +1,12 @@
 import { v5 as uuidV5 } from 'uuid';
-import type { ChainEvent, TokenEvent } from '../../receiver/event-schemas';
+import type { ChainEvent, Retraction, TokenEvent } from '../../receiver/event-schemas';
 import type { RegistryEvent } from '../registry/registry-event';
 
 /** Prefix of every event type (docs/webhooks.md, "Event types"). */
 const TYPE_PREFIX = 'com.service.etr.';
 
 /** Namespace of the event ids. If it changes, every event is sent again with a new id. */
-const EVENT_ID_NAMESPACE = 'ef6a20b8-0d2d-46c0-ab17-9ff867596923';
+export const EVENT_ID_NAMESPACE = 'ef6a20b8-0d2d-46c0-ab17-9ff867596923';
 
 /** A registry of one chain, with the fields that events carry. */
 export interface RegistryIdentity {
@@ -41,6 +41,13 @@ export function eventIdOf(
 ): string {
   const name = `${chainId}:${transactionHash}:${logIndex}${blockHash ? `:${blockHash}` : ''}`;
   return uuidV5(name, EVENT_ID_NAMESPACE);
+}
+
+/** The token and the transaction that a chain event, or a retraction of one, is about. */
+export function aboutOf(body: string): { tokenId: string; transactionHash: string } {
+  const { data } = JSON.parse(body) as CloudEvent | Retraction;
+  const { transactionHash } = 'retracted' in data ? data.retracted : data;
+  return { tokenId: data.tokenId, transactionHash };
 }
 
 /** The CloudEvent's type. */

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 import { channelKeysOf } from './channels';
-import type { CloudEvent } from './cloud-event';
+import { aboutOf } from './cloud-event';
 import { registryOfFeed } from './find-feeds';
 import { bytesOfId, idOfBytes, isEventId } from './stored-ids';
 
@@ -97,7 +97,7 @@ export async function listDeadLetters(db: Kysely<Schema>, feeds: string[]): Prom
     ...row,
     eventId: idOfBytes(eventId),
     tokenId: shownTokenId(tokenId),
-    transactionHash: (JSON.parse(body) as CloudEvent).data.transactionHash,
+    transactionHash: aboutOf(body).transactionHash,
     body,
   }));
 }

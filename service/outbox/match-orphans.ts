@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely';
 import type { Schema } from '../database/schema';
 import type { RegistryEvent } from '../registry/registry-event';
+import { lastEntriesOf, otherRowsOf } from './announcements';
 import { eventIdOf, typeOf, type CloudEvent, type RegistryIdentity } from './cloud-event';
 import { bytesOfId, idOfBytes } from './stored-ids';
 
@@ -24,6 +25,8 @@ interface Orphan {
   content: string;
   /** The channels to which an attempt is known to have succeeded. */
   deliveredTo: ReadonlySet<number>;
+  /** The channels whose subscribers are told, or were, that it is gone. */
+  retractedFor: ReadonlySet<number>;
 }
 
 /**
@@ -32,7 +35,8 @@ interface Orphan {
  * however, and earlier versions derived ids from positions in blocks. Events are therefore matched by content
  * as well.
  *
- * - An event is not sent a second time to a channel to which it was delivered.
+ * - An event is not sent a second time to a channel to which it was delivered, unless it was retracted there:
+ *   it is then announced again (see announce-again.ts).
  * - An event that may have been received is sent with the id and the log index it was sent with before. If
  *   another event now has that log index, it is sent with its own: subscribers who deduplicate by transaction
  *   and log index would otherwise drop one of the two.
@@ -44,8 +48,9 @@ export async function matchOrphans(
   feed: number,
   { chainId }: RegistryIdentity,
   events: readonly RegistryEvent[],
+  channels: readonly number[],
 ): Promise<Matched[]> {
-  const orphans = await orphansOf(db, feed);
+  const orphans = await orphansOf(db, feed, channels);
   const taken = new Set(orphans.map(({ eventId }) => eventId));
   const places = new Set(events.map(placeOf));
   // An event may be an orphan twice: earlier versions gave it a new id in each block. The delivered one takes
@@ -108,10 +113,14 @@ function placeOf({ transactionHash, logIndex }: RegistryEvent): string {
 }
 
 /** Reads the orphans. There are few, and an index covers just these rows. */
-async function orphansOf(db: Transaction<Schema>, feed: number): Promise<Orphan[]> {
+async function orphansOf(
+  db: Transaction<Schema>,
+  feed: number,
+  channels: readonly number[],
+): Promise<Orphan[]> {
   const rows = await db
     .selectFrom('events')
-    .select(['id', 'event_id', 'body'])
+    .select(['id', 'event_id', 'token', 'body'])
     .where('feed', '=', feed)
     .where('orphaned_at', 'is not', null)
     .where('audience', '=', 'all')
@@ -119,6 +128,10 @@ async function orphansOf(db: Transaction<Schema>, feed: number): Promise<Orphan[
     .execute();
   if (rows.length === 0) return [];
   const deliveredTo = await deliveriesOfOrphans(db, feed);
+  const keys = rows.map(({ id }) => id);
+  const others = await otherRowsOf(db, keys);
+  const entries = others.length === 0 ? [] : await lastEntriesOf(db, channels, rows, others);
+  const retractions = entries.filter(({ isRetraction }) => isRetraction);
   return rows.map(({ id, event_id, body }) => {
     const { type, data } = JSON.parse(body) as CloudEvent;
     return {
@@ -127,6 +140,7 @@ async function orphansOf(db: Transaction<Schema>, feed: number): Promise<Orphan[
       logIndex: data.logIndex,
       content: contentOf(data.transactionHash, type, data.tokenId, data.payload),
       deliveredTo: deliveredTo.get(id) ?? NONE,
+      retractedFor: new Set(retractions.flatMap(({ original, channel }) => (original === id ? channel : []))),
     };
   });
 }

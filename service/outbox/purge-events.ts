@@ -21,7 +21,9 @@ interface OldEvent {
  * - events not delivered: they wait, or are dead letters;
  * - events that a reorganisation could still orphan: their blocks come after the oldest kept block;
  * - delivered events that a reorganisation orphaned: their rows are needed to recognise them when they are
- *   mined again.
+ *   mined again;
+ * - retractions of an event, and its rows under other ids, until a purge after that of the event: they show
+ *   that a subscriber knows its id to be retracted.
  *
  * It pauses after each batch for as long as the batch took. If the signal aborts, it ends after the current
  * batch.
@@ -191,10 +193,14 @@ function isDone(
     .select('attempts.event')
     .whereRef('attempts.event', '=', 'events.id')
     .where('attempts.attempted_at', '>=', before);
+  const original = eb
+    .selectFrom('events as originals')
+    .select('originals.id')
+    .whereRef('originals.id', '=', 'events.original');
   return eb.and([
     eb('events.recorded_at', '<', before),
-    eb('events.orphaned_at', 'is', null),
-    ...[waiting, dead, filling, sentLately].map((one) => eb.not(eb.exists(one))),
+    eb.or([eb('events.orphaned_at', 'is', null), eb('events.original', 'is not', null)]),
+    ...[waiting, dead, filling, sentLately, original].map((one) => eb.not(eb.exists(one))),
   ]);
 }
 

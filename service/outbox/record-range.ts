@@ -2,7 +2,8 @@ import type { Transaction } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import type { RegistryEvent } from '../registry/registry-event';
-import { channelsFor, recipientsOf } from './channels';
+import { announceAgain } from './announce-again';
+import { channelsFor, recipientsOf, type Recipient } from './channels';
 import { toCloudEvent, tokenKeyOf, type CloudEvent, type RegistryIdentity } from './cloud-event';
 import { enqueue, type Enqueued } from './enqueue';
 import type { KeptBlock, OpenFeed } from './feed-cursor';
@@ -33,7 +34,8 @@ const BATCH = 200;
 /**
  * Stores the events of a range, queues them for the channels that want them, and moves the cursor, all in one
  * transaction. An event that is already stored is left as it is. An event that was delivered before a
- * reorganisation is recognised, and queued only for channels to which it was not delivered.
+ * reorganisation is recognised, and queued only for channels to which it was not delivered. Where it was
+ * retracted, it is queued under a new id.
  *
  * @returns the number of events that are new, or may be, and the channels that events were queued for.
  */
@@ -50,8 +52,9 @@ export async function recordRange(
     await moveCursor(transaction, open, { nextBlock: range.nextBlock, lastBlockHash });
     await keepBlocks(transaction, feed, range.blocks, range.oldestKept);
     if (range.events.length === 0) return { added: 0, channels: [] };
-    const matched = await matchOrphans(transaction, feed, registry, range.events);
     const recipients = await recipientsOf(database, transaction, feed);
+    const channelKeys = recipients.map(({ channel }) => channel);
+    const matched = await matchOrphans(transaction, feed, registry, range.events, channelKeys);
     let added = 0;
     const queued: Enqueued[] = [];
     for (let from = 0; from < matched.length; from += BATCH) {
@@ -67,16 +70,21 @@ export async function recordRange(
         token: tokens.get(tokenKeyOf(one.event)) ?? 0,
       }));
       const inserted = await insertEvents(transaction, feed, events, now);
+      const again = await announceAgain(transaction, { feed, registry }, events, now);
       for (const one of events) {
         const { cloudEvent, token, orphan } = one;
         const key = orphan?.key ?? inserted.get(one.eventId);
         if (key === undefined) continue;
-        const channels = channelsFor(recipients, cloudEvent).filter(
-          (channel) => !orphan?.deliveredTo.has(channel),
-        );
+        const channels = channelsFor(without(recipients, orphan), cloudEvent);
         if (orphan)
           await mineAgain(transaction, key, one.event, channels.length > 0 ? cloudEvent : undefined);
         queued.push(...channels.map((channel) => ({ channel, token, event: key })));
+        const second = again.get(key);
+        if (second !== undefined && orphan !== undefined) {
+          const retracted = recipients.filter(({ channel }) => orphan.retractedFor.has(channel));
+          for (const channel of channelsFor(retracted, second.cloudEvent))
+            queued.push({ channel, token, event: second.key });
+        }
         if (orphan === undefined || orphan.deliveredTo.size === 0) added++;
       }
     }
@@ -84,6 +92,13 @@ export async function recordRange(
     await enqueue(transaction, queued, now);
     return { added, channels: [...new Set(queued.map(({ channel }) => channel))] };
   });
+}
+
+/** Those that an orphan was neither delivered to nor retracted for. */
+function without(recipients: readonly Recipient[], orphan: Matched['orphan']): readonly Recipient[] {
+  if (orphan === undefined) return recipients;
+  const { deliveredTo, retractedFor } = orphan;
+  return recipients.filter(({ channel }) => !deliveredTo.has(channel) && !retractedFor.has(channel));
 }
 
 /** Inserts the events that are not orphans; returns their keys by id. */

@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
+import { presentAnnouncements } from './announcements';
 import { recipientsOf, type Recipient } from './channels';
 import type { CloudEvent } from './cloud-event';
 import { enqueue } from './enqueue';
@@ -19,12 +20,14 @@ export interface Redelivered {
 interface Place {
   block_number: number;
   log_index: number;
+  /** A retraction has the place of its event. */
+  id: number;
 }
 
 interface StoredEvent extends Place {
-  id: number;
   token: number;
   body: string;
+  audience: 'all' | 'retracting';
 }
 
 /** Events per transaction. Transactions are short because a running service waits for each. */
@@ -32,7 +35,8 @@ const BATCH = 200;
 
 /**
  * Appends events to a channel's token queues again, in chain order, with the ids and bodies that were sent
- * before. Events that the subscription does not want, or whose blocks were orphaned, are not sent again.
+ * before. Events that the subscription does not want, or whose blocks were orphaned, are not sent again. An
+ * event that was retracted and announced again is sent as it was announced last.
  */
 export async function redeliver(
   database: Database,
@@ -41,7 +45,7 @@ export async function redeliver(
   now: number,
 ): Promise<Redelivered> {
   const total = { enqueued: 0, waiting: 0 };
-  let after: Place = { block_number: -1, log_index: -1 };
+  let after: Place = { block_number: -1, log_index: -1, id: 0 };
   for (;;) {
     const batch = await database.db.transaction().execute(async (transaction) => {
       // Locks the feed's row first, like every transaction that writes several of its queues.
@@ -54,7 +58,8 @@ export async function redeliver(
       if (events.length === 0) return events;
       const recipients = await recipientsOf(database, transaction, feed);
       const recipient = recipients.find((one) => one.channel === channel);
-      const wanted = events.filter((event) => isFor(recipient, selection, event));
+      const found = 'dead' in selection ? events : await presentOf(transaction, channel, events);
+      const wanted = found.filter((event) => isFor(recipient, selection, event));
       const keys = wanted.map(({ id }) => id);
       const waiting = await waitingAmong(transaction, channel, wanted);
       const due = wanted.filter(({ id }) => !waiting.has(id));
@@ -79,10 +84,47 @@ export async function redeliver(
   }
 }
 
+/**
+ * The rows to send. Retractions, and events under a further id, are only for channels that had them before.
+ */
+async function presentOf(
+  db: Transaction<Schema>,
+  channel: number,
+  events: readonly StoredEvent[],
+): Promise<StoredEvent[]> {
+  const originals = events.filter(({ audience }) => audience === 'all');
+  const others = events.filter(({ audience }) => audience === 'retracting');
+  const queued = await queuedAmong(db, channel, others);
+  const present = await presentAnnouncements(db, channel, originals);
+  return [...present, ...others.filter(({ id }) => queued.has(id))];
+}
+
+/** Those of the events that were ever enqueued for the channel. */
+async function queuedAmong(
+  db: Transaction<Schema>,
+  channel: number,
+  events: readonly StoredEvent[],
+): Promise<ReadonlySet<number>> {
+  if (events.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('deliveries')
+    .select('event')
+    .where('channel', '=', channel)
+    .where('token', 'in', [...new Set(events.map(({ token }) => token))])
+    .where(
+      'event',
+      'in',
+      events.map(({ id }) => id),
+    )
+    .execute();
+  return new Set(rows.map(({ event }) => event));
+}
+
 /** Dead letters were wanted when they were recorded. Events that wait to be filled in are enqueued later. */
-function isFor(recipient: Recipient | undefined, selection: Selection, { body }: StoredEvent): boolean {
+function isFor(recipient: Recipient | undefined, selection: Selection, event: StoredEvent): boolean {
   if (recipient === undefined) return false;
-  return 'dead' in selection || (!recipient.isFilling && recipient.wants(JSON.parse(body) as CloudEvent));
+  if ('dead' in selection || event.audience === 'retracting') return true;
+  return !recipient.isFilling && recipient.wants(JSON.parse(event.body) as CloudEvent);
 }
 
 async function eventsAfter(
@@ -94,13 +136,18 @@ async function eventsAfter(
   if ('eventId' in selection && !isEventId(selection.eventId)) return [];
   return db
     .selectFrom('events')
-    .select(['id', 'token', 'block_number', 'log_index', 'body'])
+    .select(['id', 'token', 'block_number', 'log_index', 'body', 'audience'])
     .where('feed', '=', feed)
     .where('orphaned_at', 'is', null)
     .where((eb) =>
       eb.or([
         eb('block_number', '>', after.block_number),
         eb.and([eb('block_number', '=', after.block_number), eb('log_index', '>', after.log_index)]),
+        eb.and([
+          eb('block_number', '=', after.block_number),
+          eb('log_index', '=', after.log_index),
+          eb('id', '>', after.id),
+        ]),
       ]),
     )
     .where((eb) => {
@@ -112,6 +159,7 @@ async function eventsAfter(
     })
     .orderBy('block_number')
     .orderBy('log_index')
+    .orderBy('id')
     .limit(BATCH)
     .execute();
 }

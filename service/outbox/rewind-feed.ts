@@ -1,9 +1,12 @@
 import type { Transaction } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
+import { isOfBlock, otherRowsOf } from './announcements';
+import { recipientsOf } from './channels';
 import type { CloudEvent } from './cloud-event';
 import type { KeptBlock, OpenFeed } from './feed-cursor';
 import { keepBlocks, moveCursor } from './move-cursor';
+import { retract, type OrphanedAnnouncement } from './retract';
 import { bytesOfId, idOfBytes } from './stored-ids';
 import { isBeingSent, lockQueues, removeFromQueue } from './withdraw-deliveries';
 
@@ -32,15 +35,9 @@ export interface Rewound {
 const BATCH = 1_000;
 
 /** An event of a block that is orphaned. */
-interface OrphanedRow {
-  id: number;
-  event_id: Uint8Array | ArrayBuffer;
+interface OrphanedRow extends OrphanedAnnouncement {
   type: string;
-  token: number;
   token_id: string;
-  block_number: number;
-  block_hash: string;
-  body: string;
 }
 
 /** An event, and a channel that it was sent to, or may have been. */
@@ -52,7 +49,8 @@ interface Told {
 
 /**
  * Rewinds a feed to a block that is still on the chain, in one transaction. Undelivered events of later
- * blocks are withdrawn, delivered ones are recorded as orphans.
+ * blocks are withdrawn, delivered ones are recorded as orphans. Channels with retractions are told of each
+ * orphan that they were told of.
  *
  * @returns `in flight`, with nothing changed, while an event of an affected token is being delivered: the
  *   outcome of the delivery decides whether the event is an orphan. Hold the feed, so that no delivery
@@ -69,18 +67,22 @@ export async function rewindFeed(
     .transaction()
     .execute(async (transaction) => {
       await moveCursor(transaction, open, { nextBlock: ancestor.number + 1, lastBlockHash: ancestor.hash });
+      // Before the queues are locked, as everywhere: any other order could deadlock.
+      const recipients = await recipientsOf(database, transaction, feed);
       const rows = await eventsAfter(transaction, feed, ancestor.number);
       const tokens = [...new Set(rows.map(({ token }) => token))];
       const queues = await lockQueues(database, transaction, feed, tokens);
       if (queues.some((queue) => isBeingSent(queue, now))) throw new InFlight();
       const orphans = new Set(rows.map(({ id }) => id));
       const told = await attemptsAmong(transaction, feed, ancestor.number);
+      const cutOff: Told[] = [];
       for (const queue of queues)
         for (const event of await removeFromQueue(transaction, queue, orphans, now))
-          told.push({ event, channel: queue.channel, isDelivered: false });
+          cutOff.push({ event, channel: queue.channel, isDelivered: false });
       await dropDeadLetters(transaction, queues, [...orphans]);
-      const rewound = classify(rows, told);
-      await note(transaction, feed, rows, rewound, now);
+      const retracting = recipients.flatMap(({ channel, hasRetractions }) => (hasRetractions ? channel : []));
+      await retract(transaction, feed, rows, retracting, cutOff, now);
+      const rewound = await note(transaction, feed, rows, [...told, ...cutOff], now);
       await refillFrom(transaction, feed, ancestor.number);
       await transaction
         .deleteFrom('blocks')
@@ -103,10 +105,22 @@ async function eventsAfter(db: Transaction<Schema>, feed: number, block: number)
   return db
     .selectFrom('events')
     .innerJoin('tokens', 'tokens.id', 'events.token')
-    .select(['events.id', 'event_id', 'type', 'token', 'token_id', 'block_number', 'block_hash', 'body'])
+    .select([
+      'events.id',
+      'event_id',
+      'original',
+      'type',
+      'token',
+      'token_id',
+      'block_number',
+      'block_hash',
+      'log_index',
+      'body',
+    ])
     .where('events.feed', '=', feed)
     .where('block_number', '>', block)
     .where('orphaned_at', 'is', null)
+    .where(isOfBlock)
     .orderBy('block_number')
     .orderBy('log_index')
     .execute();
@@ -121,24 +135,9 @@ async function attemptsAmong(db: Transaction<Schema>, feed: number, block: numbe
     .where('events.feed', '=', feed)
     .where('events.block_number', '>', block)
     .where('events.orphaned_at', 'is', null)
+    .where(isOfBlock)
     .execute();
   return rows.map(({ event, channel, error }) => ({ event, channel, isDelivered: error === null }));
-}
-
-function classify(rows: readonly OrphanedRow[], told: readonly Told[]): Rewound {
-  const delivered = new Set(told.flatMap(({ event, isDelivered }) => (isDelivered ? event : [])));
-  const attempted = new Set(told.map(({ event }) => event));
-  const orphaned = rows
-    .filter(({ id }) => attempted.has(id))
-    .map(({ id, event_id, type, token_id, block_number, body }): OrphanedEvent => ({
-      eventId: idOfBytes(event_id),
-      type,
-      tokenId: token_id,
-      blockNumber: block_number,
-      transactionHash: (JSON.parse(body) as CloudEvent).data.transactionHash,
-      outcome: delivered.has(id) ? 'delivered' : 'attempted',
-    }));
-  return { withdrawn: rows.length - delivered.size, orphaned };
 }
 
 async function dropDeadLetters(
@@ -164,37 +163,67 @@ async function note(
   db: Transaction<Schema>,
   feed: number,
   rows: readonly OrphanedRow[],
-  { orphaned }: Rewound,
+  told: readonly Told[],
   now: number,
-): Promise<void> {
-  const outcomes = new Map(orphaned.map(({ eventId, outcome }) => [eventId, outcome]));
-  for (const { id, event_id, block_number, block_hash, body } of rows) {
-    const eventId = idOfBytes(event_id);
-    const outcome = outcomes.get(eventId);
-    if (outcome === undefined) {
-      await db.deleteFrom('events').where('id', '=', id).execute();
+): Promise<Rewound> {
+  const originals = rows.filter(({ original }) => original === null);
+  const others = await otherRowsOf(
+    db,
+    originals.map(({ id }) => id),
+  );
+  const originalOf = new Map(others.map(({ id, original }) => [id, original]));
+  const keyOf = (event: number): number => originalOf.get(event) ?? event;
+  const delivered = new Set(told.flatMap(({ event, isDelivered }) => (isDelivered ? keyOf(event) : [])));
+  // A retraction shows that an event may have been received, also if no attempt was ever recorded.
+  const kept = new Set([...told.map(({ event }) => event), ...originalOf.values()]);
+  const orphaned: OrphanedEvent[] = [];
+  for (const row of rows) {
+    if (!kept.has(row.id)) {
+      await db.deleteFrom('events').where('id', '=', row.id).execute();
       continue;
     }
-    await db.updateTable('events').set({ orphaned_at: now }).where('id', '=', id).execute();
-    await db
-      .insertInto('orphans')
-      .values({
-        feed,
-        event_id: bytesOfId(eventId),
-        block_number,
-        block_hash,
-        outcome,
-        body,
-        orphaned_at: now,
-      })
-      .onConflict((conflict) =>
-        // A branch may become canonical again, and be orphaned again.
-        conflict
-          .columns(['feed', 'event_id', 'block_hash'])
-          .doUpdateSet({ outcome, orphaned_at: now, mined_again_in: null }),
-      )
-      .execute();
+    await db.updateTable('events').set({ orphaned_at: now }).where('id', '=', row.id).execute();
+    if (row.original !== null) continue;
+    const outcome = delivered.has(row.id) ? 'delivered' : 'attempted';
+    await noteOrphan(db, feed, row, outcome, now);
+    orphaned.push({
+      eventId: idOfBytes(row.event_id),
+      type: row.type,
+      tokenId: row.token_id,
+      blockNumber: row.block_number,
+      transactionHash: (JSON.parse(row.body) as CloudEvent).data.transactionHash,
+      outcome,
+    });
   }
+  const undelivered = originals.filter(({ id }) => !delivered.has(id));
+  return { withdrawn: undelivered.length, orphaned };
+}
+
+async function noteOrphan(
+  db: Transaction<Schema>,
+  feed: number,
+  { event_id, block_number, block_hash, body }: OrphanedRow,
+  outcome: OrphanedEvent['outcome'],
+  now: number,
+): Promise<void> {
+  await db
+    .insertInto('orphans')
+    .values({
+      feed,
+      event_id: bytesOfId(idOfBytes(event_id)),
+      block_number,
+      block_hash,
+      outcome,
+      body,
+      orphaned_at: now,
+    })
+    .onConflict((conflict) =>
+      // A branch may become canonical again, and be orphaned again.
+      conflict
+        .columns(['feed', 'event_id', 'block_hash'])
+        .doUpdateSet({ outcome, orphaned_at: now, mined_again_in: null }),
+    )
+    .execute();
 }
 
 /** Channels that were filled beyond the block are filled again from there. */

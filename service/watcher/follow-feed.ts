@@ -168,7 +168,7 @@ async function take(
   switch (sighting.kind) {
     case 'range': {
       const { added, channels } = await store(options, open, sighting);
-      if (added > 0 || isHeld) options.onDue(added, isHeld ? undefined : channels);
+      if (added > 0 || channels.length > 0 || isHeld) options.onDue(added, isHeld ? undefined : channels);
       return false;
     }
     case 'mismatch':

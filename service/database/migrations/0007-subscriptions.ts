@@ -54,12 +54,13 @@ async function createFeedTables(db: Kysely<unknown>, isPostgres: boolean): Promi
   await sql`create table events (
     id ${id}, feed integer not null, token integer not null, event_id ${bytes} not null, type text not null,
     block_number bigint not null, block_hash text not null, log_index integer not null, body text not null,
-    audience text not null default 'all', recorded_at bigint not null, orphaned_at bigint,
+    audience text not null default 'all', original integer, recorded_at bigint not null, orphaned_at bigint,
     unique (event_id, feed))`.execute(db);
   await sql`create index events_by_block on events (feed, block_number, log_index)`.execute(db);
   await sql`create index events_orphaned on events (feed, log_index) where orphaned_at is not null`.execute(
     db,
   );
+  await sql`create index events_of_original on events (original) where original is not null`.execute(db);
   await sql`create table orphans (
     feed integer not null, event_id ${bytes} not null, block_number bigint not null, block_hash text not null,
     outcome text not null, body text not null, orphaned_at bigint not null, mined_again_in bigint,

@@ -1,0 +1,62 @@
+import type { Transaction } from 'kysely';
+import type { Schema } from '../database/schema';
+import { unusedIds } from './announcements';
+import { eventIdOf, toCloudEvent, type CloudEvent, type RegistryIdentity } from './cloud-event';
+import type { Matched } from './match-orphans';
+import { bytesOfId, idOfBytes } from './stored-ids';
+
+/**
+ * Stores a further announcement of each event that was retracted for a channel and is on the chain again. The
+ * id is new, because a subscriber drops an event whose id it knows, or knows to be retracted.
+ *
+ * @returns the announcements by the key of their original.
+ */
+export async function announceAgain(
+  db: Transaction<Schema>,
+  { feed, registry }: { feed: number; registry: RegistryIdentity },
+  events: readonly (Matched & { token: number })[],
+  now: number,
+): Promise<ReadonlyMap<number, { key: number; cloudEvent: CloudEvent }>> {
+  const retracted = events.flatMap(({ event, orphan, token }) =>
+    orphan !== undefined && orphan.retractedFor.size > 0 ? { event, original: orphan.key, token } : [],
+  );
+  if (retracted.length === 0) return new Map();
+  const ids = await unusedIds(
+    db,
+    feed,
+    retracted.map(({ event: { transactionHash, logIndex, blockHash } }) =>
+      eventIdOf(registry.chainId, transactionHash, logIndex, blockHash),
+    ),
+  );
+  const announced = retracted.map(({ event, ...row }, index) => ({
+    ...row,
+    event,
+    cloudEvent: toCloudEvent(event, registry, ids[index]),
+  }));
+  const rows = await db
+    .insertInto('events')
+    .values(
+      announced.map(({ event, cloudEvent, original, token }) => ({
+        feed,
+        token,
+        event_id: bytesOfId(cloudEvent.id),
+        type: cloudEvent.type,
+        block_number: event.blockNumber,
+        block_hash: event.blockHash,
+        log_index: event.blockLogIndex,
+        body: JSON.stringify(cloudEvent),
+        audience: 'retracting' as const,
+        original,
+        recorded_at: now,
+      })),
+    )
+    .returning(['id', 'event_id'])
+    .execute();
+  const keys = new Map(rows.map(({ id, event_id }) => [idOfBytes(event_id), id]));
+  return new Map(
+    announced.map(({ original, cloudEvent }) => [
+      original,
+      { key: keys.get(cloudEvent.id) ?? 0, cloudEvent },
+    ]),
+  );
+}
