@@ -1,4 +1,5 @@
-import { getAddress, ZeroAddress } from 'ethers';
+import { ZeroAddress } from 'ethers';
+import { checksummed } from '../base/checksummed';
 import { RequestError } from '../base/errors';
 import { found } from '../base/found';
 import { pointerStep } from '../base/json-pointer';
@@ -62,14 +63,6 @@ function addressOf(pointer: string, value: unknown): string {
   if (address === ZeroAddress)
     throw badField(pointer, 'is the zero address, from which nobody could move the token', ADDRESS);
   return address;
-}
-
-function checksummed(value: string): string | undefined {
-  try {
-    return getAddress(value);
-  } catch {
-    return undefined;
-  }
 }
 
 function remarksOf(value: unknown): string | undefined {

@@ -1,4 +1,4 @@
-import { getAddress } from 'ethers';
+import { checksummed } from '../base/checksummed';
 import { found } from '../base/found';
 import { LONGEST_SINK, MOST_TYPES } from './bounds';
 import { RETRACTED_TYPE, SUBSCRIBABLE_TYPES } from './event-types';
@@ -11,7 +11,7 @@ export function checkedSource(given: string): string {
   const [, chainId = '', address = ''] = /^urn:service:([1-9]\d*):(0x[0-9a-f]{40})$/i.exec(given) ?? [];
   if (!given.startsWith('urn:service:') || address === '' || !Number.isSafeInteger(Number(chainId)))
     throw subscriptionError(['source'], `is not the source of a registry. ${remedy}`);
-  if (!hasRightChecksum(address)) {
+  if (checksummed(address) === undefined) {
     const problem = 'has an address with a wrong checksum. Correct it, or write it in lower case.';
     throw subscriptionError(['source'], problem);
   }
@@ -57,13 +57,4 @@ function sinkProblem(sink: string): string | undefined {
     return 'has a user or a password. Send them in a header: protocolsettings/headers/authorization.';
   if (sink.includes('#')) return 'has a fragment, which is never sent. Leave out # and what follows it.';
   return undefined;
-}
-
-function hasRightChecksum(address: string): boolean {
-  try {
-    getAddress(address);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,9 +1,10 @@
 import { isAddress } from 'ethers';
 import { found } from '../base/found';
+import type { Path } from '../base/json-pointer';
 import { parseTokenId } from '../registry/token-id-forms';
 import { DEEPEST_FILTER, LONGEST_STRING, MOST_ENTRIES, MOST_FILTERS } from './bounds';
 import type { AttributeValues, Filter } from './subscription';
-import { membersOf, subscriptionError, type Path } from './subscription-error';
+import { membersOf, subscriptionError } from './subscription-error';
 
 /** A filter at its place: its path, how deep it is nested, and the number of filters so far. */
 interface Place {

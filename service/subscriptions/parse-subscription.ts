@@ -6,36 +6,13 @@ import {
   LONGEST_TIMEOUT_MS,
   MOST_CONCURRENT_DELIVERIES,
 } from '../base/delivery-rules';
-import { found } from '../base/found';
+import { firstProblemOf, members, must } from '../base/strict-members';
 import { DEFAULT_RETRY_SCHEDULE } from '../config/followed-registries';
 import { checkedSource, checkedTypes, checkSink } from './check-members';
 import { checkHeaders, mergeHeaders, newHeaders, type GivenHeaders } from './headers';
 import { parseFilters } from './parse-filters';
 import type { Headers, Subscription } from './subscription';
 import { subscriptionError } from './subscription-error';
-
-/** The message of a schema: what its value must be, what was found instead of its type, and the remedy. */
-const must =
-  (be: string, remedy: string) =>
-  ({ code, input }: { code?: string; input?: unknown }): string =>
-    `must be ${be}${code === 'invalid_type' || input === undefined ? `, ${found(input)}` : ''}. ${remedy}`;
-
-/** An object without other members. `refused`: why a member that somebody may expect is not there. */
-function members<Shape extends z.ZodRawShape>(
-  name: string,
-  shape: Shape,
-  refused: Readonly<Record<string, string>> = {},
-) {
-  const names = Object.keys(shape).join(', ');
-  const isNoObject = must('an object', `Its members are ${names}.`);
-  return z.strictObject(shape, {
-    error: (issue) => {
-      if (issue.code !== 'unrecognized_keys') return isNoObject(issue);
-      const reason = Object.entries(refused).find(([member]) => member === issue.keys[0])?.[1];
-      return reason ?? `is not a member of ${name}. Leave it out, or write one of ${names}.`;
-    },
-  });
-}
 
 function wholeNumber(least: number, most: number, unit: string, ifAbsent: number) {
   const error = must(`a whole number of ${unit} from ${least} to ${most}`, `The default is ${ifAbsent}.`);
@@ -163,11 +140,9 @@ function realised(
   };
 }
 
-/** Unknown names are reported first: a misspelt name explains why another is missing. */
 function shapeOf(body: unknown): z.infer<typeof subscriptionSchema> {
   const { data, error } = subscriptionSchema.safeParse(body);
   if (data !== undefined) return data;
-  const issue = error?.issues.find(({ code }) => code === 'unrecognized_keys') ?? error?.issues[0];
-  const member = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
-  throw subscriptionError([...(issue?.path ?? []), ...member], issue?.message ?? 'is wrong.');
+  const { path, problem } = firstProblemOf(error);
+  throw subscriptionError(path, problem);
 }
