@@ -152,6 +152,11 @@ export default tseslint.config(
     'watcher → outbox → delivery: delivery reads the outbox and knows nothing of the chain.',
   ),
   direction(
+    ['service/registries/**'],
+    [...ISSUING, '**/delivery/**', ...READING, ...ABOVE],
+    'Both lines may be followed by it: it knows the settings, the database, the outbox and the chain.',
+  ),
+  direction(
     ['service/did/**', 'service/token/**'],
     [...ISSUING, ...DELIVERING, '**/verification/**', '**/database/**', ...ABOVE],
     'Reading what others published: neither line is part of it.',

@@ -5,9 +5,11 @@ import { createChainCheck, createRpcClient } from './chain/rpc-client';
 import { systemClock, type Clock } from './base/clock';
 import type { Config } from './config/config';
 import { connectionsFor, creatingAtOnce, readOpenFilesLimit } from './http/connection-limit';
+import type { Database } from './database/database';
 import { openDatabase } from './database/open-database';
 import { ChainError } from './base/errors';
 import { createHttpApp } from './http/app';
+import { createRegistries, type Registries } from './registries/registries';
 import { listen } from './http/server';
 import { createAcceptDocument } from './issuance/issue-document';
 import type { Logger } from './base/logger';
@@ -72,12 +74,12 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     open.push(() => database.close());
     const outcomes = createMintOutcomes(metrics, systemClock);
     const { mintTiming, checkTiming: timing = {} } = replaced;
-    const parts = { client, checkChain, database, observer: outcomes, logger, mintTiming };
-    const issuing = await waitFor('the threads that sign', startIssuing(config, parts));
+    const issuingParts = { client, checkChain, database, observer: outcomes, logger, mintTiming };
+    const issuing = await waitFor('the threads that sign', startIssuing(config, issuingParts));
     open.push(() => issuing.stop());
     const { progressEveryMs, deliveryClock: clock = systemClock, lookup } = replaced;
     const subscribing = createSubscribing(config, { database, clock, logger, ...(lookup && { lookup }) });
-    const eventDelivery = startEventDelivery(config, {
+    const eventDelivery = await startEventDelivery(config, {
       database,
       targetOf: subscribing.targetOf,
       clock,
@@ -92,7 +94,9 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     open.push(() => observing.stop());
     const most = connectionsFor(config, readOpenFilesLimit());
     const subscriptions = subscribing.routes(eventDelivery);
-    const handler = httpHandler(config, { issuing, observing, subscriptions, logger, connections: most });
+    const registries = registriesOf(config, { database, eventDelivery });
+    const parts = { issuing, observing, subscriptions, registries, logger, connections: most };
+    const handler = httpHandler(config, parts);
     const server = await listen(handler, config.host, config.port, { connections: { most, logger } });
     const isIssuing = !('missing' in issuing.issuer);
     const warning = isIssuing ? openIssuingWarning(config, server.url) : undefined;
@@ -140,6 +144,21 @@ function tunnelTo(
   return openTunnel({ localUrl, domain, authtoken, logger, load, openWithinMs });
 }
 
+function registriesOf(
+  settings: Config,
+  { database, eventDelivery }: { database: Database; eventDelivery: EventDelivery },
+): Registries {
+  const named = (name: string) =>
+    eventDelivery.feeds.find(({ chainId, registry }) => `${chainId}:${registry}` === name);
+  return createRegistries({
+    database,
+    settings,
+    clock: systemClock,
+    statusOf: (name) => named(name)?.status,
+    onChange: () => eventDelivery.refresh(),
+  });
+}
+
 /** http → issuance → minting → chain. */
 function httpHandler(
   config: Config,
@@ -147,6 +166,7 @@ function httpHandler(
     issuing: Issuing;
     observing: Observing;
     subscriptions: SubscriptionRoutes | undefined;
+    registries: Registries;
     logger: Logger;
     connections: number;
   },
@@ -166,6 +186,8 @@ function httpHandler(
     domain: config.domain,
     signingKeys: config.signingKeys,
     apiKey: config.apiKey,
+    adminApiKey: config.adminApiKey,
+    registries: parts.registries,
     development: config.development,
     logger,
     mask: secretMasker(config.secrets),

@@ -1,27 +1,23 @@
 import { createRpcClient, createChainCheck } from './chain/rpc-client';
 import type { Clock } from './base/clock';
-import { messageOf } from './base/errors';
-import { pause } from './base/pause';
 import type { Config } from './config/config';
 import type { Database } from './database/database';
 import { createFeedDelivery, type FeedDeliveryOptions } from './delivery/feed-delivery';
 import type { FollowedRegistry } from './config/followed-registries';
 import type { Logger } from './base/logger';
-import type { ReportedFeed } from './observability/health';
+import { ConfigurationError } from './base/errors';
+import { createFeedSet, type DeliveredFeed, type WantedFeed } from './feed-set';
+import { changeVersionOf } from './outbox/change-version';
 import { findAllFeeds } from './outbox/find-feeds';
 import { outboxFiguresOf, type OutboxFigures } from './outbox/outbox-figures';
 import { purgeEvents } from './outbox/purge-events';
+import { pollChanges } from './poll-changes';
+import { followedRegistryOf } from './registries/followed-registry';
+import { nameOf, readRegistries, type StoredRegistry } from './registries/stored-registries';
 import { secretMasker } from './base/mask-secrets';
-import { subscriptionsVersion } from './outbox/channels';
+import { newFeedStatus, setState } from './watcher/feed-status';
 import { followRegistry } from './watcher/follow-registry';
 import { restorePurged } from './watcher/restore-purged';
-
-/** The event delivery of one registry. */
-interface DeliveredFeed extends ReportedFeed {
-  /** To be called when subscriptions were changed. */
-  refresh(): Promise<void>;
-  stop(): Promise<void>;
-}
 
 /** Receives the events that the service counts. `registry`: chain id and address. */
 export interface EventDeliveryObserver {
@@ -31,7 +27,15 @@ export interface EventDeliveryObserver {
 
 /** Event delivery, from the chain to the subscribers. */
 export interface EventDelivery {
-  feeds: readonly DeliveredFeed[];
+  /** The present ones. */
+  readonly feeds: readonly DeliveredFeed[];
+  /** Names of the feeds that are delivered. */
+  openFeeds(this: void): string[];
+  /**
+   * Follows the registries and subscriptions that are stored now. To be called after a change; other
+   * processes notice it.
+   */
+  refresh(this: void): Promise<void>;
   /** Figures of the outboxes, for registries whose feeds are known by now. */
   figures(): Promise<({ registry: string } & OutboxFigures)[]>;
   /**
@@ -39,90 +43,81 @@ export interface EventDelivery {
    * milliseconds) and are not needed any more. Resolves to their number.
    */
   purge(this: void, before: number, signal: AbortSignal): Promise<number>;
-  /** Names of the feeds that are delivered. */
-  openFeeds(): string[];
-  /** To be called when this process changed subscriptions. Changes of others are noticed within a second. */
-  refresh(this: void): void;
   stop(): Promise<void>;
 }
 
-/** Starts watcher → outbox → delivery for each registry. The registries do not wait for each other. */
-export function startEventDelivery(
+/**
+ * Starts watcher → outbox → delivery for each registry of the settings and of the database. The registries do
+ * not wait for each other.
+ */
+export async function startEventDelivery(
   config: Config,
-  parts: Omit<FeedParts, 'config' | 'opened'>,
-): EventDelivery {
+  parts: Omit<FeedParts, 'config'>,
+): Promise<EventDelivery> {
   const { database, logger } = parts;
-  if (config.registries.length === 0)
-    logger.warn('no events are read: TOKEN_REGISTRY_ADDRESS is not configured');
-  const opened = new Map<string, string>();
-  const feeds = config.registries.map((registry) => startFeed(registry, { config, ...parts, opened }));
-  const refresh = (): void => {
-    for (const feed of feeds)
-      feed.refresh().catch((error: unknown) => {
-        logger.warn({ error }, `changed subscriptions cannot be read now: ${messageOf(error)}`);
-      });
-  };
-  const changes = watchChanges(database, logger, refresh);
+  const feedParts = { config, ...parts };
+  const feeds = createFeedSet(logger);
+  const ofSettings = config.registries.map((registry) => settingsFeed(registry, feedParts));
+  const namesOfSettings = ofSettings.map(({ name }) => name);
+  let lastRefresh: Promise<unknown> = Promise.resolve();
+
+  async function follow(): Promise<void> {
+    const stored = (await readRegistries(database.db)).filter(
+      (one) => !namesOfSettings.includes(nameOf(one)),
+    );
+    feeds.change([...ofSettings, ...stored.map((one) => storedFeed(one, feedParts))]);
+    await Promise.all(feeds.running.map((feed) => feed.refresh()));
+  }
+
+  /** Refreshes follow each other: the last one has the newest rows. */
+  function refresh(): Promise<void> {
+    const next = lastRefresh.then(follow);
+    lastRefresh = next.catch(() => undefined);
+    return next;
+  }
+
+  const version = await changeVersionOf(database.db);
+  await refresh();
+  if (feeds.running.length === 0) logger.warn('no events are read: TOKEN_REGISTRY_ADDRESS is not configured');
+  const polling = pollChanges(database, { version, onChange: refresh, logger });
   return {
-    feeds,
-    openFeeds: () => [...opened.values()],
+    get feeds() {
+      return feeds.running;
+    },
+    openFeeds: () => feeds.running.flatMap(({ opened }) => opened ?? []),
     refresh,
     figures: async () =>
       Promise.all(
-        [...opened].map(async ([registry, feed]) => ({
-          registry,
-          ...(await outboxFiguresOf(database.db, feed)),
-        })),
+        feeds.running.flatMap(({ chainId, registry, opened }) =>
+          opened === undefined
+            ? []
+            : outboxFiguresOf(database.db, opened).then((figures) => ({
+                registry: `${chainId}:${registry}`,
+                ...figures,
+              })),
+        ),
       ),
     async purge(before, signal) {
       let removed = 0;
-      for (const { chainId, registry } of feeds)
+      for (const { chainId, registry } of feeds.running)
         for (const feed of await findAllFeeds(database.db, `${chainId}:${registry}`))
           removed += await purgeEvents(database, feed, before, signal);
       return removed;
     },
     async stop() {
-      await changes.stop();
-      await Promise.all(feeds.map((feed) => feed.stop()));
+      await polling.stop();
+      await lastRefresh;
+      await feeds.stop();
     },
   };
 }
 
-/** Interval in which changes of subscriptions by other processes are looked for. */
-const LOOK_FOR_CHANGES_MS = 1_000;
-
-/** Calls `onChange` when the version of subscriptions is another than at the last look. */
-function watchChanges({ db }: Database, logger: Logger, onChange: () => void): { stop(): Promise<void> } {
-  const stop = new AbortController();
-  const run = async (): Promise<void> => {
-    let seen: number | undefined;
-    while (!stop.signal.aborted) {
-      try {
-        const version = await subscriptionsVersion(db);
-        if (seen !== undefined && version !== seen) onChange();
-        seen = version;
-      } catch (error) {
-        logger.warn({ error }, `subscriptions cannot be read now: ${messageOf(error)}`);
-      }
-      await pause(LOOK_FOR_CHANGES_MS, stop.signal);
-    }
-  };
-  const finished = run();
-  return {
-    async stop() {
-      stop.abort();
-      await finished;
-    },
-  };
-}
-
-/** The parts that all feeds share. `opened`: the name of each registry's feed, once it is known. */
+/** The parts that all feeds share. */
 interface FeedParts {
   config: Config;
   database: Database;
   clock: Clock;
   observer: EventDeliveryObserver;
-  opened: Map<string, string>;
   logger: Logger;
   /** The webhook of a subscription of the API. Undefined: its events wait. */
   targetOf: FeedDeliveryOptions['targetOf'];
@@ -133,8 +128,40 @@ interface FeedParts {
 /** Time between two log lines about the progress of a catch-up. */
 const PROGRESS_EVERY_MS = 10_000;
 
+function settingsFeed(registry: FollowedRegistry, parts: FeedParts): WantedFeed {
+  const { network, address } = registry;
+  const name = nameOf({ chainId: network.chainId, address: address.toLowerCase() });
+  return { name, version: 'settings', start: () => startFeed(registry, parts) };
+}
+
+function storedFeed(stored: StoredRegistry, parts: FeedParts): WantedFeed {
+  return {
+    name: nameOf(stored),
+    version: String(stored.addedAt),
+    start() {
+      try {
+        return startFeed(followedRegistryOf(stored, parts.config), parts);
+      } catch (error) {
+        if (!(error instanceof ConfigurationError)) throw error;
+        return stoppedFeed(stored, error, parts);
+      }
+    },
+  };
+}
+
+/** The feed of a registry that cannot be followed under the present settings. */
+function stoppedFeed(stored: StoredRegistry, error: ConfigurationError, parts: FeedParts): DeliveredFeed {
+  const { network, chainId, address: registry } = stored;
+  const { code, message: reason } = error;
+  const status = newFeedStatus(parts.clock.now());
+  setState(status, 'stopped', parts.clock.now(), { code, reason });
+  parts.logger.error({ error, code, registry: nameOf(stored) }, `a registry cannot be followed: ${reason}`);
+  const nothing = async (): Promise<void> => undefined;
+  return { network, chainId, registry, status, opened: undefined, refresh: nothing, stop: nothing };
+}
+
 function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed {
-  const { config, database, clock, observer, opened } = parts;
+  const { config, database, clock, observer } = parts;
   const { network, rpcUrl, address } = registry;
   const registryAddress = address.toLowerCase();
   const name = `${network.chainId}:${registryAddress}`;
@@ -151,6 +178,7 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed 
       restorePurged({ client, registryAddress: address, identity, database, clock }, feed, blocks),
     onAttempt: (outcome) => observer.attempted(name, outcome),
   });
+  let opened: string | undefined;
   const follower = followRegistry({
     client,
     registryAddress: address,
@@ -166,7 +194,7 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed 
     mask: secretMasker(config.secrets),
     checkChain: createChainCheck(client, rpcUrl, network),
     async onOpened(feed) {
-      opened.set(name, feed);
+      opened = feed;
       await delivery.start(feed);
     },
     onHeld: () => delivery.hold(),
@@ -180,6 +208,9 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed 
     chainId: network.chainId,
     registry: registryAddress,
     status: follower.status,
+    get opened() {
+      return opened;
+    },
     refresh: () => delivery.refresh(),
     async stop() {
       await Promise.all([follower.stop(), delivery.stop()]);

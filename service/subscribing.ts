@@ -55,7 +55,11 @@ export function createSubscribing(config: Config, parts: SubscribingParts): Subs
     routes(eventDelivery) {
       const { adminApiKey } = config;
       if (adminApiKey === undefined) return undefined;
-      const onChanged = eventDelivery.refresh;
+      const onChanged = (): void => {
+        eventDelivery.refresh().catch((error: unknown) => {
+          logger.warn({ error }, `changed subscriptions cannot be read now: ${messageOf(error)}`);
+        });
+      };
       return {
         adminApiKey,
         subscriptions: createSubscriptions({

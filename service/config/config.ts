@@ -7,7 +7,7 @@ import { PROJECT_ROOT } from '../base/project-root';
 import type { SigningKeys } from '../base/signing-keys';
 import type { Network } from '../chain/networks';
 import { readConfigFile, type ConfigFile } from './config-file';
-import { followedRegistriesOf, type FollowedRegistry } from './followed-registries';
+import { followingOf, type Following } from './followed-registries';
 import { secretsOf } from './secrets';
 import { wrong } from './setting-types';
 import {
@@ -29,7 +29,7 @@ import { warningsOf } from './warnings';
  * reads the process's environment. Fields are undefined when the setting is absent or empty and has no
  * default.
  */
-export interface Config extends Omit<Values, Combined | keyof Paths>, Paths {
+export interface Config extends Omit<Values, Combined | keyof Paths>, Paths, Following {
   readonly envFile: string;
   readonly network: Network;
   readonly rpcUrl: string;
@@ -40,8 +40,6 @@ export interface Config extends Omit<Values, Combined | keyof Paths>, Paths {
   readonly signingKeys: SigningKeys | undefined;
   readonly billOfLadingContextUrl: string | undefined;
   readonly development: boolean;
-  /** The registries whose events are read and delivered. */
-  readonly registries: readonly FollowedRegistry[];
   /** Values that must never be printed. */
   readonly secrets: readonly string[];
   /** Settings that are legal but probably not meant. */
@@ -154,7 +152,7 @@ export function loadConfig(environment?: Settings): Config {
     signingKeys: signingKeysOf(settings),
     billOfLadingContextUrl: contextUrlOf(settings),
     development: nodeEnv === 'development',
-    registries: followedRegistriesOf(settings, file),
+    ...followingOf(settings, file),
     secrets: secretsOf(settings, file),
     warnings: warningsOf(settings, {
       ...paths,

@@ -69,17 +69,28 @@ export const DEFAULT_RETRY_SCHEDULE: RetrySchedule = {
 const POLL_INTERVAL_MS = 60_000;
 const LOCAL_POLL_INTERVAL_MS = 200;
 
+/** The registries that the settings follow, and the rule for any other. */
+export interface Following {
+  readonly registries: readonly FollowedRegistry[];
+  /**
+   * How a registry without a setting is followed: like an entry of service.config.json.
+   *
+   * @throws ConfigurationError if the settings have no key for its network's node.
+   */
+  readonly followedOf: (entry: RegistryEntry) => FollowedRegistry;
+}
+
 /**
  * The registries of service.config.json, and the one that documents are issued in: the events of issued
  * documents are always delivered. Without `registries` it is the only one.
  *
  * @throws ConfigurationError if one is listed twice, or a setting is wrong.
  */
-export function followedRegistriesOf(settings: Settings, file: ConfigFile): FollowedRegistry[] {
+export function followingOf(settings: Settings, file: ConfigFile): Following {
   const signingKeys = signingKeysOf(settings);
   // Checked even if there is no registry to follow yet.
   const common = webhookOf(webhookOptionsOf(settings, file.webhook), signingKeys);
-  return entriesOf(settings, file).map((entry) => {
+  const followedOf = (entry: RegistryEntry): FollowedRegistry => {
     const { network, address } = entry;
     const own = settingsFor(entry, settings);
     return {
@@ -93,7 +104,8 @@ export function followedRegistriesOf(settings: Settings, file: ConfigFile): Foll
         ? webhookOf(webhookOptionsOf(settings, file.webhook, entry.webhook), signingKeys)
         : common,
     };
-  });
+  };
+  return { registries: entriesOf(settings, file).map(followedOf), followedOf };
 }
 
 /**

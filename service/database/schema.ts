@@ -17,6 +17,7 @@ export interface Schema {
   attempts: AttemptsTable;
   dead_letters: DeadLettersTable;
   orphans: OrphansTable;
+  registries: RegistriesTable;
   issuances: IssuancesTable;
   document_parts: DocumentPartsTable;
   loose_documents: UnfinishedDocumentsTable;
@@ -104,7 +105,7 @@ export interface SubscriptionsTable {
   changed_at: number;
 }
 
-/** One row. Its version is incremented by every change of subscriptions. */
+/** One row. Its version is incremented by every change of subscriptions and registries. */
 export interface SubscriptionChangesTable {
   id: number;
   version: number;
@@ -198,6 +199,22 @@ export interface OrphansTable {
   orphaned_at: number;
   /** The block in which its transaction was mined again; the delivery is valid then. */
   mined_again_in: number | null;
+}
+
+/** Registries that were added without a setting, and registries that were given up. */
+export interface RegistriesTable {
+  chain_id: number;
+  /** In lower case. */
+  address: string;
+  /** The network's name. */
+  network: string;
+  /** Null: the registry's `genesis()`. */
+  start_block: number | null;
+  /** Null: CONFIRMATIONS, or the network's. */
+  confirmations: number | null;
+  added_at: number;
+  /** When it was given up; null while it is followed. */
+  removed_at: Defaulted<number | null>;
 }
 
 /** Every document from its signature on. The scope names its issuer, chain and registry. */

@@ -35,7 +35,8 @@ export function sqliteDialect(file: Sqlite.Database, patienceMs: number): Dialec
   };
 }
 
-/** Migrates in one transaction, which SQLite can do. A migration that fails, or is killed, changes nothing. */
+/** Migrates in one transaction, which SQLite can do. A migration that fails, or is killed, changes nothing.
+* */
 class TransactionalAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true;

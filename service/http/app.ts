@@ -2,11 +2,13 @@ import { Router } from '@koa/router';
 import Koa from 'koa';
 import type { AcceptDocument } from '../issuance/issue-document';
 import type { Logger } from '../base/logger';
+import type { Registries } from '../registries/registries';
 import { PUBLISHED_FILES, publishedPath } from '../base/published-files';
 import type { SigningKeys } from '../base/signing-keys';
 import { acceptDocument } from './middleware/accept-document';
 import { limitBodies, type BodyLimitsOptions } from './middleware/limit-bodies';
 import { declaredBody } from './middleware/declared-body';
+import { requireAdminKey } from './middleware/admin-key';
 import { requireApiKey } from './middleware/api-key';
 import { callersAtOnce } from './middleware/callers-at-once';
 import { callerLeft } from './middleware/caller-left';
@@ -15,6 +17,7 @@ import { errors } from './middleware/errors';
 import { idempotencyKey } from './middleware/idempotency-key';
 import { jsonBody } from './middleware/json-body';
 import { requestLog, type RequestState } from './middleware/request-log';
+import { smallJson } from './middleware/small-json';
 import { unanswered } from './middleware/unanswered';
 import { wellFormed } from './middleware/well-formed';
 import { createDocument, type CreateState } from './routes/create-document';
@@ -25,6 +28,7 @@ import { issuedDocument, type IssuedDocuments } from './routes/issued-document';
 import { jwks } from './routes/jwks';
 import { metrics, type MetricsText } from './routes/metrics';
 import { publishedFile } from './routes/published-file';
+import { addRegistry, listRegistries, removeRegistry } from './routes/registries';
 import { subscriptionRouter, type SubscriptionRoutes } from './routes/subscriptions';
 
 /** The parts of the HTTP API. */
@@ -36,6 +40,8 @@ export interface HttpAppOptions {
   /** Their public halves are published; undefined if there are none. */
   signingKeys: SigningKeys | undefined;
   apiKey: string | undefined;
+  /** Without it the endpoints of the admin do not exist. */
+  adminApiKey?: string | undefined;
   development: boolean;
   logger: Logger;
   mask: (text: string) => string;
@@ -44,6 +50,8 @@ export interface HttpAppOptions {
   metrics: MetricsText;
   /** The documents of GET /documents/{tokenId}, a path that exists only with an API key. */
   issuedDocuments?: IssuedDocuments | undefined;
+  /** The followed registries, for the admin. */
+  registries?: Registries | undefined;
   /** How many POST /create may be under way at once; undefined: any number. */
   callersAtOnce?: number | undefined;
   /** Limits for the bodies that are processed at once. */
@@ -84,6 +92,14 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   // Documents are confidential, so this path does not exist without an API key.
   if (apiKey !== undefined && issuedDocuments !== undefined)
     router.get('/documents/:tokenId', requireApiKey(apiKey), issuedDocument(issuedDocuments));
+
+  const { adminApiKey, registries } = options;
+  if (adminApiKey !== undefined && registries !== undefined) {
+    const isAdmin = requireAdminKey(adminApiKey);
+    router.get('/registries', isAdmin, listRegistries(registries));
+    router.post('/registries', isAdmin, declaredBody, smallJson, addRegistry(registries));
+    router.delete('/registries/:chainId/:address', isAdmin, removeRegistry(registries));
+  }
 
   const app = new Koa<RequestState>();
   app.use(requestLog(options.logger, options.newId));

@@ -23,9 +23,9 @@ export function mostBytes({ req: { headers } }: Context): number {
  * The error for a body over the limit. The rest of the body is read and dropped, so that the caller can
  * finish sending and read the answer.
  */
-export function tooLarge(ctx: Context): HttpError {
+export function tooLarge(ctx: Context, limit = '50 MB'): HttpError {
   ctx.set('Connection', 'close');
   ctx.req.unpipe();
   ctx.req.resume();
-  return new HttpError(413, 'BODY_TOO_LARGE', 'The body is larger than 50 MB.');
+  return new HttpError(413, 'BODY_TOO_LARGE', `The body is larger than ${limit}.`);
 }

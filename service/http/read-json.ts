@@ -29,7 +29,8 @@ export interface ReadJson {
  * Reads and parses a body of up to 64 KB. koa-bodyparser reads an empty body as `{}`, and invalid UTF-8 as
  * U+FFFD, which would be signed. The bytes are therefore checked separately.
  *
- * @throws RequestError BODY_NOT_JSON, BODY_TOO_COMPLEX; BodyProblem when the body does not arrive.
+ * @throws RequestError BODY_NOT_JSON, BODY_TOO_COMPLEX; BodyProblem when the body does not arrive, or is too
+ *   large.
  */
 export async function readJson(ctx: Context): Promise<ReadJson> {
   const chunks: Uint8Array[] = [];
@@ -53,9 +54,8 @@ export async function readJson(ctx: Context): Promise<ReadJson> {
 /** Invalid JSON is a SyntaxError. The other errors come from reading and have a type. */
 function problemOf(cause: unknown): unknown {
   if (cause instanceof SyntaxError) return notJson('', cause);
-  const isAborted =
-    cause instanceof Error &&
-    'type' in cause &&
-    (cause.type === 'request.aborted' || cause.type === 'stream.not.readable');
+  const type = cause instanceof Error && 'type' in cause ? cause.type : undefined;
+  if (type === 'entity.too.large') return new BodyProblem('too large', cause);
+  const isAborted = type === 'request.aborted' || type === 'stream.not.readable';
   return isAborted ? new BodyProblem('aborted', cause) : cause;
 }

@@ -92,13 +92,23 @@ function eventDeliveryMetrics(
       attempted: (registry, outcome) => attempts.inc({ registry, outcome }),
     },
     measure({ feeds, outboxes, unfollowed }) {
+      for (const one of [
+        up,
+        nextBlock,
+        headBlock,
+        waiting,
+        dead,
+        orphaned,
+        unfollowedDeliveries,
+        unfollowedMints,
+      ])
+        one.reset();
       for (const { chainId, registry: address, status } of feeds) {
         const registry = `${chainId}:${address}`;
         up.set({ registry }, status.state === 'following' || status.state === 'standby' ? 1 : 0);
         if (status.nextBlock !== undefined) nextBlock.set({ registry }, status.nextBlock);
         if (status.headBlock !== undefined) headBlock.set({ registry }, status.headBlock);
       }
-      for (const one of [waiting, dead, orphaned, unfollowedDeliveries, unfollowedMints]) one.reset();
       for (const { registry, ...figure } of outboxes) {
         waiting.set({ registry }, figure.waiting);
         dead.set({ registry }, figure.deadLetters);

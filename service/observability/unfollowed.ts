@@ -5,18 +5,19 @@ import { mintingRightOf, scopeName, type JournalScope } from '../journal/journal
 import type { Logger } from '../base/logger';
 import { findFeeds, nextBlocksOf, registryOfFeed } from '../outbox/find-feeds';
 import { undeliveredOf } from '../outbox/outbox-figures';
+import { readGivenUp } from '../registries/stored-registries';
 
 /**
- * Work in the database that no service does, because no setting follows its registry (any more): events that
- * wait to be delivered, or will be read from `nextBlock` on, and documents that are being issued. `registry`:
- * chain id and address, `80002:0x…`.
+ * Work in the database that no service does, because its registry is not followed (any more): events that
+ * wait to be delivered, or will be read from `nextBlock` on, and documents that are being issued. The events
+ * of a registry that was given up are left out. `registry`: chain id and address, `80002:0x…`.
  */
 export interface Unfollowed {
   readonly deliveries: readonly { registry: string; undelivered: number; nextBlock: number }[];
   readonly issuances: readonly { registry: string; issuer: string; unfinished: number }[];
 }
 
-/** The registries and the journal that the settings follow. */
+/** The registries and the journal that this process follows. */
 export interface Followed {
   /** Chain id of NET. */
   chainId: number;
@@ -36,9 +37,10 @@ export async function unfollowedOf(
 ): Promise<Unfollowed> {
   const isTrial = (chainId: number): boolean =>
     chainId !== ownChainId && findNetwork(String(chainId))?.local === true;
+  const givenUp = await readGivenUp(db);
   const feeds = (await findFeeds(db)).filter((feed) => {
     const registry = registryOfFeed(feed);
-    return !registries.includes(registry) && !isTrial(Number(registry.split(':')[0]));
+    return ![...registries, ...givenUp].includes(registry) && !isTrial(Number(registry.split(':')[0]));
   });
   const waiting = new Map((await undeliveredOf(db, feeds)).map((one) => [one.feed, one.undelivered]));
   const deliveries: Unfollowed['deliveries'][number][] = [];
@@ -66,7 +68,7 @@ export function logUnfollowed({ deliveries, issuances }: Unfollowed, logger: Log
     logger.warn(
       figures,
       'the events of a registry, waiting and later ones, are not delivered, because no setting follows ' +
-        'it: list it under registries in service.config.json',
+        'it: follow it with `npx tdoc registries add`, or give it up with `npx tdoc registries remove`',
     );
   for (const figures of issuances)
     logger.warn(

@@ -39,16 +39,6 @@ export async function addChannels(db: Kysely<Schema>, now: number): Promise<void
     .execute();
 }
 
-/** Incremented by every change of subscriptions. */
-export async function subscriptionsVersion(db: Kysely<Schema>): Promise<number> {
-  const { version } = await db
-    .selectFrom('subscription_changes')
-    .select('version')
-    .where('id', '=', 1)
-    .executeTakeFirstOrThrow();
-  return version;
-}
-
 /** The rules of subscriptions, compiled once for each version. */
 interface Rules {
   version: number;

@@ -2,6 +2,7 @@ import type { Kysely, Selectable, Transaction } from 'kysely';
 import { RequestError } from '../base/errors';
 import type { Database } from '../database/database';
 import type { Schema, SubscriptionsTable } from '../database/schema';
+import { noteChange } from '../outbox/change-version';
 import { findFeeds } from '../outbox/find-feeds';
 import { undeliveredOfChannels } from '../outbox/outbox-figures';
 import { channelsOf, DEFAULT_SUBSCRIPTION, FIRST_FILL, removeQueues } from '../outbox/channels';
@@ -55,18 +56,6 @@ function columnsOf(
       Object.keys(secrets).length === 0 ? null : cipher.encrypt(JSON.stringify(secrets), subscription.id),
     state: config.state,
   };
-}
-
-/**
- * Increments the version of subscriptions, and locks it: no event is recorded between this and the end of the
- * transaction.
- */
-export async function noteChange(db: Transaction<Schema>): Promise<void> {
-  await db
-    .updateTable('subscription_changes')
-    .set((eb) => ({ version: eb('version', '+', 1) }))
-    .where('id', '=', 1)
-    .execute();
 }
 
 /** Subscriptions of the API, in the order of their creation. `after`: the name of the one before the page. */

@@ -6,6 +6,7 @@ import { orphansInOrder } from './0004-orphans-in-order';
 import { journalByIssuer } from './0005-journal-by-issuer';
 import { purgedEvents } from './0006-purged-events';
 import { subscriptions } from './0007-subscriptions';
+import { registries } from './0008-registries';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
@@ -16,4 +17,5 @@ export const migrations: Record<string, Migration> = {
   '0005-journal-by-issuer': journalByIssuer,
   '0006-purged-events': purgedEvents,
   '0007-subscriptions': subscriptions,
+  '0008-registries': registries,
 };

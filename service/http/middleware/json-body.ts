@@ -38,15 +38,15 @@ export const jsonBody: Middleware<JsonBodyState & AcceptedState & BodyLimitsStat
       ctx.state.body = await atLeastRate(ctx.req, least, read);
     }
   } catch (error) {
-    throw error instanceof BodyProblem ? answerToProblem(ctx, error) : error;
+    throw error instanceof BodyProblem ? answerTo(ctx, error) : error;
   }
   ctx.state.requestHash = hash.digest('hex');
   await next();
 };
 
-/** The answer to a body that could not be read. */
-export function answerToProblem(ctx: Context, { problem }: BodyProblem): HttpError {
-  if (problem === 'too large') return tooLarge(ctx);
+/** The answer to a request whose body cannot be read. `limit`: for the message. */
+export function answerTo(ctx: Context, { problem }: BodyProblem, limit?: string): HttpError {
+  if (problem === 'too large') return tooLarge(ctx, limit);
   if (problem === 'too slow') return tooSlow(ctx);
   if (problem === 'unknown encoding')
     return new HttpError(415, 'CONTENT_ENCODING_UNSUPPORTED', 'Unsupported Content-Encoding.');

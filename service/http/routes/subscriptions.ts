@@ -13,7 +13,7 @@ import type {
 import { requireAdminKey } from '../middleware/admin-key';
 import { declaredBody } from '../middleware/declared-body';
 import { HttpError } from '../middleware/errors';
-import { smallJsonBody, type SmallJsonState } from '../middleware/small-json-body';
+import { smallJson, type SmallJsonState } from '../middleware/small-json';
 
 /** What the paths under /subscriptions need. */
 export interface SubscriptionRoutes {
@@ -65,7 +65,7 @@ export function subscriptionRouter(options: SubscriptionRoutes): Router<SmallJso
 
   const create: Handler = async (ctx) => {
     noStore(ctx);
-    const added = await subscriptions.add(ctx.state.json);
+    const added = await subscriptions.add(ctx.state.body);
     ctx.status = 201;
     ctx.set('Location', `${PATH}/${added.id}`);
     ctx.body = added;
@@ -84,11 +84,11 @@ export function subscriptionRouter(options: SubscriptionRoutes): Router<SmallJso
     const name = nameOf(ctx);
     if (name === DEFAULT) {
       if ((await options.defaultSubscription()) === undefined) throw unknown(name);
-      await options.setDefaultState(stateOf(ctx.state.json));
+      await options.setDefaultState(stateOf(ctx.state.body));
       ctx.body = await options.defaultSubscription();
       return;
     }
-    const replaced = await subscriptions.replace(name, ctx.state.json);
+    const replaced = await subscriptions.replace(name, ctx.state.body);
     if (replaced === undefined) throw unknown(name);
     ctx.body = replaced;
   };
@@ -122,7 +122,7 @@ export function subscriptionRouter(options: SubscriptionRoutes): Router<SmallJso
     noStore(ctx);
     const name = await existing(nameOf(ctx));
     ctx.status = 202;
-    ctx.body = { registries: await options.redeliver(name, selectionOf(ctx.state.json)) };
+    ctx.body = { registries: await options.redeliver(name, selectionOf(ctx.state.body)) };
   };
 
   const deliveries: Handler = async (ctx) => {
@@ -164,12 +164,12 @@ export function subscriptionRouter(options: SubscriptionRoutes): Router<SmallJso
   }
 
   router.get(PATH, admin, list);
-  router.post(PATH, admin, declaredBody, smallJsonBody, create);
+  router.post(PATH, admin, declaredBody, smallJson, create);
   router.get(`${PATH}/:id`, admin, find);
-  router.put(`${PATH}/:id`, admin, declaredBody, smallJsonBody, replace);
+  router.put(`${PATH}/:id`, admin, declaredBody, smallJson, replace);
   router.delete(`${PATH}/:id`, admin, remove);
   router.post(`${PATH}/:id/test`, admin, test);
-  router.post(`${PATH}/:id/redeliver`, admin, declaredBody, smallJsonBody, redeliver);
+  router.post(`${PATH}/:id/redeliver`, admin, declaredBody, smallJson, redeliver);
   router.get(`${PATH}/:id/deliveries`, admin, deliveries);
   return router;
 }

@@ -1,0 +1,71 @@
+import { messageOf } from './base/errors';
+import type { Logger } from './base/logger';
+import type { ReportedFeed } from './observability/health';
+
+/** The event delivery of one registry. */
+export interface DeliveredFeed extends ReportedFeed {
+  /** The feed's name, once it is known. */
+  readonly opened: string | undefined;
+  /** To be called when subscriptions were changed. */
+  refresh(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** A feed that is to run. */
+export interface WantedFeed {
+  /** Chain id and address of the registry. */
+  name: string;
+  /** A feed that runs with another version is replaced. */
+  version: string;
+  start: () => DeliveredFeed;
+}
+
+/** The feeds that this process reads and delivers. The set changes while the process runs. */
+export interface FeedSet {
+  readonly running: readonly DeliveredFeed[];
+  /** Starts the feeds that are missing, and stops those that are not wanted. */
+  change(wanted: readonly WantedFeed[]): void;
+  stop(): Promise<void>;
+}
+
+/** Creates an empty set. */
+export function createFeedSet(logger: Logger): FeedSet {
+  const running = new Map<string, { version: string; feed: DeliveredFeed }>();
+  /** A feed that stops waits for its deliveries. Until then it must not be started again. */
+  const stopping = new Map<string, Promise<void>>();
+  let wanted: readonly WantedFeed[] = [];
+
+  function stopFeed(name: string, feed: DeliveredFeed): void {
+    running.delete(name);
+    const stopped = feed
+      .stop()
+      .catch((error: unknown) => logger.error({ error, registry: name }, messageOf(error)))
+      .then(() => {
+        stopping.delete(name);
+        apply();
+      });
+    stopping.set(name, stopped);
+  }
+
+  function apply(): void {
+    const versions = new Map(wanted.map(({ name, version }) => [name, version]));
+    for (const [name, { version, feed }] of running) if (versions.get(name) !== version) stopFeed(name, feed);
+    for (const { name, version, start } of wanted)
+      if (!running.has(name) && !stopping.has(name)) running.set(name, { version, feed: start() });
+  }
+
+  return {
+    get running() {
+      return [...running.values()].map(({ feed }) => feed);
+    },
+    change(next) {
+      wanted = next;
+      apply();
+    },
+    async stop() {
+      wanted = [];
+      apply();
+      await Promise.all(stopping.values());
+    },
+  };
+}

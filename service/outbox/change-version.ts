@@ -1,0 +1,24 @@
+import type { Kysely, Transaction } from 'kysely';
+import type { Schema } from '../database/schema';
+
+/**
+ * Tells every process that subscriptions or registries change. Call it first in the transaction of the
+ * change: until its end no process records events.
+ */
+export async function noteChange(transaction: Transaction<Schema>): Promise<void> {
+  await transaction
+    .updateTable('subscription_changes')
+    .set((eb) => ({ version: eb('version', '+', 1) }))
+    .where('id', '=', 1)
+    .execute();
+}
+
+/** Another number after each change of subscriptions or registries. */
+export async function changeVersionOf(db: Kysely<Schema>): Promise<number> {
+  const { version } = await db
+    .selectFrom('subscription_changes')
+    .select('version')
+    .where('id', '=', 1)
+    .executeTakeFirstOrThrow();
+  return version;
+}

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { checksummed } from '../base/checksummed';
+import { RequestError } from '../base/errors';
+import { pointerOf, type Path } from '../base/json-pointer';
+import { firstProblemOf, members, must } from '../base/strict-members';
+import { findNetwork, knownNetworks, type Network } from '../chain/networks';
+
+/** A registry that is to be followed. */
+export interface RequestedRegistry {
+  network: Network;
+  /** With its checksum. */
+  address: string;
+  /** Undefined: the registry's `genesis()`. */
+  startBlock?: number | undefined;
+  /** Undefined: CONFIRMATIONS, or the network's. */
+  confirmations?: number | undefined;
+}
+
+const NETWORK = must('the name or the chain id of a network', `Use one of ${knownNetworks()}.`);
+const ADDRESS = must('a string', 'Give the address of the registry: 0x and 40 hexadecimal digits.');
+
+/** The most confirmations that the setting CONFIRMATIONS allows. */
+const MOST_CONFIRMATIONS = 100_000;
+
+function wholeNumber(most: number, remedy: string) {
+  const error = must(`a whole number from 0 to ${most}`, remedy);
+  return z.int({ error }).min(0, { error }).max(most, { error }).optional();
+}
+
+const registrySchema = members(
+  'a registry',
+  {
+    network: z.union([z.string(), z.number()], { error: NETWORK }),
+    address: z.string({ error: ADDRESS }),
+    startBlock: wholeNumber(Number.MAX_SAFE_INTEGER, 'Leave it out for the first block of the registry.'),
+    confirmations: wholeNumber(MOST_CONFIRMATIONS, 'Leave it out for the default of the network.'),
+  },
+  {
+    rpcUrl: 'is set in service.config.json only. Leave it out, or list the registry there.',
+    webhook: 'is set in service.config.json only. Leave it out, or make a subscription.',
+  },
+);
+
+/**
+ * Checks the body of `POST /registries`.
+ *
+ * @throws RequestError REGISTRY_INVALID, with JSON pointer and remedy in the message.
+ */
+export function parseRegistry(body: unknown): RequestedRegistry {
+  const { data, error } = registrySchema.safeParse(body);
+  if (data === undefined) {
+    const { path, problem } = firstProblemOf(error);
+    throw registryError(path, problem);
+  }
+  const network = findNetwork(String(data.network));
+  if (network === undefined)
+    throw registryError(['network'], `is not a known network. Use one of ${knownNetworks()}.`);
+  return { ...data, network, address: addressOf(data.address) };
+}
+
+function addressOf(given: string): string {
+  if (!/^0x[0-9a-f]{40}$/i.test(given))
+    throw registryError(['address'], 'is not an address. It is 0x and 40 hexadecimal digits.');
+  const address = checksummed(given);
+  if (address !== undefined) return address;
+  throw registryError(['address'], 'has a wrong checksum. Correct it, or write it in lower case.');
+}
+
+function registryError(path: Path, problem: string): RequestError {
+  return new RequestError('REGISTRY_INVALID', `${pointerOf(path) || 'The body'} ${problem}`);
+}

@@ -1,0 +1,120 @@
+import type { Kysely } from 'kysely';
+import type { Database } from '../database/database';
+import type { Schema } from '../database/schema';
+import { noteChange } from '../outbox/change-version';
+import { findFeeds } from '../outbox/find-feeds';
+import { undeliveredOf } from '../outbox/outbox-figures';
+
+/** Chain id and lower-case address of a registry. */
+export interface RegistryKey {
+  chainId: number;
+  address: string;
+}
+
+/** A registry that is followed without a setting. */
+export interface StoredRegistry extends RegistryKey {
+  /** The network's name. */
+  network: string;
+  /** Undefined: the registry's `genesis()`. */
+  startBlock: number | undefined;
+  /** Undefined: CONFIRMATIONS, or the network's. */
+  confirmations: number | undefined;
+  /** Another time after each addition, in epoch milliseconds. */
+  addedAt: number;
+}
+
+/** Chain id and address, as feeds and metrics name a registry. */
+export function nameOf({ chainId, address }: RegistryKey): string {
+  return `${chainId}:${address}`;
+}
+
+/** The registries that are followed without a setting, oldest first. */
+export async function readRegistries(db: Kysely<Schema>): Promise<StoredRegistry[]> {
+  const rows = await db
+    .selectFrom('registries')
+    .selectAll()
+    .where('removed_at', 'is', null)
+    .orderBy('added_at')
+    .orderBy('address')
+    .execute();
+  return rows.map((row) => ({
+    chainId: row.chain_id,
+    address: row.address,
+    network: row.network,
+    startBlock: row.start_block ?? undefined,
+    confirmations: row.confirmations ?? undefined,
+    addedAt: row.added_at,
+  }));
+}
+
+/** The names of the registries that were given up. */
+export async function readGivenUp(db: Kysely<Schema>): Promise<string[]> {
+  const rows = await db
+    .selectFrom('registries')
+    .select(['chain_id', 'address'])
+    .where('removed_at', 'is not', null)
+    .execute();
+  return rows.map(({ chain_id, address }) => nameOf({ chainId: chain_id, address }));
+}
+
+/** Stores a registry, unless it is followed already. */
+export async function storeRegistry(
+  { db }: Pick<Database, 'db'>,
+  { chainId, address, network, startBlock, confirmations, addedAt }: StoredRegistry,
+): Promise<void> {
+  const values = {
+    network,
+    start_block: startBlock ?? null,
+    confirmations: confirmations ?? null,
+    added_at: addedAt,
+    removed_at: null,
+  };
+  await db.transaction().execute(async (transaction) => {
+    await noteChange(transaction);
+    await transaction
+      .insertInto('registries')
+      .values({ chain_id: chainId, address, ...values })
+      .onConflict((conflict) =>
+        conflict
+          .columns(['chain_id', 'address'])
+          .doUpdateSet(values)
+          .where('registries.removed_at', 'is not', null),
+      )
+      .execute();
+  });
+}
+
+/**
+ * Gives a registry up: no process reads or delivers its events. Its events, its queues and its cursor stay,
+ * so that nothing is lost if it is added again.
+ *
+ * @param isForced also if undelivered events wait.
+ * @returns the number of undelivered events, and whether the registry was given up.
+ */
+export async function giveUpRegistry(
+  { db }: Pick<Database, 'db'>,
+  { chainId, address, network }: RegistryKey & { network: string },
+  { isForced, now }: { isForced: boolean; now: number },
+): Promise<{ isGivenUp: boolean; undelivered: number }> {
+  return db.transaction().execute(async (transaction) => {
+    await noteChange(transaction);
+    const feeds = await findFeeds(transaction, nameOf({ chainId, address }));
+    const waiting = await undeliveredOf(transaction, feeds);
+    const undelivered = waiting.reduce((sum, one) => sum + one.undelivered, 0);
+    if (undelivered > 0 && !isForced) return { isGivenUp: false, undelivered };
+    await transaction
+      .insertInto('registries')
+      .values({
+        chain_id: chainId,
+        address,
+        network,
+        start_block: null,
+        confirmations: null,
+        added_at: now,
+        removed_at: now,
+      })
+      .onConflict((conflict) => conflict.columns(['chain_id', 'address']).doUpdateSet({ removed_at: now }))
+      .execute();
+    return { isGivenUp: true, undelivered };
+  });
+}
