@@ -29,7 +29,7 @@ interface Plan {
  * some events.
  */
 const FEW_ROWS = [
-  /^SCAN (feeds|subscriptions)$|^USE TEMP B-TREE FOR (ORDER BY|DISTINCT)$/,
+  /^SCAN (feeds|registries|subscriptions)$|^USE TEMP B-TREE FOR (ORDER BY|DISTINCT)$/,
   /INDEX sqlite_autoindex_(blocks|channels|journal_chains)_1 \((feed|scope)=\?\)/,
 ];
 
