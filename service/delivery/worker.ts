@@ -89,9 +89,17 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     underWay--;
     settlements.push(stopped ? dueAtOnce(settlement, clock.now()) : settlement);
     pace.ended();
+    // The settlement stops the channel.
+    if (settlement.failed?.isGone) release();
     begin();
     // While there is enough to send, ended deliveries wait to be settled together with others.
     if (stopped || claimed.length <= pace.ahead() / 2) sleeper.wake();
+  }
+
+  /** Stops each claimed queue after its delivery under way. */
+  function release(): void {
+    holds++;
+    settlements.push(...claimed.splice(0).map(released));
   }
 
   async function turn(): Promise<void> {
@@ -170,8 +178,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   return {
     wake: sleeper.wake,
     hold() {
-      holds++;
-      settlements.push(...claimed.splice(0).map(released));
+      release();
       sleeper.wake();
     },
     async stop() {

@@ -1,13 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { KyselyPlugin } from 'kysely';
-import pino from 'pino';
 import { systemClock } from '../../service/base/clock';
-import { DEFAULT_RETRY_SCHEDULE } from '../../service/config/followed-registries';
-import { startDeliveryWorker } from '../../service/delivery/worker';
+import type { Database } from '../../service/database/database';
 import { holdFeed, releaseFeed } from '../../service/outbox/feed-cursor';
 import { emptyOutbox } from '../helpers/database/empty-outbox';
 import { eventually } from '../helpers/eventually';
+import { startWorker } from '../helpers/database/running-worker';
 import { eventIn, record } from '../helpers/database/sample-feed';
 
 describe('a worker whose feed is held', () => {
@@ -32,23 +30,8 @@ describe('a worker whose feed is held', () => {
     };
     const db = database.db.withPlugin(delay);
     const sent: string[] = [];
-    const worker = startDeliveryWorker({
-      database: { ...database, db, transact: (work) => db.transaction().execute(work) },
-      channel: outbox.channel,
-      client: {
-        post: async (body) => (sent.push(body), { status: 200, retryAfter: undefined }),
-        abort: () => undefined,
-        close: async () => undefined,
-      },
-      schedule: DEFAULT_RETRY_SCHEDULE,
-      concurrency: 2,
-      timeoutMs: 1_000,
-      clock: systemClock,
-      random: () => 0,
-      newId: randomUUID,
-      logger: pino({ level: 'silent' }),
-      onAttempt: () => undefined,
-    });
+    const delayed: Database = { ...database, db, transact: (work) => db.transaction().execute(work) };
+    const worker = startWorker(delayed, outbox.channel, (body) => (sent.push(body), 200));
     try {
       await eventually('it has claimed', () => isClaimed);
       await holdFeed(database.db, feed);

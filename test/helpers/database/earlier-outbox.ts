@@ -81,12 +81,23 @@ export type EarlierQueue = Partial<Omit<EarlierSchema['streams'], 'stream' | 'fe
 export interface EarlierOutbox {
   db: Kysely<EarlierSchema>;
   /** Stores a feed that was read up to a block. */
-  addFeed(name: string, changes?: Partial<EarlierSchema['feeds']>): Promise<void>;
+  addFeed(this: void, name: string, changes?: Partial<EarlierSchema['feeds']>): Promise<void>;
   /** Stores the events of one token, and its queue. */
-  addQueue(feed: EarlierFeed, events: readonly RegistryEvent[], queue: EarlierQueue): Promise<CloudEvent[]>;
+  addQueue(
+    this: void,
+    feed: EarlierFeed,
+    events: readonly RegistryEvent[],
+    queue: EarlierQueue,
+  ): Promise<CloudEvent[]>;
   /** Stores failed attempts, and a successful one if `isDelivered`. */
-  addAttempts(feed: string, eventId: string, failures: number, isDelivered: boolean): Promise<void>;
-  close(): Promise<void>;
+  addAttempts(
+    this: void,
+    feed: string,
+    eventId: string,
+    failures: number,
+    isDelivered: boolean,
+  ): Promise<void>;
+  close(this: void): Promise<void>;
 }
 
 /** A feed and its registry. */

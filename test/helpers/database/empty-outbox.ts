@@ -24,9 +24,9 @@ export interface EmptyOutbox {
   readonly channel: number;
   /** Claims the next event of each due queue. */
   claim(this: void, limit?: number): Promise<ClaimedHead[]>;
-  /** Claims whole queues. */
-  claimQueues(this: void, limit?: number, perQueue?: number): Promise<ClaimedQueue[]>;
-  /** Returns the settlements of deliveries that another process has claimed. */
+  /** Claims whole queues, of `default` unless another channel is given. */
+  claimQueues(this: void, limit?: number, perQueue?: number, channel?: number): Promise<ClaimedQueue[]>;
+  /** Settles queues of one channel. Returns the settlements of those that another process has claimed. */
   settle(this: void, ...settlements: Settlement[]): Promise<Settlement[]>;
 }
 
@@ -81,14 +81,14 @@ export function emptyOutbox(engine: (typeof ENGINES)[number]): EmptyOutbox {
         })),
       );
     },
-    claimQueues(limit = 100, perQueue = 32) {
-      const { database, channel } = opened();
+    claimQueues(limit = 100, perQueue = 32, channel = opened().channel) {
+      const { database } = opened();
       const lease = `lease ${++leases}`;
       const due = { channel, lease, limit, perQueue, now: outbox.now, leaseMs: LEASE_MS };
       return claimQueues(database, database.db, due);
     },
     async settle(...settlements) {
-      const { channel } = opened();
+      const channel = settlements[0]?.queue.channel ?? opened().channel;
       const nothing = { channel, lease: 'none', limit: 0, perQueue: 0, now: outbox.now, leaseMs: 0 };
       return (await takeTurn(opened().database, { settlements, claim: nothing })).lost;
     },

@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto';
+import pino from 'pino';
+import { systemClock, type Clock } from '../../../service/base/clock';
+import { DEFAULT_RETRY_SCHEDULE } from '../../../service/config/followed-registries';
+import type { Database } from '../../../service/database/database';
+import type { WebhookClient } from '../../../service/delivery/post';
+import { startDeliveryWorker, type DeliveryWorker } from '../../../service/delivery/worker';
+
+/** Starts the worker of a channel whose requests are answered by `post`, with a status. */
+export function startWorker(
+  database: Database,
+  channel: number,
+  post: (body: string) => number | Promise<number>,
+  { clock = systemClock, concurrency = 2 }: { clock?: Clock; concurrency?: number } = {},
+): DeliveryWorker {
+  return startDeliveryWorker({
+    database,
+    channel,
+    client: clientOf(post),
+    schedule: DEFAULT_RETRY_SCHEDULE,
+    concurrency,
+    timeoutMs: 1_000,
+    clock,
+    random: () => 0,
+    newId: randomUUID,
+    logger: pino({ level: 'silent' }),
+    onAttempt: () => undefined,
+  });
+}
+
+/** A webhook client whose requests are answered by `post`, with a status. */
+export function clientOf(post: (body: string) => number | Promise<number>): WebhookClient {
+  return {
+    post: async (body) => ({ status: await post(body), retryAfter: undefined }),
+    abort: () => undefined,
+    close: async () => undefined,
+  };
+}
