@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Koa, { type Context } from 'koa';
 import type { ChainEvent, Retraction, ServiceEvent, TestEvent } from './event-schemas';
-import { EventStore } from './event-store';
+import { EventStore, type StoreOptions } from './event-store';
 import { KEY_ID_HEADER, type PublicKeys } from './public-keys';
 import { readRawBody } from './raw-body';
 import { isUnknown, parseDelivery, type UnknownDelivery } from './received-event';
@@ -85,10 +85,10 @@ function notify(received: ServiceEvent | UnknownDelivery, options: ReceiverOptio
 
 /** Opens the store, listens (port 0 for any free port), and returns the address. */
 export async function startReceiver(
-  options: Omit<ReceiverOptions, 'store'> & { eventsFile: string; host: string; port: number },
+  options: Omit<ReceiverOptions, 'store'> & StoreOptions & { eventsFile: string; host: string; port: number },
 ): Promise<RunningReceiver> {
   const { eventsFile, host, port, ...rest } = options;
-  const store = await EventStore.open(eventsFile);
+  const store = await EventStore.open(eventsFile, rest);
   const handle = createReceiver({ ...rest, store }).callback();
   const server = createServer((request, response) => void handle(request, response));
   server.requestTimeout = REQUEST_TIMEOUT_MS;

@@ -4,6 +4,14 @@ import { dirname } from 'node:path';
 import { dedupeKeyOf, type Received } from './received-event';
 import { readStoredEvents } from './stored-events';
 
+/** Options of the store. */
+export interface StoreOptions {
+  /** The key by which a duplicate is recognised. Defaults to `dedupeKeyOf`. */
+  keyOf?: (received: Received) => string;
+  /** Called for each event that is in the file already, in order. */
+  onStored?: (received: Received) => void;
+}
+
 interface WaitingLine {
   bytes: Buffer;
   stored: () => void;
@@ -17,6 +25,7 @@ interface WaitingLine {
 export class EventStore {
   readonly #file: FileHandle;
   readonly #known: Set<string>;
+  readonly #keyOf: (received: Received) => string;
   readonly #arriving = new Map<string, Promise<void>>();
   /** Length of the file up to its last line that is safely on disk. */
   #size: number;
@@ -24,10 +33,15 @@ export class EventStore {
   #waiting: WaitingLine[] = [];
   #writing: Promise<void> | undefined;
 
-  private constructor(file: FileHandle, stored: { keys: Set<string>; size: number }) {
+  private constructor(
+    file: FileHandle,
+    stored: { keys: Set<string>; size: number },
+    keyOf: (received: Received) => string,
+  ) {
     this.#file = file;
     this.#known = stored.keys;
     this.#size = stored.size;
+    this.#keyOf = keyOf;
   }
 
   /**
@@ -35,17 +49,21 @@ export class EventStore {
    * owner only. A last line without a newline is cut off: the process was killed while it wrote the line, so
    * the event was never acknowledged.
    */
-  static async open(path: string): Promise<EventStore> {
+  static async open(path: string, { keyOf = dedupeKeyOf, onStored }: StoreOptions = {}): Promise<EventStore> {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     try {
       // An existing file would otherwise keep its mode.
       await file.chmod(0o600);
-      const stored = await readStoredEvents(file, path);
-      await file.truncate(stored.size);
+      const keys = new Set<string>();
+      const size = await readStoredEvents(file, path, (received) => {
+        keys.add(keyOf(received));
+        onStored?.(received);
+      });
+      await file.truncate(size);
       await file.sync();
       await syncFolder(dirname(path));
-      return new EventStore(file, stored);
+      return new EventStore(file, { keys, size }, keyOf);
     } catch (error) {
       await file.close();
       throw error;
@@ -57,7 +75,7 @@ export class EventStore {
    * cut. When it rejects, the event is not stored and may be added again.
    */
   async add(event: Received): Promise<'stored' | 'duplicate'> {
-    const key = dedupeKeyOf(event);
+    const key = this.#keyOf(event);
     if (this.#known.has(key)) return 'duplicate';
     const arriving = this.#arriving.get(key);
     if (arriving) {

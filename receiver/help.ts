@@ -1,8 +1,11 @@
 /** The text that `--help` prints. */
 export const HELP = `The webhook receiver: checks the signature of each delivery, stores the event, and answers.
 
-Usage: npx tdoc receiver [--port N]
-       npx tsx main.ts [--port N]             in a copy of the folder receiver/
+Usage: npx tdoc receiver [--port N] [--state]
+       npx tsx main.ts [--port N] [--state]   in a copy of the folder receiver/
+
+  --port N   listening port; wins over RECEIVER_PORT
+  --state    prints the state of each token that an event changes; for subscriptions with retractions
 
 Settings, in the environment or in the file .env; the environment wins:
 

@@ -3,21 +3,33 @@ import { startReceiver } from './app';
 import { readReceiverConfig, SettingError } from './config';
 import type { ServiceEvent } from './event-schemas';
 import { HELP } from './help';
+import { idKeyOf } from './received-event';
+import { States } from './states';
 
 /**
  * Starts the receiver and runs it until SIGTERM or SIGINT. Events go to standard output, problems to standard
  * error.
  */
 async function main(): Promise<void> {
-  const { help, port } = readArguments();
+  const { help, port, state } = readArguments();
   if (help) return void process.stdout.write(HELP);
+  const states = state ? new States() : undefined;
+  const printState = (event: ServiceEvent): void => {
+    const changed = states?.add(event);
+    if (changed !== undefined) print({ state: changed });
+  };
   const receiver = await startReceiver({
     ...readReceiverConfig(port === undefined ? {} : { RECEIVER_PORT: port }),
+    ...(states && { keyOf: idKeyOf, onStored: (received) => void states.add(received) }),
     onEvent: (event) => {
       const { transactionHash, logIndex } = event.data;
       print({ ...summaryOf(event), transactionHash, logIndex });
+      printState(event);
     },
-    onRetraction: (event) => print({ ...summaryOf(event), retracts: event.data.retracts }),
+    onRetraction: (event) => {
+      print({ ...summaryOf(event), retracts: event.data.retracts });
+      printState(event);
+    },
     onTest: (event) => print({ ...summaryOf(event), test: true }),
     onUnknown: ({ unknown }) => print({ verified: true, unknown }),
     onProblem: (problem) => console.error(JSON.stringify(problem)),
@@ -31,13 +43,18 @@ async function main(): Promise<void> {
   };
   process.on('SIGTERM', close);
   process.on('SIGINT', close);
+  for (const stored of states?.all() ?? []) print({ state: stored });
   // Last: a process that waits for this line may send signals at once.
   print({ listening: receiver.url });
 }
 
 /** @throws SettingError */
-function readArguments(): { help?: boolean | undefined; port?: string | undefined } {
-  const options = { help: { type: 'boolean', short: 'h' }, port: { type: 'string' } } as const;
+function readArguments(): { help?: boolean; port?: string; state?: boolean } {
+  const options = {
+    help: { type: 'boolean', short: 'h' },
+    port: { type: 'string' },
+    state: { type: 'boolean' },
+  } as const;
   try {
     return parseArgs({ options }).values;
   } catch (cause) {

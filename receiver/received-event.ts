@@ -73,9 +73,21 @@ export function isUnknown(received: Received): received is UnknownDelivery {
  * body, which is the same in every attempt.
  */
 export function dedupeKeyOf(received: Received): string {
-  if (!isUnknown(received)) return keyOfEvent(received);
+  return keyOf(received, keyOfEvent);
+}
+
+/**
+ * The dedupe key for a subscription with retractions. It is made from the id: an event that was retracted
+ * comes again under another id, with the same pair and content.
+ */
+export function idKeyOf(received: Received): string {
+  return keyOf(received, ({ id }) => `id:${id}`);
+}
+
+function keyOf(received: Received, ofEvent: (event: ReceivedEvent) => string): string {
+  if (!isUnknown(received)) return ofEvent(received);
   const value = parseJson(Buffer.from(received.body))?.value;
-  return isReceivedEvent(value) ? keyOfEvent(value) : `unknown:${sha256(received.body)}`;
+  return isReceivedEvent(value) ? ofEvent(value) : `unknown:${sha256(received.body)}`;
 }
 
 function keyOfEvent(event: ReceivedEvent): string {

@@ -1,10 +1,11 @@
 import type { FileHandle } from 'node:fs/promises';
-import { dedupeKeyOf, parseStored } from './received-event';
+import { parseStored, type Received } from './received-event';
 
 const NEWLINE = 0x0a;
 
 /**
- * Reads a file of events, one JSON line each. Returns the dedupe keys and the number of bytes of whole lines.
+ * Reads a file of events, one JSON line each, and gives them to `onStored` in order. Returns the number of
+ * bytes of whole lines.
  *
  * @throws Error that names a line that is neither an event nor marked as unknown. Skipping the line could let
  *   its event be processed twice.
@@ -12,8 +13,8 @@ const NEWLINE = 0x0a;
 export async function readStoredEvents(
   file: FileHandle,
   path: string,
-): Promise<{ keys: Set<string>; size: number }> {
-  const keys = new Set<string>();
+  onStored: (received: Received) => void,
+): Promise<number> {
   let rest: Buffer = Buffer.alloc(0);
   let size = 0;
   let lineNumber = 0;
@@ -25,10 +26,10 @@ export async function readStoredEvents(
       const event = parseStored(rest.subarray(0, end));
       if (!event)
         throw new Error(`Line ${lineNumber} of ${path} is not an event. Correct it, or remove the line.`);
-      keys.add(dedupeKeyOf(event));
+      onStored(event);
       rest = rest.subarray(end + 1);
       size += end + 1;
     }
   }
-  return { keys, size };
+  return size;
 }

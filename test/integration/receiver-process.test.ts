@@ -66,6 +66,29 @@ describe('receiver as a process', () => {
     ]);
   });
 
+  it('with --state prints the state that follows from each event and retraction, and all after a restart', async () => {
+    const command = [process.execPath, RECEIVER_ENTRY, '--state'];
+    const [event, retraction] = [sampleEvent(1), sampleRetraction(1)];
+    // An event that is announced again after its retraction has another id and the same content.
+    const again = { ...event, id: '01a20301-e52c-7491-a676-000000000099' };
+    const first = start({}, command);
+    const url = await first.listening();
+    for (const one of [event, event, retraction, again])
+      expect((await post(url, sender.signed(JSON.stringify(one)))).status).to.equal(200);
+    const states = (receiver: ReceiverProcess): unknown[] =>
+      receiver.lines().flatMap(({ state }) => (state as { holder: unknown } | undefined) ?? []);
+    const { source, data } = event;
+    const empty = { state: 'not minted', escrow: null, beneficiary: null, holder: null, nominee: null };
+    const before = { source, tokenId: data.tokenId, ...empty };
+    const after = { ...before, holder: data.payload.toHolder };
+    expect(states(first)).to.deep.equal([after, before, after]);
+    first.kill('SIGKILL');
+    await first.ended;
+    const second = start({}, command);
+    await second.listening();
+    expect(states(second)).to.deep.equal([after]);
+  });
+
   it('stores in a folder of its own, which no other user can read', async function () {
     if (process.platform === 'win32') this.skip();
     await start().listening();

@@ -1,0 +1,135 @@
+import { expect } from 'chai';
+import type { ChainEvent, ChainEventSuffix, Retraction } from '../../receiver/event-schemas';
+import { States } from '../../receiver/states';
+import { historyOf, isPausedAfter, tokenStateOf, type TokenState } from '../../receiver/token-state';
+import { sampleEvent, sampleRetraction, sampleTest } from '../helpers/receiver/signed-delivery';
+
+const [ALICE, BOB, CAROL, ESCROW] = ['a1', 'b0', 'ca', 'e5'].map((byte) => `0x${byte.repeat(20)}`) as [
+  string,
+  string,
+  string,
+  string,
+];
+const NOBODY = `0x${'00'.repeat(20)}`;
+
+let number = 0;
+
+/** An event of the sample token, with an id of its own. */
+function event(suffix: ChainEventSuffix, payload: object): ChainEvent {
+  const sample = sampleEvent(++number);
+  const type = `com.service.etr.${suffix}`;
+  const id = `event ${number}`;
+  return { ...sample, type, id, data: { ...sample.data, payload } } as unknown as ChainEvent;
+}
+
+function retractionOf({ id }: ChainEvent): Retraction {
+  const sample = sampleRetraction(++number);
+  return { ...sample, data: { ...sample.data, retracts: id } };
+}
+
+const mint = (): ChainEvent[] => [
+  event('escrow_created', { escrowAddress: ESCROW }),
+  event('minted', { owner: ALICE, holder: BOB, escrowAddress: ESCROW }),
+  event('beneficiary_transfer', { fromBeneficiary: NOBODY, toBeneficiary: ALICE }),
+  event('holder_transfer', { fromHolder: NOBODY, toHolder: BOB }),
+  event('token_received', { escrowAddress: ESCROW, beneficiary: ALICE, holder: BOB, isMinting: true }),
+];
+const MINTED: TokenState = {
+  state: 'in escrow',
+  escrow: ESCROW,
+  beneficiary: ALICE,
+  holder: BOB,
+  nominee: null,
+};
+
+describe('the state that follows from the events of a token', () => {
+  it('has the beneficiary, holder and nominee', () => {
+    const nomination = event('nomination', { prevNominee: NOBODY, nominee: CAROL });
+    const transfer = event('holder_transfer', { fromHolder: BOB, toHolder: CAROL });
+    expect(tokenStateOf(mint())).to.deep.equal(MINTED);
+    expect(tokenStateOf([...mint(), nomination, transfer])).to.deep.equal({
+      ...MINTED,
+      nominee: CAROL,
+      holder: CAROL,
+    });
+  });
+
+  it('says where the token is', () => {
+    const history = [...mint(), event('surrendered', { tokenId: '1', escrowAddress: ESCROW })];
+    expect(tokenStateOf(history).state).to.equal('returned to issuer');
+    const restored = [...history, event('restored', { tokenId: '1', escrowAddress: ESCROW })];
+    expect(tokenStateOf(restored).state).to.equal('in escrow');
+    const burned = [
+      ...history,
+      event('beneficiary_transfer', { fromBeneficiary: ALICE, toBeneficiary: NOBODY }),
+      event('holder_transfer', { fromHolder: BOB, toHolder: NOBODY }),
+      event('shred', { remark: '0x' }),
+      event('burned', { tokenId: '1' }),
+    ];
+    expect(tokenStateOf(burned)).to.include({ state: 'shredded', beneficiary: null, holder: null });
+  });
+
+  it('is that before the events that were retracted, in any order', () => {
+    const minted = mint();
+    const [first, second] = [CAROL, ALICE].map((toHolder) => event('holder_transfer', { toHolder })) as [
+      ChainEvent,
+      ChainEvent,
+    ];
+    const history = [...minted, first, second];
+    expect(tokenStateOf([...history, retractionOf(second)]).holder).to.equal(CAROL);
+    expect(tokenStateOf([...history, retractionOf(second), retractionOf(first)])).to.deep.equal(MINTED);
+    expect(tokenStateOf([...history, retractionOf(first)]).holder).to.equal(ALICE);
+    expect(tokenStateOf([...minted, retractionOf(first), first])).to.deep.equal(MINTED);
+    const unminted = [...minted, ...minted.map(retractionOf).reverse()];
+    expect(tokenStateOf(unminted).state).to.equal('not minted');
+  });
+
+  it('counts an event again that comes under another id after its retraction', () => {
+    const transfer = event('holder_transfer', { toHolder: CAROL });
+    const again = { ...transfer, id: 'another' };
+    const history = [...mint(), transfer, retractionOf(transfer), again];
+    expect(tokenStateOf(history).holder).to.equal(CAROL);
+    expect(tokenStateOf([...history, transfer]).holder).to.equal(CAROL);
+    expect(tokenStateOf([...history, retractionOf(again)]).holder).to.equal(BOB);
+  });
+
+  it('counts a repeated event where it came first', () => {
+    const [first, second] = [CAROL, ALICE].map((toHolder) => event('holder_transfer', { toHolder })) as [
+      ChainEvent,
+      ChainEvent,
+    ];
+    expect(tokenStateOf([...mint(), first, second, first]).holder).to.equal(ALICE);
+  });
+});
+
+describe('the states that a receiver shows', () => {
+  const ofRegistry = (suffix: 'registry_paused' | 'registry_unpaused'): ChainEvent => {
+    const { data, ...envelope } = event(suffix, { account: ALICE, remark: '0x' });
+    const ofNoToken: Record<string, unknown> = { ...data, tokenId: '0' };
+    delete ofNoToken.tokenIdHex;
+    return { ...envelope, data: ofNoToken, subject: '0' } as unknown as ChainEvent;
+  };
+
+  it('are one for each token, and one for a registry that was paused', () => {
+    const states = new States();
+    for (const one of mint()) states.add(one);
+    const { source } = sampleEvent(1);
+    const paused = ofRegistry('registry_paused');
+    expect(states.add(paused)).to.deep.equal({ source, isPaused: true });
+    const token = { source, tokenId: sampleEvent(1).data.tokenId };
+    expect(states.all()).to.deep.equal([
+      { ...token, ...MINTED },
+      { source, isPaused: true },
+    ]);
+    expect(isPausedAfter([paused, retractionOf(paused)])).to.equal(false);
+    expect(isPausedAfter([paused, ofRegistry('registry_unpaused')])).to.equal(false);
+  });
+
+  it('are not changed by test events and unknown deliveries', () => {
+    const states = new States();
+    expect(states.add(sampleTest(1))).to.equal(undefined);
+    expect(states.add({ unknown: 'x', body: '{}' })).to.equal(undefined);
+    expect(historyOf(sampleTest(1))).to.equal(undefined);
+    expect(states.all()).to.deep.equal([]);
+  });
+});
