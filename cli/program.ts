@@ -10,6 +10,7 @@ import { addKeys } from './commands/keys';
 import { addPauseAndUnpause } from './commands/pause-and-unpause';
 import { addPurge } from './commands/purge';
 import { addRedeliver } from './commands/redeliver';
+import { addRegistries } from './commands/registries';
 import { addRole } from './commands/role';
 import { addStart } from './commands/start';
 import { addToken } from './commands/token';
@@ -61,6 +62,7 @@ const COMMANDS = [
   addRole,
   addPauseAndUnpause,
   addBurnAndRestore,
+  addRegistries,
   addDeliveries,
   addRedeliver,
   addPurge,

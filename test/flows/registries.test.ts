@@ -6,6 +6,7 @@ import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-prox
 import { ENGINES, newState, type State } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { healthOf } from '../helpers/processes/health-and-metrics';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { startRecordingReceiver, type RecordingReceiver } from '../helpers/receiver/recording-receiver';
 
@@ -246,6 +247,34 @@ for (const engine of ENGINES) {
       const attempts = receiver.deliveries.filter(({ event }) => event.data.registryAddress === added);
       const accepted = new Map(attempts.map(({ event }) => [event.id, event]));
       expect(accepted.size).to.equal(5 * EVENTS_OF_A_MINT);
+    });
+
+    it('are listed, removed and added by commands, which a running service follows within seconds', async () => {
+      const tdoc = (...args: string[]) => askTdocInProcess(['registries', ...args], settings);
+      const { stdout } = await tdoc('list');
+      expect(stdout.trim().split('\n')).to.have.length(2);
+      expect(stdout).to.match(
+        new RegExp(`^localhost  ${added}  added, 0 confirmations, next block \\d+, 0 und`, 'm'),
+      );
+      const named = ['--registry', added, '--json'];
+      const removed = await tdoc('remove', ...named);
+      expect([removed.code, JSON.parse(removed.stdout)]).to.deep.equal([
+        0,
+        { outcome: 'removed', chainId: 31337, address: added, undelivered: 0 },
+      ]);
+      await eventually('it is gone', async () => (await healthOf(service.url)).feeds.length === 1);
+      const again = await tdoc('remove', ...named);
+      expect(again.code).to.equal(1);
+      expect(JSON.parse(again.stdout)).to.include({ outcome: 'refused', code: 'REGISTRY_UNKNOWN' });
+      const account = await tdoc('add', '--registry', await local.account(1));
+      expect(account.code).to.equal(1);
+      expect(account.stderr).to.contain('REGISTRY_MISSING');
+      const back = await tdoc('add', ...named, '--confirmations', '0');
+      expect(back.code).to.equal(0);
+      expect(JSON.parse(back.stdout)).to.include({ outcome: 'added', address: added, origin: 'api' });
+      await eventually('it is followed', async () => (await entry())?.feed.state === 'following');
+      await mint();
+      await delivered(6 * EVENTS_OF_A_MINT);
     });
 
     if (engine === 'SQLite')

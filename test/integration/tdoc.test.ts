@@ -25,13 +25,16 @@ describe('tdoc', () => {
   it('shows arguments and an example of every command with --help', async () => {
     const { stdout } = await ask(['--help']);
     const names = [...stdout.matchAll(/^ {2}([a-z][a-z-]+)(?= )/gm)].map(([, name]) => name ?? '');
-    const own = names.filter((name) => !['help', 'service', 'receiver', 'role'].includes(name));
+    const own = names.filter((name) => !['help', 'service', 'receiver', 'role', 'registries'].includes(name));
     expect(own).to.have.length.greaterThan(12);
     for (const words of [
       ...own.map((name) => [name]),
       ['role', 'grant'],
       ['role', 'revoke'],
       ['role', 'list'],
+      ['registries', 'list'],
+      ['registries', 'add'],
+      ['registries', 'remove'],
     ]) {
       const help = await ask([...words, '--help']);
       expect(help.code, words.join(' ')).to.equal(0);
@@ -49,6 +52,7 @@ describe('tdoc', () => {
     ['a missing argument', ['token'], /missing required argument 'token'/],
     ['one argument too many', ['token', '1', '2'], /too many arguments/],
     ['a missing option', ['role', 'grant', '--role', 'minter'], /required option '--account <address>'/],
+    ['a registry to add without an address', ['registries', 'add'], /required option '--registry <address>'/],
     ['a block that is not a number', ['redeliver', '--from-block', '-1'], /--from-block.*whole number/],
   ] as const) {
     it(`exits with 2 and explains ${what}`, async () => {
