@@ -7,13 +7,16 @@ import { codeOf, messageOf } from '../../service/base/errors';
 import { countUnfinished } from '../../service/journal/find-journals';
 import { findFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
 import { undeliveredOf } from '../../service/outbox/outbox-figures';
+import { nameOf, readGivenUp, readRegistries } from '../../service/registries/stored-registries';
 import { settingOf, type Settings } from '../../service/config/settings';
+import { withCommandsFor } from '../../service/config/tenant';
 import type { DeployContext } from './context';
 import { isSame } from './infrastructure';
 
 /**
  * Warns if TOKEN_REGISTRY_ADDRESS named another registry. The service follows only the registry of that
- * setting and those of service.config.json, so work of the earlier registry may be left undone.
+ * setting, those of service.config.json and those that were added, so work of the earlier registry may be
+ * left undone.
  *
  * @param before the address that TOKEN_REGISTRY_ADDRESS named.
  */
@@ -23,15 +26,16 @@ export async function leftBehind(
   before: string,
 ): Promise<string[]> {
   try {
-    const { dataDir, serviceConfig: configPath } = pathsOf(tenant.envFile, settings);
-    const { registries = [] } = readConfigFile(configPath);
+    const { dataDir, serviceConfig } = pathsOf(tenant.envFile, settings);
+    const { registries = [] } = readConfigFile(serviceConfig);
     // As feeds are named.
     const listed = registries.map(({ network, address }) => `${network.chainId}:${address.toLowerCase()}`);
     const databaseUrl = settingOf(settings, 'DATABASE_URL');
     const database = await openDatabaseBesideService({ dataDir, databaseUrl });
     try {
-      const events = await eventLines(database, before, { configPath, listed });
-      return [...events, ...(await documentLines(database, before))];
+      const events = await eventLines(database, before, listed);
+      const lines = events.map((line) => withCommandsFor(tenant.envFile, line));
+      return [...lines, ...(await documentLines(database, before))];
     } finally {
       await database.close();
     }
@@ -44,22 +48,21 @@ export async function leftBehind(
   }
 }
 
-async function eventLines(
-  { db }: Database,
-  before: string,
-  { configPath, listed }: { configPath: string; listed: readonly string[] },
-): Promise<string[]> {
-  const feeds = (await findFeeds(db, before)).filter((feed) => !listed.includes(registryOfFeed(feed)));
+async function eventLines({ db }: Database, before: string, listed: readonly string[]): Promise<string[]> {
+  const added = (await readRegistries(db)).map(nameOf);
+  const followed = [...listed, ...added, ...(await readGivenUp(db))];
+  const feeds = (await findFeeds(db, before)).filter((feed) => !followed.includes(registryOfFeed(feed)));
   const waiting = new Map((await undeliveredOf(db, feeds)).map((one) => [one.feed, one.undelivered]));
   return feeds.flatMap((feed) => {
     const registry = registryOfFeed(feed);
     const [chainId = ''] = registry.split(':');
     const network = findNetwork(chainId)?.name ?? chainId;
-    const entry = `{"registries": [{"network": "${network}", "address": "${before}"}]}`;
+    const named = `--registry ${before} --network ${network}`;
     return [
       `warning: no setting follows the previous registry ${registry} any more. From the service's next start on`,
-      `  its events are not delivered; ${waiting.get(feed) ?? 0} wait now. To deliver them, list it in`,
-      `  ${configPath}: ${entry}`,
+      `  its events are not delivered; ${waiting.get(feed) ?? 0} wait now. To deliver them:`,
+      `  npx tdoc registries add ${named}`,
+      `  To give them up: npx tdoc registries remove ${named} --force`,
     ];
   });
 }

@@ -9,6 +9,7 @@ import { eventually } from '../helpers/eventually';
 import { hardhatInProcess } from '../helpers/processes/hardhat-in-process';
 import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
 import { preparedDocument } from '../helpers/database/prepared-documents';
+import { tdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
@@ -58,7 +59,7 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS no longer names', () => {
     expect(output).to.contain(`warning: no setting follows the previous registry 31337:${former} any more.`);
     expect(output).to.contain(`its events are not delivered; ${EVENTS_OF_A_MINT} wait now`);
     expect(output).to.contain(
-      `${local.settings.SERVICE_CONFIG}: {"registries": [{"network": "localhost", "address": "${local.registryAddress}"}]}`,
+      `npx tdoc registries add --registry ${local.registryAddress} --network localhost`,
     );
     expect(output).to.match(
       /documents of did:web:localhost%3A3000 that are being issued in the previous registry 0x\w{40}: 1\./,
@@ -128,7 +129,7 @@ describe('the previous registry in the warning of deploy', () => {
   beforeEach(() => (folder = temporaryFolder()));
   afterEach(() => folder.remove());
 
-  it('is reported for each chain where it has a feed and is not listed', async () => {
+  it('is reported for each chain where it has a feed, and is neither listed nor given up', async () => {
     const database = await openSqlite(folder.path);
     for (const chainId of [31337, 80002, 4711])
       await openFeed(database.db, `${chainId}:${BEFORE}:0123456789abcdef`, 1, 1);
@@ -137,14 +138,18 @@ describe('the previous registry in the warning of deploy', () => {
     const registries = [{ network: 'amoy', address: BEFORE }];
     writeFileSync(configFile, JSON.stringify({ registries }));
     const context = { tenant: tenantOf(join(folder.path, '.env')), mask: (text: string) => text };
-    const settings = { DATA_DIR: folder.path, SERVICE_CONFIG: configFile };
+    const ENV_FILE = join(folder.path, 'none.env');
+    const settings = { ENV_FILE, DATA_DIR: folder.path, SERVICE_CONFIG: configFile };
     const text = (await leftBehind(context, settings, BEFORE)).join('\n');
     expect(
       [...text.matchAll(/previous registry (\d+):/g)].map(([, chainId]) => chainId).sort(),
     ).to.deep.equal(['31337', '4711']);
-    expect([...text.matchAll(/"network": "(.*?)"/g)].map(([, network]) => network).sort()).to.deep.equal([
-      '4711',
-      'localhost',
-    ]);
+    const networks = [...text.matchAll(/add --registry .* --network (.*)/g)].map(([, network]) => network);
+    expect(networks.sort()).to.deep.equal(['4711', 'localhost']);
+    const named = ['--registry', BEFORE, '--network', 'localhost'];
+    const ofNet = { NET: '31337', PROVIDER_API_KEY: 'not-used' };
+    await tdocInProcess(['registries', 'remove', ...named], { ...settings, ...ofNet });
+    const without = (await leftBehind(context, settings, BEFORE)).join('\n');
+    expect(without).to.contain('4711').and.not.to.contain('localhost');
   });
 });

@@ -6,6 +6,7 @@ import { mintingRightOf } from '../../service/journal/journal-scope';
 import { createMetrics } from '../../service/observability/metrics';
 import { unfollowedOf, type Followed } from '../../service/observability/unfollowed';
 import { openFeed } from '../../service/outbox/feed-cursor';
+import { giveUpRegistry, storeRegistry } from '../../service/registries/stored-registries';
 import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
 import { preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
 import {
@@ -67,6 +68,20 @@ for (const engine of ENGINES) {
 
     it('has nothing of a local network that NET does not name', async () => {
       expect(await unfollowedOf(database, { ...NONE, chainId: 80002 })).to.deep.equal(NOTHING);
+    });
+
+    it('has nothing of a registry that was given up, until it is not given up any more', async () => {
+      const { registryAddress: address, chainId } = SAMPLE_REGISTRY;
+      const registry = { chainId, address, network: 'localhost' };
+      const giveUp = (isForced: boolean) => giveUpRegistry(database, registry, { isForced, now: 1 });
+      expect(await giveUp(false)).to.deep.equal({ isGivenUp: false, undelivered: 3 });
+      expect((await unfollowedOf(database, NONE)).deliveries).to.have.length(2);
+      expect(await giveUp(true)).to.deep.equal({ isGivenUp: true, undelivered: 3 });
+      const { deliveries } = await unfollowedOf(database, NONE);
+      expect(deliveries.map((one) => one.registry)).to.deep.equal([DELIVERED]);
+      const again = { ...registry, startBlock: undefined, confirmations: undefined, addedAt: 2 };
+      await storeRegistry(database, again);
+      expect((await unfollowedOf(database, NONE)).deliveries).to.have.length(2);
     });
 
     // Only one process uses a database of SQLite.
