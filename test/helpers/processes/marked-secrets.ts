@@ -29,11 +29,21 @@ export function tracesOf(secrets: Secrets, output: string | Buffer): string[] {
     for (const piece of formsOf(secret).flatMap(piecesOf)) owners.set(piece, name);
   }
   const found = new Set<string>();
-  for (let at = 0; at + TELLING <= text.length; at++) {
-    const owner = owners.get(text.slice(at, at + TELLING));
-    if (owner !== undefined) found.add(owner);
+  for (const searched of [text, withoutDumps(text)]) {
+    for (let at = 0; at + TELLING <= searched.length; at++) {
+      const owner = owners.get(searched.slice(at, at + TELLING));
+      if (owner !== undefined) found.add(owner);
+    }
   }
   return [...found];
+}
+
+/**
+ * Removes the spaces between the bytes of a Buffer that `inspect` shows. With them, twelve characters are four
+ * bytes, which two secrets may share by chance.
+ */
+function withoutDumps(text: string): string {
+  return text.replace(/\b([0-9a-f]{2}) (?=[0-9a-f]{2}\b)/g, '$1');
 }
 
 /**
@@ -85,10 +95,7 @@ function encodings(bytes: Buffer): string[] {
       shifted.toString(encoding).slice(shift && 4, -4),
     );
   });
-  const hex = bytes.toString('hex');
-  // The form in which `inspect` shows a Buffer.
-  const dumped = hex.replace(/..(?!$)/g, '$& ');
-  return [hex, dumped, ...base64];
+  return [bytes.toString('hex'), ...base64];
 }
 
 /** Pieces of each line, without the beginning that all keys of a kind share. */
