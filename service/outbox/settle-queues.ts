@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { unclaimed, type ClaimedDelivery, type ClaimedQueue } from './claim-queues';
+import { stopChannel } from './stop-channel';
 
 /** The recorded part of an attempt. */
 export interface AttemptRecord {
@@ -44,6 +45,7 @@ export async function settleQueues(
   settlements: readonly Settlement[],
   now: number,
 ): Promise<Settlement[]> {
+  if (settlements.some(({ failed }) => failed?.isGone)) await stopChannel(db, channel);
   await recordAttempts(db, channel, settlements);
   // Queues are locked in the order of their keys, as in enqueue.ts: any other order could deadlock.
   if (engine === 'postgres') await lockInOrder(db, channel, settlements);
@@ -57,7 +59,6 @@ export async function settleQueues(
         isMine = await (failed ? waitUntil(db, settled) : release(db, queue, now));
       if (isMine && failed && failed.nextAttemptAt === undefined) await bury(db, channel, failed, now);
       if (!isMine) lost.push(settled);
-      else if (failed?.isGone) await stopChannel(db, channel);
     }
   }
   await noteHealth(db, channel, settlements);
@@ -230,30 +231,6 @@ async function bury(
     .values({ channel, event: delivery.event, ...last })
     .onConflict((conflict) => conflict.columns(['channel', 'event']).doUpdateSet(last))
     .execute();
-}
-
-/**
- * Stops a channel whose receiver answered 410, with all others of its subscription: they have the same sink.
- * The registries of `default` may have different ones, so just this channel of it is stopped.
- */
-async function stopChannel(db: Transaction<Schema>, channel: number): Promise<void> {
-  const row = await db
-    .selectFrom('channels')
-    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
-    .select(['channels.subscription', 'definition'])
-    .where('channels.id', '=', channel)
-    .executeTakeFirst();
-  if (row === undefined) return;
-  const { subscription, definition } = row;
-  const isOfApi = definition !== null;
-  await db
-    .updateTable('channels')
-    .set({ state: 'gone' })
-    .where('state', '=', 'active')
-    .where(isOfApi ? 'subscription' : 'id', '=', isOfApi ? subscription : channel)
-    .execute();
-  if (isOfApi)
-    await db.updateTable('subscriptions').set({ state: 'gone' }).where('id', '=', subscription).execute();
 }
 
 /** Keeps the time since when no attempt has succeeded. It is written only when it changes. */

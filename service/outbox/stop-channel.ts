@@ -1,0 +1,36 @@
+import type { Transaction } from 'kysely';
+import type { Schema } from '../database/schema';
+import { noteChange } from './change-version';
+
+/**
+ * Stops a channel whose receiver answered 410, with all others of its subscription: they have the same sink.
+ * The registries of `default` may have different ones, so just this channel of it is stopped.
+ *
+ * Call it before queues are locked. It locks rows in the same order as changes of subscriptions, and as the
+ * recording of events: any other order could deadlock.
+ */
+export async function stopChannel(db: Transaction<Schema>, channel: number): Promise<void> {
+  const row = await db
+    .selectFrom('channels')
+    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+    .select(['channels.subscription', 'channels.state', 'definition'])
+    .where('channels.id', '=', channel)
+    .executeTakeFirst();
+  if (row?.state !== 'active') return;
+  await noteChange(db);
+  const { subscription, definition } = row;
+  const isOfApi = definition !== null;
+  if (isOfApi)
+    await db
+      .updateTable('subscriptions')
+      .set({ state: 'gone' })
+      .where('id', '=', subscription)
+      .where('state', '=', 'active')
+      .execute();
+  await db
+    .updateTable('channels')
+    .set({ state: 'gone' })
+    .where('state', '=', 'active')
+    .where(isOfApi ? 'subscription' : 'id', '=', isOfApi ? subscription : channel)
+    .execute();
+}
