@@ -21,22 +21,36 @@ export interface Recipient extends CompiledSubscription {
  * Adds the subscription `default` and the channels that are missing: each subscription has one for each feed.
  */
 export async function addChannels(db: Kysely<Schema>, now: number): Promise<void> {
-  await db
-    .insertInto('subscriptions')
-    .values({ name: DEFAULT_SUBSCRIPTION, definition: null, secrets: null, created_at: now, changed_at: now })
-    .onConflict((conflict) => conflict.column('name').doNothing())
-    .execute();
-  await db
-    .insertInto('channels')
-    .columns(['subscription', 'feed', 'state'])
-    .expression((eb) =>
-      eb
-        .selectFrom('subscriptions')
-        .innerJoin('feeds', (join) => join.onTrue())
-        .select(['subscriptions.id', 'feeds.id', 'subscriptions.state']),
-    )
-    .onConflict((conflict) => conflict.columns(['feed', 'subscription']).doNothing())
-    .execute();
+  await db.transaction().execute(async (transaction) => {
+    // Waits for subscriptions that are being added, which do not know the new feed.
+    await transaction
+      .updateTable('subscription_changes')
+      .set((eb) => ({ version: eb.ref('version') }))
+      .where('id', '=', 1)
+      .execute();
+    await transaction
+      .insertInto('subscriptions')
+      .values({
+        name: DEFAULT_SUBSCRIPTION,
+        definition: null,
+        secrets: null,
+        created_at: now,
+        changed_at: now,
+      })
+      .onConflict((conflict) => conflict.column('name').doNothing())
+      .execute();
+    await transaction
+      .insertInto('channels')
+      .columns(['subscription', 'feed', 'state'])
+      .expression((eb) =>
+        eb
+          .selectFrom('subscriptions')
+          .innerJoin('feeds', (join) => join.onTrue())
+          .select(['subscriptions.id', 'feeds.id', 'subscriptions.state']),
+      )
+      .onConflict((conflict) => conflict.columns(['feed', 'subscription']).doNothing())
+      .execute();
+  });
 }
 
 /** The rules of subscriptions, compiled once for each version. */
