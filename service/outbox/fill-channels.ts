@@ -1,4 +1,6 @@
+import type { ExpressionBuilder } from 'kysely';
 import type { Database } from '../database/database';
+import type { Schema } from '../database/schema';
 import { recipientsOf } from './channels';
 import type { CloudEvent } from './cloud-event';
 import { enqueue } from './enqueue';
@@ -41,6 +43,8 @@ export async function fillChannel(
       .where('feed', '=', feed)
       .where('orphaned_at', 'is', null)
       .where('audience', '=', 'all')
+      // A reorganisation may have taken it back to blocks with transactions that were mined again.
+      .where((eb) => eb.not(eb.exists(deliveriesTo(eb, channel))))
       .where('block_number', '>=', block)
       .where((eb) =>
         index === null
@@ -67,4 +71,13 @@ export async function fillChannel(
       .execute();
     return last === undefined ? 'filled' : 'more';
   });
+}
+
+function deliveriesTo(eb: ExpressionBuilder<Schema, 'events'>, channel: number) {
+  return eb
+    .selectFrom('attempts')
+    .select('attempts.event')
+    .whereRef('attempts.event', '=', 'events.id')
+    .where('attempts.channel', '=', channel)
+    .where('attempts.error', 'is', null);
 }
