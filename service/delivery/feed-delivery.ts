@@ -5,11 +5,12 @@ import type { Logger } from '../base/logger';
 import type { Webhook } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import { channelsOf, type Channel } from '../outbox/channels';
-import { releaseLeases } from '../outbox/claim-queues';
+import { dueChannels, releaseLeases } from '../outbox/claim-queues';
 import { fillChannel } from '../outbox/fill-channels';
 import type { AttemptOptions } from './attempt-delivery';
 import type { SinkGuard } from './guarded-connector';
 import { createWebhookClient, type ContentType, type WebhookClient } from './post';
+import { wakeDue } from './wake-due';
 import { startDeliveryWorker, type DeliveryWorker } from './worker';
 
 /** The delivery side of a feed: a worker for each channel. */
@@ -62,6 +63,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   /** The channels whose stored events are being enqueued. */
   const filling = new Set<number>();
   let delivered: string | undefined;
+  let waking: { stop(): Promise<void> } | undefined;
   let isStopped = false;
   /** Changes follow each other: two at once would start a channel twice. */
   let lastChange: Promise<unknown> = Promise.resolve();
@@ -113,12 +115,12 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
         if (now?.changedAt !== one.channel.changedAt || now.definition !== one.channel.definition)
           return stopChannel(one);
         one.channel = now;
-        if (now.state === 'active') one.worker.wake();
-        else one.worker.hold();
+        if (now.state !== 'active') one.worker.hold();
       }),
     );
     for (const channel of channels) if (!running.has(channel.channel)) await startChannel(channel);
     for (const channel of channels) if (channel.isFilling) void fill(channel);
+    wake(await dueChannels(database.db, delivered, clock.now()));
   }
 
   /** Enqueues the stored events of a channel that began in the past. */
@@ -142,24 +144,33 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
 
   const refreshInTurn = (): Promise<void> => inTurn(refresh);
 
+  function wake(channels: Iterable<number>): void {
+    for (const channel of channels) running.get(channel)?.worker.wake();
+  }
+
   return {
     start: (feed) =>
       inTurn(async () => {
         if (feed === delivered || isStopped) return;
+        await waking?.stop();
         await Promise.all([...running.values()].map(stopChannel));
         delivered = feed;
         await refresh();
+        waking = wakeDue({ database, feed, clock, logger, wake });
       }),
     refresh: refreshInTurn,
     wake(channels) {
-      for (const id of channels ?? running.keys()) running.get(id)?.worker.wake();
+      wake(channels ?? running.keys());
     },
     hold() {
       for (const { worker } of running.values()) worker.hold();
     },
     async stop() {
       isStopped = true;
-      await inTurn(async () => void (await Promise.all([...running.values()].map(stopChannel))));
+      await inTurn(async () => {
+        await waking?.stop();
+        await Promise.all([...running.values()].map(stopChannel));
+      });
     },
   };
 }

@@ -13,7 +13,7 @@ import { createWakeableSleep } from '../base/wakeable-sleep';
 
 /** Delivers the events of one channel. */
 export interface DeliveryWorker {
-  /** Looks for due deliveries now: events were enqueued. */
+  /** To be called when events were enqueued, or may be sent again. Retries are noticed without it. */
   wake(): void;
   /** Releases the claimed queues, after the delivery under way of each: the feed is held. */
   hold(): void;
@@ -41,7 +41,7 @@ const MOST_PER_QUEUE = 32;
 const CLAIM_AHEAD_MS = 100;
 /** Maximum number of queues claimed ahead, as a multiple of the concurrency. */
 const CLAIM_AHEAD_MOST = 32;
-/** Longest sleep. It bounds the delay of events that another process enqueued. */
+/** Longest sleep while deliveries are under way: ended ones are settled long before their lease ends. */
 const LONGEST_SLEEP_MS = 1_000;
 /** Shortest sleep. A due delivery that cannot be claimed is held, or another process is claiming it. */
 const SHORTEST_SLEEP_MS = 100;
@@ -152,14 +152,20 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       checkedClockAt = performance.now();
     }
     await turn();
+    if (isOver()) return;
     const dueAt = stopped || claimed.length > 0 ? undefined : await nextDueAt(database.db, channel);
     const inMs = Math.max((dueAt ?? Infinity) - clock.now(), SHORTEST_SLEEP_MS);
-    await sleeper.sleep(Math.min(inMs, LONGEST_SLEEP_MS));
+    const isIdle = underWay === 0 && claimed.length === 0 && settlements.length === 0;
+    await sleeper.sleep(Math.min(inMs, isIdle ? CHECK_CLOCK_EVERY_MS : LONGEST_SLEEP_MS));
+  }
+
+  function isOver(): boolean {
+    return stopped && underWay === 0 && settlements.length === 0 && claimed.length === 0;
   }
 
   async function run(): Promise<void> {
     let failures = 0;
-    while (!stopped || underWay > 0 || settlements.length > 0 || claimed.length > 0) {
+    while (!isOver()) {
       sleeper.reset();
       try {
         await step();

@@ -146,6 +146,31 @@ export async function nextDueAt(db: Kysely<Schema>, channel: number): Promise<nu
   return row?.dueAt ?? undefined;
 }
 
+/** The active channels of a feed that have a due queue, if nothing holds the feed. */
+export async function dueChannels(db: Kysely<Schema>, feed: string, now: number): Promise<number[]> {
+  const rows = await db
+    .selectFrom('feeds')
+    .innerJoin('channels', 'channels.feed', 'feeds.id')
+    .select('channels.id')
+    .where('feeds.feed', '=', feed)
+    .where('feeds.held', '=', 0)
+    .where('channels.state', '=', 'active')
+    // Both engines take the minimum of a channel from the index. PostgreSQL might read all due queues for
+    // `exists`.
+    .where(
+      (eb) =>
+        eb
+          .selectFrom('queues')
+          .select((queue) => queue.fn.min('next_attempt_at').as('dueAt'))
+          .whereRef('queues.channel', '=', 'channels.id')
+          .where('next_attempt_at', 'is not', null),
+      '<=',
+      now,
+    )
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
 /** Whether the channel is active and its feed is not held. */
 function maySend(eb: ExpressionBuilder<Schema, 'queues'>, channel: number): Expression<SqlBool> {
   return eb.exists(

@@ -1,0 +1,15 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { signingKeyOf } from '../../../service/base/signing-keys';
+import { DEFAULT_RETRY_SCHEDULE, type Webhook } from '../../../service/config/followed-registries';
+
+/** A webhook with the default settings and a new key. */
+export function webhookTo(url: string): Webhook {
+  return {
+    url,
+    headers: {},
+    signingKeys: { key: signingKeyOf(generateKeyPairSync('ed25519').privateKey), next: undefined },
+    timeoutMs: 15_000,
+    maxConcurrentDeliveries: 16,
+    retry: DEFAULT_RETRY_SCHEDULE,
+  };
+}

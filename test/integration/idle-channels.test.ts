@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import type { KyselyPlugin } from 'kysely';
+import pino from 'pino';
+import { systemClock } from '../../service/base/clock';
+import type { Database } from '../../service/database/database';
+import { createFeedDelivery, type FeedDelivery } from '../../service/delivery/feed-delivery';
+import { createSecretsCipher } from '../../service/subscriptions/secrets';
+import { addSubscription } from '../../service/subscriptions/stored-subscriptions';
+import { emptyOutbox } from '../helpers/database/empty-outbox';
+import { ENGINES } from '../helpers/database/engines';
+import { eventIn, record, SAMPLE_FEED } from '../helpers/database/sample-feed';
+import { eventually } from '../helpers/eventually';
+import { startRawReceiver, type RawReceiver } from '../helpers/receiver/raw-receiver';
+import { webhookTo } from '../helpers/receiver/webhook-to';
+import { subscriptionWith } from '../helpers/subscription-body';
+
+const SUBSCRIPTIONS = 30;
+const cipher = createSecretsCipher(undefined, () => Buffer.alloc(0));
+
+for (const engine of ENGINES)
+  describe(`the deliveries of many subscriptions on ${engine}`, () => {
+    const outbox = emptyOutbox(engine);
+    let receiver: RawReceiver;
+    let delivery: FeedDelivery;
+    let statements = 0;
+
+    beforeEach(async () => {
+      receiver = await startRawReceiver();
+      const { database } = outbox;
+      for (let index = 0; index < SUBSCRIPTIONS; index++)
+        await addSubscription(database, { ...subscriptionWith(), id: randomUUID() }, cipher, 1);
+      const webhook = webhookTo(receiver.url);
+      delivery = createFeedDelivery({
+        database: counted(database, () => statements++),
+        clock: systemClock,
+        logger: pino({ level: 'silent' }),
+        targetOf: ({ isDefault }) => (isDefault ? undefined : webhook),
+        restorePurged: async () => undefined,
+        onAttempt: () => undefined,
+      });
+      await record(database, outbox.feed, 1, [], 1);
+      await delivery.start(SAMPLE_FEED);
+    });
+
+    afterEach(async () => {
+      await delivery.stop();
+      await receiver.close();
+    });
+
+    it('are looked for together, and include what another process enqueued', async () => {
+      await sleep(500);
+      statements = 0;
+      await sleep(1_500);
+      expect(statements).to.be.within(1, 4);
+      const { database, feed } = outbox;
+      await record(database, feed, 2, [eventIn(2, 7n)], systemClock.now());
+      await eventually('each has it', () => receiver.deliveries.length === SUBSCRIPTIONS, {
+        withinMs: 3_000,
+      });
+    });
+  });
+
+/** The same database; calls `onStatement` for each statement. */
+function counted(database: Database, onStatement: () => void): Database {
+  const counter: KyselyPlugin = {
+    transformQuery: ({ node }) => (onStatement(), node),
+    transformResult: async ({ result }) => result,
+  };
+  const db = database.db.withPlugin(counter);
+  return { ...database, db, transact: (work) => db.transaction().execute(work) };
+}
