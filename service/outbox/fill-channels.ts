@@ -1,6 +1,7 @@
-import type { ExpressionBuilder } from 'kysely';
+import type { Transaction } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
+import { presentAnnouncements } from './announcements';
 import { recipientsOf } from './channels';
 import type { CloudEvent } from './cloud-event';
 import { enqueue } from './enqueue';
@@ -43,8 +44,6 @@ export async function fillChannel(
       .where('feed', '=', feed)
       .where('orphaned_at', 'is', null)
       .where('audience', '=', 'all')
-      // A reorganisation may have taken it back to blocks with transactions that were mined again.
-      .where((eb) => eb.not(eb.exists(deliveriesTo(eb, channel))))
       .where('block_number', '>=', block)
       .where((eb) =>
         index === null
@@ -58,9 +57,16 @@ export async function fillChannel(
     const recipients = await recipientsOf(database, transaction, feed);
     const recipient = recipients.find((one) => one.channel === channel);
     const wanted = events.filter(({ body }) => recipient?.wants(JSON.parse(body) as CloudEvent));
+    const present = await presentAnnouncements(transaction, channel, wanted);
+    // A reorganisation may have taken the channel back to blocks with transactions that were mined again.
+    const delivered = await deliveredAmong(
+      transaction,
+      channel,
+      present.map(({ id }) => id),
+    );
     await enqueue(
       transaction,
-      wanted.map(({ id, token }) => ({ channel, token, event: id })),
+      present.flatMap(({ id, token }) => (delivered.has(id) ? [] : { channel, token, event: id })),
       now,
     );
     const last = events.length < BATCH ? undefined : events.at(-1);
@@ -73,11 +79,18 @@ export async function fillChannel(
   });
 }
 
-function deliveriesTo(eb: ExpressionBuilder<Schema, 'events'>, channel: number) {
-  return eb
+async function deliveredAmong(
+  db: Transaction<Schema>,
+  channel: number,
+  events: readonly number[],
+): Promise<ReadonlySet<number>> {
+  if (events.length === 0) return new Set();
+  const rows = await db
     .selectFrom('attempts')
-    .select('attempts.event')
-    .whereRef('attempts.event', '=', 'events.id')
-    .where('attempts.channel', '=', channel)
-    .where('attempts.error', 'is', null);
+    .select('event')
+    .where('event', 'in', events)
+    .where('channel', '=', channel)
+    .where('error', 'is', null)
+    .execute();
+  return new Set(rows.map(({ event }) => event));
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Retraction, ServiceEvent } from '../../receiver/event-schemas';
 import { listDeadLetters } from '../../service/outbox/list-deliveries';
+import { fillChannel } from '../../service/outbox/fill-channels';
 import { presentAnnouncements } from '../../service/outbox/announcements';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents } from '../../service/outbox/purge-events';
@@ -333,6 +334,9 @@ for (const engine of ENGINES) {
       const { id } = JSON.parse(present?.body ?? '') as ServiceEvent;
       expect(retractedBy(taken)).not.to.include(id);
       expect(await presentAnnouncements(db, usual.channel, originals)).to.deep.equal(originals);
+      const ofSubscriber = { feed: outbox.feed.id, channel: subscriber.channel };
+      expect(await fillChannel(outbox.database, ofSubscriber, outbox.now)).to.equal('filled');
+      expect((await subscriber.takeAll()).map((sent) => sent.id)).to.deep.equal([id]);
     });
 
     it('are purged after their event, with its rows under other ids', async () => {
