@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { inheritedEnvironment } from '../../service/config/config';
 import type { ScenarioResult } from '../helpers/mint-model/mint-model';
-import type { SeedRange } from './worker';
+import { MODELS, type SeedRange } from './seed-range';
 
 /** A process runs only so many scenarios, because its node grows with every mint. */
 const SEEDS_OF_A_PROCESS = 100;
@@ -53,7 +53,7 @@ async function soak(
     while (next < end) {
       const first = next;
       next = Math.min(first + size, end);
-      await runInProcess({ first, count: next - first }, onResult);
+      await runInProcess({ ...range, first, count: next - first }, onResult);
     }
   };
   await Promise.all(Array.from({ length: workers }, work));
@@ -77,13 +77,15 @@ async function runInProcess(range: SeedRange, onResult: (result: ScenarioResult)
 
 async function main(): Promise<void> {
   const text = { type: 'string' } as const;
-  const { values } = parseArgs({ options: { seeds: text, seed: text, workers: text } });
+  const { values } = parseArgs({ options: { model: text, seeds: text, seed: text, workers: text } });
+  const model = MODELS.find((name) => name === (values.model ?? 'mints'));
+  if (model === undefined) throw new Error(`--model is one of ${MODELS.join(', ')}`);
   const first = values.seed === undefined ? randomInt(HIGHEST_SEED) : Number(values.seed);
   const isReplay = values.seed !== undefined && values.seeds === undefined;
   const count = isReplay ? 1 : Number(values.seeds ?? SEEDS_OF_A_PROCESS);
   console.log(`seeds ${first} to ${first + count - 1}`);
   const tally = new Tally();
-  await soak({ first, count }, Math.min(Number(values.workers ?? 2), count), (result) => {
+  await soak({ model, first, count }, Math.min(Number(values.workers ?? 2), count), (result) => {
     tally.add(result);
     const { seed, violations, history } = result;
     if (isReplay) console.log(history.join('\n'));
@@ -93,7 +95,7 @@ async function main(): Promise<void> {
   console.log(tally.toString());
   if (tally.failed.length === 0) return;
   console.log(
-    `failed: ${tally.failed.join(' ')}; npm run soak -- --seed ${tally.failed[0]} runs that one again`,
+    `failed: ${tally.failed.join(' ')}; npm run soak -- --model ${model} --seed ${tally.failed[0]} runs that one again`,
   );
   process.exitCode = 1;
 }

@@ -1,17 +1,25 @@
 import { runScenario } from '../helpers/mint-model/mint-model';
 import { createMintPlace } from '../helpers/mint-model/place';
 import { nothingIsLeftRunning } from '../helpers/resources';
+import { createRetractionPlace } from '../helpers/retraction-model/retraction-model';
+import type { Model, SeedRange } from './seed-range';
 
-/** The scenarios that main.ts gives to a process. Each result is sent as a message. */
-export interface SeedRange {
-  first: number;
-  count: number;
+/** A place in which scenarios of a model run one after the other. */
+interface Place {
+  run(seed: number): Promise<unknown>;
+  stop(): Promise<void>;
 }
 
-async function run({ first, count }: SeedRange): Promise<void> {
+async function createPlace(model: Model): Promise<Place> {
+  if (model === 'retractions') return createRetractionPlace();
   const place = await createMintPlace();
+  return { run: (seed) => runScenario(place, seed), stop: () => place.stop() };
+}
+
+async function run({ model, first, count }: SeedRange): Promise<void> {
+  const place = await createPlace(model);
   try {
-    for (let seed = first; seed < first + count; seed++) process.send?.(await runScenario(place, seed));
+    for (let seed = first; seed < first + count; seed++) process.send?.(await place.run(seed));
   } finally {
     await place.stop();
   }

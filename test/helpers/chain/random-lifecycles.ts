@@ -34,7 +34,8 @@ export interface RandomLifecycles {
 
 const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
 const ESCROW = TitleEscrow__factory.createInterface();
-const ACCOUNTS = [1, 2, 3, 4];
+/** The node's accounts that own and hold tokens. */
+export const ACCOUNTS = [1, 2, 3, 4];
 const MOST_IN_A_BLOCK = 8;
 const LONGEST_REMARK = 120;
 
@@ -63,8 +64,7 @@ export async function randomLifecycles(
   function next(): Call {
     const operation = isPaused || random.chance(0.03) ? nextOfRegistry() : undefined;
     if (operation === undefined) return nextOfToken();
-    const data = encode(REGISTRY, operation, [remark()]);
-    return { from: DEPLOYER, to: local.registryAddress, data };
+    return callOfPause(local.registryAddress, operation, remark());
   }
 
   function nextOfRegistry(): 'pause' | 'unpause' {
@@ -119,8 +119,13 @@ function encode(contract: Interface, operation: Operation, args: unknown[]): str
   return contract.encodeFunctionData(operation, args);
 }
 
+/** The transaction that pauses or unpauses the registry. */
+export function callOfPause(registry: string, operation: 'pause' | 'unpause', remark: string): Call {
+  return { from: DEPLOYER, to: registry, data: encode(REGISTRY, operation, [remark]) };
+}
+
 /** The transaction of an operation, sent by the one account that may. */
-function callOf(
+export function callOf(
   registry: string,
   token: TokenModel,
   operation: TokenOperation,

@@ -9,20 +9,29 @@ import { takeTurn } from '../../../service/outbox/take-turn';
 import { subscriptionWith } from '../subscription-body';
 import { attempt, LEASE_MS, type EmptyOutbox } from './empty-outbox';
 
-/** Adds a subscription with these members, and returns its channel for a feed. */
-export async function subscribe(
+/** Adds a subscription with these members. */
+export async function addSubscription(
   { db }: Pick<Database, 'db'>,
-  feed: string,
   members: object,
-): Promise<number> {
-  const name = randomUUID();
+  name: string,
+): Promise<void> {
   await db
     .insertInto('subscriptions')
     .values({ name, definition: definitionOf(members), secrets: null, created_at: 1, changed_at: 1 })
     .execute();
   await addChannels(db, 1);
   await noteChange(db);
-  const [channel] = await channelsOf(db, feed, name);
+}
+
+/** Adds a subscription with these members, and returns its channel for a feed. */
+export async function subscribe(
+  database: Pick<Database, 'db'>,
+  feed: string,
+  members: object,
+): Promise<number> {
+  const name = randomUUID();
+  await addSubscription(database, members, name);
+  const [channel] = await channelsOf(database.db, feed, name);
   if (channel === undefined) throw new Error('the subscription has no channel');
   return channel.channel;
 }

@@ -1,0 +1,151 @@
+import type { KeyObject } from 'node:crypto';
+import type { KyselyPlugin } from 'kysely';
+import pino from 'pino';
+import { signingKeyOf } from '../../../service/base/signing-keys';
+import { findNetwork, type Network } from '../../../service/chain/networks';
+import { createRpcClient } from '../../../service/chain/rpc-client';
+import type { Database } from '../../../service/database/database';
+import { createJointTransactions } from '../../../service/database/joint-transactions';
+import { openSqlite } from '../../../service/database/open-sqlite';
+import { createFeedDelivery } from '../../../service/delivery/feed-delivery';
+import { DEFAULT_SUBSCRIPTION } from '../../../service/outbox/channels';
+import { followRegistry } from '../../../service/watcher/follow-registry';
+import { addSubscription } from '../database/subscriber';
+import type { UnreliableReceiver } from './unreliable-receiver';
+
+/** Where the service reads and what it delivers to. */
+export interface ServiceParts {
+  folder: string;
+  rpcUrl: string;
+  registryAddress: string;
+  startBlock: number;
+  finalityDepth: number;
+  privateKey: KeyObject;
+  /** By subscription: `default`, or the name of one with retractions. */
+  receivers: ReadonlyMap<string, UnreliableReceiver>;
+}
+
+const NETWORK = findNetwork('31337') as Network;
+/** Shorter than the slowest answers of the receivers. */
+const TIMEOUT_MS = 100;
+const RETRY = { initialDelayMs: 5, maxDelayMs: 40, giveUpAfterMs: 1_000_000_000 };
+
+/** The event delivery of a service, on the embedded database. It can be killed at any statement. */
+export class MortalService {
+  readonly #parts: ServiceParts;
+  readonly #dying: Promise<unknown>[] = [];
+  #life = 0;
+  #running: Running | undefined;
+
+  constructor(parts: ServiceParts) {
+    this.#parts = parts;
+  }
+
+  /** The open database. */
+  get database(): Database {
+    if (this.#running === undefined) throw new Error('the service is dead');
+    return this.#running.file;
+  }
+
+  async start(): Promise<void> {
+    const { folder, receivers, rpcUrl, registryAddress, startBlock, finalityDepth } = this.#parts;
+    const life = ++this.#life;
+    const file = await openSqlite(folder);
+    if (life === 1)
+      for (const name of receivers.keys())
+        if (name !== DEFAULT_SUBSCRIPTION)
+          await addSubscription(file, { config: { retractions: true } }, name);
+    const mortal = mortalDatabase(file);
+    const urls = new Map([...receivers].map(([name, receiver]) => [name, receiver.nextUrl(life)]));
+    const clock = { now: () => Date.now() };
+    const logger = pino({ level: 'silent' });
+    const delivery = createFeedDelivery({
+      database: mortal.database,
+      clock,
+      logger,
+      webhookOf: ({ subscription }) => ({
+        url: urls.get(subscription) ?? '',
+        headers: {},
+        timeoutMs: TIMEOUT_MS,
+        maxConcurrentDeliveries: 4,
+        retry: RETRY,
+        signingKeys: { key: signingKeyOf(this.#parts.privateKey), next: undefined },
+      }),
+      onAttempt: () => undefined,
+    });
+    const client = createRpcClient(rpcUrl, NETWORK, 'bulk');
+    const { chainKey, chainId } = NETWORK;
+    const follower = followRegistry({
+      client,
+      registryAddress,
+      identity: { chainKey, chainId, registryAddress: registryAddress.toLowerCase() },
+      startBlock,
+      confirmations: 0,
+      finalityDepth,
+      pauses: { shortest: 5, longest: 10 },
+      progressEveryMs: 1_000_000,
+      database: mortal.database,
+      clock,
+      logger,
+      mask: (text) => text,
+      checkChain: () => Promise.resolve(),
+      onOpened: (feed) => delivery.start(feed),
+      onHeld: () => delivery.hold(),
+      onDue: (_, channels) => delivery.wake(channels),
+    });
+    const stop = async (): Promise<void> => {
+      await Promise.all([follower.stop(), delivery.stop()]);
+      client.destroy();
+    };
+    this.#running = { file, die: mortal.die, stop, state: () => follower.status.state };
+  }
+
+  /** Why the feed is not followed any more. Undefined if it is. */
+  get stoppedBecause(): string | undefined {
+    return this.#running?.state() === 'stopped' ? 'the feed has stopped' : undefined;
+  }
+
+  /** Ends everything at once. Nothing that is under way is recorded. */
+  async kill(): Promise<void> {
+    const running = this.#running;
+    if (running === undefined) return;
+    this.#running = undefined;
+    running.die();
+    for (const receiver of this.#parts.receivers.values()) receiver.nextUrl(this.#life + 1);
+    this.#dying.push(running.stop());
+    // A read waits for the open transaction, which is rolled back now.
+    await running.file.db.selectFrom('feeds').select('id').execute();
+    await running.file.close();
+  }
+
+  async stop(): Promise<void> {
+    await this.#running?.stop();
+    await this.#running?.file.close();
+    this.#running = undefined;
+    await Promise.all(this.#dying);
+  }
+}
+
+interface Running {
+  file: Database;
+  die: () => void;
+  stop: () => Promise<void>;
+  state: () => string;
+}
+
+/** A database whose statements fail from `die` on, also those of open transactions. */
+function mortalDatabase(file: Database): { database: Database; die: () => void } {
+  let isDead = false;
+  const plugin: KyselyPlugin = {
+    transformQuery({ node }) {
+      if (isDead) throw new Error('the process is dead');
+      return node;
+    },
+    transformResult: ({ result }) => Promise.resolve(result),
+  };
+  const db = file.db.withPlugin(plugin);
+  return {
+    database: { ...file, db, transact: createJointTransactions(db) },
+    die: () => void (isDead = true),
+  };
+}

@@ -1,0 +1,233 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { historyOf, isPausedAfter, standing, tokenStateOf } from '../../../receiver/token-state';
+import type { ChainEvent, Retraction, ServiceEvent } from '../../../receiver/event-schemas';
+import { findNetwork, type Network } from '../../../service/chain/networks';
+import { createRpcClient } from '../../../service/chain/rpc-client';
+import { DEFAULT_SUBSCRIPTION } from '../../../service/outbox/channels';
+import { readTokenState } from '../../../service/registry/read-token-state';
+import { createRegistryFinder } from '../../../service/registry/registry-contracts';
+import { expectedEvents, type ExpectedEvent } from '../chain/expected-events';
+import { giveChainBack, takeChain } from '../chain/prepared-chain';
+import { eventually } from '../eventually';
+import { schemaProblem } from '../receiver/schema-problems';
+import { seededRandom } from '../seeded-random';
+import { temporaryFolder } from '../temporary-folder';
+import { BranchingChain } from './branching-chain';
+import { MortalService } from './mortal-service';
+import { UnreliableReceiver } from './unreliable-receiver';
+
+// A model test of retractions. The seed chooses the lives of some tokens, the reorganisations of their chain,
+// the kills of service and receivers, and the faults of the receivers' answers. Then the faults end. The
+// states that follow from what a receiver stored must be those of the contracts, and the events that hold
+// must be those of the chain. Threads and sockets are real: a seed repeats the choices, not the timing.
+
+/** The result of one run. */
+export interface RetractionRun {
+  seed: number;
+  /** The differences. Empty if all went well. */
+  violations: string[];
+  /** How often each thing happened. */
+  counts: Record<string, number>;
+  /** What happened, in order. */
+  history: string[];
+}
+
+/** A node with a registry. Runs take place in it one after the other. */
+export interface RetractionPlace {
+  run(this: void, seed: number): Promise<RetractionRun>;
+  stop(this: void): Promise<void>;
+}
+
+const FINALITY_DEPTH = 8;
+const SUBSCRIBERS = ['0192f3c8-5a00-7000-8000-000000000001', '0192f3c8-5a00-7000-8000-000000000002'] as const;
+const FEWEST_STEPS = 10;
+const MOST_STEPS = 30;
+const LONGEST_PAUSE_MS = 60;
+/** Token 0 has the subject of the registry's events. */
+const TOKENS = [0n, 7n, 2n ** 255n + 5n];
+
+/** Takes a node. */
+export async function createRetractionPlace(): Promise<RetractionPlace> {
+  const chain = await takeChain();
+  const { client } = chain;
+  await client.send('evm_setAutomine', [false]);
+  let snapshot = (await client.send('evm_snapshot', [])) as string;
+  return {
+    async run(seed) {
+      const result = await runOnce(seed, { ...chain, rpcUrl: chain.node.url });
+      if ((await client.send('evm_revert', [snapshot])) !== true) throw new Error('could not go back');
+      snapshot = (await client.send('evm_snapshot', [])) as string;
+      return result;
+    },
+    stop: () => giveChainBack(chain),
+  };
+}
+
+type Chain = Pick<Awaited<ReturnType<typeof takeChain>>, 'client' | 'registryAddress'> & { rpcUrl: string };
+
+async function runOnce(seed: number, { client, registryAddress, rpcUrl }: Chain): Promise<RetractionRun> {
+  // Each part has its own random numbers: what one draws does not depend on the timing of another.
+  let drawn = 0;
+  const nextRandom = () => seededRandom(seed * 16 + drawn++);
+  const random = nextRandom();
+  const folder = temporaryFolder();
+  const run: RetractionRun = { seed, violations: [], counts: {}, history: [] };
+  const note = (what: string, times = 1): void => {
+    run.counts[what] = (run.counts[what] ?? 0) + times;
+    run.history.push(times === 1 ? what : `${what}: ${times}`);
+  };
+  const startBlock = (await client.getBlockNumber()) + 1;
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const lives = await BranchingChain.begin({
+    client,
+    registry: registryAddress,
+    random: nextRandom(),
+    depth: FINALITY_DEPTH,
+    tokenIds: TOKENS,
+  });
+  const receivers = new Map<string, UnreliableReceiver>();
+  for (const name of [...SUBSCRIBERS, DEFAULT_SUBSCRIPTION]) {
+    const file = join(folder.path, `${name}.jsonl`);
+    receivers.set(name, await UnreliableReceiver.start(file, privateKey, nextRandom()));
+  }
+  const service = new MortalService({
+    folder: join(folder.path, 'data'),
+    rpcUrl,
+    registryAddress,
+    startBlock,
+    finalityDepth: FINALITY_DEPTH,
+    privateKey,
+    receivers,
+  });
+  try {
+    await service.start();
+    const steps = FEWEST_STEPS + random.below(MOST_STEPS - FEWEST_STEPS);
+    for (let step = 0; step < steps; step++) {
+      const kind = random.fraction();
+      if (kind < 0.55) {
+        await lives.mine();
+        note('blocks');
+      } else if (kind < 0.85) {
+        const removed = await lives.reorganise();
+        if (removed > 0) note(`reorganisations of ${removed} blocks`);
+      } else if (kind < 0.93) {
+        await service.kill();
+        note('kills of the service');
+        if (random.chance(0.5)) await lives.reorganise();
+        await service.start();
+      } else {
+        await receivers.get(random.pick(SUBSCRIBERS))?.kill();
+        note('kills of a receiver');
+      }
+      if (random.chance(0.6)) await sleep(random.below(LONGEST_PAUSE_MS));
+    }
+    for (const receiver of receivers.values()) receiver.isFailing = false;
+    await lives.mineBeyond();
+    await eventually('everything is delivered', () => isSettled(service, client), { everyMs: 10 });
+    await service.stop();
+
+    const expected = await expectedEvents(client, registryAddress, startBlock);
+    for (const name of SUBSCRIBERS) {
+      const stored = receivers.get(name)?.stored() ?? [];
+      note('events', stored.length);
+      note('retractions', stored.filter(isRetraction).length);
+      run.violations.push(
+        ...(await differences(name, stored, expected, { client, registryAddress, rpcUrl })),
+      );
+    }
+  } catch (error) {
+    run.violations.push(`the run broke off: ${error instanceof Error ? error.stack : String(error)}`);
+  } finally {
+    await service.stop();
+    for (const receiver of receivers.values()) await receiver.stop();
+    folder.remove();
+  }
+  return run;
+}
+
+/** Whether the chain is read to its end, on the present branch, and nothing waits. */
+async function isSettled(service: MortalService, client: Chain['client']): Promise<boolean> {
+  if (service.stoppedBecause !== undefined) throw new Error(service.stoppedBecause);
+  const { db } = service.database;
+  const head = await client.getBlock('latest');
+  const feed = await db.selectFrom('feeds').selectAll().executeTakeFirst();
+  if (feed?.last_block_hash !== head?.hash || feed?.next_block !== (head?.number ?? 0) + 1) return false;
+  const waiting = await db
+    .selectFrom('queues')
+    .select('token')
+    .where('next_attempt_at', 'is not', null)
+    .execute();
+  return waiting.length === 0;
+}
+
+/** The differences between the chain and what a receiver stored. */
+async function differences(
+  name: string,
+  stored: readonly ServiceEvent[],
+  expected: readonly ExpectedEvent[],
+  { registryAddress, rpcUrl }: Chain,
+): Promise<string[]> {
+  const found: string[] = [];
+  const expectSame = (what: string, actual: unknown, wanted: unknown): void => {
+    const [is, should] = [JSON.stringify(actual), JSON.stringify(wanted)];
+    if (is !== should) found.push(`${name}: ${what} is\n${is}, and on the chain\n${should}`);
+  };
+  for (const event of stored) {
+    const problem = schemaProblem(event);
+    if (problem !== undefined) found.push(`${name}: ${event.id} ${problem}`);
+  }
+  const retracted = stored.filter(isRetraction).map(({ data }) => data.retracts);
+  expectSame('the number of events that are retracted twice', retracted.length - new Set(retracted).size, 0);
+
+  const histories = new Map<string, (ChainEvent | Retraction)[]>();
+  for (const event of stored) {
+    if (event.type === 'com.service.etr.test') continue;
+    const history = historyOf(event) ?? '';
+    histories.set(history, [...(histories.get(history) ?? []), event]);
+  }
+  const source = `urn:service:31337:${registryAddress.toLowerCase()}`;
+  const client = createRpcClient(rpcUrl, findNetwork('31337') as Network);
+  try {
+    const { contracts } = await createRegistryFinder(client, registryAddress)();
+    for (const tokenId of TOKENS) {
+      const history = histories.get(`${source}:${tokenId}`) ?? [];
+      const onChain = await readTokenState(client, contracts, tokenId);
+      expectSame(`the state of token ${tokenId}`, tokenStateOf(history), shown(onChain));
+      const due = expected.filter(
+        ({ data }) => data.tokenIdHex !== undefined && data.tokenId === String(tokenId),
+      );
+      expectSame(`what holds of token ${tokenId}`, standing(history).map(withoutId), due.map(withoutId));
+      expectSame('the pause', isPausedAfter(histories.get(source) ?? []), onChain.isPaused);
+    }
+  } finally {
+    client.destroy();
+  }
+  return found;
+}
+
+function isRetraction(event: ServiceEvent): event is Retraction {
+  return event.type === 'com.service.etr.retracted';
+}
+
+/** The state of the contracts as the receiver writes it. */
+function shown(onChain: Awaited<ReturnType<typeof readTokenState>>): ReturnType<typeof tokenStateOf> {
+  if (onChain.state === 'not minted')
+    return { state: 'not minted', escrow: null, beneficiary: null, holder: null, nominee: null };
+  const { state, titleEscrow, beneficiary, holder, nominee } = onChain;
+  const person = (address: string | undefined): string | null => address?.toLowerCase() ?? null;
+  return {
+    state,
+    escrow: titleEscrow.toLowerCase(),
+    beneficiary: person(beneficiary),
+    holder: person(holder),
+    nominee: person(nominee),
+  };
+}
+
+/** The parts that a subscriber relies on, in one order. */
+function withoutId({ type, time, data }: ExpectedEvent | ChainEvent): unknown[] {
+  const { blockNumber, transactionHash, logIndex, payload } = data;
+  return [type, time, blockNumber, transactionHash, logIndex, Object.entries(payload).sort()];
+}

@@ -1,0 +1,112 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { appendFileSync, readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createReceiver } from '../../../receiver/app';
+import { EventStore } from '../../../receiver/event-store';
+import type { ServiceEvent } from '../../../receiver/event-schemas';
+import { onlyKey } from '../../../receiver/public-keys';
+import { idKeyOf, type Received } from '../../../receiver/received-event';
+import { track } from '../resources';
+import type { SeededRandom } from '../seeded-random';
+
+/** Longer than the time limit of deliveries, so that some answers come too late. */
+const LONGEST_DELAY_MS = 150;
+
+/**
+ * The reference receiver as `--state` starts it, behind a network that loses answers. It is slow, fails
+ * before or after it has stored an event, and can be killed.
+ */
+export class UnreliableReceiver {
+  isFailing = true;
+  readonly #file: string;
+  readonly #publicKey: KeyObject;
+  readonly #random: SeededRandom;
+  readonly #server: Server;
+  readonly #untrack: () => void;
+  /** Undefined while the receiver is dead. */
+  #store: EventStore | undefined;
+  /** Requests to other paths are of a service that has died. */
+  #path = '';
+
+  private constructor(file: string, privateKey: KeyObject, random: SeededRandom) {
+    this.#file = file;
+    this.#publicKey = createPublicKey(privateKey);
+    this.#random = random;
+    this.#server = createServer((request, response) => this.#handle(request, response));
+    this.#untrack = track(`unreliable receiver of ${file}`);
+  }
+
+  static async start(file: string, privateKey: KeyObject, random: SeededRandom): Promise<UnreliableReceiver> {
+    const receiver = new UnreliableReceiver(file, privateKey, random);
+    await receiver.#open();
+    await new Promise<void>((resolve) => receiver.#server.listen(0, '127.0.0.1', resolve));
+    return receiver;
+  }
+
+  /** The URL for the service's next life. Requests of its former lives are cut off. */
+  nextUrl(life: number): string {
+    this.#path = `/${life}`;
+    this.#server.closeAllConnections();
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${this.#path}`;
+  }
+
+  /** Kills the receiver, perhaps while it writes a line, and starts it again on the same file. */
+  async kill(): Promise<void> {
+    const store = this.#store;
+    this.#store = undefined;
+    this.#server.closeAllConnections();
+    await store?.close();
+    if (this.#random.chance(0.5)) appendFileSync(this.#file, '{"specversion":"1.0","id":"');
+    await sleep(this.#random.below(LONGEST_DELAY_MS));
+    await this.#open();
+  }
+
+  /** Everything that was stored, in order. */
+  stored(): ServiceEvent[] {
+    const lines = readFileSync(this.#file, 'utf8').split('\n').slice(0, -1);
+    return lines.map((line) => JSON.parse(line) as ServiceEvent);
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+    await this.#store?.close();
+    this.#untrack();
+  }
+
+  async #open(): Promise<void> {
+    this.#store = await EventStore.open(this.#file, { keyOf: idKeyOf });
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse): void {
+    const store = this.#store;
+    if (request.url !== this.#path || store === undefined) return void request.socket.destroy();
+    const app = createReceiver({
+      publicKeys: onlyKey(this.#publicKey),
+      store: { add: (received) => this.#add(store, received, request) },
+      onEvent: () => undefined,
+    });
+    app.silent = true;
+    void app.callback()(request, response);
+  }
+
+  async #add(
+    store: EventStore,
+    received: Received,
+    request: IncomingMessage,
+  ): Promise<'stored' | 'duplicate'> {
+    const random = this.#random;
+    if (!this.isFailing || random.chance(0.5)) return store.add(received);
+    if (random.chance(0.3)) throw new Error('the disk is full');
+    if (random.chance(0.4)) await sleep(random.below(LONGEST_DELAY_MS));
+    // It may have been killed meanwhile, or the service.
+    if (this.#store !== store) throw new Error('the receiver is dead');
+    const added = await store.add(received);
+    if (random.chance(0.4)) throw new Error('it is stored, and the answer is an error all the same');
+    if (random.chance(0.4)) request.socket.destroy();
+    if (random.chance(0.3)) await sleep(random.below(LONGEST_DELAY_MS));
+    return added;
+  }
+}
