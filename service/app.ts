@@ -89,7 +89,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     });
     const retention = startRetentions(config, { issuing, eventDelivery, logger });
     open.push(() => Promise.all([eventDelivery.stop(), retention.stop()]));
-    const lines = { issuing, eventDelivery };
+    const lines = { issuing, eventDelivery, subscribing };
     const observing = startObserving(config, { ...lines, database, metrics, outcomes, logger, timing });
     open.push(() => observing.stop());
     const most = connectionsFor(config, readOpenFilesLimit());

@@ -174,8 +174,12 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed 
     clock,
     logger,
     targetOf: (channel) => (channel.isDefault ? registry.webhook : parts.targetOf(channel)),
-    restorePurged: (feed, blocks) =>
-      restorePurged({ client, registryAddress: address, identity, database, clock }, feed, blocks),
+    restorePurged: (feed, blocks, signal) =>
+      restorePurged(
+        { client, registryAddress: address, identity, startBlock: registry.startBlock, database, clock },
+        feed,
+        { ...blocks, signal },
+      ),
     onAttempt: (outcome) => observer.attempted(name, outcome),
   });
   let opened: string | undefined;

@@ -6,6 +6,7 @@ import { mintFiguresOf } from './journal/mint-figures';
 import type { Logger } from './base/logger';
 import { answerInTime } from './observability/answer-in-time';
 import { startContradictionCheck, type CheckTiming } from './observability/check-contradictions';
+import { startFailingCheck } from './observability/failing-subscriptions';
 import { healthOf } from './observability/health';
 import { createIssuingReport, type IssuingReport } from './observability/issuing-report';
 import type { Metrics } from './observability/metrics';
@@ -13,6 +14,7 @@ import type { MintOutcomes } from './observability/mint-outcomes';
 import { logUnfollowed, unfollowedOf, type Followed, type Unfollowed } from './observability/unfollowed';
 import { createWalletReading } from './observability/wallet-reading';
 import type { EventDelivery } from './event-delivery';
+import type { Subscribing } from './subscribing';
 import { ownRegistryOf, type Issuing } from './issuing';
 
 /**
@@ -31,6 +33,7 @@ export interface ObservingParts {
   outcomes: MintOutcomes;
   issuing: Issuing;
   eventDelivery: EventDelivery;
+  subscribing: Pick<Subscribing, 'health'>;
   logger: Logger;
   /** Times that tests shorten. */
   timing: Partial<CheckTiming>;
@@ -56,24 +59,30 @@ export function startObserving(config: Config, parts: ObservingParts): Observing
     (error: unknown) => logger.warn({ error }, 'the work that no setting follows cannot be counted'),
   );
   const check = startCheck(config, parts);
+  const askForSubscriptions = answerInTime(parts.subscribing.health);
+  const failing = startFailingCheck(parts.subscribing.health, logger);
   return {
     async health() {
-      const asked = [reportIssuing(HEALTH_WITHIN_MS), askForUnfollowed(HEALTH_WITHIN_MS)] as const;
-      const [issuing, unfollowed] = await Promise.all(asked);
-      return healthOf(eventDelivery.feeds, issuing, systemClock.now(), unfollowed);
+      const [issuing, unfollowed, subscriptions] = await Promise.all([
+        reportIssuing(HEALTH_WITHIN_MS),
+        askForUnfollowed(HEALTH_WITHIN_MS),
+        askForSubscriptions(HEALTH_WITHIN_MS),
+      ]);
+      return healthOf(eventDelivery.feeds, issuing, systemClock.now(), unfollowed, subscriptions);
     },
     metrics: {
       contentType: metrics.contentType,
       async text() {
-        const [issuing, outboxes = [], unfollowed] = await Promise.all([
+        const [issuing, outboxes = [], unfollowed, subscriptions] = await Promise.all([
           reportIssuing(METRICS_WITHIN_MS),
           askForOutboxes(METRICS_WITHIN_MS),
           askForUnfollowed(METRICS_WITHIN_MS),
+          askForSubscriptions(METRICS_WITHIN_MS),
         ]);
-        return metrics.text({ feeds: eventDelivery.feeds, outboxes, issuing, unfollowed });
+        return metrics.text({ feeds: eventDelivery.feeds, outboxes, issuing, unfollowed, subscriptions });
       },
     },
-    stop: async () => void (await Promise.all([told, check?.stop()])),
+    stop: async () => void (await Promise.all([told, check?.stop(), failing.stop()])),
   };
 }
 

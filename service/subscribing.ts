@@ -8,12 +8,19 @@ import type { ChannelTarget } from './delivery/feed-delivery';
 import type { EventDelivery } from './event-delivery';
 import type { SubscriptionRoutes } from './http/routes/subscriptions';
 import { channelsOf, type Channel } from './outbox/channels';
-import { registryOfFeed } from './outbox/find-feeds';
+import { findFeeds, registryOfFeed } from './outbox/find-feeds';
 import { redeliver } from './outbox/redeliver';
+import { nameOf, readRegistries } from './registries/stored-registries';
 import { targetOf, type TargetOptions } from './subscriptions/channel-target';
 import { defaultSubscription } from './subscriptions/default-subscription';
 import { createSubscriptions } from './subscriptions/manage-subscriptions';
 import { createSecretsCipher } from './subscriptions/secrets';
+import {
+  failingSinceOf,
+  subscriptionsHealth,
+  type HealthQuery,
+  type SubscriptionsHealth,
+} from './subscriptions/subscription-health';
 import { listChannelDeliveries } from './subscriptions/undelivered-events';
 import { defaultStateOf, setDefaultState, subscriptionOf } from './subscriptions/stored-subscriptions';
 
@@ -21,6 +28,8 @@ import { defaultStateOf, setDefaultState, subscriptionOf } from './subscriptions
 export interface Subscribing {
   /** The webhook of a channel. Undefined if it cannot be known: its events wait. */
   targetOf(this: void, channel: Channel): ChannelTarget | undefined;
+  /** The states of all subscriptions. */
+  health(this: void): Promise<SubscriptionsHealth>;
   /** Undefined without ADMIN_API_KEY. */
   routes(eventDelivery: Pick<EventDelivery, 'openFeeds' | 'refresh'>): SubscriptionRoutes | undefined;
 }
@@ -40,7 +49,20 @@ export function createSubscribing(config: Config, parts: SubscribingParts): Subs
   const { signingKeys } = config;
   const cipher = createSecretsCipher(config.secretsKey, randomBytes);
   const rules = { allowPrivate: config.allowPrivateSinks, allowLoopback: config.network.local };
+  /** Registries that no setting follows any more do not count. */
+  async function healthQuery(): Promise<HealthQuery> {
+    const followed = new Set([
+      ...config.registries.map(({ network, address }) => `${network.chainId}:${address.toLowerCase()}`),
+      ...(await readRegistries(db)).map(nameOf),
+    ]);
+    return {
+      feeds: (await findFeeds(db)).filter((feed) => followed.has(registryOfFeed(feed))),
+      failingBefore: clock.now() - config.subscriptionFailingAfterMinutes * 60_000,
+      hasDefault: config.registries.some(({ webhook }) => webhook !== undefined),
+    };
+  }
   return {
+    health: async () => subscriptionsHealth(db, await healthQuery()),
     targetOf({ subscription, definition, secrets, changedAt, state }) {
       if (signingKeys === undefined) return undefined;
       try {
@@ -55,8 +77,8 @@ export function createSubscribing(config: Config, parts: SubscribingParts): Subs
     routes(eventDelivery) {
       const { adminApiKey } = config;
       if (adminApiKey === undefined) return undefined;
-      const onChanged = (): void => {
-        eventDelivery.refresh().catch((error: unknown) => {
+      const onChanged = async (): Promise<void> => {
+        await eventDelivery.refresh().catch((error: unknown) => {
           logger.warn({ error }, `changed subscriptions cannot be read now: ${messageOf(error)}`);
         });
       };
@@ -77,27 +99,22 @@ export function createSubscribing(config: Config, parts: SubscribingParts): Subs
           defaultSubscription(config.registries, await defaultStateOf(db, eventDelivery.openFeeds())),
         async setDefaultState(state) {
           await setDefaultState(database, state);
-          onChanged();
+          await onChanged();
         },
         async failingSince(name) {
-          const channels = await Promise.all(
-            eventDelivery.openFeeds().map((feed) => channelsOf(db, feed, name)),
-          );
-          const since = channels.flat().flatMap((channel) => channel.failingSince ?? []);
-          const [first = Infinity] = since.sort((left, right) => left - right);
-          const isFailing = clock.now() - first >= config.subscriptionFailingAfterMinutes * 60_000;
-          return isFailing ? new Date(first).toISOString() : undefined;
+          const since = await failingSinceOf(db, name, await healthQuery());
+          return since === undefined ? undefined : new Date(since).toISOString();
         },
-        deliveries: (query) => listChannelDeliveries(db, eventDelivery.openFeeds(), query),
+        deliveries: async (query) => listChannelDeliveries(db, await findFeeds(db), query),
         async redeliver(name, selection) {
           const results: { registry: string; queued: number; alreadyWaiting: number }[] = [];
-          for (const feed of eventDelivery.openFeeds()) {
+          for (const feed of await findFeeds(db)) {
             const [channel] = await channelsOf(db, feed, name);
             if (channel === undefined) continue;
             const { enqueued, waiting } = await redeliver(database, channel, selection, clock.now());
             results.push({ registry: registryOfFeed(feed), queued: enqueued, alreadyWaiting: waiting });
           }
-          onChanged();
+          await onChanged();
           return results;
         },
       };

@@ -17,7 +17,9 @@ import { startDeliveryWorker, type DeliveryWorker } from './worker';
 export interface FeedDelivery {
   /** Delivers this feed, and no other, from now on. */
   start(feed: string): Promise<void>;
-  /** To be called when subscriptions were changed. */
+  /**
+   * To be called when subscriptions were changed. When it resolves, nothing more is begun under the old ones.
+   */
   refresh(): Promise<void>;
   /** To be called when events were enqueued for these channels, or for any. */
   wake(channels?: readonly number[]): void;
@@ -42,12 +44,17 @@ export interface FeedDeliveryOptions {
   /** The webhook that a channel delivers to. Undefined: its events wait in the outbox. */
   targetOf(channel: Channel): ChannelTarget | undefined;
   /** Stores events again that were removed because they were old. */
-  restorePurged(feed: number, blocks: { fromBlock: number; upTo: number }): Promise<void>;
+  restorePurged(
+    feed: number,
+    blocks: { fromBlock: number; upTo: number },
+    signal: AbortSignal,
+  ): Promise<void>;
   onAttempt: AttemptOptions['onAttempt'];
 }
 
 /** Time after which stored events are enqueued again, when the node or the database failed. */
 const FILL_AGAIN_AFTER_MS = 2_000;
+const REFRESH_AGAIN_AFTER_MS = 2_000;
 
 /** A channel that is delivered. */
 interface Running {
@@ -60,11 +67,13 @@ interface Running {
 export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   const { database, clock, logger } = options;
   const running = new Map<number, Running>();
+  /** Channels whose last deliveries are under way. They are started again, if at all, after these. */
+  const ending = new Map<number, Promise<void>>();
   /** The channels whose stored events are being enqueued. */
-  const filling = new Set<number>();
+  const filling = new Map<number, Promise<void>>();
+  const stopping = new AbortController();
   let delivered: string | undefined;
   let waking: { stop(): Promise<void> } | undefined;
-  let isStopped = false;
   /** Changes follow each other: two at once would start a channel twice. */
   let lastChange: Promise<unknown> = Promise.resolve();
 
@@ -80,7 +89,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     // A SQLite database belongs to this process alone, so a holder of a lease has ended. On PostgreSQL other
     // processes may hold leases.
     if (database.engine === 'sqlite') await releaseLeases(database.db, channel.channel, clock.now());
-    if (isStopped) return;
+    if (stopping.signal.aborted) return;
     const { timeoutMs, maxConcurrentDeliveries: concurrency, retry } = target;
     const client = createWebhookClient({ ...target, clock, connections: concurrency });
     const worker = startDeliveryWorker({
@@ -99,46 +108,54 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     running.set(channel.channel, { channel, client, worker });
   }
 
-  async function stopChannel({ channel, client, worker }: Running): Promise<void> {
-    await worker.stop();
-    await client.close();
-    running.delete(channel.channel);
+  /** A slow receiver may take long to answer its last delivery, and no other channel waits for that. */
+  function endChannel({ channel: { channel }, client, worker }: Running): Promise<void> {
+    running.delete(channel);
+    const ended = worker
+      .stop()
+      .then(() => client.close())
+      .finally(() => ending.delete(channel));
+    ending.set(channel, ended);
+    return ended;
   }
 
   async function refresh(): Promise<void> {
-    if (delivered === undefined || isStopped) return;
+    if (delivered === undefined || stopping.signal.aborted) return;
     const channels = await channelsOf(database.db, delivered);
     const kept = new Map(channels.map((channel) => [channel.channel, channel]));
-    await Promise.all(
-      [...running.values()].map(async (one) => {
-        const now = kept.get(one.channel.channel);
-        if (now?.changedAt !== one.channel.changedAt || now.definition !== one.channel.definition)
-          return stopChannel(one);
-        one.channel = now;
-        if (now.state !== 'active') one.worker.hold();
-      }),
-    );
-    for (const channel of channels) if (!running.has(channel.channel)) await startChannel(channel);
-    for (const channel of channels) if (channel.isFilling) void fill(channel);
+    for (const one of running.values()) {
+      const now = kept.get(one.channel.channel);
+      if (now?.changedAt !== one.channel.changedAt || now.definition !== one.channel.definition) {
+        void endChannel(one).then(refreshLater, refreshLater);
+        continue;
+      }
+      one.channel = now;
+      if (now.state !== 'active') one.worker.hold();
+    }
+    for (const channel of channels)
+      if (!running.has(channel.channel) && !ending.has(channel.channel)) await startChannel(channel);
+    for (const channel of channels)
+      if (channel.isFilling && !filling.has(channel.channel)) {
+        const filled = fill(channel).finally(() => filling.delete(channel.channel));
+        filling.set(channel.channel, filled);
+      }
     wake(await dueChannels(database.db, delivered, clock.now()));
   }
 
   /** Enqueues the stored events of a channel that began in the past. */
   async function fill({ channel, feed }: Channel): Promise<void> {
-    if (filling.has(channel)) return;
-    filling.add(channel);
+    const { signal } = stopping;
     try {
-      while (!isStopped) {
+      while (!signal.aborted) {
         const filled = await fillChannel(database, { feed, channel }, clock.now());
-        if (typeof filled === 'object') await options.restorePurged(feed, filled.purged);
+        if (typeof filled === 'object') await options.restorePurged(feed, filled.purged, signal);
         running.get(channel)?.worker.wake();
         if (filled === 'filled') return;
       }
     } catch (error) {
+      if (signal.aborted) return;
       logger.warn({ error }, `stored events cannot be enqueued now: ${messageOf(error)}`);
-      setTimeout(() => void refreshInTurn(), FILL_AGAIN_AFTER_MS).unref();
-    } finally {
-      filling.delete(channel);
+      setTimeout(refreshLater, FILL_AGAIN_AFTER_MS).unref();
     }
   }
 
@@ -148,12 +165,24 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     for (const channel of channels) running.get(channel)?.worker.wake();
   }
 
+  function refreshLater(): void {
+    refreshInTurn().catch((error: unknown) => {
+      logger.warn({ error }, `changed subscriptions cannot be read now: ${messageOf(error)}`);
+      setTimeout(refreshLater, REFRESH_AGAIN_AFTER_MS).unref();
+    });
+  }
+
+  async function endAll(): Promise<void> {
+    await Promise.all([...[...running.values()].map(endChannel), ...ending.values()]);
+  }
+
   return {
     start: (feed) =>
       inTurn(async () => {
-        if (feed === delivered || isStopped) return;
+        // A standby process may have opened the feed before its channels were stored.
+        if ((feed === delivered && running.size + ending.size > 0) || stopping.signal.aborted) return;
         await waking?.stop();
-        await Promise.all([...running.values()].map(stopChannel));
+        await endAll();
         delivered = feed;
         await refresh();
         waking = wakeDue({ database, feed, clock, logger, wake });
@@ -166,11 +195,12 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
       for (const { worker } of running.values()) worker.hold();
     },
     async stop() {
-      isStopped = true;
+      stopping.abort();
       await inTurn(async () => {
         await waking?.stop();
-        await Promise.all([...running.values()].map(stopChannel));
+        await endAll();
       });
+      await Promise.all(filling.values());
     },
   };
 }

@@ -2,6 +2,7 @@ import type { HealthReport } from '../http/routes/health';
 import type { IssuingReport } from './issuing-report';
 import { progressOf } from '../watcher/catch-up';
 import type { FeedStatus } from '../watcher/feed-status';
+import type { SubscriptionsHealth } from '../subscriptions/subscription-health';
 import { isAny, type Unfollowed } from './unfollowed';
 
 /** A registry's feed, for health and metrics. */
@@ -15,10 +16,12 @@ export interface ReportedFeed {
 
 /** Time without reading after which a feed is unhealthy. It covers the restart of a node. */
 const UNHEALTHY_AFTER_MS = 60_000;
+/** Subscriptions that are reported: a probe reads the whole report. */
+const MOST_SUBSCRIPTIONS = 100;
 
 /**
- * Healthy while every feed is read, by this process or another. Issuing and unfollowed registries are
- * reported but do not decide: a 503 leads to a restart, which would not fund a wallet.
+ * Healthy while every feed is read, by this process or another. Issuing, unfollowed registries and
+ * subscriptions are reported but do not decide: a 503 leads to a restart, which would not fund a wallet.
  *
  * @param issuing undefined if settings are missing.
  */
@@ -27,6 +30,7 @@ export function healthOf(
   issuing: IssuingReport | undefined,
   now: number,
   unfollowed?: Unfollowed,
+  subscriptions?: SubscriptionsHealth,
 ): HealthReport {
   return {
     isHealthy: feeds.every(({ status }) => isWell(status, now)),
@@ -40,7 +44,17 @@ export function healthOf(
     })),
     issuing: issuing && shownIssuing(issuing),
     unfollowed: unfollowed && isAny(unfollowed) ? unfollowed : undefined,
+    subscriptions: subscriptions && shownSubscriptions(subscriptions),
   };
+}
+
+function shownSubscriptions({ troubled }: SubscriptionsHealth): object[] | undefined {
+  if (troubled.length === 0) return undefined;
+  return troubled.slice(0, MOST_SUBSCRIPTIONS).map(({ id, state, failingSince }) => ({
+    id,
+    state,
+    failingSince: failingSince === undefined ? undefined : timeOf(failingSince),
+  }));
 }
 
 /** The report as JSON: amounts of wei become strings, which exceed JSON numbers, and times become text. */

@@ -2,6 +2,7 @@ import { Counter, Gauge, Registry } from 'prom-client';
 import type { OutboxFigures } from '../outbox/outbox-figures';
 import type { ReportedFeed } from './health';
 import type { IssuingReport } from './issuing-report';
+import type { SubscriptionsHealth } from '../subscriptions/subscription-health';
 import type { Unfollowed } from './unfollowed';
 
 /** Counters and gauges in Prometheus' text format. Create it before anything that counts. */
@@ -25,6 +26,8 @@ export interface Measured {
   issuing: IssuingReport | undefined;
   /** Undefined while the database cannot be asked. */
   unfollowed: Unfollowed | undefined;
+  /** Undefined while the database cannot be asked. */
+  subscriptions?: SubscriptionsHealth | undefined;
 }
 
 /** Creates the metrics of one service. */
@@ -32,6 +35,7 @@ export function createMetrics(): Metrics {
   const register = new Registry();
   const eventDelivery = eventDeliveryMetrics(register);
   const issuing = issuingMetrics(register);
+  const measureSubscriptions = subscriptionMetrics(register);
   return {
     ...eventDelivery.counters,
     ...issuing.counters,
@@ -39,6 +43,7 @@ export function createMetrics(): Metrics {
     async text(measured) {
       eventDelivery.measure(measured);
       issuing.measure(measured.issuing);
+      measureSubscriptions(measured.subscriptions);
       return register.metrics();
     },
   };
@@ -52,7 +57,7 @@ interface MetricsPart<Counters extends keyof Metrics, What> {
 
 function eventDeliveryMetrics(
   register: Registry,
-): MetricsPart<'recorded' | 'attempted', Omit<Measured, 'issuing'>> {
+): MetricsPart<'recorded' | 'attempted', Omit<Measured, 'issuing' | 'subscriptions'>> {
   const registers = [register];
   const labelNames = ['registry'] as const;
   const recorded = new Counter({
@@ -119,6 +124,28 @@ function eventDeliveryMetrics(
       for (const { registry, unfinished } of unfollowed?.issuances ?? [])
         unfollowedMints.inc({ registry }, unfinished);
     },
+  };
+}
+
+function subscriptionMetrics(register: Registry): (measured: SubscriptionsHealth | undefined) => void {
+  const registers = [register];
+  const subscriptions = new Gauge({
+    name: 'etr_subscriptions',
+    help: 'Subscriptions by state: active, paused, gone (the sink answered 410).',
+    labelNames: ['state'] as const,
+    registers,
+  });
+  const failing = new Gauge({
+    name: 'etr_subscriptions_failing',
+    help: 'Active subscriptions without a successful delivery for SUBSCRIPTION_FAILING_AFTER_MINUTES.',
+    registers,
+  });
+  return (measured) => {
+    subscriptions.reset();
+    for (const state of ['active', 'paused', 'gone'] as const)
+      if (measured) subscriptions.set({ state }, measured.byState[state]);
+    const count = measured?.troubled.filter(({ failingSince }) => failingSince !== undefined).length;
+    setOrRemove(failing, count);
   };
 }
 

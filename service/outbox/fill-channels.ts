@@ -36,8 +36,9 @@ export async function fillChannel(
       .executeTakeFirst();
     if (cursor === undefined || cursor.fill_block === null) return 'filled';
     const { fill_block: block, fill_index: index } = cursor;
-    if (purged_up_to !== null && block < purged_up_to)
-      return { purged: { fromBlock: block + (index === null ? 1 : 0), upTo: purged_up_to } };
+    const fromBlock = index === null ? block + 1 : block;
+    if (purged_up_to !== null && fromBlock <= purged_up_to)
+      return { purged: { fromBlock, upTo: purged_up_to } };
     const events = await transaction
       .selectFrom('events')
       .select(['id', 'token', 'block_number', 'log_index', 'body'])

@@ -25,6 +25,8 @@ export async function restoreEvents(
       .updateTable('feeds')
       .set({ purged_up_to: range.fromBlock > 0 ? range.fromBlock - 1 : null })
       .where('id', '=', feed)
+      // Another process may have restored more meanwhile.
+      .where('purged_up_to', '>=', range.fromBlock)
       .execute();
     const stored = await transaction
       .selectFrom('events')

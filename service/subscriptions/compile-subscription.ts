@@ -11,5 +11,11 @@ export interface CompiledSubscription {
 /** Compiles a stored definition: a realised subscription as JSON. */
 export function compileSubscription(definition: string): CompiledSubscription {
   const subscription = JSON.parse(definition) as Subscription;
-  return { wants: compileSelection(subscription), hasRetractions: subscription.config.retractions };
+  const { startFrom, retractions } = subscription.config;
+  const selects = compileSelection(subscription);
+  const wants: EventPredicate =
+    typeof startFrom === 'number'
+      ? (event) => event.data.blockNumber >= startFrom && selects(event)
+      : selects;
+  return { wants, hasRetractions: retractions };
 }

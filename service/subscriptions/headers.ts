@@ -1,7 +1,7 @@
 import { HEADER_NAME, HEADER_VALUE, OWN_HEADERS } from '../base/delivery-rules';
 import { found } from '../base/found';
 import { LONGEST_HEADER_NAME, LONGEST_HEADER_VALUE, MOST_HEADERS } from './bounds';
-import type { Headers } from './subscription';
+import type { Headers, Subscription } from './subscription';
 import { membersOf, subscriptionError } from './subscription-error';
 
 /** Stands for the value of every header in what the API shows. */
@@ -63,6 +63,14 @@ export function mergeHeaders(stored: Headers, put: GivenHeaders): Headers {
   if (merged.size > MOST_HEADERS)
     throw subscriptionError(PATH, `has more than ${MOST_HEADERS} headers. Leave some out.`);
   return Object.fromEntries(merged);
+}
+
+/** Refuses to keep a value that cannot be decrypted. Its mask is in its place. */
+export function refuseUnreadable({ protocolsettings }: Subscription): void {
+  const unreadable = Object.entries(protocolsettings?.headers ?? {}).find(([, value]) => value === MASK);
+  if (unreadable === undefined) return;
+  const problem = 'cannot be kept: its value cannot be read with SECRETS_KEY. Give the value, or null.';
+  throw subscriptionError([...PATH, unreadable[0]], problem);
 }
 
 function nameOf(written: string, index: number): string {

@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock';
-import { RequestError, type ServiceError } from '../base/errors';
+import { ConfigurationError, RequestError, type ServiceError } from '../base/errors';
 import type { SigningKeys } from '../base/signing-keys';
 import { checkSink, type SinkRules } from '../base/sink-rules';
 import type { Database } from '../database/database';
@@ -7,6 +7,7 @@ import { createWebhookClient } from '../delivery/post';
 import { newWebhookSecret } from '../delivery/standard-webhooks';
 import { classifyOutcome } from '../delivery/classify-outcome';
 import { targetOf, type TargetOptions } from './channel-target';
+import { refuseUnreadable } from './headers';
 import { parseReplacement, parseSubscription } from './parse-subscription';
 import { presentSubscription, type StoredSubscription } from './present-subscription';
 import type { SecretsCipher } from './secrets';
@@ -36,7 +37,7 @@ export interface SubscriptionsOptions {
   /** Replaced in tests. */
   lookup?: TargetOptions['lookup'];
   /** Called after each change. */
-  onChanged(): void;
+  onChanged(): Promise<void>;
 }
 
 /** The answer of a sink to a test event. `error`: undefined if it was a success. */
@@ -70,7 +71,7 @@ export interface Subscriptions {
  * Creates the management of subscriptions.
  *
  * @throws its methods throw RequestError SUBSCRIPTION_INVALID, SINK_NOT_ALLOWED, SECRETS_KEY_MISSING,
- *   SIGNING_KEY_MISSING; ServiceError SUBSCRIPTIONS_TOO_MANY; ConfigurationError SECRETS_KEY_WRONG.
+ *   SECRETS_KEY_WRONG, SIGNING_KEY_MISSING, SUBSCRIPTIONS_TOO_MANY.
  */
 export function createSubscriptions(options: SubscriptionsOptions): Subscriptions {
   const { database, cipher, clock, rules } = options;
@@ -92,11 +93,30 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     };
   }
 
+  /** Without its secrets if they cannot be read: then a PUT has to give all of them. */
+  function readable(row: SubscriptionRow): StoredSubscription {
+    try {
+      return subscriptionOf(row, cipher);
+    } catch (error) {
+      if (error instanceof ConfigurationError) return withoutSecretsOf(row);
+      throw error;
+    }
+  }
+
+  function withSecrets(row: SubscriptionRow): StoredSubscription {
+    try {
+      return subscriptionOf(row, cipher);
+    } catch (cause) {
+      if (!(cause instanceof ConfigurationError)) throw cause;
+      throw new RequestError(cause.code, cause.message, { cause });
+    }
+  }
+
   return {
     async add(body) {
       const { subscription, secret } = completed(parseSubscription(body, options.newId()));
       await addSubscription(database, subscription, cipher, clock.now());
-      options.onChanged();
+      await options.onChanged();
       return shownWith(subscription, secret);
     },
     async list(page) {
@@ -109,8 +129,9 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     async replace(name, body) {
       let shown: StoredSubscription | undefined;
       const change = (row: SubscriptionRow): StoredSubscription => {
-        const stored = subscriptionOf(row, cipher);
+        const stored = readable(row);
         const parsed = parseReplacement(body, stored);
+        refuseUnreadable(parsed);
         const { startFrom } = stored.config;
         const { subscription, secret } = completed(
           { ...parsed, config: { ...parsed.config, startFrom } },
@@ -120,13 +141,13 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
         return subscription;
       };
       await replaceSubscription(database, name, change, cipher, clock.now());
-      options.onChanged();
+      await options.onChanged();
       return shown;
     },
     async remove(name, isForced) {
       const removed = await removeSubscription(database, name, isForced);
       if (removed === undefined) return undefined;
-      if (removed.isRemoved) options.onChanged();
+      if (removed.isRemoved) await options.onChanged();
       const { undelivered, isRemoved } = removed;
       return { subscription: withoutSecretsOf(removed.row), undelivered, isRemoved };
     },
@@ -135,7 +156,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
       if (row === undefined) return undefined;
       const { signingKeys, lookup } = options;
       if (signingKeys === undefined) throw noSigningKey();
-      const subscription = subscriptionOf(row, cipher);
+      const subscription = withSecrets(row);
       const target = targetOf(subscription, { signingKeys, rules, ...(lookup && { lookup }) });
       const client = createWebhookClient({ ...target, clock, connections: 1 });
       try {

@@ -109,7 +109,13 @@ export function parseSubscription(body: unknown, id: string): Subscription {
  */
 export function parseReplacement(body: unknown, stored: Subscription): Subscription {
   const merge = (put: GivenHeaders): Headers => mergeHeaders(stored.protocolsettings?.headers ?? {}, put);
-  return realised(body, stored.id, merge, stored.config.state);
+  return realised(withoutHealth(body), stored.id, merge, stored.config.state);
+}
+
+/** The body without the member that a GET adds: its answer can be sent as it is. */
+function withoutHealth(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  return Object.fromEntries(Object.entries(body).filter(([name]) => name !== 'failingSince'));
 }
 
 function realised(

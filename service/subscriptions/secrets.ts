@@ -50,17 +50,17 @@ export function createSecretsCipher(
     },
     decrypt(encrypted, subscription) {
       if (key === undefined) {
-        const message = `The secrets of subscription ${subscription} are encrypted, and SECRETS_KEY is not set.`;
         const remedy = 'Set SECRETS_KEY to the key with which they were stored, and restart the service.';
+        const message = `The secrets of subscription ${subscription} are encrypted, and SECRETS_KEY is not set. ${remedy}`;
         throw new ConfigurationError('SECRETS_KEY_MISSING', message, { remedy });
       }
       try {
         return decrypted(encrypted, subscription, key);
       } catch (cause) {
-        const message = `The secrets of subscription ${subscription} cannot be read with SECRETS_KEY.`;
         const remedy =
-          'Set SECRETS_KEY to the key with which they were stored. If it is lost, set the secrets of the ' +
-          'subscription again.';
+          'Set SECRETS_KEY to the key with which they were stored, and restart the service. If it is lost, ' +
+          'set the headers of the subscription again.';
+        const message = `The secrets of subscription ${subscription} cannot be read with SECRETS_KEY. ${remedy}`;
         throw new ConfigurationError('SECRETS_KEY_WRONG', message, { cause, remedy });
       }
     },

@@ -156,12 +156,13 @@ export async function replaceSubscription(
     const columns = columnsOf(change(row), cipher);
     // Later than before also when the clock was set back: deliveries notice the change by it.
     const changed_at = Math.max(now, row.changed_at + 1);
+    // First the channels, as when a delivery finds that the sink is gone: any other order could deadlock.
+    if (columns.state !== row.state) await setState(transaction, row.id, columns.state);
     await transaction
       .updateTable('subscriptions')
       .set({ ...columns, changed_at })
       .where('id', '=', row.id)
       .execute();
-    if (columns.state !== row.state) await setState(transaction, row.id, columns.state);
     return true;
   });
 }
@@ -197,12 +198,17 @@ export async function setDefaultState({ db }: Database, state: SubscriptionState
   });
 }
 
+/** Failures before a pause do not count after it. */
 async function setState(
   db: Transaction<Schema>,
   subscription: number,
   state: SubscriptionState,
 ): Promise<void> {
-  await db.updateTable('channels').set({ state }).where('subscription', '=', subscription).execute();
+  await db
+    .updateTable('channels')
+    .set({ state, failing_since: null })
+    .where('subscription', '=', subscription)
+    .execute();
 }
 
 /**

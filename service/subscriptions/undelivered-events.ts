@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import { sql, type Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 import { channelKeysOf } from '../outbox/channels';
 import { registryOfFeed } from '../outbox/find-feeds';
@@ -101,6 +101,9 @@ function shownOf({
   return { id, type, registry, tokenId, state, attempts, nextAttemptAt, status, error };
 }
 
+/** Whether an attempt for the head of a queue has failed. The one under way, of a lease, is counted too. */
+const hasFailed = sql<boolean>`queues.attempts > case when queues.lease is null then 0 else 1 end`;
+
 type ChannelQuery = Pick<DeliveriesQuery, 'state' | 'tokenId' | 'after' | 'limit'>;
 
 async function waitingIn(
@@ -130,16 +133,15 @@ async function waitingIn(
       'queues.attempts',
       'queues.next_attempt_at',
       'deliveries.position',
+      hasFailed.as('hasFailed'),
     ])
     .where('queues.channel', '=', channel)
     .where('queues.next_attempt_at', 'is not', null)
     .$if(state === 'failed', (query) =>
-      query.where('queues.attempts', '>', 0).whereRef('deliveries.position', '=', 'queues.head'),
+      query.where(hasFailed).whereRef('deliveries.position', '=', 'queues.head'),
     )
     .$if(state === 'waiting', (query) =>
-      query.where((eb) =>
-        eb.or([eb('queues.attempts', '=', 0), eb('deliveries.position', '>', eb.ref('queues.head'))]),
-      ),
+      query.where((eb) => eb.or([eb.not(hasFailed), eb('deliveries.position', '>', eb.ref('queues.head'))])),
     )
     .$if(tokenId !== undefined, (query) => query.where('tokens.token_id', '=', tokenId ?? ''))
     .$if(after !== undefined, (query) =>
@@ -160,7 +162,8 @@ async function waitingIn(
   return Promise.all(
     rows.map(async ({ event, event_id, feed, token_id, head, attempts, next_attempt_at, ...row }) => {
       const isHead = row.position === head;
-      const last = isHead && attempts > 0 ? await lastAttemptOf(db, channel, event) : undefined;
+      const isFailed = isHead && Boolean(row.hasFailed);
+      const last = isFailed ? await lastAttemptOf(db, channel, event) : undefined;
       return {
         channel,
         token: row.token,
@@ -169,7 +172,7 @@ async function waitingIn(
         type: row.type,
         registry: registryOfFeed(feed),
         tokenId: token_id === '' ? '0' : token_id,
-        state: isHead && attempts > 0 ? ('failed' as const) : ('waiting' as const),
+        state: isFailed ? ('failed' as const) : ('waiting' as const),
         attempts: isHead ? attempts : 0,
         nextAttemptAt: isHead ? next_attempt_at : null,
         status: last?.status ?? null,
@@ -222,10 +225,15 @@ async function deadIn(
       query.where((eb) =>
         eb.or([
           eb('events.token', '>', after?.token ?? 0),
-          eb.and([
-            eb('events.token', '=', after?.token ?? 0),
-            eb('dead_letters.event', '>', deadKeyOf(after?.position ?? 0)),
-          ]),
+          // Behind an event that waits there are no dead letters of its token.
+          ...(after !== undefined && after.position < 0
+            ? [
+                eb.and([
+                  eb('events.token', '=', after.token),
+                  eb('dead_letters.event', '>', after.position - DEAD_PLACES),
+                ]),
+              ]
+            : []),
         ]),
       ),
     )
@@ -251,8 +259,4 @@ const DEAD_PLACES = Number.MIN_SAFE_INTEGER;
 
 function placeOfDead(event: number): number {
   return DEAD_PLACES + event;
-}
-
-function deadKeyOf(position: number): number {
-  return position < 0 ? position - DEAD_PLACES : Number.MAX_SAFE_INTEGER;
 }

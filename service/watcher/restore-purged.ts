@@ -16,23 +16,26 @@ export interface PurgedRegistry {
   client: RpcClient;
   registryAddress: string;
   identity: RegistryIdentity;
+  /** Earlier blocks were never read. Undefined: all since the registry was created were. */
+  startBlock: number | undefined;
   database: Database;
   clock: Clock;
 }
 
 /**
  * Reads events from the chain again that were removed because they were old, the newest first: if it ends
- * early, it goes on from there the next time.
+ * early, or the signal aborts, it goes on from there the next time.
  */
 export async function restorePurged(
-  { client, registryAddress, identity, database, clock }: PurgedRegistry,
+  { client, registryAddress, identity, startBlock, database, clock }: PurgedRegistry,
   feed: number,
-  { fromBlock, upTo }: { fromBlock: number; upTo: number },
+  { fromBlock, upTo, signal }: { fromBlock: number; upTo: number; signal: AbortSignal },
 ): Promise<void> {
   const { contracts, genesisBlock } = await createRegistryFinder(client, registryAddress)();
   const span = createBlockSpan(MOST_BLOCKS);
-  const oldest = Math.max(fromBlock, genesisBlock, 0);
-  for (let last = upTo; last >= oldest;) {
+  const firstRead = startBlock ?? genesisBlock;
+  const oldest = Math.min(Math.max(fromBlock, firstRead), upTo);
+  for (let last = upTo; last >= oldest && !signal.aborted;) {
     const first = Math.max(last - span.blocks() + 1, oldest);
     const blocks = await Promise.all([existingBlock(client, first), existingBlock(client, last)]);
     const read = await readRange(client, contracts, ...blocks).catch((error: unknown) => {
@@ -40,8 +43,8 @@ export async function restorePurged(
       throw error;
     });
     if (read === undefined) continue;
-    // No event is older than the registry, so the last range ends with block 0.
-    const from = first === genesisBlock ? 0 : first;
+    // Nothing was read before, so the last range ends with block 0.
+    const from = first <= firstRead ? 0 : first;
     const range = { events: read.events, fromBlock: from, toBlock: last };
     await restoreEvents(database, feed, identity, range, clock.now());
     span.grow();

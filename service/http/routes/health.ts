@@ -9,6 +9,8 @@ export interface HealthReport {
   issuing: object | undefined;
   /** Work in the database that no setting follows; undefined if there is none or it is not known. */
   unfollowed?: object | undefined;
+  /** Subscriptions that are paused, gone or failing; undefined if there are none or it is not known. */
+  subscriptions?: readonly object[] | undefined;
 }
 
 /** GET /health: 200 while every registry's events are read, otherwise 503. */

@@ -49,6 +49,8 @@ export function subscriptionRouter(options: SubscriptionRoutes): Router<SmallJso
     noStore(ctx);
     const limit = limitOf(ctx);
     const after = textOf(ctx, 'after');
+    if (after !== undefined && after !== DEFAULT && (await subscriptions.find(after)) === undefined)
+      throw wrongQuery('after', 'names no subscription: it was deleted. Begin with the first page');
     const ofSettings = after === undefined ? await options.defaultSubscription() : undefined;
     const rest = limit - (ofSettings ? 1 : 0);
     const page = await subscriptions.list({ after: after === DEFAULT ? undefined : after, limit: rest + 1 });

@@ -63,7 +63,7 @@ export class MortalService {
       database: mortal.database,
       clock,
       logger,
-      webhookOf: ({ subscription }) => ({
+      targetOf: ({ subscription }) => ({
         url: urls.get(subscription) ?? '',
         headers: {},
         timeoutMs: TIMEOUT_MS,
@@ -71,6 +71,7 @@ export class MortalService {
         retry: RETRY,
         signingKeys: { key: signingKeyOf(this.#parts.privateKey), next: undefined },
       }),
+      restorePurged: async () => undefined,
       onAttempt: () => undefined,
     });
     const client = createRpcClient(rpcUrl, NETWORK, 'bulk');

@@ -1,0 +1,101 @@
+import type { Kysely } from 'kysely';
+import type { Schema } from '../database/schema';
+import { DEFAULT_SUBSCRIPTION } from '../outbox/channels';
+import type { SubscriptionState } from './subscription';
+
+/** A subscription that is not active, or whose deliveries fail. */
+export interface TroubledSubscription {
+  id: string;
+  state: SubscriptionState;
+  /** Since when no delivery has succeeded, if that is too long. Epoch milliseconds. */
+  failingSince: number | undefined;
+}
+
+/** The states of all subscriptions. */
+export interface SubscriptionsHealth {
+  byState: Readonly<Record<SubscriptionState, number>>;
+  /** Those that fail come first, the longest first. */
+  troubled: readonly TroubledSubscription[];
+}
+
+/** Selects the feeds whose deliveries count. */
+export interface HealthQuery {
+  feeds: readonly string[];
+  /** A subscription is failing if nothing has succeeded since then, or earlier. Epoch milliseconds. */
+  failingBefore: number;
+  /** Whether the settings have a webhook: without one there is no subscription `default`. */
+  hasDefault: boolean;
+}
+
+/** Reads the states of all subscriptions. */
+export async function subscriptionsHealth(
+  db: Kysely<Schema>,
+  query: HealthQuery,
+): Promise<SubscriptionsHealth> {
+  const [counts, troubled] = await Promise.all([
+    db
+      .selectFrom('subscriptions')
+      .select(['state', (eb) => eb.fn.countAll().as('count')])
+      .where('definition', 'is not', null)
+      .groupBy('state')
+      .execute(),
+    troubledSubscriptions(db, query),
+  ]);
+  const byState = { active: 0, paused: 0, gone: 0 };
+  for (const { state, count } of counts) byState[state] = Number(count);
+  if (query.hasDefault) byState[troubled.find(({ id }) => id === DEFAULT_SUBSCRIPTION)?.state ?? 'active']++;
+  return { byState, troubled };
+}
+
+/** Since when the deliveries of a subscription fail. Undefined if they do not, or not for long. */
+export async function failingSinceOf(
+  db: Kysely<Schema>,
+  name: string,
+  query: HealthQuery,
+): Promise<number | undefined> {
+  const [troubled] = await troubledSubscriptions(db, query, name);
+  return troubled?.failingSince;
+}
+
+async function troubledSubscriptions(
+  db: Kysely<Schema>,
+  { feeds, failingBefore, hasDefault }: HealthQuery,
+  name?: string,
+): Promise<TroubledSubscription[]> {
+  if (feeds.length === 0) return [];
+  const rows = await db
+    .selectFrom('channels')
+    .innerJoin('feeds', 'feeds.id', 'channels.feed')
+    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+    .select(['subscriptions.name', 'channels.state', 'channels.failing_since'])
+    .where('feeds.feed', 'in', feeds)
+    .where((eb) =>
+      eb.or([eb('channels.state', '<>', 'active'), eb('channels.failing_since', '<=', failingBefore)]),
+    )
+    .$if(name !== undefined, (query) => query.where('subscriptions.name', '=', name ?? ''))
+    .orderBy('channels.id')
+    .execute();
+  const troubled = new Map<string, TroubledSubscription>();
+  for (const { name: id, state, failing_since } of rows) {
+    if (id === DEFAULT_SUBSCRIPTION && !hasDefault) continue;
+    const other = troubled.get(id);
+    const since = state === 'active' ? (failing_since ?? undefined) : undefined;
+    troubled.set(id, {
+      id,
+      state: worse(state, other?.state ?? 'active'),
+      failingSince: earlier(since, other?.failingSince),
+    });
+  }
+  return [...troubled.values()].sort(
+    (left, right) =>
+      (left.failingSince ?? Number.MAX_SAFE_INTEGER) - (right.failingSince ?? Number.MAX_SAFE_INTEGER),
+  );
+}
+
+function worse(left: SubscriptionState, right: SubscriptionState): SubscriptionState {
+  return (['gone', 'paused'] as const).find((state) => state === left || state === right) ?? 'active';
+}
+
+function earlier(left: number | undefined, right: number | undefined): number | undefined {
+  return left === undefined || right === undefined ? (left ?? right) : Math.min(left, right);
+}

@@ -1,0 +1,169 @@
+import { randomBytes } from 'node:crypto';
+import type { ReplacedParts } from '../../../service/app';
+import { createLocalSetup, type LocalSetup } from '../chain/local-setup';
+import { newState, type Engine, type State } from '../database/engines';
+import { eventually } from '../eventually';
+import {
+  startRecordingReceiver,
+  type Delivery,
+  type RecordingReceiver,
+} from '../receiver/recording-receiver';
+import { healthOf } from './health-and-metrics';
+import { startService, type RunningService } from './running-service';
+
+/** An answer of the API. `code`: of X-Error-Code. */
+export interface ApiAnswer<Body = Record<string, never>> {
+  status: number;
+  code: string | null;
+  headers: Headers;
+  body: Body;
+  /** The error's message. */
+  message: string;
+}
+
+/** A subscription as the API shows it. */
+export interface ShownSubscription {
+  id: string;
+  sink: string;
+  failingSince?: string;
+  protocolsettings: { headers?: Record<string, string> };
+  config: { state: string; secret?: string };
+}
+
+/** A service whose API manages subscriptions, a chain, and the sinks of the test. */
+export interface SubscribedService {
+  local: LocalSetup;
+  state: State;
+  settings: Record<string, string>;
+  /** The receiver of WEBHOOK_URL. */
+  ofSettings: RecordingReceiver;
+  readonly service: RunningService;
+  call<Body = Record<string, never>>(
+    this: void,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<ApiAnswer<Body>>;
+  /** A new sink; it is closed at the end. */
+  sink(this: void): Promise<RecordingReceiver>;
+  /** Makes a subscription with these members besides `sink` and `protocol`. */
+  subscribe(this: void, sink: { url: string }, members?: object): Promise<ShownSubscription>;
+  /** Waits until the service has read the chain to its end. */
+  caughtUp(this: void): Promise<void>;
+  /** Ends the service, runs `meanwhile`, and starts the service with other settings. */
+  restart(
+    this: void,
+    changed?: Record<string, string>,
+    meanwhile?: () => Promise<unknown>,
+    replaced?: ReplacedParts,
+  ): Promise<void>;
+  stop(this: void): Promise<void>;
+}
+
+export const ADMIN_API_KEY = 'the-admin-key-of-these-tests-0123456789';
+
+/** Starts it. Undefined if the engine is not installed. */
+export async function startSubscribedService(
+  engine: Engine,
+  own: Record<string, string> = {},
+): Promise<SubscribedService | undefined> {
+  const state = await newState(engine);
+  if (state === undefined) return undefined;
+  const local = await createLocalSetup();
+  const sinks: RecordingReceiver[] = [];
+  const sink = async (): Promise<RecordingReceiver> => {
+    const receiver = await startRecordingReceiver(local.publicKeyFile);
+    sinks.push(receiver);
+    return receiver;
+  };
+  const ofSettings = await sink();
+  const settings: Record<string, string> = {
+    ...local.settings,
+    ...state.settings,
+    ADMIN_API_KEY,
+    SECRETS_KEY: randomBytes(32).toString('base64'),
+    WEBHOOK_URL: ofSettings.url,
+    // Without a wallet no signing threads start, which take a second of processor time.
+    WALLET_PRIVATE_KEY: '',
+    ...own,
+  };
+  let service = await startService(settings);
+
+  const call: SubscribedService['call'] = async (method, path, body, headers = {}) =>
+    callApi(service.url, method, path, body, headers);
+  return {
+    local,
+    state,
+    settings,
+    ofSettings,
+    get service() {
+      return service;
+    },
+    call,
+    sink,
+    async subscribe({ url }, members = {}) {
+      const request = { sink: url, protocol: 'HTTP', ...members };
+      const answer = await call<ShownSubscription>('POST', '/subscriptions', request);
+      if (answer.status !== 201) throw new Error(`${answer.status}: ${answer.message}`);
+      return answer.body;
+    },
+    async caughtUp() {
+      const head = await local.client.getBlockNumber();
+      await eventually('everything is read', async () => {
+        const { feeds } = await healthOf(service.url);
+        return feeds.length > 0 && feeds.every(({ nextBlock }) => nextBlock > head);
+      });
+    },
+    async restart(changed = {}, meanwhile = async () => undefined, replaced = {}) {
+      await service.stop();
+      await meanwhile();
+      service = await startService({ ...settings, ...changed }, replaced);
+    },
+    async stop() {
+      await service.stop();
+      for (const one of sinks) await one.close();
+      await local.stop();
+      await state.remove();
+    },
+  };
+}
+
+/** Asks the API of a service as the operator. */
+export async function callApi<Body>(
+  serviceUrl: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<ApiAnswer<Body>> {
+  const response = await fetch(`${serviceUrl}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${ADMIN_API_KEY}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const json = (response.headers.get('content-type') ?? '').includes('json')
+    ? (JSON.parse(text) as Body & { error?: { message?: string } })
+    : undefined;
+  return {
+    status: response.status,
+    code: response.headers.get('x-error-code'),
+    headers: response.headers,
+    body: json as Body,
+    message: json?.error?.message ?? '',
+  };
+}
+
+/** Type and token of each event that arrived, in order, without the types' common beginning. */
+export function arrivedAt({ deliveries }: RecordingReceiver): string[] {
+  return deliveries.map(({ event }) => brief(event));
+}
+
+function brief({ type, subject }: Delivery['event']): string {
+  return `${type.replace('com.service.etr.', '')} ${subject}`;
+}
