@@ -36,7 +36,7 @@ export function sqliteDialect(file: Sqlite.Database, patienceMs: number): Dialec
 }
 
 /** Migrates in one transaction, which SQLite can do. A migration that fails, or is killed, changes nothing.
-* */
+ * */
 class TransactionalAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true;
