@@ -8,7 +8,7 @@ import { fillOutbox } from './fill-outbox';
 import { spread } from './spread';
 import { ENGINES, type WithDatabase } from './state';
 
-const BACKLOGS = [1_000, 10_000, 100_000];
+const BACKLOGS = [1_000, 10_000, 100_000, 500_000];
 const EVENTS_PER_TOKEN = 5;
 /** The number of queues that a busy service claims and settles at a time. */
 const BATCH = 16;
