@@ -157,6 +157,11 @@ export default tseslint.config(
     'Both lines may be followed by it: it knows the settings, the database, the outbox and the chain.',
   ),
   direction(
+    ['service/subscriptions/**'],
+    [...ISSUING, ...READING, ...registryBut('token-id-forms'), '**/watcher/**', '**/chain/**', ...ABOVE],
+    'Subscriptions select among stored events and name their sinks: they know nothing of the chain.',
+  ),
+  direction(
     ['service/did/**', 'service/token/**'],
     [...ISSUING, ...DELIVERING, '**/verification/**', '**/database/**', ...ABOVE],
     'Reading what others published: neither line is part of it.',

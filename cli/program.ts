@@ -13,6 +13,7 @@ import { addRedeliver } from './commands/redeliver';
 import { addRegistries } from './commands/registries';
 import { addRole } from './commands/role';
 import { addStart } from './commands/start';
+import { addSubscriptions } from './commands/subscriptions';
 import { addToken } from './commands/token';
 import { addValidate } from './commands/validate';
 import { addVerifyCredential } from './commands/verify-credential';
@@ -65,6 +66,7 @@ const COMMANDS = [
   addRegistries,
   addDeliveries,
   addRedeliver,
+  addSubscriptions,
   addPurge,
 ];
 

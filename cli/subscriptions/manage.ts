@@ -1,0 +1,116 @@
+import { ConfigurationError } from '../../service/base/errors';
+import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
+import { findFeeds } from '../../service/outbox/find-feeds';
+import { defaultSubscription } from '../../service/subscriptions/default-subscription';
+import { defaultStateOf, setDefaultState } from '../../service/subscriptions/stored-subscriptions';
+import type { Subscription } from '../../service/subscriptions/subscription';
+import type { Answer } from '../answer';
+import { unknownSubscription } from '../deliveries/show-deliveries';
+import { readJsonInput } from '../files/user-file';
+import { Refusal } from '../refusal';
+import { printable, printableJson } from '../terminal/printable';
+import { withSubscriptions, type OpenSubscriptions } from './open-subscriptions';
+
+/** Subscriptions that are read at once. */
+const PAGE = 500;
+
+/** Lists all subscriptions, the one of the settings first. */
+export async function listAll(): Promise<Answer> {
+  return withSubscriptions(async (open) => {
+    const ofSettings = await findDefault(open);
+    const all: Subscription[] = ofSettings ? [ofSettings] : [];
+    let after: string | undefined;
+    for (;;) {
+      const page = await open.subscriptions.list({ after, limit: PAGE });
+      all.push(...page);
+      if (page.length < PAGE) break;
+      after = page.at(-1)?.id;
+    }
+    const lines = all.map(({ id, sink, config }) => `${id}  ${config.state}  ${printable(sink)}`);
+    return { lines: lines.length > 0 ? lines : ['no subscriptions'], json: printableJson(all), isYes: true };
+  });
+}
+
+/** Shows a subscription. @throws ConfigurationError SUBSCRIPTION_UNKNOWN */
+export async function showOne(id: string): Promise<Answer> {
+  return withSubscriptions(async (open) => {
+    const found = id === DEFAULT_SUBSCRIPTION ? await findDefault(open) : await open.subscriptions.find(id);
+    return shown(found ?? refuseUnknown(id));
+  });
+}
+
+/** Makes the subscription that a file describes; `-` is standard input. */
+export async function create(file: string): Promise<Answer> {
+  const body = await readJsonInput(file);
+  return withSubscriptions(async ({ subscriptions }) => shown(await subscriptions.add(body)));
+}
+
+/** Replaces a subscription by the one that a file describes; of `default` it sets the state only. */
+export async function update(id: string, file: string): Promise<Answer> {
+  const body = await readJsonInput(file);
+  return withSubscriptions(async (open) => {
+    if (id !== DEFAULT_SUBSCRIPTION)
+      return shown((await open.subscriptions.replace(id, body)) ?? refuseUnknown(id));
+    const state = (body as { config?: { state?: unknown } } | null)?.config?.state;
+    const isOnlyState = JSON.stringify(body) === JSON.stringify({ config: { state } });
+    if (!isOnlyState || (state !== 'active' && state !== 'paused'))
+      throw inSettings('Only its state can be set here: {"config": {"state": "active"}} or "paused".');
+    await setDefaultState(open.database, state);
+    return shown((await findDefault(open)) ?? refuseUnknown(id));
+  });
+}
+
+/** Deletes a subscription. @throws Refusal SUBSCRIPTION_UNDELIVERED if events wait and it is not forced. */
+export async function remove(id: string, isForced: boolean): Promise<Answer> {
+  if (id === DEFAULT_SUBSCRIPTION) throw inSettings('Remove WEBHOOK_URL from the settings to end it.');
+  return withSubscriptions(async ({ subscriptions }) => {
+    const removed = (await subscriptions.remove(id, isForced)) ?? refuseUnknown(id);
+    const { undelivered, isRemoved } = removed;
+    if (!isRemoved) {
+      const remedy = 'Give --force to delete them with it.';
+      const message = `${undelivered} events are not delivered yet, and would be lost for this subscriber. ${remedy}`;
+      throw new Refusal('SUBSCRIPTION_UNDELIVERED', message, { remedy });
+    }
+    return {
+      lines: [`${id} deleted, with ${undelivered} undelivered events`],
+      json: printableJson({ deleted: id, undelivered }),
+      isYes: true,
+    };
+  });
+}
+
+/** Sends a test event. The answer is no if the sink does not accept it. */
+export async function test(id: string): Promise<Answer> {
+  if (id === DEFAULT_SUBSCRIPTION) throw inSettings('Issue a document on a test network to try it.');
+  return withSubscriptions(async ({ subscriptions }) => {
+    const { status, error, ...rest } = (await subscriptions.test(id)) ?? refuseUnknown(id);
+    const isDelivered = error === undefined;
+    const outcome = isDelivered ? `delivered: ${status}` : `not delivered: ${printable(error)}`;
+    return {
+      lines: [`${rest.eventId}  ${outcome}  ${rest.milliseconds} ms`],
+      json: printableJson({ isDelivered, ...rest, status: status ?? null, error: error ?? null }),
+      isYes: isDelivered,
+    };
+  });
+}
+
+async function findDefault({
+  config,
+  database: { db },
+}: OpenSubscriptions): Promise<Subscription | undefined> {
+  return defaultSubscription(config.registries, await defaultStateOf(db, await findFeeds(db)));
+}
+
+function shown(subscription: Subscription): Answer {
+  const json = printableJson(subscription);
+  return { lines: json.split('\n'), json, isYes: true };
+}
+
+function refuseUnknown(id: string): never {
+  throw unknownSubscription(id);
+}
+
+function inSettings(remedy: string): ConfigurationError {
+  const message = `The subscription default is made of WEBHOOK_URL and service.config.json. ${remedy}`;
+  return new ConfigurationError('SUBSCRIPTION_IN_SETTINGS', message, { remedy });
+}
