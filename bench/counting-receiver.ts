@@ -10,6 +10,8 @@ export interface CountingReceiver {
   reset(): Promise<void>;
   /** Resolves after this many requests. */
   received(count: number): Promise<void>;
+  /** The block of each event that was sent to `/timed`, and the time of its arrival in epoch milliseconds. */
+  arrivals(): Promise<[block: number, arrivedAt: number][]>;
   stop(): Promise<void>;
 }
 
@@ -25,6 +27,7 @@ export async function startCountingReceiver(): Promise<CountingReceiver> {
     url,
     reset: () => call('DELETE', '/'),
     received: (count) => call('GET', `/${count}`),
+    arrivals: async () => (await fetch(`${url}/arrivals`)).json() as Promise<[number, number][]>,
     async stop() {
       await child.stop();
       untrack();

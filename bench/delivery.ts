@@ -1,14 +1,12 @@
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
-import pino from 'pino';
 import { Agent, request } from 'undici';
 import { systemClock } from '../service/base/clock';
 import { signingKeyOf } from '../service/base/signing-keys';
 import type { Database } from '../service/database/database';
 import { createFeedDelivery } from '../service/delivery/feed-delivery';
 import { DEFAULT_RETRY_SCHEDULE } from '../service/config/followed-registries';
-import { createLogger } from '../service/base/logger';
-import { secretMasker } from '../service/base/mask-secrets';
 import { startCountingReceiver, type CountingReceiver } from './counting-receiver';
+import { discardingLogger } from './discarding-logger';
 import { fillOutbox } from './fill-outbox';
 import { median } from './median';
 import { ENGINES } from './state';
@@ -85,17 +83,12 @@ async function deliver(
     maxConcurrentDeliveries: CONCURRENCY,
     retry: DEFAULT_RETRY_SCHEDULE,
   };
-  const destination = pino.destination({ dest: '/dev/null', sync: true });
-  const logger = createLogger({
-    level: 'info',
-    mask: secretMasker(['not-a-secret', 'nor-this']),
-    destination,
-  });
+  const log = discardingLogger();
   await receiver.reset();
   const delivery = createFeedDelivery({
     database,
     clock: systemClock,
-    logger,
+    logger: log.logger,
     targetOf: () => webhook,
     restorePurged: async () => undefined,
     onAttempt: () => undefined,
@@ -103,7 +96,7 @@ async function deliver(
   await delivery.start(feed);
   await receiver.received(EVENTS);
   await delivery.stop();
-  destination.end();
+  log.end();
 }
 
 async function postAll(

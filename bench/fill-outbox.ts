@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../service/database/database';
-import { openFeed, releaseFeed } from '../service/outbox/feed-cursor';
+import { openFeed, releaseFeed, type OpenFeed } from '../service/outbox/feed-cursor';
 import { recordRange } from '../service/outbox/record-range';
 import type { RegistryEvent } from '../service/registry/registry-event';
 
@@ -34,6 +34,19 @@ export async function fillOutbox(database: Database, feed: string, filling: Fill
     await recordRange(database, open, registry, range, Date.now());
   }
   await releaseFeed(database.db, open);
+}
+
+/** Records a block with events of as many tokens. Returns the channels that they are for. */
+export async function recordBlock(
+  database: Database,
+  feed: OpenFeed,
+  block: number,
+  count = 1,
+): Promise<{ channels: readonly number[] }> {
+  const run = randomBytes(8).toString('hex');
+  const events = Array.from({ length: count }, (_, index) => transferOf(BigInt(index), index, run, block));
+  const range = { events, blocks: [], oldestKept: 0, nextBlock: block + 1 };
+  return recordRange(database, feed, REGISTRY, range, Date.now());
 }
 
 function transferOf(tokenId: bigint, number: number, run: string, blockNumber: number): RegistryEvent {

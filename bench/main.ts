@@ -3,6 +3,7 @@ import * as backlog from './backlog';
 import * as catchUp from './catch-up';
 import * as create from './create-latency';
 import * as delivery from './delivery';
+import * as fanOut from './fan-out';
 import * as growth from './growth';
 import * as issuing from './issuing';
 import * as latency from './latency';
@@ -18,6 +19,7 @@ const BENCHES = {
   growth,
   responsiveness,
   delivery,
+  'fan-out': fanOut,
   backlog,
   latency,
   'catch-up': catchUp,

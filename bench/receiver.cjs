@@ -1,13 +1,15 @@
 // A minimal webhook receiver: it reads each POST and answers 200 with an empty body. It runs in a process of
 // its own so that it takes no time from the measured code. `GET /n` is answered after n POSTs since the last
-// `DELETE /`.
-/* global console */
+// `DELETE /`. A POST to /never gets no answer and does not count. Of each POST to /timed the time of arrival
+// (epoch milliseconds) is kept by the block of the event, and `GET /arrivals` returns all of them.
+/* global Buffer, console, performance */
 'use strict';
 
 const { createServer } = require('node:http');
 
 let count = 0;
 let waiting = [];
+let arrivals = [];
 
 function answerWaiting() {
   const reached = waiting.filter(({ target }) => count >= target);
@@ -15,15 +17,26 @@ function answerWaiting() {
   for (const { response } of reached) response.end();
 }
 
+function noteArrival(body) {
+  const [, block] = /"blockNumber":(\d+)/.exec(body);
+  arrivals.push([Number(block), performance.timeOrigin + performance.now()]);
+}
+
 const server = createServer((request, response) => {
-  request.resume();
+  if (request.url === '/never') return void request.resume();
+  const chunks = [];
+  request.on('data', (chunk) => chunks.push(chunk));
   request.on('end', () => {
-    if (request.method === 'GET') {
+    if (request.url === '/arrivals') {
+      response.end(JSON.stringify(arrivals));
+    } else if (request.method === 'GET') {
       waiting.push({ target: Number(request.url.slice(1)), response });
     } else if (request.method === 'DELETE') {
       count = 0;
+      arrivals = [];
       response.end();
     } else {
+      if (request.url === '/timed') noteArrival(Buffer.concat(chunks).toString());
       count++;
       response.writeHead(200).end();
     }

@@ -1,0 +1,51 @@
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { lookup } from 'node:dns';
+import { systemClock } from '../service/base/clock';
+import { signingKeyOf } from '../service/base/signing-keys';
+import type { Database } from '../service/database/database';
+import { createFeedDelivery, type FeedDelivery } from '../service/delivery/feed-delivery';
+import { DEFAULT_SUBSCRIPTION } from '../service/outbox/channels';
+import { targetOf } from '../service/subscriptions/channel-target';
+import { parseSubscription } from '../service/subscriptions/parse-subscription';
+import { createSecretsCipher } from '../service/subscriptions/secrets';
+import { addSubscription, subscriptionOf } from '../service/subscriptions/stored-subscriptions';
+import { discardingLogger } from './discarding-logger';
+
+const cipher = createSecretsCipher(undefined, () => Buffer.alloc(0));
+const signingKeys = { key: signingKeyOf(generateKeyPairSync('ed25519').privateKey), next: undefined };
+const RULES = { allowPrivate: true, allowLoopback: true };
+
+/** Adds a subscription. `members`: those of a POST, besides the sink. */
+export async function subscribe(database: Database, sink: string, members: object = {}): Promise<void> {
+  const body = { sink, protocol: 'HTTP', ...members };
+  await addSubscription(database, parseSubscription(body, randomUUID()), cipher, Date.now());
+}
+
+/** Removes the subscription `default` from the feeds that there are, so that it gets no events. */
+export async function leaveOutDefault({ db }: Database): Promise<void> {
+  await db
+    .deleteFrom('channels')
+    .where('subscription', 'in', (eb) =>
+      eb.selectFrom('subscriptions').select('id').where('name', '=', DEFAULT_SUBSCRIPTION),
+    )
+    .execute();
+}
+
+/** Delivers a feed as the service does, to the subscriptions of the API. */
+export function deliverToSubscribers(database: Database): FeedDelivery {
+  const log = discardingLogger();
+  const delivery = createFeedDelivery({
+    database,
+    clock: systemClock,
+    logger: log.logger,
+    targetOf: ({ subscription, definition, secrets, changedAt, state, isDefault }) => {
+      if (isDefault) return undefined;
+      const row = { id: 0, name: subscription, definition, secrets, state };
+      const stored = subscriptionOf({ ...row, created_at: 0, changed_at: changedAt }, cipher);
+      return targetOf(stored, { signingKeys, rules: RULES, lookup });
+    },
+    restorePurged: async () => undefined,
+    onAttempt: () => undefined,
+  });
+  return { ...delivery, stop: () => delivery.stop().finally(() => log.end()) };
+}
