@@ -1,0 +1,118 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { systemClock } from '../../../service/base/clock';
+import type { Database } from '../../../service/database/database';
+import { createSubscriptions, type Subscriptions } from '../../../service/subscriptions/manage-subscriptions';
+import { createSecretsCipher } from '../../../service/subscriptions/secrets';
+import { signingKeysOfTest } from '../receiver/webhook-to';
+import type { SeededRandom } from '../seeded-random';
+import { randomRule, type Rule, type RuleChange } from './rule';
+
+/** A subscription and its changes so far. */
+export interface Changing {
+  id: string;
+  path: string;
+  changes: RuleChange[];
+  rule: Rule;
+  isPaused: boolean;
+  isDeleted: boolean;
+  /** It also wants the events that were recorded before, and so its rule is not changed. */
+  fromBeginning: boolean;
+}
+
+/** Subscriptions that are added, filtered otherwise, paused, resumed and deleted. */
+export interface ChangingSubscriptions {
+  all: Changing[];
+  counts: Record<string, number>;
+  add(this: void): Promise<void>;
+  /** Changes one, or deletes it and adds another. */
+  changeOne(this: void): Promise<void>;
+  resumeAll(this: void): Promise<void>;
+}
+
+/** The parts that the changes need. `tick` counts beginnings and ends. */
+export interface ChangingOptions {
+  database: Database;
+  sinks: string;
+  tokens: number;
+  random: SeededRandom;
+  tick(this: void): number;
+  onChanged(this: void): void;
+}
+
+const RETRY = { initialDelayMs: 20, maxDelayMs: 200, giveUpAfterMs: 600_000 };
+
+/** Manages them as the API does. */
+export function createChangingSubscriptions(options: ChangingOptions): ChangingSubscriptions {
+  const { random, tick, tokens } = options;
+  const subscriptions = managed(options);
+  const all: Changing[] = [];
+  const counts: Record<string, number> = { added: 0, filtered: 0, paused: 0, resumed: 0, deleted: 0 };
+  const count = (what: string): void => void (counts[what] = (counts[what] ?? 0) + 1);
+
+  function bodyOf(path: string, rule: Rule, config: object): object {
+    return { ...rule.members, sink: `${options.sinks}${path}`, protocol: 'HTTP', config };
+  }
+
+  async function add(): Promise<void> {
+    const path = `/${all.length}`;
+    const rule = randomRule(random, tokens);
+    const fromBeginning = random.chance(0.3);
+    const config = { retry: RETRY, startFrom: fromBeginning ? 'beginning' : 'now' };
+    const from = tick();
+    const { id } = await subscriptions.add(bodyOf(path, rule, config));
+    const change = { from: fromBeginning ? -2 : from, to: fromBeginning ? -1 : tick(), rule };
+    all.push({ id, path, rule, changes: [change], isPaused: false, isDeleted: false, fromBeginning });
+    count('added');
+  }
+
+  async function put(one: Changing, rule: Rule, isPaused: boolean): Promise<void> {
+    const config = { retry: RETRY, state: isPaused ? 'paused' : 'active' };
+    const from = tick();
+    await subscriptions.replace(one.id, bodyOf(one.path, rule, config));
+    one.changes.push({ from, to: tick(), rule });
+    Object.assign(one, { rule, isPaused });
+  }
+
+  async function remove(one: Changing): Promise<void> {
+    const from = tick();
+    await subscriptions.remove(one.id, true);
+    one.changes.push({ from, to: tick(), rule: undefined });
+    one.isDeleted = true;
+    count('deleted');
+  }
+
+  return {
+    all,
+    counts,
+    add,
+    async changeOne() {
+      const one = random.pick(all.filter(({ isDeleted }) => !isDeleted));
+      if (random.chance(0.1)) {
+        await remove(one);
+        await add();
+      } else if (random.chance(0.5)) {
+        await put(one, one.rule, !one.isPaused);
+        count(one.isPaused ? 'paused' : 'resumed');
+      } else if (!one.fromBeginning) {
+        await put(one, randomRule(random, tokens), one.isPaused);
+        count('filtered');
+      }
+    },
+    async resumeAll() {
+      for (const one of all) if (one.isPaused && !one.isDeleted) await put(one, one.rule, false);
+    },
+  };
+}
+
+function managed({ database, onChanged }: ChangingOptions): Subscriptions {
+  return createSubscriptions({
+    database,
+    cipher: createSecretsCipher(undefined, randomBytes),
+    rules: { allowPrivate: true, allowLoopback: true },
+    signingKeys: signingKeysOfTest(),
+    clock: systemClock,
+    newId: randomUUID,
+    randomBytes,
+    onChanged,
+  });
+}

@@ -1,0 +1,34 @@
+import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { ENGINES, newState, openState } from '../helpers/database/engines';
+import { runLiveChange } from '../helpers/live-change/live-change';
+import { nothingIsLeftRunning } from '../helpers/resources';
+
+/** 100 subscriptions of 1,000 tokens, changed 500 times while events are recorded, on each engine. */
+const SIZE = { subscriptions: 100, tokens: 1_000, changes: 500, eventsPerBlock: 10, blockEveryMs: 200 };
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { seed: { type: 'string' } } });
+  const seed = values.seed === undefined ? randomInt(1_000_000) : Number(values.seed);
+  for (const engine of ENGINES) {
+    const state = await newState(engine);
+    if (state === undefined) continue;
+    const database = await openState(state);
+    try {
+      const startedAt = Date.now();
+      const { counts, ...violations } = await runLiveChange(database, { seed, ...SIZE });
+      const seconds = Math.round((Date.now() - startedAt) / 1_000);
+      console.log(`${engine}, seed ${seed}, ${seconds} s:`, violations, counts);
+      if (Object.values(violations).some((times) => times > 0)) process.exitCode = 1;
+    } finally {
+      await database.close();
+      await state.remove();
+    }
+  }
+  nothingIsLeftRunning();
+}
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exitCode = 1;
+});
