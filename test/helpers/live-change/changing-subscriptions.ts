@@ -113,6 +113,6 @@ function managed({ database, onChanged }: ChangingOptions): Subscriptions {
     clock: systemClock,
     newId: randomUUID,
     randomBytes,
-    onChanged,
+    onChanged: async () => onChanged(),
   });
 }

@@ -39,8 +39,8 @@ export function tracesOf(secrets: Secrets, output: string | Buffer): string[] {
 }
 
 /**
- * Removes the spaces between the bytes of a Buffer that `inspect` shows. With them, twelve characters are four
- * bytes, which two secrets may share by chance.
+ * Removes the spaces between the bytes of a Buffer that `inspect` shows. With them, twelve characters are
+ * four bytes, which two secrets may share by chance.
  */
 function withoutDumps(text: string): string {
   return text.replace(/\b([0-9a-f]{2}) (?=[0-9a-f]{2}\b)/g, '$1');
