@@ -34,6 +34,9 @@ export async function restoreEvents(
       .where('feed', '=', feed)
       .where('block_number', '>=', range.fromBlock)
       .where('block_number', '<=', range.toBlock)
+      // Orphans and retractions have places of blocks that are gone.
+      .where('audience', '=', 'all')
+      .where('orphaned_at', 'is', null)
       .execute();
     const known = new Set(stored.map(({ block_number, log_index }) => `${block_number}:${log_index}`));
     const missing = range.events.filter(

@@ -6,12 +6,13 @@ import { presentAnnouncements } from '../../service/outbox/announcements';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { redeliver } from '../../service/outbox/redeliver';
+import { restoreEvents } from '../../service/outbox/restore-events';
 import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { RETRACTED_TYPE } from '../../service/subscriptions/event-types';
 import { emptyOutbox, LEASE_MS } from '../helpers/database/empty-outbox';
 import { ENGINES } from '../helpers/database/engines';
-import { eventIn, hashOf, record, SAMPLE_FEED } from '../helpers/database/sample-feed';
+import { eventIn, hashOf, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
 import { changeSubscription, subscribe, subscriberOf, type Subscriber } from '../helpers/database/subscriber';
 import { schemaProblem } from '../helpers/receiver/schema-problems';
 
@@ -358,6 +359,26 @@ for (const engine of ENGINES) {
       expect(await left()).to.equal(2);
       await purge();
       expect(await left()).to.equal(0);
+    });
+
+    it('do not stand for a purged event at their place when the purged events are stored again', async () => {
+      const [gone, other] = [
+        eventIn(2, 7n),
+        eventIn(2, 7n, { transactionHash: `0x${'2b'.repeat(32)}` }, 'b'),
+      ];
+      await store(2, [gone]);
+      await subscriber.takeAll();
+      await rewind(1);
+      await store(9, [other], 'b');
+      for (const one of [subscriber, usual]) await one.takeAll();
+      await outbox.database.db.deleteFrom('blocks').where('number', '<', 9).execute();
+      outbox.now += 1;
+      expect(await purgeEvents(outbox.database, SAMPLE_FEED, outbox.now)).to.equal(1);
+      const range = { events: [other], fromBlock: 0, toBlock: 8 };
+      await restoreEvents(outbox.database, outbox.feed.id, SAMPLE_REGISTRY, range, outbox.now);
+      const ofUsual = { feed: outbox.feed.id, channel: usual.channel };
+      await redeliver(outbox.database, ofUsual, { fromBlock: 1 }, outbox.now);
+      expect((await usual.takeAll()).map(briefly)).to.deep.equal(['holder_transfer in block 2']);
     });
   });
 }
