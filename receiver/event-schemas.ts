@@ -163,7 +163,7 @@ const RETRACTION = cloudEvent('retracted', REGISTRY_SOURCE, {
       tokenId: TOKEN_ID,
       /** The `id` of the event that is retracted. */
       retracts: UUID,
-      /** What that event was. The pair is in here, so that nobody takes the retraction for the event. */
+      /** The retracted event. The pair is in here, so that nobody takes the retraction for the event. */
       retracted: object({ type: { enum: CHAIN_EVENT_TYPES }, ...LOG }),
     },
     // As in the event: absent if the event is of the registry.

@@ -29,7 +29,7 @@ const NOT_MINTED: TokenState = {
 const NOBODY = `0x${'00'.repeat(20)}`;
 
 /**
- * What is known of a token or a registry: its chain events and their retractions, in the order of arrival.
+ * A token or a registry as far as it is known: its chain events and their retractions, in order of arrival.
  */
 export type History = readonly (ChainEvent | Retraction)[];
 

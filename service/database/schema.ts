@@ -90,7 +90,7 @@ export interface EventsTable {
   orphaned_at: Defaulted<number | null>;
 }
 
-/** Who receives events. */
+/** The receivers of events. */
 export interface SubscriptionsTable {
   id: Generated<number>;
   /** `default`, which the settings describe, or a UUID. */

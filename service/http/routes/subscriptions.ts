@@ -15,7 +15,7 @@ import { declaredBody } from '../middleware/declared-body';
 import { HttpError } from '../middleware/errors';
 import { smallJson, type SmallJsonState } from '../middleware/small-json';
 
-/** What the paths under /subscriptions need. */
+/** The parts that the paths under /subscriptions need. */
 export interface SubscriptionRoutes {
   readonly adminApiKey: string;
   readonly subscriptions: Subscriptions;

@@ -168,7 +168,7 @@ function compare(
   for (const { event, ...span } of recorded) {
     const expectation = expectationOf(one.changes, event, span);
     const hasArrived = arrived.has(event.transactionHash);
-    // What waited for a deleted subscription went with it.
+    // The deletion of a subscription removed its waiting events.
     if (expectation === 'must' && !hasArrived && !one.isDeleted) result.missed++;
     if (expectation === 'must not' && hasArrived) result.againstTheRule++;
   }
