@@ -3,7 +3,7 @@ import { loadConfig } from '../../service/config/config';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { channelsOf } from '../../service/outbox/channels';
 import { findFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
-import { historyOf } from '../../service/outbox/list-deliveries';
+import { historyOf } from '../../service/outbox/event-history';
 import { purgedUpTo } from '../../service/outbox/purge-events';
 import { redeliver, type Selection } from '../../service/outbox/redeliver';
 import type { Answer } from '../answer';

@@ -4,13 +4,12 @@ import { openDatabaseBesideService } from '../../service/database/open-database'
 import { ConfigurationError } from '../../service/base/errors';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import { findFeeds } from '../../service/outbox/find-feeds';
+import { historyOf, type EventHistory } from '../../service/outbox/event-history';
 import {
-  historyOf,
   listDeadLetters,
   listOrphans,
   listWaiting,
   type DeadLetter,
-  type EventHistory,
   type Orphan,
   type WaitingDelivery,
 } from '../../service/outbox/list-deliveries';

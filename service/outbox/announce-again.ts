@@ -2,8 +2,8 @@ import type { Transaction } from 'kysely';
 import type { Schema } from '../database/schema';
 import { unusedIds } from './announcements';
 import { eventIdOf, toCloudEvent, type CloudEvent, type RegistryIdentity } from './cloud-event';
+import { insertEvents } from './insert-events';
 import type { Matched } from './match-orphans';
-import { bytesOfId, idOfBytes } from './stored-ids';
 
 /**
  * Stores a further announcement of each event that was retracted for a channel and is on the chain again. The
@@ -28,31 +28,13 @@ export async function announceAgain(
       eventIdOf(registry.chainId, transactionHash, logIndex, blockHash),
     ),
   );
-  const announced = retracted.map(({ event, ...row }, index) => ({
-    ...row,
-    event,
+  const announced = retracted.map(({ event, token, original }, index) => ({
     cloudEvent: toCloudEvent(event, registry, ids[index]),
+    token,
+    at: event,
+    original,
   }));
-  const rows = await db
-    .insertInto('events')
-    .values(
-      announced.map(({ event, cloudEvent, original, token }) => ({
-        feed,
-        token,
-        event_id: bytesOfId(cloudEvent.id),
-        type: cloudEvent.type,
-        block_number: event.blockNumber,
-        block_hash: event.blockHash,
-        log_index: event.blockLogIndex,
-        body: JSON.stringify(cloudEvent),
-        audience: 'retracting' as const,
-        original,
-        recorded_at: now,
-      })),
-    )
-    .returning(['id', 'event_id'])
-    .execute();
-  const keys = new Map(rows.map(({ id, event_id }) => [idOfBytes(event_id), id]));
+  const keys = await insertEvents(db, feed, announced, now);
   return new Map(
     announced.map(({ original, cloudEvent }) => [
       original,

@@ -3,7 +3,8 @@ import type { Schema } from '../database/schema';
 import { channelKeysOf } from './channels';
 import { aboutOf } from './cloud-event';
 import { registryOfFeed } from './find-feeds';
-import { bytesOfId, idOfBytes, isEventId } from './stored-ids';
+import { idOfBytes } from './stored-ids';
+import { deadEvents, namesOf, queuedEvents } from './undelivered';
 
 /** An event that was given up. Times are in epoch milliseconds. */
 export interface DeadLetter {
@@ -47,57 +48,22 @@ export interface WaitingDelivery {
   nextAttemptAt: number | null;
 }
 
-/** A recorded attempt. */
-export interface Attempt {
-  attempt: number;
-  attemptedAt: number;
-  status: number | null;
-  error: string | null;
-  milliseconds: number;
-}
-
-/** An event with its state and its attempts. */
-export interface EventHistory {
-  registry: string;
-  subscription: string;
-  eventId: string;
-  state: 'waiting' | 'delivered' | 'dead' | 'orphaned';
-  body: string;
-  attempts: Attempt[];
-}
-
 /** The dead letters of the given feeds, oldest first. */
 export async function listDeadLetters(db: Kysely<Schema>, feeds: string[]): Promise<DeadLetter[]> {
   const channels = await channelKeysOf(db, feeds);
   if (channels.length === 0) return [];
-  const rows = await db
-    .selectFrom('dead_letters')
-    .innerJoin('events', 'events.id', 'dead_letters.event')
-    .innerJoin('tokens', 'tokens.id', 'events.token')
-    .innerJoin('feeds', 'feeds.id', 'events.feed')
+  const rows = await deadEvents(db, channels)
     .innerJoin('channels', 'channels.id', 'dead_letters.channel')
     .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
-    .select([
-      'feeds.feed',
-      'subscriptions.name as subscription',
-      'events.event_id as eventId',
-      'events.type',
-      'tokens.token_id as tokenId',
-      'dead_letters.died_at as diedAt',
-      'dead_letters.attempts',
-      'dead_letters.status',
-      'dead_letters.error',
-      'events.body',
-    ])
-    .where('dead_letters.channel', 'in', channels)
+    .select(['subscriptions.name as subscription', 'dead_letters.died_at as diedAt', 'events.body'])
     .orderBy('dead_letters.died_at')
     .execute();
-  return rows.map(({ feed, eventId, tokenId, body, ...row }) => ({
-    registry: registryOfFeed(feed),
-    ...row,
-    eventId: idOfBytes(eventId),
-    tokenId: shownTokenId(tokenId),
+  return rows.map(({ feed, event_id, token_id, body, subscription, type, ...row }) => ({
+    ...namesOf({ feed, event_id, token_id }),
+    subscription,
+    type,
     transactionHash: aboutOf(body).transactionHash,
+    ...row,
     body,
   }));
 }
@@ -137,121 +103,18 @@ export async function listWaiting(
 ): Promise<WaitingDelivery[]> {
   const channels = await channelKeysOf(db, feeds);
   if (channels.length === 0) return [];
-  const rows = await db
-    .selectFrom('queues')
+  const rows = await queuedEvents(db, channels)
     .innerJoin('channels', 'channels.id', 'queues.channel')
-    .innerJoin('feeds', 'feeds.id', 'channels.feed')
     .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
-    .innerJoin('deliveries', (join) =>
-      join
-        .onRef('deliveries.channel', '=', 'queues.channel')
-        .onRef('deliveries.token', '=', 'queues.token')
-        .onRef('deliveries.position', '=', 'queues.head'),
-    )
-    .innerJoin('events', 'events.id', 'deliveries.event')
-    .innerJoin('tokens', 'tokens.id', 'queues.token')
-    .select((eb) => [
-      'feeds.feed',
-      'subscriptions.name as subscription',
-      'events.event_id as eventId',
-      'events.type',
-      'tokens.token_id as tokenId',
-      eb(eb('tail', '-', eb.ref('head')), '+', 1).as('waiting'),
-      'queues.attempts',
-      'queues.next_attempt_at as nextAttemptAt',
-    ])
-    .where('queues.channel', 'in', channels)
-    .where('queues.next_attempt_at', 'is not', null)
+    .select('subscriptions.name as subscription')
+    .select((eb) => eb(eb('tail', '-', eb.ref('head')), '+', 1).as('waiting'))
+    .whereRef('deliveries.position', '=', 'queues.head')
     .orderBy('queues.next_attempt_at')
     .limit(limit)
     .execute();
-  return rows.map(({ feed, eventId, tokenId, waiting, ...row }) => ({
-    registry: registryOfFeed(feed),
+  return rows.map(({ feed, event_id, token_id, waiting, ...row }) => ({
+    ...namesOf({ feed, event_id, token_id }),
     ...row,
-    eventId: idOfBytes(eventId),
-    tokenId: shownTokenId(tokenId),
     waiting: Number(waiting),
   }));
-}
-
-/** Token ids as events carry them: events of the registry itself carry 0. */
-function shownTokenId(tokenId: string): string {
-  return tokenId === '' ? '0' : tokenId;
-}
-
-/** The event's history, once for each channel that it was enqueued for. */
-export async function historyOf(db: Kysely<Schema>, eventId: string): Promise<EventHistory[]> {
-  if (!isEventId(eventId)) return [];
-  const rows = await db
-    .selectFrom('events')
-    .innerJoin('feeds', 'feeds.id', 'events.feed')
-    .innerJoin('channels', 'channels.feed', 'feeds.id')
-    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
-    .select([
-      'events.id',
-      'events.token',
-      'events.body',
-      'events.orphaned_at',
-      'feeds.feed',
-      'channels.id as channel',
-      'subscriptions.name as subscription',
-    ])
-    .where('events.event_id', '=', bytesOfId(eventId))
-    .orderBy('channels.id')
-    .execute();
-  const histories = await Promise.all(
-    rows.map(async ({ id, token, body, orphaned_at, feed, channel, subscription }) => {
-      const attempts = await db
-        .selectFrom('attempts')
-        .select(['attempt', 'attempted_at as attemptedAt', 'status', 'error', 'milliseconds'])
-        .where('event', '=', id)
-        .where('channel', '=', channel)
-        .orderBy('attempted_at')
-        .execute();
-      const dead = await db
-        .selectFrom('dead_letters')
-        .select('event')
-        .where('channel', '=', channel)
-        .where('event', '=', id)
-        .executeTakeFirst();
-      const waiting = await waitingAmong(db, channel, [{ id, token }]);
-      if (attempts.length === 0 && waiting.size === 0 && orphaned_at === null) return [];
-      const state: EventHistory['state'] = dead
-        ? 'dead'
-        : waiting.size > 0
-          ? 'waiting'
-          : orphaned_at !== null
-            ? 'orphaned'
-            : 'delivered';
-      return { registry: registryOfFeed(feed), subscription, eventId, state, body, attempts };
-    }),
-  );
-  return histories.flat();
-}
-
-/** Those of the events that wait in a channel. */
-export async function waitingAmong(
-  db: Kysely<Schema>,
-  channel: number,
-  events: readonly { id: number; token: number }[],
-): Promise<ReadonlySet<number>> {
-  if (events.length === 0) return new Set();
-  const rows = await db
-    .selectFrom('deliveries')
-    .innerJoin('queues', (join) =>
-      join
-        .onRef('queues.channel', '=', 'deliveries.channel')
-        .onRef('queues.token', '=', 'deliveries.token')
-        .onRef('deliveries.position', '>=', 'queues.head'),
-    )
-    .select('deliveries.event')
-    .where('deliveries.channel', '=', channel)
-    .where('deliveries.token', 'in', [...new Set(events.map(({ token }) => token))])
-    .where(
-      'deliveries.event',
-      'in',
-      events.map(({ id }) => id),
-    )
-    .execute();
-  return new Set(rows.map(({ event }) => event));
 }

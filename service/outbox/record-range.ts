@@ -7,9 +7,9 @@ import { channelsFor, recipientsOf, type Recipient } from './channels';
 import { toCloudEvent, tokenKeyOf, type CloudEvent, type RegistryIdentity } from './cloud-event';
 import { enqueue, type Enqueued } from './enqueue';
 import type { KeptBlock, OpenFeed } from './feed-cursor';
+import { insertEvents } from './insert-events';
 import { matchOrphans, type Matched } from './match-orphans';
 import { keepBlocks, moveCursor } from './move-cursor';
-import { bytesOfId, idOfBytes } from './stored-ids';
 import { keysOfTokens } from './tokens';
 
 /** A range of blocks that was read, with its events. */
@@ -21,15 +21,6 @@ export interface RecordedRange {
   oldestKept: number;
   nextBlock: number;
 }
-
-/** An event with its body and the key of its token. */
-interface NewEvent extends Matched {
-  cloudEvent: CloudEvent;
-  token: number;
-}
-
-/** Rows per statement. SQLite blocks the event loop, and PostgreSQL takes at most 65,535 parameters. */
-const BATCH = 200;
 
 /**
  * Stores the events of a range, queues them for the channels that want them, and moves the cursor, all in one
@@ -55,38 +46,35 @@ export async function recordRange(
     const recipients = await recipientsOf(database, transaction, feed);
     const channelKeys = recipients.map(({ channel }) => channel);
     const matched = await matchOrphans(transaction, feed, registry, range.events, channelKeys);
+    const tokens = await keysOfTokens(
+      transaction,
+      feed,
+      matched.map(({ event }) => tokenKeyOf(event)),
+    );
+    const events = matched.map((one) => ({
+      ...one,
+      at: one.event,
+      cloudEvent: toCloudEvent(one.asSent, registry, one.eventId),
+      token: tokens.get(tokenKeyOf(one.event)) ?? 0,
+    }));
+    const unknown = events.filter(({ orphan }) => orphan === undefined);
+    const inserted = await insertEvents(transaction, feed, unknown, now);
+    const again = await announceAgain(transaction, { feed, registry }, events, now);
     let added = 0;
     const queued: Enqueued[] = [];
-    for (let from = 0; from < matched.length; from += BATCH) {
-      const batch = matched.slice(from, from + BATCH);
-      const tokens = await keysOfTokens(
-        transaction,
-        feed,
-        batch.map(({ event }) => tokenKeyOf(event)),
-      );
-      const events = batch.map((one) => ({
-        ...one,
-        cloudEvent: toCloudEvent(one.asSent, registry, one.eventId),
-        token: tokens.get(tokenKeyOf(one.event)) ?? 0,
-      }));
-      const inserted = await insertEvents(transaction, feed, events, now);
-      const again = await announceAgain(transaction, { feed, registry }, events, now);
-      for (const one of events) {
-        const { cloudEvent, token, orphan } = one;
-        const key = orphan?.key ?? inserted.get(one.eventId);
-        if (key === undefined) continue;
-        const channels = channelsFor(without(recipients, orphan), cloudEvent);
-        if (orphan)
-          await mineAgain(transaction, key, one.event, channels.length > 0 ? cloudEvent : undefined);
-        queued.push(...channels.map((channel) => ({ channel, token, event: key })));
-        const second = again.get(key);
-        if (second !== undefined && orphan !== undefined) {
-          const retracted = recipients.filter(({ channel }) => orphan.retractedFor.has(channel));
-          for (const channel of channelsFor(retracted, second.cloudEvent))
-            queued.push({ channel, token, event: second.key });
-        }
-        if (orphan === undefined || orphan.deliveredTo.size === 0) added++;
+    for (const { event, eventId, cloudEvent, token, orphan } of events) {
+      const key = orphan?.key ?? inserted.get(eventId);
+      if (key === undefined) continue;
+      const channels = channelsFor(without(recipients, orphan), cloudEvent);
+      if (orphan) await mineAgain(transaction, key, event, channels.length > 0 ? cloudEvent : undefined);
+      queued.push(...channels.map((channel) => ({ channel, token, event: key })));
+      const second = again.get(key);
+      if (second !== undefined && orphan !== undefined) {
+        const retracted = recipients.filter(({ channel }) => orphan.retractedFor.has(channel));
+        for (const channel of channelsFor(retracted, second.cloudEvent))
+          queued.push({ channel, token, event: second.key });
       }
+      if (orphan === undefined || orphan.deliveredTo.size === 0) added++;
     }
     // All at once: this locks the queues of the whole range in the order of their keys.
     await enqueue(transaction, queued, now);
@@ -99,36 +87,6 @@ function without(recipients: readonly Recipient[], orphan: Matched['orphan']): r
   if (orphan === undefined) return recipients;
   const { deliveredTo, retractedFor } = orphan;
   return recipients.filter(({ channel }) => !deliveredTo.has(channel) && !retractedFor.has(channel));
-}
-
-/** Inserts the events that are not orphans; returns their keys by id. */
-async function insertEvents(
-  db: Transaction<Schema>,
-  feed: number,
-  batch: readonly NewEvent[],
-  now: number,
-): Promise<ReadonlyMap<string, number>> {
-  const rows = batch
-    .filter(({ orphan }) => orphan === undefined)
-    .map(({ event, cloudEvent, token }) => ({
-      feed,
-      token,
-      event_id: bytesOfId(cloudEvent.id),
-      type: cloudEvent.type,
-      block_number: event.blockNumber,
-      block_hash: event.blockHash,
-      log_index: event.blockLogIndex,
-      body: JSON.stringify(cloudEvent),
-      recorded_at: now,
-    }));
-  if (rows.length === 0) return new Map();
-  const inserted = await db
-    .insertInto('events')
-    .values(rows)
-    .onConflict((conflict) => conflict.columns(['event_id', 'feed']).doNothing())
-    .returning(['id', 'event_id'])
-    .execute();
-  return new Map(inserted.map(({ id, event_id }) => [idOfBytes(event_id), id]));
 }
 
 /** Marks an orphan as on the chain again. Its body is replaced if a channel has still to receive it. */

@@ -5,7 +5,7 @@ import { presentAnnouncements } from './announcements';
 import { recipientsOf, type Recipient } from './channels';
 import type { CloudEvent } from './cloud-event';
 import { enqueue } from './enqueue';
-import { waitingAmong } from './list-deliveries';
+import { waitingAmong } from './event-history';
 import { bytesOfId, isEventId } from './stored-ids';
 
 /** The events to send again. */

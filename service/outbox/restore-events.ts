@@ -1,11 +1,8 @@
 import type { Database } from '../database/database';
 import type { RegistryEvent } from '../registry/registry-event';
 import { toCloudEvent, tokenKeyOf, type RegistryIdentity } from './cloud-event';
-import { bytesOfId } from './stored-ids';
+import { insertEvents } from './insert-events';
 import { keysOfTokens } from './tokens';
-
-/** Rows per statement: both engines limit the parameters. */
-const BATCH = 200;
 
 /**
  * Stores events again that were removed because they were old, and enqueues them for nobody. Events that are
@@ -42,28 +39,12 @@ export async function restoreEvents(
     const missing = range.events.filter(
       ({ blockNumber, blockLogIndex }) => !known.has(`${blockNumber}:${blockLogIndex}`),
     );
-    for (let from = 0; from < missing.length; from += BATCH) {
-      const batch = missing.slice(from, from + BATCH);
-      const tokens = await keysOfTokens(transaction, feed, batch.map(tokenKeyOf));
-      const rows = batch.map((event) => {
-        const cloudEvent = toCloudEvent(event, registry);
-        return {
-          feed,
-          token: tokens.get(tokenKeyOf(event)) ?? 0,
-          event_id: bytesOfId(cloudEvent.id),
-          type: cloudEvent.type,
-          block_number: event.blockNumber,
-          block_hash: event.blockHash,
-          log_index: event.blockLogIndex,
-          body: JSON.stringify(cloudEvent),
-          recorded_at: now,
-        };
-      });
-      await transaction
-        .insertInto('events')
-        .values(rows)
-        .onConflict((conflict) => conflict.columns(['event_id', 'feed']).doNothing())
-        .execute();
-    }
+    const tokens = await keysOfTokens(transaction, feed, missing.map(tokenKeyOf));
+    const events = missing.map((event) => ({
+      cloudEvent: toCloudEvent(event, registry),
+      token: tokens.get(tokenKeyOf(event)) ?? 0,
+      at: event,
+    }));
+    await insertEvents(transaction, feed, events, now);
   });
 }

@@ -6,7 +6,8 @@ import { RETRACTED_TYPE } from '../subscriptions/event-types';
 import { lastEntriesOf, otherRowsOf, unusedIds } from './announcements';
 import { EVENT_ID_NAMESPACE, type CloudEvent } from './cloud-event';
 import { enqueue, type Enqueued } from './enqueue';
-import { bytesOfId, idOfBytes } from './stored-ids';
+import { insertEvents } from './insert-events';
+import { idOfBytes } from './stored-ids';
 
 /** An announcement whose block is orphaned. */
 export interface OrphanedAnnouncement {
@@ -20,9 +21,6 @@ export interface OrphanedAnnouncement {
   log_index: number;
   body: string;
 }
-
-/** Rows per statement. SQLite blocks the event loop, and PostgreSQL takes at most 65,535 parameters. */
-const BATCH = 200;
 
 /**
  * Queues a retraction of each announcement for the channels that have retractions and were told of it, or may
@@ -62,41 +60,20 @@ export async function retract(
       uuidV5(`${idOfBytes(event_id)}:${block_hash}`, EVENT_ID_NAMESPACE),
     ),
   );
-  const rows = newestFirst.map((announcement, index) =>
-    retractionOf(feed, announcement, ids[index] ?? '', now),
+  // A retraction has the place of its announcement, whose block is the one it is about.
+  const retractions = newestFirst.map(
+    ({ id, event_id, original, token, block_number, block_hash, log_index, body }, index) => ({
+      cloudEvent: toRetraction(JSON.parse(body) as CloudEvent, idOfBytes(event_id), ids[index] ?? '', now),
+      token,
+      at: { blockNumber: block_number, blockHash: block_hash, blockLogIndex: log_index },
+      original: original ?? id,
+    }),
   );
-  const keys = new Map<string, number>();
-  for (let from = 0; from < rows.length; from += BATCH) {
-    const inserted = await db
-      .insertInto('events')
-      .values(rows.slice(from, from + BATCH))
-      .returning(['id', 'event_id'])
-      .execute();
-    for (const { id, event_id } of inserted) keys.set(idOfBytes(event_id), id);
-  }
+  const keys = await insertEvents(db, feed, retractions, now);
   const queued = newestFirst.flatMap(({ id, token }, index): Enqueued[] =>
     [...(told.get(id) ?? [])].map((channel) => ({ channel, token, event: keys.get(ids[index] ?? '') ?? 0 })),
   );
   await enqueue(db, queued, now);
-}
-
-/** The row of a retraction. It has the place of the announcement, whose block is the one it is about. */
-function retractionOf(feed: number, announcement: OrphanedAnnouncement, id: string, now: number) {
-  const { token, original, block_number, block_hash, log_index, event_id, body } = announcement;
-  const event = JSON.parse(body) as CloudEvent;
-  return {
-    feed,
-    token,
-    event_id: bytesOfId(id),
-    type: RETRACTED_TYPE,
-    block_number,
-    block_hash,
-    log_index,
-    body: JSON.stringify(toRetraction(event, idOfBytes(event_id), id, now)),
-    audience: 'retracting' as const,
-    original: original ?? announcement.id,
-    recorded_at: now,
-  };
 }
 
 /** The CloudEvent of a retraction (docs/webhooks.md, "Retractions"). */

@@ -1,9 +1,8 @@
 import { sql, type Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 import { channelKeysOf } from '../outbox/channels';
-import { registryOfFeed } from '../outbox/find-feeds';
 import type { Selection } from '../outbox/redeliver';
-import { idOfBytes } from '../outbox/stored-ids';
+import { deadEvents, namesOf, queuedEvents } from '../outbox/undelivered';
 
 /** The events of a redelivery. */
 export type Redelivery = Selection;
@@ -61,44 +60,32 @@ export async function listChannelDeliveries(
 ): Promise<DeliveriesPage> {
   const all = await channelKeysOf(db, feeds, query.subscription);
   const channels = all.filter((channel) => channel >= (query.after?.channel ?? 0));
-  const deliveries: (UndeliveredEvent & Place)[] = [];
+  const listed: Listed[] = [];
   for (const channel of channels) {
-    if (deliveries.length > query.limit) break;
+    if (listed.length > query.limit) break;
     const after = query.after?.channel === channel ? query.after : undefined;
-    const limit = query.limit + 1 - deliveries.length;
+    const limit = query.limit + 1 - listed.length;
     const waiting = query.state === 'dead' ? [] : await waitingIn(db, channel, { ...query, after, limit });
     const dead =
       query.state === undefined || query.state === 'dead'
         ? await deadIn(db, channel, { ...query, after, limit })
         : [];
     const inOrder = [...dead, ...waiting].sort(
-      (left, right) => left.token - right.token || left.position - right.position,
+      ({ place: left }, { place: right }) => left.token - right.token || left.position - right.position,
     );
-    deliveries.push(...inOrder.slice(0, limit));
+    listed.push(...inOrder.slice(0, limit));
   }
-  const page = deliveries.slice(0, query.limit);
-  const last = page.at(-1);
+  const page = listed.slice(0, query.limit);
   return {
-    deliveries: page.map(shownOf),
-    next:
-      deliveries.length > query.limit && last
-        ? { channel: last.channel, token: last.token, position: last.position }
-        : undefined,
+    deliveries: page.map(({ event }) => event),
+    next: listed.length > query.limit ? page.at(-1)?.place : undefined,
   };
 }
 
-function shownOf({
-  id,
-  type,
-  registry,
-  tokenId,
-  state,
-  attempts,
-  nextAttemptAt,
-  status,
-  error,
-}: UndeliveredEvent): UndeliveredEvent {
-  return { id, type, registry, tokenId, state, attempts, nextAttemptAt, status, error };
+/** An event and its place in the list. */
+interface Listed {
+  place: Place;
+  event: UndeliveredEvent;
 }
 
 /** Whether an attempt for the head of a queue has failed. The one under way, of a lease, is counted too. */
@@ -110,33 +97,15 @@ async function waitingIn(
   db: Kysely<Schema>,
   channel: number,
   { state, tokenId, after, limit }: ChannelQuery,
-): Promise<(UndeliveredEvent & Place)[]> {
-  const rows = await db
-    .selectFrom('queues')
-    .innerJoin('deliveries', (join) =>
-      join
-        .onRef('deliveries.channel', '=', 'queues.channel')
-        .onRef('deliveries.token', '=', 'queues.token')
-        .onRef('deliveries.position', '>=', 'queues.head'),
-    )
-    .innerJoin('events', 'events.id', 'deliveries.event')
-    .innerJoin('tokens', 'tokens.id', 'queues.token')
-    .innerJoin('feeds', 'feeds.id', 'events.feed')
+): Promise<Listed[]> {
+  const rows = await queuedEvents(db, [channel])
     .select([
       'events.id as event',
-      'events.event_id',
-      'events.type',
-      'feeds.feed',
-      'tokens.token_id',
       'queues.token',
       'queues.head',
-      'queues.attempts',
-      'queues.next_attempt_at',
       'deliveries.position',
       hasFailed.as('hasFailed'),
     ])
-    .where('queues.channel', '=', channel)
-    .where('queues.next_attempt_at', 'is not', null)
     .$if(state === 'failed', (query) =>
       query.where(hasFailed).whereRef('deliveries.position', '=', 'queues.head'),
     )
@@ -160,23 +129,23 @@ async function waitingIn(
     .limit(limit)
     .execute();
   return Promise.all(
-    rows.map(async ({ event, event_id, feed, token_id, head, attempts, next_attempt_at, ...row }) => {
-      const isHead = row.position === head;
+    rows.map(async ({ event, head, token, position, type, attempts, nextAttemptAt, ...row }) => {
+      const isHead = position === head;
       const isFailed = isHead && Boolean(row.hasFailed);
       const last = isFailed ? await lastAttemptOf(db, channel, event) : undefined;
+      const { eventId: id, ...names } = namesOf(row);
       return {
-        channel,
-        token: row.token,
-        position: row.position,
-        id: idOfBytes(event_id),
-        type: row.type,
-        registry: registryOfFeed(feed),
-        tokenId: token_id === '' ? '0' : token_id,
-        state: isFailed ? ('failed' as const) : ('waiting' as const),
-        attempts: isHead ? attempts : 0,
-        nextAttemptAt: isHead ? next_attempt_at : null,
-        status: last?.status ?? null,
-        error: last?.error ?? null,
+        place: { channel, token, position },
+        event: {
+          id,
+          type,
+          ...names,
+          state: isFailed ? ('failed' as const) : ('waiting' as const),
+          attempts: isHead ? attempts : 0,
+          nextAttemptAt: isHead ? nextAttemptAt : null,
+          status: last?.status ?? null,
+          error: last?.error ?? null,
+        },
       };
     }),
   );
@@ -202,24 +171,9 @@ async function deadIn(
   db: Kysely<Schema>,
   channel: number,
   { tokenId, after, limit }: ChannelQuery,
-): Promise<(UndeliveredEvent & Place)[]> {
-  const rows = await db
-    .selectFrom('dead_letters')
-    .innerJoin('events', 'events.id', 'dead_letters.event')
-    .innerJoin('tokens', 'tokens.id', 'events.token')
-    .innerJoin('feeds', 'feeds.id', 'events.feed')
-    .select([
-      'events.event_id',
-      'events.type',
-      'events.token',
-      'feeds.feed',
-      'tokens.token_id',
-      'dead_letters.event',
-      'dead_letters.attempts',
-      'dead_letters.status',
-      'dead_letters.error',
-    ])
-    .where('dead_letters.channel', '=', channel)
+): Promise<Listed[]> {
+  const rows = await deadEvents(db, [channel])
+    .select(['events.token', 'dead_letters.event'])
     .$if(tokenId !== undefined, (query) => query.where('tokens.token_id', '=', tokenId ?? ''))
     .$if(after !== undefined, (query) =>
       query.where((eb) =>
@@ -241,17 +195,13 @@ async function deadIn(
     .orderBy('dead_letters.event')
     .limit(limit)
     .execute();
-  return rows.map(({ event, event_id, feed, token_id, token, ...row }) => ({
-    ...row,
-    channel,
-    token,
-    position: placeOfDead(event),
-    id: idOfBytes(event_id),
-    registry: registryOfFeed(feed),
-    tokenId: token_id === '' ? '0' : token_id,
-    state: 'dead' as const,
-    nextAttemptAt: null,
-  }));
+  return rows.map(({ event, token, type, attempts, status, error, ...row }) => {
+    const { eventId: id, ...names } = namesOf(row);
+    return {
+      place: { channel, token, position: placeOfDead(event) },
+      event: { id, type, ...names, state: 'dead', attempts, nextAttemptAt: null, status, error },
+    };
+  });
 }
 
 /** Dead letters have left the queue. Negative places, in the order of events, keep them before the others. */

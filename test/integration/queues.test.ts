@@ -5,7 +5,8 @@ import { DEFAULT_RETRY_SCHEDULE } from '../../service/config/followed-registries
 import { attemptQueue } from '../../service/delivery/attempt-delivery';
 import { releaseLeases, type ClaimedQueue } from '../../service/outbox/claim-queues';
 import { holdFeed, releaseFeed } from '../../service/outbox/feed-cursor';
-import { historyOf, listDeadLetters, listWaiting } from '../../service/outbox/list-deliveries';
+import { historyOf } from '../../service/outbox/event-history';
+import { listDeadLetters, listWaiting } from '../../service/outbox/list-deliveries';
 import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
 import type { Settlement } from '../../service/outbox/settle-queues';
 import { attempt, blocksOf, emptyOutbox, LEASE_MS } from '../helpers/database/empty-outbox';
