@@ -67,6 +67,12 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   /** The lease of a claim that failed: it may have been committed all the same. */
   let lostClaim: string | undefined;
   let checkedClockAt = -Infinity;
+  /** Whether a queue may be due that is not claimed. */
+  let mayBeDue = true;
+  /** Whether a queue may back off: then the time has to be looked up. */
+  let mayBackOff = true;
+  /** Time at which the next queue falls due. */
+  let dueAt: number | undefined;
   let underWay = 0;
   let holds = 0;
   let stopped = false;
@@ -88,6 +94,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   function ended(settlement: Settlement): void {
     underWay--;
     settlements.push(stopped ? dueAtOnce(settlement, clock.now()) : settlement);
+    if (settlement.failed) mayBackOff = true;
     pace.ended();
     // The settlement stops the channel.
     if (settlement.failed?.isGone) release();
@@ -105,11 +112,14 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   async function turn(): Promise<void> {
     if (stopped) settlements.push(...claimed.splice(0).map(released));
     const limit = stopped ? 0 : Math.max(concurrency - underWay, 0) + pace.ahead() - claimed.length;
-    if (limit <= 0 && settlements.length === 0 && lostClaim === undefined) return;
+    const mayClaim = mayBeDue || (dueAt ?? Infinity) <= clock.now();
+    if ((limit <= 0 || !mayClaim) && settlements.length === 0 && lostClaim === undefined) return;
     const holdsBefore = holds;
     const lease = options.newId();
     const settling = settlements;
     settlements = [];
+    // `wake` may set it again during the turn.
+    mayBeDue = false;
     try {
       if (lostClaim !== undefined)
         await releaseLease(database.db, { channel, lease: lostClaim, now: clock.now() });
@@ -122,7 +132,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
         now: clock.now(),
         leaseMs,
       };
-      const taken = await takeTurn(database, { settlements: settling, claim });
+      const taken = await takeTurn(database, { settlements: settling, claim, mayBeDue: mayClaim });
+      mayBeDue ||= taken.mayBeDue;
       for (const { queue } of taken.lost)
         logger.warn(
           { eventId: queue.deliveries[0]?.eventId },
@@ -139,6 +150,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     } catch (error) {
       settlements.unshift(...settling);
       lostClaim ??= lease;
+      mayBeDue = true;
       throw error;
     }
   }
@@ -150,10 +162,14 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       const longestWaitMs = Math.max(leaseMs, longestPauseMs(options.schedule));
       await makeDue(database.db, { channel, now: clock.now(), longestWaitMs });
       checkedClockAt = performance.now();
+      mayBeDue = true;
     }
     await turn();
     if (isOver()) return;
-    const dueAt = stopped || claimed.length > 0 ? undefined : await nextDueAt(database.db, channel);
+    if (mayBackOff && !stopped && claimed.length === 0) {
+      dueAt = await nextDueAt(database.db, channel);
+      mayBackOff = dueAt !== undefined;
+    }
     const inMs = Math.max((dueAt ?? Infinity) - clock.now(), SHORTEST_SLEEP_MS);
     const isIdle = underWay === 0 && claimed.length === 0 && settlements.length === 0;
     await sleeper.sleep(Math.min(inMs, isIdle ? CHECK_CLOCK_EVERY_MS : LONGEST_SLEEP_MS));
@@ -182,7 +198,10 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   const finished = run();
   return {
-    wake: sleeper.wake,
+    wake() {
+      mayBeDue = true;
+      sleeper.wake();
+    },
     hold() {
       release();
       sleeper.wake();

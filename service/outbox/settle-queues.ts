@@ -36,7 +36,7 @@ export interface Settlement {
  * write, and would be most of a single delivery's cost. Every write checks the lease: a queue that another
  * process has claimed meanwhile is left to it.
  *
- * @returns the settlements of queues that another process has claimed.
+ * @returns the settlements of queues that another process has claimed, and whether a settled queue is due.
  */
 export async function settleQueues(
   { engine }: Pick<Database, 'engine'>,
@@ -44,25 +44,29 @@ export async function settleQueues(
   channel: number,
   settlements: readonly Settlement[],
   now: number,
-): Promise<Settlement[]> {
+): Promise<{ lost: Settlement[]; areDue: boolean }> {
   if (settlements.some(({ failed }) => failed?.isGone)) await stopChannel(db, channel);
   await recordAttempts(db, channel, settlements);
   // Queues are locked in the order of their keys, as in enqueue.ts: any other order could deadlock.
   if (engine === 'postgres') await lockInOrder(db, channel, settlements);
   const lost: Settlement[] = [];
+  let areDue = false;
   for (const round of oneOfEachQueue(settlements)) {
     const moved = await moveOn(db, channel, round, now);
+    areDue ||= [...moved.values()].includes(true);
     for (const settled of round) {
       const { queue, failed } = settled;
       let isMine = moved.has(queue.token);
-      if (overOf(settled) === 0 || failed?.nextAttemptAt !== undefined)
+      if (overOf(settled) === 0 || failed?.nextAttemptAt !== undefined) {
         isMine = await (failed ? waitUntil(db, settled) : release(db, queue, now));
+        areDue ||= (failed?.nextAttemptAt ?? now) <= now;
+      }
       if (isMine && failed && failed.nextAttemptAt === undefined) await bury(db, channel, failed, now);
       if (!isMine) lost.push(settled);
     }
   }
   await noteHealth(db, channel, settlements);
-  return lost;
+  return { lost, areDue };
 }
 
 /** Number of events that are not tried again. */
@@ -130,21 +134,21 @@ async function lockInOrder(
 
 /**
  * Advances the queues past the events that are over; the next event of each falls due at once. Returns the
- * queues whose lease this process still held.
+ * queues whose lease this process still held, each with whether it has a next event.
  */
 async function moveOn(
   db: Transaction<Schema>,
   channel: number,
   settlements: readonly Settlement[],
   now: number,
-): Promise<ReadonlySet<number>> {
+): Promise<ReadonlyMap<number, boolean>> {
   const byCount = new Map<number, Settlement[]>();
   for (const settled of settlements) {
     const over = overOf(settled);
     if (over > 0 && settled.failed?.nextAttemptAt === undefined)
       byCount.set(over, [...(byCount.get(over) ?? []), settled]);
   }
-  const moved = new Set<number>();
+  const moved = new Map<number, boolean>();
   for (const [count, group] of byCount) {
     const mine = group.map(
       ({ queue }) => sql`(cast(${queue.token} as integer), cast(${queue.lease} as text))`,
@@ -166,9 +170,9 @@ async function moveOn(
       }))
       .where('channel', '=', channel)
       .where(sql<boolean>`(token, lease) in (values ${sql.join(mine)})`)
-      .returning('token')
+      .returning(['token', 'next_attempt_at'])
       .execute();
-    for (const { token } of rows) moved.add(token);
+    for (const { token, next_attempt_at } of rows) moved.set(token, next_attempt_at !== null);
   }
   return moved;
 }

@@ -7,21 +7,28 @@ export interface Turn {
   settlements: readonly Settlement[];
   /** A limit of 0 claims nothing. */
   claim: Claim;
+  /** Whether a queue may be due besides those of the settlements. */
+  mayBeDue: boolean;
 }
 
 /**
  * Records outcomes and claims the next queues in one transaction, which the channels share: it takes one disk
  * write, and a token's next events are claimed in the transaction that settles the previous ones.
+ *
+ * @returns the claimed queues, those that another process has claimed, and whether more queues may be due.
  */
 export async function takeTurn(
   database: Database,
-  { settlements, claim }: Turn,
-): Promise<{ claimed: ClaimedQueue[]; lost: Settlement[] }> {
+  { settlements, claim, mayBeDue }: Turn,
+): Promise<{ claimed: ClaimedQueue[]; lost: Settlement[]; mayBeDue: boolean }> {
   return database.transact(async (transaction) => {
     const { channel, limit, now } = claim;
-    const lost =
-      settlements.length === 0 ? [] : await settleQueues(database, transaction, channel, settlements, now);
-    const claimed = limit === 0 ? [] : await claimQueues(database, transaction, claim);
-    return { claimed, lost };
+    const { lost, areDue } =
+      settlements.length === 0
+        ? { lost: [], areDue: false }
+        : await settleQueues(database, transaction, channel, settlements, now);
+    if (limit === 0 || !(mayBeDue || areDue)) return { claimed: [], lost, mayBeDue: mayBeDue || areDue };
+    const claimed = await claimQueues(database, transaction, claim);
+    return { claimed, lost, mayBeDue: claimed.length === limit };
   });
 }

@@ -87,7 +87,7 @@ export function subscriberOf(outbox: EmptyOutbox, channel: number): Subscriber {
   };
   const settle = async (settlements: readonly Settlement[]): Promise<void> => {
     const claim = { channel, lease: 'none', limit: 0, perQueue: 0, now: outbox.now, leaseMs: 0 };
-    await takeTurn(outbox.database, { settlements, claim });
+    await takeTurn(outbox.database, { settlements, claim, mayBeDue: true });
   };
   const failHeads = async (nextAttemptAt: number | undefined): Promise<void> => {
     const queues = await claimOf(1);
