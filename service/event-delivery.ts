@@ -5,12 +5,13 @@ import type { Database } from './database/database';
 import { createFeedDelivery, type FeedDeliveryOptions } from './delivery/feed-delivery';
 import type { FollowedRegistry } from './config/followed-registries';
 import type { Logger } from './base/logger';
-import { ConfigurationError } from './base/errors';
+import { ConfigurationError, messageOf } from './base/errors';
 import { createFeedSet, type DeliveredFeed, type WantedFeed } from './feed-set';
 import { changeVersionOf } from './outbox/change-version';
 import { findAllFeeds } from './outbox/find-feeds';
 import { outboxFiguresOf, type OutboxFigures } from './outbox/outbox-figures';
 import { purgeEvents } from './outbox/purge-events';
+import { removeLeftoverQueues } from './outbox/remove-queues';
 import { pollChanges } from './poll-changes';
 import { followedRegistryOf } from './registries/followed-registry';
 import { nameOf, readRegistries, type StoredRegistry } from './registries/stored-registries';
@@ -79,6 +80,10 @@ export async function startEventDelivery(
   const version = await changeVersionOf(database.db);
   await refresh();
   if (feeds.running.length === 0) logger.warn('no events are read: TOKEN_REGISTRY_ADDRESS is not configured');
+  const stopping = new AbortController();
+  const removing = removeLeftoverQueues(database, stopping.signal).catch((error: unknown) => {
+    logger.warn({ error }, `queues of deleted subscriptions cannot be removed now: ${messageOf(error)}`);
+  });
   const polling = pollChanges(database, { version, onChange: refresh, logger });
   return {
     get feeds() {
@@ -105,7 +110,8 @@ export async function startEventDelivery(
       return removed;
     },
     async stop() {
-      await polling.stop();
+      stopping.abort();
+      await Promise.all([polling.stop(), removing]);
       await lastRefresh;
       await feeds.stop();
     },

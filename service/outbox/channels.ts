@@ -181,31 +181,3 @@ export async function channelsOf(
     isFilling: fill_block !== null,
   }));
 }
-
-/** Queues whose rows are deleted in one transaction, so that others do not wait for long. */
-const REMOVED_AT_ONCE = 500;
-
-/** Deletes the queues of channels that do not exist any more. */
-export async function removeQueues(db: Kysely<Schema>, channels: readonly number[]): Promise<void> {
-  for (const channel of channels) {
-    await db.deleteFrom('dead_letters').where('channel', '=', channel).execute();
-    for (;;) {
-      const queues = await db
-        .selectFrom('queues')
-        .select('token')
-        .where('channel', '=', channel)
-        .limit(REMOVED_AT_ONCE)
-        .execute();
-      if (queues.length === 0) break;
-      const tokens = queues.map(({ token }) => token);
-      await db.transaction().execute(async (transaction) => {
-        for (const table of ['deliveries', 'queues'] as const)
-          await transaction
-            .deleteFrom(table)
-            .where('channel', '=', channel)
-            .where('token', 'in', tokens)
-            .execute();
-      });
-    }
-  }
-}

@@ -5,7 +5,8 @@ import type { Schema, SubscriptionsTable } from '../database/schema';
 import { noteChange } from '../outbox/change-version';
 import { findFeeds } from '../outbox/find-feeds';
 import { undeliveredOfChannels } from '../outbox/outbox-figures';
-import { channelsOf, DEFAULT_SUBSCRIPTION, FIRST_FILL, removeQueues } from '../outbox/channels';
+import { channelsOf, DEFAULT_SUBSCRIPTION, FIRST_FILL } from '../outbox/channels';
+import { removeQueues } from '../outbox/remove-queues';
 import { MASK } from './headers';
 import type { StoredSubscription } from './present-subscription';
 import type { SecretsCipher } from './secrets';
@@ -219,11 +220,11 @@ async function setState(
  *   no such subscription.
  */
 export async function removeSubscription(
-  { db }: Database,
+  database: Database,
   name: string,
   isForced: boolean,
 ): Promise<{ undelivered: number; row: SubscriptionRow; isRemoved: boolean } | undefined> {
-  const removed = await db.transaction().execute(async (transaction) => {
+  const removed = await database.db.transaction().execute(async (transaction) => {
     await noteChange(transaction);
     const row = await findSubscription(transaction, name);
     if (row === undefined) return undefined;
@@ -234,7 +235,7 @@ export async function removeSubscription(
     await transaction.deleteFrom('subscriptions').where('id', '=', row.id).execute();
     return { undelivered, row, channels, isRemoved: true };
   });
-  if (removed?.isRemoved) await removeQueues(db, removed.channels);
+  if (removed?.isRemoved) await removeQueues(database, removed.channels);
   return removed;
 }
 

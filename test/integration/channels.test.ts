@@ -8,10 +8,12 @@ import type { ClaimedQueue } from '../../service/outbox/claim-queues';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { openFeed, type KeptBlock } from '../../service/outbox/feed-cursor';
 import { fillChannel } from '../../service/outbox/fill-channels';
-import { historyOf, listDeadLetters, listWaiting } from '../../service/outbox/list-deliveries';
+import { historyOf } from '../../service/outbox/event-history';
+import { listDeadLetters, listWaiting } from '../../service/outbox/list-deliveries';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { recordRange } from '../../service/outbox/record-range';
 import { redeliver } from '../../service/outbox/redeliver';
+import { removeLeftoverQueues } from '../../service/outbox/remove-queues';
 import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
 import type { Settlement } from '../../service/outbox/settle-queues';
 import type { RegistryEvent } from '../../service/registry/registry-event';
@@ -250,6 +252,17 @@ for (const engine of ENGINES) {
     it('does not use the key of a deleted channel again', async () => {
       await removeSubscription(outbox.database, name, true);
       expect(await channelOf(SAMPLE_FEED, await subscribe())).to.be.greaterThan(second);
+    });
+
+    it('loses the queues that a kill left behind a deleted subscription, and no others', async () => {
+      await store(1, [eventIn(1, 7n), eventIn(1, 8n)]);
+      const { db } = outbox.database;
+      await db.deleteFrom('channels').where('id', '=', second).execute();
+      await removeLeftoverQueues(outbox.database);
+      for (const table of ['queues', 'deliveries'] as const) {
+        const rows = await db.selectFrom(table).select('channel').execute();
+        expect(rows.map(({ channel }) => channel)).to.deep.equal([first, first]);
+      }
     });
 
     /** Begins a transaction that changes subscriptions, and ends it when `other` waits for it. */
