@@ -27,7 +27,7 @@ export interface ServiceParts {
 
 const NETWORK = findNetwork('31337') as Network;
 /** Shorter than the slowest answers of the receivers. */
-const TIMEOUT_MS = 100;
+const TIMEOUT_MS = 250;
 const RETRY = { initialDelayMs: 5, maxDelayMs: 40, giveUpAfterMs: 1_000_000_000 };
 
 /** The event delivery of a service, on the embedded database. It can be killed at any statement. */

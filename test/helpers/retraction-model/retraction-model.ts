@@ -45,6 +45,8 @@ const SUBSCRIBERS = ['0192f3c8-5a00-7000-8000-000000000001', '0192f3c8-5a00-7000
 const FEWEST_STEPS = 10;
 const MOST_STEPS = 30;
 const LONGEST_PAUSE_MS = 60;
+/** Long enough for a busy machine: it ends runs that hang, and measures nothing. */
+const SETTLED_WITHIN_MS = 180_000;
 /** Token 0 has the subject of the registry's events. */
 const TOKENS = [0n, 7n, 2n ** 255n + 5n];
 
@@ -125,7 +127,7 @@ async function runOnce(seed: number, { client, registryAddress, rpcUrl }: Chain)
     }
     for (const receiver of receivers.values()) receiver.isFailing = false;
     await lives.mineBeyond();
-    await eventually('everything is delivered', () => isSettled(service, client), { everyMs: 10 });
+    await untilSettled(service, client);
     await service.stop();
 
     const expected = await expectedEvents(client, registryAddress, startBlock);
@@ -147,19 +149,34 @@ async function runOnce(seed: number, { client, registryAddress, rpcUrl }: Chain)
   return run;
 }
 
-/** Whether the chain is read to its end, on the present branch, and nothing waits. */
-async function isSettled(service: MortalService, client: Chain['client']): Promise<boolean> {
-  if (service.stoppedBecause !== undefined) throw new Error(service.stoppedBecause);
+/** Waits until the chain is read to its end, on the present branch, and nothing waits. */
+async function untilSettled(service: MortalService, client: Chain['client']): Promise<void> {
+  let left = 'everything';
+  const isSettled = async (): Promise<boolean> => {
+    left = await leftToDo(service, client);
+    return left === '';
+  };
+  await eventually('all is delivered', isSettled, { everyMs: 10, withinMs: SETTLED_WITHIN_MS }).catch(
+    (cause: unknown) => {
+      throw new Error(`not delivered: ${left}`, { cause });
+    },
+  );
+}
+
+/** What keeps the run from being settled; empty if nothing does. */
+async function leftToDo(service: MortalService, client: Chain['client']): Promise<string> {
+  if (service.stoppedBecause !== undefined) return service.stoppedBecause;
   const { db } = service.database;
   const head = await client.getBlock('latest');
   const feed = await db.selectFrom('feeds').selectAll().executeTakeFirst();
-  if (feed?.last_block_hash !== head?.hash || feed?.next_block !== (head?.number ?? 0) + 1) return false;
+  if (feed?.last_block_hash !== head?.hash || feed?.next_block !== (head?.number ?? 0) + 1)
+    return `the chain is at block ${head?.number} ${head?.hash}, the feed at ${JSON.stringify(feed)}`;
   const waiting = await db
     .selectFrom('queues')
-    .select('token')
+    .selectAll()
     .where('next_attempt_at', 'is not', null)
     .execute();
-  return waiting.length === 0;
+  return waiting.length === 0 ? '' : `at ${Date.now()} these wait: ${JSON.stringify(waiting)}`;
 }
 
 /** The differences between the chain and what a receiver stored. */

@@ -11,8 +11,9 @@ import { idKeyOf, type Received } from '../../../receiver/received-event';
 import { track } from '../resources';
 import type { SeededRandom } from '../seeded-random';
 
-/** Longer than the time limit of deliveries, so that some answers come too late. */
 const LONGEST_DELAY_MS = 150;
+/** Longer than the time limit of deliveries. */
+const TOO_LATE_MS = 300;
 
 /**
  * The reference receiver as `--state` starts it, behind a network that loses answers. It is slow, fails
@@ -100,13 +101,13 @@ export class UnreliableReceiver {
     const random = this.#random;
     if (!this.isFailing || random.chance(0.5)) return store.add(received);
     if (random.chance(0.3)) throw new Error('the disk is full');
-    if (random.chance(0.4)) await sleep(random.below(LONGEST_DELAY_MS));
+    if (random.chance(0.4)) await sleep(random.chance(0.1) ? TOO_LATE_MS : random.below(LONGEST_DELAY_MS));
     // It may have been killed meanwhile, or the service.
     if (this.#store !== store) throw new Error('the receiver is dead');
     const added = await store.add(received);
     if (random.chance(0.4)) throw new Error('it is stored, and the answer is an error all the same');
     if (random.chance(0.4)) request.socket.destroy();
-    if (random.chance(0.3)) await sleep(random.below(LONGEST_DELAY_MS));
+    if (random.chance(0.3)) await sleep(random.chance(0.1) ? TOO_LATE_MS : random.below(LONGEST_DELAY_MS));
     return added;
   }
 }
