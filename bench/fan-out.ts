@@ -10,7 +10,7 @@ import { deliverToSubscribers, subscribe } from './subscribers';
 const ROUNDS = 3;
 const SUBSCRIPTIONS = [1, 10, 100];
 /** All subscriptions together get so many, so that each measurement is as long as the others. */
-const DELIVERIES = 10_000;
+const DELIVERIES = 20_000;
 const EVENTS_PER_TOKEN = 5;
 const FEED = 'bench:fan-out';
 
