@@ -42,7 +42,8 @@ export async function compareDead(withDatabase: WithDatabase, receiver: Counting
     const p99s = rounds.map((delays) => percentile(delays, 0.99).toFixed(0));
     const [p50, p99] = [median(rounds.flat()), percentile(rounds.flat(), 0.99)];
     console.log(
-      `  dead subscriber: ${name.padEnd(13)} p50 ${p50.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms (${p99s.join(', ')})`,
+      `  dead subscriber: ${name.padEnd(13)} p50 ${p50.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms ` +
+        `(${p99s.join(', ')})`,
     );
   }
 }

@@ -47,8 +47,9 @@ async function measureAll(local: LocalSetup, service: ServiceProcess): Promise<v
       }
       const [whole, part] = [median(times.create), median(times.sign)];
       const memory = peakMegabytes(service.pid)?.toFixed(0) ?? '?';
+      const share = (part / whole).toFixed(2);
       console.log(
-        `| ${document.name} | ${whole.toFixed(0)} ms | ${part.toFixed(0)} ms | ${(part / whole).toFixed(2)} | ${memory} MB |`,
+        `| ${document.name} | ${whole.toFixed(0)} ms | ${part.toFixed(0)} ms | ${share} | ${memory} MB |`,
       );
     }
   } finally {

@@ -122,9 +122,8 @@ async function measureGrowth(pool: SigningPool): Promise<void> {
       times.push(observed.milliseconds);
       [block, memory] = [Math.max(block, observed.block), Math.max(memory, observed.megabytes)];
     }
-    console.log(
-      `| ${document.name} | ${median(times).toFixed(1)} ms | ${block.toFixed(0)} ms | ${memory.toFixed(0)} MB |`,
-    );
+    const time = median(times).toFixed(1);
+    console.log(`| ${document.name} | ${time} ms | ${block.toFixed(0)} ms | ${memory.toFixed(0)} MB |`);
   }
 }
 

@@ -1,8 +1,8 @@
 const { join } = require('node:path');
 const { buildSync, context } = require('esbuild');
 
-// Makes each program one file in dist/, which loads in a third of the time. `--watch` does so again whenever the
-// sources change; `--unbundled` makes each source a file of its own.
+// Makes each program one file in dist/, which loads in a third of the time. `--watch` does so again whenever
+// the sources change; `--unbundled` makes each source a file of its own.
 
 exports.OPTIONS = {
   absWorkingDir: join(__dirname, '..'),

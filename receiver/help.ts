@@ -1,5 +1,6 @@
 /** The text that `--help` prints. */
-export const HELP = `The webhook receiver: checks the signature of each delivery, stores the event, and answers.
+export const HELP = `\
+The webhook receiver: checks the signature of each delivery, stores the event, and answers.
 
 Usage: npx tdoc receiver [--port N] [--state]
        npx tsx main.ts [--port N] [--state]   in a copy of the folder receiver/

@@ -1,5 +1,6 @@
 /** The text that `--help` prints. */
-export const HELP = `The issuing service: issues transferable documents over HTTP, and delivers the events of their
+export const HELP = `\
+The issuing service: issues transferable documents over HTTP, and delivers the events of their
 registry to a webhook.
 
 Usage: npx tdoc service

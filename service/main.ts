@@ -75,7 +75,8 @@ async function stop(signal: string, stopApp: () => Promise<void>, logger: Logger
   logger.info({ signal }, 'stopping');
   setTimeout(() => {
     logger.warn(
-      'not everything finished in time: open requests are cut off, and deliveries continue after the next start',
+      'not everything finished in time: open requests are cut off, ' +
+        'and deliveries continue after the next start',
     );
     process.exit(0);
   }, STOP_WITHIN_MS).unref();

@@ -12,7 +12,8 @@ export interface AdminOptions {
 // Descriptions of arguments and options that several commands share.
 
 export const TOKEN =
-  'Token id (64 hexadecimal digits; 0x and hexadecimal; decimal), or a file: a credential or the answer of POST /create';
+  'Token id (64 hexadecimal digits; 0x and hexadecimal; decimal), or a file: a credential or ' +
+  'the answer of POST /create';
 export const CREDENTIAL_FILE = 'The credential, or the answer of POST /create; - is standard input';
 export const REGISTRY = ['--registry <address>', 'registry (default: TOKEN_REGISTRY_ADDRESS)'] as const;
 export const NETWORK = ['--network <name>', 'network of the registry (default: NET)'] as const;

@@ -22,7 +22,8 @@ export function addKeys(program: Command): void {
     .command('setup')
     .summary('make missing keys and list missing settings')
     .description(
-      "Makes the issuer's did:web key pair and the key that signs webhooks if they are missing, and lists missing settings.",
+      "Makes the issuer's did:web key pair and the key that signs webhooks if they are missing, " +
+        'and lists missing settings.',
     )
     .option(...JSON_FLAG)
     .addHelpText('after', examples('setup'))

@@ -18,7 +18,8 @@ export function addRegistries(program: Command): void {
     .command('registries')
     .summary('list, add and remove the registries whose events are delivered')
     .description(
-      'Lists, adds and removes the registries whose events are delivered. A running service follows within a second.',
+      'Lists, adds and removes the registries whose events are delivered. ' +
+        'A running service follows within a second.',
     );
   registries
     .command('list')

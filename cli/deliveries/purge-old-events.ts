@@ -37,7 +37,8 @@ export async function purgeOldEvents(
       if (events === 0) continue;
       const time = new Date(before).toISOString();
       say(
-        `About to remove ${events} events of ${registryOfFeed(feed)} that were last sent before ${time}. This cannot be undone.`,
+        `About to remove ${events} events of ${registryOfFeed(feed)} that were last sent before ${time}. ` +
+          'This cannot be undone.',
       );
     }
     if (total === 0) return purged(0, before);

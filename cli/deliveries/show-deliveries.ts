@@ -60,7 +60,8 @@ export async function showDeliveries(options: ShowOptions): Promise<string[]> {
 export function registryOf(text: string | undefined): string | undefined {
   if (text === undefined || isAddress(text.replace(/^\d+:/, ''))) return text;
   throw invalid(
-    `--registry ${String(text)} is not an address: 0x and 40 hexadecimal digits, or a chain id, a colon and an address.`,
+    `--registry ${String(text)} is not an address: 0x and 40 hexadecimal digits, ` +
+      'or a chain id, a colon and an address.',
   );
 }
 
@@ -102,7 +103,10 @@ function jsonOf(entry: object): string {
 
 function deadLine(letter: DeadLetter): string {
   const { diedAt, eventId, type, tokenId, attempts, error, registry, subscription } = letter;
-  return `${timeOf(diedAt)}  ${eventId}  ${type}  token ${tokenId}  ${attempts} attempts, the last: ${error}  ${registry}${toOther(subscription)}`;
+  return (
+    `${timeOf(diedAt)}  ${eventId}  ${type}  token ${tokenId}  ` +
+    `${attempts} attempts, the last: ${error}  ${registry}${toOther(subscription)}`
+  );
 }
 
 function orphanLine({ orphanedAt, eventId, outcome, blockNumber, minedAgainIn, registry }: Orphan): string {
@@ -113,13 +117,17 @@ function orphanLine({ orphanedAt, eventId, outcome, blockNumber, minedAgainIn, r
 function waitingLine(delivery: WaitingDelivery): string {
   const { eventId, type, tokenId, waiting, attempts, nextAttemptAt, subscription } = delivery;
   const next = nextAttemptAt === null ? '' : `, next ${timeOf(nextAttemptAt)}`;
-  return `${eventId}  ${type}  token ${tokenId}  ${waiting} waiting, ${attempts} attempts${next}${toOther(subscription)}`;
+  return (
+    `${eventId}  ${type}  token ${tokenId}  ` +
+    `${waiting} waiting, ${attempts} attempts${next}${toOther(subscription)}`
+  );
 }
 
 function historyLines({ registry, subscription, eventId, state, body, attempts }: EventHistory): string[] {
   const attemptLines = attempts.map(
     ({ attemptedAt, attempt, status, error, milliseconds }) =>
-      `${timeOf(attemptedAt)}  attempt ${attempt}  ${status ?? 'no answer'}  ${error ?? 'delivered'}  ${milliseconds} ms`,
+      `${timeOf(attemptedAt)}  attempt ${attempt}  ${status ?? 'no answer'}  ` +
+      `${error ?? 'delivered'}  ${milliseconds} ms`,
   );
   return [`${eventId}  ${state}  ${registry}${toOther(subscription)}`, body, ...attemptLines];
 }

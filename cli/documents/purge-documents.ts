@@ -70,7 +70,8 @@ async function removeOne(
     if (issuance.state !== 'final' && issuance.state !== 'failed')
       throw invalid(`The document of token ${tokenId} is being issued: it cannot be removed.`);
     say(
-      `About to remove the document of token ${tokenId} (${issuance.state}) of ${scopeName(scope)}. This cannot be undone.`,
+      `About to remove the document of token ${tokenId} (${issuance.state}) of ${scopeName(scope)}. ` +
+        'This cannot be undone.',
     );
     await agreeToPurge(isAgreed);
     await journal.remove(tokenId);
@@ -96,7 +97,8 @@ async function removeOld(
     const size = `${documents} (${(bytes / 1_000_000).toFixed(1)} MB)`;
     const time = new Date(before).toISOString();
     say(
-      `About to remove the documents of ${scopeName(scope)} that ended before ${time}: ${size}. This cannot be undone.`,
+      `About to remove the documents of ${scopeName(scope)} that ended before ${time}: ${size}. ` +
+        'This cannot be undone.',
     );
   }
   if (total === 0) return purged(0, before);

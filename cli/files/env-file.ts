@@ -38,7 +38,10 @@ export async function setEnvValue(path: string, name: string, value: string): Pr
 export function shadowWarning(name: string, value: string, environment?: Settings): string | undefined {
   const { envFile, settings } = readSettings(environment);
   if (settings[name] === value) return undefined;
-  return `warning: the environment variable ${name} is set and wins over ${envFile}: unset it to use the new value.`;
+  return (
+    `warning: the environment variable ${name} is set and wins over ${envFile}: ` +
+    'unset it to use the new value.'
+  );
 }
 
 /** Returns the text of an env file with the variable set. */

@@ -70,7 +70,8 @@ function refuseRepetition(text: string, fileName: string): void {
   if (found === undefined) return;
   const place = `line ${found.line}, column ${found.column}`;
   const remedy = 'Keep one of them: programs disagree about which one counts.';
-  const message = `${fileName}, ${place}: ${printable(JSON.stringify(found.name), LONGEST_NAME)} occurs twice in its object. ${remedy}`;
+  const name = printable(JSON.stringify(found.name), LONGEST_NAME);
+  const message = `${fileName}, ${place}: ${name} occurs twice in its object. ${remedy}`;
   throw new ConfigurationError('FILE_AMBIGUOUS', message, { remedy });
 }
 

@@ -23,7 +23,9 @@ export async function makeDidKey({ force }: { force: boolean }, environment?: Se
   const { envFile, settings } = readSettings(environment);
   const domain = settingOf(settings, 'DOMAIN');
   if (domain === undefined) {
-    const remedy = `Set DOMAIN in ${envFile} to the host that will serve /.well-known/did.json, for example trade.example.com.`;
+    const remedy =
+      `Set DOMAIN in ${envFile} to the host that will serve /.well-known/did.json, ` +
+      'for example trade.example.com.';
     throw new ConfigurationError('NOT_CONFIGURED', 'DOMAIN is not set.', { remedy });
   }
   const did = didWebOf(domain);

@@ -58,8 +58,8 @@ export async function removeRegistry(
   if (!isGivenUp) {
     const remedy = 'Run it again with --force.';
     const message =
-      `${undelivered} undelivered events of ${chainId}:${key.address} wait. They stay, but nothing sends them ` +
-      `until it is added again. ${remedy}`;
+      `${undelivered} undelivered events of ${chainId}:${key.address} wait. They stay, but nothing sends ` +
+      `them until it is added again. ${remedy}`;
     throw new Refusal('REGISTRY_HAS_UNDELIVERED', message, { remedy });
   }
   const kept = undelivered > 0 ? `; ${undelivered} undelivered events stay in the database` : '';

@@ -17,7 +17,10 @@ export async function listRegistries(): Promise<Answer> {
 function lineOf({ network, address, origin, confirmations, undelivered, feed }: ListedRegistry): string {
   const read = feed.nextBlock === undefined ? 'not read yet' : `next block ${feed.nextBlock}`;
   const added = origin === 'settings' ? 'of the settings' : 'added';
-  return `${network}  ${address}  ${added}, ${confirmations ?? '?'} confirmations, ${read}, ${undelivered} undelivered`;
+  return (
+    `${network}  ${address}  ${added}, ${confirmations ?? '?'} confirmations, ` +
+    `${read}, ${undelivered} undelivered`
+  );
 }
 
 /** A registry as JSON. Only a running service knows the state of its feed. */

@@ -72,6 +72,8 @@ function partiesOf(state: TokenState): string[] {
  */
 function notMinted({ address, network }: RegistryAdmin, tokenId: bigint): Refusal {
   const remedy = 'Check the id, the registry and the network.';
-  const message = `Token ${tokenIdHexOf(tokenId)} was never minted in ${address} on ${network.name}. ${remedy} Nothing was sent.`;
+  const message =
+    `Token ${tokenIdHexOf(tokenId)} was never minted in ${address} on ${network.name}. ` +
+    `${remedy} Nothing was sent.`;
   return new Refusal('TOKEN_NOT_MINTED', message, { remedy });
 }

@@ -80,8 +80,8 @@ async function keepAnAdmin(admin: RegistryAdmin, account: string): Promise<void>
     `Grant it to another account first (\`npx tdoc role grant --role admin --account …${flags}\`). ` +
     '--force revokes it anyway.';
   const message =
-    `${account} is the last admin of the registry: without one nobody could ever pause it, or grant or revoke a role. ` +
-    `${remedy} Nothing was sent.`;
+    `${account} is the last admin of the registry: without one nobody could ever pause it, ` +
+    `or grant or revoke a role. ${remedy} Nothing was sent.`;
   throw new Refusal('LAST_ADMIN', message, { remedy });
 }
 

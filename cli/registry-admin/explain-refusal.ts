@@ -54,8 +54,8 @@ const SHREDDED = 'The token was shredded: no operation is possible any more.';
 function notReturned({ tokenState, flags }: RefusedCall): string {
   if (tokenState === 'shredded') return SHREDDED;
   return (
-    'The token is in its title escrow: the account that is both beneficiary and holder must return it to the issuer first ' +
-    `(\`npx tdoc token ID${flags}\` shows which account that is).`
+    'The token is in its title escrow: the account that is both beneficiary and holder must return it ' +
+    `to the issuer first (\`npx tdoc token ID${flags}\` shows which account that is).`
   );
 }
 
@@ -65,7 +65,7 @@ function unauthorized(error: ErrorDescription, { adminOf, flags }: RefusedCall):
   const grantor = adminOf === undefined ? 'admin' : roleNameOf(adminOf);
   const command = `\`npx tdoc role grant --role ${role} --account ${account}${flags}\``;
   return (
-    `The wallet ${account} has no ${role} role in this registry. Accounts with the ${grantor} role can grant it` +
-    `${ROLES.has(role) ? ` (${command})` : ''}; \`npx tdoc role list${flags}\` lists them.`
+    `The wallet ${account} has no ${role} role in this registry. Accounts with the ${grantor} role can ` +
+    `grant it${ROLES.has(role) ? ` (${command})` : ''}; \`npx tdoc role list${flags}\` lists them.`
   );
 }

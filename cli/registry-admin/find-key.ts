@@ -22,7 +22,8 @@ export async function findTokenAndKey(
 ): Promise<TokenAndKey> {
   const isFile = parseTokenId(reference.token) === undefined;
   if (isFile && credential !== undefined) {
-    const message = `${reference.token} is the credential already: leave --credential out, or give the token's id.`;
+    const remedy = "leave --credential out, or give the token's id.";
+    const message = `${reference.token} is the credential already: ${remedy}`;
     throw new ConfigurationError('ARGUMENT_INVALID', message);
   }
   const token = await findToken(reference);

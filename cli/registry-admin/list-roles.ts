@@ -63,11 +63,13 @@ function linesOf({ block, holders, adminOf }: RegistryRoles, head: Head): string
   const { registry, network, chainId, wallet } = head;
   const rows = holders.map(({ role, account, sinceBlock, grantedBy }) => {
     const own = account === wallet ? '  (wallet of the settings)' : '';
-    return `  ${roleNameOf(role).padEnd(8)}  ${account}  since block ${sinceBlock}, granted by ${grantedBy}${own}`;
+    const name = roleNameOf(role).padEnd(8);
+    return `  ${name}  ${account}  since block ${sinceBlock}, granted by ${grantedBy}${own}`;
   });
   const unusual = [...adminOf].map(
     ([role, admin]) =>
-      `The ${roleNameOf(role)} role is granted and revoked by the ${roleNameOf(admin)} role, not by the admin.`,
+      `The ${roleNameOf(role)} role is granted and revoked by the ${roleNameOf(admin)} role, ` +
+      'not by the admin.',
   );
   const title = `Roles in registry ${registry} on ${network} (chain id ${chainId}), at block ${block}`;
   return [title, ...(rows.length > 0 ? rows : ['  nobody']), ...unusual];

@@ -46,10 +46,10 @@ export async function listDeliveries(
       ...one,
       nextAttemptAt: nextAttemptAt === null ? null : new Date(nextAttemptAt).toISOString(),
     }));
-    const lines = shown.map(
-      (one) =>
-        `${one.id}  ${one.type}  token ${one.tokenId}  ${one.state}, ${one.attempts} attempts${one.error === null ? '' : `, the last: ${printable(one.error)}`}`,
-    );
+    const lines = shown.map((one) => {
+      const last = one.error === null ? '' : `, the last: ${printable(one.error)}`;
+      return `${one.id}  ${one.type}  token ${one.tokenId}  ${one.state}, ${one.attempts} attempts${last}`;
+    });
     return { lines: lines.length > 0 ? lines : ['nothing waits'], json: printableJson(shown), isYes: true };
   });
 }

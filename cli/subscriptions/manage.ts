@@ -68,8 +68,8 @@ export async function remove(id: string, isForced: boolean): Promise<Answer> {
     const { undelivered, isRemoved } = removed;
     if (!isRemoved) {
       const remedy = 'Give --force to delete them with it.';
-      const message = `${undelivered} events are not delivered yet, and would be lost for this subscriber. ${remedy}`;
-      throw new Refusal('SUBSCRIPTION_UNDELIVERED', message, { remedy });
+      const problem = `${undelivered} events are not delivered yet, and would be lost for this subscriber.`;
+      throw new Refusal('SUBSCRIPTION_UNDELIVERED', `${problem} ${remedy}`, { remedy });
     }
     return {
       lines: [`${id} deleted, with ${undelivered} undelivered events`],

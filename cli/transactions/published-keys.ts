@@ -16,9 +16,9 @@ const ACCOUNTS_PATH = "m/44'/60'/0'/0";
  * @throws ConfigurationError WALLET_KEY_PUBLISHED if it is one of Hardhat's development accounts and the
  *   network is not local.
  */
-export function refusePublishedKey(network: Network, address: string): void {
-  if (network.local || !isPublished(address)) return;
-  const message = `WALLET_PRIVATE_KEY is one of Hardhat's published development keys: not used on ${network.name}.`;
+export function refusePublishedKey({ name, local }: Network, address: string): void {
+  if (local || !isPublished(address)) return;
+  const message = `WALLET_PRIVATE_KEY is one of Hardhat's published development keys: not used on ${name}.`;
   throw new ConfigurationError('WALLET_KEY_PUBLISHED', message, {
     remedy: 'Anybody could mint in that registry and take its funds. Use a wallet of your own.',
   });

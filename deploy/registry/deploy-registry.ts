@@ -112,7 +112,8 @@ async function save(
   const { target, tenant } = context;
   if (target.network === undefined) {
     return [
-      'This network ends with the command, so nothing was written. For a chain that stays, leave --network out:',
+      'This network ends with the command, so nothing was written. ' +
+        'For a chain that stays, leave --network out:',
       `the network of NET (${net.name}) is used then.`,
     ];
   }

@@ -59,6 +59,7 @@ function fail({ target, mask }: DeployContext, cause: unknown): never {
   throw new ServiceError('DEPLOYMENT_FAILED', `The deployment on ${target.name} failed: ${reason}`, {
     cause,
     remedy:
-      'Run the command again: it continues where it stopped. If that does not help, make another registry with --new.',
+      'Run the command again: it continues where it stopped. ' +
+      'If that does not help, make another registry with --new.',
   });
 }

@@ -122,15 +122,18 @@ function missing({ chain, target }: DeployContext): ConfigurationError {
   const problem =
     published === undefined
       ? `TradeTrust publishes no v5 contracts on ${target.name} (chain ${chain.chainId})`
-      : `The node at ${target.node} has no contract where TradeTrust publishes v5 on ${target.name} (deployer ` +
-        `${published.deployer}): it is not in sync, or belongs to another chain with the id ${chain.chainId}`;
+      : `The node at ${target.node} has no contract where TradeTrust publishes v5 on ${target.name} ` +
+        `(deployer ${published.deployer}): it is not in sync, ` +
+        `or belongs to another chain with the id ${chain.chainId}`;
   const remedy =
     'To install deployer, implementation and factory of your own there, add --with-infrastructure.';
   return new ConfigurationError('INFRASTRUCTURE_MISSING', `${problem}. Nothing was sent.`, { remedy });
 }
 
 function unsound({ target }: DeployContext, problem: string): ServiceError {
-  const remedy = `Check that the node at ${target.node} is in sync and of ${target.name}, then run the command again.`;
+  const remedy =
+    `Check that the node at ${target.node} is in sync and of ${target.name}, ` +
+    'then run the command again.';
   return new ServiceError('DEPLOYMENT_INCONSISTENT', `On ${target.name}, ${problem}.`, { remedy });
 }
 

@@ -87,9 +87,11 @@ async function forgetUnsigned({ hre }: DeployContext, journal: Journal): Promise
 }
 
 function refused({ target }: DeployContext, { folder }: Journal, hash: string, reason: string): ServiceError {
-  const message = `The node of ${target.name} rejects the transaction ${hash}, signed by an earlier run: ${reason}.`;
+  const { name } = target;
+  const message = `The node of ${name} rejects the transaction ${hash}, signed by an earlier run: ${reason}.`;
   const remedy =
-    'Fix the cause and run the command again: it sends the same transaction. If the wallet has used its nonce for another one, ' +
+    'Fix the cause and run the command again: it sends the same transaction. ' +
+    'If the wallet has used its nonce for another one, ' +
     `it can never be mined: make another registry with --new, or start over by deleting ${folder}.`;
   return new ServiceError('DEPLOYMENT_FAILED', message, { remedy });
 }

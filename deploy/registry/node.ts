@@ -74,8 +74,8 @@ export async function deployingAccount(request: RpcRequest, { node }: Target): P
 }
 
 function wrongChain(actual: number, network: Network, url: string): ConfigurationError {
-  const { name } = network;
-  const message = `The node at ${printableUrl(url)} is of chain ${actual}, but ${name} is ${network.chainId}.`;
+  const { name, chainId } = network;
+  const message = `The node at ${printableUrl(url)} is of chain ${actual}, but ${name} is ${chainId}.`;
   const start = network.local ? ` (${startOf(network)} starts one)` : '';
   const remedy =
     `Set NET, or --network where you used it, to the network of chain ${actual}, ` +

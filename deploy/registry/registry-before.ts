@@ -42,9 +42,8 @@ export async function leftBehind(
   } catch (error) {
     // No service has run here, so nothing can be left.
     if (codeOf(error) === 'DATABASE_MISSING') return [];
-    return [
-      `warning: the waiting events of the previous registry ${before} cannot be counted: ${mask(messageOf(error))}`,
-    ];
+    const reason = mask(messageOf(error));
+    return [`warning: the waiting events of the previous registry ${before} cannot be counted: ${reason}`];
   }
 }
 
@@ -59,7 +58,8 @@ async function eventLines({ db }: Database, before: string, listed: readonly str
     const network = findNetwork(chainId)?.name ?? chainId;
     const named = `--registry ${before} --network ${network}`;
     return [
-      `warning: no setting follows the previous registry ${registry} any more. From the service's next start on`,
+      `warning: no setting follows the previous registry ${registry} any more. ` +
+        "From the service's next start on",
       `  its events are not delivered; ${waiting.get(feed) ?? 0} wait now. To deliver them:`,
       `  npx tdoc registries add ${named}`,
       `  To give them up: npx tdoc registries remove ${named} --force`,
@@ -73,7 +73,7 @@ async function documentLines({ db }: Database, before: string): Promise<string[]
     .filter(({ scope }) => isSame(scope.registryAddress, before))
     .map(
       ({ scope: { issuer }, unfinished }) =>
-        `warning: documents of ${issuer} that are being issued in the previous registry ${before}: ${unfinished}. ` +
-        'To finish them, set TOKEN_REGISTRY_ADDRESS back until GET /health shows no mints.',
+        `warning: documents of ${issuer} that are being issued in the previous registry ${before}: ` +
+        `${unfinished}. To finish them, set TOKEN_REGISTRY_ADDRESS back until GET /health shows no mints.`,
     );
 }

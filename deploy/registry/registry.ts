@@ -116,7 +116,8 @@ async function deployNew(
   const { deployer, tokenImplementation } = infrastructure;
   say(
     isSent
-      ? `Resuming the registry "${tokenName}" (${tokenSymbol}) on ${target.name}: its transaction was sent earlier …`
+      ? `Resuming the registry "${tokenName}" (${tokenSymbol}) on ${target.name}: ` +
+          'its transaction was sent earlier …'
       : `Deploying the registry "${tokenName}" (${tokenSymbol}) on ${target.name} …`,
   );
   const { registry } = await runIgnition(context, {
@@ -160,7 +161,9 @@ async function read(
   const [name, symbol] = await Promise.all([contract.name(), contract.symbol()]);
   const differs = (wanted.tokenName ?? name) !== name || (wanted.tokenSymbol ?? symbol) !== symbol;
   if (!differs) return { address, name, symbol, status };
-  const message = `The registry ${address} on ${target.name} is "${name}" (${symbol}), and a token's name cannot be changed.`;
+  const message =
+    `The registry ${address} on ${target.name} is "${name}" (${symbol}), ` +
+    "and a token's name cannot be changed.";
   throw new ConfigurationError('REGISTRY_DIFFERS', message, { remedy: 'Make another registry with --new.' });
 }
 

@@ -62,8 +62,8 @@ function walletHint({ account, tenant }: DeployContext, settings: Settings): str
   if (settingOf(settings, 'WALLET_PRIVATE_KEY') !== undefined) return [];
   const file = tenant.isDefault ? '.env' : tenant.envFile;
   return [
-    `hint: deployed with the node's first account ${account}. The service needs WALLET_PRIVATE_KEY of a minter: ` +
-      `set it in ${file} to that account's key, which \`npx hardhat node\` prints.`,
+    `hint: deployed with the node's first account ${account}. The service needs WALLET_PRIVATE_KEY ` +
+      `of a minter: set it in ${file} to that account's key, which \`npx hardhat node\` prints.`,
   ];
 }
 

@@ -63,7 +63,8 @@ function checkPublicWallet(network: Network, settings: Settings): void {
       `WALLET_PRIVATE_KEY is needed to deploy on ${network.name}.`,
       {
         remedy:
-          'Set it to the private key of a wallet that can pay for the transactions; it becomes the admin and minter.',
+          'Set it to the private key of a wallet that can pay for the transactions; ' +
+          'it becomes the admin and minter.',
       },
     );
   }

@@ -154,7 +154,8 @@ function entriesOf(settings: Settings, { registries = [] }: ConfigFile): Registr
   const keys = registries.map(keyOf);
   const twice = keys.findIndex((key, index) => keys.indexOf(key) !== index);
   if (twice >= 0) {
-    const message = `registries.${twice} is the same registry as registries.${keys.indexOf(keys[twice] ?? '')}.`;
+    const first = keys.indexOf(keys[twice] ?? '');
+    const message = `registries.${twice} is the same registry as registries.${first}.`;
     throw new ConfigurationError('CONFIGURATION_INVALID', `service.config.json: ${message} List it once.`);
   }
   const address = settingOf(settings, 'TOKEN_REGISTRY_ADDRESS');

@@ -56,13 +56,14 @@ export function openIssuingWarning(
   }
   if (!isLoopback(host)) {
     const message =
-      `API_KEY is not set, and HOST is ${host}: anybody who reaches this machine can issue documents at the ` +
-      "wallet's expense, and so can any web page in a browser that does. Set API_KEY, or HOST=127.0.0.1.";
+      `API_KEY is not set, and HOST is ${host}: anybody who reaches this machine can issue documents ` +
+      "at the wallet's expense, and so can any web page in a browser that does. " +
+      'Set API_KEY, or HOST=127.0.0.1.';
     return { level: 'error', message };
   }
   const message =
-    `API_KEY is not set: anybody who reaches ${url} can issue documents at the wallet's expense, and so can ` +
-    'any web page in a browser on this machine. Set API_KEY.';
+    `API_KEY is not set: anybody who reaches ${url} can issue documents at the wallet's expense, ` +
+    'and so can any web page in a browser on this machine. Set API_KEY.';
   return { level: 'warn', message };
 }
 

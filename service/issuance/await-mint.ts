@@ -20,7 +20,8 @@ export async function awaitMint(
     if (!patience.aborted) throw cause;
     const message = `The mint of token ${issuance.tokenId} was not mined within ${waitMs} ms.`;
     const remedy =
-      'The mint continues: ask for the document later, or send the request again with the same Idempotency-Key.';
+      'The mint continues: ask for the document later, ' +
+      'or send the request again with the same Idempotency-Key.';
     throw new ChainError('MINT_NOT_CONFIRMED', message, { cause, remedy, retryable: true });
   }
 }

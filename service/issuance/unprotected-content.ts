@@ -22,7 +22,8 @@ const TOO_DEEP: Problem = {
 const SAME_ID: Problem = {
   code: 'TEXT_NOT_PROTECTED',
   problem:
-    'is also the id of another object in the credential: statements about one could be moved to the other; give each its own id, or none',
+    'is also the id of another object in the credential: statements about one could be ' +
+    'moved to the other; give each its own id, or none',
 };
 
 interface Place {

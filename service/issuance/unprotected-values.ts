@@ -11,7 +11,8 @@ const invalid = (problem: string): Problem => ({ code: 'SUBJECT_VALUE_INVALID', 
 // `di-sd-primitives` 3.3.0 relabels blank nodes by regular expressions over whole statements, text included
 // (docs/reports/di-sd-primitives-text-rewriting.md).
 const BLANK_NODE = notProtected(
-  'contains "_:", which the signature would not protect from being changed; write it differently, for example with a space between',
+  'contains "_:", which the signature would not protect from being changed; ' +
+    'write it differently, for example with a space between',
 );
 const SKOLEM_NAME = notProtected(
   'contains "urn:bnid:", which signing would change and the signature not protect; write it differently',
@@ -31,7 +32,8 @@ const NESTED_LIST = notProtected(
   'is a list in a list, whose grouping the signature would not cover; write one list, or objects',
 );
 const REPETITION = notProtected(
-  'occurs more than once in its list, and a signature does not cover how often a value occurs; write it once, and the quantity as text',
+  'occurs more than once in its list, and a signature does not cover how often a value occurs; ' +
+    'write it once, and the quantity as text',
 );
 const INEXACT_NUMBER = invalid('is a number that cannot be kept exactly; write it as a string');
 const NO_IRI = invalid('is neither a term nor an absolute IRI, written out and percent-encoded');

@@ -118,8 +118,8 @@ function isFresh<T>(kept: Kept<T> | undefined, ms: number): kept is Kept<T> {
 
 function registryMissing(address: string): ChainError {
   const remedy = 'Deploy the registry, or correct TOKEN_REGISTRY_ADDRESS; then send the request again.';
-  const message = `There is no contract at TOKEN_REGISTRY_ADDRESS ${address}: the chain has changed. ${remedy}`;
-  return new ChainError('REGISTRY_MISSING', message, { retryable: true, remedy });
+  const problem = `There is no contract at TOKEN_REGISTRY_ADDRESS ${address}: the chain has changed.`;
+  return new ChainError('REGISTRY_MISSING', `${problem} ${remedy}`, { retryable: true, remedy });
 }
 
 /**

@@ -37,7 +37,8 @@ export async function checkRegistry(registry: FollowedRegistry): Promise<void> {
 async function check(client: RpcClient, { network, rpcUrl, address }: FollowedRegistry): Promise<void> {
   await createChainCheck(client, rpcUrl, network)().catch((cause: unknown) => {
     if (!(cause instanceof ConfigurationError)) throw cause;
-    const message = `The node at ${printableUrl(rpcUrl)} is not of ${network.name} (chain id ${network.chainId}).`;
+    const { name, chainId } = network;
+    const message = `The node at ${printableUrl(rpcUrl)} is not of ${name} (chain id ${chainId}).`;
     throw refused(cause.code, `${message} Correct the network, or RPC_URL of the service.`, cause);
   });
   const notARegistry = (cause: unknown): never => {

@@ -125,7 +125,9 @@ function ofSettings(name: string, whose = ''): RequestError {
 }
 
 function unknown(key: RegistryKey): RequestError {
-  const message = `${nameOf(key)} is not followed. GET /registries and \`npx tdoc registries list\` list those that are.`;
+  const message =
+    `${nameOf(key)} is not followed. GET /registries and \`npx tdoc registries list\` list ` +
+    'those that are.';
   return new RequestError('REGISTRY_UNKNOWN', message);
 }
 

@@ -40,8 +40,8 @@ export function createSecretsCipher(
   return {
     encrypt(text, subscription) {
       if (key === undefined) {
-        const message = `The subscription has secrets, and the service has no key to encrypt them. ${SET_THE_KEY}`;
-        throw new RequestError('SECRETS_KEY_MISSING', message, { remedy: SET_THE_KEY });
+        const problem = 'The subscription has secrets, and the service has no key to encrypt them.';
+        throw new RequestError('SECRETS_KEY_MISSING', `${problem} ${SET_THE_KEY}`, { remedy: SET_THE_KEY });
       }
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(subscription));
@@ -51,7 +51,9 @@ export function createSecretsCipher(
     decrypt(encrypted, subscription) {
       if (key === undefined) {
         const remedy = 'Set SECRETS_KEY to the key with which they were stored, and restart the service.';
-        const message = `The secrets of subscription ${subscription} are encrypted, and SECRETS_KEY is not set. ${remedy}`;
+        const message =
+          `The secrets of subscription ${subscription} are encrypted, ` +
+          `and SECRETS_KEY is not set. ${remedy}`;
         throw new ConfigurationError('SECRETS_KEY_MISSING', message, { remedy });
       }
       try {
@@ -60,8 +62,8 @@ export function createSecretsCipher(
         const remedy =
           'Set SECRETS_KEY to the key with which they were stored, and restart the service. If it is lost, ' +
           'set the headers of the subscription again.';
-        const message = `The secrets of subscription ${subscription} cannot be read with SECRETS_KEY. ${remedy}`;
-        throw new ConfigurationError('SECRETS_KEY_WRONG', message, { cause, remedy });
+        const problem = `The secrets of subscription ${subscription} cannot be read with SECRETS_KEY.`;
+        throw new ConfigurationError('SECRETS_KEY_WRONG', `${problem} ${remedy}`, { cause, remedy });
       }
     },
   };

@@ -101,6 +101,6 @@ function remarkOf(logs: FoundOperation['logs']): string {
 
 function incomplete({ type, log }: DecodedLog): ChainError {
   const remedy = 'Try again, or use another node: this one omits logs.';
-  const message = `In transaction ${log.transactionHash} the event ${type} does not belong to any operation. ${remedy}`;
-  return new ChainError('TOKEN_HISTORY_INCOMPLETE', message, { remedy, retryable: true });
+  const problem = `In transaction ${log.transactionHash} the event ${type} does not belong to any operation.`;
+  return new ChainError('TOKEN_HISTORY_INCOMPLETE', `${problem} ${remedy}`, { remedy, retryable: true });
 }

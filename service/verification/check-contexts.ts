@@ -48,7 +48,9 @@ export function checkContexts(
       ![url, foundAt(url)].every((place) => isBelow(publishers, place)),
   );
   if (foreign) {
-    const found = `${foreign.pointer} is ${placeOf(foreign, foundAt)}, which is neither known nor published by the issuer: its terms may mean anything`;
+    const found =
+      `${foreign.pointer} is ${placeOf(foreign, foundAt)}, which is neither known nor published ` +
+      'by the issuer: its terms may mean anything';
     return { check, outcome: 'could not tell', found: `${found} (--trust-context if you know it)` };
   }
   return { check, outcome: 'valid', found: 'every context is known, or published by the issuer' };

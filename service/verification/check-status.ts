@@ -106,7 +106,9 @@ function checksOfState(state: TokenState): Check[] {
     state.state === 'in escrow'
       ? `in its title escrow ${state.titleEscrow} (${at})`
       : `returned to the issuer, who may restore it or shred it: nobody can transfer it now (${at})`;
-  const parties = `beneficiary ${state.beneficiary ?? 'nobody'}, holder ${state.holder ?? 'nobody'}, nominee ${state.nominee ?? 'nobody'}`;
+  const parties =
+    `beneficiary ${state.beneficiary ?? 'nobody'}, holder ${state.holder ?? 'nobody'}, ` +
+    `nominee ${state.nominee ?? 'nobody'}`;
   const checks: Check[] = [
     { check: 'token', outcome: 'valid', found },
     { check: 'parties', outcome: 'valid', found: parties },

@@ -42,7 +42,9 @@ export function presentedProof({ proof }: JsonObject): PresentedProof {
   const { type, cryptosuite, proofPurpose, proofValue } = only;
   if (type !== 'DataIntegrityProof' || cryptosuite !== 'ecdsa-sd-2023') {
     const named = [type, cryptosuite].filter((name) => typeof name === 'string').join(', ');
-    const problem = `has a proof of another kind (${named || 'unnamed'}); only DataIntegrityProof with ecdsa-sd-2023 is supported`;
+    const problem =
+      `has a proof of another kind (${named || 'unnamed'}); ` +
+      'only DataIntegrityProof with ecdsa-sd-2023 is supported';
     return { kind: 'unsupported', verificationMethod, problem };
   }
   if (verificationMethod === undefined) return wrong('has a proof that names no verification method');

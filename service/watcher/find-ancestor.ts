@@ -39,9 +39,11 @@ export async function isOnChain(client: RpcClient, { number, hash }: KeptBlock):
 function tooDeep(kept: readonly KeptBlock[]): ChainError {
   const [oldest] = kept;
   const message =
-    `The chain was reorganised deeper than the finality depth: block ${oldest?.number} is not the one that was read, ` +
-    'and earlier blocks are no longer known. Nothing is delivered until an operator acts.';
+    `The chain was reorganised deeper than the finality depth: block ${oldest?.number} ` +
+    'is not the one that was read, and earlier blocks are no longer known. ' +
+    'Nothing is delivered until an operator acts.';
   const remedy =
-    'Compare what was delivered with the chain; then start with a new DATA_DIR (or database) and a larger FINALITY_DEPTH.';
+    'Compare what was delivered with the chain; ' +
+    'then start with a new DATA_DIR (or database) and a larger FINALITY_DEPTH.';
   return new ChainError('CHAIN_REORGANISED', message, { remedy });
 }

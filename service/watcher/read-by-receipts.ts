@@ -33,7 +33,8 @@ export async function readByReceipts(
 
 function missing(transactionHash: string | undefined): never {
   const message =
-    `The node does not have the receipt of transaction ${transactionHash}, and refuses the logs of its block. ` +
-    'If the block is old, use a node that keeps its whole index of transactions (geth: --history.transactions 0).';
+    `The node does not have the receipt of transaction ${transactionHash}, ` +
+    'and refuses the logs of its block. If the block is old, ' +
+    'use a node that keeps its whole index of transactions (geth: --history.transactions 0).';
   throw new ChainError('RECEIPT_MISSING', message, { retryable: true });
 }

@@ -159,7 +159,7 @@ describe('event delivery', () => {
     await receiver.close();
   });
 
-  it('finishes deliveries under way at a stop, and repeats those that hang after the next start', async () => {
+  it('finishes deliveries under way at a stop, and repeats hanging ones after the next start', async () => {
     writeFileSync(local.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook: { timeoutMs: 60_000 } }));
     const answers: (() => void)[] = [];
     let isSlow = true;

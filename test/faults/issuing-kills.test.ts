@@ -112,7 +112,8 @@ describe('a service that is killed while it issues', () => {
 
   for (const engine of ENGINES) {
     const seed = randomInt(2 ** 32);
-    it(`issues every keyed request once, and none twice, in ${KILLS[engine]} kills under load on ${engine} (seed ${seed})`, async function () {
+    const kills = `${KILLS[engine]} kills under load on ${engine} (seed ${seed})`;
+    it(`issues every keyed request once, and none twice, in ${kills}`, async function () {
       if (!(await withState(engine, (settings) => issueInSpiteOfKills(seed, KILLS[engine], settings)))) {
         this.skip();
       }

@@ -137,11 +137,13 @@ describe('issuing under load', () => {
     for (const { body } of answers) expect(minted.get(tokenOf(body))).to.equal(body.txHash);
   }
 
-  it(`mints a token for each of ${REQUESTS} requests, ${AT_ONCE} at once, when the node mines each immediately`, async () => {
+  const eachRequest = `each of ${REQUESTS} requests, ${AT_ONCE} at once`;
+
+  it(`mints a token for ${eachRequest}, when the node mines each immediately`, async () => {
     await issueBesideAnotherSender();
   });
 
-  it(`mints a token for each of ${REQUESTS} requests, ${AT_ONCE} at once, with a block every ${BLOCK_EVERY_MS} ms`, async () => {
+  it(`mints a token for ${eachRequest}, with a block every ${BLOCK_EVERY_MS} ms`, async () => {
     await local.client.send('evm_setAutomine', [false]);
     await local.client.send('evm_setIntervalMining', [BLOCK_EVERY_MS]);
     try {

@@ -330,7 +330,7 @@ describe('a mint on a public network', () => {
     });
   });
 
-  it('never fails after it was mined: it waits, also after a restart, until the registry allows it', async () => {
+  it('never fails once mined: it waits, also after a restart, until the registry allows it', async () => {
     const journal = createMemoryJournal();
     const back = await fork();
     await withMint({ journal }, async ({ outcome, untilState, untilLogged, expectToStay }) => {

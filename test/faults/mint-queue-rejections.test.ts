@@ -177,7 +177,7 @@ describe('the mint queue when the node rejects, loses or delays', () => {
   });
 
   for (const times of [1, 7])
-    it(`signs nothing again when the node takes a transaction and the answer is lost, ${times} times`, async () => {
+    it(`signs nothing again when the answer to an accepted transaction is lost ${times} times`, async () => {
       const answerer = first('eth_sendRawTransaction', times, () => 'drop answer');
       await withQueue({ answerer }, async (queue) => {
         await queue.mintMany(3, 3);
@@ -293,7 +293,7 @@ describe('the mint queue when the node rejects, loses or delays', () => {
     });
   });
 
-  it('does not mistake an earlier transaction that ran out of gas for one without a receipt yet', async () => {
+  it('does not mistake an earlier transaction that ran out of gas for one with no receipt yet', async () => {
     const estimates = first('eth_estimateGas', 1, () => ({ result: '0x30000' }));
     await withQueue({ answerer: estimates }, async (queue) => {
       let since: number | undefined;

@@ -33,7 +33,8 @@ describe('the mint queue', () => {
   }
 
   for (const mining of ['at once', 'at intervals'] as const) {
-    it(`mints 100 tokens, 20 at once, on a node that mines ${mining}, beside another sender of the wallet`, async () => {
+    const node = `a node that mines ${mining}`;
+    it(`mints 100 tokens, 20 at once, on ${node}, beside another sender of the wallet`, async () => {
       if (mining === 'at intervals') await mineEvery(INTERVAL_MS);
       const queue = await startQueue(place);
       const other = startOtherSender(local.node.url);

@@ -175,7 +175,7 @@ describe('a reorganisation', () => {
   // The watcher asks for the head, for the block, four times for its logs, and for the receipt; then for the
   // next head and its block.
   for (const question of [2, 3, 4, 6, 7, 8, 9]) {
-    it(`mixes no branches when it comes between two questions about a range (before question ${question})`, async () => {
+    it(`mixes no branches when it comes before question ${question} about a range`, async () => {
       const proxy = await startRpcProxy(forked.local.node.url);
       try {
         await following(`between-${question}`, { RPC_URL: proxy.url }, async (followed) => {

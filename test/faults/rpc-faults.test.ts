@@ -137,7 +137,7 @@ describe('the events of a registry on a faulty node', () => {
     ['first', 0],
     ['second', 1],
   ] as const) {
-    it(`are delivered for one of two registries while the RPC of the ${name} is broken, then for both`, async () => {
+    it(`are delivered for one of two registries while the ${name}'s RPC is down, then for both`, async () => {
       const registries = [local.registryAddress, await another()];
       const proxies = await Promise.all(registries.map(() => startRpcProxy(local.node.url)));
       const settings = { RPC_URL: proxies[0]?.url ?? '' };

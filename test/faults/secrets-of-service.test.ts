@@ -199,7 +199,8 @@ describe('the service with secrets in its settings', () => {
 
   it('reveals no secret when an error is not caught', async () => {
     const script = join(local.folder, 'throw.cjs');
-    const error = `new Error('stumbled over ' + process.env.RPC_URL, { cause: process.env.WALLET_PRIVATE_KEY })`;
+    const error =
+      "new Error('stumbled over ' + process.env.RPC_URL, { cause: process.env.WALLET_PRIVATE_KEY })";
     for (const thrown of [`throw ${error}`, `void Promise.reject(${error})`]) {
       const isReady = `process.listenerCount('SIGTERM') > 0`;
       writeFileSync(
@@ -224,8 +225,9 @@ describe('the service with secrets in its settings', () => {
     );
     database = await postgresDatabase();
     const wrongPassword = database && new URL(database.url);
-    if (wrongPassword) wrongPassword.password = secret('password of the database');
-    const closed = `postgres://postgres:${secret('password of the database')}@127.0.0.1:${await freePort(0)}/x`;
+    const password = secret('password of the database');
+    if (wrongPassword) wrongPassword.password = password;
+    const closed = `postgres://postgres:${password}@127.0.0.1:${await freePort(0)}/x`;
     const wrong: [Record<string, string>, RegExp][] = [
       [{ SERVICE_CONFIG: broken }, /broken\.json is not JSON: line 1, column \d+/],
       [{ SERVICE_CONFIG: odd }, /odd\.json: .*webhook\.url.*|header 1 is not a header name/],

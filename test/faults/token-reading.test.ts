@@ -69,7 +69,7 @@ describe('reading the endorsement chain of a token', () => {
       'with an error in words of its own': () => ({ error: { code: -32000, message: 'sorry, pay more' } }),
       'with status 413': () => ({ status: 413, body: 'too much' }),
     })) {
-      it(`asks for less, backwards and no further than the mint, when ranges are refused ${refusal}`, async () => {
+      it(`asks for less, backwards as far as the mint, when ranges are refused ${refusal}`, async () => {
         const expected = await read();
         const young = await mintDirectly(local, accounts[1]!);
         refuseBeyond(500, answerOf);

@@ -43,7 +43,8 @@ describe('a receiver that fails half of the time', () => {
   for (const engine of ENGINES) {
     // Every run has another seed; the title shows it.
     const seed = randomInt(2 ** 32);
-    it(`gets every event, one at a time for a token, several tokens at once (${engine}, seed ${seed})`, async function () {
+    const run = `(${engine}, seed ${seed})`;
+    it(`gets every event, one at a time for a token, several tokens at once ${run}`, async function () {
       const state = await newState(engine);
       if (state === undefined) return this.skip();
       const notes: Notes = { taken: [], overtaking: [], mostAtOnce: 0 };

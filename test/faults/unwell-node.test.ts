@@ -31,7 +31,7 @@ describe('the events of a registry on a failing node', () => {
   after(() => local?.stop());
 
   for (const [name, answer] of Object.entries(UNWELL)) {
-    it(`are delivered after contract calls failed at the start, and while they fail later: ${name}`, async () => {
+    it(`are delivered after contract calls failed at start, and while they fail later: ${name}`, async () => {
       const failing: Answerer = (method) => (method === 'eth_call' ? answer : 'none');
       await whileFollowingThroughProxy(local, { name, answerer: failing }, async (proxy, followed) => {
         await eventually('it was tried twice', () => pausesOf(followed).length >= 2);
@@ -82,7 +82,8 @@ describe('the events of a registry on a failing node', () => {
     ['and says so', TOO_MANY_RESULTS],
     ['and fails otherwise', { error: { code: -32000, message: 'context deadline exceeded' } }],
   ] as const) {
-    it(`are delivered without forgeries when the node refuses the many logs of their block, ${words}`, async () => {
+    const refuses = `refuses the many logs of their block, ${words}`;
+    it(`are delivered without forgeries when the node ${refuses}`, async () => {
       const fromBlock = (await local.client.getBlockNumber()) + 1;
       const full = await mineAmongForgeries();
       const answerer: Answerer = (method, params) =>
@@ -97,7 +98,7 @@ describe('the events of a registry on a failing node', () => {
     });
   }
 
-  it('wait for receipts of an old block with too many logs; the error names the option for its node', async () => {
+  it("wait for receipts of an old block with too many logs; the error names the node's option", async () => {
     const fromBlock = (await local.client.getBlockNumber()) + 1;
     const full = await mineAmongForgeries();
     const refusing: Answerer = (method, params) =>

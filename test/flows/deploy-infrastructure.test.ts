@@ -16,11 +16,14 @@ import { temporaryFolder } from '../helpers/temporary-folder';
 const EXPLORER_KEY = 'MARKEDKEYOFETHERSCAN0123456789ABCD';
 
 /** Runs `verify` in one process, with the options of each of these commands. */
-const verifyAll = (commands: readonly string[]): string => `
+const verifyAll = (commands: readonly string[]): string => {
+  const options = commands.map((command) => /--contract (\S+) (\S+)$/.exec(command));
+  return `
 const hre = require(${JSON.stringify(join(PROJECT_ROOT, 'node_modules/hardhat'))});
 const verify = ([, contract, address]) => hre.run('verify', { contract, address });
-Promise.all(${JSON.stringify(commands.map((command) => /--contract (\S+) (\S+)$/.exec(command)))}.map(verify));
+Promise.all(${JSON.stringify(options)}.map(verify));
 `;
+};
 
 // A node with Amoy's chain id that has nothing at the addresses where v5 is published.
 describe('npx hardhat deploy on a network without the published contracts', () => {

@@ -123,7 +123,7 @@ describe('npx hardhat deploy', () => {
       expect(statSync(envFile).mode & 0o777).to.equal(0o600);
     });
 
-    it('deploys with the node’s first account without a wallet, and says what the service needs', async () => {
+    it('deploys with the node’s first account without a wallet and says what the service needs', async () => {
       const { code, output } = await run(['--network', 'localhost'], { WALLET_PRIVATE_KEY: '' });
       expect(code).to.equal(0);
       expect(output).to.contain('The service needs WALLET_PRIVATE_KEY').and.to.contain(DEPLOYER);
@@ -264,7 +264,7 @@ describe('npx hardhat deploy', () => {
         await expectUsable(gone);
       });
 
-      it('deploys elsewhere when the registry of another tenant took the address after a revert', async () => {
+      it('deploys elsewhere when another tenant’s registry took the address after a revert', async () => {
         const start = await snapshot();
         const gone = await deploy('--token-name', 'Mine');
         await revert(start);

@@ -8,7 +8,7 @@ import { track } from '../helpers/resources';
 const DEVNET = join(PROJECT_ROOT, 'dist/devnet/main.js');
 
 describe('npm run devnet', () => {
-  it('-- --once says which ports are in use, issues on others, verifies nine webhooks and exits with 0', async () => {
+  it('-- --once names ports in use, issues on others, verifies nine webhooks and exits with 0', async () => {
     const squatters: Server[] = [];
     for (const port of [8545, 3000, 4000]) {
       const squatter = createServer().on('error', () => undefined);

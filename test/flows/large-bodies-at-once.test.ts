@@ -56,7 +56,7 @@ describe('the service with many large bodies at once', () => {
     await local?.stop();
   });
 
-  it(`issues all documents, at most ${MOST_AT_ONCE} at once, and answers other requests meanwhile`, async () => {
+  it(`issues all documents, at most ${MOST_AT_ONCE} at once, while answering other requests`, async () => {
     const fromBlock = (await local.client.getBlockNumber()) + 1;
     const bodies = Array.from({ length: DOCUMENTS }, () => largeDocument(owner, MEGABYTES));
     const uploads: Upload[] = [];

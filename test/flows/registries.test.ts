@@ -249,7 +249,7 @@ for (const engine of ENGINES) {
       expect(accepted.size).to.equal(5 * EVENTS_OF_A_MINT);
     });
 
-    it('are listed, removed and added by commands, which a running service follows within seconds', async () => {
+    it('are listed, removed and added by commands, which the service follows within seconds', async () => {
       const tdoc = (...args: string[]) => askTdocInProcess(['registries', ...args], settings);
       const { stdout } = await tdoc('list');
       expect(stdout.trim().split('\n')).to.have.length(2);
@@ -289,7 +289,7 @@ for (const engine of ENGINES) {
         }
       });
     else
-      it('are followed by every service on the database within seconds, whichever reads the chain', async () => {
+      it('are followed by all services on a database within seconds, whichever reads the chain', async () => {
         const other = await startService(settings);
         try {
           await eventually(

@@ -59,7 +59,7 @@ describe('a change of the key that signs webhooks', () => {
     await local?.stop();
   });
 
-  it('is followed by a receiver of the published keys, without a restart of it or of the service', async () => {
+  it('is followed by a receiver of the published keys without restarting it or the service', async () => {
     const published = async (): Promise<Jwks> =>
       (await fetch(`${service.url}/.well-known/jwks.json`)).json() as Promise<Jwks>;
     const before = await published();

@@ -100,7 +100,7 @@ describe('the service at start and stop', () => {
     await service.stop();
   });
 
-  it('starts without a node, stays up without its registry and says so, and issues once both exist', async () => {
+  it('starts without a node, stays up without a registry, says so, and issues once both exist', async () => {
     const port = await freePort(0);
     const service = await startService({ ...local.settings, RPC_URL: `http://127.0.0.1:${port}` });
     await logs(service, new RegExp(`The node at http://127\\.0\\.0\\.1:${port} does not answer`));
@@ -237,7 +237,7 @@ describe('the service at start and stop', () => {
       }
     });
 
-    it('exits with 0 on SIGTERM after it has answered running requests, and never printed a secret', async () => {
+    it('exits with 0 on SIGTERM after it answered running requests, and never printed a secret', async () => {
       await create(service.url, { ...minimal, owner: 'x', holder: 'y' });
       const answer = create(service.url, { ...minimal, owner, holder: owner });
       await fetch(service.url);

@@ -181,7 +181,7 @@ describe('docs/tenants.md', () => {
     expect(service.output().split('"msg":"delivered"')).to.have.length(EVENTS_OF_A_MINT + 1);
   });
 
-  it('separates tenants in one PostgreSQL database, where a command sees the registries of both', async function () {
+  it('separates tenants in one PostgreSQL database, where a command sees both registries', async function () {
     const database = await postgresDatabase();
     if (database === undefined) return this.skip();
     const shared = { ...settings, DATABASE_URL: database.url };

@@ -180,7 +180,7 @@ describe('the endorsement chain of a token', () => {
       });
     });
 
-    it('decrypt-remark FILE prints the remarks of all operations, with control characters escaped', async () => {
+    it('decrypt-remark FILE prints the remark of each operation and escapes control characters', async () => {
       const { id } = answer.signedW3CDocument;
       const { code, stdout } = await run(['decrypt-remark', file]);
       expect(code, stdout).to.equal(0);

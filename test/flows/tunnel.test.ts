@@ -158,7 +158,8 @@ describe('the tunnel (TUNNEL_AUTHTOKEN)', () => {
   it('reports the error of ngrok with its code and a remedy, but masks the token in it', async () => {
     // The package's own error for an invalid token, which has several lines.
     const text =
-      `failed to connect session: authentication failed: The authtoken you specified is properly formed, but it is invalid.\n` +
+      'failed to connect session: authentication failed: ' +
+      'The authtoken you specified is properly formed, but it is invalid.\n' +
       `Your authtoken: ${TOKEN}\r\n\r\nERR_NGROK_107\r\n, error_code: ERR_NGROK_107`;
     service = await startService(settings, {
       load: async () => ({ forward: () => Promise.reject(new Error(text)) }),

@@ -112,7 +112,7 @@ for (const engine of ENGINES) {
       expect(await waitingIn(name)).to.equal(2);
     });
 
-    it('sends an event that is mined again only to the channel that did not get it, from its new block', async () => {
+    it('sends an event mined again only to the channel that did not get it, from its new block', async () => {
       const event = eventIn(2, 7n);
       await store(2, [event]);
       const [sent] = await deliver(first);

@@ -111,7 +111,7 @@ describe('the HTTP server with limited connections', () => {
     expect(lines[0]).to.include({ level: 'warn', code: 'REQUEST_MALFORMED', status: 400, requestId });
   });
 
-  it('refuses connections while all others wait for answers, warns once, and accepts them again later', async () => {
+  it('refuses connections while all others await answers, warns once, then accepts them again', async () => {
     isQuick = false;
     for (let count = 0; count < MOST; count++) (await open()).write(REQUEST);
     await eventually('all are under way', () => underWay.length === MOST);

@@ -114,7 +114,7 @@ for (const engine of ENGINES) {
       expectToldApart();
     });
 
-    it('are not delivered again under an id that was attempted before an earlier reorganisation', async () => {
+    it('are not delivered again under an id attempted before an earlier reorganisation', async () => {
       // The earlier version gave the event another id in each block, and kept the orphan of the failed
       // attempt.
       await store('a', ['one'], () => 5);

@@ -29,7 +29,7 @@ describe('the header X-Error-Code', () => {
     expect(app.log.find(({ level }) => level === 'error')).to.include({ code: 'SQLITE_IOERR' });
   });
 
-  it('is on an unhealthy answer of GET /health, which keeps its own body, and not on a healthy one', async () => {
+  it('is on an unhealthy answer of GET /health, which keeps its body, and not on a healthy one', async () => {
     isHealthy = false;
     const { status, headers, ...response } = await fetch(`${app.url}/health`).then(async (answer) => ({
       status: answer.status,

@@ -188,7 +188,7 @@ for (const engine of ENGINES) {
       });
     });
 
-    it('lists unfinished issuances in the order of adding, even with equal times and after a purge', async () => {
+    it('lists unfinished issuances in the order added, even with equal times and after a purge', async () => {
       const added: string[] = [];
       for (let count = 0; count < 30; count++) {
         const prepared = preparedDocument();
@@ -202,7 +202,7 @@ for (const engine of ENGINES) {
       expect(await tokensOf()).to.deep.equal(added.slice(10));
     });
 
-    it('keeps the transactions of a document, the oldest first, and a batch whole or not at all', async () => {
+    it('keeps the transactions of a document, oldest first, and a batch whole or not at all', async () => {
       const [one, other] = [preparedDocument(), preparedDocument()];
       for (const prepared of [one, other]) await journal.add(prepared);
       const [first, second, third] = [9, 3, 5].map((nonce) => transactionOf(one.tokenId, nonce));
@@ -345,7 +345,7 @@ for (const engine of ENGINES) {
     });
 
     describe('purging', () => {
-      it('removes issuances that ended before a time, with parts and transactions, and no others', async () => {
+      it('removes only issuances that ended before a time, with parts and transactions', async () => {
         const old = await issued(LONG);
         const failed = preparedDocument();
         await journal.add(failed, REQUEST);

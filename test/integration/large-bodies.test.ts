@@ -188,7 +188,7 @@ describe('the body middleware', () => {
     ['a small body', {}],
     ['a body of unknown length', { 'transfer-encoding': 'chunked' }],
   ] as const)
-    it(`keeps the bytes of ${which} in memory of their own, and hashes them with the document type`, async () => {
+    it(`keeps the bytes of ${which} in their own memory and hashes them with the document type`, async () => {
       const stateOf = async (documentType: string, chunks: string[]) => {
         const req = Object.assign(Readable.from(chunks.map((chunk) => Buffer.from(chunk))), {
           headers,

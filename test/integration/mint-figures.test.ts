@@ -40,7 +40,7 @@ for (const engine of ENGINES) {
       expect(await mintFiguresOf(database.db, SCOPE)).to.deep.equal(NOTHING);
     });
 
-    it('count mints by state until they are final or failed, and date the oldest that is not mined', async () => {
+    it('count mints by state until they are final or failed, and date the oldest not mined', async () => {
       const journal = createDatabaseJournal(database, SCOPE, clock);
       const [first, second, third] = [await added(), await added(), await added()];
       expect(await mintFiguresOf(database.db, SCOPE)).to.deep.equal({

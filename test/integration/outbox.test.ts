@@ -34,7 +34,7 @@ for (const engine of ENGINES) {
     const outbox = emptyOutbox(engine);
     const { claim, settle } = outbox;
 
-    it("hands out one event of a token at a time, in the chain's order, and several tokens at once", async () => {
+    it('hands out one event of a token at a time, in chain order, and several tokens at once', async () => {
       await record(
         outbox.database,
         outbox.feed,
@@ -313,7 +313,7 @@ for (const engine of ENGINES) {
       expect(await claim()).to.have.length(1);
     });
 
-    it('hands out each delivery to one of several workers, without deadlock while events are added', async () => {
+    it('hands each delivery to one of several workers, without deadlock while events are added', async () => {
       const tokens = Array.from({ length: 40 }, (_, index) => BigInt(index));
       const seen = new Map<string, number[]>();
       let isAdding = true;

@@ -6,7 +6,7 @@ import { startHttpApp } from '../helpers/processes/http-app';
 describe('GET /.well-known/jwks.json', () => {
   const newKey = () => signingKeyOf(generateKeyPairSync('ed25519').privateKey);
 
-  it('answers the public keys as a JWK Set that may be cached for a minute, without private members', async () => {
+  it('answers the public keys as a JWK Set cacheable for a minute, without private members', async () => {
     const signingKeys = { key: newKey(), next: { key: newKey(), from: Date.UTC(2027, 0) } };
     const service = await startHttpApp({ signingKeys });
     try {

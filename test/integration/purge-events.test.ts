@@ -56,7 +56,7 @@ for (const engine of ENGINES) {
       return events.map(({ block_number }) => block_number);
     };
 
-    it('removes events that were delivered long ago, with their attempts, and leaves queues intact', async () => {
+    it('removes events delivered long ago, with their attempts, and leaves queues intact', async () => {
       await read(2, [eventIn(1, 7n), eventIn(2, 7n)]);
       await deliverAll();
       outbox.now += 20 * DAY_MS;
@@ -164,7 +164,7 @@ for (const engine of ENGINES) {
       expect(await deliverAll()).to.have.length(steps);
     });
 
-    it('loses no event that is sent again at the same time, and marks only removed blocks as purged', async () => {
+    it('loses no event sent again at the same time, and marks only removed blocks as purged', async () => {
       const events = Array.from({ length: MANY }, (_, index) => eventIn(1 + index, BigInt(index)));
       await read(MANY, events);
       await deliverAll();

@@ -191,7 +191,7 @@ for (const engine of ENGINES) {
       expect(rewound.withdrawn).to.equal(6);
     });
 
-    it('remembers them after a start that released the leases, and after part of the queue was withdrawn', async () => {
+    it('remembers them after a start released leases and after part of the queue was withdrawn', async () => {
       await store(1, 5);
       await claimOne();
       await releaseLeases(outbox.database.db, outbox.channel, outbox.now);
@@ -232,7 +232,7 @@ for (const engine of ENGINES) {
       expect(await stateOf(8)).to.deep.equal(['delivered', 200]);
     });
 
-    it('stops after the delivery under way when the feed is held, and goes on after the release', async () => {
+    it('stops after the delivery under way when a feed is held, and goes on after the release', async () => {
       const { database, feed, channel } = outbox;
       outbox.now = systemClock.now();
       await store(1, 5);

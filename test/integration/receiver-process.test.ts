@@ -66,7 +66,7 @@ describe('receiver as a process', () => {
     ]);
   });
 
-  it('with --state prints the state that follows from each event and retraction, and all after a restart', async () => {
+  it('with --state prints the state after each event and retraction, and all after a restart', async () => {
     const command = [process.execPath, RECEIVER_ENTRY, '--state'];
     const [event, retraction] = [sampleEvent(1), sampleRetraction(1)];
     // An event that is announced again after its retraction has another id and the same content.
@@ -162,7 +162,7 @@ describe('receiver as a process', () => {
     expect(stored().trimEnd().split('\n')).to.have.length(20);
   });
 
-  it('answers 500 to an event that does not fit the disk, keeps no part of it, and takes the next', async function () {
+  it('answers 500 to an event too big for the disk, keeps none of it, and takes the next', async function () {
     if (process.platform === 'win32') this.skip();
     // The limit would truncate the coverage report too.
     const url = await start({ NODE_V8_COVERAGE: '' }, onSmallDisk()).listening();

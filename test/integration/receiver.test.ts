@@ -187,7 +187,7 @@ describe('receiver over HTTP', () => {
     expect(marked).to.deep.equal([]);
   });
 
-  it('stores retractions and test events once each, by their id, and processes neither as an event', async () => {
+  it('stores retractions and test events once each, by id, and processes neither as an event', async () => {
     const others = [sampleRetraction(1), sampleRetraction(2), sampleTest(1), sampleTest(2)];
     const send = async (): Promise<void> => {
       for (const event of others)
@@ -214,7 +214,7 @@ describe('receiver over HTTP', () => {
     expect([...retractions, ...tests]).to.deep.equal([]);
   });
 
-  it('takes an event that an earlier service stored: the address as subject, logIndex of the block', async () => {
+  it('takes an event that an earlier service stored: address as subject, logIndex of the block', async () => {
     const { data, ...envelope } = event;
     const payload = { account: data.registryAddress, remark: '0x' };
     const ofRegistry = { ...data, tokenId: '0', tokenIdHex: undefined, logIndex: 417, payload };
@@ -252,7 +252,7 @@ describe('receiver over HTTP', () => {
     expect((await post(receiver.url, ofSize(room))).status).to.equal(200);
   });
 
-  it('answers 200 to a duplicate and processes it once, even under another id or case of the hash', async () => {
+  it('answers 200 to a duplicate and processes it once, even under another id or hash case', async () => {
     const event = sampleEvent(0xabc);
     const data = { ...event.data, transactionHash: event.data.transactionHash.replace('abc', 'ABC') };
     for (const copy of [event, event, { ...event, id: 'another' }, { ...event, data }]) {
@@ -338,7 +338,7 @@ describe('receiver over HTTP', () => {
     await start();
   });
 
-  it('answers 401 under an unknown key, and 500 if the keys cannot be fetched, and stores neither', async () => {
+  it('answers 401 under an unknown key, 500 if the keys cannot be fetched, and stores neither', async () => {
     let areFetched = true;
     const publicKeys = {
       find: async (keyId: unknown) => {

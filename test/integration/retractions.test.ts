@@ -41,7 +41,7 @@ for (const engine of ENGINES) {
       subscriber = await newSubscriber(RETRACTING);
     });
 
-    it('retract delivered events, the newest of a token first, before the events of the new branch', async () => {
+    it('retract delivered events, newest of a token first, before the events of the new branch', async () => {
       await store(3, [eventIn(1, 7n), eventIn(2, 7n), eventIn(3, 7n), eventIn(3, 8n)]);
       const told = await subscriber.takeAll();
       await rewind(1);

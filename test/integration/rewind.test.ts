@@ -71,7 +71,7 @@ for (const engine of ENGINES) {
       expect(((await rewind(2)) as Rewound).orphaned).to.have.length(1);
     });
 
-    it('records a delivered event as an orphan again when its branch comes back and goes for good', async () => {
+    it('records a delivered event as an orphan again when its branch returns and goes for good', async () => {
       const onA = eventIn(2, 7n);
       const onB = { ...onA, blockHash: hashOf(2, 'b') };
       await store(2, [onA]);
@@ -104,7 +104,7 @@ for (const engine of ENGINES) {
       expect(deliveries.eventId).not.to.equal(first.eventId);
     });
 
-    it('gives a new id to another log at an attempted position, and the old id to the attempted event', async () => {
+    it('gives another log at an attempted position a new id, the attempted event its old id', async () => {
       const [one, two] = [eventIn(2, 7n), eventIn(2, 8n)];
       await store(2, [one, two]);
       const ids = new Map<string, string>();
@@ -231,7 +231,9 @@ for (const engine of ENGINES) {
           : sql`decode(lpad(to_hex(i), 8, '0') || substr(encode(event_id, 'hex'), 9), 'hex')`;
       await sql`insert into events (feed, token, event_id, type, block_number, block_hash, log_index, body,
           recorded_at, orphaned_at)
-        with recursive numbers (i) as (select 1 union all select i + 1 from numbers where i < ${sql.lit(number)})
+        with recursive numbers (i) as (
+          select 1 union all select i + 1 from numbers where i < ${sql.lit(number)}
+        )
         select feed, token, ${id}, type, block_number, block_hash, log_index,
           replace(body, ${event.transactionHash}, '0x' || i), recorded_at, orphaned_at
         from numbers cross join events`.execute(db);

@@ -156,7 +156,7 @@ describe('npx tdoc signing-key', () => {
     return verify(null, data, createPublicKey(readFileSync(file)), sign(null, data, key));
   }
 
-  it('writes a 32-byte seed that no other user can read, and its public key beside the env file', async () => {
+  it('writes a 32-byte seed no other user can read, and its public key beside the env file', async () => {
     const output = await signingKey();
     expect(Buffer.from(seed(), 'base64')).to.have.length(32);
     expect(output).to.contain(publicKeyFile).and.not.to.contain(seed());

@@ -294,7 +294,8 @@ const PROGRAM = `
   import { createSigningPool } from './service/issuance/signing-pool';
   process.once('message', async ({ settings, preparation }) => {
     const pool = await createSigningPool(settings, { threads: 2 });
-    const { document } = await pool.prepare({ ...preparation, body: new TextEncoder().encode(preparation.body) });
+    const body = new TextEncoder().encode(preparation.body);
+    const { document } = await pool.prepare({ ...preparation, body });
     console.log(Buffer.from(document).toString('utf8'));
     process.disconnect();
   });
@@ -321,7 +322,7 @@ describe('the signing pool, compiled', () => {
 });
 
 describe('an error between threads', () => {
-  it('keeps its class, code, message, remedy, reason and retryability, and the messages of its causes', () => {
+  it('keeps its class, code, message, remedy, reason and retryability, and the messages of causes', () => {
     const cause = new TypeError('the key', { cause: new Error('its first byte') });
     const said = { retryable: true, remedy: 'mend it', reason: 'EnforcedPause' };
     const error = new SigningError('A_CODE', 'what happened', { cause, ...said });

@@ -12,7 +12,7 @@ describe('a worker whose feed is held', () => {
   // SQLite has one connection, where a claim is answered before the hold is written.
   const outbox = emptyOutbox('PostgreSQL');
 
-  it('gives deliveries back whose claim is answered after the hold, and sends them after the release', async () => {
+  it('gives deliveries back whose claim is answered after a hold, and sends them after release', async () => {
     const { database, feed } = outbox;
     const events = [1n, 2n, 3n].map((token) => eventIn(1, token));
     await record(database, feed, 1, events, systemClock.now());

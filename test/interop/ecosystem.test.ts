@@ -188,7 +188,7 @@ describe('third-party libraries', () => {
       expect(await verifyInPortal(derived)).to.deep.equal(VALID);
     });
 
-    it('does not answer VALID for a changed credential, or for one whose token was never minted', async () => {
+    it('does not answer VALID for a changed credential, or one whose token was never minted', async () => {
       const credentialSubject = { ...credential.credentialSubject, blNumber: 'FORGED' };
       expect(await verifyInPortal({ ...credential, credentialSubject })).to.include({
         EcdsaW3CSignatureIntegrity: 'INVALID',

@@ -58,7 +58,7 @@ const PORTAL = `
     await local?.stop();
   });
 
-  it("is VALID in all three checks of the portal's library, which fetches DID and context itself", async () => {
+  it("is VALID in all three checks of the portal's library, which fetches DID and context", async () => {
     const env = { ...inheritedEnvironment(), ...https.trust };
     const { stdout } = await run(process.execPath, ['-e', PORTAL, file, local.node.url], {
       cwd: PROJECT_ROOT,

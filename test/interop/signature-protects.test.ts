@@ -87,7 +87,8 @@ describe('the signature of a derived credential', () => {
         for (let n = 0; n < TAMPERINGS; n++) {
           const tampering = tamper(derived, random);
           if (!tampering) continue;
-          what = `${tampering.name}: ${JSON.stringify(withoutProof(tampering.changed))} of ${JSON.stringify(derived.credentialSubject)}`;
+          const changed = JSON.stringify(withoutProof(tampering.changed));
+          what = `${tampering.name}: ${changed} of ${JSON.stringify(derived.credentialSubject)}`;
           await protects(derived, tampering.changed);
           counts.tried++;
         }

@@ -97,7 +97,7 @@ describe('verifiers off the shelf', () => {
       }
     });
 
-    it('verifies a later attempt of the same event, which has the same id and a signature of its own', async () => {
+    it('verifies a later attempt of the same event, with the same id and its own signature', async () => {
       const [first, second] = [Date.now() - 60_000, Date.now()];
       const early = await delivered({ standardWebhooks: { secret } }, first);
       const late = await delivered({ standardWebhooks: { secret } }, second);

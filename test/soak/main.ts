@@ -95,7 +95,8 @@ async function main(): Promise<void> {
   console.log(tally.toString());
   if (tally.failed.length === 0) return;
   console.log(
-    `failed: ${tally.failed.join(' ')}; npm run soak -- --model ${model} --seed ${tally.failed[0]} runs that one again`,
+    `failed: ${tally.failed.join(' ')}; ` +
+      `npm run soak -- --model ${model} --seed ${tally.failed[0]} runs that one again`,
   );
   process.exitCode = 1;
 }

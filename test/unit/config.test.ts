@@ -190,7 +190,7 @@ describe('configuration', () => {
       });
   });
 
-  it('has the key of the secrets of subscriptions as 32 bytes, and lets no sink be private by default', () => {
+  it("has the key of the subscriptions' secrets as 32 bytes, and lets no sink be private by default", () => {
     const key = Buffer.alloc(32, 7);
     const { secretsKey, allowPrivateSinks, adminApiKey } = load({ SECRETS_KEY: key.toString('base64') });
     expect(secretsKey?.equals(key)).to.equal(true);

@@ -117,7 +117,7 @@ describe('issuing a document whose callers leave', () => {
       });
     }
 
-    it(`issues once for a second caller with the same Idempotency-Key after the first left at ${step}`, async () => {
+    it(`issues once for a second caller with the Idempotency-Key of one who left at ${step}`, async () => {
       held.add(step);
       const first = ask(KEY);
       const goOn = await reached(step);

@@ -143,7 +143,7 @@ describe('the state of a mint', () => {
     expect([1, 2, 3].map(() => states.takeReady()?.nonce)).to.deep.equal([7, 8, 9]);
   });
 
-  it('leads to an outcome, also after the mint is forgotten, and to a new one if its block is gone', async () => {
+  it('leads to an outcome, also once the mint is forgotten, and a new one if its block is gone', async () => {
     const { states, mint } = new Scene('mined');
     const { tokenId } = mint.issuance;
     mint.outcome.resolve('0x01');

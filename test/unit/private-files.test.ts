@@ -97,7 +97,8 @@ describe('files that only their owner may read', () => {
       chmodSync(path, 0o644);
       const warnings = warningsOf({ SERVICE_CONFIG: path });
       expect(warnings).to.deep.equal([
-        `SERVICE_CONFIG: others can read ${path} (mode 644), which may hold secrets: run \`chmod 600 ${path}\``,
+        `SERVICE_CONFIG: others can read ${path} (mode 644), which may hold secrets: ` +
+          `run \`chmod 600 ${path}\``,
       ]);
     });
 

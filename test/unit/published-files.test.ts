@@ -61,8 +61,9 @@ describe('the Bill of Lading context', () => {
 
   it('equals the specification: protected, nested, all terms in the namespace, no datatype', () => {
     const strings =
-      'billOfLadingName scac blNumber vessel voyageNo portOfLoading portOfDischarge carrierName placeOfReceipt ' +
-      'placeOfDelivery shipperName shipperAddressStreet shipperAddressCountry consigneeName notifyPartyName links';
+      'billOfLadingName scac blNumber vessel voyageNo portOfLoading portOfDischarge carrierName ' +
+      'placeOfReceipt placeOfDelivery shipperName shipperAddressStreet shipperAddressCountry ' +
+      'consigneeName notifyPartyName links';
     const ofPackages = 'packagesDescription packagesWeight packagesMeasurement';
     expect(context).to.deep.equal({
       '@version': 1.1,

@@ -41,7 +41,7 @@ describe('retry schedule', () => {
     expect(longestPauseMs({ ...DEFAULT_RETRY_SCHEDULE, maxDelayMs })).to.equal(maxDelayMs);
   });
 
-  it('does not let the receiver postpone the last attempt, nor stretch the attempts after the deadline', () => {
+  it('does not let the receiver postpone the last attempt or stretch the attempts after the deadline', () => {
     expect(delayAfter(3, { agoMs: DAYS_3 - 5_000, retryAfterMs: HOURS_24 })).to.equal(5_000);
     expect(delayAfter(4, { agoMs: DAYS_3, retryAfterMs: HOURS_24 })).to.equal(900_000);
   });

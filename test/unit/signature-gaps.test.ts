@@ -77,7 +77,7 @@ describe('the unmodified cryptosuite', () => {
     });
   }
 
-  it("lets a subject's members move to the issuer if both have the same id, which issuing refuses", async () => {
+  it("lets a subject's members move to an issuer with the same id, which issuing refuses", async () => {
     const subject = { id: ISSUER, description: 'in good standing' };
     const move = (derived: Members): void => {
       derived.issuer = { ...subject };

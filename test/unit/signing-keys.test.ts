@@ -54,7 +54,7 @@ describe('change of the signing key', () => {
     });
   });
 
-  it('is decided for each delivery when it is sent, and the header X-Service-Key-Id names its key', async () => {
+  it('is decided for each delivery when it is sent, and X-Service-Key-Id names its key', async () => {
     const receiver = await startRawReceiver();
     let now = from - 1;
     const client = createWebhookClient({

@@ -83,7 +83,7 @@ describe('sink of a subscription', () => {
     });
 
   for (const host of LOOPBACK_SPELLINGS)
-    it(`may not be at ${host}, which is this machine, unless the network is local or ALLOW_PRIVATE_SINKS is set`, () => {
+    it(`may not be at ${host}, this machine, except on a local network or with ALLOW_PRIVATE_SINKS`, () => {
       const sink = `https://${host}:4000/in`;
       expect(problemOf(sink, PUBLIC)).to.match(
         /^\/sink is not allowed\. The sink's address \S+ is loopback: set ALLOW_PRIVATE_SINKS to allow it\.$/,

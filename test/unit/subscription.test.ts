@@ -103,7 +103,8 @@ describe('a request for a subscription', () => {
     [{ protocolsettings: { url: 1 } }, '/protocolsettings/url is not a member of protocolsettings.'],
     [
       { sinkcredential: { credentialtype: 'PLAIN' } },
-      '/sinkcredential is not supported. Send the credential in a header: protocolsettings/headers/authorization.',
+      '/sinkcredential is not supported. Send the credential in a header: ' +
+        'protocolsettings/headers/authorization.',
     ],
 
     [{ sink: undefined }, '/sink must be a string, but it is missing.'],
@@ -201,7 +202,8 @@ describe('a request for a subscription', () => {
     ],
     [
       inFilter({ sql: 'TRUE' }),
-      '/filters/0/sql is not a supported filter dialect. Use one of exact, prefix, suffix, all, any, not, tokens, parties.',
+      '/filters/0/sql is not a supported filter dialect. ' +
+        'Use one of exact, prefix, suffix, all, any, not, tokens, parties.',
     ],
     [
       inFilter({ any: [{ exact: { type: 'a' }, regex: 'b' }] }),

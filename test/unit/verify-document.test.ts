@@ -99,7 +99,7 @@ describe('a verified document', () => {
     expect(failuresOf(documentIntegrity)).to.contain('uses a signed statement more than once');
   });
 
-  it("gives 'could not tell' with content that no signature covers, although the signature verifies", async () => {
+  it("gives 'could not tell' with content no signature covers, although the signature verifies", async () => {
     const signed = await issuer.sign({ type: ['BillOfLading'], scac: 'SGPU', blNumber: 'PO_:123' });
     const shown = await derive({ ...signed }, ['']);
     const forged = { ...shown, credentialSubject: { ...subjectOf(shown), blNumber: 'PO_:666' } };

@@ -20,7 +20,7 @@ describe('the status of a verified credential', () => {
   ): Promise<Answer> => (await verify(credential, changes)).documentStatus;
   const inState = (state: object) => status({ readToken: async () => ({ ...IN_ESCROW, ...state }) });
 
-  it('is valid in title escrow, returned to the issuer or in a paused registry, and names which', async () => {
+  it('is valid in title escrow, returned to the issuer or in a paused registry, and says which', async () => {
     for (const [state, text] of [
       [{}, 'in its title escrow'],
       [{ state: 'returned to issuer' }, 'nobody can transfer it now'],
@@ -32,7 +32,7 @@ describe('the status of a verified credential', () => {
     }
   });
 
-  it('is invalid if the token is shredded or not minted, or no token registry is at the address', async () => {
+  it('is invalid if a token is shredded or not minted, or no token registry is at the address', async () => {
     expect((await inState({ state: 'shredded' })).outcome).to.equal('invalid');
     expect((await inState({ state: 'not minted' })).outcome).to.equal('invalid');
     expect((await status({ readToken: failingWith('REGISTRY_MISSING') })).outcome).to.equal('invalid');

@@ -41,8 +41,8 @@ export function removeRegistry(
     const { isGivenUp, undelivered } = await registries.giveUp(key, ctx.query.force === 'true');
     if (!isGivenUp) {
       const message =
-        `${undelivered} undelivered events of this registry wait. They stay, but nothing sends them until it is ` +
-        'added again. Delete it with ?force=true.';
+        `${undelivered} undelivered events of this registry wait. They stay, but nothing sends them until ` +
+        'it is added again. Delete it with ?force=true.';
       throw new HttpError(409, 'REGISTRY_HAS_UNDELIVERED', message);
     }
     ctx.body = { ...key, undelivered };

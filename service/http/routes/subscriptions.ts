@@ -103,7 +103,9 @@ export function subscriptionRouter(options: SubscriptionRoutes): Router<SmallJso
     if (removed === undefined) throw unknown(name);
     const { undelivered, isRemoved, subscription } = removed;
     if (!isRemoved) {
-      const message = `${undelivered} events are not delivered yet, and would be lost for this subscriber. Repeat the request with ?force=true to delete them with it.`;
+      const message =
+        `${undelivered} events are not delivered yet, and would be lost for this subscriber. ` +
+        'Repeat the request with ?force=true to delete them with it.';
       throw new HttpError(409, 'SUBSCRIPTION_UNDELIVERED', message);
     }
     ctx.set('X-Undelivered', String(undelivered));

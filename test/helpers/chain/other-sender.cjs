@@ -1,5 +1,6 @@
 // Another sender, in a separate process, that uses the service's wallet whenever the service has used it. The
-// node signs its transactions, so they always have the next nonce. On SIGTERM it prints their hashes and ends.
+// node signs its transactions, so they always have the next nonce. On SIGTERM it prints their hashes and
+// ends.
 /* global console, fetch, process, setTimeout */
 'use strict';
 

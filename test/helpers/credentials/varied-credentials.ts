@@ -19,8 +19,9 @@ export const TRADETRUST_CONTEXTS: readonly string[] = [
 
 /** Terms of the Bill of Lading whose values are strings. */
 const STRING_TERMS: readonly string[] = (
-  'billOfLadingName scac blNumber vessel voyageNo portOfLoading portOfDischarge carrierName placeOfReceipt placeOfDelivery ' +
-  'shipperName shipperAddressStreet shipperAddressCountry consigneeName notifyPartyName links'
+  'billOfLadingName scac blNumber vessel voyageNo portOfLoading portOfDischarge carrierName ' +
+  'placeOfReceipt placeOfDelivery shipperName shipperAddressStreet shipperAddressCountry ' +
+  'consigneeName notifyPartyName links'
 ).split(' ');
 
 const TEXTS = ['', 'Köln', '上海港', 'a"b\\c\n', '12', 'https://carrier.example/x?y#z', '😀', ' '];

@@ -73,9 +73,8 @@ export async function startEchoingServer(): Promise<EchoingServer> {
   server.on('upgrade', (request, socket) => {
     const told = toldBy(request, '');
     asked['web-socket'] = (asked['web-socket'] ?? 0) + 1;
-    socket.end(
-      `HTTP/1.1 401 ${told.replace(/[^\x20-\x7e]/g, '?').slice(0, 2_000)}\r\nConnection: close\r\n\r\n${told}`,
-    );
+    const reason = told.replace(/[^\x20-\x7e]/g, '?').slice(0, 2_000);
+    socket.end(`HTTP/1.1 401 ${reason}\r\nConnection: close\r\n\r\n${told}`);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;

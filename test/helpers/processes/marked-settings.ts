@@ -53,15 +53,17 @@ export function markedSettings(): MarkedSettings {
     'TUNNEL_AUTHTOKEN',
   ].map((name) => [name, secret(name)]);
   const webhookUrl = (port: number): string => {
-    const credentials = `${secret('user of the webhook')}:${encodeURIComponent(secret('password of the webhook'))}`;
-    return `http://${credentials}@127.0.0.1:${port}/hooks/${secret('key of the webhook')}`;
+    const name = secret('user of the webhook');
+    const encoded = encodeURIComponent(secret('password of the webhook'));
+    return `http://${name}:${encoded}@127.0.0.1:${port}/hooks/${secret('key of the webhook')}`;
   };
   return {
     wallet,
     secrets,
     secret,
     nodeUrl: (node, protocol = 'http') =>
-      `${protocol}://${user}:${encodeURIComponent(password)}@127.0.0.1:${node}/v3/${secret('key in the path')}?${query}`,
+      `${protocol}://${user}:${encodeURIComponent(password)}@127.0.0.1:${node}/` +
+      `v3/${secret('key in the path')}?${query}`,
     settings: (port) => ({
       ...(Object.fromEntries(whole) as Record<string, string>),
       // Libraries print it in lower case.
