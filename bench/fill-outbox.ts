@@ -8,6 +8,9 @@ const REGISTRY = { chainKey: 'hardhat', chainId: 31337, registryAddress: `0x${'5
 /** Token ids are hashes, so these must be as long. */
 const FIRST_TOKEN = 2n ** 255n;
 const EVENTS_OF_A_RANGE = 1_000;
+/** The parties of each event. */
+export const FROM_HOLDER = `0x${'01'.repeat(20)}`;
+export const TO_HOLDER = `0x${'02'.repeat(20)}`;
 
 /** The number of events, and their registry. */
 export interface Filling {
@@ -53,7 +56,7 @@ function transferOf(tokenId: bigint, number: number, run: string, blockNumber: n
   return {
     type: 'holder_transfer',
     tokenId: FIRST_TOKEN + tokenId,
-    payload: { fromHolder: `0x${'01'.repeat(20)}`, toHolder: `0x${'02'.repeat(20)}`, remark: '0x' },
+    payload: { fromHolder: FROM_HOLDER, toHolder: TO_HOLDER, remark: '0x' },
     blockNumber,
     blockHash: `0x${'b1'.repeat(32)}`,
     blockTimestamp: 1_750_000_000,

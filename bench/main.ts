@@ -9,6 +9,7 @@ import * as issuing from './issuing';
 import * as latency from './latency';
 import * as memory from './memory';
 import * as responsiveness from './responsiveness';
+import * as scale from './scale';
 import * as signing from './signing';
 
 /** Every benchmark by name, in the order in which all of them run. */
@@ -20,6 +21,7 @@ const BENCHES = {
   responsiveness,
   delivery,
   'fan-out': fanOut,
+  scale,
   backlog,
   latency,
   'catch-up': catchUp,
