@@ -1,6 +1,5 @@
 // Must come first: no later output may contain a secret.
 import './deploy/masked-output';
-import { availableParallelism } from 'node:os';
 import '@nomicfoundation/hardhat-toolbox';
 import type { HardhatUserConfig } from 'hardhat/config';
 import { explorers } from './deploy/explorers';
@@ -13,9 +12,6 @@ import './deploy/tasks/deploy';
 import './deploy/tasks/did';
 import './deploy/tasks/signing-key';
 import './deploy/tasks/verify';
-
-/** Each job runs a node and one or two services. */
-const MOST_JOBS = 4;
 
 const config: HardhatUserConfig = {
   solidity: {
@@ -31,8 +27,9 @@ const config: HardhatUserConfig = {
   mocha: {
     // Long enough for a busy machine: it ends tests that hang, and measures nothing.
     timeout: 300_000,
-    // `npm test` runs files side by side: they mostly wait for processes that they started.
-    jobs: Math.min(MOST_JOBS, Math.max(3, availableParallelism() - 1)),
+    // `npm test` runs files side by side: they often wait for the processes that they started. More jobs, with a
+    // node and one or two services each, would take too much memory.
+    jobs: 4,
     reporter: './test/reporter.cjs',
     require: ['hardhat/register', './test/helpers/chain/in-process-chain.ts', './test/helpers/root-hooks.ts'],
   },

@@ -1,6 +1,6 @@
 import { takeSnapshot } from '@nomicfoundation/hardhat-toolbox/network-helpers';
-import type { ContractTransaction, Signer, TransactionReceipt } from 'ethers';
-import { TitleEscrow__factory } from '../../../typechain-types';
+import { Contract, type ContractTransaction, type Signer, type TransactionReceipt } from 'ethers';
+import { TitleEscrow__factory, type TitleEscrow } from '../../../typechain-types';
 import type { Call } from './reachable-states';
 import type { InProcessRegistry } from './registry-in-process';
 import type { TokenModel } from './token-model';
@@ -17,6 +17,8 @@ export interface TokenCalls {
 
 /** The default remark of operations. */
 const REMARK = '0xc0ffee';
+/** `TitleEscrow__factory.connect` parses the ABI at each call, and there are thousands. */
+const ESCROW = TitleEscrow__factory.createInterface();
 
 export function createTokenCalls(chain: InProcessRegistry, persons: readonly [string, Signer][]): TokenCalls {
   const signers = new Map<string, Signer>([...persons, ...Object.entries(chain.roles)]);
@@ -44,7 +46,7 @@ async function transactionOf(
   { operation, first, second }: Call,
   remark: string,
 ): Promise<ContractTransaction> {
-  const escrow = TitleEscrow__factory.connect(address, registry.runner);
+  const escrow = new Contract(address, ESCROW, registry.runner) as unknown as TitleEscrow;
   switch (operation) {
     case 'mint':
       return registry.mint.populateTransaction(first, second, tokenId, remark);
