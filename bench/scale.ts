@@ -53,7 +53,8 @@ async function measure(database: Database, receiver: CountingReceiver, count: nu
     const refreshMs = await timeOf(() => delivery.refresh());
     console.log(
       `${database.engine}, ${count} subscriptions: start ${startMs.toFixed(0)} ms; ` +
-        `${heapKb.toFixed(1)} KiB each; ${(idleShare * 1_000).toFixed(0)} ms of processor a second when idle; ` +
+        `${heapKb.toFixed(1)} KiB each; ` +
+        `when idle ${(idleShare * 1_000).toFixed(0)} ms of processor a second; ` +
         `to record an event that two want ${event.recordMs.toFixed(2)} ms, and to deliver it ` +
         `${event.arriveMs.toFixed(0)} ms; a change ${refreshMs.toFixed(0)} ms`,
     );
@@ -67,7 +68,7 @@ function partyOf(index: number): string {
   return [FROM_HOLDER, TO_HOLDER][index] ?? `0x${index.toString(16).padStart(40, 'a')}`;
 }
 
-/** Medians: the time to record an event, and that from a recorded block to its arrival at both subscribers. */
+/** Medians: the time to record an event, and that from a recorded block to its arrival at its subscribers. */
 async function timesOfEvents(
   database: Database,
   feed: OpenFeed,

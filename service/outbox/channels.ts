@@ -2,6 +2,7 @@ import type { Kysely, Transaction } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { compileSubscription, type CompiledSubscription } from '../subscriptions/compile-subscription';
+import { noteChange } from './change-version';
 import type { CloudEvent } from './cloud-event';
 
 /** The subscription of WEBHOOK_URL and service.config.json. */
@@ -39,7 +40,7 @@ export async function addChannels(db: Kysely<Schema>, now: number): Promise<void
       })
       .onConflict((conflict) => conflict.column('name').doNothing())
       .execute();
-    await transaction
+    const added = await transaction
       .insertInto('channels')
       .columns(['subscription', 'feed', 'state'])
       .expression((eb) =>
@@ -49,14 +50,17 @@ export async function addChannels(db: Kysely<Schema>, now: number): Promise<void
           .select(['subscriptions.id', 'feeds.id', 'subscriptions.state']),
       )
       .onConflict((conflict) => conflict.columns(['feed', 'subscription']).doNothing())
+      .returning('id')
       .execute();
+    if (added.length > 0) await noteChange(transaction);
   });
 }
 
-/** The rules of subscriptions, compiled once for each version. */
+/** The rules of subscriptions and the channels of feeds. They are read once for each version. */
 interface Rules {
   version: number;
   bySubscription: ReadonlyMap<number, CompiledSubscription>;
+  byFeed: Map<number, readonly Omit<Recipient, 'isFilling'>[]>;
 }
 
 const WANTS_ALL: CompiledSubscription = { wants: () => true, hasRetractions: false };
@@ -80,21 +84,33 @@ export async function recipientsOf(
     .executeTakeFirstOrThrow();
   let rules = rulesOf.get(db);
   if (rules?.version !== version) {
-    rules = { version, bySubscription: await readRules(transaction) };
+    rules = { version, bySubscription: await readRules(transaction), byFeed: new Map() };
     rulesOf.set(db, rules);
   }
-  const { bySubscription } = rules;
-  const channels = await transaction
+  const { bySubscription, byFeed } = rules;
+  let recipients = byFeed.get(feed);
+  if (recipients === undefined) {
+    const channels = await transaction
+      .selectFrom('channels')
+      .select(['id', 'subscription'])
+      .where('feed', '=', feed)
+      .orderBy('id')
+      .execute();
+    recipients = channels.map(({ id: channel, subscription }) => ({
+      channel,
+      ...(bySubscription.get(subscription) ?? WANTS_ALL),
+    }));
+    byFeed.set(feed, recipients);
+  }
+  // Channels end to be filled without a new version.
+  const rows = await transaction
     .selectFrom('channels')
-    .select(['id', 'subscription', 'fill_block'])
+    .select('id')
     .where('feed', '=', feed)
-    .orderBy('id')
+    .where('fill_block', 'is not', null)
     .execute();
-  return channels.map(({ id, subscription, fill_block }) => ({
-    channel: id,
-    isFilling: fill_block !== null,
-    ...(bySubscription.get(subscription) ?? WANTS_ALL),
-  }));
+  const filling = new Set(rows.map(({ id }) => id));
+  return recipients.map((recipient) => ({ ...recipient, isFilling: filling.has(recipient.channel) }));
 }
 
 async function readRules(db: Transaction<Schema>): Promise<Map<number, CompiledSubscription>> {

@@ -46,7 +46,7 @@ function isShort({ detail }: Plan, text: string): boolean {
 }
 
 const SHORT_WAYS = [
-  /INDEX (events_orphaned|issuances_unfinished|sqlite_autoindex_orphans_1) /,
+  /INDEX (events_orphaned|channels_filling|issuances_unfinished|sqlite_autoindex_orphans_1) /,
   /INDEX sqlite_autoindex_feeds_1 \(|INTEGER PRIMARY KEY \(rowid=\?\)$|INDEX attempts_of_event \(/,
   /\(.*=\? AND .*[=<>]\?\)/,
 ];

@@ -7,6 +7,7 @@ import { journalByIssuer } from './0005-journal-by-issuer';
 import { purgedEvents } from './0006-purged-events';
 import { subscriptions } from './0007-subscriptions';
 import { registries } from './0008-registries';
+import { fillingChannels } from './0009-filling-channels';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
@@ -18,4 +19,5 @@ export const migrations: Record<string, Migration> = {
   '0006-purged-events': purgedEvents,
   '0007-subscriptions': subscriptions,
   '0008-registries': registries,
+  '0009-filling-channels': fillingChannels,
 };
