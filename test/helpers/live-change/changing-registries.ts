@@ -1,0 +1,166 @@
+import { lookup } from 'node:dns';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pino from 'pino';
+import { systemClock } from '../../../service/base/clock';
+import type { Database } from '../../../service/database/database';
+import { createFeedDelivery, type FeedDelivery } from '../../../service/delivery/feed-delivery';
+import type { Channel } from '../../../service/outbox/channels';
+import { openFeed } from '../../../service/outbox/feed-cursor';
+import { recordRange } from '../../../service/outbox/record-range';
+import type { RegistryEvent } from '../../../service/registry/registry-event';
+import { targetOf } from '../../../service/subscriptions/channel-target';
+import { createSecretsCipher } from '../../../service/subscriptions/secrets';
+import { subscriptionOf } from '../../../service/subscriptions/stored-subscriptions';
+import { eventIn, hashOf, SAMPLE_REGISTRY } from '../database/sample-feed';
+import { signingKeysOfTest } from '../receiver/webhook-to';
+import type { SeededRandom } from '../seeded-random';
+import { TYPES, type Span } from './rule';
+
+/** An event, and when it was recorded. */
+export interface Recorded extends Span {
+  event: RegistryEvent;
+}
+
+/** Registries that are added, given up, and followed again. Each has its own feed and deliveries. */
+export interface ChangingRegistries {
+  /** In the order of recording. */
+  recorded: Recorded[];
+  counts: Record<string, number>;
+  add(this: void): Promise<void>;
+  /** Adds one, gives one up, or follows one again. */
+  changeOne(this: void): Promise<void>;
+  followAll(this: void): Promise<void>;
+  /** Tells the deliveries that subscriptions were changed. */
+  refresh(this: void): void;
+  /** Records nothing more. */
+  endRecording(this: void): Promise<void>;
+  stop(this: void): Promise<void>;
+}
+
+/** The parts of the registries, and what they record. */
+export interface RegistriesOptions {
+  database: Database;
+  random: SeededRandom;
+  tick(this: void): number;
+  tokens: number;
+  eventsPerBlock: number;
+  blockEveryMs: number;
+}
+
+const MOST_REGISTRIES = 5;
+
+interface Registry {
+  identity: typeof SAMPLE_REGISTRY;
+  blocks: number;
+  /** Undefined while it is not followed. */
+  delivery: FeedDelivery | undefined;
+  isRead: boolean;
+  reading: Promise<void>;
+}
+
+/** Begins without a registry. */
+export function createChangingRegistries(options: RegistriesOptions): ChangingRegistries {
+  const { database, random, tick } = options;
+  const all: Registry[] = [];
+  const recorded: Recorded[] = [];
+  const counts = { 'registries added': 0, 'registries given up': 0, 'registries followed again': 0 };
+
+  async function follow(registry: Registry): Promise<void> {
+    const { identity } = registry;
+    const name = `${identity.chainId}:${identity.registryAddress}:0123456789abcdef`;
+    const feed = await openFeed(database.db, name, 1, systemClock.now());
+    const delivery = deliveryOf(database);
+    await delivery.start(name);
+    Object.assign(registry, { delivery, isRead: true });
+    registry.reading = read();
+
+    async function read(): Promise<void> {
+      while (registry.isRead) {
+        const block = ++registry.blocks;
+        const events = eventsOf(block, options);
+        const range = { events, blocks: [{ number: block, hash: hashOf(block) }], oldestKept: 0 };
+        const from = tick();
+        await recordRange(database, feed, identity, { ...range, nextBlock: block + 1 }, systemClock.now());
+        const to = tick();
+        delivery.wake();
+        recorded.push(...events.map((event) => ({ event, from, to })));
+        await sleep(options.blockEveryMs);
+      }
+    }
+  }
+
+  async function giveUp(registry: Registry): Promise<void> {
+    registry.isRead = false;
+    await registry.reading;
+    await registry.delivery?.stop();
+    registry.delivery = undefined;
+  }
+
+  async function add(): Promise<void> {
+    const registryAddress = `0x${(all.length + 1).toString(16).padStart(40, '5b')}`;
+    const identity = { ...SAMPLE_REGISTRY, registryAddress };
+    const registry = { identity, blocks: 0, delivery: undefined, isRead: false, reading: Promise.resolve() };
+    all.push(registry);
+    await follow(registry);
+    counts['registries added']++;
+  }
+
+  return {
+    recorded,
+    counts,
+    add,
+    async changeOne() {
+      if (all.length < MOST_REGISTRIES && random.chance(0.5)) return add();
+      const registry = random.pick(all);
+      if (registry.delivery !== undefined) {
+        await giveUp(registry);
+        counts['registries given up']++;
+      } else {
+        await follow(registry);
+        counts['registries followed again']++;
+      }
+    },
+    async followAll() {
+      for (const registry of all) if (registry.delivery === undefined) await follow(registry);
+    },
+    refresh() {
+      for (const { delivery } of all) void delivery?.refresh();
+    },
+    async endRecording() {
+      for (const registry of all) registry.isRead = false;
+      await Promise.all(all.map(({ reading }) => reading));
+    },
+    async stop() {
+      await Promise.all(all.map(giveUp));
+    },
+  };
+}
+
+function eventsOf(block: number, { tokens, eventsPerBlock, random }: RegistriesOptions): RegistryEvent[] {
+  return Array.from({ length: eventsPerBlock }, (_, logIndex) =>
+    eventIn(block, BigInt(random.below(tokens)), {
+      type: random.pick(TYPES),
+      logIndex,
+      blockLogIndex: logIndex,
+      transactionHash: random.hex(32),
+    }),
+  );
+}
+
+function deliveryOf(database: Database): FeedDelivery {
+  const cipher = createSecretsCipher(undefined, () => Buffer.alloc(0));
+  const signingKeys = signingKeysOfTest();
+  return createFeedDelivery({
+    database,
+    clock: systemClock,
+    logger: pino({ level: 'silent' }),
+    targetOf({ subscription, changedAt, isDefault, ...channel }: Channel) {
+      if (isDefault) return undefined;
+      const row = { id: 0, name: subscription, created_at: 0, changed_at: changedAt, ...channel };
+      const rules = { allowPrivate: true, allowLoopback: true };
+      return targetOf(subscriptionOf(row, cipher), { signingKeys, rules, lookup });
+    },
+    restorePurged: async () => undefined,
+    onAttempt: () => undefined,
+  });
+}
