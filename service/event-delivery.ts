@@ -12,7 +12,7 @@ import { findAllFeeds } from './outbox/find-feeds';
 import { outboxFiguresOf, type OutboxFigures } from './outbox/outbox-figures';
 import { purgeEvents } from './outbox/purge-events';
 import { removeLeftoverQueues } from './outbox/remove-queues';
-import { pollChanges } from './poll-changes';
+import { pollChanges } from './outbox/poll-changes';
 import { followedRegistryOf } from './registries/followed-registry';
 import { nameOf, readRegistries, type StoredRegistry } from './registries/stored-registries';
 import { secretMasker } from './base/mask-secrets';

@@ -1,7 +1,7 @@
 import { startApp } from './app';
 import { envFileOf, knownSecrets, loadConfig, type Config } from './config/config';
 import { ServiceError, messageOf } from './base/errors';
-import { HELP } from './help';
+import { HELP } from './config/help';
 import { createLogger, type Logger } from './base/logger';
 import { secretMasker } from './base/mask-secrets';
 import { withCommandsFor } from './config/tenant';

@@ -1,8 +1,8 @@
-import { messageOf } from './base/errors';
-import type { Logger } from './base/logger';
-import { repeat } from './base/pause';
-import type { Database } from './database/database';
-import { changeVersionOf } from './outbox/change-version';
+import { messageOf } from '../base/errors';
+import type { Logger } from '../base/logger';
+import { repeat } from '../base/pause';
+import type { Database } from '../database/database';
+import { changeVersionOf } from './change-version';
 
 const EVERY_MS = 1_000;
 
