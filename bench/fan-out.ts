@@ -9,7 +9,7 @@ import { deliverToSubscribers, subscribe } from './subscribers';
 
 const ROUNDS = 3;
 const SUBSCRIPTIONS = [1, 10, 100];
-/** All subscriptions together get so many, so that each measurement is as long as the others. */
+/** Deliveries to all subscriptions together, as many in each measurement. */
 const DELIVERIES = 20_000;
 const EVENTS_PER_TOKEN = 5;
 const FEED = 'bench:fan-out';
@@ -28,7 +28,9 @@ export async function run(): Promise<void> {
   }
 }
 
-/** Deliveries a second to several subscriptions for the same events. The numbers take turns. */
+/**
+ * Deliveries a second to several subscriptions for the same events. The numbers of subscriptions take turns.
+ */
 async function compareNumbers(withDatabase: WithDatabase, receiver: CountingReceiver): Promise<void> {
   const rates = new Map(SUBSCRIPTIONS.map((count) => [count, [] as number[]]));
   let engine = 'no engine';

@@ -39,7 +39,7 @@ export async function fillOutbox(database: Database, feed: string, filling: Fill
   await releaseFeed(database.db, open);
 }
 
-/** Records a block with events of as many tokens. Returns the channels that they are for. */
+/** Records a block with `count` events, each of another token. Returns the channels that they are for. */
 export async function recordBlock(
   database: Database,
   feed: OpenFeed,

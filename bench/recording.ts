@@ -10,7 +10,7 @@ const BLOCKS = 40;
 const EVENTS_OF_A_BLOCK = 25;
 const UNWANTED = { filters: [{ exact: { type: 'com.service.etr.shred' } }] };
 
-/** The subscriptions that an event is recorded with. */
+/** The subscriptions that exist when an event is recorded. */
 const CASES = {
   'no subscription': { hasDefault: false, others: 0, members: {} },
   default: { hasDefault: true, others: 0, members: {} },

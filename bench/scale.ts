@@ -24,8 +24,8 @@ setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
 /**
- * Measures what many subscriptions cost whose filters select the events of their own parties: to start, in
- * memory, while nothing happens, for each event, and for a change of one of them.
+ * Measures the cost of many subscriptions, each of which selects the events of its own party: at the start,
+ * in memory, while no events occur, for each event, and for a change of one subscription.
  */
 export async function run(): Promise<void> {
   const receiver = await startCountingReceiver();
@@ -63,12 +63,15 @@ async function measure(database: Database, receiver: CountingReceiver, count: nu
   }
 }
 
-/** The first two are the parties of the events. */
+/** The party of a subscription. Those of the first two are the parties of the events. */
 function partyOf(index: number): string {
   return [FROM_HOLDER, TO_HOLDER][index] ?? `0x${index.toString(16).padStart(40, 'a')}`;
 }
 
-/** Medians: the time to record an event, and that from a recorded block to its arrival at its subscribers. */
+/**
+ * Medians of the time to record an event, and of the time from a recorded block to its arrival at the
+ * subscribers.
+ */
 async function timesOfEvents(
   database: Database,
   feed: OpenFeed,

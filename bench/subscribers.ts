@@ -21,7 +21,7 @@ export async function subscribe(database: Database, sink: string, members: objec
   await addSubscription(database, parseSubscription(body, randomUUID()), cipher, Date.now());
 }
 
-/** Removes the subscription `default` from the feeds that there are, so that it gets no events. */
+/** Removes the subscription `default` from the existing feeds, so that it gets no events. */
 export async function leaveOutDefault({ db }: Database): Promise<void> {
   await db
     .deleteFrom('channels')

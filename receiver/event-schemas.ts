@@ -163,7 +163,10 @@ const RETRACTION = cloudEvent('retracted', REGISTRY_SOURCE, {
       tokenId: TOKEN_ID,
       /** The `id` of the event that is retracted. */
       retracts: UUID,
-      /** The retracted event. The pair is in here, so that nobody takes the retraction for the event. */
+      /**
+       * The retracted event. The pair is inside this member, so that no receiver takes the retraction for the
+       * event.
+       */
       retracted: object({ type: { enum: CHAIN_EVENT_TYPES }, ...LOG }),
     },
     // As in the event: absent if the event is of the registry.
@@ -222,5 +225,5 @@ export type Retraction = ValueOf<typeof RETRACTION>;
 /** An event that tries a subscription out. */
 export type TestEvent = ValueOf<typeof TEST_EVENT>;
 
-/** Everything that the service sends. */
+/** Any event that the service sends. */
 export type ServiceEvent = ChainEvent | Retraction | TestEvent;

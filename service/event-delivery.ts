@@ -28,13 +28,13 @@ export interface EventDeliveryObserver {
 
 /** Event delivery, from the chain to the subscribers. */
 export interface EventDelivery {
-  /** The present ones. */
+  /** The feeds that run now. */
   readonly feeds: readonly DeliveredFeed[];
   /** Names of the feeds that are delivered. */
   openFeeds(this: void): string[];
   /**
-   * Follows the registries and subscriptions that are stored now. To be called after a change; other
-   * processes notice it.
+   * Follows the registries and subscriptions that are stored now. Call it after a change. Other processes
+   * notice the change by themselves.
    */
   refresh(this: void): Promise<void>;
   /** Figures of the outboxes, for registries whose feeds are known by now. */
@@ -70,7 +70,7 @@ export async function startEventDelivery(
     await Promise.all(feeds.running.map((feed) => feed.refresh()));
   }
 
-  /** Refreshes follow each other: the last one has the newest rows. */
+  /** Refreshes run one after the other, so that the last one reads the newest rows. */
   function refresh(): Promise<void> {
     const next = lastRefresh.then(follow);
     lastRefresh = next.catch(() => undefined);

@@ -6,7 +6,7 @@ import type { ReportedFeed } from './observability/health';
 export interface DeliveredFeed extends ReportedFeed {
   /** The feed's name, once it is known. */
   readonly opened: string | undefined;
-  /** To be called when subscriptions were changed. */
+  /** Call it after subscriptions have changed. */
   refresh(): Promise<void>;
   stop(): Promise<void>;
 }

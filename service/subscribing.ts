@@ -26,7 +26,10 @@ import { defaultStateOf, setDefaultState, subscriptionOf } from './subscriptions
 
 /** The subscriptions of the API, and the paths that manage them. */
 export interface Subscribing {
-  /** The webhook of a channel. Undefined if it cannot be known: its events wait. */
+  /**
+   * The webhook of a channel. Undefined without a signing key, or if the subscription cannot be read: its
+   * events wait.
+   */
   targetOf(this: void, channel: Channel): ChannelTarget | undefined;
   /** The states of all subscriptions. */
   health(this: void): Promise<SubscriptionsHealth>;
@@ -49,7 +52,7 @@ export function createSubscribing(config: Config, parts: SubscribingParts): Subs
   const { signingKeys } = config;
   const cipher = createSecretsCipher(config.secretsKey, randomBytes);
   const rules = { allowPrivate: config.allowPrivateSinks, allowLoopback: config.network.local };
-  /** Registries that no setting follows any more do not count. */
+  /** Registries that are not followed any more do not count. */
   async function healthQuery(): Promise<HealthQuery> {
     const followed = new Set([
       ...config.registries.map(({ network, address }) => `${network.chainId}:${address.toLowerCase()}`),

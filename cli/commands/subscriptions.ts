@@ -12,7 +12,7 @@ const FILE = ['<file>', 'JSON of the subscription; - is standard input'] as cons
 const manage = (): typeof import('../subscriptions/manage') =>
   require('../subscriptions/manage') as typeof import('../subscriptions/manage');
 
-/** `tdoc subscriptions …`: what the API of subscriptions does, on the database itself. */
+/** `tdoc subscriptions …` does on the database itself the same as the API of subscriptions. */
 export function addSubscriptions(program: Command): void {
   const subscriptions = program
     .command('subscriptions')

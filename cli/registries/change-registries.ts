@@ -13,7 +13,7 @@ export interface NamedRegistry {
   network: string | undefined;
 }
 
-/** How a registry is to be followed; absent: as its network's registries are. */
+/** Options for following a registry. An absent one has the default of the network. */
 export type AddOptions = NamedRegistry & Pick<RequestedRegistry, 'startBlock' | 'confirmations'>;
 
 /**

@@ -13,7 +13,7 @@ import { printable, printableJson } from '../terminal/printable';
 import { withSubscriptions } from './open-subscriptions';
 
 const STATES: readonly string[] = ['waiting', 'failed', 'dead'];
-/** Deliveries that are read at once. */
+/** Deliveries per query. */
 const PAGE = 500;
 
 /** Lists the undelivered events of a subscription, up to a number. */

@@ -11,7 +11,7 @@ import { Refusal } from '../refusal';
 import { printable, printableJson } from '../terminal/printable';
 import { withSubscriptions, type OpenSubscriptions } from './open-subscriptions';
 
-/** Subscriptions that are read at once. */
+/** Subscriptions per query. */
 const PAGE = 500;
 
 /** Lists all subscriptions, the one of the settings first. */
@@ -45,7 +45,7 @@ export async function create(file: string): Promise<Answer> {
   return withSubscriptions(async ({ subscriptions }) => shown(await subscriptions.add(body)));
 }
 
-/** Replaces a subscription by the one that a file describes; of `default` it sets the state only. */
+/** Replaces a subscription by the one that a file describes. For `default` it sets only the state. */
 export async function update(id: string, file: string): Promise<Answer> {
   const body = await readJsonInput(file);
   return withSubscriptions(async (open) => {

@@ -3,7 +3,7 @@ export function pointerStep(name: string | number): string {
   return `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
-/** Where a value is in a body: names of members, and indexes. */
+/** The position of a value in a body: names of members, and indexes. */
 export type Path = readonly PropertyKey[];
 
 /** Characters shown of a name in a pointer. It may be as long as the body. */

@@ -3,7 +3,7 @@ import { addressKindOf } from './address-kind';
 import { RequestError } from './errors';
 import { isThisMachine } from './this-machine';
 
-/** Rules for the sinks of subscriptions that the API made. WEBHOOK_URL is free of them. */
+/** Rules for the sinks of subscriptions that the API made. They do not apply to WEBHOOK_URL. */
 export interface SinkRules {
   /** ALLOW_PRIVATE_SINKS. */
   readonly allowPrivate: boolean;

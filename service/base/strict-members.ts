@@ -8,7 +8,7 @@ export const must =
   ({ code, input }: { code?: string; input?: unknown }): string =>
     `must be ${be}${code === 'invalid_type' || input === undefined ? `, ${found(input)}` : ''}. ${remedy}`;
 
-/** An object without other members. `refused`: why a member that somebody may expect is not there. */
+/** An object without other members. `refused`: reasons why members that callers may expect do not exist. */
 export function members<Shape extends z.ZodRawShape>(
   name: string,
   shape: Shape,

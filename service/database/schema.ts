@@ -31,7 +31,7 @@ type Defaulted<T> = ColumnType<T, T | undefined, T>;
 /** libsql gives an ArrayBuffer, pg a Buffer. */
 type Bytes = ColumnType<Uint8Array | ArrayBuffer, Uint8Array, Uint8Array>;
 
-/** How far each registry's events have been read. */
+/** The position up to which each registry's events have been read. */
 export interface FeedsTable {
   id: Generated<number>;
   /** Chain, registry and the hash of block 0: a restarted chain has another feed. */
@@ -99,7 +99,7 @@ export interface SubscriptionsTable {
   definition: string | null;
   /** JSON encrypted under SECRETS_KEY. Null if there are no secrets. */
   secrets: string | null;
-  /** The state of channels of feeds that are added. */
+  /** The state that the channel of a new feed gets. */
   state: Defaulted<'active' | 'paused' | 'gone'>;
   created_at: number;
   changed_at: number;

@@ -69,7 +69,7 @@ async function attemptDelivery(
       { ...line, reason: error },
       'the receiver is gone: nothing more is sent until it is resumed',
     );
-    // It is due as soon as the channel is resumed.
+    // The event is due as soon as the channel is resumed.
     return { delivery, attempt: record, nextAttemptAt: now, isGone: true };
   }
   const failed = { attempt, firstAttemptedAt, now, retryAfterMs };

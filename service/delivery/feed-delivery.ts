@@ -17,11 +17,9 @@ import { startDeliveryWorker, type DeliveryWorker } from './worker';
 export interface FeedDelivery {
   /** Delivers this feed, and no other, from now on. */
   start(feed: string): Promise<void>;
-  /**
-   * To be called when subscriptions were changed. When it resolves, nothing more is begun under the old ones.
-   */
+  /** Call it after subscriptions have changed. When it resolves, no delivery begins under the old ones. */
   refresh(): Promise<void>;
-  /** To be called when events were enqueued for these channels, or for any. */
+  /** Call it after events were enqueued for these channels, or for any if none are given. */
   wake(channels?: readonly number[]): void;
   /** Releases the claimed deliveries: nothing may be sent until `wake` is called. */
   hold(): void;
@@ -52,7 +50,7 @@ export interface FeedDeliveryOptions {
   onAttempt: AttemptOptions['onAttempt'];
 }
 
-/** Time after which stored events are enqueued again, when the node or the database failed. */
+/** Pause before the enqueueing of stored events is tried again, after the node or the database failed. */
 const FILL_AGAIN_AFTER_MS = 2_000;
 const REFRESH_AGAIN_AFTER_MS = 2_000;
 
@@ -67,7 +65,7 @@ interface Running {
 export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   const { database, clock, logger } = options;
   const running = new Map<number, Running>();
-  /** Channels whose last deliveries are under way. They are started again, if at all, after these. */
+  /** Channels whose last deliveries are under way. A channel is started again only after they end. */
   const ending = new Map<number, Promise<void>>();
   /** The channels whose stored events are being enqueued. */
   const filling = new Map<number, Promise<void>>();

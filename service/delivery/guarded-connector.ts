@@ -10,9 +10,9 @@ export interface SinkGuard {
 }
 
 /**
- * Connects only to addresses that the rules allow. Each connection looks its name up once and uses exactly an
- * address that was checked: a name server that gives another address to a second question (DNS rebinding)
- * gains nothing.
+ * Connects only to addresses that the rules allow. Each connection looks its name up once and uses an address
+ * that was checked. A name server that answers a second look-up with another address (DNS rebinding)
+ * therefore gains nothing.
  */
 export function guardedConnector(
   { rules, lookup }: SinkGuard,

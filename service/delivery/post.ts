@@ -27,7 +27,7 @@ export interface WebhookTarget {
   /** Sent with every delivery. Headers that deliveries set themselves are not among them. */
   headers: Readonly<Record<string, string>>;
   signingKeys: SigningKeys;
-  /** Decides at each attempt which key signs. */
+  /** Its time decides at each attempt which key signs. */
   clock: Clock;
   timeoutMs: number;
   connections: number;
@@ -39,7 +39,7 @@ export interface WebhookTarget {
   standardWebhooks?: { readonly secret: string } | undefined;
 }
 
-/** A media type of a CloudEvent in structured mode, or of the JSON that it is. */
+/** The media type of a delivery: that of a CloudEvent in structured mode, or that of plain JSON. */
 export type ContentType = 'application/json' | 'application/cloudevents+json';
 
 /** A connection attempt cannot be aborted, so it must be shorter than the service's stop. */

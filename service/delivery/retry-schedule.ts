@@ -12,7 +12,7 @@ const LONGEST_RETRY_AFTER_MS = 24 * 3_600_000;
 
 /** A failed attempt. Times are in epoch milliseconds. */
 export interface FailedAttempt {
-  /** 1 for the first. */
+  /** 1 for the first attempt. */
   attempt: number;
   firstAttemptedAt: number;
   now: number;
@@ -54,12 +54,14 @@ export function longestPauseMs({ maxDelayMs }: RetrySchedule): number {
   return Math.max(maxDelayMs, LONGEST_RETRY_AFTER_MS);
 }
 
-/** The pause after an attempt, before the random reduction and without the receiver's wish. */
+/**
+ * The pause after an attempt, before the random reduction and without the pause that the receiver asked for.
+ */
 function pauseAfter(attempt: number, { initialDelayMs, maxDelayMs }: RetrySchedule): number {
   return Math.min(initialDelayMs * 2 ** Math.min(attempt - 1, 52), maxDelayMs);
 }
 
-/** At most as many as fit into the schedule with the longest pauses. */
+/** The minimum number of attempts. It is lower if fewer fit into the schedule with the longest pauses. */
 function leastAttempts(schedule: RetrySchedule): number {
   let attempts = 1;
   let elapsedMs = pauseAfter(attempts, schedule);

@@ -5,7 +5,7 @@ import { repeat } from '../base/pause';
 import type { Database } from '../database/database';
 import { dueChannels } from '../outbox/claim-queues';
 
-/** The feed to look at, and what to do. */
+/** The feed whose channels are woken, and the function that wakes them. */
 export interface WakeDueOptions {
   database: Database;
   feed: string;
@@ -14,14 +14,14 @@ export interface WakeDueOptions {
   wake(this: void, channels: readonly number[]): void;
 }
 
-/** Interval of the looks. It bounds the delay of events that another process enqueued. */
+/** Interval of the look-ups. It bounds the delay of events that another process enqueued. */
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * Wakes the channels of a feed that have something to send. One statement looks for all of them: if each
- * channel looked for itself, hundreds of idle subscriptions would keep the database busy.
+ * Wakes the channels of a feed that have something to send. One statement finds all of them: with a statement
+ * for each channel, hundreds of idle subscriptions would keep the database busy.
  *
- * @returns `stop`, which resolves after a current look.
+ * @returns `stop`, which resolves after the current look-up.
  */
 export function wakeDue({ database, feed, clock, logger, wake }: WakeDueOptions): { stop(): Promise<void> } {
   async function look(): Promise<void> {

@@ -13,9 +13,9 @@ import { createWakeableSleep } from '../base/wakeable-sleep';
 
 /** Delivers the events of one channel. */
 export interface DeliveryWorker {
-  /** To be called when events were enqueued, or may be sent again. Retries are noticed without it. */
+  /** Call it after events were enqueued, or may be sent again. The worker notices retries without it. */
   wake(): void;
-  /** Releases the claimed queues, after the delivery under way of each: the feed is held. */
+  /** Releases each claimed queue after its delivery under way, because the feed is held. */
   hold(): void;
   /** Claims nothing more; resolves when the deliveries under way are settled. */
   stop(): Promise<void>;
@@ -35,7 +35,7 @@ export interface DeliveryWorkerOptions extends AttemptOptions {
 
 /** Time to settle an attempt after the request timeouts, before its claim falls due again. */
 const LEASE_MARGIN_MS = 10_000;
-/** Maximum number of events that are claimed of a queue. */
+/** Maximum number of events that are claimed from one queue. */
 const MOST_PER_QUEUE = 32;
 /** Queues are claimed ahead for this time, so that there is always one to send. */
 const CLAIM_AHEAD_MS = 100;
@@ -43,7 +43,9 @@ const CLAIM_AHEAD_MS = 100;
 const CLAIM_AHEAD_MOST = 32;
 /** Longest sleep while deliveries are under way: ended ones are settled long before their lease ends. */
 const LONGEST_SLEEP_MS = 1_000;
-/** Shortest sleep. A due delivery that cannot be claimed is held, or another process is claiming it. */
+/**
+ * Shortest sleep, for a due delivery that cannot be claimed: it is held, or another process is claiming it.
+ */
 const SHORTEST_SLEEP_MS = 100;
 const PAUSE_AFTER_DATABASE_ERROR_MS = 1_000;
 const CHECK_CLOCK_EVERY_MS = 60_000;
@@ -67,9 +69,9 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   /** The lease of a claim that failed: it may have been committed all the same. */
   let lostClaim: string | undefined;
   let checkedClockAt = -Infinity;
-  /** Whether a queue may be due that is not claimed. */
+  /** Whether a queue that is not claimed may be due. */
   let mayBeDue = true;
-  /** Whether a queue may back off: then the time has to be looked up. */
+  /** Whether a queue may back off: `dueAt` must then be read. */
   let mayBackOff = true;
   /** Time at which the next queue falls due. */
   let dueAt: number | undefined;

@@ -3,10 +3,10 @@ import type { Logger } from '../base/logger';
 import { repeat } from '../base/pause';
 import type { SubscriptionsHealth } from '../subscriptions/subscription-health';
 
-/** How often the subscriptions are looked at. */
+/** Interval of the checks. */
 const LOOK_EVERY_MS = 2_000;
 
-/** Writes a log line when a subscription begins to fail, and one when that ends. */
+/** Writes a log line when a subscription begins to fail, and one when it recovers. */
 export function startFailingCheck(
   ask: () => Promise<SubscriptionsHealth>,
   logger: Logger,

@@ -25,7 +25,7 @@ export interface FeedPosition {
   purgedUpTo: number;
 }
 
-/** Where both sides are stored: the journal's rows and those of its registry's feed. */
+/** The rows of both sides: those of the journal and those of its registry's feed. */
 export interface Sides {
   db: Kysely<Schema>;
   /** Name of the journal's scope. */

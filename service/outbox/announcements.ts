@@ -8,9 +8,8 @@ import { bytesOfId, idOfBytes } from './stored-ids';
 /**
  * Terms of retractions:
  *
- * - announcement: a row of an event that is sent. The first is the event's own, of the audience `all`, which
- *   is called the original. After a retraction the event is announced again, by a row of its own with another
- *   id.
+ * - announcement: a row that sends an event. The first one is called the original; its audience is `all`.
+ *   After a retraction, a further row with another id announces the event again.
  * - retraction: a row that takes one announcement back.
  *
  * In a channel's queue, the announcements and retractions of an event alternate. The last of them therefore
@@ -100,7 +99,7 @@ interface Announcement {
 
 /**
  * Replaces each original that was retracted for the channel by its present announcement: the subscriber drops
- * the id of the original. Whoever enqueues stored events for a channel calls this.
+ * the id of the original. Call it before stored events are enqueued for a channel.
  */
 export async function presentAnnouncements<T extends Announcement>(
   db: Kysely<Schema>,
@@ -127,14 +126,17 @@ export async function presentAnnouncements<T extends Announcement>(
   return originals.map((one) => (retracted.has(one.id) ? { ...one, ...byOriginal.get(one.id) } : one));
 }
 
-/** A condition on events: the row is no retraction. Retractions are about a block, and never of it. */
+/**
+ * A condition on rows of events: the row is not a retraction. A retraction names a block but is not an event
+ * in it.
+ */
 export function isOfBlock(eb: ExpressionBuilder<Schema, 'events'>): Expression<SqlBool> {
   return eb('events.type', '!=', RETRACTED_TYPE);
 }
 
 /**
- * The given ids; a stored event's id is replaced by one derived from it. A block may be orphaned, mined
- * again, and orphaned again: the ids that are made from its hash have then been used.
+ * Returns the ids. The id of a stored event is replaced by one derived from it. A block may be orphaned,
+ * mined again, and orphaned again: the ids that are made from its hash have then been used.
  */
 export async function unusedIds(
   db: Transaction<Schema>,

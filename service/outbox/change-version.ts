@@ -3,7 +3,7 @@ import type { Schema } from '../database/schema';
 
 /**
  * Tells every process that subscriptions or registries change. Call it first in the transaction of the
- * change: until its end no process records events.
+ * change: until the transaction ends, no process records events.
  */
 export async function noteChange(transaction: Transaction<Schema>): Promise<void> {
   await transaction
@@ -13,7 +13,7 @@ export async function noteChange(transaction: Transaction<Schema>): Promise<void
     .execute();
 }
 
-/** Another number after each change of subscriptions or registries. */
+/** The version, which each change of subscriptions or registries increments. */
 export async function changeVersionOf(db: Kysely<Schema>): Promise<number> {
   const { version } = await db
     .selectFrom('subscription_changes')

@@ -23,7 +23,7 @@ export interface Recipient extends CompiledSubscription {
  */
 export async function addChannels(db: Kysely<Schema>, now: number): Promise<void> {
   await db.transaction().execute(async (transaction) => {
-    // Waits for subscriptions that are being added, which do not know the new feed.
+    // Waits for transactions that add subscriptions: they do not see the new feed.
     await transaction
       .updateTable('subscription_changes')
       .set((eb) => ({ version: eb.ref('version') }))
@@ -102,7 +102,7 @@ export async function recipientsOf(
     }));
     byFeed.set(feed, recipients);
   }
-  // Channels end to be filled without a new version.
+  // The end of a channel's filling does not change the version.
   const rows = await transaction
     .selectFrom('channels')
     .select('id')
@@ -128,8 +128,9 @@ export function channelsFor(recipients: readonly Recipient[], event: CloudEvent)
 }
 
 /**
- * The keys of feeds' channels, or of one subscription's. Statements name the channels: SQLite's planner,
- * which does not know the number of rows, would join in an order that reads all queues.
+ * The keys of the feeds' channels, only those of one subscription if its name is given. Statements name these
+ * keys instead of joining: SQLite's planner does not know the numbers of rows, and would join in an order
+ * that reads all queues.
  */
 export async function channelKeysOf(
   db: Kysely<Schema>,

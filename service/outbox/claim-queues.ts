@@ -10,7 +10,10 @@ export interface ClaimedQueue {
   lease: string;
   /** The queue falls due again at this time unless it is settled. Epoch milliseconds. */
   leasedUntil: number;
-  /** Start of the first attempt of the first event, which may be this one. Epoch milliseconds. */
+  /**
+   * Start of the first attempt of the queue's first event. It may be the attempt that follows. Epoch
+   * milliseconds.
+   */
   firstAttemptedAt: number;
   /** The next events of the queue, in order. */
   deliveries: ClaimedDelivery[];
@@ -124,7 +127,7 @@ export async function claimQueues(
   return [...queues.values()].map(({ queue }) => queue);
 }
 
-/** The end of what may have been sent, if the process that holds the current lease died. */
+/** Position up to which events may have been sent, if the process that holds the current lease has died. */
 export function possiblySentTo(eb: ExpressionBuilder<Schema, 'queues'>) {
   return eb
     .case()

@@ -13,7 +13,7 @@ const BATCH = 2_000;
 
 /**
  * Appends events to token queues, in the given order. An idle queue falls due at once; a queue that backs off
- * keeps its time. Queues are written in the order of their keys, like everywhere that several are locked (see
+ * keeps its time. Queues are written in the order of their keys, as wherever several are locked (see
  * settle-queues.ts).
  */
 export async function enqueue(

@@ -72,7 +72,7 @@ export async function historyOf(db: Kysely<Schema>, eventId: string): Promise<Ev
   return histories.flat();
 }
 
-/** Those of the events that wait in a channel. */
+/** The keys of those events that wait in the channel. */
 export async function waitingAmong(
   db: Kysely<Schema>,
   channel: number,

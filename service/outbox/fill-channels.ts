@@ -11,7 +11,7 @@ const BATCH = 200;
 
 /**
  * Enqueues the next stored events for a channel that is being filled. Events that are recorded meanwhile are
- * not enqueued for it: they are stored behind these, and their turn comes.
+ * enqueued after these: recording leaves them to later calls.
  *
  * @returns `filled` when all stored events are enqueued: from then on events are enqueued when they are
  *   recorded. `purged` if events of the channel must be read from the chain first, up to the block `upTo`.

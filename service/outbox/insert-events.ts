@@ -11,7 +11,7 @@ export interface NewEvent {
   /** Key of the token's row. */
   token: number;
   at: Pick<RegistryEvent, 'blockNumber' | 'blockHash' | 'blockLogIndex'>;
-  /** Key of the event that this one retracts or announces again. Undefined: it is the event itself. */
+  /** Key of the event that this one retracts or announces again. Undefined for the event itself. */
   original?: number;
 }
 

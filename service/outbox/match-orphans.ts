@@ -25,7 +25,7 @@ interface Orphan {
   content: string;
   /** The channels to which an attempt is known to have succeeded. */
   deliveredTo: ReadonlySet<number>;
-  /** The channels whose subscribers are told, or were, that it is gone. */
+  /** The channels in which its last entry is a retraction, sent or waiting. */
   retractedFor: ReadonlySet<number>;
 }
 

@@ -9,7 +9,7 @@ const EVERY_MS = 1_000;
 /**
  * Notices within a second that another process, such as a command, has changed subscriptions or registries.
  *
- * @param version the version of what is known already.
+ * @param version the version that this process has read already.
  * @param onChange if it rejects, it is called again a second later.
  */
 export function pollChanges(

@@ -162,7 +162,10 @@ async function remove(
   });
 }
 
-/** One statement: with two, an event that leaves its queue in between could be missed as a dead letter. */
+/**
+ * One statement: between two, an event could leave its queue and become a dead letter, and both would miss
+ * it.
+ */
 function isDone(
   eb: ExpressionBuilder<Schema, 'events'>,
   channels: readonly number[],

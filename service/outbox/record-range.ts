@@ -25,8 +25,8 @@ export interface RecordedRange {
 /**
  * Stores the events of a range, queues them for the channels that want them, and moves the cursor, all in one
  * transaction. An event that is already stored is left as it is. An event that was delivered before a
- * reorganisation is recognised, and queued only for channels to which it was not delivered. Where it was
- * retracted, it is queued under a new id.
+ * reorganisation is recognised, and queued only for channels to which it was not delivered. For a channel
+ * where it was retracted, it is queued under a new id.
  *
  * @returns the number of events that are new, or may be, and the channels that events were queued for.
  */
@@ -76,13 +76,13 @@ export async function recordRange(
       }
       if (orphan === undefined || orphan.deliveredTo.size === 0) added++;
     }
-    // All at once: this locks the queues of the whole range in the order of their keys.
+    // One call locks the queues of the whole range in the order of their keys.
     await enqueue(transaction, queued, now);
     return { added, channels: [...new Set(queued.map(({ channel }) => channel))] };
   });
 }
 
-/** Those that an orphan was neither delivered to nor retracted for. */
+/** The recipients to which the orphan was neither delivered nor retracted. */
 function without(recipients: readonly Recipient[], orphan: Matched['orphan']): readonly Recipient[] {
   if (orphan === undefined) return recipients;
   const { deliveredTo, retractedFor } = orphan;

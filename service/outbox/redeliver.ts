@@ -20,7 +20,7 @@ export interface Redelivered {
 interface Place {
   block_number: number;
   log_index: number;
-  /** A retraction has the place of its event. */
+  /** Orders a retraction after its event, whose block number and log index it has. */
   id: number;
 }
 
@@ -84,9 +84,7 @@ export async function redeliver(
   }
 }
 
-/**
- * The rows to send. Retractions, and events under a further id, are only for channels that had them before.
- */
+/** The rows to send. Retractions, and events under a further id, go only to channels that had them before. */
 async function presentOf(
   db: Transaction<Schema>,
   channel: number,
@@ -99,7 +97,7 @@ async function presentOf(
   return [...present, ...others.filter(({ id }) => queued.has(id))];
 }
 
-/** Those of the events that were ever enqueued for the channel. */
+/** The keys of those events that were ever enqueued for the channel. */
 async function queuedAmong(
   db: Transaction<Schema>,
   channel: number,
@@ -120,7 +118,9 @@ async function queuedAmong(
   return new Set(rows.map(({ event }) => event));
 }
 
-/** Dead letters were wanted when they were recorded. Events that wait to be filled in are enqueued later. */
+/**
+ * The channel wanted its dead letters when they were recorded. While it is being filled, other events wait.
+ */
 function isFor(recipient: Recipient | undefined, selection: Selection, event: StoredEvent): boolean {
   if (recipient === undefined) return false;
   if ('dead' in selection || event.audience === 'retracting') return true;

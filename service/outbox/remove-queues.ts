@@ -1,6 +1,6 @@
 import type { Database } from '../database/database';
 
-/** Queues whose rows are deleted in one transaction, so that others do not wait for long. */
+/** Queues per transaction. Transactions are short because a running service waits for each. */
 const REMOVED_AT_ONCE = 500;
 
 /** Deletes the queues of channels that do not exist any more. */

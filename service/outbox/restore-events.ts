@@ -5,8 +5,8 @@ import { insertEvents } from './insert-events';
 import { keysOfTokens } from './tokens';
 
 /**
- * Stores events again that were removed because they were old, and enqueues them for nobody. Events that are
- * still stored are left as they are.
+ * Stores events again that were removed because they were old, without enqueueing them. Events that are still
+ * stored are left as they are.
  *
  * @param range its blocks are complete afterwards: the last removed event is then before `fromBlock`.
  */
@@ -31,7 +31,7 @@ export async function restoreEvents(
       .where('feed', '=', feed)
       .where('block_number', '>=', range.fromBlock)
       .where('block_number', '<=', range.toBlock)
-      // Orphans and retractions have places of blocks that are gone.
+      // Orphans and retractions have the positions of blocks that were removed.
       .where('audience', '=', 'all')
       .where('orphaned_at', 'is', null)
       .execute();

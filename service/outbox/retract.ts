@@ -23,13 +23,13 @@ export interface OrphanedAnnouncement {
 }
 
 /**
- * Queues a retraction of each announcement for the channels that have retractions and were told of it, or may
- * have been. Waiting announcements must have been removed from the queues before.
+ * Queues a retraction of each announcement for the channels with retractions that received the announcement,
+ * or may have. Waiting announcements must have been removed from the queues before.
  *
  * The newest announcement of a token is retracted first, so that a subscriber can undo them one by one.
  *
  * @param announcements in chain order.
- * @param cutOff announcements that were removed, and may have been sent.
+ * @param cutOff announcements that were removed from the queues, and may have been sent.
  */
 export async function retract(
   db: Transaction<Schema>,
@@ -60,7 +60,7 @@ export async function retract(
       uuidV5(`${idOfBytes(event_id)}:${block_hash}`, EVENT_ID_NAMESPACE),
     ),
   );
-  // A retraction has the place of its announcement, whose block is the one it is about.
+  // A retraction is stored with the block and the log index of its announcement.
   const retractions = newestFirst.map(
     ({ id, event_id, original, token, block_number, block_hash, log_index, body }, index) => ({
       cloudEvent: toRetraction(JSON.parse(body) as CloudEvent, idOfBytes(event_id), ids[index] ?? '', now),

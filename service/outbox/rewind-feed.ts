@@ -49,8 +49,8 @@ interface Told {
 
 /**
  * Rewinds a feed to a block that is still on the chain, in one transaction. Undelivered events of later
- * blocks are withdrawn, delivered ones are recorded as orphans. Channels with retractions are told of each
- * orphan that they were told of.
+ * blocks are withdrawn, delivered ones are recorded as orphans. Channels with retractions get a retraction of
+ * each orphan that they received, or may have.
  *
  * @returns `in flight`, with nothing changed, while an event of an affected token is being delivered: the
  *   outcome of the delivery decides whether the event is an orphan. Hold the feed, so that no delivery
@@ -67,7 +67,7 @@ export async function rewindFeed(
     .transaction()
     .execute(async (transaction) => {
       await moveCursor(transaction, open, { nextBlock: ancestor.number + 1, lastBlockHash: ancestor.hash });
-      // Before the queues are locked, as everywhere: any other order could deadlock.
+      // Read before the queues are locked, as everywhere: any other order could deadlock.
       const recipients = await recipientsOf(database, transaction, feed);
       const rows = await eventsAfter(transaction, feed, ancestor.number);
       const tokens = [...new Set(rows.map(({ token }) => token))];
@@ -156,8 +156,8 @@ async function dropDeadLetters(
 }
 
 /**
- * Records orphans. Events that were sent, or may have been, stay, marked, to be recognised if they are mined
- * again; the others are deleted.
+ * Records orphans. Events that were sent, or may have been, are marked and kept, so that they are recognised
+ * if they are mined again. The others are deleted.
  */
 async function note(
   db: Transaction<Schema>,

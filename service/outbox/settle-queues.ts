@@ -25,8 +25,8 @@ export interface Settlement {
   /** The first events of the queue, which were delivered. */
   delivered: readonly Attempted[];
   /**
-   * The event after them, if its attempt failed. `nextAttemptAt`: undefined if it is given up. `isGone`: the
-   * receiver wants no more events, and the channel is stopped.
+   * The event after the delivered ones, if its attempt failed. `nextAttemptAt`: undefined if it is given up.
+   * `isGone`: the receiver wants no more events, and the channel is stopped.
    */
   failed?: Attempted & { nextAttemptAt: number | undefined; isGone?: boolean };
 }
@@ -178,8 +178,8 @@ async function moveOn(
 }
 
 /**
- * Advances a queue past what was delivered and schedules the next attempt of the event that failed.
- * Everything behind it waits with it.
+ * Advances a queue past what was delivered and schedules the next attempt of the event that failed. The
+ * events behind it wait too.
  */
 async function waitUntil(
   db: Transaction<Schema>,
@@ -202,7 +202,7 @@ async function waitUntil(
   return numUpdatedRows === 1n;
 }
 
-/** Releases a queue that was claimed, and of which nothing was sent. */
+/** Releases a claimed queue from which nothing was sent. */
 async function release(
   db: Transaction<Schema>,
   { channel, token, lease }: ClaimedQueue,
@@ -237,7 +237,7 @@ async function bury(
     .execute();
 }
 
-/** Keeps the time since when no attempt has succeeded. It is written only when it changes. */
+/** Stores the time of the first failure since the last success. It is written only when it changes. */
 async function noteHealth(
   db: Transaction<Schema>,
   channel: number,

@@ -3,8 +3,9 @@ import type { Schema } from '../database/schema';
 import { noteChange } from './change-version';
 
 /**
- * Stops a channel whose receiver answered 410, with all others of its subscription: they have the same sink.
- * The registries of `default` may have different ones, so just this channel of it is stopped.
+ * Stops a channel whose receiver answered 410, and all other channels of its subscription, which have the
+ * same sink. The registries of `default` may have different sinks, so only this channel of `default` is
+ * stopped.
  *
  * Call it before queues are locked. It locks rows in the same order as changes of subscriptions, and as the
  * recording of events: any other order could deadlock.

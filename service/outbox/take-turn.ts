@@ -12,7 +12,7 @@ export interface Turn {
 }
 
 /**
- * Records outcomes and claims the next queues in one transaction, which the channels share: it takes one disk
+ * Records outcomes and claims the next queues in one transaction, which channels share. It takes one disk
  * write, and a token's next events are claimed in the transaction that settles the previous ones.
  *
  * @returns the claimed queues, those that another process has claimed, and whether more queues may be due.

@@ -5,7 +5,7 @@ import type { FollowedRegistry, Following } from '../config/followed-registries'
 import type { StoredRegistry } from './stored-registries';
 
 /**
- * How a stored registry is followed under the present settings.
+ * Combines a stored registry with the present settings.
  *
  * @throws ConfigurationError NETWORK_UNKNOWN, or CONFIGURATION_INVALID if the settings have no key for its
  *   network's node.

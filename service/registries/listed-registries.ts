@@ -19,7 +19,7 @@ export interface ListedRegistry extends RegistryKey {
   confirmations: number | undefined;
   /** Undelivered events. */
   undelivered: number;
-  /** How far it is read. The state is known to the process that follows it only. */
+  /** The position and the state of its feed. Only the process that follows the registry knows the state. */
   feed: Pick<FeedStatus, 'nextBlock' | 'headBlock' | 'code' | 'reason'> & { state: FeedState | undefined };
 }
 

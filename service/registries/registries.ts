@@ -103,7 +103,7 @@ function followable(
   }
 }
 
-/** Members that the request leaves out are those of the followed registry. */
+/** A member that the request leaves out is taken from the followed registry. */
 function expectSame(before: Entry, { startBlock, confirmations }: RequestedRegistry): void {
   const differing = [
     startBlock !== undefined && startBlock !== before.startBlock && 'startBlock',

@@ -19,7 +19,7 @@ export interface StoredRegistry extends RegistryKey {
   startBlock: number | undefined;
   /** Undefined: CONFIRMATIONS, or the network's. */
   confirmations: number | undefined;
-  /** Another time after each addition, in epoch milliseconds. */
+  /** Time of the addition, in epoch milliseconds. It shows that a registry was added again. */
   addedAt: number;
 }
 

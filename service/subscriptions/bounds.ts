@@ -1,4 +1,4 @@
-/** Bounds of a subscription. They keep what a recorded event costs small, whoever writes the filters. */
+/** Bounds of a subscription. They bound the cost of recording an event, even if the filters are hostile. */
 
 /** In bytes. The route refuses a larger body. */
 export const LARGEST_BODY = 64 * 1024;

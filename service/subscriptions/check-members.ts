@@ -4,7 +4,7 @@ import { LONGEST_SINK, MOST_TYPES } from './bounds';
 import { RETRACTED_TYPE, SUBSCRIBABLE_TYPES } from './event-types';
 import { subscriptionError } from './subscription-error';
 
-/** Checks a source, and writes the address of its registry in lower case as events do. */
+/** Checks a source, and writes the address of its registry in lower case, as in events. */
 export function checkedSource(given: string): string {
   const remedy =
     'Write urn:service:<chain id>:<address of the registry>, or leave it out for all registries.';
@@ -41,7 +41,7 @@ export function checkedTypes(given: readonly unknown[], retractions: boolean): s
   });
 }
 
-/** Checks the form of a sink. Which schemes and addresses are allowed is decided elsewhere. */
+/** Checks the form of a sink. The rules in sink-rules.ts decide which schemes and addresses are allowed. */
 export function checkSink(sink: string): void {
   const problem = sinkProblem(sink);
   if (problem !== undefined) throw subscriptionError(['sink'], problem);

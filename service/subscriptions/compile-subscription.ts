@@ -4,7 +4,7 @@ import type { Subscription } from './subscription';
 /** The rules of a subscription for events. */
 export interface CompiledSubscription {
   readonly wants: EventPredicate;
-  /** Whether the subscriber is told of events that a reorganisation took away. */
+  /** Whether the subscriber gets retractions of events that a reorganisation removed. */
   readonly hasRetractions: boolean;
 }
 

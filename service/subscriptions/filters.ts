@@ -65,7 +65,7 @@ function attributes(values: AttributeValues, test: (has: string, wanted: string)
   );
 }
 
-/** Events of the registry itself have the token id 0 for none, and no `tokenIdHex`. */
+/** Events of the registry itself have no `tokenIdHex`. Their token id 0 stands for no token. */
 function tokens(ids: readonly string[]): EventPredicate {
   const wanted = new Set(ids.map((id) => parseTokenId(id)?.toString()));
   return ({ data }) => data.tokenIdHex !== undefined && wanted.has(data.tokenId);
@@ -76,7 +76,7 @@ function parties(addresses: readonly string[]): EventPredicate {
   return ({ data }) => hasParty(data.payload, wanted);
 }
 
-/** A remark is no address, even if it has the 20 bytes of one. */
+/** A remark is not an address, even if it has 20 bytes. */
 function hasParty(value: unknown, wanted: ReadonlySet<string>): boolean {
   if (typeof value === 'string') return wanted.has(value.toLowerCase());
   if (typeof value !== 'object' || value === null) return false;

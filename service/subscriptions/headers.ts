@@ -4,7 +4,7 @@ import { LONGEST_HEADER_NAME, LONGEST_HEADER_VALUE, MOST_HEADERS } from './bound
 import type { Headers, Subscription } from './subscription';
 import { membersOf, subscriptionError } from './subscription-error';
 
-/** Stands for the value of every header in what the API shows. */
+/** Replaces the value of every header in the answers of the API. */
 export const MASK = '***';
 
 /** The headers of a request, by name in lower case. Null removes one. */
@@ -17,8 +17,8 @@ const STANDARD_WEBHOOKS_HEADERS = ['webhook-id', 'webhook-timestamp', 'webhook-s
 const SET_BY_SERVICE = new Set([...OWN_HEADERS, ...STANDARD_WEBHOOKS_HEADERS]);
 
 /**
- * Checks names and values. No value is shown in an error, nor is a wrong name: it may be a whole header with
- * its key.
+ * Checks names and values. An error shows neither a value nor a wrong name: the name may be a whole header
+ * with its key.
  *
  * @throws RequestError SUBSCRIPTION_INVALID
  */
@@ -65,7 +65,7 @@ export function mergeHeaders(stored: Headers, put: GivenHeaders): Headers {
   return Object.fromEntries(merged);
 }
 
-/** Refuses to keep a value that cannot be decrypted. Its mask is in its place. */
+/** Refuses to keep a value that cannot be decrypted. The headers have the mask instead of it. */
 export function refuseUnreadable({ protocolsettings }: Subscription): void {
   const unreadable = Object.entries(protocolsettings?.headers ?? {}).find(([, value]) => value === MASK);
   if (unreadable === undefined) return;

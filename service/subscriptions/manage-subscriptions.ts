@@ -58,7 +58,7 @@ export interface Subscriptions {
   find(name: string): Promise<Subscription | undefined>;
   /** Undefined if there is no such subscription. */
   replace(name: string, body: unknown): Promise<StoredSubscription | undefined>;
-  /** `isRemoved` is false if events are undelivered and `isForced` is. */
+  /** `isRemoved` is false if events are undelivered and `isForced` is false. */
   remove(
     name: string,
     isForced: boolean,
@@ -70,14 +70,14 @@ export interface Subscriptions {
 /**
  * Creates the management of subscriptions.
  *
- * @throws its methods throw RequestError SUBSCRIPTION_INVALID, SINK_NOT_ALLOWED, SECRETS_KEY_MISSING,
+ * @throws RequestError from its methods: SUBSCRIPTION_INVALID, SINK_NOT_ALLOWED, SECRETS_KEY_MISSING,
  *   SECRETS_KEY_WRONG, SIGNING_KEY_MISSING, SUBSCRIPTIONS_TOO_MANY.
  */
 export function createSubscriptions(options: SubscriptionsOptions): Subscriptions {
   const { database, cipher, clock, rules } = options;
   const { db } = database;
 
-  /** Checks what the body alone does not tell, and makes the secret of Standard Webhooks. */
+  /** Makes the checks that need the settings, and the secret of Standard Webhooks. */
   function completed(
     subscription: StoredSubscription,
     stored?: StoredSubscription,
@@ -93,7 +93,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     };
   }
 
-  /** Without its secrets if they cannot be read: then a PUT has to give all of them. */
+  /** The subscription, without its secrets if they cannot be read. A PUT then has to give all of them. */
   function readable(row: SubscriptionRow): StoredSubscription {
     try {
       return subscriptionOf(row, cipher);

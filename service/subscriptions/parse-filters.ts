@@ -6,7 +6,7 @@ import { DEEPEST_FILTER, LONGEST_STRING, MOST_ENTRIES, MOST_FILTERS } from './bo
 import type { AttributeValues, Filter } from './subscription';
 import { membersOf, subscriptionError } from './subscription-error';
 
-/** A filter at its place: its path, how deep it is nested, and the number of filters so far. */
+/** The position of a filter: its path, its depth, and the number of filters so far. */
 interface Place {
   readonly path: Path;
   readonly depth: number;
@@ -31,8 +31,8 @@ const DIALECTS = new Map<string, (value: unknown, place: Place) => Filter>([
 const NAMES = [...DIALECTS.keys()].join(', ');
 
 /**
- * Checks the filters of a request. It counts and measures the depth before it goes on, so that a hostile body
- * costs no more than the bounds allow.
+ * Checks the filters of a request. At each filter it checks the number and the depth before it goes on, so
+ * that a hostile body costs no more than the bounds allow.
  *
  * @throws RequestError SUBSCRIPTION_INVALID
  */

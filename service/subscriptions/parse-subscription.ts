@@ -112,7 +112,7 @@ export function parseReplacement(body: unknown, stored: Subscription): Subscript
   return realised(withoutHealth(body), stored.id, merge, stored.config.state);
 }
 
-/** The body without the member that a GET adds: its answer can be sent as it is. */
+/** The body without `failingSince`, which a GET adds: the answer of a GET can be sent as it is. */
 function withoutHealth(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
   return Object.fromEntries(Object.entries(body).filter(([name]) => name !== 'failingSince'));

@@ -21,7 +21,7 @@ interface Secrets {
   secret?: string;
 }
 
-/** Upper bound of the number of subscriptions: each is asked about every event. */
+/** Upper bound of the number of subscriptions: each is tried on every event. */
 export const MOST_SUBSCRIPTIONS = 10_000;
 
 /** The row's subscription, with its secrets and its present state. */
@@ -131,7 +131,7 @@ export async function addSubscription(
   });
 }
 
-/** The last block whose events are not filled in; null if none are. */
+/** The block before the first one whose stored events are enqueued. Null if no stored events are. */
 function firstFill(startFrom: Subscription['config']['startFrom']): number | null {
   if (startFrom === 'now') return null;
   return startFrom === 'beginning' ? FIRST_FILL : startFrom - 1;
@@ -142,7 +142,7 @@ function tooMany(): RequestError {
   return new RequestError('SUBSCRIPTIONS_TOO_MANY', message);
 }
 
-/** Replaces a subscription, and sets the state of its channels if it is another. False if there is none. */
+/** Replaces a subscription, and sets the state of its channels if it changed. False if there is none. */
 export async function replaceSubscription(
   { db }: Database,
   name: string,
@@ -155,9 +155,10 @@ export async function replaceSubscription(
     const row = await findSubscription(transaction, name);
     if (row === undefined) return false;
     const columns = columnsOf(change(row), cipher);
-    // Later than before also when the clock was set back: deliveries notice the change by it.
+    // Always later than before, even if the clock was set back: deliveries notice the change by it.
     const changed_at = Math.max(now, row.changed_at + 1);
-    // First the channels, as when a delivery finds that the sink is gone: any other order could deadlock.
+    // The channels come first, as when a delivery finds that the sink is gone: any other order could
+    // deadlock.
     if (columns.state !== row.state) await setState(transaction, row.id, columns.state);
     await transaction
       .updateTable('subscriptions')

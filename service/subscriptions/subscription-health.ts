@@ -7,21 +7,21 @@ import type { SubscriptionState } from './subscription';
 export interface TroubledSubscription {
   id: string;
   state: SubscriptionState;
-  /** Since when no delivery has succeeded, if that is too long. Epoch milliseconds. */
+  /** Start of the failures, if they have lasted too long. Epoch milliseconds. */
   failingSince: number | undefined;
 }
 
 /** The states of all subscriptions. */
 export interface SubscriptionsHealth {
   byState: Readonly<Record<SubscriptionState, number>>;
-  /** Those that fail come first, the longest first. */
+  /** Failing subscriptions come first, the longest failing one first. */
   troubled: readonly TroubledSubscription[];
 }
 
 /** Selects the feeds whose deliveries count. */
 export interface HealthQuery {
   feeds: readonly string[];
-  /** A subscription is failing if nothing has succeeded since then, or earlier. Epoch milliseconds. */
+  /** A subscription is failing if its failures began at this time or earlier. Epoch milliseconds. */
   failingBefore: number;
   /** Whether the settings have a webhook: without one there is no subscription `default`. */
   hasDefault: boolean;
@@ -47,7 +47,7 @@ export async function subscriptionsHealth(
   return { byState, troubled };
 }
 
-/** Since when the deliveries of a subscription fail. Undefined if they do not, or not for long. */
+/** Start of the failures of a subscription. Undefined if it does not fail, or not for long enough. */
 export async function failingSinceOf(
   db: Kysely<Schema>,
   name: string,

@@ -26,14 +26,14 @@ export interface UndeliveredEvent {
   error: string | null;
 }
 
-/** Where a page begins: after this delivery. */
+/** The position of a delivery. A page begins after it. */
 export interface Place {
   channel: number;
   token: number;
   position: number;
 }
 
-/** Which deliveries are wanted. */
+/** Selects deliveries. */
 export interface DeliveriesQuery {
   subscription: string;
   state: DeliveryState | undefined;
@@ -43,7 +43,7 @@ export interface DeliveriesQuery {
   limit: number;
 }
 
-/** A page, and the place of its last entry if there may be more. */
+/** A page, and the position of its last entry if there may be more. */
 export interface DeliveriesPage {
   deliveries: UndeliveredEvent[];
   next: Place | undefined;
@@ -82,13 +82,16 @@ export async function listChannelDeliveries(
   };
 }
 
-/** An event and its place in the list. */
+/** An event and its position in the list. */
 interface Listed {
   place: Place;
   event: UndeliveredEvent;
 }
 
-/** Whether an attempt for the head of a queue has failed. The one under way, of a lease, is counted too. */
+/**
+ * Whether an attempt for the head of a queue has failed. `attempts` includes the attempt under way of a
+ * leased queue.
+ */
 const hasFailed = sql<boolean>`queues.attempts > case when queues.lease is null then 0 else 1 end`;
 
 type ChannelQuery = Pick<DeliveriesQuery, 'state' | 'tokenId' | 'after' | 'limit'>;
@@ -179,7 +182,7 @@ async function deadIn(
       query.where((eb) =>
         eb.or([
           eb('events.token', '>', after?.token ?? 0),
-          // Behind an event that waits there are no dead letters of its token.
+          // A token's dead letters come before its waiting events, so none follow a waiting event.
           ...(after !== undefined && after.position < 0
             ? [
                 eb.and([
@@ -204,7 +207,7 @@ async function deadIn(
   });
 }
 
-/** Dead letters have left the queue. Negative places, in the order of events, keep them before the others. */
+/** Dead letters have left the queue. Negative positions in the order of events sort them first. */
 const DEAD_PLACES = Number.MIN_SAFE_INTEGER;
 
 function placeOfDead(event: number): number {

@@ -16,7 +16,7 @@ export interface PurgedRegistry {
   client: RpcClient;
   registryAddress: string;
   identity: RegistryIdentity;
-  /** Earlier blocks were never read. Undefined: all since the registry was created were. */
+  /** Earlier blocks were never read. Undefined: all blocks since the creation of the registry were read. */
   startBlock: number | undefined;
   database: Database;
   clock: Clock;
@@ -43,7 +43,7 @@ export async function restorePurged(
       throw error;
     });
     if (read === undefined) continue;
-    // Nothing was read before, so the last range ends with block 0.
+    // Earlier blocks were never read, so the last range reaches down to block 0.
     const from = first <= firstRead ? 0 : first;
     const range = { events: read.events, fromBlock: from, toBlock: last };
     await restoreEvents(database, feed, identity, range, clock.now());

@@ -11,7 +11,7 @@ import { startServiceProcess, type ServiceProcess } from '../helpers/processes/s
 import { startTcpProxy, type TcpProxy } from '../helpers/processes/tcp-proxy';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-/** Of a mint and a transfer. */
+/** The number of events of one mint and one transfer. */
 const EVENTS_OF_A_TOKEN = 6;
 
 describe('services on one PostgreSQL database', () => {

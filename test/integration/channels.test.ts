@@ -254,7 +254,7 @@ for (const engine of ENGINES) {
       expect(await channelOf(SAMPLE_FEED, await subscribe())).to.be.greaterThan(second);
     });
 
-    it('loses the queues that a kill left behind a deleted subscription, and no others', async () => {
+    it('removes the queues of a deleted subscription that a kill left, and no others', async () => {
       await store(1, [eventIn(1, 7n), eventIn(1, 8n)]);
       const { db } = outbox.database;
       await db.deleteFrom('channels').where('id', '=', second).execute();

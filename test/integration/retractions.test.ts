@@ -90,7 +90,7 @@ for (const engine of ENGINES) {
     it('are sent of events that may have been received, and not of those that still waited', async () => {
       await store(2, [eventIn(1, 7n), eventIn(2, 7n), eventIn(2, 7n, { logIndex: 9 }), eventIn(2, 8n)]);
       await subscriber.takeNext();
-      // Of token 7 an attempt fails; token 8 has none left.
+      // An attempt for token 7 fails. Token 8 has no event left.
       await subscriber.refuse();
       await rewind(1);
       expect((await subscriber.takeAll()).map(briefly)).to.have.members([
@@ -361,7 +361,7 @@ for (const engine of ENGINES) {
       expect(await left()).to.equal(0);
     });
 
-    it('do not stand for a purged event at their place when the purged events are stored again', async () => {
+    it('do not keep a purged event at the same position from being stored again', async () => {
       const [gone, other] = [
         eventIn(2, 7n),
         eventIn(2, 7n, { transactionHash: `0x${'2b'.repeat(32)}` }, 'b'),

@@ -8,7 +8,7 @@ import { newWebhookSecret } from '../../service/delivery/standard-webhooks';
 import { startRawReceiver, type RawReceiver } from '../helpers/receiver/raw-receiver';
 import { sampleEvent, type Delivery } from '../helpers/receiver/signed-delivery';
 
-describe('verifiers off the shelf', () => {
+describe('third-party verifiers of webhooks', () => {
   const event = sampleEvent(1);
   const text = JSON.stringify(event);
   const secret = newWebhookSecret(randomBytes);

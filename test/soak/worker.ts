@@ -4,7 +4,7 @@ import { nothingIsLeftRunning } from '../helpers/resources';
 import { createRetractionPlace } from '../helpers/retraction-model/retraction-model';
 import type { Model, SeedRange } from './seed-range';
 
-/** A place in which scenarios of a model run one after the other. */
+/** An environment that runs the scenarios of a model one after the other. */
 interface Place {
   run(seed: number): Promise<unknown>;
   stop(): Promise<void>;

@@ -21,8 +21,8 @@ const REPLACED_INDEXES = [
 
 /**
  * Adds subscriptions. A channel delivers one feed to one subscription, and has a queue for each token. Rows
- * refer to each other by integers, and event ids are stored as 16 bytes. Whatever was stored before belongs
- * to the subscription `default`.
+ * refer to each other by integers, and event ids are stored as 16 bytes. The queues, attempts and dead
+ * letters of earlier versions go to the subscription `default`.
  */
 export const subscriptions: Migration = {
   async up(db: Kysely<unknown>) {

@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely';
 
-/** Finds the channels that are being filled without reading the others: they are few. */
+/** Adds an index that finds the few channels that are being filled. */
 export const fillingChannels: Migration = {
   async up(db: Kysely<unknown>) {
     await db.schema

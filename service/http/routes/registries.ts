@@ -5,7 +5,7 @@ import type { Registries } from '../../registries/registries';
 import { HttpError } from '../middleware/errors';
 import type { SmallJsonState } from '../middleware/small-json';
 
-/** Seconds after which to ask again for a check against a chain whose node does not answer. */
+/** Seconds in `Retry-After` when the node does not answer the check against the chain. */
 const ASK_AGAIN_S = '10';
 
 /** GET /registries: every followed registry. */

@@ -22,7 +22,7 @@ export interface SubscriptionRoutes {
   /** The subscription of the settings; undefined if there is none. */
   defaultSubscription(): Promise<Subscription | undefined>;
   setDefaultState(state: SubscriptionState): Promise<void>;
-  /** Members that no client sets: since when deliveries fail. */
+  /** The time since which deliveries fail, for a member that no client sets. */
   failingSince(name: string): Promise<string | undefined>;
   deliveries(query: DeliveriesQuery): Promise<DeliveriesPage>;
   redeliver(

@@ -30,7 +30,7 @@ export interface ChangingRegistries {
   /** Adds one, gives one up, or follows one again. */
   changeOne(this: void): Promise<void>;
   followAll(this: void): Promise<void>;
-  /** Tells the deliveries that subscriptions were changed. */
+  /** Makes the deliveries read the changed subscriptions. */
   refresh(this: void): void;
   /** Records nothing more. */
   endRecording(this: void): Promise<void>;

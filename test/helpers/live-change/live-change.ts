@@ -16,13 +16,13 @@ export interface LiveChange {
   tokens: number;
   /** Changes of subscriptions and registries. Events are recorded until the last of them. */
   changes: number;
-  /** Of each registry. */
+  /** Events of each registry in one block. */
   eventsPerBlock: number;
   /** The pause between two blocks. */
   blockEveryMs: number;
 }
 
-/** Deliveries that should not be as they are, and what was done. */
+/** Numbers of violations, and of the steps of the run. */
 export interface LiveChangeResult {
   missed: number;
   outOfOrder: number;
@@ -32,7 +32,7 @@ export interface LiveChangeResult {
   counts: Record<string, number>;
 }
 
-/** Of the changes, this share is of registries. */
+/** The share of changes that concern registries. */
 const OF_REGISTRIES = 0.2;
 
 /**

@@ -4,7 +4,7 @@ import type { SeededRandom } from '../seeded-random';
 /** The types of the recorded events. */
 export const TYPES = ['holder_transfer', 'nomination', 'shred'] as const;
 
-/** Which events a subscription wants, told without the code that is tested. */
+/** The selection of events of a subscription, without the code that is tested. */
 export interface Rule {
   readonly members: object;
   wants(event: RegistryEvent): boolean;

@@ -13,7 +13,7 @@ import {
 import { sendTransaction } from '../chain/transactions';
 import type { SeededRandom } from '../seeded-random';
 
-/** An operation with everything that its transaction says. */
+/** An operation with the arguments of its transaction. */
 type Move =
   | { kind: 'token'; token: number; operation: TokenOperation; named: Named; remark: string }
   | { kind: 'registry'; operation: 'pause' | 'unpause'; remark: string };
@@ -47,9 +47,9 @@ const LONGEST_REMARK = 20;
 const BRANCHES = 3;
 
 /**
- * A chain on which tokens live random lives. Its last blocks are replaced by others: by ones with some of the
- * same transactions, or by blocks that were replaced before. Nothing goes back further than `depth` blocks
- * from the highest block that ever was.
+ * A chain with random operations on its tokens. Its last blocks are replaced by others: by ones with some of
+ * the same transactions, or by blocks that were replaced before. No reorganisation goes back further than
+ * `depth` blocks from the highest block so far.
  */
 export class BranchingChain {
   readonly #client: JsonRpcProvider;

@@ -13,7 +13,7 @@ import { followRegistry } from '../../../service/watcher/follow-registry';
 import { addSubscription } from '../database/subscriber';
 import type { UnreliableReceiver } from './unreliable-receiver';
 
-/** Where the service reads and what it delivers to. */
+/** The chain, the database and the receivers of the service. */
 export interface ServiceParts {
   folder: string;
   rpcUrl: string;
@@ -101,7 +101,7 @@ export class MortalService {
     this.#running = { file, die: mortal.die, stop, state: () => follower.status.state };
   }
 
-  /** Why the feed is not followed any more. Undefined if it is. */
+  /** The reason why the feed is not followed any more. Undefined while it is followed. */
   get stoppedBecause(): string | undefined {
     return this.#running?.state() === 'stopped' ? 'the feed has stopped' : undefined;
   }

@@ -18,9 +18,9 @@ import { BranchingChain } from './branching-chain';
 import { MortalService } from './mortal-service';
 import { UnreliableReceiver } from './unreliable-receiver';
 
-// A model test of retractions. The seed chooses the lives of some tokens, the reorganisations of their chain,
-// the kills of service and receivers, and the faults of the receivers' answers. Then the faults end. The
-// states that follow from what a receiver stored must be those of the contracts, and the events that hold
+// A model test of retractions. The seed chooses the operations on some tokens, the reorganisations of their
+// chain, the kills of service and receivers, and the faults of the receivers' answers. Then the faults end.
+// The states that follow from what a receiver stored must be those of the contracts, and the events that hold
 // must be those of the chain. Threads and sockets are real: a seed repeats the choices, not the timing.
 
 /** The result of one run. */
@@ -30,11 +30,11 @@ export interface RetractionRun {
   violations: string[];
   /** How often each thing happened. */
   counts: Record<string, number>;
-  /** What happened, in order. */
+  /** The steps of the run, in order. */
   history: string[];
 }
 
-/** A node with a registry. Runs take place in it one after the other. */
+/** A node with a registry. Runs use it one after the other. */
 export interface RetractionPlace {
   run(this: void, seed: number): Promise<RetractionRun>;
   stop(this: void): Promise<void>;
@@ -163,7 +163,7 @@ async function untilSettled(service: MortalService, client: Chain['client']): Pr
   );
 }
 
-/** What keeps the run from being settled; empty if nothing does. */
+/** The reason why the run is not settled yet; empty once it is. */
 async function leftToDo(service: MortalService, client: Chain['client']): Promise<string> {
   if (service.stoppedBecause !== undefined) return service.stoppedBecause;
   const { db } = service.database;

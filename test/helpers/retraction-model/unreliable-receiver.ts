@@ -26,9 +26,9 @@ export class UnreliableReceiver {
   readonly #random: SeededRandom;
   readonly #server: Server;
   readonly #untrack: () => void;
-  /** Undefined while the receiver is dead. */
+  /** Undefined between a kill and the next start. */
   #store: EventStore | undefined;
-  /** Requests to other paths are of a service that has died. */
+  /** Requests to other paths come from a service that was killed. */
   #path = '';
 
   private constructor(file: string, privateKey: KeyObject, random: SeededRandom) {
@@ -46,7 +46,7 @@ export class UnreliableReceiver {
     return receiver;
   }
 
-  /** The URL for the service's next life. Requests of its former lives are cut off. */
+  /** The URL for the service's next start. Open requests from before are cut off. */
   nextUrl(life: number): string {
     this.#path = `/${life}`;
     this.#server.closeAllConnections();
