@@ -93,6 +93,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     const worker = startDeliveryWorker({
       database,
       channel: channel.channel,
+      changedAt: channel.changedAt,
       client,
       concurrency,
       timeoutMs,
@@ -177,9 +178,12 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   return {
     start: (feed) =>
       inTurn(async () => {
-        // A standby process may have opened the feed before its channels were stored.
-        if ((feed === delivered && running.size + ending.size > 0) || stopping.signal.aborted) return;
+        // A start may have failed midway. A standby process may have opened the feed before its channels were
+        // stored.
+        const isStarted = feed === delivered && waking !== undefined && running.size + ending.size > 0;
+        if (isStarted || stopping.signal.aborted) return;
         await waking?.stop();
+        waking = undefined;
         await endAll();
         delivered = feed;
         await refresh();

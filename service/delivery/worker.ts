@@ -25,6 +25,8 @@ export interface DeliveryWorker {
 export interface DeliveryWorkerOptions extends AttemptOptions {
   database: Database;
   channel: number;
+  /** When the channel's subscription was changed last. */
+  changedAt: number;
   /** Maximum number of queues that are sent from at once. */
   concurrency: number;
   timeoutMs: number;
@@ -60,7 +62,7 @@ const STOP_WITHIN_MS = 8_000;
  * because a commit costs as much as many deliveries. When there is nothing left to send, it settles at once.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
-  const { database, channel, concurrency, clock, client, logger } = options;
+  const { database, channel, changedAt, concurrency, clock, client, logger } = options;
   const leaseMs = 2 * options.timeoutMs + LEASE_MARGIN_MS;
   const sleeper = createWakeableSleep();
   const pace = createPace(concurrency, concurrency * CLAIM_AHEAD_MOST, CLAIM_AHEAD_MS);
@@ -134,7 +136,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
         now: clock.now(),
         leaseMs,
       };
-      const taken = await takeTurn(database, { settlements: settling, claim, mayBeDue: mayClaim });
+      const taken = await takeTurn(database, { settlements: settling, claim, mayBeDue: mayClaim, changedAt });
       mayBeDue ||= taken.mayBeDue;
       for (const { queue } of taken.lost)
         logger.warn(
@@ -178,7 +180,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   }
 
   function isOver(): boolean {
-    return stopped && underWay === 0 && settlements.length === 0 && claimed.length === 0;
+    const nothingLeft = underWay === 0 && settlements.length === 0 && claimed.length === 0;
+    return stopped && nothingLeft && lostClaim === undefined;
   }
 
   async function run(): Promise<void> {

@@ -43,9 +43,9 @@ export async function settleQueues(
   db: Transaction<Schema>,
   channel: number,
   settlements: readonly Settlement[],
-  now: number,
+  { now, changedAt }: { now: number; changedAt: number | undefined },
 ): Promise<{ lost: Settlement[]; areDue: boolean }> {
-  if (settlements.some(({ failed }) => failed?.isGone)) await stopChannel(db, channel);
+  if (settlements.some(({ failed }) => failed?.isGone)) await stopChannel(db, channel, changedAt);
   await recordAttempts(db, channel, settlements);
   // Queues are locked in the order of their keys, as in enqueue.ts: any other order could deadlock.
   if (engine === 'postgres') await lockInOrder(db, channel, settlements);

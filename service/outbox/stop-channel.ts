@@ -7,10 +7,17 @@ import { noteChange } from './change-version';
  * same sink. The registries of `default` may have different sinks, so only this channel of `default` is
  * stopped.
  *
+ * A request may have been under way while the subscription was changed. Its answer says nothing of the new
+ * sink, so the channel is not stopped if its subscription was changed after `changedAt`.
+ *
  * Call it before queues are locked. It locks rows in the same order as changes of subscriptions, and as the
  * recording of events: any other order could deadlock.
  */
-export async function stopChannel(db: Transaction<Schema>, channel: number): Promise<void> {
+export async function stopChannel(
+  db: Transaction<Schema>,
+  channel: number,
+  changedAt: number | undefined,
+): Promise<void> {
   const row = await db
     .selectFrom('channels')
     .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
@@ -20,6 +27,12 @@ export async function stopChannel(db: Transaction<Schema>, channel: number): Pro
   if (row?.state !== 'active') return;
   await noteChange(db);
   const { subscription, definition } = row;
+  const { changed_at } = await db
+    .selectFrom('subscriptions')
+    .select('changed_at')
+    .where('id', '=', subscription)
+    .executeTakeFirstOrThrow();
+  if (changedAt !== undefined && changed_at !== changedAt) return;
   const isOfApi = definition !== null;
   if (isOfApi)
     await db

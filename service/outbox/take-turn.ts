@@ -9,6 +9,8 @@ export interface Turn {
   claim: Claim;
   /** Whether a queue may be due besides those of the settlements. */
   mayBeDue: boolean;
+  /** When the subscription was changed last, as far as the sender knew. */
+  changedAt?: number;
 }
 
 /**
@@ -19,14 +21,14 @@ export interface Turn {
  */
 export async function takeTurn(
   database: Database,
-  { settlements, claim, mayBeDue }: Turn,
+  { settlements, claim, mayBeDue, changedAt }: Turn,
 ): Promise<{ claimed: ClaimedQueue[]; lost: Settlement[]; mayBeDue: boolean }> {
   return database.transact(async (transaction) => {
     const { channel, limit, now } = claim;
     const { lost, areDue } =
       settlements.length === 0
         ? { lost: [], areDue: false }
-        : await settleQueues(database, transaction, channel, settlements, now);
+        : await settleQueues(database, transaction, channel, settlements, { now, changedAt });
     if (limit === 0 || !(mayBeDue || areDue)) return { claimed: [], lost, mayBeDue: mayBeDue || areDue };
     const claimed = await claimQueues(database, transaction, claim);
     return { claimed, lost, mayBeDue: claimed.length === limit };

@@ -16,6 +16,7 @@ export function startWorker(
   return startDeliveryWorker({
     database,
     channel,
+    changedAt: 1,
     client: clientOf(post),
     schedule: DEFAULT_RETRY_SCHEDULE,
     concurrency,
