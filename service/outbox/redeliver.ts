@@ -34,9 +34,9 @@ interface StoredEvent extends Place {
 const BATCH = 200;
 
 /**
- * Appends events to a channel's token queues again, in chain order, with the ids and bodies that were sent
- * before. Events that the subscription does not want, or whose blocks were orphaned, are not sent again. An
- * event that was retracted and announced again is sent as it was announced last.
+ * Appends events to a channel's token queues again, in chain order, with the ids that were sent before. Events
+ * that the subscription does not want, or whose blocks were orphaned, are not sent again. An event that was
+ * retracted and announced again is sent as it was announced last.
  */
 export async function redeliver(
   database: Database,
@@ -60,7 +60,6 @@ export async function redeliver(
       const recipient = recipients.find((one) => one.channel === channel);
       const found = 'dead' in selection ? events : await presentOf(transaction, channel, events);
       const wanted = found.filter((event) => isFor(recipient, selection, event));
-      const keys = wanted.map(({ id }) => id);
       const waiting = await waitingAmong(transaction, channel, wanted);
       const due = wanted.filter(({ id }) => !waiting.has(id));
       await enqueue(
@@ -68,11 +67,16 @@ export async function redeliver(
         due.map(({ id, token }) => ({ channel, token, event: id })),
         now,
       );
-      if (keys.length > 0)
+      // An event that waited when it was looked for may have become a dead letter meanwhile.
+      if (due.length > 0)
         await transaction
           .deleteFrom('dead_letters')
           .where('channel', '=', channel)
-          .where('event', 'in', keys)
+          .where(
+            'event',
+            'in',
+            due.map(({ id }) => id),
+          )
           .execute();
       total.enqueued += due.length;
       total.waiting += waiting.size;
@@ -139,6 +143,7 @@ async function eventsAfter(
     .select(['id', 'token', 'block_number', 'log_index', 'body', 'audience'])
     .where('feed', '=', feed)
     .where('orphaned_at', 'is', null)
+    .where('block_number', '>=', after.block_number)
     .where((eb) =>
       eb.or([
         eb('block_number', '>', after.block_number),
