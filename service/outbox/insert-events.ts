@@ -13,6 +13,8 @@ export interface NewEvent {
   at: Pick<RegistryEvent, 'blockNumber' | 'blockHash' | 'blockLogIndex'>;
   /** Key of the event that this one retracts or announces again. Undefined for the event itself. */
   original?: number;
+  /** Epoch milliseconds. Undefined: now. */
+  recordedAt?: number;
 }
 
 /** Rows per statement. SQLite blocks the event loop, and PostgreSQL takes at most 65,535 parameters. */
@@ -38,7 +40,7 @@ export async function insertEvents(
   return keys;
 }
 
-function rowOf(feed: number, { cloudEvent, token, at, original }: NewEvent, now: number) {
+function rowOf(feed: number, { cloudEvent, token, at, original, recordedAt }: NewEvent, now: number) {
   return {
     feed,
     token,
@@ -50,6 +52,6 @@ function rowOf(feed: number, { cloudEvent, token, at, original }: NewEvent, now:
     body: JSON.stringify(cloudEvent),
     audience: original === undefined ? ('all' as const) : ('retracting' as const),
     original: original ?? null,
-    recorded_at: now,
+    recorded_at: recordedAt ?? now,
   };
 }

@@ -66,7 +66,7 @@ export async function recordRange(
       const key = orphan?.key ?? inserted.get(eventId);
       if (key === undefined) continue;
       const channels = channelsFor(without(recipients, orphan), cloudEvent);
-      if (orphan) await mineAgain(transaction, key, event, channels.length > 0 ? cloudEvent : undefined);
+      if (orphan) await mineAgain(transaction, key, event, cloudEvent);
       queued.push(...channels.map((channel) => ({ channel, token, event: key })));
       const second = again.get(key);
       if (second !== undefined && orphan !== undefined) {
@@ -89,12 +89,12 @@ function without(recipients: readonly Recipient[], orphan: Matched['orphan']): r
   return recipients.filter(({ channel }) => !deliveredTo.has(channel) && !retractedFor.has(channel));
 }
 
-/** Marks an orphan as on the chain again. Its body is replaced if a channel has still to receive it. */
+/** Marks an orphan as on the chain again, and replaces its body: a channel may receive it later. */
 async function mineAgain(
   db: Transaction<Schema>,
   key: number,
   { blockNumber, blockHash, blockLogIndex }: RegistryEvent,
-  body: CloudEvent | undefined,
+  cloudEvent: CloudEvent,
 ): Promise<void> {
   await db
     .updateTable('events')
@@ -103,7 +103,7 @@ async function mineAgain(
       block_number: blockNumber,
       block_hash: blockHash,
       log_index: blockLogIndex,
-      ...(body && { body: JSON.stringify(body) }),
+      body: JSON.stringify(cloudEvent),
     })
     .where('id', '=', key)
     .execute();

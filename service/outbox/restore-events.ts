@@ -9,6 +9,8 @@ import { keysOfTokens } from './tokens';
  * stored are left as they are.
  *
  * @param range its blocks are complete afterwards: the last removed event is then before `fromBlock`.
+ * @returns false, and changes nothing, if the last removed event is not in the range: meanwhile others were
+ *   removed or restored.
  */
 export async function restoreEvents(
   { db }: Database,
@@ -16,15 +18,16 @@ export async function restoreEvents(
   registry: RegistryIdentity,
   range: { events: readonly RegistryEvent[]; fromBlock: number; toBlock: number },
   now: number,
-): Promise<void> {
-  await db.transaction().execute(async (transaction) => {
-    await transaction
+): Promise<boolean> {
+  return db.transaction().execute(async (transaction) => {
+    const { numUpdatedRows } = await transaction
       .updateTable('feeds')
       .set({ purged_up_to: range.fromBlock > 0 ? range.fromBlock - 1 : null })
       .where('id', '=', feed)
-      // Another process may have restored more meanwhile.
       .where('purged_up_to', '>=', range.fromBlock)
-      .execute();
+      .where('purged_up_to', '<=', range.toBlock)
+      .executeTakeFirst();
+    if (numUpdatedRows === 0n) return false;
     const stored = await transaction
       .selectFrom('events')
       .select(['block_number', 'log_index'])
@@ -44,7 +47,10 @@ export async function restoreEvents(
       cloudEvent: toCloudEvent(event, registry),
       token: tokens.get(tokenKeyOf(event)) ?? 0,
       at: event,
+      // They are as old as others of their blocks: the removal of old events ends at the first that are not.
+      recordedAt: Math.min(now, event.blockTimestamp * 1_000),
     }));
     await insertEvents(transaction, feed, events, now);
+    return true;
   });
 }

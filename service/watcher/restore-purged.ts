@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock';
+import { untilAborted } from '../base/until-aborted';
 import { createBlockSpan } from '../chain/block-span';
 import { existingBlock } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
@@ -31,22 +32,24 @@ export async function restorePurged(
   feed: number,
   { fromBlock, upTo, signal }: { fromBlock: number; upTo: number; signal: AbortSignal },
 ): Promise<void> {
-  const { contracts, genesisBlock } = await createRegistryFinder(client, registryAddress)();
+  const finding = createRegistryFinder(client, registryAddress)();
+  const { contracts, genesisBlock } = await untilAborted(signal, finding);
   const span = createBlockSpan(MOST_BLOCKS);
   const firstRead = startBlock ?? genesisBlock;
   const oldest = Math.min(Math.max(fromBlock, firstRead), upTo);
   for (let last = upTo; last >= oldest && !signal.aborted;) {
     const first = Math.max(last - span.blocks() + 1, oldest);
-    const blocks = await Promise.all([existingBlock(client, first), existingBlock(client, last)]);
-    const read = await readRange(client, contracts, ...blocks).catch((error: unknown) => {
-      if (span.shrink()) return undefined;
+    const blocks = Promise.all([existingBlock(client, first), existingBlock(client, last)]);
+    const reading = blocks.then((both) => readRange(client, contracts, ...both));
+    const read = await untilAborted(signal, reading).catch((error: unknown) => {
+      if (!signal.aborted && span.shrink()) return undefined;
       throw error;
     });
     if (read === undefined) continue;
     // Earlier blocks were never read, so the last range reaches down to block 0.
     const from = first <= firstRead ? 0 : first;
     const range = { events: read.events, fromBlock: from, toBlock: last };
-    await restoreEvents(database, feed, identity, range, clock.now());
+    if (!(await restoreEvents(database, feed, identity, range, clock.now()))) return;
     span.grow();
     last = first - 1;
   }

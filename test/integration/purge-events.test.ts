@@ -4,6 +4,7 @@ import type { KeptBlock } from '../../service/outbox/feed-cursor';
 import { recordRange } from '../../service/outbox/record-range';
 import { countPurgeable, purgedUpTo, purgeEvents } from '../../service/outbox/purge-events';
 import { redeliver } from '../../service/outbox/redeliver';
+import { restoreEvents } from '../../service/outbox/restore-events';
 import { rewindFeed } from '../../service/outbox/rewind-feed';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { ENGINES } from '../helpers/database/engines';
@@ -55,6 +56,24 @@ for (const engine of ENGINES) {
         .execute();
       return events.map(({ block_number }) => block_number);
     };
+
+    it('restores removed events with their age, and no range whose end was removed since', async () => {
+      const events = [eventIn(1, 7n), eventIn(2, 7n)];
+      outbox.now = (events[0]?.blockTimestamp ?? 0) * 1_000 + DAY_MS;
+      await read(2, events);
+      await deliverAll();
+      await read(3 + DEPTH);
+      outbox.now += 31 * DAY_MS;
+      expect(await purge()).to.equal(2);
+      const { database, feed, now } = outbox;
+      const restore = (toBlock: number) =>
+        restoreEvents(database, feed.id, SAMPLE_REGISTRY, { events, fromBlock: 0, toBlock }, now);
+      expect(await restore(1)).to.equal(false);
+      expect(await kept()).to.deep.equal([]);
+      expect(await restore(2)).to.equal(true);
+      expect(await kept()).to.deep.equal([1, 2]);
+      expect(await purge()).to.equal(2);
+    });
 
     it('removes events delivered long ago, with their attempts, and leaves queues intact', async () => {
       await read(2, [eventIn(1, 7n), eventIn(2, 7n)]);
