@@ -19,7 +19,7 @@ export function addRegistries(program: Command): void {
     .summary('list, add and remove the registries whose events are delivered')
     .description(
       'Lists, adds and removes the registries whose events are delivered. ' +
-        'A running service follows within a second.',
+        'A running service follows within seconds.',
     );
   registries
     .command('list')

@@ -1,5 +1,5 @@
 import { findNetwork } from '../../service/chain/networks';
-import type { RequestedRegistry } from '../../service/registries/parse-registry';
+import { parseRegistry, type RequestedRegistry } from '../../service/registries/parse-registry';
 import type { Answer } from '../answer';
 import { Refusal } from '../refusal';
 import { printableJson } from '../terminal/printable';
@@ -19,8 +19,9 @@ export type AddOptions = NamedRegistry & Pick<RequestedRegistry, 'startBlock' | 
 /**
  * Follows a registry from now on, after a check against its chain.
  *
- * @throws ConfigurationError ARGUMENT_INVALID, NETWORK_UNKNOWN; Refusal REGISTRY_MISSING, REGISTRY_INVALID,
- *   REGISTRY_FOLLOWED, CHAIN_ID_MISMATCH, NETWORK_NOT_CONFIGURED; ChainError if the node does not answer.
+ * @throws ConfigurationError ARGUMENT_INVALID, NETWORK_UNKNOWN; RequestError REGISTRY_INVALID; Refusal
+ *   REGISTRY_MISSING, REGISTRY_FOLLOWED, CHAIN_ID_MISMATCH, NETWORK_NOT_CONFIGURED; ChainError if the node does
+ *   not answer.
  */
 export async function addRegistry({
   registry,
@@ -31,7 +32,7 @@ export async function addRegistry({
   const { chainId, registry: address } = registryOf(registry, network);
   const onNetwork = findNetwork(String(chainId));
   if (onNetwork === undefined) throw new Error(`chain ${chainId} has no network`);
-  const requested = { network: onNetwork, address, startBlock, confirmations };
+  const requested = parseRegistry({ network: onNetwork.name, address, startBlock, confirmations });
   const { registry: added, isNew } = await withRegistries((all) => all.add(requested));
   const line = isNew ? 'is followed from now on' : 'is followed already';
   return {

@@ -6,7 +6,7 @@ import { createRegistries, type Registries } from '../../service/registries/regi
 import { Refusal } from '../refusal';
 
 /**
- * Works on the registries of the service's database. A running service follows a change within a second.
+ * Works on the registries of the service's database. A running service follows a change within seconds.
  *
  * @throws Refusal for every RequestError of the work: nothing was changed.
  */
