@@ -52,20 +52,8 @@ export function createSubscribing(config: Config, parts: SubscribingParts): Subs
   const { signingKeys } = config;
   const cipher = createSecretsCipher(config.secretsKey, randomBytes);
   const rules = { allowPrivate: config.allowPrivateSinks, allowLoopback: config.network.local };
-  /** Registries that are not followed any more do not count. */
-  async function healthQuery(): Promise<HealthQuery> {
-    const followed = new Set([
-      ...config.registries.map(({ network, address }) => `${network.chainId}:${address.toLowerCase()}`),
-      ...(await readRegistries(db)).map(nameOf),
-    ]);
-    return {
-      feeds: (await findFeeds(db)).filter((feed) => followed.has(registryOfFeed(feed))),
-      failingBefore: clock.now() - config.subscriptionFailingAfterMinutes * 60_000,
-      hasDefault: config.registries.some(({ webhook }) => webhook !== undefined),
-    };
-  }
   return {
-    health: async () => subscriptionsHealth(db, await healthQuery()),
+    health: async () => subscriptionsHealth(db, await healthQueryOf(config, db, clock.now())),
     targetOf({ subscription, definition, secrets, changedAt, state }) {
       if (signingKeys === undefined) return undefined;
       try {
@@ -101,11 +89,11 @@ export function createSubscribing(config: Config, parts: SubscribingParts): Subs
         defaultSubscription: async () =>
           defaultSubscription(config.registries, await defaultStateOf(db, eventDelivery.openFeeds())),
         async setDefaultState(state) {
-          await setDefaultState(database, state);
+          await setDefaultState(database, state, clock.now());
           await onChanged();
         },
         async failingSince(name) {
-          const since = await failingSinceOf(db, name, await healthQuery());
+          const since = await failingSinceOf(db, name, await healthQueryOf(config, db, clock.now()));
           return since === undefined ? undefined : new Date(since).toISOString();
         },
         deliveries: async (query) => listChannelDeliveries(db, await findFeeds(db), query),
@@ -122,5 +110,22 @@ export function createSubscribing(config: Config, parts: SubscribingParts): Subs
         },
       };
     },
+  };
+}
+
+/** The feeds and limits of the health of subscriptions. Registries that are not followed do not count. */
+export async function healthQueryOf(
+  config: Pick<Config, 'registries' | 'subscriptionFailingAfterMinutes'>,
+  db: Database['db'],
+  now: number,
+): Promise<HealthQuery> {
+  const followed = new Set([
+    ...config.registries.map(({ network, address }) => `${network.chainId}:${address.toLowerCase()}`),
+    ...(await readRegistries(db)).map(nameOf),
+  ]);
+  return {
+    feeds: (await findFeeds(db)).filter((feed) => followed.has(registryOfFeed(feed))),
+    failingBefore: now - config.subscriptionFailingAfterMinutes * 60_000,
+    hasDefault: config.registries.some(({ webhook }) => webhook !== undefined),
   };
 }

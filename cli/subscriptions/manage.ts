@@ -1,9 +1,16 @@
+import { systemClock } from '../../service/base/clock';
 import { ConfigurationError } from '../../service/base/errors';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import { findFeeds } from '../../service/outbox/find-feeds';
 import { defaultSubscription } from '../../service/subscriptions/default-subscription';
 import { defaultStateOf, setDefaultState } from '../../service/subscriptions/stored-subscriptions';
+import {
+  failingSinceOf,
+  subscriptionsHealth,
+  type HealthQuery,
+} from '../../service/subscriptions/subscription-health';
 import type { Subscription } from '../../service/subscriptions/subscription';
+import { healthQueryOf } from '../../service/subscribing';
 import type { Answer } from '../answer';
 import { unknownSubscription } from '../deliveries/show-deliveries';
 import { readJsonInput } from '../files/user-file';
@@ -26,8 +33,15 @@ export async function listAll(): Promise<Answer> {
       if (page.length < PAGE) break;
       after = page.at(-1)?.id;
     }
+    const { troubled } = await subscriptionsHealth(open.database.db, await queryOf(open));
+    const failing = new Map(troubled.map(({ id, failingSince }) => [id, failingSince]));
+    const listed = all.map((one) => withFailing(one, failing.get(one.id)));
     const lines = all.map(({ id, sink, config }) => `${id}  ${config.state}  ${printable(sink)}`);
-    return { lines: lines.length > 0 ? lines : ['no subscriptions'], json: printableJson(all), isYes: true };
+    return {
+      lines: lines.length > 0 ? lines : ['no subscriptions'],
+      json: printableJson(listed),
+      isYes: true,
+    };
   });
 }
 
@@ -35,7 +49,8 @@ export async function listAll(): Promise<Answer> {
 export async function showOne(id: string): Promise<Answer> {
   return withSubscriptions(async (open) => {
     const found = id === DEFAULT_SUBSCRIPTION ? await findDefault(open) : await open.subscriptions.find(id);
-    return shown(found ?? refuseUnknown(id));
+    const since = await failingSinceOf(open.database.db, id, await queryOf(open));
+    return shown(withFailing(found ?? refuseUnknown(id), since));
   });
 }
 
@@ -55,7 +70,7 @@ export async function update(id: string, file: string): Promise<Answer> {
     const isOnlyState = JSON.stringify(body) === JSON.stringify({ config: { state } });
     if (!isOnlyState || (state !== 'active' && state !== 'paused'))
       throw inSettings('Only its state can be set here: {"config": {"state": "active"}} or "paused".');
-    await setDefaultState(open.database, state);
+    await setDefaultState(open.database, state, systemClock.now());
     return shown((await findDefault(open)) ?? refuseUnknown(id));
   });
 }
@@ -92,6 +107,16 @@ export async function test(id: string): Promise<Answer> {
       isYes: isDelivered,
     };
   });
+}
+
+async function queryOf({ config, database }: OpenSubscriptions): Promise<HealthQuery> {
+  return healthQueryOf(config, database.db, systemClock.now());
+}
+
+/** Adds the time as the API shows it. */
+function withFailing(subscription: Subscription, since: number | undefined): Subscription {
+  if (since === undefined) return subscription;
+  return { ...subscription, failingSince: new Date(since).toISOString() } as Subscription;
 }
 
 async function findDefault({

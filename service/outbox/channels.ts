@@ -29,17 +29,7 @@ export async function addChannels(db: Kysely<Schema>, now: number): Promise<void
       .set((eb) => ({ version: eb.ref('version') }))
       .where('id', '=', 1)
       .execute();
-    await transaction
-      .insertInto('subscriptions')
-      .values({
-        name: DEFAULT_SUBSCRIPTION,
-        definition: null,
-        secrets: null,
-        created_at: now,
-        changed_at: now,
-      })
-      .onConflict((conflict) => conflict.column('name').doNothing())
-      .execute();
+    await addDefault(transaction, now);
     const added = await transaction
       .insertInto('channels')
       .columns(['subscription', 'feed', 'state'])
@@ -54,6 +44,15 @@ export async function addChannels(db: Kysely<Schema>, now: number): Promise<void
       .execute();
     if (added.length > 0) await noteChange(transaction);
   });
+}
+
+/** Adds the subscription `default` unless it exists. A new database has none until it is needed. */
+export async function addDefault(transaction: Transaction<Schema>, now: number): Promise<void> {
+  await transaction
+    .insertInto('subscriptions')
+    .values({ name: DEFAULT_SUBSCRIPTION, definition: null, secrets: null, created_at: now, changed_at: now })
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .execute();
 }
 
 /** The rules of subscriptions and the channels of feeds. They are read once for each version. */

@@ -42,7 +42,7 @@ export async function undeliveredOf(
 export async function outboxFiguresOf(db: Kysely<Schema>, feed: string): Promise<OutboxFigures> {
   const [undelivered, dead, orphans] = await Promise.all([
     undeliveredOf(db, [feed]),
-    countDeadLetters(db, feed),
+    channelKeysOf(db, [feed]).then((channels) => countDeadLetters(db, channels)),
     db
       .selectFrom('feeds')
       .innerJoin('orphans', 'orphans.feed', 'feeds.id')
@@ -59,8 +59,7 @@ export async function outboxFiguresOf(db: Kysely<Schema>, feed: string): Promise
   };
 }
 
-async function countDeadLetters(db: Kysely<Schema>, feed: string): Promise<number> {
-  const channels = await channelKeysOf(db, [feed]);
+async function countDeadLetters(db: Kysely<Schema>, channels: readonly number[]): Promise<number> {
   if (channels.length === 0) return 0;
   const { count } = await db
     .selectFrom('dead_letters')
@@ -70,13 +69,35 @@ async function countDeadLetters(db: Kysely<Schema>, feed: string): Promise<numbe
   return Number(count);
 }
 
-/** Number of undelivered events of channels. */
+/**
+ * Number of undelivered events of channels: those that wait, dead letters, and stored events that are still to
+ * be enqueued, wanted or not.
+ */
 export async function undeliveredOfChannels(
   db: Kysely<Schema>,
   channels: readonly number[],
 ): Promise<number> {
+  if (channels.length === 0) return 0;
   const waiting = await waitingByChannel(db, channels);
-  return [...waiting.values()].reduce((sum, one) => sum + one, 0);
+  const { toFill } = await db
+    .selectFrom('channels')
+    .innerJoin('events', 'events.feed', 'channels.feed')
+    .select((eb) => eb.fn.countAll().as('toFill'))
+    .where('channels.id', 'in', channels)
+    .where((eb) =>
+      eb.or([
+        eb('events.block_number', '>', eb.ref('channels.fill_block')),
+        eb.and([
+          eb('events.block_number', '=', eb.ref('channels.fill_block')),
+          eb('events.log_index', '>', eb.ref('channels.fill_index')),
+        ]),
+      ]),
+    )
+    .where('events.audience', '=', 'all')
+    .where('events.orphaned_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  const dead = await countDeadLetters(db, channels);
+  return [...waiting.values()].reduce((sum, one) => sum + one, dead + Number(toFill));
 }
 
 async function waitingByChannel(

@@ -5,7 +5,7 @@ import type { Schema, SubscriptionsTable } from '../database/schema';
 import { noteChange } from '../outbox/change-version';
 import { findFeeds } from '../outbox/find-feeds';
 import { undeliveredOfChannels } from '../outbox/outbox-figures';
-import { channelsOf, DEFAULT_SUBSCRIPTION, FIRST_FILL } from '../outbox/channels';
+import { addDefault, channelsOf, DEFAULT_SUBSCRIPTION, FIRST_FILL } from '../outbox/channels';
 import { removeQueues } from '../outbox/remove-queues';
 import { MASK } from './headers';
 import type { StoredSubscription } from './present-subscription';
@@ -111,8 +111,9 @@ export async function addSubscription(
     const { count } = await transaction
       .selectFrom('subscriptions')
       .select((eb) => eb.fn.countAll().as('count'))
+      .where('definition', 'is not', null)
       .executeTakeFirstOrThrow();
-    if (Number(count) > MOST_SUBSCRIPTIONS) throw tooMany();
+    if (Number(count) >= MOST_SUBSCRIPTIONS) throw tooMany();
     const { id } = await transaction
       .insertInto('subscriptions')
       .values({ ...columns, name: subscription.id, created_at: now, changed_at: now })
@@ -187,16 +188,21 @@ export async function defaultStateOf(
 }
 
 /** Pauses or resumes the subscription `default`, whose other members are settings. */
-export async function setDefaultState({ db }: Database, state: SubscriptionState): Promise<void> {
+export async function setDefaultState(
+  { db }: Database,
+  state: SubscriptionState,
+  now: number,
+): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     await noteChange(transaction);
-    const row = await transaction
+    await addDefault(transaction, now);
+    const { id } = await transaction
       .updateTable('subscriptions')
       .set({ state })
       .where('definition', 'is', null)
       .returning('id')
-      .executeTakeFirst();
-    if (row) await setState(transaction, row.id, state);
+      .executeTakeFirstOrThrow();
+    await setState(transaction, id, state);
   });
 }
 
