@@ -29,7 +29,7 @@ const config: HardhatUserConfig = {
     timeout: 300_000,
     // `npm test` runs files side by side: they often wait for the processes that they started. More jobs, with a
     // node and one or two services each, would take too much memory.
-    jobs: 4,
+    jobs: 3,
     reporter: './test/reporter.cjs',
     require: ['hardhat/register', './test/helpers/chain/in-process-chain.ts', './test/helpers/root-hooks.ts'],
   },

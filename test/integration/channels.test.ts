@@ -16,9 +16,14 @@ import { redeliver } from '../../service/outbox/redeliver';
 import { removeLeftoverQueues } from '../../service/outbox/remove-queues';
 import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
 import type { Settlement } from '../../service/outbox/settle-queues';
+import { takeTurn } from '../../service/outbox/take-turn';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { createSecretsCipher } from '../../service/subscriptions/secrets';
-import { addSubscription, removeSubscription } from '../../service/subscriptions/stored-subscriptions';
+import {
+  addSubscription,
+  removeSubscription,
+  replaceSubscription,
+} from '../../service/subscriptions/stored-subscriptions';
 import { attempt, emptyOutbox } from '../helpers/database/empty-outbox';
 import { ENGINES } from '../helpers/database/engines';
 import { eventIn, hashOf, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
@@ -103,6 +108,19 @@ for (const engine of ENGINES) {
       expect(await deliver(first)).to.deep.equal([]);
       outbox.now += 1_000;
       expect(blocksIn(await deliver(first))).to.deep.equal([1, 2, 3]);
+    });
+
+    it('enqueues an event that was mined again with its new block for a later subscription', async () => {
+      const event = eventIn(2, 7n);
+      await store(2, [event]);
+      await deliver(first);
+      await deliver(second);
+      await rewind(1);
+      await store(3, [{ ...event, blockNumber: 3, blockHash: hashOf(3, 'b') }], 'b');
+      const later = await channelOf(SAMPLE_FEED, await subscribe({ config: { startFrom: 3 } }));
+      await fillChannel(outbox.database, { feed: outbox.feed.id, channel: later }, outbox.now);
+      expect(blocksIn(await deliver(later))).to.deep.equal([3]);
+      expect(await deliver(first)).to.deep.equal([]);
     });
 
     it('queues an event only for the channels that want it', async () => {
@@ -236,6 +254,27 @@ for (const engine of ENGINES) {
       expect(await waitingIn(name)).to.equal(1);
     });
 
+    it('is not stopped by a 410 of the sink that it had before a change', async () => {
+      await store(1, [eventIn(1, 7n)]);
+      const before = outbox.now;
+      const gone = async (changedAt: number): Promise<string | undefined> => {
+        const [queue] = await outbox.claimQueues(1, 1, second);
+        const [delivery] = queue?.deliveries ?? [];
+        if (queue === undefined || delivery === undefined) throw new Error('a queue should be due');
+        const failed = { delivery, attempt: attempt(outbox.now, 'answered 410'), isGone: true };
+        const settlement = { queue, delivered: [], failed: { ...failed, nextAttemptAt: outbox.now } };
+        const nothing = { lease: 'none', limit: 0, perQueue: 0, now: outbox.now, leaseMs: 0 };
+        const claim = { channel: second, ...nothing };
+        await takeTurn(outbox.database, { settlements: [settlement], claim, mayBeDue: false, changedAt });
+        const [channel] = await channelsOf(outbox.database.db, SAMPLE_FEED, name);
+        return channel?.state;
+      };
+      const moved = { ...subscriptionWith({ sink: 'https://new.example/' }), id: name };
+      await replaceSubscription(outbox.database, name, () => moved, cipher, before + 5);
+      expect(await gone(before)).to.equal('active');
+      expect(await gone(before + 5)).to.equal('gone');
+    });
+
     it('lets other processes know of a 410', async () => {
       const version = async (): Promise<number> => {
         const { rows } = await sql<{ version: number }>`select version from subscription_changes`.execute(
@@ -247,6 +286,15 @@ for (const engine of ENGINES) {
       const before = await version();
       await fail(second, outbox.now, true);
       expect(await version()).to.equal(before + 1);
+    });
+
+    it('is not deleted without force while it has a dead letter, or events to be enqueued', async () => {
+      await store(1, [eventIn(1, 7n)]);
+      await fail(second);
+      const remove = (which: string) => removeSubscription(outbox.database, which, false);
+      expect(await remove(name)).to.include({ undelivered: 1, isRemoved: false });
+      const filling = await subscribe({ config: { startFrom: 'beginning' } });
+      expect(await remove(filling)).to.include({ undelivered: 1, isRemoved: false });
     });
 
     it('does not use the key of a deleted channel again', async () => {

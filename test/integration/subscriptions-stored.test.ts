@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { sql } from 'kysely';
+import type { Database } from '../../service/database/database';
+import { createSecretsCipher } from '../../service/subscriptions/secrets';
+import {
+  addSubscription,
+  defaultStateOf,
+  MOST_SUBSCRIPTIONS,
+  setDefaultState,
+} from '../../service/subscriptions/stored-subscriptions';
+import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
+import { subscriptionWith } from '../helpers/subscription-body';
+
+const cipher = createSecretsCipher(undefined, () => Buffer.alloc(0));
+
+for (const engine of ENGINES)
+  describe(`subscriptions in a new database on ${engine}`, () => {
+    let state: State | undefined;
+    let database: Database;
+
+    beforeEach(async function () {
+      state = await newState(engine);
+      if (state === undefined) return this.skip();
+      database = await openState(state);
+    });
+
+    afterEach(async () => {
+      await database?.close();
+      await state?.remove();
+    });
+
+    it('can have default paused before any registry was read', async () => {
+      await setDefaultState(database, 'paused', 1);
+      expect(await defaultStateOf(database.db, [])).to.equal('paused');
+    });
+
+    it('are refused beyond 10,000, and accepted again after a deletion', async () => {
+      const definition = JSON.stringify(subscriptionWith());
+      await sql`insert into subscriptions (name, definition, created_at, changed_at)
+        with recursive numbers (i) as (select 1 union all select i + 1 from numbers
+          where i < ${sql.lit(MOST_SUBSCRIPTIONS)})
+        select 'number ' || i, ${definition}, 1, 1 from numbers`.execute(database.db);
+      const add = () => addSubscription(database, { ...subscriptionWith(), id: randomUUID() }, cipher, 1);
+      const refused = await add().catch((error: unknown) => error);
+      expect(refused).to.include({
+        code: 'SUBSCRIPTIONS_TOO_MANY',
+        message: 'There are 10000 subscriptions already. Delete one first.',
+      });
+      await sql`delete from subscriptions where name = 'number 1'`.execute(database.db);
+      await add();
+    });
+  });
