@@ -5,7 +5,7 @@
  * - chain event: an event about one log of the token registry's contracts.
  * - pair: `data.transactionHash` and `data.logIndex`, which identify a chain event on its chain.
  * - retraction: says that a reorganisation of the chain removed a chain event. It has no pair.
- * - test event: tries a subscription out. It is about nothing on the chain, and has no pair.
+ * - test event: tries a subscription of the API out. It is about nothing on the chain, and has no pair.
  *
  * An earlier version of the service may have stored an event that differs: `logIndex` within the block, or
  * the registry's address as the `subject` of an event of the registry.
@@ -28,11 +28,10 @@ const TRANSACTION_HASH = { type: 'string', pattern: '^0x[0-9a-f]{64}$' } as cons
 
 const UUID_PATTERN = '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 const UUID = { type: 'string', format: 'uuid', pattern: `^${UUID_PATTERN}$` } as const;
-const SUBSCRIPTION = { type: 'string', pattern: `^(default|${UUID_PATTERN})$` } as const;
 const REGISTRY_SOURCE = { type: 'string', pattern: '^urn:service:[1-9][0-9]*:0x[0-9a-f]{40}$' } as const;
 const SUBSCRIPTION_SOURCE = {
   type: 'string',
-  pattern: `^urn:service:subscriptions:(default|${UUID_PATTERN})$`,
+  pattern: `^urn:service:subscriptions:${UUID_PATTERN}$`,
 } as const;
 
 /** Payloads of the events of a token, by event type without its prefix. */
@@ -175,7 +174,7 @@ const RETRACTION = cloudEvent('retracted', REGISTRY_SOURCE, {
 });
 
 const TEST_EVENT = cloudEvent('test', SUBSCRIPTION_SOURCE, {
-  data: object({ subscription: SUBSCRIPTION, test: { const: true } }),
+  data: object({ subscription: UUID, test: { const: true } }),
 });
 
 /** The schema of each event, by its type. */

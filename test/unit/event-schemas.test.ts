@@ -8,7 +8,6 @@ import { eventIn, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
 
 const PREFIX = 'com.service.etr.';
 const ADDRESS = `0x${'0a'.repeat(20)}`;
-const ID = '5a50ae7f-1de1-5beb-8180-99f9c8163bce';
 
 const registryEvent = toCloudEvent(
   eventIn(1, 0n, {
@@ -44,7 +43,6 @@ describe('event schemas', () => {
       retraction,
       { ...retraction, subject: '0', data: { ...ofRegistry, tokenId: '0' } },
       testEvent,
-      withData(testEvent, { subscription: ID }),
     ];
     for (const event of accepted) expect(schemaProblem(event), JSON.stringify(event)).to.equal(undefined);
   });
@@ -91,6 +89,7 @@ describe('event schemas', () => {
     ],
     ['a retraction of nothing', withData(retraction, { retracts: undefined }), /'retracts'/],
     ['a test event that has a subject', { ...testEvent, subject: '0' }, /additional properties/],
+    ['a test event of no subscription', withData(testEvent, { subscription: 'default' }), /\/data\/subscr/],
     ['a test event that is not marked', withData(testEvent, { test: false }), /\/data\/test must be equal/],
   ];
   for (const [what, event, problem] of refused)
@@ -110,7 +109,7 @@ describe('event schemas', () => {
     expect([account, zero, subscription, none, noPair]).to.deep.equal([
       ADDRESS,
       '0',
-      'default',
+      testEvent.data.subscription,
       undefined,
       undefined,
     ]);

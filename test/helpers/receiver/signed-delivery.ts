@@ -70,11 +70,12 @@ export function sampleRetraction(number: number): Retraction {
 
 /** A test event. */
 export function sampleTest(number: number): TestEvent {
+  const subscription = '0192f3c8-5a00-7000-8000-000000000001';
   return {
     ...sampleEnvelope(1000 + number),
-    source: 'urn:service:subscriptions:default',
+    source: `urn:service:subscriptions:${subscription}`,
     type: 'com.service.etr.test',
-    data: { subscription: 'default', test: true },
+    data: { subscription, test: true },
   };
 }
 
