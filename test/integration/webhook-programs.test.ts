@@ -12,7 +12,7 @@ import { newWebhookSecret } from '../../service/delivery/standard-webhooks';
 import { eventually } from '../helpers/eventually';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { startRawReceiver } from '../helpers/receiver/raw-receiver';
-import { post, sampleEvent, type Delivery } from '../helpers/receiver/signed-delivery';
+import { post, sampleEvent, sampleTest, type Delivery } from '../helpers/receiver/signed-delivery';
 import { track } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
@@ -27,9 +27,12 @@ describe('programs of docs/webhooks.md', () => {
   const { section, code } = readDocument('docs/webhooks.md');
   const home = temporaryFolder();
   const event = sampleEvent(1);
+  /** It has no `subject`. */
+  const testEvent = sampleTest(1);
   const secret = newWebhookSecret(randomBytes);
   const { privateKey } = generateKeyPairSync('ed25519');
   let genuine: Delivery;
+  let genuineTest: Delivery;
   /** One byte of the body is another. */
   let changed: Delivery;
   let folder: string;
@@ -45,12 +48,15 @@ describe('programs of docs/webhooks.md', () => {
       connections: 1,
       standardWebhooks: { secret },
     });
-    await client.post(JSON.stringify(event), event.id);
+    for (const sent of [event, testEvent]) await client.post(JSON.stringify(sent), sent.id);
     await client.close();
     await receiver.close();
-    const [delivery] = receiver.deliveries;
-    if (!delivery) throw new Error('nothing was delivered');
-    genuine = { body: delivery.body, headers: sentHeaders(delivery.headers) };
+    const [delivery, ofTest] = receiver.deliveries.map(({ body, headers }) => ({
+      body,
+      headers: sentHeaders(headers),
+    }));
+    if (!delivery || !ofTest) throw new Error('nothing was delivered');
+    [genuine, genuineTest] = [delivery, ofTest];
     const body = Buffer.from(delivery.body);
     body[body.length - 3]! ^= 1;
     changed = { ...genuine, body };
@@ -117,7 +123,7 @@ print(is_genuine(given["secret"], given["headers"], given["body"].encode()))
     expect(run(ofV1a, changed)).to.contain('Signature Verification Failure');
   });
 
-  /** Starts a receiver, and expects it to accept the genuine delivery only, and to print its event. */
+  /** Starts a receiver, and expects it to accept the genuine deliveries only, and to print their events. */
   async function expectToVerify(command: string, args: string[]): Promise<void> {
     const env = { ...inheritedEnvironment(), PORT: '0', WEBHOOK_SECRET: secret };
     const program = spawn(command, args, { cwd: folder, env });
@@ -133,9 +139,12 @@ print(is_genuine(given["secret"], given["headers"], given["body"].encode()))
       });
       const url = `http://127.0.0.1:${port}/`;
       expect(await post(url, genuine)).to.include({ status: 200 });
+      expect(await post(url, genuineTest)).to.include({ status: 200 });
       expect(await post(url, changed)).to.deep.equal({ status: 401, text: 'Invalid signature' });
       expect(await post(url, { body: genuine.body, headers: {} })).to.include({ status: 401 });
-      await eventually('the event is printed', () => output.includes(event.id));
+      await eventually('the events are printed', () =>
+        [event, testEvent].every(({ id }) => output.includes(id)),
+      );
     } finally {
       program.kill();
       await ended;
