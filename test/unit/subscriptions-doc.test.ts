@@ -56,13 +56,24 @@ describe('docs/subscriptions.md', () => {
       bounds.MOST_ENTRIES,
       bounds.LONGEST_STRING,
     ];
-    const ofDelivery = [120_000, 1_000, 2 ** 31 - 1];
+    const ofDelivery = [120_000, 1_000, 2 ** 31 - 1, Number.MAX_SAFE_INTEGER];
     const all = [bounds.LARGEST_BODY / 1024, ...ofMembers, ...ofHeaders, ...ofFilters, ...ofDelivery];
     expect(told).to.deep.equal(all);
   });
 
-  it('has the errors that are thrown', () => {
+  it('has the codes of errors with their statuses', () => {
+    const all = readDocument('docs/error-codes.md').sections.flatMap((part) => tables(part).flat());
+    const statuses = new Map(
+      all.flatMap(([codes = '', status = '']) => codes.split(', ').map((code) => [code, status])),
+    );
     const [rows = []] = tables(section('Errors'));
+    for (const [status, codes = ''] of rows)
+      for (const code of codes.split(', ')) expect(statuses.get(code)?.split(', '), code).to.include(status);
+    expect(rows).to.have.length.greaterThan(10);
+  });
+
+  it('has the errors that are thrown', () => {
+    const [, rows = []] = tables(section('Errors'));
     const refusals = [
       refusalOf({ config: { foo: 1 } }),
       refusalOf({ sinkcredential: {} }),
