@@ -238,6 +238,8 @@ describe('configuration', () => {
     ['DOCUMENT_RETENTION_DAYS', '0'],
     ['EVENT_RETENTION_DAYS', '36501'],
     ['LARGE_BODIES_AT_ONCE', '0'],
+    ['SUBSCRIPTION_FAILING_AFTER_MINUTES', '0'],
+    ['SUBSCRIPTION_FAILING_AFTER_MINUTES', '525601'],
     ['SIGNING_THREADS', '1.5'],
     ['DOMAIN', 'https://example.com'],
     ['DOMAIN', 'example.com:99999'],
@@ -250,6 +252,12 @@ describe('configuration', () => {
     it(`refuses ${name}=${value} and names the setting`, () =>
       expect(problemOf({ [name]: value })).to.match(new RegExp(`^${name} `)));
   }
+
+  it('has SUBSCRIPTION_FAILING_AFTER_MINUTES from one minute to one year, and an hour by default', () => {
+    const minutesOf = (SUBSCRIPTION_FAILING_AFTER_MINUTES: string): number =>
+      load({ SUBSCRIPTION_FAILING_AFTER_MINUTES }).subscriptionFailingAfterMinutes;
+    expect(['1', '525600', ''].map(minutesOf)).to.deep.equal([1, 525_600, 60]);
+  });
 
   it('does not print an invalid address or domain, which may be a secret on the wrong line', () => {
     const { privateKey } = Wallet.createRandom();
