@@ -56,7 +56,6 @@ describe('docs/webhooks.md', () => {
       );
     }
     events = receiver.deliveries.map(({ body: sent }) => JSON.parse(sent.toString()) as CloudEvent);
-    events.forEach(checkEvent);
   });
 
   after(async () => {

@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { startSharedReceiver } from '../helpers/live-change/receiver';
+import { startRawReceiver } from '../helpers/receiver/raw-receiver';
 import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
 import { startReceiver } from '../helpers/receiver/running-receiver';
 import { everyEventIsValid } from '../helpers/receiver/event-violations';
@@ -11,6 +13,7 @@ import {
   sampleRetraction,
   sampleTest,
 } from '../helpers/receiver/signed-delivery';
+import { seededRandom } from '../helpers/seeded-random';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 describe('receivers of the tests', () => {
@@ -29,6 +32,8 @@ describe('receivers of the tests', () => {
   const receivers = {
     'the recording receiver': () => startRecordingReceiver(keyFile),
     'the reference receiver': () => startReceiver(folder.path, keyFile),
+    'the raw receiver': startRawReceiver,
+    'the receiver of live changes': () => startSharedReceiver(seededRandom(1)),
   };
   const { data, ...envelope } = sampleEvent(7);
   const violations: [what: string, event: object, problem: RegExp][] = [

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { ENGINES, newState, openState } from '../helpers/database/engines';
 import { runLiveChange } from '../helpers/live-change/live-change';
+import { everyEventIsValid } from '../helpers/receiver/event-violations';
 import { nothingIsLeftRunning } from '../helpers/resources';
 
 /** 100 subscriptions of 1,000 tokens, changed 500 times while events are recorded, on each engine. */
@@ -19,6 +20,7 @@ async function main(): Promise<void> {
       const { counts, ...violations } = await runLiveChange(database, { seed, ...SIZE });
       const seconds = Math.round((Date.now() - startedAt) / 1_000);
       console.log(`${engine}, seed ${seed}, ${seconds} s:`, violations, counts);
+      everyEventIsValid();
       if (Object.values(violations).some((times) => times > 0)) process.exitCode = 1;
     } finally {
       await database.close();

@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
+import type { ChainEventPayload } from '../../../receiver/event-schemas';
 import { systemClock } from '../../../service/base/clock';
 import type { Database } from '../../../service/database/database';
 import { createFeedDelivery, type FeedDelivery } from '../../../service/delivery/feed-delivery';
@@ -48,6 +49,16 @@ export interface RegistriesOptions {
 }
 
 const MOST_REGISTRIES = 5;
+
+const REMARK = { remark: '0x' };
+const [ONE, OTHER] = [`0x${'01'.repeat(20)}`, `0x${'02'.repeat(20)}`];
+
+/** What the events of each type say. */
+const PAYLOADS: { [Type in (typeof TYPES)[number]]: ChainEventPayload<Type> } = {
+  holder_transfer: { fromHolder: ONE, toHolder: OTHER, ...REMARK },
+  nomination: { prevNominee: ONE, nominee: OTHER, ...REMARK },
+  shred: REMARK,
+};
 
 interface Registry {
   identity: typeof SAMPLE_REGISTRY;
@@ -137,14 +148,17 @@ export function createChangingRegistries(options: RegistriesOptions): ChangingRe
 }
 
 function eventsOf(block: number, { tokens, eventsPerBlock, random }: RegistriesOptions): RegistryEvent[] {
-  return Array.from({ length: eventsPerBlock }, (_, logIndex) =>
-    eventIn(block, BigInt(random.below(tokens)), {
-      type: random.pick(TYPES),
+  return Array.from({ length: eventsPerBlock }, (_, logIndex) => {
+    const tokenId = BigInt(random.below(tokens));
+    const type = random.pick(TYPES);
+    return eventIn(block, tokenId, {
+      type,
+      payload: PAYLOADS[type],
       logIndex,
       blockLogIndex: logIndex,
       transactionHash: random.hex(32),
-    }),
-  );
+    });
+  });
 }
 
 function deliveryOf(database: Database): FeedDelivery {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { CloudEvent } from '../../../service/outbox/cloud-event';
+import { checkEvent } from '../receiver/schema-problems';
 import { track } from '../resources';
 import type { SeededRandom } from '../seeded-random';
 
@@ -23,11 +24,13 @@ export async function startSharedReceiver(random: SeededRandom): Promise<SharedR
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
+      const event = JSON.parse(Buffer.concat(chunks).toString()) as CloudEvent;
+      checkEvent(event);
       if (random.chance(REFUSED)) return void response.writeHead(500).end();
       const path = request.url ?? '';
       const events = accepted.get(path) ?? [];
       accepted.set(path, events);
-      events.push(JSON.parse(Buffer.concat(chunks).toString()) as CloudEvent);
+      events.push(event);
       response.writeHead(204).end();
     });
   });

@@ -1,9 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { track } from '../resources';
+import { checkEvent } from './schema-problems';
 import type { Delivery } from './signed-delivery';
 
-/** A receiver that checks nothing: it keeps the bytes and headers of each request and answers 204. */
+/**
+ * A receiver that verifies no signature: it keeps the bytes and headers of each request and answers 204. It
+ * checks events, and takes any other body.
+ */
 export interface RawReceiver {
   url: string;
   /** In the order of arrival. */
@@ -18,7 +22,9 @@ export async function startRawReceiver(): Promise<RawReceiver> {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      deliveries.push({ body: Buffer.concat(chunks), headers: request.headers as Record<string, string> });
+      const body = Buffer.concat(chunks);
+      checkIfEvent(body);
+      deliveries.push({ body, headers: request.headers as Record<string, string> });
       response.writeHead(204).end();
     });
   });
@@ -34,4 +40,14 @@ export async function startRawReceiver(): Promise<RawReceiver> {
       untrack();
     },
   };
+}
+
+function checkIfEvent(body: Buffer): void {
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString());
+  } catch {
+    return;
+  }
+  if (typeof value === 'object' && value !== null && 'specversion' in value) checkEvent(value);
 }
