@@ -1,8 +1,5 @@
 /** Bounds of a subscription. They bound the cost of recording an event, even if the filters are hostile. */
 
-/** In bytes. The route refuses a larger body. */
-export const LARGEST_BODY = 64 * 1024;
-
 export const LONGEST_SINK = 2_048;
 export const MOST_TYPES = 50;
 
