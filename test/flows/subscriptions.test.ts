@@ -63,6 +63,8 @@ for (const engine of ENGINES) {
       const all = await api.call<ShownSubscription[]>('GET', '/subscriptions');
       expect(all.body.map(({ id }) => id)).to.deep.equal(seen);
       expect(all.headers.get('link')).to.equal(null);
+      const most = await api.call('GET', '/subscriptions?limit=100');
+      expect(most.body, most.message).to.deep.equal(all.body);
       const [first = ''] = made;
       for (const id of made) await api.call('DELETE', `/subscriptions/${id}`);
       const ended = await api.call('GET', `/subscriptions?after=${first}`);
@@ -85,8 +87,10 @@ for (const engine of ENGINES) {
         ['GET', '/subscriptions'],
         ['POST', '/subscriptions'],
         ['GET', UNKNOWN],
+        ['PUT', UNKNOWN],
         ['DELETE', UNKNOWN],
         ['POST', `${UNKNOWN}/test`],
+        ['POST', `${UNKNOWN}/redeliver`],
         ['GET', `${UNKNOWN}/deliveries`],
       ] as const)
         expect(await refused(method, path, undefined, anonymous)).to.match(/^401 ADMIN_API_KEY_WRONG/);
@@ -115,8 +119,13 @@ for (const engine of ENGINES) {
       expect(await refused('POST', '/subscriptions', 'x=1', { 'content-type': 'text/plain' })).to.match(
         /^415 CONTENT_TYPE_WRONG/,
       );
-      expect(await refused('POST', '/subscriptions', { ...body, x: 'x'.repeat(65_536) })).to.match(
-        /^413 BODY_TOO_LARGE/,
+      const [start = '', end = ''] = JSON.stringify({ ...body, x: '|' }).split('|');
+      const ofSize = (bytes: number): string => start + 'x'.repeat(bytes - start.length - end.length) + end;
+      expect(await refused('POST', '/subscriptions', ofSize(65_536))).to.match(
+        /^400 SUBSCRIPTION_INVALID \/x is not a member/,
+      );
+      expect(await refused('POST', '/subscriptions', ofSize(65_537))).to.match(
+        /^413 BODY_TOO_LARGE .* 64 KB\.$/,
       );
       for (const query of ['limit=0', 'limit=101', 'limit=x', 'after=nobody', 'limit=1&limit=2'])
         expect(await refused('GET', `/subscriptions?${query}`)).to.match(/^400 QUERY_INVALID/);
@@ -150,6 +159,20 @@ for (const engine of ENGINES) {
       expect((await put({ config: { state: 'active' } })).body).to.deep.equal(body);
     });
 
+    /** The stored subscriptions, as text. */
+    async function stored(): Promise<string> {
+      const database = await openState(api.state).catch(() => undefined);
+      if (database) {
+        const rows = await database.db.selectFrom('subscriptions').selectAll().execute();
+        await database.close();
+        return JSON.stringify(rows);
+      }
+      const folder = api.settings.DATA_DIR ?? '';
+      return readdirSync(folder)
+        .map((name) => readFileSync(join(folder, name), 'latin1'))
+        .join('');
+    }
+
     it('masks header values everywhere, stores them encrypted and sends them', async () => {
       const sink = await api.sink();
       const value = 'the-value-of-a-secret-header';
@@ -177,20 +200,13 @@ for (const engine of ENGINES) {
         .to.include({ 'x-tenant': value })
         .and.not.to.have.property('x-other');
       expect(JSON.stringify(api.service.log)).not.to.contain(value);
-      const database = await openState(api.state).catch(() => undefined);
-      if (database) {
-        const rows = await database.db.selectFrom('subscriptions').selectAll().execute();
-        expect(JSON.stringify(rows)).to.contain(made.id).and.not.to.contain(value);
-        await database.close();
-      } else {
-        const folder = api.settings.DATA_DIR ?? '';
-        const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'));
-        expect(files.join('')).to.contain(made.id).and.not.to.contain(value);
-      }
+      expect(await stored())
+        .to.contain(made.id)
+        .and.not.to.contain(value);
       expect((await api.call('DELETE', path)).status).to.equal(200);
     });
 
-    it('shows the secret of standardWebhooks once, and signs with it', async () => {
+    it('shows the secret of standardWebhooks once, stores it encrypted and signs with it', async () => {
       const sink = await api.sink();
       const made = await api.subscribe(sink, { config: { standardWebhooks: true } });
       expect(made.config.secret).to.match(/^whsec_/);
@@ -201,17 +217,49 @@ for (const engine of ENGINES) {
       expect(put.body, put.message).to.deep.equal(shown.body);
       expect((await api.call('POST', `${path}/test`)).status).to.equal(200);
       expect(sink.deliveries[0]?.headers['webhook-signature']).to.match(/^v1,\S+ v1a,/);
+      const secret = (made.config.secret ?? '').replace('whsec_', '');
+      expect(await stored())
+        .to.contain(made.id)
+        .and.not.to.contain(secret);
+      expect(JSON.stringify(api.service.log)).not.to.contain(secret);
+      await api.call('DELETE', path);
+    });
+
+    it('makes, changes and tests no subscription without SIGNING_PRIVATE_KEY', async () => {
+      const sink = await api.sink();
+      const { id } = await api.subscribe(sink);
+      const path = `/subscriptions/${id}`;
+      await api.restart({ SIGNING_PRIVATE_KEY: '', WEBHOOK_URL: '' });
+      const list = await api.call('GET', '/subscriptions');
+      const body = { sink: sink.url, protocol: 'HTTP', config: { state: 'paused' } };
+      for (const [method, to, given] of [
+        ['POST', '/subscriptions', body],
+        ['PUT', path, body],
+        ['POST', `${path}/test`, undefined],
+      ] as const) {
+        const answer = await api.call(method, to, given);
+        expect(answer, method + to).to.include({ status: 409, code: 'SIGNING_KEY_MISSING' });
+        expect(answer.message).to.match(/Make a key with `npx tdoc signing-key`/);
+      }
+      expect((await api.call('GET', '/subscriptions')).body).to.deep.equal(list.body);
+      expect(sink.deliveries).to.deep.equal([]);
+      await api.restart();
       await api.call('DELETE', path);
     });
 
     it('does not exist without ADMIN_API_KEY, shows no `default` without a webhook', async () => {
       const SECRETS_KEY = '';
       await api.restart({ ADMIN_API_KEY: '' });
-      expect((await api.call('GET', '/subscriptions')).status).to.equal(404);
+      const request = { sink: api.ofSettings.url, protocol: 'HTTP' };
+      for (const [method, path, given] of [
+        ['GET', '/subscriptions', undefined],
+        ['POST', '/subscriptions', request],
+        ['PUT', UNKNOWN, request],
+      ] as const)
+        expect(await api.call(method, path, given)).to.include({ status: 404, code: 'NOT_FOUND' });
       await api.restart({ SECRETS_KEY, WEBHOOK_URL: '' });
       expect((await api.call('GET', '/subscriptions')).body).to.deep.equal([]);
       expect(await api.call('GET', '/subscriptions/default')).to.include({ status: 404 });
-      const request = { sink: api.ofSettings.url, protocol: 'HTTP' };
       const refused = [{ config: { standardWebhooks: true } }, { protocolsettings: { headers: { a: 'b' } } }];
       for (const members of refused) {
         const answer = await api.call('POST', '/subscriptions', { ...request, ...members });
