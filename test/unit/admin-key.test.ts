@@ -1,3 +1,5 @@
+import crypto from 'node:crypto';
+import { mock } from 'node:test';
 import Koa from 'koa';
 import { expect } from 'chai';
 import { createLogger } from '../../service/base/logger';
@@ -27,14 +29,17 @@ describe('endpoints of the admin', () => {
   });
   after(() => server?.close());
 
-  for (const [what, headers] of [
+  const WRONG = [
     ['no key', {}],
-    ['a wrong key', { Authorization: 'Bearer wrong' }],
+    ['a wrong key', { Authorization: `Bearer ${KEY.replace('c', 'x')}` }],
+    ['a shorter key', { Authorization: `Bearer ${KEY.slice(0, -1)}` }],
     ['a longer key', { Authorization: `Bearer ${KEY}r` }],
+    ['a key of 4,096 characters', { Authorization: `Bearer ${'x'.repeat(4_096)}` }],
     ['the key without the scheme', { Authorization: KEY }],
     ['the key under another scheme', { Authorization: `Basic ${KEY}` }],
     ['an empty key', { Authorization: 'Bearer ' }],
-  ] as const)
+  ] as const;
+  for (const [what, headers] of WRONG)
     it(`answer 401 to ${what}`, async () => {
       const answer = await call(headers);
       expect(answer.status).to.equal(401);
@@ -44,6 +49,19 @@ describe('endpoints of the admin', () => {
         .to.contain('Authorization: Bearer <ADMIN_API_KEY>')
         .and.not.contain(KEY);
     });
+
+  it('compare every wrong key in constant time, whatever its length', async () => {
+    const { mock: comparisons } = mock.method(crypto, 'timingSafeEqual');
+    try {
+      for (const [what, headers] of WRONG) {
+        comparisons.resetCalls();
+        await call(headers);
+        expect(comparisons.callCount(), what).to.equal(1);
+      }
+    } finally {
+      comparisons.restore();
+    }
+  });
 
   it('answer callers that send the key, with the scheme in any case', async () => {
     for (const scheme of ['Bearer', 'bearer', 'BEARER '])
