@@ -235,6 +235,7 @@ describe('configuration', () => {
     ['PORT', '3000x'],
     ['CONFIRMATIONS', '-1'],
     ['START_BLOCK', '1.5'],
+    ['START_BLOCK', '9007199254740992'],
     ['DOCUMENT_RETENTION_DAYS', '0'],
     ['EVENT_RETENTION_DAYS', '36501'],
     ['LARGE_BODIES_AT_ONCE', '0'],

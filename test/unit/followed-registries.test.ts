@@ -84,6 +84,9 @@ describe('followed registries', () => {
     expect(problemOf({ registries: [{ ...entry, address: '0x12' }] })).to.match(
       /registries\.0\.address: is not an address/,
     );
+    expect(problemOf({ registries: [{ ...entry, startBlock: 2 ** 53 }] })).to.match(
+      /registries\.0\.startBlock: /,
+    );
     expect(problemOf({ registries: [{ ...entry, startblock: 1 }] })).to.match(/startblock/);
     expect(problemOf({ registries: [{ network: 'amoy', address: ADDRESS }] })).to.match(/PROVIDER_API_KEY/);
     expect(problemOf({ webhook: { headers: { 'Content-Type': 'x' } } })).to.match(

@@ -30,6 +30,7 @@ describe('the body of POST /registries', () => {
     ['an address without 0x', { address: ADDRESS.slice(2) }, '/address is not an address.'],
     ['a wrong checksum', { address: ADDRESS.replace('c79', 'C79') }, '/address has a wrong checksum.'],
     ['a wrong block', { startBlock: -1 }, '/startBlock must be a whole number from 0'],
+    ['a block above 2^53 - 1', { startBlock: 2 ** 53 }, '/startBlock must be a whole number from 0'],
     ['half a confirmation', { confirmations: 0.5 }, '/confirmations must be a whole number from 0'],
     ['too many confirmations', { confirmations: 100_001 }, '/confirmations must be a whole number from 0'],
   ] as const)

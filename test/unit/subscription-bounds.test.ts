@@ -96,6 +96,11 @@ const BOUNDS: Record<string, [largest: object, tooLarge: object, message: string
     config({ retry: { maxDelayMs: 2_147_483_648 } }),
     '/config/retry/maxDelayMs must be a whole number of milliseconds from 1 to 2147483647.',
   ],
+  'a block number that JavaScript keeps exactly': [
+    config({ startFrom: Number.MAX_SAFE_INTEGER }),
+    config({ startFrom: Number.MAX_SAFE_INTEGER + 1 }),
+    '/config/startFrom must be `now`, `beginning` or the number of a block.',
+  ],
   'a number that JavaScript keeps exactly as the time to give up': [
     config({ retry: { giveUpAfterMs: Number.MAX_SAFE_INTEGER } }),
     config({ retry: { giveUpAfterMs: Number.MAX_SAFE_INTEGER + 1 } }),
