@@ -27,8 +27,8 @@ const config: HardhatUserConfig = {
   mocha: {
     // Long enough for a busy machine: it ends tests that hang, and measures nothing.
     timeout: 300_000,
-    // `npm test` runs files side by side: they often wait for the processes that they started. More jobs, with a
-    // node and one or two services each, would take too much memory.
+    // `npm test` runs files side by side: they often wait for the processes that they started. With four on
+    // two processors, services miss the time limits of tests.
     jobs: 3,
     reporter: './test/reporter.cjs',
     require: ['hardhat/register', './test/helpers/chain/in-process-chain.ts', './test/helpers/root-hooks.ts'],

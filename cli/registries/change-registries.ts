@@ -20,8 +20,8 @@ export type AddOptions = NamedRegistry & Pick<RequestedRegistry, 'startBlock' | 
  * Follows a registry from now on, after a check against its chain.
  *
  * @throws ConfigurationError ARGUMENT_INVALID, NETWORK_UNKNOWN; RequestError REGISTRY_INVALID; Refusal
- *   REGISTRY_MISSING, REGISTRY_FOLLOWED, CHAIN_ID_MISMATCH, NETWORK_NOT_CONFIGURED; ChainError if the node does
- *   not answer.
+ *   REGISTRY_MISSING, REGISTRY_FOLLOWED, CHAIN_ID_MISMATCH, NETWORK_NOT_CONFIGURED; ChainError if the node
+ *   does not answer.
  */
 export async function addRegistry({
   registry,

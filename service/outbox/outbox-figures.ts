@@ -70,8 +70,8 @@ async function countDeadLetters(db: Kysely<Schema>, channels: readonly number[])
 }
 
 /**
- * Number of undelivered events of channels: those that wait, dead letters, and stored events that are still to
- * be enqueued, wanted or not.
+ * Number of undelivered events of channels: those that wait, dead letters, and stored events that are still
+ * to be enqueued, wanted or not.
  */
 export async function undeliveredOfChannels(
   db: Kysely<Schema>,

@@ -34,9 +34,9 @@ interface StoredEvent extends Place {
 const BATCH = 200;
 
 /**
- * Appends events to a channel's token queues again, in chain order, with the ids that were sent before. Events
- * that the subscription does not want, or whose blocks were orphaned, are not sent again. An event that was
- * retracted and announced again is sent as it was announced last.
+ * Appends events to a channel's token queues again, in chain order, with the ids that were sent before.
+ * Events that the subscription does not want, or whose blocks were orphaned, are not sent again. An event
+ * that was retracted and announced again is sent as it was announced last.
  */
 export async function redeliver(
   database: Database,

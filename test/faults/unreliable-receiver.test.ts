@@ -56,14 +56,19 @@ describe('a receiver that fails half of the time', () => {
       const service = await startService(settings);
       await mintAndMove();
       const expected = await expectedEvents(local.client, local.registryAddress, fromBlock);
-      await eventually('all events are taken', () => notes.taken.length >= expected.length);
+      await eventually('all events are taken', () => new Set(notes.taken).size >= expected.length);
       await service.stop();
       await receiver.close();
       await state.remove();
 
       expectPromisesKept(receiver.deliveries, expected);
       expect(notes.overtaking).to.deep.equal([]);
-      expect(new Set(notes.taken).size).to.equal(notes.taken.length).and.to.equal(expected.length);
+      expect(new Set(notes.taken).size).to.equal(expected.length);
+      // On a busy machine an answer may come too late. The event is then sent again.
+      const late = service.log.filter(({ reason }) => reason === `no answer within ${TIMEOUT_MS} ms`);
+      const unanswered = new Set(late.map(({ eventId }) => eventId));
+      const repeated = notes.taken.filter((id, index) => notes.taken.indexOf(id) < index);
+      expect(repeated.filter((id) => !unanswered.has(id))).to.deep.equal([]);
       expect(notes.mostAtOnce).to.be.within(2, CONCURRENCY);
       expect(receiver.deliveries.length).to.be.greaterThan(1.5 * expected.length);
     });
