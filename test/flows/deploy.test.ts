@@ -123,7 +123,7 @@ describe('npx hardhat deploy', () => {
       expect(statSync(envFile).mode & 0o777).to.equal(0o600);
     });
 
-    it('deploys with the node’s first account without a wallet and says what the service needs', async () => {
+    it('deploys with the first account of the node without a wallet and says what is missing', async () => {
       const { code, output } = await run(['--network', 'localhost'], { WALLET_PRIVATE_KEY: '' });
       expect(code).to.equal(0);
       expect(output).to.contain('The service needs WALLET_PRIVATE_KEY').and.to.contain(DEPLOYER);

@@ -53,7 +53,7 @@ const MOST_REGISTRIES = 5;
 const REMARK = { remark: '0x' };
 const [ONE, OTHER] = [`0x${'01'.repeat(20)}`, `0x${'02'.repeat(20)}`];
 
-/** What the events of each type say. */
+/** The payload of each type of event. */
 const PAYLOADS: { [Type in (typeof TYPES)[number]]: ChainEventPayload<Type> } = {
   holder_transfer: { fromHolder: ONE, toHolder: OTHER, ...REMARK },
   nomination: { prevNominee: ONE, nominee: OTHER, ...REMARK },
