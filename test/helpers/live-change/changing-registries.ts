@@ -91,9 +91,10 @@ export function createChangingRegistries(options: RegistriesOptions): ChangingRe
         const events = eventsOf(block, options);
         const range = { events, blocks: [{ number: block, hash: hashOf(block) }], oldestKept: 0 };
         const from = tick();
-        await recordRange(database, feed, identity, { ...range, nextBlock: block + 1 }, systemClock.now());
+        const whole = { ...range, nextBlock: block + 1 };
+        const { channels } = await recordRange(database, feed, identity, whole, systemClock.now());
         const to = tick();
-        delivery.wake();
+        delivery.wake(channels);
         recorded.push(...events.map((event) => ({ event, from, to })));
         await sleep(options.blockEveryMs);
       }

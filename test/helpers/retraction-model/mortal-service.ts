@@ -6,16 +6,16 @@ import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createRpcClient } from '../../../service/chain/rpc-client';
 import type { Database } from '../../../service/database/database';
 import { createJointTransactions } from '../../../service/database/joint-transactions';
-import { openSqlite } from '../../../service/database/open-sqlite';
 import { createFeedDelivery } from '../../../service/delivery/feed-delivery';
 import { DEFAULT_SUBSCRIPTION } from '../../../service/outbox/channels';
 import { followRegistry } from '../../../service/watcher/follow-registry';
+import { openState, type State } from '../database/engines';
 import { addSubscription } from '../database/subscriber';
 import type { UnreliableReceiver } from './unreliable-receiver';
 
 /** The chain, the database and the receivers of the service. */
 export interface ServiceParts {
-  folder: string;
+  state: State;
   rpcUrl: string;
   registryAddress: string;
   startBlock: number;
@@ -28,9 +28,11 @@ export interface ServiceParts {
 const NETWORK = findNetwork('31337') as Network;
 /** Shorter than the slowest answers of the receivers. */
 const TIMEOUT_MS = 250;
+/** Longer than a lease. On PostgreSQL a service waits for the leases of one that was killed. */
+const LEASES_END_AFTER_MS = 60_000;
 const RETRY = { initialDelayMs: 5, maxDelayMs: 40, giveUpAfterMs: 1_000_000_000 };
 
-/** The event delivery of a service, on the embedded database. It can be killed at any statement. */
+/** Event delivery that can be killed at any statement. Its clock runs ahead after each kill. */
 export class MortalService {
   readonly #parts: ServiceParts;
   readonly #dying: Promise<unknown>[] = [];
@@ -48,16 +50,16 @@ export class MortalService {
   }
 
   async start(): Promise<void> {
-    const { folder, receivers, rpcUrl, registryAddress, startBlock, finalityDepth } = this.#parts;
+    const { state, receivers, rpcUrl, registryAddress, startBlock, finalityDepth } = this.#parts;
     const life = ++this.#life;
-    const file = await openSqlite(folder);
+    const file = await openState(state);
     if (life === 1)
       for (const name of receivers.keys())
         if (name !== DEFAULT_SUBSCRIPTION)
           await addSubscription(file, { config: { retractions: true } }, name);
     const mortal = mortalDatabase(file);
     const urls = new Map([...receivers].map(([name, receiver]) => [name, receiver.nextUrl(life)]));
-    const clock = { now: () => Date.now() };
+    const clock = { now: () => Date.now() + (life - 1) * LEASES_END_AFTER_MS };
     const logger = pino({ level: 'silent' });
     const delivery = createFeedDelivery({
       database: mortal.database,
@@ -94,11 +96,13 @@ export class MortalService {
       onHeld: () => delivery.hold(),
       onDue: (_, channels) => delivery.wake(channels),
     });
-    const stop = async (): Promise<void> => {
-      await Promise.all([follower.stop(), delivery.stop()]);
+    const stopFollowing = async (): Promise<void> => {
+      await follower.stop();
       client.destroy();
     };
-    this.#running = { file, die: mortal.die, stop, state: () => follower.status.state };
+    const stopDelivery = () => delivery.stop();
+    const { die } = mortal;
+    this.#running = { file, die, stopFollowing, stopDelivery, state: () => follower.status.state };
   }
 
   /** The reason why the feed is not followed any more. Undefined while it is followed. */
@@ -113,14 +117,16 @@ export class MortalService {
     this.#running = undefined;
     running.die();
     for (const receiver of this.#parts.receivers.values()) receiver.nextUrl(this.#life + 1);
-    this.#dying.push(running.stop());
+    this.#dying.push(running.stopDelivery());
+    // Otherwise the next life would wait two seconds for the right to read the chain.
+    await running.stopFollowing();
     // A read waits for the open transaction, which is rolled back now.
     await running.file.db.selectFrom('feeds').select('id').execute();
     await running.file.close();
   }
 
   async stop(): Promise<void> {
-    await this.#running?.stop();
+    await Promise.all([this.#running?.stopFollowing(), this.#running?.stopDelivery()]);
     await this.#running?.file.close();
     this.#running = undefined;
     await Promise.all(this.#dying);
@@ -130,7 +136,8 @@ export class MortalService {
 interface Running {
   file: Database;
   die: () => void;
-  stop: () => Promise<void>;
+  stopFollowing: () => Promise<void>;
+  stopDelivery: () => Promise<void>;
   state: () => string;
 }
 
@@ -146,7 +153,12 @@ function mortalDatabase(file: Database): { database: Database; die: () => void }
   };
   const db = file.db.withPlugin(plugin);
   return {
-    database: { ...file, db, transact: createJointTransactions(db) },
+    database: {
+      ...file,
+      db,
+      transact:
+        file.engine === 'sqlite' ? createJointTransactions(db) : (work) => db.transaction().execute(work),
+    },
     die: () => void (isDead = true),
   };
 }

@@ -10,6 +10,7 @@ import { readTokenState } from '../../../service/registry/read-token-state';
 import { createRegistryFinder } from '../../../service/registry/registry-contracts';
 import { expectedEvents, type ExpectedEvent } from '../chain/expected-events';
 import { giveChainBack, takeChain } from '../chain/prepared-chain';
+import { newState, type State } from '../database/engines';
 import { eventually } from '../eventually';
 import { schemaProblem } from '../receiver/schema-problems';
 import { seededRandom } from '../seeded-random';
@@ -75,6 +76,7 @@ async function runOnce(seed: number, { client, registryAddress, rpcUrl }: Chain)
   const nextRandom = () => seededRandom(seed * 16 + drawn++);
   const random = nextRandom();
   const folder = temporaryFolder();
+  const state = await stateFor(seed);
   const run: RetractionRun = { seed, violations: [], counts: {}, history: [] };
   const note = (what: string, times = 1): void => {
     run.counts[what] = (run.counts[what] ?? 0) + times;
@@ -95,7 +97,7 @@ async function runOnce(seed: number, { client, registryAddress, rpcUrl }: Chain)
     receivers.set(name, await UnreliableReceiver.start(file, privateKey, nextRandom()));
   }
   const service = new MortalService({
-    folder: join(folder.path, 'data'),
+    state,
     rpcUrl,
     registryAddress,
     startBlock,
@@ -144,9 +146,15 @@ async function runOnce(seed: number, { client, registryAddress, rpcUrl }: Chain)
   } finally {
     await service.stop();
     for (const receiver of receivers.values()) await receiver.stop();
+    await state.remove();
     folder.remove();
   }
   return run;
+}
+
+/** Even seeds run on SQLite, odd ones on PostgreSQL if it is installed. */
+async function stateFor(seed: number): Promise<State> {
+  return (await newState(seed % 2 === 0 ? 'SQLite' : 'PostgreSQL')) ?? stateFor(0);
 }
 
 /** Waits until the chain is read to its end, on the present branch, and nothing waits. */
