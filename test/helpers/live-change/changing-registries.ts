@@ -41,7 +41,10 @@ export interface ChangingRegistries {
 /** The parts of the registries, and what they record. */
 export interface RegistriesOptions {
   database: Database;
+  /** Chooses the changes. */
   random: SeededRandom;
+  /** Chooses the events. */
+  ofEvents: SeededRandom;
   tick(this: void): number;
   tokens: number;
   eventsPerBlock: number;
@@ -148,16 +151,16 @@ export function createChangingRegistries(options: RegistriesOptions): ChangingRe
   };
 }
 
-function eventsOf(block: number, { tokens, eventsPerBlock, random }: RegistriesOptions): RegistryEvent[] {
+function eventsOf(block: number, { tokens, eventsPerBlock, ofEvents }: RegistriesOptions): RegistryEvent[] {
   return Array.from({ length: eventsPerBlock }, (_, logIndex) => {
-    const tokenId = BigInt(random.below(tokens));
-    const type = random.pick(TYPES);
+    const tokenId = BigInt(ofEvents.below(tokens));
+    const type = ofEvents.pick(TYPES);
     return eventIn(block, tokenId, {
       type,
       payload: PAYLOADS[type],
       logIndex,
       blockLogIndex: logIndex,
-      transactionHash: random.hex(32),
+      transactionHash: ofEvents.hex(32),
     });
   });
 }

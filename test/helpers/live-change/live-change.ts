@@ -44,7 +44,9 @@ export async function runLiveChange(database: Database, change: LiveChange): Pro
   const receiver = await startSharedReceiver(seededRandom(change.seed + 1));
   let ticks = 0;
   const tick = (): number => ++ticks;
-  const registries = createChangingRegistries({ ...change, database, random, tick });
+  // The events draw their own numbers, so that a seed makes the same changes whatever the timing.
+  const ofEvents = seededRandom(change.seed + 2);
+  const registries = createChangingRegistries({ ...change, database, random, ofEvents, tick });
   const changing = createChangingSubscriptions({
     database,
     sinks: receiver.url,
