@@ -16,11 +16,15 @@ import { ServiceError, codeOf } from '../base/errors';
 /** Pauses in milliseconds between attempts to lock the file while another process holds the lock. */
 const PAUSES_MS = [1, 2, 5, 10, 25];
 const LONGEST_PAUSE_MS = 50;
+/** More than the service has, with the lengths of lists that occur often. */
+const MOST_STATEMENTS = 300;
 
 /**
  * Kysely on one libsql connection. Kysely's own driver lets SQLite wait for another process's lock, which
  * blocks the event loop. This driver tries again after pauses, for up to `patienceMs`; `file` itself must not
  * wait.
+ *
+ * Statements are kept, because to prepare one takes several times as long as to run it.
  *
  * Every write takes SQLite's lock with `begin immediate` before its first statement, so that only this
  * statement is repeated, and nothing has been changed before it. Any other statement that finds the file
@@ -49,6 +53,8 @@ class SqliteDriver implements Driver {
   /** Resolves when the open transaction has ended; undefined while there is none. */
   #open: Promise<void> | undefined;
   #endTransaction: () => void = () => undefined;
+  /** Prepared statements by their SQL, the one used last at the end. */
+  readonly #statements = new Map<string, Sqlite.Statement>();
 
   constructor(
     private readonly file: Sqlite.Database,
@@ -88,12 +94,13 @@ class SqliteDriver implements Driver {
   }
 
   async destroy(): Promise<void> {
+    this.#statements.clear();
     this.file.close();
   }
 
   /** Runs a statement in the open transaction. */
   run<R>(query: CompiledQuery): QueryResult<R> {
-    return told(() => resultOf<R>(this.file.prepare(query.sql), query.parameters));
+    return told(() => this.#resultOf<R>(this.#statementOf(query), query));
   }
 
   /** Waits for the open transaction, whose changes must not be visible yet, but not for those after it. */
@@ -102,9 +109,30 @@ class SqliteDriver implements Driver {
     return this.#patiently(async () => {
       while (this.#open !== undefined) await this.#open;
       // Reuses the statement: one that found the file locked ends only when it is run to its end.
-      statement ??= this.file.prepare(query.sql);
-      return resultOf<R>(statement, query.parameters);
+      statement ??= this.#statementOf(query);
+      return this.#resultOf<R>(statement, query);
     });
+  }
+
+  #statementOf({ sql }: CompiledQuery): Sqlite.Statement {
+    const statement = this.#statements.get(sql) ?? this.file.prepare(sql);
+    this.#statements.delete(sql);
+    this.#statements.set(sql, statement);
+    const [oldest = ''] = this.#statements.keys();
+    if (this.#statements.size > MOST_STATEMENTS) this.#statements.delete(oldest);
+    return statement;
+  }
+
+  /** A statement that fails is dropped, so that it does not stay open. */
+  #resultOf<R>(statement: Sqlite.Statement, { sql, parameters }: CompiledQuery): QueryResult<R> {
+    try {
+      if (statement.reader) return { rows: statement.all(parameters) as R[] };
+      const { changes, lastInsertRowid } = statement.run(parameters);
+      return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
+    } catch (error) {
+      this.#statements.delete(sql);
+      throw error;
+    }
   }
 
   /** Runs a statement in its own transaction. */
@@ -186,12 +214,6 @@ class SqliteConnection implements DatabaseConnection {
   async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
     yield await this.executeQuery<R>(query);
   }
-}
-
-function resultOf<R>(statement: Sqlite.Statement, parameters: readonly unknown[]): QueryResult<R> {
-  if (statement.reader) return { rows: statement.all(parameters) as R[] };
-  const { changes, lastInsertRowid } = statement.run(parameters);
-  return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
 }
 
 function isLocked(error: unknown): boolean {
