@@ -61,15 +61,12 @@ export function createWebhookClient(target: WebhookTarget): WebhookClient {
   const agent = new Agent({ connections: target.connections, connect });
   const underWay = new Set<AbortController>();
 
-  async function signed(body: Buffer, eventId: string): Promise<Record<string, string>> {
+  function signed(body: Buffer, eventId: string): Record<string, string> {
     const now = clock.now();
     const key = signingKeyAt(signingKeys, now);
-    const headers = await signatureHeaders(body, key);
+    const headers = signatureHeaders(body, key);
     if (standardWebhooks === undefined) return headers;
-    return {
-      ...headers,
-      ...(await standardWebhookHeaders({ eventId, now, body }, standardWebhooks.secret, key)),
-    };
+    return { ...headers, ...standardWebhookHeaders({ eventId, now, body }, standardWebhooks.secret, key) };
   }
 
   return {
@@ -87,7 +84,7 @@ export function createWebhookClient(target: WebhookTarget): WebhookClient {
             ...(authorization && { authorization }),
             'content-type': target.contentType ?? 'application/json',
             'user-agent': USER_AGENT,
-            ...(await signed(body, eventId)),
+            ...signed(body, eventId),
           },
           body,
           signal: attempt.signal,

@@ -1,8 +1,5 @@
-import { createHmac, sign, type KeyObject } from 'node:crypto';
-import { promisify } from 'node:util';
+import { createHmac, sign } from 'node:crypto';
 import type { SigningKey } from '../base/signing-keys';
-
-const signAside = promisify<null, Buffer, KeyObject, Buffer>(sign);
 
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
@@ -24,16 +21,16 @@ export interface SignedContent {
  * The headers of Standard Webhooks (https://www.standardwebhooks.com), with two signatures: `v1`, an
  * HMAC-SHA256 under the secret, and `v1a`, an Ed25519 signature under the key that signs all deliveries.
  */
-export async function standardWebhookHeaders(
+export function standardWebhookHeaders(
   { eventId, now, body }: SignedContent,
   secret: string,
   { privateKey }: SigningKey,
-): Promise<Record<string, string>> {
+): Record<string, string> {
   const timestamp = String(Math.floor(now / 1_000));
   const content = Buffer.concat([Buffer.from(`${eventId}.${timestamp}.`), body]);
   const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
   const symmetric = createHmac('sha256', key).update(content).digest('base64');
-  const asymmetric = (await signAside(null, content, privateKey)).toString('base64');
+  const asymmetric = sign(null, content, privateKey).toString('base64');
   return {
     'webhook-id': eventId,
     'webhook-timestamp': timestamp,
