@@ -1,5 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
-
 /** A sleep that can be ended early, even before it begins. */
 export interface WakeableSleep {
   /** Ends the sleep, or the next one if none is under way. */
@@ -9,12 +7,28 @@ export interface WakeableSleep {
   sleep(ms: number): Promise<void>;
 }
 
-/** Makes a sleep for one sleeper. */
+/**
+ * Makes a sleep for one sleeper. Ending a pause of `node:timers/promises` by a signal makes an error each
+ * time, which busy sleepers cannot afford.
+ */
 export function createWakeableSleep(): WakeableSleep {
-  let woken = new AbortController();
+  let isWoken = false;
+  let end: () => void = () => undefined;
   return {
-    wake: () => woken.abort(),
-    reset: () => void (woken = new AbortController()),
-    sleep: (ms) => pause(ms, undefined, { signal: woken.signal }).catch(() => undefined),
+    wake() {
+      isWoken = true;
+      end();
+    },
+    reset: () => void (isWoken = false),
+    sleep(ms) {
+      if (isWoken) return Promise.resolve();
+      return new Promise((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        end = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    },
   };
 }
