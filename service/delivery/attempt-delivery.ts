@@ -29,17 +29,32 @@ export async function attemptQueue(
   mayGoOn: () => boolean,
 ): Promise<Settlement> {
   const delivered: Attempted[] = [];
+  let failed: Settlement['failed'];
   for (const delivery of queue.deliveries) {
     if (!mayGoOn()) break;
     const first = delivered.length === 0 ? queue.firstAttemptedAt : options.clock.now();
     const attempted = await attemptDelivery(options, delivery, first);
-    if ('nextAttemptAt' in attempted) return { queue, delivered, failed: attempted };
+    if ('nextAttemptAt' in attempted) {
+      failed = attempted;
+      break;
+    }
     delivered.push(attempted);
   }
-  return { queue, delivered };
+  tellDelivered(options.logger, delivered);
+  return failed ? { queue, delivered, failed } : { queue, delivered };
 }
 
-/** Makes one attempt: post, classify, decide. It writes one log line with all details and never rejects. */
+/** One line for all of them: writing a line blocks the thread. */
+function tellDelivered(logger: Logger, delivered: readonly Attempted[]): void {
+  const [first] = delivered;
+  if (first === undefined) return;
+  const eventIds = delivered.map(({ delivery }) => delivery.eventId);
+  const ms = delivered.reduce((sum, { attempt }) => sum + attempt.milliseconds, 0);
+  const { tokenId, attempt } = first.delivery;
+  logger.info({ tokenId, eventIds, attempt, status: first.attempt.status, ms }, 'delivered');
+}
+
+/** Makes one attempt: post, classify, decide. A failure has a log line of its own. It never rejects. */
 async function attemptDelivery(
   options: AttemptOptions,
   delivery: ClaimedDelivery,
@@ -53,14 +68,13 @@ async function attemptDelivery(
   const now = clock.now();
   const outcome = classifyOutcome(result, now);
   const milliseconds = Math.round(performance.now() - start);
-  const { tokenId, transactionHash } = aboutOf(delivery.body);
-  const line = { eventId, type, tokenId, transactionHash, attempt, status: outcome.status, ms: milliseconds };
   const sent = { attemptedAt, milliseconds, status: outcome.status };
   if (outcome.delivered) {
     options.onAttempt('delivered');
-    logger.info(line, 'delivered');
     return { delivery, attempt: { ...sent, error: undefined } };
   }
+  const { tokenId, transactionHash } = aboutOf(delivery.body);
+  const line = { eventId, type, tokenId, transactionHash, attempt, status: outcome.status, ms: milliseconds };
   const { error, retryAfterMs } = outcome;
   const record = { ...sent, error };
   if (outcome.gone) {

@@ -98,7 +98,7 @@ export class MintRecorder {
       const tokenId = tokenIdOf(mint);
       const { txHash, block } = mined;
       await journal.mined(tokenId, mined, isFinal);
-      logger.info({ tokenId, txHash, block: block.number, isFinal }, 'mint mined');
+      logger.debug({ tokenId, txHash, block: block.number, isFinal }, 'mint mined');
       outcome.resolve(txHash);
       if (isFinal) states.forget(mint);
     });

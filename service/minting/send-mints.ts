@@ -57,7 +57,7 @@ export async function sendMints(parts: QueueParts): Promise<void> {
     pending.mint.isUnfunded = false;
     if (states.stateOf(pending.mint) !== 'sending' || !states.isHeld(pending)) return undefined;
     const { mint, nonce } = pending;
-    logger.info({ tokenId: mint.issuance.tokenId, nonce, txHash: newest.hash }, 'mint submitted');
+    logger.debug({ tokenId: mint.issuance.tokenId, nonce, txHash: newest.hash }, 'mint submitted');
     states.pending(pending);
     if (width.minesAtOnce) states.sleeps.following.wake();
     return undefined;
