@@ -4,6 +4,7 @@ import { ServiceError, messageOf } from './base/errors';
 import { HELP } from './config/help';
 import { createLogger, type Logger } from './base/logger';
 import { secretMasker } from './base/mask-secrets';
+import { rememberChecksums } from './base/remember-checksums';
 import { withCommandsFor } from './config/tenant';
 
 /** Time for requests and deliveries in flight to finish after a signal. */
@@ -19,6 +20,7 @@ async function main(): Promise<void> {
   const logger = createLogger({ level: config.logLevel, mask, edit });
   for (const warning of config.warnings) logger.warn(warning);
   endOnUnexpected(logger);
+  rememberChecksums();
   const starting = startApp(config, logger);
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     // A start must be complete before it can be stopped.
