@@ -34,8 +34,9 @@ export type LogFilter = { address?: string[]; topics?: string[]; fourthTopic?: s
   { fromBlock: number; toBlock: number } | { blockHash: string }
 );
 
-/** Concurrent requests for receipts when the client does not support batches. */
-const CONCURRENT_RECEIPTS = 8;
+const GET_BLOCK = 'eth_getBlockByNumber';
+/** Concurrent requests when the client does not support batches. */
+const CONCURRENT_CALLS = 8;
 
 // These functions parse the raw answers: ethers' own blocks and logs check and copy fields that are not
 // needed here.
@@ -45,18 +46,42 @@ export async function headNumberOf(client: RpcClient): Promise<number> {
   return numberOf('eth_blockNumber', await client.send('eth_blockNumber', []));
 }
 
+/** The newest block. */
+export async function headOf(client: RpcClient): Promise<ChainBlock> {
+  const head = await blockAt(client, 'latest');
+  if (head) return head;
+  throw malformed(GET_BLOCK);
+}
+
 /** A block by its number; undefined when the node does not have it. */
-export async function blockAt(client: RpcClient, number: number): Promise<ChainBlock | undefined> {
-  const method = 'eth_getBlockByNumber';
-  const answer: unknown = await client.send(method, [hex(number), false]);
+export async function blockAt(client: RpcClient, number: number | 'latest'): Promise<ChainBlock | undefined> {
+  return blockOf(await client.send(GET_BLOCK, [number === 'latest' ? number : hex(number), false]));
+}
+
+/** Blocks by their numbers, in the same order; undefined where the node does not have one. */
+export async function blocksAt(
+  client: RpcClient,
+  numbers: readonly number[],
+): Promise<(ChainBlock | undefined)[]> {
+  const params = numbers.map((number) => [hex(number), false]);
+  return (await sendEach(client, GET_BLOCK, params)).map(blockOf);
+}
+
+function blockOf(answer: unknown): ChainBlock | undefined {
   if (answer === null || answer === undefined) return undefined;
   const block = answer as Record<keyof ChainBlock, unknown>;
   return {
-    number: numberOf(method, block.number),
-    hash: textOf(method, block.hash),
-    parentHash: textOf(method, block.parentHash),
-    timestamp: numberOf(method, block.timestamp),
+    number: numberOf(GET_BLOCK, block.number),
+    hash: textOf(GET_BLOCK, block.hash),
+    parentHash: textOf(GET_BLOCK, block.parentHash),
+    timestamp: numberOf(GET_BLOCK, block.timestamp),
   };
+}
+
+/** Calls a method once for each entry, and returns the results in the same order. */
+async function sendEach(client: RpcClient, method: string, params: readonly unknown[][]): Promise<unknown[]> {
+  if (client.sendBatches) return client.sendBatches(method, params);
+  return pMap(params, (one): Promise<unknown> => client.send(method, one), { concurrency: CONCURRENT_CALLS });
 }
 
 /**
@@ -141,9 +166,7 @@ export async function receiptLogsOf(
 ): Promise<(ChainLog[] | undefined)[]> {
   const method = 'eth_getTransactionReceipt';
   const params = transactions.map(({ transactionHash }) => [transactionHash]);
-  const receipts: unknown[] = client.sendBatches
-    ? await client.sendBatches(method, params)
-    : await pMap(params, (one) => client.send(method, one), { concurrency: CONCURRENT_RECEIPTS });
+  const receipts = await sendEach(client, method, params);
   return transactions.map(({ transactionHash, blockHash }, index) => {
     const receipt = (receipts[index] ?? undefined) as Record<string, unknown> | undefined;
     if (receipt === undefined) return undefined;

@@ -67,7 +67,9 @@ export const DEFAULT_RETRY_SCHEDULE: RetrySchedule = {
  * sufficient.
  */
 const POLL_INTERVAL_MS = 60_000;
-const LOCAL_POLL_INTERVAL_MS = 200;
+const LOCAL_POLL_INTERVAL_MS = 500;
+/** A local chain mines at once, so that its block time says nothing. */
+const LOCAL_SHORTEST_PAUSE_MS = 200;
 
 /** The registries that the settings follow, and the rule for any other. */
 export interface Following {
@@ -114,7 +116,7 @@ export function followingOf(settings: Settings, file: ConfigFile): Following {
 export function pausesOf(network: Network, pollIntervalMs: number | undefined): Pauses {
   const longest = pollIntervalMs ?? (network.local ? LOCAL_POLL_INTERVAL_MS : POLL_INTERVAL_MS);
   return {
-    shortest: Math.min(network.local ? LOCAL_POLL_INTERVAL_MS : network.blockTimeMs, longest),
+    shortest: Math.min(network.local ? LOCAL_SHORTEST_PAUSE_MS : network.blockTimeMs, longest),
     longest,
   };
 }

@@ -1,6 +1,6 @@
 import { ZeroHash } from 'ethers';
 import type { BlockSpan } from '../chain/block-span';
-import { blockAt, existingBlock, headNumberOf, type ChainBlock } from '../chain/read-chain';
+import { blockAt, existingBlock, headOf, type ChainBlock } from '../chain/read-chain';
 import { isRangeRefused, isThrottled } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError, ServiceError, codeOf } from '../base/errors';
@@ -118,13 +118,16 @@ async function nextSighting(
 ): Promise<Sighting | undefined> {
   const { client, confirmations, span } = options;
   const { nextBlock, kept } = cursor;
-  const headBlock = await headNumberOf(client);
+  const head = await headOf(client);
+  const headBlock = head.number;
   const farFromHead = Math.max(headBlock - NEAR_HEAD, nextBlock);
   const toBlock = Math.min(headBlock - confirmations, farFromHead, nextBlock + span.blocks() - 1);
-  if (isFirst || toBlock < nextBlock) return compare(options, cursor, headBlock);
-  const first = await existingBlock(client, nextBlock);
+  if (isFirst || toBlock < nextBlock) return compare(options, cursor, head);
+  // No block is read twice: an idle registry costs one call a look.
+  const blockOf = (number: number) => (number === headBlock ? head : existingBlock(client, number));
+  const first = await blockOf(nextBlock);
   if (!(await isContinuation(options, kept.at(-1), first))) return { kind: 'mismatch', headBlock, nextBlock };
-  const last = toBlock === nextBlock ? first : await existingBlock(client, toBlock);
+  const last = toBlock === nextBlock ? first : await blockOf(toBlock);
   const read = await readOrShrink(options, first, last);
   if (read === undefined) return undefined;
   if (read.events.length > MANY_EVENTS) span.shrink();
@@ -185,10 +188,11 @@ async function isContinuation(
 async function compare(
   options: ChainFollowing,
   { nextBlock, kept }: FeedCursor,
-  headBlock: number,
+  head: ChainBlock,
 ): Promise<Sighting> {
+  const headBlock = head.number;
   const newest = newestUpTo(kept, Math.min(headBlock, nextBlock - 1));
-  const there = await isThere(options, newest);
+  const there = newest?.hash === head.hash ? 'there' : await isThere(options, newest);
   if (there === 'gone') return { kind: 'mismatch', headBlock, nextBlock };
   const isAllThere = there === 'there' && headBlock >= nextBlock - 1;
   return { kind: 'unchanged', headBlock, nextBlock, isAllThere };

@@ -1,5 +1,4 @@
-import pMap from 'p-map';
-import { blockAt, type ChainBlock, type ChainLog } from '../chain/read-chain';
+import { blocksAt, type ChainBlock, type ChainLog } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
 import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../registry/abi';
@@ -8,9 +7,6 @@ import type { RegistryContracts } from '../registry/registry-contracts';
 import type { RegistryEvent } from '../registry/registry-event';
 import { readPositions, type PositionOf } from './log-positions';
 import { readTwice } from './read-twice';
-
-/** Blocks that are requested at the same time. */
-const CONCURRENT_BLOCKS = 8;
 
 /** The contents of a range of blocks. */
 export interface RangeRead {
@@ -90,8 +86,7 @@ async function blocksOf(
   if (first.number === last.number) return [last];
   const numbers = new Set([first.number, last.number, ...decoded.map(({ log }) => log.blockNumber)]);
   const ascending = [...numbers].sort((left, right) => left - right);
-  const read = await pMap(ascending, (number) => blockAt(client, number), { concurrency: CONCURRENT_BLOCKS });
-  const blocks = read.flatMap((block) => block ?? []);
+  const blocks = (await blocksAt(client, ascending)).flatMap((block) => block ?? []);
   if (blocks[0]?.hash !== first.hash) throw changed(first.number);
   if (blocks.at(-1)?.hash !== last.hash) throw changed(last.number);
   return blocks;

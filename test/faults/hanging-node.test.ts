@@ -18,7 +18,7 @@ const never = (): Promise<never> => new Promise(() => undefined);
 /** How the node hangs when the service is stopped. */
 const HANGING: Record<string, Answerer> = {
   'while the chain is read': never,
-  'when reading begins anew after a failure': (method) => (method === 'eth_blockNumber' ? UNWELL : never()),
+  'when reading begins anew after a failure': (_, [block]) => (block === 'latest' ? UNWELL : never()),
 };
 
 describe('the service, stopped while the node answers nothing', () => {

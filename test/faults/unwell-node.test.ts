@@ -40,7 +40,7 @@ describe('the events of a registry on a failing node', () => {
         await followed.allDeliveredOnce();
 
         const before = pausesOf(followed).length;
-        proxy.answer((method) => (['eth_call', 'eth_blockNumber'].includes(method) ? answer : 'none'));
+        proxy.answer((method) => (['eth_call', 'eth_getBlockByNumber'].includes(method) ? answer : 'none'));
         await eventually('reading begins anew', () => pausesOf(followed).length > before);
         proxy.answer(failing);
         await mintDirectly(local, await local.account(1));

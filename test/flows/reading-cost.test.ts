@@ -39,9 +39,9 @@ describe('the cost of reading the chain', () => {
     let revealedAt: number | undefined;
     let hidden = true;
     // The service is told of all blocks at the same time; otherwise it would read several ranges.
-    proxy.answer((method) => {
-      if (method !== 'eth_blockNumber') return 'none';
-      if (hidden) return { result: `0x${head.toString(16)}` };
+    proxy.answer((_, [block, ...rest], forward) => {
+      if (block !== 'latest') return 'none';
+      if (hidden) return forward([`0x${head.toString(16)}`, ...rest]);
       revealedAt ??= proxy.calls.length;
       return 'none';
     });
@@ -50,9 +50,9 @@ describe('the cost of reading the chain', () => {
     hidden = false;
     await followed.caughtUp();
     return eventually('it looks for more', () => {
-      const calls = proxy.calls.slice(revealedAt);
-      const end = calls.indexOf('eth_blockNumber');
-      return end < 0 ? undefined : countEach(calls.slice(0, end));
+      const calls = proxy.requests.slice(revealedAt);
+      const end = calls.findIndex(({ params }) => params[0] === 'latest');
+      return end < 0 ? undefined : countEach(calls.slice(0, end).map(({ method }) => method));
     });
   }
 
@@ -73,8 +73,7 @@ describe('the cost of reading the chain', () => {
       // Before the next pause, the service also asks for the head and checks the last block it read.
       const look = {
         ...many[1],
-        eth_blockNumber: 2,
-        eth_getBlockByNumber: (many[1]?.eth_getBlockByNumber ?? 0) + 1,
+        eth_getBlockByNumber: (many[1]?.eth_getBlockByNumber ?? 0) + 2,
       };
       creditsOfALook = creditsOf(look);
     });

@@ -71,10 +71,9 @@ async function refuseLogs(method: string, params: [unknown]): Promise<unknown> {
 }
 
 /** A chain of empty blocks, each with its number as its hash. */
-async function answer(method: string, [number]: [unknown]): Promise<unknown> {
-  if (method === 'eth_blockNumber') return toQuantity(HEAD);
+async function answer(_: string, [number]: [unknown]): Promise<unknown> {
   const hashOf = (block: number): string => zeroPadValue(`0x${block.toString(16).padStart(4, '0')}`, 32);
-  const block = Number(number);
+  const block = number === 'latest' ? HEAD : Number(number);
   const parentHash = block === 0 ? ZeroHash : hashOf(block - 1);
-  return { number, hash: hashOf(block), parentHash, timestamp: '0x1' };
+  return { number: toQuantity(block), hash: hashOf(block), parentHash, timestamp: '0x1' };
 }
