@@ -12,7 +12,7 @@ import { median } from './median';
 import { ENGINES } from './state';
 
 const ROUNDS = 5;
-const TOKENS = 1_000;
+const TOKENS = 2_000;
 const EVENTS_PER_TOKEN = 5;
 const EVENTS = TOKENS * EVENTS_PER_TOKEN;
 /** The service's default. */

@@ -6,9 +6,9 @@ import { WebSocket } from 'ws';
 import type { CloudEvent } from '../service/outbox/cloud-event';
 import { TradeTrustTokenStandard__factory } from '../typechain-types';
 import { eventually } from '../test/helpers/eventually';
-import { startServiceProcess } from '../test/helpers/processes/service-process';
 import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-setup';
 import { median } from './median';
+import { costOfEach, startProbedService } from './probed-service';
 import { spread } from './spread';
 
 const MINTS = 60;
@@ -29,21 +29,30 @@ interface Sightings {
 
 /**
  * Compares the time from a mined block to its webhooks, at five mints a second, with the time until a bare
- * subscriber sees the logs.
+ * subscriber sees the logs. Also measures the processor time of the service for each event at five mints a
+ * second, for each event.
  */
 export async function run(): Promise<void> {
+  for (const protocol of ['ws', 'http'] as const) await follow(protocol);
+}
+
+async function follow(protocol: 'ws' | 'http'): Promise<void> {
   const local = await createLocalSetup();
   const seen: Sightings = { mined: new Map(), logs: new Map(), webhooks: new Map() };
   const receiver = await startReceiver(seen);
   const socket = await subscribe(local, seen);
   try {
-    const service = await startServiceProcess({
+    const service = await startProbedService({
       ...local.settings,
-      RPC_URL: local.node.url.replace('http', 'ws'),
+      RPC_URL: local.node.url.replace('http', protocol),
       WEBHOOK_URL: receiver.url,
     });
     try {
-      await mintAll(local, seen);
+      await mint(local, seen, WARM_UP);
+      const before = await service.cost();
+      await mint(local, seen, MINTS);
+      const { cpuMs } = costOfEach(before, await service.cost(), MINTS * EVENTS_OF_A_MINT);
+      report(protocol, seen, cpuMs);
     } finally {
       await service.end('SIGTERM');
     }
@@ -52,7 +61,6 @@ export async function run(): Promise<void> {
     receiver.close();
     await local.stop();
   }
-  report(seen);
 }
 
 async function startReceiver(seen: Sightings): Promise<{ url: string; close(): void }> {
@@ -100,11 +108,13 @@ async function subscribe(local: LocalSetup, seen: Sightings): Promise<WebSocket>
   return socket;
 }
 
-async function mintAll(local: LocalSetup, seen: Sightings): Promise<void> {
+/** Mints so many tokens, and waits for their webhooks. */
+async function mint(local: LocalSetup, seen: Sightings, count: number): Promise<void> {
   const minter = await local.client.getSigner(0);
   const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, minter);
   const owner = await local.account(1);
-  for (let mint = 0; mint < MINTS + WARM_UP; mint++) {
+  const before = seen.webhooks.size;
+  for (let minted = 0; minted < count; minted++) {
     const start = performance.now();
     const tokenId = hexlify(randomBytes(32));
     const sent = await registry.mint(owner, owner, tokenId, '0x', { gasLimit: 1_000_000 });
@@ -112,9 +122,8 @@ async function mintAll(local: LocalSetup, seen: Sightings): Promise<void> {
     if (!receipt) throw new Error('a mint was not mined at once');
     setFirst(seen.mined, receipt.blockNumber, performance.now());
     await sleep(Math.max(0, start + PAUSE_MS - performance.now()));
-    if (mint === WARM_UP - 1) await arrived(seen, WARM_UP);
   }
-  await arrived(seen, MINTS + WARM_UP);
+  await arrived(seen, before + count);
 }
 
 function arrived(seen: Sightings, mints: number): Promise<unknown> {
@@ -128,17 +137,18 @@ function setFirst(times: Map<number, number>, block: number, at: number): void {
   if (!times.has(block)) times.set(block, at);
 }
 
-function report({ mined, logs, webhooks }: Sightings): void {
+function report(protocol: string, { mined, logs, webhooks }: Sightings, cpuMs: number): void {
   const blocks = [...webhooks.keys()].sort((a, b) => a - b).slice(WARM_UP);
   const since = (block: number, at: number | undefined): number => (at ?? NaN) - (mined.get(block) ?? NaN);
   const subscriber = blocks.map((block) => since(block, logs.get(block)));
   const first = blocks.map((block) => since(block, webhooks.get(block)?.[0]));
   const last = blocks.map((block) => since(block, webhooks.get(block)?.at(-1)));
-  console.log(`from a mined block, ${1000 / PAUSE_MS} mints a second:`);
+  console.log(`over ${protocol}, ${1000 / PAUSE_MS} mints a second, from a mined block:`);
   console.log(`  to the first log at a bare subscriber:   ${spread(subscriber)}`);
   console.log(`  to the first webhook of the mint:        ${spread(first)}`);
   console.log(`  to the fifth, each after the one before: ${spread(last)}`);
   console.log(
     `  first webhook later than the bare log by ${(median(first) - median(subscriber)).toFixed(1)} ms`,
   );
+  console.log(`  processor time of the service per event: ${cpuMs.toFixed(1)} ms`);
 }

@@ -1,6 +1,7 @@
 import { nothingIsLeftRunning } from '../test/helpers/resources';
 import * as backlog from './backlog';
 import * as catchUp from './catch-up';
+import * as cost from './cost';
 import * as create from './create-latency';
 import * as delivery from './delivery';
 import * as fanOut from './fan-out';
@@ -16,6 +17,7 @@ import * as signing from './signing';
 const BENCHES = {
   signing,
   create,
+  cost,
   issuing,
   growth,
   responsiveness,

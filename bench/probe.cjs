@@ -1,0 +1,28 @@
+// Counts what the service costs. `--require` loads it into the service's process, where it answers each GET with
+// the counts so far as JSON. Bytes are those that the process had the system write, as far as the system tells.
+/* global console, process */
+'use strict';
+
+const { createServer } = require('node:http');
+const { isMainThread } = require('node:worker_threads');
+
+const BLOCK_BYTES = 512;
+
+if (isMainThread) {
+  const Sqlite = require('libsql');
+  const { exec } = Sqlite.prototype;
+  let commits = 0;
+  Sqlite.prototype.exec = function (sql) {
+    if (sql === 'commit') commits++;
+    return exec.call(this, sql);
+  };
+
+  const server = createServer((_, response) => {
+    const { user, system } = process.cpuUsage();
+    const cpuMs = (user + system) / 1000;
+    const writtenKib = (process.resourceUsage().fsWrite * BLOCK_BYTES) / 1024;
+    response.end(JSON.stringify({ cpuMs, writtenKib, commits }));
+  });
+  server.unref();
+  server.listen(0, '127.0.0.1', () => console.log(`probe on http://127.0.0.1:${server.address().port}`));
+}
