@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BILL_OF_LADING } from '../devnet/bill-of-lading';
 import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-setup';
@@ -49,9 +52,11 @@ export async function run(): Promise<void> {
 
 async function costOfDocuments(receiver: CountingReceiver | undefined): Promise<Figures> {
   const local = await createLocalSetup();
+  // Not in memory, where the tests have their databases: what is written is counted.
+  const DATA_DIR = mkdtempSync(join(tmpdir(), 'tds-bench-'));
   try {
     const webhook: Record<string, string> = receiver === undefined ? {} : { WEBHOOK_URL: receiver.url };
-    const service = await startProbedService({ ...local.settings, ...ALL_THREADS, ...webhook });
+    const service = await startProbedService({ ...local.settings, ...ALL_THREADS, ...webhook, DATA_DIR });
     try {
       await createAndDeliver(local, service, WARM_UP, receiver);
       const before = await service.cost();
@@ -73,6 +78,7 @@ async function costOfDocuments(receiver: CountingReceiver | undefined): Promise<
     }
   } finally {
     await local.stop();
+    rmSync(DATA_DIR, { recursive: true });
   }
 }
 
