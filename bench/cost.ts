@@ -20,6 +20,8 @@ const AT_ONCE = 20;
 const WARM_UP = 60;
 const EVENTS_OF_A_MINT = 5;
 const IDLE_MS = 30_000;
+/** The service looks at the chain more often for some seconds after an event. */
+const REST_MS = 5_000;
 
 type Figure =
   | 'creates/s'
@@ -132,6 +134,7 @@ async function countCalls(receiver: CountingReceiver): Promise<void> {
         `  RPC per document: ${perDocument(proxy.sizes.length - requests)} requests with ` +
           `${perDocument(proxy.calls.length - calls)} calls: ${byMethod(proxy.counts(calls))}`,
       );
+      await sleep(REST_MS);
       const idleSince = proxy.calls.length;
       await sleep(IDLE_MS);
       const perMinute = ((proxy.calls.length - idleSince) * 60_000) / IDLE_MS;
