@@ -25,6 +25,7 @@ import { didDocument } from './routes/did-document';
 import { eventSchemas } from './routes/event-schemas';
 import { health, type HealthReport } from './routes/health';
 import { issuedDocument, type IssuedDocuments } from './routes/issued-document';
+import { listDocuments } from './routes/list-documents';
 import { jwks } from './routes/jwks';
 import { metrics, type MetricsText } from './routes/metrics';
 import { publishedFile } from './routes/published-file';
@@ -48,7 +49,7 @@ export interface HttpAppOptions {
   newId: () => string;
   health: () => Promise<HealthReport>;
   metrics: MetricsText;
-  /** The documents of GET /documents/{tokenId}, a path that exists only with an API key. */
+  /** The documents of GET /documents and GET /documents/{tokenId}, which exist only with an API key. */
   issuedDocuments?: IssuedDocuments | undefined;
   /** The followed registries, for the admin. */
   registries?: Registries | undefined;
@@ -64,6 +65,8 @@ const GREETING = 'Transferable Document Creator Service\n';
 
 /** The creator service's HTTP API (docs/specification.md, section 5). */
 export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
+  const { apiKey, issuedDocuments } = options;
+  const hasDocuments = apiKey !== undefined && issuedDocuments !== undefined;
   const router = new Router<CreateState>();
   router.get('/', (ctx) => {
     ctx.body = GREETING;
@@ -86,12 +89,14 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
     declaredBody,
     limitBodies(options.bodyLimits),
     jsonBody,
-    createDocument,
+    createDocument({ hasDocuments }),
   );
-  const { apiKey, issuedDocuments } = options;
-  // Documents are confidential, so this path does not exist without an API key.
-  if (apiKey !== undefined && issuedDocuments !== undefined)
-    router.get('/documents/:tokenId', requireApiKey(apiKey), issuedDocument(issuedDocuments));
+  // Documents are confidential, so these paths do not exist without an API key.
+  if (hasDocuments) {
+    const hasKey = requireApiKey(apiKey);
+    router.get('/documents', hasKey, listDocuments(issuedDocuments));
+    router.get('/documents/:tokenId', hasKey, issuedDocument(issuedDocuments));
+  }
 
   const { adminApiKey, registries } = options;
   if (adminApiKey !== undefined && registries !== undefined) {

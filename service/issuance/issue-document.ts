@@ -23,17 +23,27 @@ export interface IssueRequest {
   left: AbortSignal;
 }
 
-/** A document whose token is mined. */
-export interface IssuedDocument {
+/** A document that is in the journal, so that it will be minted even if this process ends. */
+export interface KeptDocument {
   credentialId: string;
   tokenId: string;
+  /**
+   * Waits for the mint.
+   *
+   * @throws ServiceError ISSUANCE_UNKNOWN when the document was removed meanwhile; what awaitMint throws.
+   */
+  minted(this: void): Promise<MintedDocument>;
+}
+
+/** A document whose token is mined. */
+export interface MintedDocument {
   /** Transaction hash of the mint, 0x-prefixed. */
   txHash: string;
   document: DocumentBytes;
 }
 
-/** Issues a document: from a request body to a signed credential whose token is mined. */
-export type IssueDocument = (request: IssueRequest) => Promise<IssuedDocument>;
+/** Issues a document: from a request body to a signed credential in the journal, whose mint has begun. */
+export type IssueDocument = (request: IssueRequest) => Promise<KeptDocument>;
 
 /**
  * Steps 1 and 2 of docs/specification.md, section 2. Returns the type that the path names, and the function
@@ -62,10 +72,10 @@ export interface Issuer {
   checkChain(): Promise<void>;
 }
 
-/** The document being issued for an Idempotency-Key. */
+/** The document being signed for an Idempotency-Key. */
 interface Running extends IdempotentRequest {
   callers: Callers;
-  issued: Promise<IssuedDocument>;
+  kept: Promise<KeptDocument>;
 }
 
 /**
@@ -97,14 +107,14 @@ export function createAcceptDocument(
         requireSame(earlier, request);
         letGo(preparation);
         earlier.callers.join(left);
-        return earlier.issued;
+        return earlier.kept;
       }
       // Set before the first await: of two simultaneous requests, the second must wait for the first.
-      const issued = issueOnce(issuer, preparation, request).finally(() => {
+      const kept = issueOnce(issuer, preparation, request).finally(() => {
         if (running.get(key)?.callers === callers) running.delete(key);
       });
-      running.set(key, { ...request, callers, issued });
-      return issued;
+      running.set(key, { ...request, callers, kept });
+      return kept;
     };
     return { documentType, issue: issueAccepted };
   };
@@ -126,7 +136,7 @@ interface Asked {
   callers: Callers;
 }
 
-async function issueOnce(issuer: Issuer, asked: Asked, request: IdempotentRequest): Promise<IssuedDocument> {
+async function issueOnce(issuer: Issuer, asked: Asked, request: IdempotentRequest): Promise<KeptDocument> {
   const earlier = await issuer.journal.findByKey(request.key);
   return earlier ? outcomeOf(issuer, asked, earlier, request) : issue(issuer, asked, request);
 }
@@ -135,12 +145,12 @@ async function issue(
   issuer: Issuer,
   asked: Asked,
   request: IdempotentRequest | undefined,
-): Promise<IssuedDocument> {
+): Promise<KeptDocument> {
   const { issuance, isEarlier, held } = await signAndStore(issuer, asked, request);
   if (isEarlier && request) return outcomeOf(issuer, asked, issuance, request);
   // From now on the document will be minted, even if this process ends or the caller leaves.
   asked.stored();
-  return minted(issuer, issuance, held);
+  return keptDocument(issuer, issuance, held);
 }
 
 /** A document in the journal: this one, or an earlier one with the same key. */
@@ -182,32 +192,37 @@ async function signAndStore(
 }
 
 /** The result of an earlier request with the same key. */
-async function outcomeOf(
+function outcomeOf(
   issuer: Issuer,
   asked: Asked,
   issuance: Issuance,
   request: IdempotentRequest,
-): Promise<IssuedDocument> {
+): KeptDocument {
   requireSame(issuance, request);
   letGo(asked);
-  return minted(issuer, issuance);
+  return keptDocument(issuer, issuance);
 }
 
-/**
- * 9. and 10. The token.
- *
- * @throws ServiceError ISSUANCE_UNKNOWN when the document was removed meanwhile; what awaitMint throws.
- */
-async function minted(
+/** 9. and 10. Begins the mint. */
+function keptDocument(
   { queue, journal, waitMs }: Issuer,
   issuance: Issuance,
   held?: DocumentBytes,
-): Promise<IssuedDocument> {
+): KeptDocument {
   const { credentialId, tokenId } = issuance;
-  const txHash = await awaitMint(queue, issuance, waitMs);
-  const document = held ?? (await journal.documentOf(tokenId));
-  if (document) return { credentialId, tokenId, txHash, document };
-  throw new ServiceError('ISSUANCE_UNKNOWN', `The document of token ${tokenId} was removed meanwhile.`);
+  const mint = queue.mint(issuance);
+  // Whoever waits gets its error. The journal keeps it for the others.
+  mint.catch(() => undefined);
+  return {
+    credentialId,
+    tokenId,
+    async minted() {
+      const txHash = await awaitMint(mint, tokenId, waitMs);
+      const document = held ?? (await journal.documentOf(tokenId));
+      if (document) return { txHash, document };
+      throw new ServiceError('ISSUANCE_UNKNOWN', `The document of token ${tokenId} was removed meanwhile.`);
+    },
+  };
 }
 
 /**

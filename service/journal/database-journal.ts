@@ -4,6 +4,7 @@ import { addIssuance } from './add-issuance';
 import { readParts } from './document-parts';
 import { documentLength, findIssuance } from './find-issuance';
 import type { Journal } from './journal';
+import { listIssuances } from './list-issuances';
 import { scopeName, type JournalScope } from './journal-scope';
 import { keepTransactions } from './keep-transactions';
 import {
@@ -29,6 +30,7 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
     add: (signed, request) => addIssuance(database, { scope, signed, request, now: clock.now() }),
     find: (tokenId) => findIssuance(db, scope, { token_id: tokenId }),
     findByKey: (key) => findIssuance(db, scope, { idempotency_key: key }),
+    list: (query) => listIssuances(db, scope, query),
     async documentOf(tokenId) {
       const length = await documentLength(db, scope, tokenId);
       if (length === undefined) return undefined;

@@ -7,6 +7,7 @@ import type {
   SignedDocument,
   Unfinished,
 } from './issuance';
+import type { IssuancesPage, IssuancesQuery } from './list-issuances';
 
 /** A caller's Idempotency-Key and the hash of its request. */
 export interface IdempotentRequest {
@@ -36,6 +37,7 @@ export interface Journal {
   add(signed: SignedDocument, request?: IdempotentRequest): Promise<Issuance | undefined>;
   find(tokenId: string): Promise<Issuance | undefined>;
   findByKey(key: string): Promise<Issuance | undefined>;
+  list(query: IssuancesQuery): Promise<IssuancesPage>;
   /** Undefined when the token has no issuance. */
   documentOf(tokenId: string): Promise<DocumentBytes | undefined>;
   /** The issuances that are neither final nor failed, in the order in which they were added. */

@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import { eventually } from '../helpers/eventually';
-import { accepting, REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import {
+  accepting,
+  mintedAtOnce,
+  REQUEST,
+  startHttpApp,
+  type RunningHttpApp,
+} from '../helpers/processes/http-app';
 import { rawCreate, rawRequest, type RawRequest } from '../helpers/processes/raw-request';
 
 const MOST = 3;
@@ -19,7 +25,7 @@ describe('POST /create with the maximum number of waiting callers', () => {
       acceptDocument: accepting(async () => {
         await new Promise<void>((resolve) => finish.push(resolve));
         const parts = [Buffer.from('{}')];
-        return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document: { length: 2, parts } };
+        return mintedAtOnce({ length: 2, parts });
       }),
     });
     for (let count = 0; count < MOST; count++) waiting.push(await create());

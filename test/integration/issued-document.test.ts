@@ -47,6 +47,7 @@ for (const engine of ENGINES) {
         apiKey: API_KEY,
         issuedDocuments: {
           find: (tokenId) => journal.find(tokenId),
+          list: (query) => journal.list(query),
           async documentOf(tokenId) {
             const document = await journal.documentOf(tokenId);
             return document && { ...document, parts: counting(document.parts) };

@@ -6,7 +6,13 @@ import { expect } from 'chai';
 import { jsonBody, type JsonBodyState } from '../../service/http/middleware/json-body';
 import { parseBody } from '../../service/issuance/parse-body';
 import { eventually } from '../helpers/eventually';
-import { accepting, REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import {
+  accepting,
+  mintedAtOnce,
+  REQUEST,
+  startHttpApp,
+  type RunningHttpApp,
+} from '../helpers/processes/http-app';
 import { rawCreate } from '../helpers/processes/raw-request';
 
 const MEGABYTE = 1024 * 1024;
@@ -36,7 +42,7 @@ describe('bodies of POST /create', () => {
         const signed = Buffer.from(JSON.stringify({ id: 'x', body: parseBody(body) }));
         await new Promise<void>((resolve) => working.push(resolve));
         const document = { length: signed.length, parts: [signed] };
-        return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document };
+        return mintedAtOnce(document);
       }),
     });
   });

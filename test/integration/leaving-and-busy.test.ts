@@ -3,7 +3,13 @@ import { expect } from 'chai';
 import { BusyError } from '../../service/base/errors';
 import type { IssueDocument } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
-import { accepting, REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import {
+  accepting,
+  mintedAtOnce,
+  REQUEST,
+  startHttpApp,
+  type RunningHttpApp,
+} from '../helpers/processes/http-app';
 import { rawCreate, rawRequest } from '../helpers/processes/raw-request';
 
 const AFTERWARDS_MS = 100;
@@ -73,7 +79,7 @@ describe('POST /create when its caller leaves', () => {
     issueDocument = async ({ left }) => {
       signals.push(left);
       await new Promise((resolve) => left.addEventListener('abort', resolve, { once: true }));
-      return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document: { length: 2, parts: [] } };
+      return mintedAtOnce({ length: 2, parts: [] });
     };
     const { socket } = await rawCreate(app.url, LENGTH);
     socket.write(REQUEST);
@@ -90,7 +96,7 @@ describe('POST /create when its caller leaves', () => {
       signals.push(left);
       await new Promise<void>((resolve) => goOn.push(resolve));
       const parts = [Buffer.from('{}')];
-      return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document: { length: 2, parts } };
+      return mintedAtOnce({ length: 2, parts });
     };
     const request = await rawRequest(app.url, WITH_HEADERS.repeat(2));
     await eventually('both are worked on', () => goOn.length === 2);

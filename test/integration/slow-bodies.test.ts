@@ -3,7 +3,13 @@ import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import type { IssueDocument } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
-import { accepting, REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import {
+  accepting,
+  mintedAtOnce,
+  REQUEST,
+  startHttpApp,
+  type RunningHttpApp,
+} from '../helpers/processes/http-app';
 import { rawCreate, type RawRequest } from '../helpers/processes/raw-request';
 
 /** The least progress of a body: fewer bytes, in a shorter time, than by default. */
@@ -18,7 +24,7 @@ describe('a body that arrives slowly', () => {
   const issueDocument: IssueDocument = async () => {
     issued++;
     const parts = [Buffer.from('{}')];
-    return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document: { length: 2, parts } };
+    return mintedAtOnce({ length: 2, parts });
   };
 
   beforeEach(async () => {

@@ -2,7 +2,13 @@ import { expect } from 'chai';
 import { ConfigurationError } from '../../service/base/errors';
 import type { AcceptDocument } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
-import { accepting, REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import {
+  accepting,
+  mintedAtOnce,
+  REQUEST,
+  startHttpApp,
+  type RunningHttpApp,
+} from '../helpers/processes/http-app';
 import { rawCreate } from '../helpers/processes/raw-request';
 
 const SMALL = 64 * 1024;
@@ -29,7 +35,7 @@ describe('a body of POST /create of up to 64 KB', () => {
     accept = accepting(async ({ body }) => {
       issued.push(Buffer.from(body).toString());
       const parts = [Buffer.from('{}')];
-      return { credentialId: 'x', tokenId: 'x', txHash: '0x01', document: { length: 2, parts } };
+      return mintedAtOnce({ length: 2, parts });
     });
   });
 

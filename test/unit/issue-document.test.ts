@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { CallerLeftError } from '../../service/base/errors';
 import {
   createAcceptDocument,
-  type IssuedDocument,
   type IssueDocument,
+  type MintedDocument,
 } from '../../service/issuance/issue-document';
 import type { Issuance } from '../../service/journal/issuance';
 import type { PreparedDocument } from '../../service/issuance/preparation';
@@ -72,7 +72,7 @@ describe('issuing a document whose callers leave', () => {
 
   interface Asked {
     leave: () => void;
-    outcome: Promise<IssuedDocument | Error>;
+    outcome: Promise<MintedDocument | Error>;
   }
 
   function ask(request?: { key: string; requestHash: string }): Asked {
@@ -82,7 +82,9 @@ describe('issuing a document whose callers leave', () => {
       request,
       stored: () => undefined,
       left: left.signal,
-    }).catch((error: unknown) => error as Error);
+    })
+      .then(({ minted }) => minted())
+      .catch((error: unknown) => error as Error);
     return { leave: () => left.abort(new CallerLeftError()), outcome };
   }
 

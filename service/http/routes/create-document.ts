@@ -15,18 +15,44 @@ export type CreateState = RequestState &
   BodyLimitsState &
   IdempotencyKeyState;
 
-/** POST /create/{documentId}. */
-export const createDocument: Middleware<CreateState> = async (ctx) => {
-  const { log, accepted, body, requestHash, idempotencyKey: key, leave, left } = ctx.state;
-  const issued = await accepted.issue({
-    body,
-    request: key === undefined ? undefined : { key, requestHash },
-    stored: leave,
-    left,
-  });
-  const { credentialId, tokenId, txHash, document } = issued;
-  log.info({ id: credentialId, tokenId, txHash }, 'document issued');
-  // After the caller has left, no answer can be sent.
-  left.throwIfAborted();
-  sendIssued(ctx, document, txHash);
-};
+/** Seconds after which to ask for a document that is being minted. */
+const ASK_AGAIN_S = '1';
+
+/**
+ * POST /create/{documentId}. With `Prefer: respond-async` (RFC 7240, section 4.1) it answers 202 as soon as
+ * the document is in the journal, if GET /documents/{tokenId} exists.
+ */
+export function createDocument({ hasDocuments }: { hasDocuments: boolean }): Middleware<CreateState> {
+  return async (ctx) => {
+    const { log, accepted, body, requestHash, idempotencyKey: key, leave, left } = ctx.state;
+    const kept = await accepted.issue({
+      body,
+      request: key === undefined ? undefined : { key, requestHash },
+      stored: leave,
+      left,
+    });
+    const { credentialId: id, tokenId } = kept;
+    if (hasDocuments && prefersAsync(ctx.get('Prefer'))) {
+      log.info({ id, tokenId }, 'document accepted');
+      left.throwIfAborted();
+      ctx.set({
+        Location: `/documents/${tokenId}`,
+        'Preference-Applied': 'respond-async',
+        'Retry-After': ASK_AGAIN_S,
+      });
+      ctx.status = 202;
+      ctx.body = { tokenId };
+      return;
+    }
+    const { txHash, document } = await kept.minted();
+    log.info({ id, tokenId, txHash }, 'document issued');
+    // After the caller has left, no answer can be sent.
+    left.throwIfAborted();
+    sendIssued(ctx, document, txHash);
+  };
+}
+
+/** Whether the header has the preference. Node.js joins repeated headers with a comma. */
+function prefersAsync(header: string): boolean {
+  return header.split(',').some((preference) => /^\s*respond-async\s*(;.*)?$/i.test(preference));
+}

@@ -6,7 +6,7 @@ import { HttpError } from '../middleware/errors';
 import { sendIssued } from '../send-issued';
 
 /** The journal methods that read issued documents. */
-export type IssuedDocuments = Pick<Journal, 'find' | 'documentOf'>;
+export type IssuedDocuments = Pick<Journal, 'find' | 'documentOf' | 'list'>;
 
 /** Seconds after which to ask again for a document in progress. */
 const ASK_AGAIN_S = '1';

@@ -13,6 +13,7 @@ import type {
 import { requireAdminKey } from '../middleware/admin-key';
 import { declaredBody } from '../middleware/declared-body';
 import { HttpError } from '../middleware/errors';
+import { limitOf, link, noStore, textOf, wrongQuery } from '../query';
 import { smallJson, type SmallJsonState } from '../middleware/small-json';
 
 /** The parts that the paths under /subscriptions need. */
@@ -33,7 +34,6 @@ export interface SubscriptionRoutes {
 
 const DEFAULT = 'default';
 const PATH = '/subscriptions';
-const LIMIT = { least: 1, most: 100, ifAbsent: 50 };
 const DELIVERY_STATES: readonly string[] = ['waiting', 'failed', 'dead'];
 
 type Handler = RouterMiddleware<SmallJsonState>;
@@ -178,32 +178,6 @@ export function subscriptionRouter(options: SubscriptionRoutes): Router<SmallJso
   return router;
 }
 
-function noStore(ctx: Context): void {
-  ctx.set('Cache-Control', 'no-store');
-}
-
-/** Names the next page (RFC 8288). */
-function link(ctx: Context, query: Record<string, string | number>): void {
-  const parameters = new URLSearchParams(
-    Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
-  );
-  ctx.set('Link', `<${ctx.path}?${parameters.toString()}>; rel="next"`);
-}
-
-function textOf(ctx: Context, name: string): string | undefined {
-  const value = ctx.query[name];
-  if (Array.isArray(value)) throw wrongQuery(name, 'is there twice');
-  return value === '' ? undefined : value;
-}
-
-function limitOf(ctx: Context): number {
-  const text = textOf(ctx, 'limit');
-  if (text === undefined) return LIMIT.ifAbsent;
-  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (limit >= LIMIT.least && limit <= LIMIT.most) return limit;
-  throw wrongQuery('limit', `must be a whole number from ${LIMIT.least} to ${LIMIT.most}`);
-}
-
 function flagOf(ctx: Context, name: string): boolean {
   const text = textOf(ctx, name);
   if (text === undefined || text === 'false') return false;
@@ -216,10 +190,6 @@ function placeOf(text: string | undefined): Place | undefined {
   const [, channel, token, position] = /^(\d{1,15})\.(\d{1,15})\.(-?\d{1,16})$/.exec(text) ?? [];
   if (position === undefined) throw wrongQuery('after', 'must be taken from the header Link of a page');
   return { channel: Number(channel), token: Number(token), position: Number(position) };
-}
-
-function wrongQuery(name: string, problem: string): HttpError {
-  return new HttpError(400, 'QUERY_INVALID', `The parameter ${name} ${problem}.`);
 }
 
 /** The body of PUT /subscriptions/default: `{"config": {"state": "active" | "paused"}}`. */

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { createHttpApp, type HttpAppOptions } from '../../../service/http/app';
-import type { AcceptDocument, IssueDocument } from '../../../service/issuance/issue-document';
+import type { AcceptDocument, IssueDocument, KeptDocument } from '../../../service/issuance/issue-document';
+import type { DocumentBytes } from '../../../service/journal/journal';
 import { listen } from '../../../service/http/server';
 import { createLogger } from '../../../service/base/logger';
 import { track } from '../resources';
@@ -15,6 +16,11 @@ export const REQUEST = JSON.stringify({ credentialSubject: {}, owner: ACCOUNT, h
 /** Accepts every type as a Bill of Lading, and issues it with `issue`. */
 export function accepting(issue: IssueDocument): AcceptDocument {
   return () => ({ documentType: 'BILL_OF_LADING', issue });
+}
+
+/** A document whose token is mined as soon as it is kept. */
+export function mintedAtOnce(document: DocumentBytes): KeptDocument {
+  return { credentialId: 'x', tokenId: 'x', minted: async () => ({ txHash: '0x01', document }) };
 }
 
 /** The HTTP side of the service alone. */

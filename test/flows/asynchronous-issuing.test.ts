@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { mintedTokens } from '../helpers/chain/minted-tokens';
+import { eventually } from '../helpers/eventually';
+import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/processes/documents-call';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+
+const ASYNC = { Prefer: 'respond-async' };
+
+describe('POST /create with Prefer: respond-async', () => {
+  let local: LocalSetup;
+  let service: RunningService;
+  let body: string;
+
+  before(async () => {
+    local = await createLocalSetup();
+    const owner = await local.account(1);
+    body = JSON.stringify({ ...minimal, owner, holder: owner });
+    service = await startService({ ...local.settings, API_KEY });
+  });
+
+  after(async () => {
+    await service?.stop();
+    await local?.stop();
+  });
+
+  const post = (headers: Record<string, string>, sent = body): Promise<Response> =>
+    fetch(`${service.url}/create/BILL_OF_LADING`, {
+      method: 'POST',
+      headers: { ...AUTHORIZATION, 'Content-Type': 'application/json', ...headers },
+      body: sent,
+    });
+
+  /** Checks the answer, and returns the token. */
+  async function accepted(response: Response): Promise<string> {
+    const { tokenId } = (await response.json()) as { tokenId: string };
+    expect(response.status).to.equal(202);
+    expect(response.headers.get('Preference-Applied')).to.equal('respond-async');
+    expect(response.headers.get('Location')).to.equal(`/documents/${tokenId}`);
+    expect(response.headers.get('Retry-After')).to.equal('1');
+    return tokenId;
+  }
+
+  async function withoutMining(work: () => Promise<void>): Promise<void> {
+    await local.client.send('evm_setAutomine', [false]);
+    try {
+      await work();
+    } finally {
+      await local.client.send('evm_setAutomine', [true]);
+      await local.client.send('evm_mine', []);
+    }
+  }
+
+  const mined = (tokenId: string) =>
+    eventually('the document is mined', async () => {
+      const { status, text } = await fetchDocument(service.url, tokenId);
+      return status === 200 ? (JSON.parse(text) as { txHash: string }) : undefined;
+    });
+
+  it('answers 202 before the mint is mined; its Location has the document afterwards', async () => {
+    let tokenId = '';
+    await withoutMining(async () => {
+      tokenId = await accepted(await post(ASYNC));
+      const { status, text } = await fetchDocument(service.url, tokenId);
+      expect(status, text).to.equal(202);
+    });
+    const { txHash } = await mined(tokenId);
+    const receipt = await local.client.getTransactionReceipt(txHash);
+    expect(receipt?.status).to.equal(1);
+  });
+
+  it('mints once for an Idempotency-Key, repeated with or without the preference', async () => {
+    const key = { 'Idempotency-Key': randomUUID() };
+    const fromBlock = (await local.client.getBlockNumber()) + 1;
+    const tokens = await Promise.all([1, 2].map(() => answered(post({ ...ASYNC, ...key }))));
+    const waiting = await post(key);
+    const { txHash } = (await waiting.json()) as { txHash: string };
+    expect(waiting.status).to.equal(200);
+    tokens.push(await answered(post({ ...ASYNC, ...key })));
+    const [tokenId = ''] = tokens;
+    expect(new Set(tokens).size).to.equal(1);
+    expect((await mined(tokenId)).txHash).to.equal(txHash);
+    expect([...(await mintedTokens(local, fromBlock)).keys()]).to.deep.equal([tokenId]);
+
+    const other = await post({ ...ASYNC, ...key }, body.replace('{', '{ '));
+    expect(other.status).to.equal(422);
+
+    async function answered(response: Promise<Response>): Promise<string> {
+      return accepted(await response);
+    }
+  });
+
+  it('mints a document that was accepted shortly before a restart', async () => {
+    let tokenId = '';
+    await withoutMining(async () => {
+      tokenId = await accepted(await post(ASYNC));
+      await service.stop();
+      service = await startService({ ...local.settings, API_KEY });
+    });
+    await mined(tokenId);
+  });
+
+  it('answers a request that is refused as without the preference', async () => {
+    const wrong = await post(ASYNC, JSON.stringify({ ...minimal, owner: 'Alice', holder: 'Bob' }));
+    expect(wrong.status).to.equal(400);
+    expect(wrong.headers.get('Preference-Applied')).to.equal(null);
+  });
+
+  it('is found among several preferences, in any case, and not in another one', async () => {
+    for (const Prefer of ['wait=10, Respond-Async', 'respond-async; foo=bar'])
+      await mined(await accepted(await post({ Prefer })));
+    for (const Prefer of ['respond-asynchronously', 'x=respond-async', '']) {
+      const response = await post({ Prefer });
+      expect(response.status, Prefer).to.equal(200);
+      expect(response.headers.get('Preference-Applied')).to.equal(null);
+    }
+  });
+
+  it('has no effect without API_KEY, because GET /documents does not exist then', async () => {
+    await service.stop();
+    service = await startService(local.settings);
+    const response = await post(ASYNC);
+    expect(response.status).to.equal(200);
+    expect(response.headers.get('Preference-Applied')).to.equal(null);
+  });
+});

@@ -1,0 +1,149 @@
+import { expect } from 'chai';
+import type { Database } from '../../service/database/database';
+import { createDatabaseJournal } from '../../service/journal/database-journal';
+import type { Journal } from '../../service/journal/journal';
+import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
+import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
+import { AUTHORIZATION, API_KEY } from '../helpers/processes/documents-call';
+import { startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+
+const DOCUMENTS = 7;
+const TX_HASH = `0x${'12'.repeat(32)}`;
+/** When the first document was made; the others follow, a second apart. */
+const START = Date.parse('2026-05-01T12:00:00Z');
+/** More than one page looks at. */
+const GAP = 6_000;
+
+interface Listed {
+  tokenId: string;
+  state: string;
+  createdAt: string;
+}
+
+for (const engine of ENGINES)
+  describe(`GET /documents on ${engine}`, () => {
+    let state: State | undefined;
+    let database: Database;
+    let journal: Journal;
+    let app: RunningHttpApp;
+    let now = START;
+    /** The tokens in the order in which they were made. */
+    const tokens: string[] = [];
+
+    before(async function () {
+      state = await newState(engine);
+      if (state === undefined) return this.skip();
+      database = await openState(state);
+      journal = createDatabaseJournal(database, SCOPE, { now: () => now });
+      for (; tokens.length < DOCUMENTS; now += 1_000) {
+        const document = preparedDocument(10);
+        await journal.add(document);
+        tokens.push(document.tokenId);
+      }
+      await journal.mined(tokens[1] ?? '', mintedBy(TX_HASH), false);
+      await journal.failed(tokens[2] ?? '', { code: 'GAS_TOO_LOW', message: 'no gas' });
+      app = await startHttpApp({ apiKey: API_KEY, issuedDocuments: journal });
+    });
+
+    after(async () => {
+      if (state === undefined) return;
+      await app.close();
+      await database.close();
+      await state.remove();
+    });
+
+    const get = (query: string, headers: Record<string, string> = AUTHORIZATION): Promise<Response> =>
+      fetch(`${app.url}/documents${query}`, { headers });
+
+    /** Follows the header Link from page to page. Returns the pages. */
+    async function pages(query: string): Promise<Listed[][]> {
+      const all: Listed[][] = [];
+      for (let next: string | undefined = query; next !== undefined;) {
+        const response = await get(next);
+        expect(response.status, next).to.equal(200);
+        all.push((await response.json()) as Listed[]);
+        next = /<\/documents(\?[^>]*)>; rel="next"/.exec(response.headers.get('Link') ?? '')?.[1];
+      }
+      return all;
+    }
+
+    const tokensOf = async (query: string): Promise<string[]> =>
+      (await pages(query)).flat().map(({ tokenId }) => tokenId);
+
+    it('lists every document once, newest first, on pages of any size', async () => {
+      const newestFirst = [...tokens].reverse();
+      for (const limit of [1, 2, 3, DOCUMENTS, 100]) {
+        const listed = await pages(`?limit=${limit}`);
+        expect(listed.flat().map(({ tokenId }) => tokenId)).to.deep.equal(newestFirst);
+        for (const page of listed) expect(page.length).to.be.at.most(limit);
+      }
+    });
+
+    it('shows the state, the time, the mint and the failure, and no document', async () => {
+      const listed = (await pages('')).flat();
+      const [mined, failed] = [1, 2].map((index) => listed.find(({ tokenId }) => tokenId === tokens[index]));
+      expect(mined).to.include({ state: 'mined', txHash: TX_HASH, createdAt: '2026-05-01T12:00:01.000Z' });
+      expect(mined).to.have.all.keys('tokenId', 'id', 'state', 'createdAt', 'txHash');
+      expect(failed).to.deep.include({
+        state: 'failed',
+        failure: { code: 'GAS_TOO_LOW', message: 'no gas' },
+      });
+    });
+
+    it('selects by state and by time', async () => {
+      expect(await tokensOf('?state=mined')).to.deep.equal([tokens[1]]);
+      expect(await tokensOf('?state=failed&limit=1')).to.deep.equal([tokens[2]]);
+      expect(await tokensOf('?state=final')).to.deep.equal([]);
+      expect(await tokensOf('?since=2026-05-01T12:00:05Z')).to.deep.equal([tokens[6], tokens[5]]);
+      expect(await tokensOf('?until=2026-05-01T14:00:01%2B02:00')).to.deep.equal([tokens[0]]);
+      const between = '?since=2026-05-01T12:00:02.000Z&until=2026-05-01T12:00:04Z&limit=1';
+      expect(await tokensOf(between)).to.deep.equal([tokens[3], tokens[2]]);
+    });
+
+    it('goes on beyond documents that are not selected, and that were removed', async () => {
+      const positions = database.db.updateTable('issuances');
+      await positions
+        .set((eb) => ({ position: eb('position', '+', GAP) }))
+        .where('token_id', 'in', tokens.slice(3))
+        .execute();
+      const all = await pages('');
+      expect(all.flat().map(({ tokenId }) => tokenId)).to.deep.equal([...tokens].reverse());
+      expect(all).to.have.length(2);
+      expect(await tokensOf('?state=mined')).to.deep.equal([tokens[1]]);
+    });
+
+    it('does not list documents of another issuer', async () => {
+      const other = createDatabaseJournal(
+        database,
+        { ...SCOPE, issuer: 'did:web:other.example' },
+        { now: () => now },
+      );
+      await other.add(preparedDocument(10));
+      expect(await tokensOf('')).to.have.length(DOCUMENTS);
+    });
+
+    for (const [query, problem] of Object.entries({
+      '?limit=0': /^The parameter limit /,
+      '?limit=101': /^The parameter limit /,
+      '?state=lost': /^The parameter state must be one of signed, /,
+      '?since=yesterday': /^The parameter since must be a time such as /,
+      '?since=2026-13-01T00:00:00Z': /^The parameter since /,
+      '?until=2026-05-01': /^The parameter until /,
+      '?after=7': /^The parameter after must be taken from the header Link/,
+      '?state=mined&state=final': /^The parameter state is there twice/,
+    }))
+      it(`answers 400, naming the parameter, for ${query}`, async () => {
+        const response = await get(query);
+        const { error } = (await response.json()) as { error: { message: string } };
+        expect(response.status).to.equal(400);
+        expect(response.headers.get('X-Error-Code')).to.equal('QUERY_INVALID');
+        expect(error.message).to.match(problem);
+      });
+
+    it('requires the API key, and does not exist without one', async () => {
+      expect((await get('', {})).status).to.equal(401);
+      const open = await startHttpApp({ issuedDocuments: journal });
+      expect((await fetch(`${open.url}/documents`)).status).to.equal(404);
+      await open.close();
+    });
+  });
