@@ -29,8 +29,7 @@ interface Sightings {
 
 /**
  * Compares the time from a mined block to its webhooks, at five mints a second, with the time until a bare
- * subscriber sees the logs. Also measures the processor time of the service for each event at five mints a
- * second, for each event.
+ * subscriber sees the logs. Also measures the processor time of the service for each event.
  */
 export async function run(): Promise<void> {
   for (const protocol of ['ws', 'http'] as const) await follow(protocol);

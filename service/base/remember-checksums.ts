@@ -14,8 +14,10 @@ export function rememberChecksums(): void {
   keccak256.register((data) => {
     if (data.length !== ADDRESS_CHARACTERS) return hash(data);
     const key = Buffer.from(data).toString('latin1');
-    const hashed = known.get(key) ?? hash(data);
+    const earlier = known.get(key);
+    if (earlier !== undefined) return earlier;
     if (known.size >= MOST_KNOWN) known.clear();
+    const hashed = hash(data);
     known.set(key, hashed);
     return hashed;
   });

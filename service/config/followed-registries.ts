@@ -68,7 +68,7 @@ export const DEFAULT_RETRY_SCHEDULE: RetrySchedule = {
  */
 const POLL_INTERVAL_MS = 60_000;
 const LOCAL_POLL_INTERVAL_MS = 500;
-/** A local chain mines at once, so that its block time says nothing. */
+/** A local chain mines at once, so its block time says nothing. */
 const LOCAL_SHORTEST_PAUSE_MS = 200;
 
 /** The registries that the settings follow, and the rule for any other. */

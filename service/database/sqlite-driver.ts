@@ -16,8 +16,9 @@ import { ServiceError, codeOf } from '../base/errors';
 /** Pauses in milliseconds between attempts to lock the file while another process holds the lock. */
 const PAUSES_MS = [1, 2, 5, 10, 25];
 const LONGEST_PAUSE_MS = 50;
-/** More than the service has, with the lengths of lists that occur often. */
 const MOST_STATEMENTS = 300;
+/** Longer statements, such as insertions of many rows, are seldom repeated with the same number of rows. */
+const MOST_PARAMETERS = 100;
 
 /**
  * Kysely on one libsql connection. Kysely's own driver lets SQLite wait for another process's lock, which
@@ -114,7 +115,8 @@ class SqliteDriver implements Driver {
     });
   }
 
-  #statementOf({ sql }: CompiledQuery): Sqlite.Statement {
+  #statementOf({ sql, parameters }: CompiledQuery): Sqlite.Statement {
+    if (parameters.length > MOST_PARAMETERS) return this.file.prepare(sql);
     const statement = this.#statements.get(sql) ?? this.file.prepare(sql);
     this.#statements.delete(sql);
     this.#statements.set(sql, statement);
@@ -123,7 +125,7 @@ class SqliteDriver implements Driver {
     return statement;
   }
 
-  /** A statement that fails is dropped, so that it does not stay open. */
+  /** A statement that fails is not kept: it may stay open until it is garbage-collected. */
   #resultOf<R>(statement: Sqlite.Statement, { sql, parameters }: CompiledQuery): QueryResult<R> {
     try {
       if (statement.reader) return { rows: statement.all(parameters) as R[] };

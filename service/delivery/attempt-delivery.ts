@@ -50,8 +50,8 @@ function tellDelivered(logger: Logger, delivered: readonly Attempted[]): void {
   if (first === undefined) return;
   const eventIds = delivered.map(({ delivery }) => delivery.eventId);
   const ms = delivered.reduce((sum, { attempt }) => sum + attempt.milliseconds, 0);
-  const { tokenId, attempt } = first.delivery;
-  logger.info({ tokenId, eventIds, attempt, status: first.attempt.status, ms }, 'delivered');
+  const { body, attempt } = first.delivery;
+  logger.info({ ...aboutOf(body), eventIds, attempt, status: first.attempt.status, ms }, 'delivered');
 }
 
 /** Makes one attempt: post, classify, decide. A failure has a log line of its own. It never rejects. */

@@ -27,8 +27,10 @@ export interface IssueRequest {
 export interface KeptDocument {
   credentialId: string;
   tokenId: string;
+  /** Resolves with the transaction hash of the mint. It need not be awaited, and goes on without callers. */
+  mint: Promise<string>;
   /**
-   * Waits for the mint.
+   * Waits for the mint, but not for ever.
    *
    * @throws ServiceError ISSUANCE_UNKNOWN when the document was removed meanwhile; what awaitMint throws.
    */
@@ -42,7 +44,7 @@ export interface MintedDocument {
   document: DocumentBytes;
 }
 
-/** Issues a document: from a request body to a signed credential in the journal, whose mint has begun. */
+/** Issues a document: from a request body to a signed credential in the journal, handed over for its mint. */
 export type IssueDocument = (request: IssueRequest) => Promise<KeptDocument>;
 
 /**
@@ -203,7 +205,7 @@ function outcomeOf(
   return keptDocument(issuer, issuance);
 }
 
-/** 9. and 10. Begins the mint. */
+/** 9. and 10. Hands the document to the mint queue. */
 function keptDocument(
   { queue, journal, waitMs }: Issuer,
   issuance: Issuance,
@@ -211,11 +213,12 @@ function keptDocument(
 ): KeptDocument {
   const { credentialId, tokenId } = issuance;
   const mint = queue.mint(issuance);
-  // Whoever waits gets its error. The journal keeps it for the others.
+  // Callers that wait get its error. The journal keeps it for the others.
   mint.catch(() => undefined);
   return {
     credentialId,
     tokenId,
+    mint,
     async minted() {
       const txHash = await awaitMint(mint, tokenId, waitMs);
       const document = held ?? (await journal.documentOf(tokenId));

@@ -62,7 +62,7 @@ export async function listIssuances(
   };
 }
 
-/** The place before the newest issuance, or the newest up to a position. Undefined if there is none. */
+/** The place above the newest issuance, or above the newest up to a position. Undefined if there is none. */
 async function placeAbove(
   db: Kysely<Schema>,
   scope: string,

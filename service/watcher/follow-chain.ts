@@ -123,11 +123,10 @@ async function nextSighting(
   const farFromHead = Math.max(headBlock - NEAR_HEAD, nextBlock);
   const toBlock = Math.min(headBlock - confirmations, farFromHead, nextBlock + span.blocks() - 1);
   if (isFirst || toBlock < nextBlock) return compare(options, cursor, head);
-  // No block is read twice: an idle registry costs one call a look.
-  const blockOf = (number: number) => (number === headBlock ? head : existingBlock(client, number));
-  const first = await blockOf(nextBlock);
+  // The head is not read twice: on an idle chain without confirmations, a look is one call.
+  const first = nextBlock === headBlock ? head : await existingBlock(client, nextBlock);
   if (!(await isContinuation(options, kept.at(-1), first))) return { kind: 'mismatch', headBlock, nextBlock };
-  const last = toBlock === nextBlock ? first : await blockOf(toBlock);
+  const last = toBlock === nextBlock ? first : await existingBlock(client, toBlock);
   const read = await readOrShrink(options, first, last);
   if (read === undefined) return undefined;
   if (read.events.length > MANY_EVENTS) span.shrink();

@@ -4,6 +4,7 @@ import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { mintedTokens } from '../helpers/chain/minted-tokens';
 import { eventually } from '../helpers/eventually';
+import { startRpcProxy } from '../helpers/chain/rpc-proxy';
 import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/processes/documents-call';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 
@@ -93,13 +94,19 @@ describe('POST /create with Prefer: respond-async', () => {
   });
 
   it('mints a document that was accepted shortly before a restart', async () => {
-    let tokenId = '';
-    await withoutMining(async () => {
-      tokenId = await accepted(await post(ASYNC));
+    const node = await startRpcProxy(local.node.url);
+    try {
       await service.stop();
+      service = await startService({ ...local.settings, API_KEY, RPC_URL: node.url });
+      node.answer((method) => (method === 'eth_sendRawTransaction' ? 'drop request' : 'none'));
+      const tokenId = await accepted(await post(ASYNC));
+      await service.stop();
+      expect([...(await mintedTokens(local, 0)).keys()]).not.to.include(tokenId);
       service = await startService({ ...local.settings, API_KEY });
-    });
-    await mined(tokenId);
+      await mined(tokenId);
+    } finally {
+      await node.close();
+    }
   });
 
   it('answers a request that is refused as without the preference', async () => {

@@ -52,9 +52,7 @@ describe('the HTTP side of the creator service', () => {
     expect(headers.get('Access-Control-Allow-Headers')).to.equal(
       'Origin, X-Requested-With, Content-Type, Accept',
     );
-    expect(headers.get('Access-Control-Expose-Headers')).to.equal(
-      'X-Error-Code, X-Request-Id, Retry-After, Location, Link, Preference-Applied',
-    );
+    expect(headers.get('Access-Control-Expose-Headers')).to.equal('X-Error-Code, X-Request-Id, Retry-After');
     expect(headers.get('X-Request-Id')).to.match(/^[\w.:-]+$/);
   }
 

@@ -2,11 +2,12 @@ import { expect } from 'chai';
 import { eventually } from '../helpers/eventually';
 import {
   accepting,
-  mintedAtOnce,
+  mintedDocument,
   REQUEST,
   startHttpApp,
   type RunningHttpApp,
 } from '../helpers/processes/http-app';
+import { API_KEY, AUTHORIZATION } from '../helpers/processes/documents-call';
 import { rawCreate, rawRequest, type RawRequest } from '../helpers/processes/raw-request';
 
 const MOST = 3;
@@ -25,7 +26,7 @@ describe('POST /create with the maximum number of waiting callers', () => {
       acceptDocument: accepting(async () => {
         await new Promise<void>((resolve) => finish.push(resolve));
         const parts = [Buffer.from('{}')];
-        return mintedAtOnce({ length: 2, parts });
+        return mintedDocument({ length: 2, parts });
       }),
     });
     for (let count = 0; count < MOST; count++) waiting.push(await create());
@@ -80,5 +81,45 @@ describe('POST /create with the maximum number of waiting callers', () => {
     await eventually('one is let in', () => finish.length === MOST + 1);
     finish[MOST]?.();
     await eventually('the others are not', () => piped.answer().split('HTTP/1.1 503 ').length === 5);
+  });
+});
+
+describe('POST /create with Prefer: respond-async while no block is mined', () => {
+  /** The limit of the service. */
+  const MOST_UNMINED = 1_000;
+
+  it('answers 503 above its limit, and 202 again once a document is mined', async () => {
+    const none = async (): Promise<undefined> => undefined;
+    const mine: (() => void)[] = [];
+    const app = await startHttpApp({
+      apiKey: API_KEY,
+      issuedDocuments: { find: none, documentOf: none, list: () => Promise.reject(new Error('not asked')) },
+      acceptDocument: accepting(async () => {
+        const mint = new Promise<string>((resolve) => mine.push(() => resolve('0x01')));
+        return mintedDocument({ length: 2, parts: [Buffer.from('{}')] }, mint);
+      }),
+    });
+    const post = async (): Promise<Response> =>
+      fetch(`${app.url}/create/BILL_OF_LADING`, {
+        method: 'POST',
+        headers: { ...AUTHORIZATION, 'Content-Type': 'application/json', Prefer: 'respond-async' },
+        body: REQUEST,
+      });
+    try {
+      for (let count = 0; count < MOST_UNMINED; count++) {
+        const { status, body } = await post();
+        expect(status).to.equal(202);
+        await body?.cancel();
+      }
+      const busy = await post();
+      expect(busy.status).to.equal(503);
+      expect(busy.headers.get('X-Error-Code')).to.equal('BUSY');
+      expect(Number(busy.headers.get('Retry-After'))).to.be.above(0);
+      mine[0]?.();
+      expect((await post()).status).to.equal(202);
+      expect(app.log.filter(({ msg }) => msg === 'document issued')).to.have.length(1);
+    } finally {
+      await app.close();
+    }
   });
 });

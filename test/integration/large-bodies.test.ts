@@ -8,7 +8,7 @@ import { parseBody } from '../../service/issuance/parse-body';
 import { eventually } from '../helpers/eventually';
 import {
   accepting,
-  mintedAtOnce,
+  mintedDocument,
   REQUEST,
   startHttpApp,
   type RunningHttpApp,
@@ -42,7 +42,7 @@ describe('bodies of POST /create', () => {
         const signed = Buffer.from(JSON.stringify({ id: 'x', body: parseBody(body) }));
         await new Promise<void>((resolve) => working.push(resolve));
         const document = { length: signed.length, parts: [signed] };
-        return mintedAtOnce(document);
+        return mintedDocument(document);
       }),
     });
   });

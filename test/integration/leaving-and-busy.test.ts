@@ -5,7 +5,7 @@ import type { IssueDocument } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
 import {
   accepting,
-  mintedAtOnce,
+  mintedDocument,
   REQUEST,
   startHttpApp,
   type RunningHttpApp,
@@ -79,7 +79,7 @@ describe('POST /create when its caller leaves', () => {
     issueDocument = async ({ left }) => {
       signals.push(left);
       await new Promise((resolve) => left.addEventListener('abort', resolve, { once: true }));
-      return mintedAtOnce({ length: 2, parts: [] });
+      return mintedDocument({ length: 2, parts: [] });
     };
     const { socket } = await rawCreate(app.url, LENGTH);
     socket.write(REQUEST);
@@ -96,7 +96,7 @@ describe('POST /create when its caller leaves', () => {
       signals.push(left);
       await new Promise<void>((resolve) => goOn.push(resolve));
       const parts = [Buffer.from('{}')];
-      return mintedAtOnce({ length: 2, parts });
+      return mintedDocument({ length: 2, parts });
     };
     const request = await rawRequest(app.url, WITH_HEADERS.repeat(2));
     await eventually('both are worked on', () => goOn.length === 2);

@@ -79,6 +79,21 @@ for (const engine of ENGINES)
       }
     });
 
+    it('lists documents once that were added at the same time', async () => {
+      const positions = await database.db.selectFrom('issuances').select(['token_id', 'position']).execute();
+      const all = database.db.updateTable('issuances');
+      await all.set({ position: 2 }).where('token_id', 'in', tokens.slice(1, 5)).execute();
+      for (const limit of [1, 2, 3])
+        expect((await tokensOf(`?limit=${limit}`)).sort()).to.deep.equal([...tokens].sort());
+      for (const { token_id, position } of positions)
+        await all.set({ position }).where('token_id', '=', token_id).execute();
+    });
+
+    it('ends behind the last document, and takes the highest place', async () => {
+      expect(await pages('?after=1.')).to.deep.equal([[]]);
+      expect(await tokensOf('?after=999999999999999.')).to.have.length(DOCUMENTS);
+    });
+
     it('shows the state, the time, the mint and the failure, and no document', async () => {
       const listed = (await pages('')).flat();
       const [mined, failed] = [1, 2].map((index) => listed.find(({ tokenId }) => tokenId === tokens[index]));
@@ -129,6 +144,7 @@ for (const engine of ENGINES)
       '?since=yesterday': /^The parameter since must be a time such as /,
       '?since=2026-13-01T00:00:00Z': /^The parameter since /,
       '?until=2026-05-01': /^The parameter until /,
+      '?after=1000000000000000.': /^The parameter after /,
       '?after=7': /^The parameter after must be taken from the header Link/,
       '?state=mined&state=final': /^The parameter state is there twice/,
     }))

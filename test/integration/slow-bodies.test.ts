@@ -5,7 +5,7 @@ import type { IssueDocument } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
 import {
   accepting,
-  mintedAtOnce,
+  mintedDocument,
   REQUEST,
   startHttpApp,
   type RunningHttpApp,
@@ -24,7 +24,7 @@ describe('a body that arrives slowly', () => {
   const issueDocument: IssueDocument = async () => {
     issued++;
     const parts = [Buffer.from('{}')];
-    return mintedAtOnce({ length: 2, parts });
+    return mintedDocument({ length: 2, parts });
   };
 
   beforeEach(async () => {

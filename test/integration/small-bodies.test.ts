@@ -4,7 +4,7 @@ import type { AcceptDocument } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
 import {
   accepting,
-  mintedAtOnce,
+  mintedDocument,
   REQUEST,
   startHttpApp,
   type RunningHttpApp,
@@ -35,7 +35,7 @@ describe('a body of POST /create of up to 64 KB', () => {
     accept = accepting(async ({ body }) => {
       issued.push(Buffer.from(body).toString());
       const parts = [Buffer.from('{}')];
-      return mintedAtOnce({ length: 2, parts });
+      return mintedDocument({ length: 2, parts });
     });
   });
 

@@ -1,4 +1,5 @@
 import type { Middleware } from 'koa';
+import { BusyError } from '../../base/errors';
 import type { AcceptedState } from '../middleware/accept-document';
 import type { BodyLimitsState } from '../middleware/limit-bodies';
 import type { CallerState } from '../middleware/caller-left';
@@ -17,13 +18,20 @@ export type CreateState = RequestState &
 
 /** Seconds after which to ask for a document that is being minted. */
 const ASK_AGAIN_S = '1';
+/** Documents whose callers did not wait, and that are not mined yet. Each is kept in memory. */
+const MOST_UNMINED = 1_000;
+const RETRY_AFTER_MS = 10_000;
 
 /**
  * POST /create/{documentId}. With `Prefer: respond-async` (RFC 7240, section 4.1) it answers 202 as soon as
  * the document is in the journal, if GET /documents/{tokenId} exists.
  */
 export function createDocument({ hasDocuments }: { hasDocuments: boolean }): Middleware<CreateState> {
+  let unmined = 0;
   return async (ctx) => {
+    const isAsync = hasDocuments && prefersAsync(ctx.get('Prefer'));
+    if (isAsync && unmined >= MOST_UNMINED)
+      throw new BusyError('Too many documents wait to be mined: send it again later.', RETRY_AFTER_MS);
     const { log, accepted, body, requestHash, idempotencyKey: key, leave, left } = ctx.state;
     const kept = await accepted.issue({
       body,
@@ -32,8 +40,11 @@ export function createDocument({ hasDocuments }: { hasDocuments: boolean }): Mid
       left,
     });
     const { credentialId: id, tokenId } = kept;
-    if (hasDocuments && prefersAsync(ctx.get('Prefer'))) {
-      log.info({ id, tokenId }, 'document accepted');
+    if (isAsync) {
+      unmined++;
+      const issued = (txHash: string): void => log.info({ id, tokenId, txHash }, 'document issued');
+      // The mint queue logs a failure.
+      void kept.mint.then(issued, () => undefined).finally(() => unmined--);
       left.throwIfAborted();
       ctx.set({
         Location: `/documents/${tokenId}`,

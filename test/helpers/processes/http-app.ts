@@ -18,9 +18,9 @@ export function accepting(issue: IssueDocument): AcceptDocument {
   return () => ({ documentType: 'BILL_OF_LADING', issue });
 }
 
-/** A document whose token is mined as soon as it is kept. */
-export function mintedAtOnce(document: DocumentBytes): KeptDocument {
-  return { credentialId: 'x', tokenId: 'x', minted: async () => ({ txHash: '0x01', document }) };
+/** A document whose token is mined by this transaction; at once by default. */
+export function mintedDocument(document: DocumentBytes, mint = Promise.resolve('0x01')): KeptDocument {
+  return { credentialId: 'x', tokenId: 'x', mint, minted: async () => ({ txHash: await mint, document }) };
 }
 
 /** The HTTP side of the service alone. */
