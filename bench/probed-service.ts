@@ -3,7 +3,7 @@ import { PROJECT_ROOT } from '../service/base/project-root';
 import { eventually } from '../test/helpers/eventually';
 import { startServiceProcess, type ServiceProcess } from '../test/helpers/processes/service-process';
 
-/** What the service's process has cost since its start. */
+/** The cost of the service's process since its start. */
 export interface Cost {
   /** Processor time of all threads. */
   cpuMs: number;

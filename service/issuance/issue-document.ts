@@ -1,11 +1,11 @@
 import type { Clock } from '../base/clock';
-import { ConfigurationError, RequestError, ServiceError } from '../base/errors';
+import { ConfigurationError, RequestError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
 import type { DocumentBytes, IdempotentRequest, Journal } from '../journal/journal';
 import type { MintQueue } from '../minting/mint-queue';
-import { awaitMint } from './await-mint';
 import { Callers } from './callers';
 import { findDocumentType, type DocumentType } from './document-types';
+import { keptDocument, type KeptDocument } from './kept-document';
 import type { PreparedDocument, PrepareForCallers } from './preparation';
 
 /** A request to POST /create/{documentId}. */
@@ -21,27 +21,6 @@ export interface IssueRequest {
    * callers wait for it.
    */
   left: AbortSignal;
-}
-
-/** A document that is in the journal, so that it will be minted even if this process ends. */
-export interface KeptDocument {
-  credentialId: string;
-  tokenId: string;
-  /** Resolves with the transaction hash of the mint. It need not be awaited, and goes on without callers. */
-  mint: Promise<string>;
-  /**
-   * Waits for the mint, but not for ever.
-   *
-   * @throws ServiceError ISSUANCE_UNKNOWN when the document was removed meanwhile; what awaitMint throws.
-   */
-  minted(this: void): Promise<MintedDocument>;
-}
-
-/** A document whose token is mined. */
-export interface MintedDocument {
-  /** Transaction hash of the mint, 0x-prefixed. */
-  txHash: string;
-  document: DocumentBytes;
 }
 
 /** Issues a document: from a request body to a signed credential in the journal, handed over for its mint. */
@@ -203,29 +182,6 @@ function outcomeOf(
   requireSame(issuance, request);
   letGo(asked);
   return keptDocument(issuer, issuance);
-}
-
-/** 9. and 10. Hands the document to the mint queue. */
-function keptDocument(
-  { queue, journal, waitMs }: Issuer,
-  issuance: Issuance,
-  held?: DocumentBytes,
-): KeptDocument {
-  const { credentialId, tokenId } = issuance;
-  const mint = queue.mint(issuance);
-  // Callers that wait get its error. The journal keeps it for the others.
-  mint.catch(() => undefined);
-  return {
-    credentialId,
-    tokenId,
-    mint,
-    async minted() {
-      const txHash = await awaitMint(mint, tokenId, waitMs);
-      const document = held ?? (await journal.documentOf(tokenId));
-      if (document) return { txHash, document };
-      throw new ServiceError('ISSUANCE_UNKNOWN', `The document of token ${tokenId} was removed meanwhile.`);
-    },
-  };
 }
 
 /**

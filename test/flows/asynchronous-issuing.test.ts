@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { withoutMining } from '../helpers/chain/mine-blocks';
 import { mintedTokens } from '../helpers/chain/minted-tokens';
 import { eventually } from '../helpers/eventually';
 import { startRpcProxy } from '../helpers/chain/rpc-proxy';
@@ -44,16 +45,6 @@ describe('POST /create with Prefer: respond-async', () => {
     return tokenId;
   }
 
-  async function withoutMining(work: () => Promise<void>): Promise<void> {
-    await local.client.send('evm_setAutomine', [false]);
-    try {
-      await work();
-    } finally {
-      await local.client.send('evm_setAutomine', [true]);
-      await local.client.send('evm_mine', []);
-    }
-  }
-
   const mined = (tokenId: string) =>
     eventually('the document is mined', async () => {
       const { status, text } = await fetchDocument(service.url, tokenId);
@@ -62,7 +53,7 @@ describe('POST /create with Prefer: respond-async', () => {
 
   it('answers 202 before the mint is mined; its Location has the document afterwards', async () => {
     let tokenId = '';
-    await withoutMining(async () => {
+    await withoutMining(local, async () => {
       tokenId = await accepted(await post(ASYNC));
       const { status, text } = await fetchDocument(service.url, tokenId);
       expect(status, text).to.equal(202);

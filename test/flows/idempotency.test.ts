@@ -10,6 +10,7 @@ import { create, type CreateAnswer } from '../helpers/processes/create-call';
 import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/processes/documents-call';
 import { eventually } from '../helpers/eventually';
 import { largeDocument } from '../helpers/credentials/large-document';
+import { withoutMining } from '../helpers/chain/mine-blocks';
 import { mintedTokens, triedTokens } from '../helpers/chain/minted-tokens';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { startService, type RunningService } from '../helpers/processes/running-service';
@@ -114,7 +115,7 @@ describe('Idempotency-Key', () => {
     const [key, body] = [randomUUID(), bodyOf('RUNNING')];
     let answers: CreateAnswer[] = [];
     const tokens = await tokensMadeBy(() =>
-      withoutMining(async () => {
+      withoutMining(local, async () => {
         const before = node.requests.length;
         const both = [issue(key, body)];
         const tokenId = await sentSince(before);
@@ -133,7 +134,7 @@ describe('Idempotency-Key', () => {
     const [key, body] = [randomUUID(), largeDocument(owner, LARGE_MEGABYTES).toString()];
     let answers: CreateAnswer[] = [];
     const tokens = await tokensMadeBy(() =>
-      withoutMining(async () => {
+      withoutMining(local, async () => {
         const before = node.requests.length;
         const all = Array.from({ length: 3 }, () => issue(key, body));
         await sentSince(before);
@@ -154,17 +155,6 @@ describe('Idempotency-Key', () => {
   async function atOnce(answer: Promise<CreateAnswer>): Promise<CreateAnswer> {
     const late = sleep(AT_ONCE_MS).then(() => Promise.reject(new Error('it is not answered at once')));
     return Promise.race([answer, late]);
-  }
-
-  /** Runs `work` while blocks are mined only by `evm_mine`. */
-  async function withoutMining(work: () => Promise<void>): Promise<void> {
-    await local.client.send('evm_setAutomine', [false]);
-    try {
-      await work();
-    } finally {
-      await local.client.send('evm_setAutomine', [true]);
-      await local.client.send('evm_mine', []);
-    }
   }
 
   /** Waits until the node has a mint sent after the first `before` requests, and returns its token. */

@@ -1,10 +1,7 @@
 import { expect } from 'chai';
 import { CallerLeftError } from '../../service/base/errors';
-import {
-  createAcceptDocument,
-  type IssueDocument,
-  type MintedDocument,
-} from '../../service/issuance/issue-document';
+import { createAcceptDocument, type IssueDocument } from '../../service/issuance/issue-document';
+import type { MintedDocument } from '../../service/issuance/kept-document';
 import type { Issuance } from '../../service/journal/issuance';
 import type { PreparedDocument } from '../../service/issuance/preparation';
 import { eventually } from '../helpers/eventually';
