@@ -21,6 +21,7 @@ export default tseslint.config(
     ignores: [
       'artifacts',
       'cache',
+      'client/api-types.ts',
       'coverage',
       'deploy/deployments',
       'dist',

@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net';
 import Koa, { type Context } from 'koa';
 import type { ChainEvent, Retraction, ServiceEvent, TestEvent } from './event-schemas';
 import { EventStore, type StoreOptions } from './event-store';
-import { KEY_ID_HEADER, type PublicKeys } from './public-keys';
+import type { PublicKeys } from './public-keys';
 import { readRawBody } from './raw-body';
 import { isUnknown, parseDelivery, type UnknownDelivery } from './received-event';
-import { SIGNATURE_HEADER, verifySignature } from './verify-signature';
+import { isGenuine } from './verify-delivery';
 
 /** Time limit of a sender's request, and of open requests when the receiver closes. */
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -59,11 +59,8 @@ export function createReceiver(options: ReceiverOptions): Koa {
       const body = await readRawBody(ctx.req);
       if (!body) return answer(ctx, 413, 'Body too large');
       // The body is not parsed before this check: without a verified signature, anybody may have sent it.
-      const { headers } = ctx.req;
-      const publicKey = await options.publicKeys.find(headers[KEY_ID_HEADER]);
-      if (!publicKey || !verifySignature(headers[SIGNATURE_HEADER], body, publicKey)) {
+      if (!(await isGenuine(ctx.req.headers, body, options.publicKeys)))
         return answer(ctx, 401, 'Invalid signature');
-      }
       const received = parseDelivery(body);
       if (!received) return answer(ctx, 400, 'Not JSON');
       // A duplicate is answered as a success: the sender did not get the first answer.

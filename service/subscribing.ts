@@ -66,15 +66,13 @@ export function createSubscribing(config: Config, parts: SubscribingParts): Subs
       }
     },
     routes(eventDelivery) {
-      const { adminApiKey } = config;
-      if (adminApiKey === undefined) return undefined;
+      if (config.adminApiKey === undefined) return undefined;
       const onChanged = async (): Promise<void> => {
         await eventDelivery.refresh().catch((error: unknown) => {
           logger.warn({ error }, `changed subscriptions cannot be read now: ${messageOf(error)}`);
         });
       };
       return {
-        adminApiKey,
         subscriptions: createSubscriptions({
           database,
           cipher,

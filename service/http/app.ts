@@ -1,15 +1,14 @@
-import { Router } from '@koa/router';
 import Koa from 'koa';
 import type { AcceptDocument } from '../issuance/issue-document';
 import type { Logger } from '../base/logger';
 import type { Registries } from '../registries/registries';
-import { PUBLISHED_FILES, publishedPath } from '../base/published-files';
 import type { SigningKeys } from '../base/signing-keys';
+import * as discovery from './description/discovery';
+import { CREATE_DOCUMENT, GET_DOCUMENT, LIST_DOCUMENTS } from './description/documents';
+import { ADD_REGISTRY, LIST_REGISTRIES, REMOVE_REGISTRY } from './description/registries';
 import { acceptDocument } from './middleware/accept-document';
 import { limitBodies, type BodyLimitsOptions } from './middleware/limit-bodies';
 import { declaredBody } from './middleware/declared-body';
-import { requireAdminKey } from './middleware/admin-key';
-import { requireApiKey } from './middleware/api-key';
 import { callersAtOnce } from './middleware/callers-at-once';
 import { callerLeft } from './middleware/caller-left';
 import { cors } from './middleware/cors';
@@ -17,10 +16,11 @@ import { errors } from './middleware/errors';
 import { idempotencyKey } from './middleware/idempotency-key';
 import { jsonBody } from './middleware/json-body';
 import { requestLog, type RequestState } from './middleware/request-log';
-import { smallJson } from './middleware/small-json';
 import { unanswered } from './middleware/unanswered';
 import { wellFormed } from './middleware/well-formed';
-import { createDocument, type CreateState } from './routes/create-document';
+import { createOperationRouter } from './operation-router';
+import { createDocument } from './routes/create-document';
+import { openApiDocument, reference } from './routes/description';
 import { didDocument } from './routes/did-document';
 import { eventSchemas } from './routes/event-schemas';
 import { health, type HealthReport } from './routes/health';
@@ -30,7 +30,7 @@ import { jwks } from './routes/jwks';
 import { metrics, type MetricsText } from './routes/metrics';
 import { publishedFile } from './routes/published-file';
 import { addRegistry, listRegistries, removeRegistry } from './routes/registries';
-import { subscriptionRouter, type SubscriptionRoutes } from './routes/subscriptions';
+import { answerSubscriptions, type SubscriptionRoutes } from './routes/subscriptions';
 
 /** The parts of the HTTP API. */
 export interface HttpAppOptions {
@@ -65,24 +65,27 @@ const GREETING = 'Transferable Document Creator Service\n';
 
 /** The creator service's HTTP API (docs/specification.md, section 5). */
 export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
-  const { apiKey, issuedDocuments } = options;
+  const { apiKey, adminApiKey, issuedDocuments, registries, subscriptions } = options;
   const hasDocuments = apiKey !== undefined && issuedDocuments !== undefined;
-  const router = new Router<CreateState>();
-  router.get('/', (ctx) => {
+  const operations = createOperationRouter({ apiKey, adminApiKey });
+  const { answer, router } = operations;
+  answer(discovery.GREETING, (ctx) => {
     ctx.body = GREETING;
   });
-  router.get('/.well-known/did.json', didDocument(options.didDocumentPath));
-  router.get('/.well-known/jwks.json', jwks(options.signingKeys));
-  for (const [fileName, mediaType] of Object.entries(PUBLISHED_FILES)) {
-    router.get(publishedPath(fileName), publishedFile(fileName, mediaType));
-  }
-  for (const [path, answer] of eventSchemas(options.domain)) router.get(path, answer);
-  router.get('/health', health(options.health));
-  router.get('/metrics', metrics(options.metrics));
-  router.post(
-    '/create/:documentId',
+  answer(discovery.DID_DOCUMENT, didDocument(options.didDocumentPath));
+  answer(discovery.JWKS, jwks(options.signingKeys));
+  for (const [fileName, operation] of Object.entries(discovery.PUBLISHED))
+    answer(operation, publishedFile(fileName));
+  const schemas = eventSchemas(options.domain);
+  answer(discovery.LIST_SCHEMAS, schemas.list);
+  answer(discovery.EVENT_SCHEMA, schemas.schema);
+  answer(discovery.OPENAPI, openApiDocument);
+  answer(discovery.REFERENCE, reference);
+  answer(discovery.HEALTH_CHECK, health(options.health));
+  answer(discovery.METRICS, metrics(options.metrics));
+  answer(
+    CREATE_DOCUMENT,
     callerLeft,
-    requireApiKey(options.apiKey),
     acceptDocument(options.acceptDocument),
     callersAtOnce(options.callersAtOnce ?? Infinity),
     idempotencyKey,
@@ -92,19 +95,16 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
     createDocument({ hasDocuments }),
   );
   // Documents are confidential, so these paths do not exist without an API key.
-  if (hasDocuments) {
-    const hasKey = requireApiKey(apiKey);
-    router.get('/documents', hasKey, listDocuments(issuedDocuments));
-    router.get('/documents/:tokenId', hasKey, issuedDocument(issuedDocuments));
+  if (issuedDocuments) {
+    answer(LIST_DOCUMENTS, listDocuments(issuedDocuments));
+    answer(GET_DOCUMENT, issuedDocument(issuedDocuments));
   }
-
-  const { adminApiKey, registries } = options;
-  if (adminApiKey !== undefined && registries !== undefined) {
-    const isAdmin = requireAdminKey(adminApiKey);
-    router.get('/registries', isAdmin, listRegistries(registries));
-    router.post('/registries', isAdmin, declaredBody, smallJson, addRegistry(registries));
-    router.delete('/registries/:chainId/:address', isAdmin, removeRegistry(registries));
+  if (registries) {
+    answer(LIST_REGISTRIES, listRegistries(registries));
+    answer(ADD_REGISTRY, addRegistry(registries));
+    answer(REMOVE_REGISTRY, removeRegistry(registries));
   }
+  if (subscriptions) answerSubscriptions(operations, subscriptions);
 
   const app = new Koa<RequestState>();
   app.use(requestLog(options.logger, options.newId));
@@ -114,11 +114,6 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   app.use(unanswered);
   app.use(router.routes());
   app.use(router.allowedMethods());
-  if (options.subscriptions) {
-    const subscriptions = subscriptionRouter(options.subscriptions);
-    app.use(subscriptions.routes());
-    app.use(subscriptions.allowedMethods());
-  }
   // Called for errors that cannot be answered any more, as when the caller has disconnected.
   app.on('error', (error) => options.logger.warn({ error: error as unknown }, 'response failed'));
   return app;

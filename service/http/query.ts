@@ -1,37 +1,62 @@
-import type { Context } from 'koa';
+import type { Context, Middleware } from 'koa';
+import { z } from 'zod';
 import { HttpError } from './middleware/errors';
 
-// The query of a path that lists things, page by page.
-
 const LIMIT = { least: 1, most: 100, ifAbsent: 50 };
+const WRONG_LIMIT = { error: `must be a whole number from ${LIMIT.least} to ${LIMIT.most}` };
+
+/** The parameter `limit` of a path that lists things, page by page. */
+export const PAGE_LIMIT = z
+  .preprocess(
+    (text) => (typeof text === 'string' && /^\d{1,4}$/.test(text) ? Number(text) : text),
+    z.int(WRONG_LIMIT).min(LIMIT.least, WRONG_LIMIT).max(LIMIT.most, WRONG_LIMIT),
+  )
+  .default(LIMIT.ifAbsent)
+  .meta({ description: 'The most entries of a page.' });
+
+/** Describes the parameter `after` of a path that lists things. */
+export const AFTER = 'The place where the next page begins, from the header `Link` of the page before.';
+
+/** State that the middleware sets for the route. */
+export interface QueryState<Query> {
+  /** The checked parameters. */
+  query: Query;
+  /** The parameters as the request has them, without empty and unknown ones. */
+  givenQuery: Readonly<Record<string, string>>;
+}
+
+/** Checks the parameters of a query. Unknown ones are ignored. @throws HttpError QUERY_INVALID */
+export function checkQuery(schema: z.ZodObject): Middleware<QueryState<unknown>> {
+  return async (ctx, next) => {
+    const given = givenOf(ctx, Object.keys(schema.shape));
+    const { data, error } = schema.safeParse(given);
+    const [issue] = error?.issues ?? [];
+    if (issue !== undefined) throw wrongQuery(String(issue.path[0]), issue.message);
+    Object.assign(ctx.state, { query: data, givenQuery: given });
+    await next();
+  };
+}
+
+function givenOf(ctx: Context, names: readonly string[]): Record<string, string> {
+  const given: Record<string, string> = {};
+  for (const name of names) {
+    const value = ctx.query[name];
+    if (Array.isArray(value)) throw wrongQuery(name, 'is there twice');
+    if (value !== undefined && value !== '') given[name] = value;
+  }
+  return given;
+}
 
 /** Keeps an answer out of caches. */
 export function noStore(ctx: Context): void {
   ctx.set('Cache-Control', 'no-store');
 }
 
-/** Names the next page (RFC 8288). */
-export function link(ctx: Context, query: Record<string, string | number>): void {
-  const parameters = new URLSearchParams(
-    Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
-  );
+/** Names the next page (RFC 8288), which has the other parameters of this one. */
+export function linkNextPage(ctx: Context & { state: QueryState<{ limit: number }> }, after: string): void {
+  const { query, givenQuery } = ctx.state;
+  const parameters = new URLSearchParams({ ...givenQuery, after, limit: String(query.limit) });
   ctx.set('Link', `<${ctx.path}?${parameters.toString()}>; rel="next"`);
-}
-
-/** A parameter; undefined if it is absent or empty. */
-export function textOf(ctx: Context, name: string): string | undefined {
-  const value = ctx.query[name];
-  if (Array.isArray(value)) throw wrongQuery(name, 'is there twice');
-  return value === '' ? undefined : value;
-}
-
-/** The largest number of entries of a page. */
-export function limitOf(ctx: Context): number {
-  const text = textOf(ctx, 'limit');
-  if (text === undefined) return LIMIT.ifAbsent;
-  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (limit >= LIMIT.least && limit <= LIMIT.most) return limit;
-  throw wrongQuery('limit', `must be a whole number from ${LIMIT.least} to ${LIMIT.most}`);
 }
 
 /** An error that names the parameter. */

@@ -1,23 +1,72 @@
 import { ZeroAddress } from 'ethers';
+import { z } from 'zod';
 import { checksummed } from '../base/checksummed';
 import { RequestError } from '../base/errors';
 import { found } from '../base/found';
-import { pointerStep } from '../base/json-pointer';
+import { pointerOf } from '../base/json-pointer';
+import { firstProblemOf, members, must } from '../base/strict-members';
 import { isJsonObject, type JsonObject } from './credential';
+import { SUBJECT_TERMS } from './subject-terms';
 
-/** The checked body of POST /create/{documentId}. Addresses are checksummed. */
-export interface CreateRequest {
-  credentialSubject: JsonObject;
-  owner: string;
-  holder: string;
-  remarks: string | undefined;
+const REMEDY = 'Give the address of an account: 0x and 40 hexadecimal digits.';
+const PATTERN = /^0x[0-9a-fA-F]{40}$/;
+
+const subject = z
+  .custom<JsonObject>(isJsonObject, {
+    error: ({ input }) => `must be an object, ${found(input)}. Give the content to sign.`,
+  })
+  .meta({
+    type: 'object',
+    // Only strict validation, which authors may apply before, checks the types of terms.
+    properties: SUBJECT_TERMS,
+    additionalProperties: true,
+    description:
+      'The Bill of Lading. `type` must include `BillOfLading`, and every other name must be a term of the ' +
+      'context; otherwise the subject cannot be signed. A text that contains `_:` is refused, and so is a ' +
+      'list that has the same value twice. The types of the terms are recommended, not checked.',
+  });
+
+/** The address of an account, with its checksum. */
+function account(role: string) {
+  return z
+    .string({ error: must('a string', REMEDY) })
+    .transform((text, context) => {
+      const problem = addressProblem(text);
+      if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+      return checksummed(text) ?? '';
+    })
+    .meta({
+      pattern: PATTERN.source,
+      description: `The token's ${role}: the address of an account, in lower case or with its checksum.`,
+    });
 }
 
-const MEMBERS = ['credentialSubject', 'owner', 'holder', 'remarks'];
-const ADDRESS = 'Give the address of an account: 0x and 40 hexadecimal digits.';
+function addressProblem(text: string): string | undefined {
+  if (!PATTERN.test(text)) return `is not an address. ${REMEDY}`;
+  const address = checksummed(text);
+  if (address === undefined)
+    return 'has a wrong checksum. Check for a typing error, or write the address in lower case.';
+  if (address !== ZeroAddress) return undefined;
+  return `is the zero address, from which nobody could move the token. ${REMEDY}`;
+}
 
-/** Characters shown of an unknown name, which may be megabytes long. */
-const LONGEST_SHOWN = 50;
+/** The body of POST /create/{documentId}. */
+export const CREATE_REQUEST = members('the request', {
+  credentialSubject: subject,
+  owner: account('beneficiary'),
+  holder: account('holder'),
+  remarks: z
+    .string({ error: must('a string', 'Give a text, or leave it out.') })
+    .nullish()
+    .transform((text) => text ?? undefined)
+    .meta({
+      description:
+        'Recorded with the mint, encrypted under the id of the credential. At most 120 bytes in UTF-8.',
+    }),
+});
+
+/** The checked body of POST /create/{documentId}. Addresses are checksummed. */
+export type CreateRequest = z.output<typeof CREATE_REQUEST>;
 
 /**
  * Checks the shape of a request body. The strict rules for a Bill of Lading are not applied: they are for the
@@ -26,51 +75,8 @@ const LONGEST_SHOWN = 50;
  * @throws RequestError REQUEST_FIELD_INVALID, with JSON pointer and remedy in the message.
  */
 export function parseCreateRequest(body: JsonObject): CreateRequest {
-  // Unknown names are reported first: a misspelt name explains why another is missing.
-  refuseUnknown(body);
-  return {
-    credentialSubject: subjectOf(body.credentialSubject),
-    owner: addressOf('/owner', body.owner),
-    holder: addressOf('/holder', body.holder),
-    remarks: remarksOf(body.remarks),
-  };
-}
-
-function refuseUnknown(body: JsonObject): void {
-  const unknown = Object.keys(body).find((name) => !MEMBERS.includes(name));
-  if (unknown === undefined) return;
-  const shown = unknown.length > LONGEST_SHOWN ? `${unknown.slice(0, LONGEST_SHOWN)}…` : unknown;
-  throw badField(
-    pointerStep(shown),
-    'is not a known field',
-    `Leave it out, or write one of ${MEMBERS.join(', ')}.`,
-  );
-}
-
-function subjectOf(value: unknown): JsonObject {
-  if (isJsonObject(value)) return value;
-  throw badField('/credentialSubject', `must be an object, ${found(value)}`, 'Give the content to sign.');
-}
-
-function addressOf(pointer: string, value: unknown): string {
-  if (typeof value !== 'string') throw badField(pointer, `must be a string, ${found(value)}`, ADDRESS);
-  if (!/^0x[0-9a-fA-F]{40}$/.test(value)) throw badField(pointer, 'is not an address', ADDRESS);
-  const address = checksummed(value);
-  if (address === undefined) {
-    const remedy = 'Check for a typing error, or write the address in lower case.';
-    throw badField(pointer, 'has a wrong checksum', remedy);
-  }
-  if (address === ZeroAddress)
-    throw badField(pointer, 'is the zero address, from which nobody could move the token', ADDRESS);
-  return address;
-}
-
-function remarksOf(value: unknown): string | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (typeof value === 'string') return value;
-  throw badField('/remarks', `must be a string, ${found(value)}`, 'Give a text, or leave it out.');
-}
-
-function badField(pointer: string, problem: string, remedy: string): RequestError {
-  return new RequestError('REQUEST_FIELD_INVALID', `${pointer} ${problem}. ${remedy}`, { remedy });
+  const { data, error } = CREATE_REQUEST.safeParse(body);
+  if (data !== undefined) return data;
+  const { path, problem } = firstProblemOf(error);
+  throw new RequestError('REQUEST_FIELD_INVALID', `${pointerOf(path)} ${problem}`);
 }

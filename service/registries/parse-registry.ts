@@ -27,13 +27,24 @@ function wholeNumber(most: number, remedy: string) {
   return z.int({ error }).min(0, { error }).max(most, { error }).optional();
 }
 
-const registrySchema = members(
+/** The body of `POST /registries`. */
+export const REGISTRY_REQUEST = members(
   'a registry',
   {
-    network: z.union([z.string(), z.number()], { error: NETWORK }),
-    address: z.string({ error: ADDRESS }),
-    startBlock: wholeNumber(Number.MAX_SAFE_INTEGER, 'Leave it out for the first block of the registry.'),
-    confirmations: wholeNumber(MOST_CONFIRMATIONS, 'Leave it out for the default of the network.'),
+    network: z
+      .union([z.string(), z.number()], { error: NETWORK })
+      .meta({ description: `The name or the chain id of a network: ${knownNetworks()}.` }),
+    address: z.string({ error: ADDRESS }).meta({
+      description: 'The registry, in lower case or with its checksum.',
+      pattern: '^0[xX][0-9a-fA-F]{40}$',
+    }),
+    startBlock: wholeNumber(
+      Number.MAX_SAFE_INTEGER,
+      'Leave it out for the first block of the registry.',
+    ).meta({ description: "The first block to read. Absent: the registry's first." }),
+    confirmations: wholeNumber(MOST_CONFIRMATIONS, 'Leave it out for the default of the network.').meta({
+      description: 'Blocks on top of an event before it is delivered. Absent: the default of the network.',
+    }),
   },
   {
     rpcUrl: 'is set in service.config.json only. Leave it out, or list the registry there.',
@@ -47,7 +58,7 @@ const registrySchema = members(
  * @throws RequestError REGISTRY_INVALID, with JSON pointer and remedy in the message.
  */
 export function parseRegistry(body: unknown): RequestedRegistry {
-  const { data, error } = registrySchema.safeParse(body);
+  const { data, error } = REGISTRY_REQUEST.safeParse(body);
   if (data === undefined) {
     const { path, problem } = firstProblemOf(error);
     throw registryError(path, problem);

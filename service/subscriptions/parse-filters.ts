@@ -30,6 +30,48 @@ const DIALECTS = new Map<string, (value: unknown, place: Place) => Filter>([
 
 const NAMES = [...DIALECTS.keys()].join(', ');
 
+const ATTRIBUTE_VALUES = {
+  type: 'object',
+  minProperties: 1,
+  propertyNames: { minLength: 1, maxLength: LONGEST_STRING },
+  additionalProperties: { type: 'string', minLength: 1, maxLength: LONGEST_STRING },
+};
+const FILTERS = { type: 'array', minItems: 1, items: { type: 'object' } };
+const listOf = (pattern: string): object => ({
+  type: 'array',
+  minItems: 1,
+  maxItems: MOST_ENTRIES,
+  items: { type: 'string', pattern },
+});
+
+/** JSON Schema of a filter. `parseFilters` checks filters, also those within others. */
+export const FILTER_SCHEMA = {
+  description:
+    `One condition: an object with one member, its dialect. At most ${DEEPEST_FILTER} deep, and ` +
+    `${MOST_FILTERS} in all.`,
+  type: 'object',
+  minProperties: 1,
+  maxProperties: 1,
+  additionalProperties: false,
+  properties: {
+    exact: { ...ATTRIBUTE_VALUES, description: 'Each named attribute of the event equals the value.' },
+    prefix: { ...ATTRIBUTE_VALUES, description: 'Each named attribute begins with the value.' },
+    suffix: { ...ATTRIBUTE_VALUES, description: 'Each named attribute ends with the value.' },
+    all: { ...FILTERS, description: 'All of these filters are true.' },
+    any: { ...FILTERS, description: 'At least one of these filters is true.' },
+    not: { type: 'object', description: 'This filter is false.' },
+    tokens: {
+      ...listOf('^((0[xX])?[0-9a-fA-F]{64}|[0-9]{1,77})$'),
+      description: 'The event is of one of these tokens, in decimal digits or 64 hexadecimal digits.',
+    },
+    parties: {
+      ...listOf('^0x[0-9a-fA-F]{40}$'),
+      description: 'One of these addresses is in `data.payload`.',
+    },
+  },
+  examples: [{ suffix: { type: '_transfer' } }],
+};
+
 /**
  * Checks the filters of a request. At each filter it checks the number and the depth before it goes on, so
  * that a hostile body costs no more than the bounds allow.

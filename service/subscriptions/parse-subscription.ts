@@ -8,9 +8,11 @@ import {
 } from '../base/delivery-rules';
 import { firstProblemOf, members, must } from '../base/strict-members';
 import { DEFAULT_RETRY_SCHEDULE } from '../config/followed-registries';
+import { LONGEST_HEADER_VALUE, LONGEST_SINK, MOST_FILTERS, MOST_HEADERS, MOST_TYPES } from './bounds';
 import { checkedSource, checkedTypes, checkSink } from './check-members';
+import { SUBSCRIBABLE_TYPES } from './event-types';
 import { checkHeaders, mergeHeaders, newHeaders, type GivenHeaders } from './headers';
-import { parseFilters } from './parse-filters';
+import { FILTER_SCHEMA, parseFilters } from './parse-filters';
 import type { Headers, Subscription } from './subscription';
 import { subscriptionError } from './subscription-error';
 
@@ -36,7 +38,8 @@ const retrySchema = members('config/retry', {
   ),
 });
 
-const configSchema = members(
+/** Options of the delivery. */
+export const SUBSCRIPTION_CONFIG = members(
   'config',
   {
     startFrom: z
@@ -69,18 +72,55 @@ const configSchema = members(
   { secret: 'is made by the service. Leave it out.' },
 );
 
-const subscriptionSchema = members(
+/** The body of `POST /subscriptions`. Its lists and headers are checked one by one afterwards. */
+export const SUBSCRIPTION_REQUEST = members(
   'a subscription',
   {
-    id: z.unknown().optional(),
-    source: z.string({ error: must('a string', 'Leave it out for all registries.') }).optional(),
-    types: z.array(z.unknown(), { error: must('an array', 'Leave it out for all types.') }).optional(),
-    config: configSchema.prefault({}),
-    filters: z.array(z.unknown(), { error: must('an array', 'Put each filter in it.') }).optional(),
-    sink: z.string({ error: must('a string', 'Give the URL that events are sent to.') }),
+    id: z.unknown().optional().meta({ description: 'Made by the service; ignored here.' }),
+    source: z
+      .string({ error: must('a string', 'Leave it out for all registries.') })
+      .optional()
+      .meta({
+        description: 'The registry, `urn:service:<chain id>:<address>`. Absent: all registries.',
+        pattern: '^urn:service:[1-9][0-9]*:0[xX][0-9a-fA-F]{40}$',
+      }),
+    types: z
+      .array(z.unknown().meta({ type: 'string', enum: SUBSCRIBABLE_TYPES }), {
+        error: must('an array', 'Leave it out for all types.'),
+      })
+      .optional()
+      .meta({
+        description: 'Types of events, each once. Absent: all types.',
+        minItems: 1,
+        maxItems: MOST_TYPES,
+        uniqueItems: true,
+      }),
+    config: SUBSCRIPTION_CONFIG.prefault({}),
+    filters: z
+      .array(z.unknown().meta(FILTER_SCHEMA), { error: must('an array', 'Put each filter in it.') })
+      .optional()
+      .meta({ description: 'Conditions that all have to be true.', maxItems: MOST_FILTERS }),
+    sink: z.string({ error: must('a string', 'Give the URL that events are sent to.') }).meta({
+      description:
+        'The URL that events are sent to: https, and http too on a local chain. Without user, password and ' +
+        'fragment; not at a private address unless the operator allows it.',
+      format: 'uri',
+      maxLength: LONGEST_SINK,
+      examples: ['https://subscriber.example/webhook'],
+    }),
     protocol: z.literal('HTTP', { error: must('`HTTP`', 'No other protocol is supported.') }),
     protocolsettings: members('protocolsettings', {
-      headers: z.unknown().optional(),
+      headers: z
+        .unknown()
+        .optional()
+        .meta({
+          description:
+            'Headers that each delivery gets, by name. Answers show `***` instead of values, which are ' +
+            'secrets. In a PUT, `***` keeps the stored value, and null removes a header.',
+          type: 'object',
+          maxProperties: MOST_HEADERS,
+          additionalProperties: { type: ['string', 'null'], maxLength: LONGEST_HEADER_VALUE },
+        }),
       method: z.literal('POST', { error: must('`POST`', 'No other method is supported.') }).default('POST'),
     }).prefault({}),
   },
@@ -146,8 +186,8 @@ function realised(
   };
 }
 
-function shapeOf(body: unknown): z.infer<typeof subscriptionSchema> {
-  const { data, error } = subscriptionSchema.safeParse(body);
+function shapeOf(body: unknown): z.infer<typeof SUBSCRIPTION_REQUEST> {
+  const { data, error } = SUBSCRIPTION_REQUEST.safeParse(body);
   if (data !== undefined) return data;
   const { path, problem } = firstProblemOf(error);
   throw subscriptionError(path, problem);

@@ -36,10 +36,10 @@ export interface Place {
 /** Selects deliveries. */
 export interface DeliveriesQuery {
   subscription: string;
-  state: DeliveryState | undefined;
+  state?: DeliveryState | undefined;
   /** In decimals. */
-  tokenId: string | undefined;
-  after: Place | undefined;
+  tokenId?: string | undefined;
+  after?: Place | undefined;
   limit: number;
 }
 

@@ -108,17 +108,21 @@ describe('POST /create/{documentId}, when a request fails', () => {
       { remarks: 12 },
       '/remarks must be a string, but it is a number. Give a text, or leave it out.',
     ],
-    ['a misspelt member', { remark: 'shipped' }, `/remark is not a known field. ${KNOWN}`],
+    ['a misspelt member', { remark: 'shipped' }, `/remark is not a member of the request. ${KNOWN}`],
     [
       'a misspelt member, rather than to the missing one',
       { owner: undefined, Owner: account },
-      `/Owner is not a known field. ${KNOWN}`,
+      `/Owner is not a member of the request. ${KNOWN}`,
     ],
-    ['a member whose name needs escaping', { 'a/b~c': 1 }, `/a~1b~0c is not a known field. ${KNOWN}`],
+    [
+      'a member whose name needs escaping',
+      { 'a/b~c': 1 },
+      `/a~1b~0c is not a member of the request. ${KNOWN}`,
+    ],
     [
       'a member with a very long name',
       { ['n'.repeat(20_000)]: 1 },
-      `/${'n'.repeat(50)}… is not a known field. ${KNOWN}`,
+      `/${'n'.repeat(256)}… is not a member of the request. ${KNOWN}`,
     ],
   ];
   /** Makes a body large enough to be parsed in a thread. */

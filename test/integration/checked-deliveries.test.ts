@@ -5,7 +5,7 @@ import { startSharedReceiver } from '../helpers/live-change/receiver';
 import { startRawReceiver } from '../helpers/receiver/raw-receiver';
 import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
 import { startReceiver } from '../helpers/receiver/running-receiver';
-import { everyEventIsValid } from '../helpers/receiver/event-violations';
+import { everythingIsAsDescribed } from '../helpers/violations';
 import {
   newSender,
   post,
@@ -54,14 +54,14 @@ describe('receivers of the tests', () => {
         post(receiver.url, sender.signed(JSON.stringify(event)));
       try {
         for (const event of [sampleEvent(1), sampleRetraction(2), sampleTest(2)]) await send(event);
-        everyEventIsValid();
+        everythingIsAsDescribed();
         for (const [what, event, problem] of violations) {
           await send(event);
-          expect(everyEventIsValid, what)
+          expect(everythingIsAsDescribed, what)
             .to.throw(problem)
             .with.property('message')
             .that.contains(JSON.stringify(event));
-          everyEventIsValid();
+          everythingIsAsDescribed();
         }
       } finally {
         await receiver.close();

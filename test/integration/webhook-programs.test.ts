@@ -9,8 +9,10 @@ import { signingKeyOf } from '../../service/base/signing-keys';
 import { inheritedEnvironment } from '../../service/config/config';
 import { createWebhookClient } from '../../service/delivery/post';
 import { newWebhookSecret } from '../../service/delivery/standard-webhooks';
+import { TAGS } from '../../service/http/description/introduction';
 import { eventually } from '../helpers/eventually';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
+import { startHttpApp } from '../helpers/processes/http-app';
 import { startRawReceiver } from '../helpers/receiver/raw-receiver';
 import { post, sampleEvent, sampleTest, type Delivery } from '../helpers/receiver/signed-delivery';
 import { track } from '../helpers/resources';
@@ -23,7 +25,7 @@ function needs(test: Mocha.Context, missing: string, command: string, args: stri
   test.skip();
 }
 
-describe('programs of docs/webhooks.md', () => {
+describe('programs of docs/webhooks.md and of the API description', () => {
   const { section, code } = readDocument('docs/webhooks.md');
   const home = temporaryFolder();
   const event = sampleEvent(1);
@@ -77,6 +79,15 @@ describe('programs of docs/webhooks.md', () => {
     await expectToVerify('python3', ['verify.py']);
   });
 
+  it('in the API description: the receiver accepts genuine deliveries and refuses changed ones', async () => {
+    const signingKeys = { key: signingKeyOf(privateKey), next: undefined };
+    const service = await startHttpApp({ signingKeys });
+    const [program = ''] = codeBlocks({ heading: 'Webhooks', text: TAGS.Webhooks }, 'js');
+    writeFileSync(join(folder, 'receiver.mjs'), program);
+    await expectToVerify(process.execPath, ['receiver.mjs'], { SERVICE_URL: service.url });
+    await service.close();
+  });
+
   it('for Standard Webhooks in Node.js: the receiver accepts genuine deliveries alone', async () => {
     symlinkSync(join(PROJECT_ROOT, 'node_modules'), join(folder, 'node_modules'));
     writeFileSync(join(folder, 'verify.mjs'), code('Standard Webhooks with Node.js', 'js'));
@@ -124,10 +135,10 @@ print(is_genuine(given["secret"], given["headers"], given["body"].encode()))
   });
 
   /** Starts a receiver, and expects it to accept the genuine deliveries only, and to print their events. */
-  async function expectToVerify(command: string, args: string[]): Promise<void> {
-    const env = { ...inheritedEnvironment(), PORT: '0', WEBHOOK_SECRET: secret };
+  async function expectToVerify(command: string, args: string[], own = {}): Promise<void> {
+    const env = { ...inheritedEnvironment(), PORT: '0', WEBHOOK_SECRET: secret, ...own };
     const program = spawn(command, args, { cwd: folder, env });
-    const untrack = track(`${command} ${args.join(' ')} of docs/webhooks.md`);
+    const untrack = track(`${command} ${args.join(' ')} of the documentation`);
     let output = '';
     for (const stream of [program.stdout, program.stderr])
       stream.setEncoding('utf8').on('data', (text: string) => (output += text));

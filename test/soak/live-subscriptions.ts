@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { ENGINES, newState, openState } from '../helpers/database/engines';
 import { runLiveChange } from '../helpers/live-change/live-change';
-import { everyEventIsValid } from '../helpers/receiver/event-violations';
+import { everythingIsAsDescribed } from '../helpers/violations';
 import { nothingIsLeftRunning } from '../helpers/resources';
 
 /**
@@ -23,7 +23,7 @@ async function main(): Promise<void> {
       const { counts, ...violations } = await runLiveChange(database, { seed, ...SIZE });
       const seconds = Math.round((Date.now() - startedAt) / 1_000);
       console.log(`${engine}, seed ${seed}, ${seconds} s:`, violations, counts);
-      everyEventIsValid();
+      everythingIsAsDescribed();
       if (Object.values(violations).some((times) => times > 0)) process.exitCode = 1;
     } finally {
       await database.close();

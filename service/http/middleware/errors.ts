@@ -27,7 +27,7 @@ export class HttpError extends Error {
  * Errors that concern the request; those of issuing concern its shape rather than the signed content. Their
  * message is sent to the caller.
  */
-const STATUS_OF_REQUEST_ERRORS: Readonly<Record<string, number>> = {
+export const STATUS_OF_REQUEST_ERRORS: Readonly<Record<string, number>> = {
   BODY_NOT_JSON: 400,
   BODY_TOO_COMPLEX: 400,
   REQUEST_FIELD_INVALID: 400,

@@ -1,7 +1,6 @@
 import type { Middleware } from 'koa';
+import { IDEMPOTENCY_KEY } from '../description/documents';
 import { HttpError } from './errors';
-
-const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 
 /** State that the middleware sets for the route. */
 export interface IdempotencyKeyState {
@@ -16,7 +15,7 @@ export interface IdempotencyKeyState {
 export const idempotencyKey: Middleware<IdempotencyKeyState> = async (ctx, next) => {
   const sent = ctx.req.headers['idempotency-key'];
   const key = Array.isArray(sent) ? sent.join(', ') : sent;
-  if (key !== undefined && !VISIBLE_ASCII.test(key)) {
+  if (key !== undefined && !IDEMPOTENCY_KEY.safeParse(key).success) {
     const message = 'The header Idempotency-Key must be 1 to 255 visible ASCII characters.';
     throw new HttpError(400, 'IDEMPOTENCY_KEY_INVALID', message);
   }

@@ -3,6 +3,7 @@ import { messageOf } from '../../base/errors';
 import type { Journal } from '../../journal/journal';
 import { parseTokenId, tokenIdHexOf } from '../../registry/token-id-forms';
 import { HttpError } from '../middleware/errors';
+import { noStore } from '../query';
 import { sendIssued } from '../send-issued';
 
 /** The journal methods that read issued documents. */
@@ -20,7 +21,7 @@ export function issuedDocument(
   documents: IssuedDocuments,
 ): Middleware<object, { params: Record<string, string> }> {
   return async (ctx) => {
-    ctx.set('Cache-Control', 'no-store');
+    noStore(ctx);
     const tokenId = tokenIdOf(ctx.params.tokenId ?? '');
     const issuance = await documents.find(tokenId);
     const document = issuance && (await documents.documentOf(tokenId));

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { readContextFile } from '../../base/published-files';
+import { PUBLISHED_FILES, readContextFile } from '../../base/published-files';
 import { cacheable } from './cacheable';
 
 /**
@@ -8,6 +8,6 @@ import { cacheable } from './cacheable';
 const ONE_YEAR_IMMUTABLE = 'public, max-age=31536000, immutable';
 
 /** Serves a context or schema of the service, byte for byte. */
-export function publishedFile(fileName: string, mediaType: string): Middleware {
-  return cacheable(readContextFile(fileName), mediaType, ONE_YEAR_IMMUTABLE);
+export function publishedFile(fileName: string): Middleware {
+  return cacheable(readContextFile(fileName), PUBLISHED_FILES[fileName] ?? '', ONE_YEAR_IMMUTABLE);
 }

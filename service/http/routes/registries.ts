@@ -1,9 +1,12 @@
 import type { Middleware } from 'koa';
+import type { z } from 'zod';
 import { ServiceError } from '../../base/errors';
 import { parseRegistry } from '../../registries/parse-registry';
 import type { Registries } from '../../registries/registries';
+import type { FORCE_QUERY } from '../description/subscriptions';
 import { HttpError } from '../middleware/errors';
 import type { SmallJsonState } from '../middleware/small-json';
+import { noStore, type QueryState } from '../query';
 
 /** Seconds in `Retry-After` when the node does not answer the check against the chain. */
 const ASK_AGAIN_S = '10';
@@ -11,7 +14,7 @@ const ASK_AGAIN_S = '10';
 /** GET /registries: every followed registry. */
 export function listRegistries(registries: Registries): Middleware {
   return async (ctx) => {
-    ctx.set('Cache-Control', 'no-store');
+    noStore(ctx);
     ctx.body = { registries: await registries.list() };
   };
 }
@@ -34,11 +37,11 @@ export function addRegistry(registries: Registries): Middleware<SmallJsonState> 
 /** DELETE /registries/{chainId}/{address}. Its undelivered events stay in the database. */
 export function removeRegistry(
   registries: Registries,
-): Middleware<object, { params: Record<string, string> }> {
+): Middleware<QueryState<z.output<typeof FORCE_QUERY>>, { params: Record<string, string> }> {
   return async (ctx) => {
     const { chainId = '', address = '' } = ctx.params;
     const key = { chainId: Number(chainId), address: address.toLowerCase() };
-    const { isGivenUp, undelivered } = await registries.giveUp(key, ctx.query.force === 'true');
+    const { isGivenUp, undelivered } = await registries.giveUp(key, ctx.state.query.force === 'true');
     if (!isGivenUp) {
       const message =
         `${undelivered} undelivered events of this registry wait. They stay, but nothing sends them until ` +

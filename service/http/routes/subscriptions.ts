@@ -1,24 +1,23 @@
-import { Router, type RouterMiddleware } from '@koa/router';
-import type { Context } from 'koa';
-import { parseTokenId } from '../../registry/token-id-forms';
+import type { z } from 'zod';
 import type { Subscriptions } from '../../subscriptions/manage-subscriptions';
 import type { Subscription, SubscriptionState } from '../../subscriptions/subscription';
-import type {
-  DeliveriesPage,
-  DeliveriesQuery,
-  DeliveryState,
-  Place,
-  Redelivery,
-} from '../../subscriptions/undelivered-events';
-import { requireAdminKey } from '../middleware/admin-key';
-import { declaredBody } from '../middleware/declared-body';
+import type { DeliveriesPage, DeliveriesQuery, Redelivery } from '../../subscriptions/undelivered-events';
+import { LIST_DELIVERIES, REDELIVER, REDELIVERY_REQUEST, TEST_SUBSCRIPTION } from '../description/deliveries';
+import {
+  CREATE_SUBSCRIPTION,
+  DELETE_SUBSCRIPTION,
+  GET_SUBSCRIPTION,
+  LIST_SUBSCRIPTIONS,
+  REPLACE_SUBSCRIPTION,
+  STATE_OF_DEFAULT,
+} from '../description/subscriptions';
 import { HttpError } from '../middleware/errors';
-import { limitOf, link, noStore, textOf, wrongQuery } from '../query';
-import { smallJson, type SmallJsonState } from '../middleware/small-json';
+import type { SmallJsonState } from '../middleware/small-json';
+import type { OperationRouter } from '../operation-router';
+import { linkNextPage, noStore, wrongQuery, type QueryState } from '../query';
 
 /** The parts that the paths under /subscriptions need. */
 export interface SubscriptionRoutes {
-  readonly adminApiKey: string;
   readonly subscriptions: Subscriptions;
   /** The subscription of the settings; undefined if there is none. */
   defaultSubscription(): Promise<Subscription | undefined>;
@@ -33,31 +32,17 @@ export interface SubscriptionRoutes {
 }
 
 const DEFAULT = 'default';
-const PATH = '/subscriptions';
-const DELIVERY_STATES: readonly string[] = ['waiting', 'failed', 'dead'];
 
-type Handler = RouterMiddleware<SmallJsonState>;
+type QueryOf<Described extends { query: z.ZodType }> = QueryState<z.output<Described['query']>>;
 
-/** The paths under /subscriptions. Each needs the admin key. */
-export function subscriptionRouter(options: SubscriptionRoutes): Router<SmallJsonState> {
-  const router = new Router<SmallJsonState>();
+/** Answers the operations of subscriptions. */
+export function answerSubscriptions({ answer }: OperationRouter, options: SubscriptionRoutes): void {
   const { subscriptions } = options;
-  const admin = requireAdminKey(options.adminApiKey);
-  const nameOf = (ctx: { params: Record<string, string> }): string => ctx.params.id ?? '';
 
-  const list: Handler = async (ctx) => {
-    noStore(ctx);
-    const limit = limitOf(ctx);
-    const after = textOf(ctx, 'after');
-    if (after !== undefined && after !== DEFAULT && (await subscriptions.find(after)) === undefined)
-      throw wrongQuery('after', 'names no subscription: it was deleted. Begin with the first page');
-    const ofSettings = after === undefined ? await options.defaultSubscription() : undefined;
-    const rest = limit - (ofSettings ? 1 : 0);
-    const page = await subscriptions.list({ after: after === DEFAULT ? undefined : after, limit: rest + 1 });
-    const shown = [...(ofSettings ? [ofSettings] : []), ...page.slice(0, rest)];
-    const last = page.length > rest ? shown.at(-1) : undefined;
-    if (last) link(ctx, { after: last.id, limit });
-    ctx.body = await Promise.all(shown.map(withHealth));
+  const foundBy = async (name: string): Promise<Subscription> => {
+    const found = name === DEFAULT ? await options.defaultSubscription() : await subscriptions.find(name);
+    if (found === undefined) throw unknown(name);
+    return found;
   };
 
   const withHealth = async (subscription: Subscription): Promise<object> => {
@@ -65,27 +50,38 @@ export function subscriptionRouter(options: SubscriptionRoutes): Router<SmallJso
     return failingSince === undefined ? subscription : { ...subscription, failingSince };
   };
 
-  const create: Handler = async (ctx) => {
+  answer<QueryOf<typeof LIST_SUBSCRIPTIONS>>(LIST_SUBSCRIPTIONS, async (ctx) => {
+    noStore(ctx);
+    const { limit, after } = ctx.state.query;
+    if (after !== undefined && after !== DEFAULT && (await subscriptions.find(after)) === undefined)
+      throw wrongQuery('after', 'names no subscription: it was deleted. Begin with the first page');
+    const ofSettings = after === undefined ? await options.defaultSubscription() : undefined;
+    const rest = limit - (ofSettings ? 1 : 0);
+    const page = await subscriptions.list({ after: after === DEFAULT ? undefined : after, limit: rest + 1 });
+    const shown = [...(ofSettings ? [ofSettings] : []), ...page.slice(0, rest)];
+    const last = page.length > rest ? shown.at(-1) : undefined;
+    if (last) linkNextPage(ctx, last.id);
+    ctx.body = await Promise.all(shown.map(withHealth));
+  });
+
+  answer<SmallJsonState>(CREATE_SUBSCRIPTION, async (ctx) => {
     noStore(ctx);
     const added = await subscriptions.add(ctx.state.body);
     ctx.status = 201;
-    ctx.set('Location', `${PATH}/${added.id}`);
+    ctx.set('Location', `${CREATE_SUBSCRIPTION.path}/${added.id}`);
     ctx.body = added;
-  };
+  });
 
-  const find: Handler = async (ctx) => {
+  answer(GET_SUBSCRIPTION, async (ctx) => {
     noStore(ctx);
-    const name = nameOf(ctx);
-    const found = name === DEFAULT ? await options.defaultSubscription() : await subscriptions.find(name);
-    if (found === undefined) throw unknown(name);
-    ctx.body = await withHealth(found);
-  };
+    ctx.body = await withHealth(await foundBy(nameOf(ctx)));
+  });
 
-  const replace: Handler = async (ctx) => {
+  answer<SmallJsonState>(REPLACE_SUBSCRIPTION, async (ctx) => {
     noStore(ctx);
     const name = nameOf(ctx);
     if (name === DEFAULT) {
-      if ((await options.defaultSubscription()) === undefined) throw unknown(name);
+      await foundBy(name);
       await options.setDefaultState(stateOf(ctx.state.body));
       ctx.body = await options.defaultSubscription();
       return;
@@ -93,13 +89,13 @@ export function subscriptionRouter(options: SubscriptionRoutes): Router<SmallJso
     const replaced = await subscriptions.replace(name, ctx.state.body);
     if (replaced === undefined) throw unknown(name);
     ctx.body = replaced;
-  };
+  });
 
-  const remove: Handler = async (ctx) => {
+  answer<QueryOf<typeof DELETE_SUBSCRIPTION>>(DELETE_SUBSCRIPTION, async (ctx) => {
     noStore(ctx);
     const name = nameOf(ctx);
     if (name === DEFAULT) throw inSettings('Remove WEBHOOK_URL from the settings to end it.');
-    const removed = await subscriptions.remove(name, flagOf(ctx, 'force'));
+    const removed = await subscriptions.remove(name, ctx.state.query.force === 'true');
     if (removed === undefined) throw unknown(name);
     const { undelivered, isRemoved, subscription } = removed;
     if (!isRemoved) {
@@ -110,9 +106,9 @@ export function subscriptionRouter(options: SubscriptionRoutes): Router<SmallJso
     }
     ctx.set('X-Undelivered', String(undelivered));
     ctx.body = subscription;
-  };
+  });
 
-  const test: Handler = async (ctx) => {
+  answer(TEST_SUBSCRIPTION, async (ctx) => {
     noStore(ctx);
     const name = nameOf(ctx);
     if (name === DEFAULT) throw inSettings('Issue a document on a test network to try it.');
@@ -120,87 +116,36 @@ export function subscriptionRouter(options: SubscriptionRoutes): Router<SmallJso
     if (outcome === undefined) throw unknown(name);
     const { status, error, ...rest } = outcome;
     ctx.body = { isDelivered: error === undefined, ...rest, status: status ?? null, error: error ?? null };
-  };
+  });
 
-  const redeliver: Handler = async (ctx) => {
+  answer<SmallJsonState>(REDELIVER, async (ctx) => {
     noStore(ctx);
-    const name = await existing(nameOf(ctx));
+    const { id } = await foundBy(nameOf(ctx));
     ctx.status = 202;
-    ctx.body = { registries: await options.redeliver(name, selectionOf(ctx.state.body)) };
-  };
+    ctx.body = { registries: await options.redeliver(id, selectionOf(ctx.state.body)) };
+  });
 
-  const deliveries: Handler = async (ctx) => {
+  answer<QueryOf<typeof LIST_DELIVERIES>>(LIST_DELIVERIES, async (ctx) => {
     noStore(ctx);
-    const subscription = await existing(nameOf(ctx));
-    const limit = limitOf(ctx);
-    const state = textOf(ctx, 'state');
-    if (state !== undefined && !DELIVERY_STATES.includes(state))
-      throw wrongQuery('state', `must be one of ${DELIVERY_STATES.join(', ')}`);
-    const token = textOf(ctx, 'token');
-    const tokenId = token === undefined ? undefined : parseTokenId(token)?.toString();
-    if (token !== undefined && tokenId === undefined)
-      throw wrongQuery('token', 'must be a token id: decimal digits, or 64 hexadecimal digits');
-    const page = await options.deliveries({
-      subscription,
-      state: state as DeliveryState | undefined,
-      tokenId,
-      after: placeOf(textOf(ctx, 'after')),
-      limit,
-    });
-    const { next } = page;
-    if (next)
-      link(ctx, {
-        ...(state !== undefined && { state }),
-        ...(token !== undefined && { token }),
-        after: `${next.channel}.${next.token}.${next.position}`,
-        limit,
-      });
-    ctx.body = page.deliveries.map(({ nextAttemptAt, ...one }) => ({
+    const { id } = await foundBy(nameOf(ctx));
+    const { token, ...query } = ctx.state.query;
+    const { deliveries, next } = await options.deliveries({ ...query, subscription: id, tokenId: token });
+    if (next) linkNextPage(ctx, `${next.channel}.${next.token}.${next.position}`);
+    ctx.body = deliveries.map(({ nextAttemptAt, ...one }) => ({
       ...one,
       nextAttemptAt: nextAttemptAt === null ? null : new Date(nextAttemptAt).toISOString(),
     }));
-  };
-
-  async function existing(name: string): Promise<string> {
-    const found = name === DEFAULT ? await options.defaultSubscription() : await subscriptions.find(name);
-    if (found === undefined) throw unknown(name);
-    return name;
-  }
-
-  router.get(PATH, admin, list);
-  router.post(PATH, admin, declaredBody, smallJson, create);
-  router.get(`${PATH}/:id`, admin, find);
-  router.put(`${PATH}/:id`, admin, declaredBody, smallJson, replace);
-  router.delete(`${PATH}/:id`, admin, remove);
-  router.post(`${PATH}/:id/test`, admin, test);
-  router.post(`${PATH}/:id/redeliver`, admin, declaredBody, smallJson, redeliver);
-  router.get(`${PATH}/:id/deliveries`, admin, deliveries);
-  return router;
+  });
 }
 
-function flagOf(ctx: Context, name: string): boolean {
-  const text = textOf(ctx, name);
-  if (text === undefined || text === 'false') return false;
-  if (text === 'true') return true;
-  throw wrongQuery(name, 'must be true or false');
-}
-
-function placeOf(text: string | undefined): Place | undefined {
-  if (text === undefined) return undefined;
-  const [, channel, token, position] = /^(\d{1,15})\.(\d{1,15})\.(-?\d{1,16})$/.exec(text) ?? [];
-  if (position === undefined) throw wrongQuery('after', 'must be taken from the header Link of a page');
-  return { channel: Number(channel), token: Number(token), position: Number(position) };
+function nameOf({ params: { id = '' } }: { params: Record<string, string> }): string {
+  return id;
 }
 
 /** The body of PUT /subscriptions/default: `{"config": {"state": "active" | "paused"}}`. */
 function stateOf(body: Readonly<Record<string, unknown>>): 'active' | 'paused' {
-  const { config, ...others } = body;
-  const { state, ...options } = (typeof config === 'object' && config !== null ? config : {}) as Record<
-    string,
-    unknown
-  >;
-  const isOnlyState = Object.keys(others).length + Object.keys(options).length === 0;
-  if (isOnlyState && (state === 'active' || state === 'paused')) return state;
+  const { data } = STATE_OF_DEFAULT.safeParse(body);
+  if (data !== undefined) return data.config.state;
   throw inSettings('Only its state can be set here: send {"config": {"state": "active"}} or "paused".');
 }
 
@@ -213,17 +158,12 @@ function unknown(name: string): HttpError {
   return new HttpError(404, 'SUBSCRIPTION_UNKNOWN', `There is no subscription ${name.slice(0, 64)}.`);
 }
 
-/** The body of a redelivery: one of `event`, `dead` and `fromBlock`. */
-function selectionOf(body: Readonly<Record<string, unknown>>): Redelivery {
-  const names = Object.keys(body);
-  const { event, dead, fromBlock } = body;
-  if (names.length === 1) {
-    if (typeof event === 'string') return { eventId: event };
-    if (dead === true) return { dead: true };
-    if (typeof fromBlock === 'number' && Number.isSafeInteger(fromBlock) && fromBlock >= 0)
-      return { fromBlock };
+function selectionOf(body: unknown): Redelivery {
+  const { data } = REDELIVERY_REQUEST.safeParse(body);
+  if (data === undefined) {
+    const message =
+      'The body must have one member: {"event": "<id>"}, {"dead": true} or {"fromBlock": <number>}.';
+    throw new HttpError(400, 'REDELIVERY_INVALID', message);
   }
-  const message =
-    'The body must have one member: {"event": "<id>"}, {"dead": true} or {"fromBlock": <number>}.';
-  throw new HttpError(400, 'REDELIVERY_INVALID', message);
+  return 'event' in data ? { eventId: data.event } : data;
 }

@@ -6,6 +6,7 @@ import type { KeptDocument } from '../../../service/issuance/kept-document';
 import type { DocumentBytes } from '../../../service/journal/journal';
 import { listen } from '../../../service/http/server';
 import { createLogger } from '../../../service/base/logger';
+import { leaveUnchecked } from '../described-answers';
 import { track } from '../resources';
 import type { LogLine } from './running-service';
 
@@ -31,6 +32,24 @@ export interface RunningHttpApp {
   close(): Promise<void>;
 }
 
+/** Creates it. It cannot issue documents unless the options say how. */
+export function newHttpApp(options: Partial<HttpAppOptions>): ReturnType<typeof createHttpApp> {
+  return createHttpApp({
+    acceptDocument: accepting(() => Promise.reject(new Error('nothing is issued here'))),
+    didDocumentPath: 'none',
+    domain: undefined,
+    signingKeys: undefined,
+    apiKey: undefined,
+    development: false,
+    logger: createLogger({ level: 'silent', mask: (text) => text }),
+    mask: (text) => text,
+    newId: randomUUID,
+    health: async () => ({ isHealthy: true, feeds: [], issuing: undefined }),
+    metrics: { contentType: 'text/plain', text: async () => '' },
+    ...options,
+  });
+}
+
 /** Starts it on a free port. It cannot issue documents unless the options say how. */
 export async function startHttpApp(options: Partial<HttpAppOptions>): Promise<RunningHttpApp> {
   const log: LogLine[] = [];
@@ -40,22 +59,10 @@ export async function startHttpApp(options: Partial<HttpAppOptions>): Promise<Ru
       done();
     },
   });
-  const app = createHttpApp({
-    acceptDocument: accepting(() => Promise.reject(new Error('nothing is issued here'))),
-    didDocumentPath: 'none',
-    domain: undefined,
-    signingKeys: undefined,
-    apiKey: undefined,
-    development: false,
-    logger: createLogger({ level: 'debug', mask: (text) => text, destination }),
-    mask: (text) => text,
-    newId: randomUUID,
-    health: async () => ({ isHealthy: true, feeds: [], issuing: undefined }),
-    metrics: { contentType: 'text/plain', text: async () => '' },
-    ...options,
-  });
-  const handle = app.callback();
+  const logger = createLogger({ level: 'debug', mask: (text) => text, destination });
+  const handle = newHttpApp({ logger, ...options }).callback();
   const server = await listen((request, response) => void handle(request, response), '127.0.0.1', 0);
+  leaveUnchecked(server.url);
   const untrack = track(`HTTP application on ${server.url}`);
   return {
     url: server.url,

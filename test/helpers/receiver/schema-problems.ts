@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020';
 import { EVENT_SCHEMAS } from '../../../receiver/event-schemas';
-import { addViolation } from './event-violations';
+import { addViolation } from '../violations';
 
 const ajv = new Ajv2020({
   allErrors: true,
@@ -24,5 +24,5 @@ export function schemaProblem(event: unknown): string | undefined {
 /** Checks an event that a test received. The test fails at its end if the event violates its schema. */
 export function checkEvent(event: unknown): void {
   const problem = schemaProblem(event);
-  if (problem !== undefined) addViolation(event, problem);
+  if (problem !== undefined) addViolation(`An event violates its schema: ${problem}`, event);
 }

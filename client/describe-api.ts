@@ -1,0 +1,30 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import openapiTS, { astToString, COMMENT_HEADER } from 'openapi-typescript';
+import { format, resolveConfig } from 'prettier';
+import { PROJECT_ROOT } from '../service/base/project-root';
+import { openApi } from '../service/http/description/openapi';
+
+// Writes what is made from the description of the API. A test compares the files with it.
+
+/** The files, relative to the project, and their texts. */
+export async function describedFiles(): Promise<[path: string, text: string][]> {
+  const description = openApi();
+  const types = astToString(await openapiTS(description as never));
+  const files: [string, string][] = [
+    ['docs/openapi.json', JSON.stringify(description)],
+    ['client/api-types.ts', COMMENT_HEADER + types],
+  ];
+  return Promise.all(
+    files.map(async ([path, text]): Promise<[string, string]> => {
+      const filepath = join(PROJECT_ROOT, path);
+      return [path, await format(text, { ...(await resolveConfig(filepath)), filepath })];
+    }),
+  );
+}
+
+async function main(): Promise<void> {
+  for (const [path, text] of await describedFiles()) writeFileSync(join(PROJECT_ROOT, path), text);
+}
+
+if (require.main === module) void main();

@@ -1,0 +1,250 @@
+import { z } from 'zod';
+import { CREATE_REQUEST } from '../../issuance/create-request';
+import { AFTER, PAGE_LIMIT } from '../query';
+import { CREATE_EXAMPLE, CREATED_EXAMPLE } from './examples';
+import { ISSUED_DOCUMENT } from './issued-document';
+import type { AnswerHeader, Operation } from './operation';
+import { HASH, TEXT, TIME, TOKEN_ID_HEX } from './values';
+
+const ISSUANCE_STATE = z
+  .enum(['signed', 'submitted', 'mined', 'final', 'failed'], {
+    error: 'must be one of signed, submitted, mined, final, failed',
+  })
+  .meta({
+    description:
+      '`signed`: stored, and no transaction is known to be sent; `submitted`: its mint was sent; `mined`: ' +
+      'its token exists; `final`: no reorganisation can remove it; `failed`: it will never exist.',
+  });
+
+const ISSUANCE = z
+  .strictObject({
+    tokenId: TOKEN_ID_HEX,
+    id: TEXT.meta({ description: 'The id of the credential.' }),
+    state: ISSUANCE_STATE,
+    createdAt: TIME,
+    txHash: HASH.optional(),
+    failure: z.strictObject({ code: TEXT, message: TEXT }).optional(),
+  })
+  .meta({ id: 'Issuance' });
+
+/** An optional Idempotency-Key. */
+export const IDEMPOTENCY_KEY = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,255}$/)
+  .meta({
+    description:
+      'The same key with the same body gets the same document, however often it is sent. With another body ' +
+      'it is 422. Recommended.',
+    examples: ['8e03978e-40d5-43dd-bc93-6894a57f9324'],
+  });
+
+const RETRY_AFTER: AnswerHeader = { description: 'Seconds after which to ask again.', example: '1' };
+const LINK: AnswerHeader = {
+  description: 'The path of the next page, with `rel="next"`. Absent on the last page.',
+  example: '</documents?after=1763888000000.3f1c&limit=50>; rel="next"',
+};
+
+/** POST /create/{documentId} */
+export const CREATE_DOCUMENT: Operation = {
+  id: 'createDocument',
+  tag: 'Documents',
+  method: 'post',
+  path: '/create/{documentId}',
+  summary: 'Issue a document',
+  description: `Signs a credential with the subject, mints its token in the token registry, and answers when
+the mint is mined. That takes as long as the network takes for a block, up to ten minutes if it makes none:
+wait for 15 minutes, or send an \`Idempotency-Key\` and choose any timeout.
+
+\`\`\`sh
+curl -s https://carrier.example/create/BILL_OF_LADING \\
+  -H 'Authorization: Bearer <API_KEY>' -H 'Content-Type: application/json' \\
+  -H 'Idempotency-Key: 8e03978e-40d5-43dd-bc93-6894a57f9324' -d @bill-of-lading.json
+\`\`\`
+
+**Sending again.** With an \`Idempotency-Key\`, send the same request again after any answer or none. Without
+a key, a 400, 401, 413 or 415 may be corrected and sent again, and a 408 or 503 sent again as it is. A 500
+made no token and may be sent again when its cause is gone, except the codes MINT_NOT_CONFIRMED, INTERNAL
+and ISSUANCE_UNKNOWN. After these, and after no answer at all, look at
+[what was issued](#operation-listDocuments) first: a second request makes a second token.
+
+**Without waiting.** With \`Prefer: respond-async\` (RFC 7240) the answer is 202 as soon as the document is
+stored. It will be minted even if the service ends at once. The preference has no effect if the service has no
+API_KEY, because \`GET /documents/{tokenId}\` does not exist then.
+
+**A 500** has the message "Internal server error", and the code in \`X-Error-Code\` tells who has to act. The
+log of the issuer has the reason, in the line with the answer's \`X-Request-Id\`.`,
+  access: 'issuer if set',
+  pathParameters: {
+    documentId: {
+      description: 'The type of document: `BILL_OF_LADING`, in upper or lower case.',
+      example: 'BILL_OF_LADING',
+    },
+  },
+  headers: {
+    'Idempotency-Key': IDEMPOTENCY_KEY,
+    Prefer: z.string().meta({
+      description: '`respond-async`: answer 202 without waiting for the mint.',
+      examples: ['respond-async'],
+    }),
+  },
+  body: { kind: 'document', schema: CREATE_REQUEST.meta({ id: 'CreateRequest' }), examples: CREATE_EXAMPLE },
+  answers: {
+    200: {
+      description: 'The document is signed, and its token is mined.',
+      content: {
+        mediaType: 'application/json',
+        schema: ISSUED_DOCUMENT,
+        examples: { issued: CREATED_EXAMPLE },
+      },
+    },
+    202: {
+      description: 'Only with `Prefer: respond-async`. The document is stored, and will be minted.',
+      content: {
+        mediaType: 'application/json',
+        schema: z.strictObject({ tokenId: TOKEN_ID_HEX }).meta({ id: 'AcceptedDocument' }),
+        examples: { accepted: { tokenId: CREATED_EXAMPLE.signedW3CDocument.credentialStatus.tokenId } },
+      },
+      headers: {
+        Location: { description: 'The path of the document.', example: '/documents/68e671ae…' },
+        'Preference-Applied': { description: 'Always `respond-async`.', example: 'respond-async' },
+        'Retry-After': RETRY_AFTER,
+      },
+    },
+  },
+  errors: {
+    400: ['REQUEST_FIELD_INVALID', 'IDEMPOTENCY_KEY_INVALID'],
+    422: ['IDEMPOTENCY_KEY_REUSED'],
+    500: [
+      'DOCUMENT_NOT_SUPPORTED',
+      'NOT_CONFIGURED',
+      'TEXT_NOT_PROTECTED',
+      'SUBJECT_VALUE_INVALID',
+      'SUBJECT_TERM_UNDEFINED',
+      'CONTEXT_UNKNOWN',
+      'REMARK_TOO_LONG',
+      'SIGNING_FAILED',
+      'SIGNING_WORKER_LOST',
+      'CHAIN_ID_MISMATCH',
+      'REGISTRY_MISSING',
+      'RPC_KEY_REFUSED',
+      'RPC_UNREACHABLE',
+      'FEES_UNKNOWN',
+      'MINT_SIMULATION_FAILED',
+      'MINT_NOT_SENT',
+      'TRANSACTION_REJECTED',
+      'MINT_REVERTED',
+      'MINT_NOT_CONFIRMED',
+      'ISSUANCE_UNKNOWN',
+      'DOCUMENT_INCOMPLETE',
+      'STORING_INTERRUPTED',
+      'DATABASE_LOCKED',
+      'DATABASE_FULL',
+    ],
+    503: ['BUSY'],
+  },
+};
+
+/** GET /documents/{tokenId} */
+export const GET_DOCUMENT: Operation = {
+  id: 'getDocument',
+  tag: 'Documents',
+  method: 'get',
+  path: '/documents/{tokenId}',
+  summary: 'Get an issued document again',
+  description: 'The answer of `POST /create` again, for a caller that did not get it.',
+  access: 'issuer',
+  pathParameters: {
+    tokenId: {
+      description: 'The token: 64 hexadecimal digits, with or without `0x`, or decimal digits.',
+      example: CREATED_EXAMPLE.signedW3CDocument.credentialStatus.tokenId,
+    },
+  },
+  answers: {
+    200: {
+      description: 'The document.',
+      content: { mediaType: 'application/json', schema: ISSUED_DOCUMENT },
+      headers: {
+        'X-Document-State': {
+          description: '`final`, or `mined` while a reorganisation of the chain may still remove the mint.',
+          example: 'final',
+        },
+      },
+    },
+    202: {
+      description: 'The document is being issued.',
+      content: {
+        mediaType: 'application/json',
+        schema: z.strictObject({ status: z.enum(['signed', 'submitted']) }).meta({ id: 'IssuingDocument' }),
+        examples: { submitted: { status: 'submitted' } },
+      },
+      headers: { 'Retry-After': RETRY_AFTER },
+    },
+  },
+  errors: {
+    400: ['TOKEN_ID_INVALID'],
+    404: ['DOCUMENT_UNKNOWN'],
+    // The token of this document will never exist. The code tells why.
+    410: ['MINT_REVERTED', 'TRANSACTION_REJECTED', 'INTERNAL'],
+    500: ['DOCUMENT_INCOMPLETE'],
+  },
+};
+
+const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i;
+
+/** A time, which becomes epoch milliseconds. */
+function time(description: string) {
+  return z
+    .string()
+    .transform((text, context) => {
+      const at = RFC3339.test(text) ? Date.parse(text) : NaN;
+      if (Number.isNaN(at)) {
+        const message = 'must be a time such as 2026-05-01T12:00:00Z (in a URL, write + as %2B)';
+        context.addIssue({ code: 'custom', message });
+      }
+      return at;
+    })
+    .optional()
+    .meta({ description, format: 'date-time', examples: ['2026-05-01T00:00:00Z'] });
+}
+
+const place = z
+  .string()
+  .transform((text, context) => {
+    const [, position, tokenId] = /^(\d{1,15})\.([0-9a-f]{64}|)$/.exec(text) ?? [];
+    if (tokenId === undefined)
+      context.addIssue({ code: 'custom', message: 'must be taken from the header Link of a page' });
+    return { position: Number(position), tokenId: tokenId ?? '' };
+  })
+  .optional()
+  .meta({ description: AFTER });
+
+/** The parameters of GET /documents. */
+export const DOCUMENTS_QUERY = z.object({
+  state: ISSUANCE_STATE.optional(),
+  since: time('Created at this time or later, in RFC 3339.'),
+  until: time('Created before this time, in RFC 3339.'),
+  limit: PAGE_LIMIT,
+  after: place,
+});
+
+/** GET /documents */
+export const LIST_DOCUMENTS: Operation = {
+  id: 'listDocuments',
+  tag: 'Documents',
+  method: 'get',
+  path: '/documents',
+  summary: 'List what was issued',
+  description:
+    'The newest first, without the documents. With it you find a document whose answer was lost, if its ' +
+    'request had no `Idempotency-Key`. A page looks at 5,000 documents at most, so it may be short, or ' +
+    'empty, although more follow.',
+  access: 'issuer',
+  query: DOCUMENTS_QUERY,
+  answers: {
+    200: {
+      description: 'A page.',
+      content: { mediaType: 'application/json', schema: z.array(ISSUANCE).meta({ id: 'Issuances' }) },
+      headers: { Link: LINK },
+    },
+  },
+};

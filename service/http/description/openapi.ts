@@ -1,0 +1,242 @@
+import { z } from 'zod';
+import { ERROR_CODES, type ErrorCode } from './error-codes';
+import { INTRODUCTION, TAGS } from './introduction';
+import { errorsOf, type Answer, type Json, type Operation } from './operation';
+import { OPERATIONS } from './operations';
+import { TEXT } from './values';
+import { EVENT_SCHEMAS } from '../../../receiver/event-schemas';
+import { WEBHOOK_HEADERS, WEBHOOKS } from './webhooks';
+
+/** Version of the API. It changes with its operations. */
+const VERSION = '1.0.0';
+
+const ERROR = z
+  .strictObject({
+    error: z.strictObject({
+      message: TEXT,
+      stack: TEXT.optional().meta({ description: 'Only if NODE_ENV is `development`.' }),
+    }),
+  })
+  .meta({ id: 'Error' });
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'The request is wrong; the message names the member, parameter or header.',
+  401: 'The key is missing or wrong.',
+  404: 'There is no such thing.',
+  408: 'The request arrives too slowly.',
+  409: 'It cannot be done as asked.',
+  410: 'Issuing has failed, and the token will never exist. The code tells why.',
+  413: 'The body is too large.',
+  415: 'The content type or encoding is not supported.',
+  422: 'The Idempotency-Key belongs to a request with another body.',
+  431: 'The headers are too large.',
+  500: 'It failed. The message is always "Internal server error"; the code tells who has to act.',
+  503: 'Too much at once, or a node does not answer.',
+};
+
+const MOST_CODES_IN_NAME = 3;
+
+const REQUEST_ID = { $ref: '#/components/headers/X-Request-Id' };
+
+/** The OpenAPI 3.1 document of the HTTP API and its webhooks. It is the same for every installation. */
+export function openApi(): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const operation of OPERATIONS)
+    paths[operation.path] = { ...paths[operation.path], [operation.method]: describe(operation) };
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Transferable Document Creator Service',
+      version: VERSION,
+      description: INTRODUCTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'This service.' }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    paths,
+    webhooks: WEBHOOKS,
+    components: {
+      schemas: { ...componentSchemas(), ...EVENT_SCHEMAS },
+      responses: errorComponents(),
+      parameters: WEBHOOK_HEADERS,
+      headers: {
+        'X-Request-Id': {
+          description: "The request's id: the caller's, if it sent a usable one. The log has it too.",
+          schema: { type: 'string' },
+          example: '3f0f6a6e-6d0b-4f0e-9a57-0f3c9a4f8a52',
+        },
+      },
+      securitySchemes: {
+        apiKey: { type: 'http', scheme: 'bearer', description: 'API_KEY of the service.' },
+        adminApiKey: { type: 'http', scheme: 'bearer', description: 'ADMIN_API_KEY of the service.' },
+      },
+    },
+  };
+}
+
+const SECURITY: Readonly<Record<Operation['access'], readonly Json[]>> = {
+  anyone: [],
+  'issuer if set': [{ apiKey: [] }, {}],
+  issuer: [{ apiKey: [] }],
+  admin: [{ adminApiKey: [] }],
+};
+
+const EXISTS: Readonly<Record<Operation['access'], string>> = {
+  anyone: '',
+  'issuer if set': 'Needs API_KEY if the service has one.',
+  issuer: 'Exists only if the service has API_KEY, and needs it.',
+  admin: 'Exists only if the service has ADMIN_API_KEY, and needs it.',
+};
+
+function describe(operation: Operation): Json {
+  const { id, tag, summary, description, access, body, answers } = operation;
+  const text = [description, EXISTS[access]].filter(Boolean).join('\n\n');
+  const errors = [...errorsOf(operation)].map(([status, codes]) => [status, errorRef(status, codes)]);
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(text !== '' && { description: text }),
+    security: SECURITY[access],
+    parameters: parametersOf(operation),
+    ...(body && {
+      requestBody: {
+        required: true,
+        description: `JSON of at most ${body.kind === 'small' ? '64 KB' : '50 MB'} and 20,000 values.`,
+        content: {
+          'application/json': {
+            schema: refOf(body.schema),
+            examples: mapValues(body.examples, (value) => ({ value })),
+          },
+        },
+      },
+    }),
+    responses: {
+      ...mapValues(answers, described),
+      ...Object.fromEntries(errors),
+    },
+  };
+}
+
+function parametersOf({ pathParameters = {}, query, headers = {} }: Operation): Json[] {
+  const path = Object.entries(pathParameters).map(([name, { description, example }]) => ({
+    name,
+    in: 'path',
+    required: true,
+    description,
+    schema: { type: 'string' },
+    example,
+  }));
+  const shape = (query?.shape ?? {}) as Readonly<Record<string, z.ZodType>>;
+  const others = [
+    ...Object.entries<z.ZodType>(shape).map(([name, schema]) => ({ name, in: 'query', schema })),
+    ...Object.entries(headers).map(([name, schema]) => ({ name, in: 'header', schema })),
+  ].map(({ schema, ...parameter }) => {
+    const { description, ...rest } = jsonSchemaOf(schema, 'input');
+    return { ...parameter, required: false, description, schema: rest };
+  });
+  const requestId = { name: 'X-Request-Id', in: 'header', required: false, schema: { type: 'string' } };
+  const used =
+    '1 to 128 letters, digits, dots, colons, hyphens and underscores; otherwise the service makes one.';
+  return [...path, ...others, { ...requestId, description: `The request's id: ${used}` }];
+}
+
+function described({ description, content, headers = {} }: Answer): Json {
+  return {
+    description,
+    headers: {
+      'X-Request-Id': REQUEST_ID,
+      ...mapValues(headers, (header) => ({ ...header, schema: { type: 'string' } })),
+    },
+    ...(content && {
+      content: {
+        [content.mediaType]: {
+          schema: refOf(content.schema),
+          ...(content.examples && { examples: mapValues(content.examples, (value) => ({ value })) }),
+        },
+      },
+    }),
+  };
+}
+
+/** The same error of many operations is a component, named by its codes. */
+function errorRef(status: number, codes: readonly ErrorCode[]): Json {
+  return codes.length > MOST_CODES_IN_NAME
+    ? errorAnswer(status, codes)
+    : { $ref: `#/components/responses/${nameOf(codes)}` };
+}
+
+function errorComponents(): Record<string, Json> {
+  const components: Record<string, Json> = {};
+  for (const operation of OPERATIONS)
+    for (const [status, codes] of errorsOf(operation))
+      if (codes.length <= MOST_CODES_IN_NAME) components[nameOf(codes)] = errorAnswer(status, codes);
+  return components;
+}
+
+function nameOf(codes: readonly ErrorCode[]): string {
+  return codes.join('.');
+}
+
+function errorAnswer(status: number, codes: readonly ErrorCode[]): Json {
+  const explained = codes.map((code) => {
+    const { why, remedy } = ERROR_CODES[code];
+    return `- \`${code}\`: ${why}.${remedy === undefined ? '' : ` Remedy: ${remedy}.`}`;
+  });
+  return {
+    description: [REASONS[status], ...explained].join('\n'),
+    headers: {
+      'X-Request-Id': REQUEST_ID,
+      'X-Error-Code': { description: 'The code of the error.', schema: { type: 'string', enum: codes } },
+      ...(status === 401 && { 'WWW-Authenticate': { schema: { type: 'string', const: 'Bearer' } } }),
+      ...(status === 503 && {
+        'Retry-After': {
+          description: 'Seconds after which to send it again.',
+          schema: { type: 'string' },
+          example: '10',
+        },
+      }),
+    },
+    content: { 'application/json': { schema: refOf(ERROR) } },
+  };
+}
+
+/** A schema that has an `id` is a component of this name. */
+function refOf(schema: z.ZodType): Json {
+  const id = schema.meta()?.id;
+  return id === undefined ? jsonSchemaOf(schema, 'output') : { $ref: `#/components/schemas/${id}` };
+}
+
+/** The components of all bodies, and those that they refer to. */
+function componentSchemas(): Record<string, Json> {
+  const components: Record<string, Json> = {};
+  const add = (schema: z.ZodType, io: 'input' | 'output'): void => {
+    const id = schema.meta()?.id;
+    if (id === undefined || id in components) return;
+    const { $defs = {}, ...json } = jsonSchemaOf(schema, io);
+    Object.assign(components, { [id]: json, ...mapValues($defs as Record<string, Json>, withoutId) });
+  };
+  for (const { body, answers } of OPERATIONS) {
+    if (body) add(body.schema, 'input');
+    for (const { content } of Object.values(answers)) if (content) add(content.schema, 'output');
+  }
+  add(ERROR, 'output');
+  return components;
+}
+
+/** JSON Schema (draft 2020-12) of a schema. Its references are to components. */
+function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
+  const json = JSON.stringify(z.toJSONSchema(schema, { io, unrepresentable: 'any' }));
+  return withoutId(JSON.parse(json.replaceAll('"#/$defs/', '"#/components/schemas/')) as Json);
+}
+
+function withoutId(schema: Json): Json {
+  return Object.fromEntries(Object.entries(schema).filter(([name]) => name !== 'id' && name !== '$schema'));
+}
+
+function mapValues<Value, Mapped>(
+  values: Readonly<Record<string, Value>>,
+  map: (value: Value) => Mapped,
+): Record<string, Mapped> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]));
+}

@@ -1,0 +1,102 @@
+import type { z } from 'zod';
+import type { ErrorCode } from './error-codes';
+
+/** A part of an OpenAPI document or a JSON Schema. */
+export type Json = Readonly<Record<string, unknown>>;
+
+/** Chapters of the description. */
+export type Tag = 'Documents' | 'Subscriptions' | 'Registries' | 'Discovery' | 'Operation' | 'Webhooks';
+
+/** A header of an answer. */
+export interface AnswerHeader {
+  description: string;
+  example: string;
+}
+
+/** An answer that is not an error. */
+export interface Answer {
+  description: string;
+  /** Absent: no body. */
+  content?: { mediaType: string; schema: z.ZodType; examples?: Readonly<Record<string, unknown>> };
+  headers?: Readonly<Record<string, AnswerHeader>>;
+}
+
+/** A JSON body. `small`: at most 64 KB, read before the route is called; `document`: up to 50 MB. */
+export interface Body {
+  kind: 'small' | 'document';
+  schema: z.ZodType;
+  /** By name. A test sends each of them. */
+  examples: Readonly<Record<string, object>>;
+}
+
+/**
+ * An operation of the HTTP API: one method of one path. The router checks requests by it, and
+ * `GET /openapi.json` describes it, so that both say the same.
+ */
+export interface Operation {
+  /** The `operationId`. */
+  id: string;
+  tag: Tag;
+  method: 'get' | 'post' | 'put' | 'delete';
+  /** As in OpenAPI: parameters are in braces. */
+  path: string;
+  summary: string;
+  /** Markdown. */
+  description?: string;
+  /**
+   * The key that a request needs. `issuer if set`: API_KEY, if the service has one. `issuer` and `admin`:
+   * API_KEY and ADMIN_API_KEY; without them the path does not exist.
+   */
+  access: 'anyone' | 'issuer if set' | 'issuer' | 'admin';
+  pathParameters?: Readonly<Record<string, { description: string; example: string }>>;
+  /** Object of text values. The router checks it, and answers 400 QUERY_INVALID. */
+  query?: z.ZodObject;
+  headers?: Readonly<Record<string, z.ZodType>>;
+  body?: Body;
+  answers: Readonly<Record<number, Answer>>;
+  /**
+   * The codes of errors by status. The errors of every request, and those of `access`, `query` and `body`,
+   * need not be listed (`errorsOf`).
+   */
+  errors?: Readonly<Record<number, readonly ErrorCode[]>>;
+}
+
+type Errors = Readonly<Record<number, readonly ErrorCode[]>>;
+
+/** Errors that any request may get: most of them from Node.js, before the service sees the request. */
+const OF_EVERY_REQUEST: Errors = {
+  400: ['PATH_MALFORMED', 'REQUEST_MALFORMED'],
+  408: ['REQUEST_TIMEOUT'],
+  431: ['HEADERS_TOO_LARGE'],
+  500: ['INTERNAL'],
+};
+
+const OF_ACCESS: Readonly<Record<Operation['access'], Errors>> = {
+  anyone: {},
+  'issuer if set': { 401: ['API_KEY_WRONG'] },
+  issuer: { 401: ['API_KEY_WRONG'], 404: ['NOT_FOUND'], 500: ['DATABASE_LOCKED', 'DATABASE_FULL'] },
+  admin: { 401: ['ADMIN_API_KEY_WRONG'], 404: ['NOT_FOUND'], 500: ['DATABASE_LOCKED', 'DATABASE_FULL'] },
+};
+
+const OF_BODY: Errors = {
+  400: ['BODY_NOT_JSON', 'BODY_ABORTED', 'BODY_TOO_COMPLEX'],
+  408: ['BODY_TOO_SLOW'],
+  413: ['BODY_TOO_LARGE'],
+  415: ['CONTENT_TYPE_WRONG', 'CONTENT_ENCODING_UNSUPPORTED'],
+};
+
+/** Every error of an operation: its codes, by status. */
+export function errorsOf({ access, query, body, errors = {} }: Operation): Map<number, ErrorCode[]> {
+  const all = new Map<number, ErrorCode[]>();
+  const sources = [
+    OF_EVERY_REQUEST,
+    OF_ACCESS[access],
+    query ? { 400: ['QUERY_INVALID'] as const } : {},
+    body ? OF_BODY : {},
+    errors,
+  ];
+  for (const source of sources)
+    for (const [status, codes] of Object.entries(source))
+      all.set(Number(status), [...(all.get(Number(status)) ?? []), ...codes]);
+  return all;
+}

@@ -1,0 +1,196 @@
+import type { Json } from './operation';
+import { REFERENCE_STYLE } from './reference-style';
+import { escaped, formOf, inline, marked, membersTable, table, type Schema } from './schema-table';
+
+// The page of GET /docs. It is plain HTML: it needs no script, prints, and can be read in a terminal.
+
+interface Parameter {
+  name: string;
+  in: string;
+  required?: boolean;
+  description?: string;
+  schema: Schema;
+}
+
+type Content = Record<string, { schema: Schema; examples?: Record<string, { value: unknown }> }>;
+
+interface Answer {
+  $ref?: string;
+  description: string;
+  headers?: Record<string, { $ref?: string; description?: string; schema?: Schema }>;
+  content?: Content;
+}
+
+interface Described {
+  operationId: string;
+  tags: string[];
+  summary: string;
+  description?: string;
+  parameters?: (Parameter & { $ref?: string })[];
+  requestBody?: { description: string; content: Content };
+  responses: Record<string, Answer>;
+}
+
+interface Document {
+  info: { title: string; version: string; description: string };
+  tags: { name: string; description: string }[];
+  paths: Record<string, Record<string, Described>>;
+  webhooks: Record<string, { post: Described }>;
+  components: Json;
+}
+
+interface Place {
+  anchor: string;
+  label: string;
+  method: string;
+  operation: Described;
+}
+
+/** The reference as an HTML page. */
+export function referencePage(description: Json): string {
+  const api = description as unknown as Document;
+  const page = new Page(api);
+  const { title, version, description: introduction } = api.info;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escaped(title)}</title>
+<style>${REFERENCE_STYLE}</style>
+</head>
+<body>
+<nav aria-label="Contents">${page.contents()}</nav>
+<main>
+<h1>${escaped(title)}</h1>
+<p class="quiet">Version ${escaped(version)} of the API · <a href="/openapi.json">OpenAPI 3.1</a></p>
+${markdown(introduction)}
+${page.chapters()}
+<h2 id="schemas">Schemas</h2>
+${page.schemas()}
+</main>
+</body>
+</html>
+`;
+}
+
+/** Renders the parts of a description. */
+class Page {
+  readonly #api: Document;
+  readonly #places: readonly Place[];
+
+  constructor(api: Document) {
+    this.#api = api;
+    const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({
+        anchor: `operation-${operation.operationId}`,
+        label: path,
+        method: method.toUpperCase(),
+        operation,
+      })),
+    );
+    const webhooks = Object.entries(api.webhooks).map(([type, { post }]) => ({
+      anchor: `webhook-${type}`,
+      label: type,
+      method: 'POST',
+      operation: post,
+    }));
+    this.#places = [...operations, ...webhooks];
+  }
+
+  contents(): string {
+    const chapters = this.#api.tags.map(({ name }) => {
+      const links = this.#of(name).map(
+        ({ anchor, operation }) => `<li><a href="#${anchor}">${escaped(operation.summary)}</a></li>`,
+      );
+      return `<p><a href="#${chapterOf(name)}">${escaped(name)}</a></p><ul>${links.join('')}</ul>`;
+    });
+    return `${chapters.join('')}<p><a href="#schemas">Schemas</a></p>`;
+  }
+
+  chapters(): string {
+    return this.#api.tags
+      .map(({ name, description }) => {
+        const sections = this.#of(name).map((place) => this.#section(place));
+        const head = `<h2 id="${chapterOf(name)}">${escaped(name)}</h2>`;
+        return `${head}${markdown(description)}${sections.join('')}`;
+      })
+      .join('');
+  }
+
+  schemas(): string {
+    return Object.entries(this.#api.components.schemas as Record<string, Schema>)
+      .map(([name, schema]) => {
+        const about = schema.description === undefined ? '' : markdown(schema.description);
+        const members = membersTable(schema);
+        return `<section id="schema-${name}"><h3>${escaped(name)}</h3>${about}${members}</section>`;
+      })
+      .join('');
+  }
+
+  #of(tag: string): Place[] {
+    return this.#places.filter(({ operation }) => operation.tags.includes(tag));
+  }
+
+  #section({ anchor, label, method, operation }: Place): string {
+    const { summary, description = '', parameters = [], requestBody, responses } = operation;
+    return `<section id="${anchor}">
+<h3>${escaped(summary)}</h3>
+<p class="path"><b>${method}</b> <code>${escaped(label)}</code></p>
+${markdown(description)}
+${this.#parameters(parameters.map((one) => this.#resolve(one)))}
+${requestBody ? `<h4>Body</h4>${markdown(requestBody.description)}${this.#content(requestBody.content)}` : ''}
+<h4>Answers</h4>
+${Object.entries(responses)
+  .map(([status, answer]) => this.#answer(status, this.#resolve(answer)))
+  .join('')}
+</section>`;
+  }
+
+  #parameters(parameters: readonly Parameter[]): string {
+    if (parameters.length === 0) return '';
+    const rows = parameters.map(
+      ({ name, in: place, required, description = '', schema }) =>
+        `<tr><td><code>${escaped(name)}</code></td><td>${place}${required ? ', needed' : ''}</td>` +
+        `<td>${inline(description)} ${formOf(schema)}</td></tr>`,
+    );
+    return `<h4>Parameters</h4>${table(['name', 'in', 'value'], rows)}`;
+  }
+
+  #answer(status: string, { description, headers = {}, content }: Answer): string {
+    const rows = Object.entries(headers).map(([name, header]) => {
+      const about = this.#resolve(header).description ?? '';
+      return `<tr><td><code>${escaped(name)}</code></td><td>${inline(about)}</td></tr>`;
+    });
+    const body = content === undefined ? '' : this.#content(content);
+    return `<details${/^2/.test(status) ? ' open' : ''}><summary><b>${status}</b> ${inline(
+      description.split('\n')[0] ?? '',
+    )}</summary>${markdown(description.split('\n').slice(1).join('\n'))}${
+      rows.length === 0 ? '' : table(['header', 'value'], rows)
+    }${body}</details>`;
+  }
+
+  #content(content: Content): string {
+    return Object.entries(content)
+      .map(([mediaType, { schema, examples = {} }]) => {
+        const shown = Object.entries(examples).map(
+          ([name, { value }]) =>
+            `<p class="quiet">Example: ${escaped(name)}</p><pre tabindex="0">${escaped(
+              typeof value === 'string' ? value : JSON.stringify(value, null, 2),
+            )}</pre>`,
+        );
+        return `<p><code>${escaped(mediaType)}</code>: ${formOf(schema)}</p>${shown.join('')}`;
+      })
+      .join('');
+  }
+
+  #resolve<Referred extends { $ref?: string }>(given: Referred): Referred {
+    if (given.$ref === undefined) return given;
+    const [kind = '', name = ''] = given.$ref.split('/').slice(-2);
+    return (this.#api.components[kind] as Record<string, Referred>)[name] ?? given;
+  }
+}
+
+const chapterOf = (tag: string): string => (tag === 'Webhooks' ? 'webhooks' : `tag-${tag}`);
+
+const markdown = (text: string): string => marked.parse(text, { async: false });

@@ -1,0 +1,136 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020';
+import { openApi } from '../../service/http/description/openapi';
+import { addViolation } from './violations';
+
+/** Larger bodies are not read again. */
+const MOST_BYTES = 1024 * 1024;
+
+interface Described {
+  $ref?: string;
+  headers?: Record<string, { schema?: { enum?: string[] } }>;
+  content?: Record<string, unknown>;
+}
+
+interface Api {
+  paths: Record<string, Record<string, { responses: Record<string, Described> }>>;
+  components: { responses: Record<string, Described> };
+}
+
+/** An answer of the service. */
+export interface Arrived {
+  method: string;
+  path: string;
+  status: number;
+  headers: Pick<Headers, 'get'>;
+  /** Undefined if it is not checked. */
+  body: string | undefined;
+}
+
+/** Statuses of answers that no operation gives: to unknown paths and methods, and to malformed requests. */
+const ELSEWHERE = [400, 404, 405, 408, 431];
+
+const unchecked = new Set<string>();
+
+/** The answers at this address come from parts that a test made up. */
+export function leaveUnchecked(url: string): void {
+  unchecked.add(new URL(url).origin);
+}
+
+/** Compares answers with `GET /openapi.json`. */
+class Description {
+  readonly #api = openApi() as unknown as Api;
+  readonly #ajv = new Ajv2020({
+    strict: false,
+    validateFormats: false,
+    validateSchema: false,
+    code: { optimize: false },
+  });
+  readonly #validators = new Map<string, ValidateFunction>();
+
+  constructor() {
+    this.#ajv.addSchema(this.#api, 'api');
+  }
+
+  /** The difference between an answer and its description; undefined if there is none. */
+  problemOf({ method, path, status, headers, body }: Arrived): string | undefined {
+    const code = headers.get('X-Error-Code');
+    const asked = method === 'HEAD' ? 'get' : method.toLowerCase();
+    const template = this.#templateOf(path);
+    const answers = template === undefined ? undefined : this.#api.paths[template]?.[asked]?.responses;
+    if (template === undefined || answers === undefined)
+      return ELSEWHERE.includes(status) && code !== null ? undefined : 'it is not described';
+    const given = answers[status];
+    if (given === undefined) return 'the status is not described';
+    const pointer = given.$ref?.slice(2).split('/') ?? ['paths', template, asked, 'responses', `${status}`];
+    const answer = given.$ref === undefined ? given : this.#api.components.responses[pointer.at(-1) ?? ''];
+    const codes = answer?.headers?.['X-Error-Code']?.schema?.enum;
+    if (codes && !codes.includes(String(code))) return `the code ${code} is not described`;
+    if (method === 'HEAD' || body === undefined) return undefined;
+    if (answer?.content === undefined) return body === '' ? undefined : 'its body is not described';
+    const mediaType = String(headers.get('Content-Type')).split(';')[0] ?? '';
+    if (!(mediaType in answer.content)) return `the media type ${mediaType} is not described`;
+    if (!mediaType.includes('json')) return undefined;
+    const validate = this.#validatorOf([...pointer, 'content', mediaType, 'schema']);
+    return validate(JSON.parse(body))
+      ? undefined
+      : this.#ajv.errorsText(validate.errors, { dataVar: 'body' });
+  }
+
+  #templateOf(path: string): string | undefined {
+    return Object.keys(this.#api.paths).find((template) => {
+      const pattern = template.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+');
+      return new RegExp(`^${pattern}/?$`, 'i').test(path);
+    });
+  }
+
+  #validatorOf(path: readonly string[]): ValidateFunction {
+    const pointer = path.map((step) => step.replaceAll('~', '~0').replaceAll('/', '~1')).join('/');
+    const known = this.#validators.get(pointer);
+    if (known) return known;
+    const made = this.#ajv.compile({ $ref: `api#/${encodeURI(pointer)}` });
+    this.#validators.set(pointer, made);
+    return made;
+  }
+}
+
+/** Made when the first answer is checked. */
+let description: Description | undefined;
+
+/** The difference between an answer and its description; undefined if there is none. */
+export function undescribed(answer: Arrived): string | undefined {
+  description ??= new Description();
+  return description.problemOf(answer);
+}
+
+/**
+ * Checks every answer that `fetch` gets from a service. A test fails at its end if an answer has a status, a
+ * code or a member that the description does not have.
+ */
+export function checkFetchedAnswers(): void {
+  const original = globalThis.fetch;
+  globalThis.fetch = async (input, init) => {
+    const response = await original(input, init);
+    const { origin, pathname: path } = new URL(input instanceof Request ? input.url : input);
+    const method = (init?.method ?? (input instanceof Request ? input.method : 'GET')).toUpperCase();
+    if (!isOfService(response) || method === 'OPTIONS' || unchecked.has(origin)) return response;
+    const { status, headers } = response;
+    const problem = undescribed({ method, path, status, headers, body: await bodyOf(response) });
+    if (problem !== undefined)
+      addViolation(`${method} ${path} answered ${status}: ${problem}`, await bodyOf(response));
+    return response;
+  };
+}
+
+/** Undefined if the body is long, or does not arrive. */
+async function bodyOf(response: Response): Promise<string | undefined> {
+  if (Number(response.headers.get('Content-Length') ?? 0) > MOST_BYTES) return undefined;
+  return response
+    .clone()
+    .text()
+    .catch(() => undefined);
+}
+
+/** Only the service exposes this header. */
+function isOfService({ headers }: Response): boolean {
+  return headers.get('Access-Control-Expose-Headers')?.includes('X-Error-Code') === true;
+}

@@ -1,0 +1,141 @@
+import { spawnSync } from 'node:child_process';
+import { createPublicKey, type JsonWebKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type Koa from 'koa';
+import { request } from 'undici';
+import { describedFiles } from '../../client/describe-api';
+import { EVENT_SCHEMAS } from '../../receiver/event-schemas';
+import { verifySignature } from '../../receiver/verify-signature';
+import { PROJECT_ROOT } from '../../service/base/project-root';
+import { inheritedEnvironment } from '../../service/config/config';
+import type { HttpAppOptions } from '../../service/http/app';
+import { ERROR_CODES } from '../../service/http/description/error-codes';
+import { TAGS } from '../../service/http/description/introduction';
+import { openApi } from '../../service/http/description/openapi';
+import { errorsOf } from '../../service/http/description/operation';
+import { OPERATIONS } from '../../service/http/description/operations';
+import { STATUS_OF_REQUEST_ERRORS } from '../../service/http/middleware/errors';
+import { newHttpApp, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import { schemaProblem } from '../helpers/receiver/schema-problems';
+
+describe('the OpenAPI description', () => {
+  it('is committed as docs/openapi.json, with the types of the client', async function () {
+    for (const [path, text] of await describedFiles())
+      expect(
+        readFileSync(join(PROJECT_ROOT, path), 'utf8') === text,
+        `${path}: run npm run openapi`,
+      ).to.equal(true);
+  });
+
+  it('has no error according to @redocly/cli', () => {
+    const redocly = join(PROJECT_ROOT, 'node_modules/@redocly/cli/bin/cli.js');
+    const lint = spawnSync(process.execPath, [redocly, 'lint', 'docs/openapi.json', '--format=json'], {
+      cwd: PROJECT_ROOT,
+      env: { ...inheritedEnvironment(), REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+    });
+    const { totals, problems } = JSON.parse(lint.stdout.toString()) as { totals: object; problems: object[] };
+    expect(problems).to.deep.equal([]);
+    expect(totals).to.include({ errors: 0, warnings: 0 });
+  });
+
+  it('has every route, and no other', () => {
+    const routed = routesOf(withEveryPart());
+    const described = OPERATIONS.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+    expect(routed).to.have.members(described).and.length.greaterThan(20);
+  });
+
+  it('has the status of every error of a request', () => {
+    const statuses = OPERATIONS.flatMap((operation) =>
+      [...errorsOf(operation)].flatMap(([status, codes]) => codes.map((code) => `${code} ${status}`)),
+    );
+    for (const [code, status] of Object.entries(STATUS_OF_REQUEST_ERRORS))
+      expect(statuses).to.include(`${code} ${status}`);
+  });
+
+  it('explains every code of its answers, and each is in docs/error-codes.md with the same text', () => {
+    const used = new Set(OPERATIONS.flatMap((operation) => [...errorsOf(operation).values()].flat()));
+    const elsewhere = ['METHOD_NOT_ALLOWED', 'UNHEALTHY'];
+    expect([...used, ...elsewhere]).to.have.members(Object.keys(ERROR_CODES));
+    const rows = readFileSync(join(PROJECT_ROOT, 'docs/error-codes.md'), 'utf8').split('\n');
+    for (const [code, { why, remedy = '' }] of Object.entries(ERROR_CODES)) {
+      const texts = rows
+        .map((row) => row.split(/(?<!\\)\|/).map((cell) => cell.trim()))
+        .filter(([, codes = '']) => codes.split(', ').includes(code))
+        .map((cells) => cells.slice(-3, -1).map((cell) => cell.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')));
+      expect(texts, code).to.deep.include([why, remedy]);
+    }
+  });
+
+  it('has a webhook with a meaning for every type of event', () => {
+    const { webhooks } = openApi() as { webhooks: Record<string, { post: { description: string } }> };
+    expect(Object.keys(webhooks)).to.have.members(Object.keys(EVENT_SCHEMAS));
+    for (const { post } of Object.values(webhooks)) expect(post.description).to.match(/^[A-Z].+\.$/);
+  });
+
+  it('has a delivery whose signature is right', () => {
+    const { webhooks, components } = openApi() as {
+      webhooks: Record<string, { post: { requestBody: { content: Record<string, Content> } } }>;
+      components: { parameters: Record<string, { example: string }> };
+    };
+    const content = webhooks['com.service.etr.nomination']?.post.requestBody.content['application/json'];
+    const event = content?.examples?.signed?.value;
+    expect(schemaProblem(event)).to.equal(undefined);
+    const [jwk = ''] = /\{"kty":"OKP".*?\}/.exec(TAGS.Webhooks) ?? [];
+    const key = createPublicKey({ key: JSON.parse(jwk) as JsonWebKey, format: 'jwk' });
+    const signature = components.parameters['X-Service-Signature']?.example;
+    expect(verifySignature(signature, Buffer.from(JSON.stringify(event)), key)).to.equal(true);
+  });
+});
+
+interface Content {
+  examples?: Record<string, { value: unknown }>;
+}
+
+/** An application that has every operation. None of them is called. */
+function withEveryPart(): Koa {
+  const parts = { issuedDocuments: {}, registries: {}, subscriptions: {} };
+  return newHttpApp({ apiKey: 'a', adminApiKey: 'b', ...(parts as Partial<HttpAppOptions>) });
+}
+
+/** Methods and paths of an application's routers, in the form of the description. */
+function routesOf(app: Koa): string[] {
+  const routers = app.middleware as { router?: { stack: { methods: string[]; path: string }[] } }[];
+  return routers
+    .flatMap(({ router }) => router?.stack ?? [])
+    .flatMap(({ methods, path }) =>
+      methods
+        .filter((method) => method !== 'HEAD')
+        .map((method) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`),
+    );
+}
+
+describe('GET /openapi.json and GET /docs', () => {
+  let service: RunningHttpApp;
+  before(async () => (service = await startHttpApp({})));
+  after(() => service.close());
+
+  it('answer the description, which a conditional request does not get again', async () => {
+    const answer = await request(`${service.url}/openapi.json`);
+    expect(await answer.body.json()).to.deep.equal(JSON.parse(JSON.stringify(openApi())));
+    const headers = { 'If-None-Match': String(answer.headers.etag) };
+    expect((await request(`${service.url}/openapi.json`, { headers })).statusCode).to.equal(304);
+  });
+
+  it('answer a page that has every operation and schema, runs no script and loads nothing', async () => {
+    const answer = await fetch(`${service.url}/docs`);
+    expect(answer.headers.get('Content-Type')).to.equal('text/html; charset=utf-8');
+    expect(answer.headers.get('Content-Security-Policy')).to.contain("default-src 'none'");
+    const page = await answer.text();
+    for (const { id, summary } of OPERATIONS)
+      expect(page).to.contain(`id="operation-${id}"`).and.contain(summary);
+    for (const type of Object.keys(EVENT_SCHEMAS)) expect(page).to.contain(`id="webhook-${type}"`);
+    expect(page).not.to.match(/<(script|img|link|iframe|object)\b|@import|url\(/i);
+    const ids = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+    const links = [...page.matchAll(/ href="([^"]+)"/g)].map(([, href = '']) => href);
+    expect(links).to.have.length.greaterThan(50);
+    for (const link of links)
+      if (link !== '/openapi.json') expect(ids.has(link.replace(/^#/, '')), link).to.equal(true);
+  });
+});
