@@ -961,36 +961,36 @@ export interface components {
         | 'com.service.etr.retracted'
       )[];
       /** @default {} */
-      config: {
+      config?: {
         /** @default now */
-        startFrom: ('now' | 'beginning') | number;
+        startFrom?: ('now' | 'beginning') | number;
         /**
          * @default active
          * @enum {string}
          */
-        state: 'active' | 'paused' | 'gone';
+        state?: 'active' | 'paused' | 'gone';
         /** @default 15000 */
-        timeoutMs: number;
+        timeoutMs?: number;
         /** @default 16 */
-        maxConcurrentDeliveries: number;
+        maxConcurrentDeliveries?: number;
         /** @default {} */
-        retry: {
+        retry?: {
           /** @default 1000 */
-          initialDelayMs: number;
+          initialDelayMs?: number;
           /** @default 900000 */
-          maxDelayMs: number;
+          maxDelayMs?: number;
           /** @default 259200000 */
-          giveUpAfterMs: number;
+          giveUpAfterMs?: number;
         };
         /**
          * @default application/json
          * @enum {string}
          */
-        contentType: 'application/json' | 'application/cloudevents+json';
+        contentType?: 'application/json' | 'application/cloudevents+json';
         /** @default false */
-        standardWebhooks: boolean;
+        standardWebhooks?: boolean;
         /** @default false */
-        retractions: boolean;
+        retractions?: boolean;
       };
       /** @description Conditions that all have to be true. */
       filters?: {
@@ -1026,7 +1026,7 @@ export interface components {
       /** @constant */
       protocol: 'HTTP';
       /** @default {} */
-      protocolsettings: {
+      protocolsettings?: {
         /** @description Headers that each delivery gets, by name. Answers show `***` instead of values, which are secrets. In a PUT, `***` keeps the stored value, and null removes a header. */
         headers?: {
           [key: string]: string | null;
@@ -1035,7 +1035,7 @@ export interface components {
          * @default POST
          * @constant
          */
-        method: 'POST';
+        method?: 'POST';
       };
     };
     Subscription: {
@@ -1177,36 +1177,36 @@ export interface components {
             | 'com.service.etr.retracted'
           )[];
           /** @default {} */
-          config: {
+          config?: {
             /** @default now */
-            startFrom: ('now' | 'beginning') | number;
+            startFrom?: ('now' | 'beginning') | number;
             /**
              * @default active
              * @enum {string}
              */
-            state: 'active' | 'paused' | 'gone';
+            state?: 'active' | 'paused' | 'gone';
             /** @default 15000 */
-            timeoutMs: number;
+            timeoutMs?: number;
             /** @default 16 */
-            maxConcurrentDeliveries: number;
+            maxConcurrentDeliveries?: number;
             /** @default {} */
-            retry: {
+            retry?: {
               /** @default 1000 */
-              initialDelayMs: number;
+              initialDelayMs?: number;
               /** @default 900000 */
-              maxDelayMs: number;
+              maxDelayMs?: number;
               /** @default 259200000 */
-              giveUpAfterMs: number;
+              giveUpAfterMs?: number;
             };
             /**
              * @default application/json
              * @enum {string}
              */
-            contentType: 'application/json' | 'application/cloudevents+json';
+            contentType?: 'application/json' | 'application/cloudevents+json';
             /** @default false */
-            standardWebhooks: boolean;
+            standardWebhooks?: boolean;
             /** @default false */
-            retractions: boolean;
+            retractions?: boolean;
           };
           /** @description Conditions that all have to be true. */
           filters?: {
@@ -1242,7 +1242,7 @@ export interface components {
           /** @constant */
           protocol: 'HTTP';
           /** @default {} */
-          protocolsettings: {
+          protocolsettings?: {
             /** @description Headers that each delivery gets, by name. Answers show `***` instead of values, which are secrets. In a PUT, `***` keeps the stored value, and null removes a header. */
             headers?: {
               [key: string]: string | null;
@@ -1251,7 +1251,7 @@ export interface components {
              * @default POST
              * @constant
              */
-            method: 'POST';
+            method?: 'POST';
           };
           failingSince?: string;
         }

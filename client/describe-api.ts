@@ -10,7 +10,9 @@ import { openApi } from '../service/http/description/openapi';
 /** The files, relative to the project, and their texts. */
 export async function describedFiles(): Promise<[path: string, text: string][]> {
   const description = openApi();
-  const types = astToString(await openapiTS(description as never));
+  // A member of a request that has a default may be left out.
+  const ast = await openapiTS(description as never, { defaultNonNullable: false });
+  const types = astToString(ast);
   const files: [string, string][] = [
     ['docs/openapi.json', JSON.stringify(description)],
     ['client/api-types.ts', COMMENT_HEADER + types],

@@ -119,6 +119,12 @@ for (const engine of ENGINES) {
       expect(await refused('POST', '/subscriptions', 'x=1', { 'content-type': 'text/plain' })).to.match(
         /^415 CONTENT_TYPE_WRONG/,
       );
+      expect(await refused('POST', '/subscriptions', body, { 'content-encoding': 'x' })).to.match(
+        /^415 CONTENT_ENCODING_UNSUPPORTED/,
+      );
+      expect(await refused('POST', '/subscriptions', body, { 'content-encoding': 'gzip' })).to.match(
+        /^400 BODY_NOT_JSON .* Content-Encoding/,
+      );
       const [start = '', end = ''] = JSON.stringify({ ...body, x: '|' }).split('|');
       const ofSize = (bytes: number): string => start + 'x'.repeat(bytes - start.length - end.length) + end;
       expect(await refused('POST', '/subscriptions', ofSize(65_536))).to.match(

@@ -1,5 +1,6 @@
 import { runScenario } from '../helpers/mint-model/mint-model';
 import { createMintPlace } from '../helpers/mint-model/place';
+import { createRequestPlace } from '../helpers/request-model/request-model';
 import { nothingIsLeftRunning } from '../helpers/resources';
 import { createRetractionPlace } from '../helpers/retraction-model/retraction-model';
 import type { Model, SeedRange } from './seed-range';
@@ -12,6 +13,7 @@ interface Place {
 
 async function createPlace(model: Model): Promise<Place> {
   if (model === 'retractions') return createRetractionPlace();
+  if (model === 'requests') return createRequestPlace();
   const place = await createMintPlace();
   return { run: (seed) => runScenario(place, seed), stop: () => place.stop() };
 }

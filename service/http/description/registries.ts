@@ -63,7 +63,9 @@ export const ADD_REGISTRY = {
   body: {
     kind: 'small',
     schema: REGISTRY_REQUEST.meta({ id: 'RegistryRequest' }),
-    examples: { amoy: { network: 'amoy', address: '0xd8058efe0198ae9dd7d563e1b4938dcbc86a1f81' } },
+    examples: {
+      'of a local chain': { network: 31337, address: '0xd8058efe0198ae9dd7d563e1b4938dcbc86a1f81' },
+    },
   },
   answers: {
     200: {

@@ -1,3 +1,5 @@
+import { createClient } from '../../../client/create-client';
+
 /** The key of a service whose documents a test fetches. */
 export const API_KEY = 'key-of-the-tests';
 
@@ -12,6 +14,9 @@ export interface TextAnswer {
 
 /** GET /documents/{tokenId} with the key. */
 export async function fetchDocument(serviceUrl: string, tokenId: string): Promise<TextAnswer> {
-  const response = await fetch(`${serviceUrl}/documents/${tokenId}`, { headers: AUTHORIZATION });
-  return { status: response.status, text: await response.text() };
+  const { response, data, error } = await createClient({ url: serviceUrl, apiKey: API_KEY }).GET(
+    '/documents/{tokenId}',
+    { params: { path: { tokenId } }, parseAs: 'text' },
+  );
+  return { status: response.status, text: data ?? JSON.stringify(error) };
 }

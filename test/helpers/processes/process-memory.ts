@@ -5,7 +5,17 @@ import { readFileSync } from 'node:fs';
  * systems.
  */
 export function peakMegabytes(pid: number): number | undefined {
+  return megabytesOf(pid, 'VmHWM');
+}
+
+/** The present resident memory, in the same way. */
+export function residentMegabytes(pid: number): number | undefined {
+  return megabytesOf(pid, 'VmRSS');
+}
+
+function megabytesOf(pid: number, name: string): number | undefined {
   if (process.platform !== 'linux') return undefined;
-  const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  const [, kilobytes] =
+    new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return kilobytes === undefined ? undefined : Number(kilobytes) / 1024;
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { createClient, type components } from '../../../client/create-client';
 import type { ReplacedParts } from '../../../service/app';
 import { createLocalSetup, type LocalSetup } from '../chain/local-setup';
 import { newState, type Engine, type State } from '../database/engines';
@@ -22,13 +23,7 @@ export interface ApiAnswer<Body = Record<string, never>> {
 }
 
 /** A subscription as the API shows it. */
-export interface ShownSubscription {
-  id: string;
-  sink: string;
-  failingSince?: string;
-  protocolsettings: { headers?: Record<string, string> };
-  config: { state: string; secret?: string };
-}
+export type ShownSubscription = components['schemas']['Subscription'];
 
 /** A service whose API manages subscriptions, a chain, and the sinks of the test. */
 export interface SubscribedService {
@@ -103,10 +98,11 @@ export async function startSubscribedService(
     call,
     sink,
     async subscribe({ url }, members = {}) {
-      const request = { sink: url, protocol: 'HTTP', ...members };
-      const answer = await call<ShownSubscription>('POST', '/subscriptions', request);
-      if (answer.status !== 201) throw new Error(`${answer.status}: ${answer.message}`);
-      return answer.body;
+      const client = createClient({ url: service.url, adminApiKey: ADMIN_API_KEY });
+      const body: components['schemas']['SubscriptionRequest'] = { sink: url, protocol: 'HTTP', ...members };
+      const { data, error, response } = await client.POST('/subscriptions', { body });
+      if (data === undefined) throw new Error(`${response.status}: ${error.error.message}`);
+      return data;
     },
     async caughtUp() {
       const head = await local.client.getBlockNumber();

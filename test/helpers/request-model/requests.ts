@@ -1,0 +1,172 @@
+import * as fc from 'fast-check';
+import { openApi } from '../../../service/http/description/openapi';
+import { mutated, valuesOf, type Schema, type ValueOptions } from './values';
+
+/** A request that a seed chose. */
+export interface ChosenRequest {
+  method: string;
+  target: string;
+  headers: Record<string, string>;
+  body: Buffer | undefined;
+}
+
+/** What requests may name: nothing outside the test is called. */
+export interface Surroundings {
+  apiKey: string;
+  adminApiKey: string;
+  /** A receiver of the test. */
+  sink: string;
+  registry: string;
+}
+
+interface Described {
+  parameters: { name: string; in: 'path' | 'query' | 'header'; schema: Schema; example?: string }[];
+  requestBody?: {
+    content: { 'application/json': { schema: Schema; examples: Record<string, { value: object }> } };
+  };
+  security: Record<string, unknown>[];
+}
+
+interface Api {
+  paths: Record<string, Record<string, Described>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PATCH', 'TRACE'];
+/** Characters that a header may have. */
+const HEADER_TEXT = fc.stringMatching(/^[\t\x20-\x7e\xa0-\xff]{0,60}$/);
+const BYTES = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
+
+/** Requests to every operation of the description: right ones, and wrong ones of every kind. */
+export function requestsTo(surroundings: Surroundings): fc.Arbitrary<ChosenRequest> {
+  const { sink } = surroundings;
+  const api = openApi() as unknown as Api;
+  const options: ValueOptions = {
+    resolve: (ref) => api.components.schemas[ref.split('/').at(-1) ?? ''] ?? {},
+    uri: fc.constantFrom(
+      sink,
+      sink,
+      'http://10.0.0.1/',
+      'ftp://x',
+      'https://u:p@x.invalid/',
+      'x',
+      `${sink}#f`,
+    ),
+  };
+  const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, described]) => ({
+      hasBody: described.requestBody !== undefined,
+      arbitrary: requestOf(path, method.toUpperCase(), described, options, surroundings),
+    })),
+  );
+  // Most of what can go wrong is in bodies.
+  return fc.oneof(...operations.map(({ hasBody, arbitrary }) => ({ weight: hasBody ? 5 : 1, arbitrary })));
+}
+
+function requestOf(
+  path: string,
+  method: string,
+  { parameters, requestBody, security }: Described,
+  options: ValueOptions,
+  surroundings: Surroundings,
+): fc.Arbitrary<ChosenRequest> {
+  const of = (place: string) => parameters.filter((one) => one.in === place);
+  const key = security.some((one) => 'adminApiKey' in one) ? surroundings.adminApiKey : surroundings.apiKey;
+  const given = Object.fromEntries(
+    of('header').map(({ name, schema }) => {
+      const right = schema.pattern === undefined ? HEADER_TEXT : textOf(schema, options);
+      return [name, fc.oneof(right, HEADER_TEXT, fc.constant('respond-async'))];
+    }),
+  );
+  const headers = fc.record(
+    {
+      ...given,
+      Authorization: mostly(`Bearer ${key}`, HEADER_TEXT),
+      'Content-Type': mostly('application/json', fc.oneof(HEADER_TEXT, fc.constant('text/plain'))),
+      'Content-Encoding': rarely(fc.constantFrom('gzip', 'br', 'identity', 'x')),
+    },
+    { requiredKeys: ['Authorization', 'Content-Type'] },
+  );
+  return fc
+    .record({
+      method: mostly(method, fc.constantFrom(...METHODS)),
+      path: pathOf(path, of('path')),
+      query: queryOf(of('query'), options),
+      headers,
+      body: requestBody
+        ? bodyOf(requestBody.content['application/json'], options, surroundings)
+        : rarely(BYTES),
+    })
+    .map(({ path: chosen, query, headers: all, ...rest }) => ({
+      ...rest,
+      target: query === '' ? chosen : `${chosen}?${query}`,
+      headers: Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Record<
+        string,
+        string
+      >,
+    }));
+}
+
+function pathOf(path: string, parameters: Described['parameters']): fc.Arbitrary<string> {
+  const parts = parameters.map(({ name, example = '' }) => {
+    const some = fc.oneof(
+      fc.constantFrom(example, 'default', '0', '%', '..', '0x', 'f'.repeat(64)),
+      fc.string({ maxLength: 30 }).map(encodeURIComponent),
+    );
+    return fc.tuple(fc.constant(`{${name}}`), mostly(example, some));
+  });
+  return fc
+    .tuple(...parts)
+    .map((chosen) => chosen.reduce((result, [name, value]) => result.replace(name, () => value), path));
+}
+
+function queryOf(parameters: Described['parameters'], options: ValueOptions): fc.Arbitrary<string> {
+  if (parameters.length === 0) return rarely(fc.webQueryParameters()).map((query) => query ?? '');
+  const pairs = parameters.map(({ name, schema }) =>
+    fc
+      .oneof(textOf(schema, options), fc.string({ unit: 'grapheme', maxLength: 20 }))
+      .map((value): [string, string] => [name, value]),
+  );
+  return fc
+    .array(fc.oneof(...pairs), { maxLength: 4 })
+    .map((chosen) => new URLSearchParams(chosen).toString());
+}
+
+function textOf(schema: Schema, options: ValueOptions): fc.Arbitrary<string> {
+  return valuesOf(schema, options).map((value) =>
+    typeof value === 'string' ? value : JSON.stringify(value),
+  );
+}
+
+function bodyOf(
+  { schema, examples }: { schema: Schema; examples: Record<string, { value: object }> },
+  options: ValueOptions,
+  surroundings: Surroundings,
+): fc.Arbitrary<Buffer | undefined> {
+  const example = fc.constantFrom(...Object.values(examples)).map(({ value }) => inside(value, surroundings));
+  const right = fc.oneof(valuesOf(schema, options), example).map((value) => inside(value, surroundings));
+  const wrong = right.chain(mutated).map((value) => inside(value, surroundings));
+  const json = fc.oneof({ weight: 3, arbitrary: right }, { weight: 4, arbitrary: wrong });
+  const text = json.map((value) => Buffer.from(JSON.stringify(value) ?? ''));
+  const cut = fc.tuple(text, fc.nat(200)).map(([bytes, at]) => bytes.subarray(0, at));
+  return fc.oneof({ weight: 8, arbitrary: text }, cut, BYTES, fc.constant(undefined));
+}
+
+/** Networks and sinks outside the test are replaced: the service would call them. */
+function inside(value: unknown, { sink, registry }: Surroundings): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const members = { ...(value as Record<string, unknown>) };
+  if (typeof members.network === 'string' && /^[a-z]+$/.test(members.network)) members.network = '31337';
+  if (typeof members.network === 'number') members.network = 31337;
+  if (members.address === registry.toLowerCase()) members.address = registry;
+  if (typeof members.sink === 'string' && members.sink.includes('.example')) members.sink = sink;
+  return members;
+}
+
+function mostly<Value>(usual: Value, other: fc.Arbitrary<Value>): fc.Arbitrary<Value> {
+  return fc.oneof({ weight: 9, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: other });
+}
+
+function rarely<Value>(some: fc.Arbitrary<Value>): fc.Arbitrary<Value | undefined> {
+  return mostly<Value | undefined>(undefined, some);
+}
