@@ -1,9 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { JsonRpcProvider, hexlify, randomBytes } from 'ethers';
+import { hexlify, randomBytes } from 'ethers';
 import { BILL_OF_LADING } from '../devnet/bill-of-lading';
-import { startStack, type Cleanup, type Stack } from '../devnet/stack';
+import type { Devnet } from '../devnet/devnet';
+import { startDevnet } from '../devnet/start-devnet';
 import { createBareMinter } from './bare-minter';
 import { median } from './median';
 
@@ -16,15 +14,15 @@ const WARM_UP = 5;
  * node. The two take turns. The part above 1 is the cost of the document: HTTP, signature, simulation, gas
  * estimate.
  */
-async function compare(stack: Stack): Promise<void> {
-  const client = new JsonRpcProvider(stack.nodeUrl, 31337, { staticNetwork: true, cacheTimeout: -1 });
-  const { registry, wallet } = await createBareMinter(client, stack.registryAddress);
+async function compare(devnet: Devnet): Promise<void> {
+  const { client } = devnet;
+  const { registry, wallet } = await createBareMinter(client, devnet.registryAddress);
   const owner = wallet.address;
 
   const post = async (): Promise<void> => {
     const body = JSON.stringify({ credentialSubject: BILL_OF_LADING, owner, holder: owner });
     const headers = { 'Content-Type': 'application/json' };
-    const response = await fetch(`${stack.serviceUrl}/create/BILL_OF_LADING`, {
+    const response = await fetch(`${devnet.serviceUrl}/create/BILL_OF_LADING`, {
       method: 'POST',
       headers,
       body,
@@ -50,21 +48,18 @@ async function compare(stack: Stack): Promise<void> {
       if (round >= WARM_UP) times[name].push(performance.now() - start);
     }
   }
-  client.destroy();
   const [postMs, mintMs] = [median(times.post), median(times.mint)];
   console.log(`POST /create, one at a time: median ${postMs.toFixed(1)} ms (${ROUNDS} requests)`);
   console.log(`bare mint on the same node:  median ${mintMs.toFixed(1)} ms`);
   console.log(`ratio: ${(postMs / mintMs).toFixed(2)}`);
 }
 
-/** Runs the comparison on its own stack. */
+/** Runs the comparison on its own devnet. */
 export async function run(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'tds-bench-'));
-  const cleanup: Cleanup = [];
+  const devnet = await startDevnet();
   try {
-    await compare(await startStack(folder, (line) => console.log(line), cleanup));
+    await compare(devnet);
   } finally {
-    await Promise.all(cleanup.map((stop) => stop()));
-    rmSync(folder, { recursive: true, force: true });
+    await devnet.stop();
   }
 }

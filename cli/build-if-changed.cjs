@@ -7,6 +7,7 @@ const ROOT = join(__dirname, '..');
 const STAMP = join(ROOT, 'dist/sources.stamp');
 const SOURCES = [
   'cli',
+  'client',
   'contracts',
   'deploy/npm-solidity-compiler.ts',
   'deploy/registry',
@@ -36,8 +37,8 @@ function stampOf(names) {
   return hash.digest('hex');
 }
 
-// Nothing can be built without Hardhat: a production installation has its build.
-if (existsSync(join(ROOT, 'node_modules/hardhat'))) {
+// Nothing can be built without Hardhat or sources: a production installation and a package have their build.
+if (existsSync(join(ROOT, 'node_modules/hardhat')) && existsSync(join(ROOT, 'tsconfig.json'))) {
   const stamp = stampOf(SOURCES);
   const isBuilt = existsSync(STAMP) && existsSync(join(ROOT, 'typechain-types'));
   if (!isBuilt || readFileSync(STAMP, 'utf8') !== stamp) {

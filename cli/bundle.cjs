@@ -33,8 +33,12 @@ const PROGRAMS = {
   ...exports.OPTIONS,
   entryPoints: [
     'cli/main.ts',
+    'client/create-client.ts',
+    'client/credentials.ts',
     'devnet/main.ts',
+    'devnet/start-devnet.ts',
     'receiver/main.ts',
+    'receiver/verify-delivery.ts',
     'service/issuance/signing-worker.ts',
     'service/main.ts',
     'service/validation/validate-bill-of-lading.ts',
@@ -46,7 +50,7 @@ const PROGRAMS = {
 };
 
 /** With `--unbundled`: reports of coverage cannot tell the sources of a bundle apart. */
-const FOLDERS = ['cli', 'deploy/registry', 'devnet', 'receiver', 'service', 'typechain-types'];
+const FOLDERS = ['cli', 'client', 'deploy/registry', 'devnet', 'receiver', 'service', 'typechain-types'];
 
 if (require.main === module) {
   if (process.argv.includes('--watch'))

@@ -7,6 +7,7 @@ import { addDecryptRemark } from './commands/decrypt-remark';
 import { addDeliveries } from './commands/deliveries';
 import { addDerive } from './commands/derive';
 import { addKeys } from './commands/keys';
+import { addOperate } from './commands/operate';
 import { addPauseAndUnpause } from './commands/pause-and-unpause';
 import { addPurge } from './commands/purge';
 import { addRedeliver } from './commands/redeliver';
@@ -63,6 +64,7 @@ const COMMANDS = [
   addRole,
   addPauseAndUnpause,
   addBurnAndRestore,
+  addOperate,
   addRegistries,
   addDeliveries,
   addRedeliver,

@@ -20,6 +20,8 @@ export interface Child {
   tail(): string;
   /** Resolves with the exit code when it has ended; null if a signal ended it. */
   ended: Promise<number | null>;
+  /** Ends it with SIGKILL, without waiting for the end. */
+  kill(): void;
   /** Ends it with SIGTERM, and with SIGKILL if that does not help. */
   stop(): Promise<void>;
   /** Lets this process end first; the child then ends too. */
@@ -32,7 +34,7 @@ const TAIL_LINES = 30;
 const KILL_AFTER_MS = 12_000;
 
 /**
- * Starts a script with Node.js in the project's folder.
+ * Starts a script with Node.js, by default in the project's folder.
  *
  * @param settings environment variables added to the inherited environment, from which every setting of this
  *   project is removed.
@@ -44,9 +46,10 @@ export function startChild(
   args: string[],
   settings: Record<string, string>,
   logFile?: string,
+  cwd = PROJECT_ROOT,
 ): Child {
   const child = spawn(process.execPath, ['--require', END_WITH_PARENT, script, ...args], {
-    cwd: PROJECT_ROOT,
+    cwd,
     env: { ...inheritedEnvironment(), ...settings },
     // The channel carries no messages: its end tells the child that this process has ended.
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -74,6 +77,7 @@ export function startChild(
     onLine: (listener) => void listeners.add(listener),
     lineMatching: (pattern) =>
       firstMatch(pattern, lines, listeners, ended, () => `${name} ended.\n${tail()}`),
+    kill: () => void child.kill('SIGKILL'),
     async stop() {
       child.kill('SIGTERM');
       const patience = setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS);

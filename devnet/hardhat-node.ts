@@ -1,11 +1,12 @@
-import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from '../service/base/project-root';
 import { dropJournalsOfEarlierChains } from '../deploy/registry/journals';
+import { ConfigurationError } from '../service/base/errors';
+import { NODE_CHAIN_ID } from '../service/config/settings';
 import { startChild, type Child } from './child-process';
 
-/** Hardhat's command line. */
-export const HARDHAT = require.resolve('hardhat/internal/cli/cli.js');
+/** Plain JavaScript, never compiled: the same file serves the sources and `dist/`. */
+const CONFIG_FILE = join(PROJECT_ROOT, 'devnet/node.config.cjs');
 
 /** Where `hardhat deploy` keeps its journals. */
 const JOURNALS = join(PROJECT_ROOT, 'deploy/deployments');
@@ -18,28 +19,45 @@ export interface HardhatNode extends Pick<Child, 'ended' | 'stop' | 'unref'> {
 }
 
 /**
+ * Hardhat's command line.
+ *
+ * @throws ConfigurationError HARDHAT_MISSING. Hardhat is an optional peer dependency of this package.
+ */
+export function hardhatCli(): string {
+  try {
+    return require.resolve('hardhat/internal/cli/cli.js');
+  } catch (cause) {
+    const remedy = 'Install it beside this package: `npm install --save-dev hardhat@2`.';
+    const message = `A local chain needs Hardhat 2, which is not installed. ${remedy}`;
+    throw new ConfigurationError('HARDHAT_MISSING', message, { cause, remedy });
+  }
+}
+
+/**
  * Starts a real `hardhat node`, reachable from this machine only. Port 0 takes a free port. Its chain ends
  * with it, so the journals of deployments on it are deleted too.
  *
  * @param chainId stands in for another network than 31337.
- * @param configFile instead of hardhat.config.ts.
+ * @param startedAt time of the genesis block, in ISO 8601; by default, now.
+ * @param configFile instead of node.config.cjs, which does not load the commands of hardhat.config.ts.
+ * @throws ConfigurationError HARDHAT_MISSING.
  */
 export async function startHardhatNode({
   port,
-  chainId,
-  configFile,
+  chainId = NODE_CHAIN_ID,
+  startedAt,
+  configFile = CONFIG_FILE,
   logFile,
 }: {
   port: number;
   chainId?: number;
+  startedAt?: string;
   configFile?: string;
   logFile?: string;
 }): Promise<HardhatNode> {
-  const config = configFile === undefined ? [] : ['--config', configFile];
-  const args = [...config, 'node', '--hostname', '127.0.0.1', '--port', String(port)];
-  // Without an env file of its own it would read the user's .env.
-  const settings = { ENV_FILE: devNull, ...(chainId !== undefined && { LOCAL_CHAIN_ID: String(chainId) }) };
-  const child = startChild('hardhat node', HARDHAT, args, settings, logFile);
+  const args = ['--config', configFile, 'node', '--hostname', '127.0.0.1', '--port', String(port)];
+  const settings = { LOCAL_CHAIN_ID: String(chainId), ...(startedAt && { DEVNET_CHAIN_START: startedAt }) };
+  const child = startChild('hardhat node', hardhatCli(), args, settings, logFile);
   const [, url = ''] = await child.lineMatching(/JSON-RPC server at .*?(http:\/\/[\w.]+:\d+)/);
   const dropJournals = (): void => dropJournalsOfEarlierChains(JOURNALS, url);
   return {

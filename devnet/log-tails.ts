@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const PROGRAMS = ['node', 'receiver', 'service'];
+const PROGRAMS = ['node', 'service'];
 const LINES = 10;
 
 /** The last lines that each program of a run has logged, to explain a failure. */

@@ -2,13 +2,15 @@ import { join } from 'node:path';
 import { messageOf } from '../service/base/errors';
 import { PROJECT_ROOT } from '../service/base/project-root';
 import { startChild } from './child-process';
-import type { Cleanup, Stack } from './stack';
+import type { Devnet } from './devnet';
 
-/** Builds whenever the sources change, and restarts the service after every build without errors. */
-export function restartOnChange(stack: Stack, say: (line: string) => void, cleanup: Cleanup): void {
+/**
+ * Builds whenever the sources change, and restarts the service after every build without errors, until the
+ * result is called.
+ */
+export function restartOnChange(devnet: Devnet, say: (line: string) => void): () => Promise<void> {
   const script = join(PROJECT_ROOT, 'cli/bundle.cjs');
-  const bundler = startChild('esbuild', script, ['--watch'], {}, join(stack.folder, 'esbuild.log'));
-  cleanup.push(() => bundler.stop());
+  const bundler = startChild('esbuild', script, ['--watch'], {}, join(devnet.folder, 'esbuild.log'));
   let isFirst = true;
   let isBroken = false;
   let restarting = Promise.resolve();
@@ -18,16 +20,17 @@ export function restartOnChange(stack: Stack, say: (line: string) => void, clean
     if (line.includes('[ERROR]') || /^ +\S+:\d+:\d+:$/.test(line)) say(line);
     if (!line.includes('build finished')) return;
     if (isFirst) say('watching the sources: the service restarts when they change');
-    else if (!isBroken) restarting = restarting.then(() => restart(stack, say));
+    else if (!isBroken) restarting = restarting.then(() => restart(devnet, say));
     isFirst = false;
     isBroken = false;
   });
+  return () => bundler.stop();
 }
 
-async function restart(stack: Stack, say: (line: string) => void): Promise<void> {
+async function restart(devnet: Devnet, say: (line: string) => void): Promise<void> {
   const startedAt = performance.now();
   try {
-    await stack.restartService();
+    await devnet.restartService();
     say(`service restarted in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
   } catch (error) {
     say(`the service did not start; it is started again after the next change\n${messageOf(error)}`);

@@ -1,17 +1,14 @@
-import { type JsonRpcProvider } from 'ethers';
-import { TitleEscrow__factory, TradeTrustTokenStandard__factory, type TitleEscrow } from '../typechain-types';
-
-/** The local chain's accounts that take part, by their position in the node's list. */
-export const OWNER = 1;
-const SECOND_HOLDER = 2;
-const NOMINEE = 3;
+import type { Devnet } from './devnet';
 
 /** A step of the walk and the events that it emits, in order. */
 export interface Step {
   title: string;
-  run(): Promise<unknown>;
+  run: () => Promise<unknown>;
   events: readonly string[];
 }
+
+const SECOND_HOLDER = 2;
+const NOMINEE = 3;
 
 /** Events of a mint, in order. */
 export const MINT_EVENTS = [
@@ -22,31 +19,22 @@ export const MINT_EVENTS = [
   'token_received',
 ] as const;
 
-/** The steps that a new token of account 1 goes through. Each is sent by an account that may do it. */
-export async function stepsFor(
-  node: JsonRpcProvider,
-  registryAddress: string,
-  tokenId: bigint,
-): Promise<Step[]> {
-  const escrow = await TradeTrustTokenStandard__factory.connect(registryAddress, node).ownerOf(tokenId);
-  const as = async (index: number): Promise<TitleEscrow> =>
-    TitleEscrow__factory.connect(escrow, await node.getSigner(index));
-  const address = async (index: number): Promise<string> => (await node.getSigner(index)).address;
+/** The steps that a new token of account 1 goes through. */
+export function stepsFor(devnet: Devnet, tokenId: string): Step[] {
   return [
     {
       title: 'the holder hands the document to account 2',
-      run: async () => (await (await as(OWNER)).transferHolder(await address(SECOND_HOLDER), '0x')).wait(),
+      run: () => devnet.transferHolder(tokenId, { to: SECOND_HOLDER }),
       events: ['holder_transfer'],
     },
     {
       title: 'the beneficiary nominates account 3',
-      run: async () => (await (await as(OWNER)).nominate(await address(NOMINEE), '0x')).wait(),
+      run: () => devnet.nominate(tokenId, { to: NOMINEE }),
       events: ['nomination'],
     },
     {
       title: 'the holder makes the nominee the beneficiary',
-      run: async () =>
-        (await (await as(SECOND_HOLDER)).transferBeneficiary(await address(NOMINEE), '0x')).wait(),
+      run: () => devnet.transferBeneficiary(tokenId, { to: NOMINEE }),
       events: ['beneficiary_transfer', 'nomination'],
     },
   ];

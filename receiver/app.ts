@@ -30,6 +30,8 @@ export interface ReceiverOptions {
   onUnknown?: (delivery: UnknownDelivery) => void;
   /** Called for every delivery that is not answered with 200. */
   onProblem?: (problem: { status: number; reason: string }) => void;
+  /** A status to answer instead of receiving: for tests of what the sender does then. */
+  refusal?: () => number | undefined;
 }
 
 /** A receiver that is listening. */
@@ -55,6 +57,8 @@ export function createReceiver(options: ReceiverOptions): Koa {
       ctx.set('Allow', 'POST');
       return answer(ctx, 405, 'Method not allowed');
     }
+    const refusal = options.refusal?.();
+    if (refusal !== undefined) return answer(ctx, refusal, 'Refused on request');
     try {
       const body = await readRawBody(ctx.req);
       if (!body) return answer(ctx, 413, 'Body too large');

@@ -11,7 +11,7 @@ import { mintDirectly } from '../helpers/chain/direct-mint';
 import { openState } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { whileFollowing } from '../helpers/processes/followed-registry';
-import { installRegistry } from '../helpers/chain/installed-registry';
+import { installRegistry } from '../../devnet/installed-registry';
 import { startNode } from '../helpers/chain/node';
 import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
 import { startReceiver } from '../helpers/receiver/running-receiver';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { HardhatNode } from '../../devnet/hardhat-node';
 import { mintTogether } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
-import { installRegistry } from '../helpers/chain/installed-registry';
+import { installRegistry } from '../../devnet/installed-registry';
 import { startNode } from '../helpers/chain/node';
 import { track } from '../helpers/resources';
 import { startQueue, untruths, type QueuePlace } from '../helpers/processes/running-mint-queue';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect } from 'chai';
 import { parseEther, Transaction } from 'ethers';
-import { HARDHAT } from '../../devnet/hardhat-node';
+import { hardhatCli } from '../../devnet/hardhat-node';
 import { inheritedEnvironment } from '../../service/config/config';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
@@ -60,7 +60,7 @@ describe('npx hardhat deploy after an interrupted run', () => {
       RPC_URL: proxy.url,
       GAS_STATION_URL: 'none',
     };
-    const args = [HARDHAT, 'deploy', '--network', 'amoy'];
+    const args = [hardhatCli(), 'deploy', '--network', 'amoy'];
     const child = spawn(process.execPath, args, { cwd: PROJECT_ROOT, env, stdio: 'ignore' });
     const ended = once(child, 'close');
     await eventually('the transaction is sent', async () => (await pending()) === 1 || undefined);

@@ -9,7 +9,7 @@ import { askHardhat } from '../helpers/processes/command-answer';
 import { askHardhatInProcess } from '../helpers/processes/hardhat-in-process';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { startNode } from '../helpers/chain/node';
-import { nodeClient } from '../helpers/chain/node-client';
+import { nodeClient } from '../../devnet/node-client';
 import { track } from '../helpers/resources';
 import { askAsWritten } from '../helpers/pages/page-commands';
 import { temporaryFolder } from '../helpers/temporary-folder';

@@ -1,9 +1,18 @@
-import { createServer, type Server } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { startChild } from '../../devnet/child-process';
+import { startChild, type Child } from '../../devnet/child-process';
+import type { DevnetFacts } from '../../devnet/devnet';
+import { nodeClient } from '../../devnet/node-client';
 import { PROJECT_ROOT } from '../../service/base/project-root';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { ask, askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
+import { create } from '../helpers/processes/create-call';
+import { eventually } from '../helpers/eventually';
+import { startRawReceiver } from '../helpers/receiver/raw-receiver';
 import { track } from '../helpers/resources';
+import { temporaryFolder } from '../helpers/temporary-folder';
 
 const DEVNET = join(PROJECT_ROOT, 'dist/devnet/main.js');
 
@@ -52,4 +61,154 @@ describe('npm run devnet', () => {
     );
     expect(stillThere).to.equal(false);
   });
+
+  it('-- --json prints one JSON object a line, and the last names everything that a test needs', async () => {
+    const folder = temporaryFolder();
+    const receiver = await startRawReceiver();
+    const args = ['--json', '--no-walk', '--block-time', '0.1', '--receiver', receiver.url];
+    const { child, ready } = await startReady(args, folder.path);
+    const lines: string[] = [];
+    child.onLine((line) => lines.push(line));
+    try {
+      expect(Object.keys(ready).sort()).to.deep.equal([
+        'accounts',
+        'adminApiKey',
+        'chainId',
+        'didDocumentFile',
+        'envFile',
+        'folder',
+        'nodeUrl',
+        'publicKeyFile',
+        'receiverUrl',
+        'registryAddress',
+        'seconds',
+        'serviceUrl',
+        'type',
+      ]);
+      expect(ready).to.include({ chainId: 31337, receiverUrl: receiver.url });
+      const owner = ready.accounts[1];
+      const { body } = await create(ready.serviceUrl, { ...minimal, owner, holder: owner });
+      await eventually('five webhooks', () => receiver.deliveries.length >= 5);
+      const { tokenId } = body.signedW3CDocument.credentialStatus;
+
+      const operate = (...words: string[]): Promise<CommandAnswer> =>
+        askTdoc(['operate', ...words], {}, { cwd: folder.path });
+      const done = await operate('transferHolder', '--token', tokenId, '--to', '2', '--json');
+      expect(done.code, done.stderr).to.equal(0);
+      expect(JSON.parse(done.stdout)).to.include({ operation: 'transferHolder', tokenId, as: owner });
+      await eventually('the sixth webhook', () => receiver.deliveries.length >= 6);
+      const refused = await operate('transferHolder', '--token', tokenId, '--to', '3', '--as', '1', '--json');
+      expect(refused.code).to.equal(1);
+      expect(JSON.parse(refused.stdout)).to.include({ outcome: 'refused', code: 'OPERATION_REFUSED' });
+      expect((await operate('pause', '--remark', 'stock-taking')).stdout).to.match(
+        /^pause mined in block \d+/,
+      );
+    } finally {
+      await child.stop();
+      await receiver.close();
+      await gone(ready.serviceUrl);
+    }
+    expect((await askTdoc(['operate', 'pause'], {}, { cwd: folder.path })).stderr).to.contain(
+      'DEVNET_UNKNOWN',
+    );
+    for (const line of lines) JSON.parse(line);
+    folder.remove();
+  });
+
+  it('-- --keep goes on after a kill with the same chain, keys and database', async () => {
+    const folder = temporaryFolder();
+    const first = await startReady(['--json', '--keep'], folder.path);
+    const { nodeUrl, serviceUrl } = first.ready;
+    const head = await headOf(nodeUrl);
+    expect(head.number).to.be.greaterThan(9);
+    await eventually('its blocks are written', () =>
+      readFileSync(join(first.ready.folder, 'chain.jsonl'), 'utf8').includes(head.hash),
+    );
+    const keys = await (await fetch(`${serviceUrl}/.well-known/did.json`)).text();
+    first.child.kill();
+    await first.child.ended;
+    await gone(serviceUrl);
+
+    const { child, ready, before } = await startReady(['--json', '--keep'], folder.path);
+    try {
+      expect(ready.serviceUrl).to.equal(serviceUrl);
+      expect(await headOf(ready.nodeUrl)).to.deep.equal(head);
+      expect(await (await fetch(`${serviceUrl}/.well-known/did.json`)).text()).to.equal(keys);
+      // The walk is not repeated.
+      expect(before.join()).not.to.contain('Bill of Lading signed');
+      const events = readFileSync(join(ready.folder, 'received-events.jsonl'), 'utf8').trim().split('\n');
+      expect(events).to.have.length(9);
+      const { subject = '' } = JSON.parse(events[0] ?? '{}') as { subject?: string };
+      const webhook = child.lineMatching(/"type":"webhook".*etr\.(\w+)"/);
+      const { code, stderr } = await askTdoc(
+        ['operate', 'transferHolder', '--token', subject, '--to', '4'],
+        {},
+        { cwd: folder.path },
+      );
+      expect(code, stderr).to.equal(0);
+      expect((await webhook)[1]).to.equal('holder_transfer');
+    } finally {
+      await child.stop();
+      folder.remove();
+    }
+  }).timeout(120_000);
+
+  for (const [what, args, problem] of [
+    ['an unknown flag', ['--prot', '4000'], /unknown option '--prot'[^]*Did you mean --port/],
+    [
+      'a port that is no number',
+      ['--port', 'x'],
+      /option '--port <n>' argument 'x' is invalid. Give a number/,
+    ],
+    ['an unknown network', ['--network', 'amoi'], /no network "amoi"/],
+    ['an argument too many', ['amoy'], /too many arguments/],
+  ] as const) {
+    it(`exits with 2 and explains ${what}`, async () => {
+      const { code, stderr } = await ask(DEVNET, [...args], {}, { cwd: PROJECT_ROOT });
+      expect(code, stderr).to.equal(2);
+      expect(stderr).to.match(problem);
+    });
+  }
+
+  it('-- --port N exits with 1 and names the port if it is taken', async () => {
+    const squatter = createServer();
+    await new Promise<void>((resolve) => squatter.listen(0, '127.0.0.1', resolve));
+    const { port } = squatter.address() as AddressInfo;
+    const { code, stderr } = await ask(DEVNET, ['--once', '--port', String(port)], {});
+    squatter.close();
+    expect(code).to.equal(1);
+    expect(stderr).to.contain(`Port ${port} of the service is taken.`);
+  });
 });
+
+/** The last line before devnet waits. */
+type Ready = DevnetFacts & { type: 'ready' };
+
+/** Starts devnet in a folder and waits until it is ready. `before`: the lines until then. */
+async function startReady(
+  args: string[],
+  cwd: string,
+): Promise<{ child: Child; ready: Ready; before: string[] }> {
+  const child = startChild('devnet', DEVNET, args, {}, undefined, cwd);
+  void child.ended.then(track('devnet'));
+  const before: string[] = [];
+  child.onLine((line) => before.push(line));
+  const { input } = await child.lineMatching(/^{"type":"ready".*}$/);
+  return { child, ready: JSON.parse(input) as Ready, before };
+}
+
+async function headOf(nodeUrl: string): Promise<{ number: number; hash: string }> {
+  const client = nodeClient(nodeUrl);
+  const head = await client.getBlock('latest');
+  client.destroy();
+  return { number: head?.number ?? -1, hash: head?.hash ?? '' };
+}
+
+async function gone(url: string): Promise<void> {
+  await eventually(`nothing answers at ${url}`, () =>
+    fetch(url).then(
+      () => false,
+      () => true,
+    ),
+  );
+}

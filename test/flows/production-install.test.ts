@@ -54,6 +54,12 @@ describe('an installation without development packages', () => {
     });
   });
 
+  it('names Hardhat and how to install it if a devnet is to be started', async () => {
+    const { code, stderr } = await tdoc('devnet', '--once');
+    expect(code).to.equal(1);
+    expect(stderr).to.contain('needs Hardhat 2, which is not installed. Install it').and.contain('hardhat@2');
+  });
+
   it('shows the help of every tdoc command', async () => {
     const { stdout } = await tdoc('--help');
     const names = [...stdout.matchAll(/^ {2}([a-z][a-z-]+)(?= )/gm)].map(([, name]) => name ?? '');

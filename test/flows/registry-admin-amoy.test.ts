@@ -10,9 +10,9 @@ import type { CommandAnswer } from '../helpers/processes/command-answer';
 import { hardhatInProcess } from '../helpers/processes/hardhat-in-process';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { startNode } from '../helpers/chain/node';
-import { nodeClient } from '../helpers/chain/node-client';
+import { nodeClient } from '../../devnet/node-client';
 import { track } from '../helpers/resources';
-import { publishContracts } from '../helpers/chain/published-contracts';
+import { publishContracts } from '../../devnet/publish-contracts';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import { DEPLOYER, DEPLOYER_KEY } from '../helpers/chain/local-setup';
 

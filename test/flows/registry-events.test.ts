@@ -1,71 +1,53 @@
 import { expect } from 'chai';
-import { type ContractTransactionResponse } from 'ethers';
+import type { Devnet } from '../../devnet/devnet';
+import type { Operated } from '../../devnet/operations';
+import type { ChainEvent } from '../../receiver/event-schemas';
 import { tokenIdAsUint256 } from '../helpers/token-id';
-import type { CloudEvent } from '../../service/outbox/cloud-event';
-import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
-import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create } from '../helpers/processes/create-call';
-import { eventually } from '../helpers/eventually';
-import { startReceiver, type RunningReceiver } from '../helpers/receiver/running-receiver';
-import { startService, type RunningService } from '../helpers/processes/running-service';
-import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { runningDevnet, takeEvents } from '../helpers/processes/running-devnet';
 
 describe('events of token and registry operations', () => {
-  let local: LocalSetup;
-  let receiver: RunningReceiver;
-  let service: RunningService;
-  let registry: TradeTrustTokenStandard;
-  let accounts: string[];
+  let devnet: Devnet;
 
   before(async () => {
-    local = await createLocalSetup();
-    receiver = await startReceiver(local.folder, local.publicKeyFile);
-    service = await startService({ ...local.settings, WEBHOOK_URL: receiver.url });
-    registry = TradeTrustTokenStandard__factory.connect(
-      local.registryAddress,
-      await local.client.getSigner(0),
-    );
-    accounts = await Promise.all([0, 1, 2, 3, 4].map((index) => local.account(index)));
+    devnet = await runningDevnet();
   });
 
-  after(async () => {
-    await service?.stop();
-    await receiver?.close();
-    await local?.stop();
-  });
+  after(() => devnet?.stop());
 
-  const suffix = ({ type }: CloudEvent): string => type.replace('com.service.etr.', '');
-  const lower = (index: number): string => (accounts[index] ?? '').toLowerCase();
+  const suffix = ({ type }: ChainEvent): string => type.replace('com.service.etr.', '');
+  const lower = (index: number): string => (devnet.accounts[index] ?? '').toLowerCase();
 
-  /** The events of one transaction, in order of arrival. */
-  async function eventsOf(transaction: ContractTransactionResponse, count: number): Promise<CloudEvent[]> {
-    await transaction.wait();
-    const ofIt = (): CloudEvent[] =>
-      receiver.events.filter(({ data }) => data.transactionHash === transaction.hash);
-    await eventually(`${count} events of ${transaction.hash}`, () => ofIt().length >= count);
-    return ofIt();
+  /** The next events, which must be those of this operation. */
+  async function eventsOf(operation: Promise<Operated>, count: number): Promise<ChainEvent[]> {
+    const { transactionHash } = await operation;
+    const events = await takeEvents(devnet, count);
+    for (const { data } of events) expect(data.transactionHash).to.equal(transactionHash);
+    return events;
   }
 
-  /** A token of account 1 (beneficiary) and account 2 (holder). */
-  async function mint(): Promise<{ tokenId: bigint; escrow: string }> {
-    const { body } = await create(service.url, { ...minimal, owner: accounts[1], holder: accounts[2] });
-    const tokenId = tokenIdAsUint256(body.signedW3CDocument.credentialStatus.tokenId);
-    return { tokenId, escrow: await registry.ownerOf(tokenId) };
+  /** A token of account 1 (beneficiary) and account 2 (holder), and the address of its title escrow. */
+  async function mint(): Promise<{ tokenId: string; escrowAddress: string }> {
+    const { tokenId } = await devnet.issue(undefined, { owner: 1, holder: 2 });
+    const [created] = await takeEvents(devnet, 5);
+    return {
+      tokenId,
+      escrowAddress: String((created?.data.payload as { escrowAddress?: string }).escrowAddress),
+    };
   }
 
   it('transferOwners sends the beneficiary transfer, then the holder transfer', async () => {
-    const { escrow } = await mint();
-    await (await (await local.escrowAs(2, escrow)).transferHolder(accounts[1] ?? '', '0x')).wait();
-    const both = await local.escrowAs(1, escrow);
-    const events = await eventsOf(await both.transferOwners(accounts[3] ?? '', accounts[4] ?? '', '0x01'), 2);
+    const { tokenId } = await mint();
+    await eventsOf(devnet.transferHolder(tokenId, { to: 1 }), 1);
+    const operands = { to: 3, holder: 4, remark: '0x01' };
+    const events = await eventsOf(devnet.transferOwners(tokenId, operands), 2);
     expect(events.map(suffix)).to.deep.equal(['beneficiary_transfer', 'holder_transfer']);
     expect(events[1]?.data.payload).to.include({ toHolder: lower(4), remark: '0x01' });
   });
 
   it('rejectTransferHolder sends the transfer back, then the rejection', async () => {
-    const { escrow } = await mint();
-    await (await (await local.escrowAs(2, escrow)).transferHolder(accounts[3] ?? '', '0x')).wait();
-    const events = await eventsOf(await (await local.escrowAs(3, escrow)).rejectTransferHolder('0x02'), 2);
+    const { tokenId } = await mint();
+    await eventsOf(devnet.transferHolder(tokenId, { to: 3 }), 1);
+    const events = await eventsOf(devnet.rejectTransferHolder(tokenId, { remark: '0x02' }), 2);
     expect(events.map(suffix)).to.deep.equal(['holder_transfer', 'reject_transfer_holder']);
     expect(events[1]?.data.payload).to.deep.equal({
       fromHolder: lower(3),
@@ -75,13 +57,10 @@ describe('events of token and registry operations', () => {
   });
 
   it('rejectTransferBeneficiary sends the transfer back, then the rejection', async () => {
-    const { escrow } = await mint();
-    await (await (await local.escrowAs(1, escrow)).nominate(accounts[3] ?? '', '0x')).wait();
-    await (await (await local.escrowAs(2, escrow)).transferBeneficiary(accounts[3] ?? '', '0x')).wait();
-    const events = await eventsOf(
-      await (await local.escrowAs(3, escrow)).rejectTransferBeneficiary('0x03'),
-      2,
-    );
+    const { tokenId } = await mint();
+    await eventsOf(devnet.nominate(tokenId, { to: 3 }), 1);
+    await eventsOf(devnet.transferBeneficiary(tokenId, { to: 3 }), 2);
+    const events = await eventsOf(devnet.rejectTransferBeneficiary(tokenId, { remark: '0x03' }), 2);
     expect(events.map(suffix)).to.deep.equal(['beneficiary_transfer', 'reject_transfer_beneficiary']);
     expect(events[1]?.data.payload).to.deep.equal({
       fromBeneficiary: lower(3),
@@ -91,11 +70,10 @@ describe('events of token and registry operations', () => {
   });
 
   it('rejectTransferOwners sends both transfers back, then the rejection', async () => {
-    const { escrow } = await mint();
-    await (await (await local.escrowAs(2, escrow)).transferHolder(accounts[1] ?? '', '0x')).wait();
-    const owner = await local.escrowAs(1, escrow);
-    await (await owner.transferOwners(accounts[3] ?? '', accounts[3] ?? '', '0x')).wait();
-    const events = await eventsOf(await (await local.escrowAs(3, escrow)).rejectTransferOwners('0x04'), 3);
+    const { tokenId } = await mint();
+    await eventsOf(devnet.transferHolder(tokenId, { to: 1 }), 1);
+    await eventsOf(devnet.transferOwners(tokenId, { to: 3 }), 2);
+    const events = await eventsOf(devnet.rejectTransferOwners(tokenId, { remark: '0x04' }), 3);
     expect(events.map(suffix)).to.deep.equal([
       'beneficiary_transfer',
       'holder_transfer',
@@ -111,18 +89,15 @@ describe('events of token and registry operations', () => {
   });
 
   it('returnToIssuer, restore and burn send their events in order', async () => {
-    const { tokenId, escrow } = await mint();
-    const token = tokenId.toString();
-    const escrowAddress = escrow.toLowerCase();
-    await (await (await local.escrowAs(2, escrow)).transferHolder(accounts[1] ?? '', '0x')).wait();
-    const owner = await local.escrowAs(1, escrow);
-
-    const returned = await eventsOf(await owner.returnToIssuer('0x05'), 3);
+    const { tokenId, escrowAddress } = await mint();
+    const token = tokenIdAsUint256(tokenId).toString();
+    await eventsOf(devnet.transferHolder(tokenId, { to: 1 }), 1);
+    const returned = await eventsOf(devnet.returnToIssuer(tokenId, { remark: '0x05' }), 3);
     expect(returned.map(suffix)).to.deep.equal(['nomination', 'surrendered', 'return_to_issuer']);
     expect(returned[1]?.data.payload).to.deep.equal({ tokenId: token, escrowAddress });
     expect(returned[2]?.data.payload).to.deep.equal({ caller: lower(1), remark: '0x05' });
 
-    const restored = await eventsOf(await registry.restore(tokenId, '0x06'), 2);
+    const restored = await eventsOf(devnet.restore(tokenId, { remark: '0x06' }), 2);
     expect(restored.map(suffix)).to.deep.equal(['restored', 'token_received']);
     expect(restored[0]?.data.payload).to.deep.equal({ tokenId: token, escrowAddress });
     expect(restored[1]?.data.payload).to.include({
@@ -131,17 +106,17 @@ describe('events of token and registry operations', () => {
       holder: lower(1),
     });
 
-    await eventsOf(await owner.returnToIssuer('0x'), 3);
-    const burned = await eventsOf(await registry.burn(tokenId, '0x07'), 4);
+    await eventsOf(devnet.returnToIssuer(tokenId), 3);
+    const burned = await eventsOf(devnet.burn(tokenId, { remark: '0x07' }), 4);
     expect(burned.map(suffix)).to.deep.equal(['beneficiary_transfer', 'holder_transfer', 'shred', 'burned']);
     expect(burned[2]?.data.payload).to.deep.equal({ remark: '0x07' });
     expect(burned[3]?.data.payload).to.deep.equal({ tokenId: token });
   });
 
   it('pause and unpause send registry events with token id and subject 0', async () => {
-    const [paused] = await eventsOf(await registry.pause('0x08'), 1);
-    const [unpaused] = await eventsOf(await registry.unpause('0x09'), 1);
-    const address = local.registryAddress.toLowerCase();
+    const [paused] = await eventsOf(devnet.pause({ remark: '0x08' }), 1);
+    const [unpaused] = await eventsOf(devnet.unpause({ remark: '0x09' }), 1);
+    const address = devnet.registryAddress.toLowerCase();
     expect([paused, unpaused].map((event) => event && suffix(event))).to.deep.equal([
       'registry_paused',
       'registry_unpaused',

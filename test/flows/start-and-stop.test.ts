@@ -11,7 +11,7 @@ import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';
 import { EVENTS_OF_A_MINT } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
-import { installRegistry } from '../helpers/chain/installed-registry';
+import { installRegistry } from '../../devnet/installed-registry';
 import { startNode } from '../helpers/chain/node';
 import { startRecordingReceiver, type RecordingReceiver } from '../helpers/receiver/recording-receiver';
 import { startRpcProxy, type Fault } from '../helpers/chain/rpc-proxy';

@@ -5,24 +5,22 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import type { Devnet } from '../../devnet/devnet';
 import { verifySignature } from '../../receiver/verify-signature';
 import { signingKeyOf, type Jwks } from '../../service/base/signing-keys';
 import { inheritedEnvironment } from '../../service/config/config';
 import { type ConfigFile } from '../../service/config/config-file';
-import { tokenIdAsUint256 } from '../helpers/token-id';
 import type { CloudEvent } from '../../service/outbox/cloud-event';
 import { webhookOf } from '../../service/config/followed-registries';
-import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
+import { runningDevnet } from '../helpers/processes/running-devnet';
+import { temporaryFolder } from '../helpers/temporary-folder';
 import { codeBlocks, quoted, readDocument, tables } from '../helpers/pages/markdown';
 import { track } from '../helpers/resources';
 import { startRawReceiver, type RawReceiver } from '../helpers/receiver/raw-receiver';
 import { checkEvent } from '../helpers/receiver/schema-problems';
-import { startService, type RunningService } from '../helpers/processes/running-service';
 import { post, type Delivery } from '../helpers/receiver/signed-delivery';
 import { liveThrough, type Operation } from '../helpers/chain/token-life';
-import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const PREFIX = 'com.service.etr.';
 
@@ -34,21 +32,19 @@ function shapeOf(value: unknown): unknown {
 
 describe('docs/webhooks.md', () => {
   const { sections, section, code } = readDocument('docs/webhooks.md');
-  let local: LocalSetup;
+  const place = temporaryFolder();
+  let devnet: Devnet;
   let receiver: RawReceiver;
-  let service: RunningService;
   let operations: Operation[];
   let events: CloudEvent[];
 
   before(async () => {
-    local = await createLocalSetup();
     receiver = await startRawReceiver();
-    writeFileSync(local.settings.SERVICE_CONFIG ?? '', code('Settings of the operator', 'json'));
-    service = await startService({ ...local.settings, WEBHOOK_URL: receiver.url });
-    const [owner, holder] = [await local.account(1), await local.account(2)];
-    const { body } = await create(service.url, { ...minimal, owner, holder, remarks: 'shipped on board' });
-    const tokenId = tokenIdAsUint256(body.signedW3CDocument.credentialStatus.tokenId);
-    operations = await liveThrough(local, { tokenId, transactionHash: body.txHash });
+    writeFileSync(join(place.path, 'service.config.json'), code('Settings of the operator', 'json'));
+    devnet = await runningDevnet({ folder: place.path, receiver: receiver.url });
+    const parties = { owner: 1, holder: 2, remarks: 'shipped on board' };
+    const { tokenId, txHash: transactionHash } = await devnet.issue(undefined, parties);
+    operations = await liveThrough(devnet, { tokenId: BigInt(`0x${tokenId}`), transactionHash });
     // Each is the last event of its queue.
     for (const last of ['burned', 'registry_unpaused']) {
       await eventually(last, () =>
@@ -59,9 +55,9 @@ describe('docs/webhooks.md', () => {
   });
 
   after(async () => {
-    await service?.stop();
+    await devnet?.stop();
     await receiver?.close();
-    await local?.stop();
+    place.remove();
   });
 
   it('has a valid example of every event type, with the fields of its payload', () => {
@@ -199,7 +195,7 @@ describe('docs/webhooks.md', () => {
 
   it('has published keys as the service answers them, one of them that of the test delivery', async () => {
     const example = JSON.parse(code('The published keys', 'json')) as Jwks;
-    const answer = await fetch(`${service.url}/.well-known/jwks.json`);
+    const answer = await fetch(`${devnet.serviceUrl}/.well-known/jwks.json`);
     const { keys } = (await answer.json()) as Jwks;
     for (const key of example.keys) expect(shapeOf(key)).to.include(shapeOf(keys[0]));
     const ofTest = createPublicKey(code('A delivery to test with', 'pem')).export({ format: 'jwk' });
@@ -212,7 +208,7 @@ describe('docs/webhooks.md', () => {
     writeFileSync(join(folder, 'published-keys.mjs'), code('The published keys', 'js'));
     const kid = String(receiver.deliveries[0]?.headers['x-service-key-id']);
     const [known, unknown] = [kid, 'unknown'].map(
-      (id) => `await publicKeyOf('${id}', '${service.url}/.well-known/jwks.json')`,
+      (id) => `await publicKeyOf('${id}', '${devnet.serviceUrl}/.well-known/jwks.json')`,
     );
     const program = `import { publicKeyOf } from './published-keys.mjs';
       process.stdout.write((${known}).export({ type: 'spki', format: 'pem' }) + (${unknown}));`;
@@ -220,7 +216,7 @@ describe('docs/webhooks.md', () => {
     // Not synchronously: the service in this process has to answer.
     const options = { cwd: folder, env: inheritedEnvironment() };
     const { stdout } = await promisify(execFile)(process.execPath, command, options);
-    expect(stdout).to.equal(`${readFileSync(local.publicKeyFile, 'utf8')}undefined`);
+    expect(stdout).to.equal(`${readFileSync(devnet.publicKeyFile, 'utf8')}undefined`);
   });
 
   /** A real delivery as it came, and the same with one byte of the body changed. */
@@ -235,9 +231,9 @@ describe('docs/webhooks.md', () => {
 
   /** A new folder with the service's public key in it. */
   function folderWithKey(name: string): string {
-    const folder = join(local.folder, name);
+    const folder = join(place.path, name);
     mkdirSync(folder);
-    copyFileSync(local.publicKeyFile, join(folder, 'webhook-public-key.pem'));
+    copyFileSync(devnet.publicKeyFile, join(folder, 'webhook-public-key.pem'));
     return folder;
   }
 });

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { readDocument } from '../helpers/pages/markdown';
 
-const FOLDERS = ['service', 'deploy'];
+const FOLDERS = ['service', 'deploy', 'devnet', 'cli/operating'];
 /**
  * Error classes of service/base/errors.ts and their subclasses, some of which have one code only. Errors of
  * libraries are not listed.

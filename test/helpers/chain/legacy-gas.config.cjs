@@ -1,4 +1,4 @@
-const { solidity, networks } = require('./node.config.cjs');
+const { solidity, networks } = require('../../../devnet/node.config.cjs');
 
 /**
  * A network with legacy gas prices, like Stability and XDC: blocks have no base fee, transactions of type 2

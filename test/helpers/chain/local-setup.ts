@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type JsonRpcProvider, Wallet } from 'ethers';
 import type { HardhatNode } from '../../../devnet/hardhat-node';
+import { accountsOf } from '../../../devnet/node-client';
 import { setEnvValue } from '../../../cli/files/env-file';
 import { makeDidKey } from '../../../cli/keys/make-did-key';
 import { makeSigningKey } from '../../../cli/keys/make-signing-key';
@@ -18,6 +19,8 @@ export interface LocalSetup {
   /** Settings of a service in this setup; a test adds its own. */
   settings: Record<string, string>;
   registryAddress: string;
+  /** The node's accounts. */
+  accounts: string[];
   /** The node's n-th account. */
   account(index: number): Promise<string>;
   /** The title escrow at an address, called as the node's n-th account. */
@@ -68,6 +71,7 @@ export async function createLocalSetup({ domain = 'localhost:3000' } = {}): Prom
     publicKeyFile,
     settings,
     registryAddress,
+    accounts: await accountsOf(client),
     account: async (index) => (await signer(index)).address,
     escrowAs: async (index, address) => TitleEscrow__factory.connect(address, await signer(index)),
     makeRegistry: () => chain.maker.make(),

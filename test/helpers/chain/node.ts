@@ -1,11 +1,9 @@
 import { join } from 'node:path';
 import { startHardhatNode, type HardhatNode } from '../../../devnet/hardhat-node';
 
-/**
- * Starts a `hardhat node` in half the time, because it does not load the commands. Port 0: a free port.
- */
+/** Starts a `hardhat node`. Port 0: a free port. */
 export function startNode(port = 0, chainId = 31337): Promise<HardhatNode> {
-  return startHardhatNode({ port, chainId, configFile: join(__dirname, 'node.config.cjs') });
+  return startHardhatNode({ port, chainId });
 }
 
 /** Starts a stand-in for a network without EIP-1559 (legacy-gas.config.cjs). */

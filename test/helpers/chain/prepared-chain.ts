@@ -1,8 +1,8 @@
 import type { JsonRpcProvider } from 'ethers';
 import type { HardhatNode } from '../../../devnet/hardhat-node';
-import { installRegistryMaker, type RegistryMaker } from './installed-registry';
+import { installRegistryMaker, type RegistryMaker } from '../../../devnet/installed-registry';
 import { startNode } from './node';
-import { nodeClient } from './node-client';
+import { nodeClient } from '../../../devnet/node-client';
 
 /** A node with one registry, and nothing else on its chain. */
 export interface PreparedChain {

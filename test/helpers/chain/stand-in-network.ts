@@ -7,9 +7,9 @@ import { readSettings } from '../../../service/config/config';
 import type { CommandAnswer } from '../processes/command-answer';
 import { askHardhatInProcess } from '../processes/hardhat-in-process';
 import { startLegacyGasNode, startNode } from './node';
-import { nodeClient } from './node-client';
+import { nodeClient } from '../../../devnet/node-client';
 import { track } from '../resources';
-import { publishContracts } from './published-contracts';
+import { publishContracts } from '../../../devnet/publish-contracts';
 import { temporaryFolder } from '../temporary-folder';
 
 /** A local node that stands in for a public network, and an empty wallet. */

@@ -1,6 +1,9 @@
-import type { ContractTransactionResponse } from 'ethers';
-import { TradeTrustTokenStandard__factory, type TitleEscrow } from '../../../typechain-types';
-import type { LocalSetup } from './local-setup';
+import {
+  operate,
+  type Operands,
+  type OperatedRegistry,
+  type OperationName,
+} from '../../../devnet/operations';
 
 /**
  * An operation of the contracts, with its name in docs/webhooks.md and its transaction.
@@ -16,47 +19,40 @@ export interface FreshToken {
   transactionHash: string;
 }
 
-type Send = (escrow: TitleEscrow) => Promise<ContractTransactionResponse>;
+/** The operations, the addition to the name in docs/webhooks.md, and the operands. */
+const LIFE: readonly (readonly [OperationName, Operands, string?])[] = [
+  ['nominate', { to: 3, remark: '0x01' }],
+  ['transferBeneficiary', { to: 3, remark: '0x02' }, ', after a nomination'],
+  ['rejectTransferBeneficiary', { remark: '0x03' }],
+  ['transferHolder', { to: 3, remark: '0x04' }],
+  ['rejectTransferHolder', { remark: '0x05' }],
+  ['transferHolder', { to: 1 }],
+  ['transferBeneficiary', { to: 3, remark: '0x06' }],
+  ['rejectTransferBeneficiary', {}],
+  ['transferOwners', { to: 3, remark: '0x07' }],
+  ['rejectTransferOwners', { remark: '0x08' }],
+  ['nominate', { to: 3 }],
+  ['transferOwners', { to: 3, remark: '0x09' }, ', after a nomination'],
+  ['returnToIssuer', { remark: '0x0a' }],
+  ['restore', { remark: '0x0b' }],
+  ['returnToIssuer', {}],
+  ['burn', { remark: '0x0c' }],
+  ['pause', { remark: '0x0d' }],
+  ['unpause', { remark: '0x0e' }],
+];
 
 /**
  * Takes a fresh token through every operation, each sent by an account that may do it, until it is burned;
  * then pauses and unpauses the registry. Afterwards every type of event has occurred at least once.
  */
-export async function liveThrough(local: LocalSetup, token: FreshToken): Promise<Operation[]> {
-  const registry = TradeTrustTokenStandard__factory.connect(
-    local.registryAddress,
-    await local.client.getSigner(0),
-  );
-  const escrow = await registry.ownerOf(token.tokenId);
-  const [first, , third] = await Promise.all([1, 2, 3].map((index) => local.account(index)));
-  const [one = '', three = ''] = [first, third];
-  const operations: Operation[] = [{ name: 'mint', transactionHash: token.transactionHash }];
-
-  const note = async (name: string, sent: Promise<ContractTransactionResponse>): Promise<void> => {
-    const transaction = await sent;
-    await transaction.wait();
-    operations.push({ name, transactionHash: transaction.hash });
-  };
-  const as = async (account: number, name: string, send: Send): Promise<void> =>
-    note(name, local.escrowAs(account, escrow).then(send));
-
-  await as(1, 'nominate', (it) => it.nominate(three, '0x01'));
-  await as(2, 'transferBeneficiary, after a nomination', (it) => it.transferBeneficiary(three, '0x02'));
-  await as(3, 'rejectTransferBeneficiary', (it) => it.rejectTransferBeneficiary('0x03'));
-  await as(2, 'transferHolder', (it) => it.transferHolder(three, '0x04'));
-  await as(3, 'rejectTransferHolder', (it) => it.rejectTransferHolder('0x05'));
-  await as(2, 'transferHolder', (it) => it.transferHolder(one, '0x'));
-  await as(1, 'transferBeneficiary', (it) => it.transferBeneficiary(three, '0x06'));
-  await as(3, 'rejectTransferBeneficiary', (it) => it.rejectTransferBeneficiary('0x'));
-  await as(1, 'transferOwners', (it) => it.transferOwners(three, three, '0x07'));
-  await as(3, 'rejectTransferOwners', (it) => it.rejectTransferOwners('0x08'));
-  await as(1, 'nominate', (it) => it.nominate(three, '0x'));
-  await as(1, 'transferOwners, after a nomination', (it) => it.transferOwners(three, three, '0x09'));
-  await as(3, 'returnToIssuer', (it) => it.returnToIssuer('0x0a'));
-  await note('restore', registry.restore(token.tokenId, '0x0b'));
-  await as(3, 'returnToIssuer', (it) => it.returnToIssuer('0x'));
-  await note('burn', registry.burn(token.tokenId, '0x0c'));
-  await note('pause', registry.pause('0x0d'));
-  await note('unpause', registry.unpause('0x0e'));
+export async function liveThrough(
+  chain: OperatedRegistry,
+  { tokenId, transactionHash }: FreshToken,
+): Promise<Operation[]> {
+  const operations: Operation[] = [{ name: 'mint', transactionHash }];
+  for (const [operation, operands, addition = ''] of LIFE) {
+    const sent = await operate(chain, operation, { tokenId, ...operands });
+    operations.push({ name: operation + addition, transactionHash: sent.transactionHash });
+  }
   return operations;
 }

@@ -3,10 +3,12 @@ import 'hardhat';
 import { HardhatArtifactResolver } from '@nomicfoundation/hardhat-ignition/helpers';
 import { TASK_COMPILE } from 'hardhat/builtin-tasks/task-names';
 import { HardhatContext } from 'hardhat/internal/context';
-import { HARDHAT } from '../../../devnet/hardhat-node';
+import { hardhatCli } from '../../../devnet/hardhat-node';
 import { inheritedEnvironment } from '../../../service/config/config';
 import type { CommandAnswer } from './command-answer';
 import { outputOf } from './command-output';
+
+const HARDHAT = hardhatCli();
 
 /** Modules that each command loads again: Hardhat's command line, and those that depend on settings. */
 const OF_ONE_COMMAND = [

@@ -1,5 +1,5 @@
 import { Agent } from 'node:http';
-import { FetchRequest, JsonRpcProvider, type JsonRpcApiProviderOptions } from 'ethers';
+import { FetchRequest, getAddress, JsonRpcProvider, type JsonRpcApiProviderOptions } from 'ethers';
 
 /**
  * A client of a local node without a cache and with a connection for each request. The node ends idle
@@ -13,4 +13,9 @@ export function nodeClient(
   const request = new FetchRequest(url);
   request.getUrlFunc = FetchRequest.createGetUrlFunc({ agent: new Agent({ keepAlive: false }) });
   return new JsonRpcProvider(request, chainId, { cacheTimeout: -1, staticNetwork: true, ...options });
+}
+
+/** The addresses of the accounts that a local node signs for. */
+export async function accountsOf(client: JsonRpcProvider): Promise<string[]> {
+  return ((await client.send('eth_accounts', [])) as string[]).map(getAddress);
 }

@@ -6,18 +6,19 @@ import {
   TitleEscrowFactory__factory,
   TradeTrustTokenStandard__factory,
   type TDocDeployer,
-} from '../../../typechain-types';
+} from '../typechain-types';
 import { nodeClient } from './node-client';
 
-/** Makes registries that share a title escrow factory. */
+/** Makes registries that share a title escrow factory. The chain must mine at once. */
 export interface RegistryMaker {
-  /** Makes a registry and returns its address. The node's first account is its admin and may mint. */
+  /** Makes a registry and returns its address. The account `admin` is its admin and may mint. */
   make(): Promise<string>;
 }
 
 /**
  * Deploys the contracts of deploy/modules/infrastructure.ts to a local chain that mines at once. It works in
- * this process because the command takes seconds. On a new chain the addresses are always the same.
+ * this process because the command takes seconds. On a new chain the addresses are always the same. The
+ * node's first account is the admin of the registries.
  */
 export async function installRegistryMaker(chain: JsonRpcProvider): Promise<RegistryMaker> {
   const signer = await chain.getSigner(0);
@@ -28,7 +29,12 @@ export async function installRegistryMaker(chain: JsonRpcProvider): Promise<Regi
   const proxy = await new ERC1967Proxy__factory(signer).deploy(logic, initialize);
   const deployer = TDocDeployer__factory.connect(await proxy.getAddress(), signer);
   await (await deployer.addImplementation(implementation, factory)).wait();
-  const init = { name: 'Transferable Documents', symbol: 'TDOC', deployer: signer.address };
+  return registryMaker(deployer, await implementation.getAddress(), signer.address);
+}
+
+/** Makes registries with a deployer contract that has this implementation. */
+export function registryMaker(deployer: TDocDeployer, implementation: string, admin: string): RegistryMaker {
+  const init = { name: 'Transferable Documents', symbol: 'TDOC', deployer: admin };
   return {
     async make() {
       const sent = await deployer.deploy(implementation, utils.encodeInitParams(init) as string);

@@ -1,0 +1,62 @@
+import type { ServiceEvent } from '../receiver/event-schemas';
+import { BILL_OF_LADING } from './bill-of-lading';
+import type { Devnet, DevnetFacts } from './devnet';
+
+/** Prints what happens: lines for people, or with `--json` one JSON object a line. */
+export interface Printer {
+  step(this: void, text: string): void;
+  webhook(this: void, event: ServiceEvent): void;
+  /** The last lines before it waits. */
+  ready(this: void, devnet: Devnet): void;
+}
+
+const PREFIX = 'com.service.etr.';
+const startedAt = performance.now();
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+const elapsed = (): number => Number(((performance.now() - startedAt) / 1000).toFixed(1));
+
+/** Seconds since the start, with one digit. */
+export const seconds = (): string => `${elapsed().toFixed(1)} s`;
+
+export const forPeople: Printer = {
+  step: say,
+  webhook: ({ type, id }) => say(`  webhook verified: ${type.replace(PREFIX, '').padEnd(20)} ${id}`),
+  ready: ({ serviceUrl, folder, accounts }) =>
+    print(`
+Try next, in another terminal:
+
+  curl -s ${serviceUrl}/.well-known/did.json
+
+  curl -s ${serviceUrl}/create/BILL_OF_LADING -H 'Content-Type: application/json' -d '{
+    "owner":  "${accounts[1]}",
+    "holder": "${accounts[1]}",
+    "credentialSubject": { "type": ["BillOfLading"], "scac": "${BILL_OF_LADING.scac}", "blNumber": "1" }
+  }'
+
+  npx tdoc operate transferHolder --token TOKEN --to 2
+
+Keys, settings, received events and logs are in ${folder}. Ctrl-C stops everything.
+`),
+};
+
+export const forPrograms: Printer = {
+  step: (text) => printJson({ type: 'step', seconds: elapsed(), text }),
+  webhook: (event) => printJson({ type: 'webhook', seconds: elapsed(), event }),
+  ready: (devnet) => printJson({ type: 'ready', seconds: elapsed(), ...factsOf(devnet) }),
+};
+
+/** What `--json` and the file of the running devnet say of it. */
+export function factsOf(devnet: DevnetFacts): DevnetFacts {
+  const { serviceUrl, nodeUrl, chainId, registryAddress, receiverUrl, adminApiKey, accounts } = devnet;
+  const { folder, publicKeyFile, didDocumentFile, envFile } = devnet;
+  const urls = { serviceUrl, nodeUrl, chainId, registryAddress, receiverUrl };
+  return { ...urls, adminApiKey, accounts, folder, publicKeyFile, didDocumentFile, envFile };
+}
+
+function say(text: string): void {
+  print(`${seconds().padStart(7)}  ${text}`);
+}
+
+function printJson(value: Record<string, unknown>): void {
+  print(JSON.stringify(value));
+}

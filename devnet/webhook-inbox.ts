@@ -1,0 +1,94 @@
+import { EventEmitter, once } from 'node:events';
+import { EVENT_SCHEMAS, type ServiceEvent } from '../receiver/event-schemas';
+import { ConfigurationError, ServiceError } from '../service/base/errors';
+import { tokenIdHexOf } from '../service/registry/token-id-forms';
+import { anyTokenId } from './any-token-id';
+
+const PREFIX = 'com.service.etr.';
+const WITHIN_MS = 20_000;
+
+/** The type of an event, with or without its beginning `com.service.etr.`. */
+export type EventType<Event extends ServiceEvent = ServiceEvent> =
+  Event['type'] extends `com.service.etr.${infer Suffix}` ? Suffix | Event['type'] : never;
+
+/** The event of a type, if the type is written down; otherwise any event. */
+type EventOf<Type extends EventType> = EventType extends Type
+  ? ServiceEvent
+  : Extract<ServiceEvent, { type: Type | `com.service.etr.${Type}` }>;
+
+/** What is waited for. Every member that is left out matches any event. */
+export interface Wanted<Type extends EventType = EventType> {
+  type?: Type;
+  tokenId?: string | bigint;
+  /** Milliseconds; 20,000 by default. */
+  withinMs?: number;
+}
+
+/** The webhooks that arrived with a valid signature. */
+export interface Webhooks {
+  /** All so far, in order, taken or not. */
+  readonly events: readonly ServiceEvent[];
+  /**
+   * Takes the first event that matches and was not taken yet, and waits for it if need be. Each event is
+   * taken once.
+   *
+   * @throws ServiceError WEBHOOK_MISSING if none arrives in time; its message lists those not taken yet.
+   */
+  next<const Type extends EventType = EventType>(wanted?: Wanted<Type>): Promise<EventOf<Type>>;
+}
+
+/** Keeps webhooks until a test takes them. */
+export class WebhookInbox implements Webhooks {
+  readonly events: ServiceEvent[] = [];
+  #left: ServiceEvent[] = [];
+  readonly #arrival = new EventEmitter().setMaxListeners(0);
+
+  add(event: ServiceEvent): void {
+    this.events.push(event);
+    this.#left.push(event);
+    this.#arrival.emit('event');
+  }
+
+  async next<const Type extends EventType = EventType>(wanted: Wanted<Type> = {}): Promise<EventOf<Type>> {
+    const { withinMs = WITHIN_MS } = wanted;
+    const type = wanted.type && fullTypeOf(wanted.type);
+    const tokenId = wanted.tokenId === undefined ? undefined : anyTokenId(wanted.tokenId);
+    const signal = AbortSignal.timeout(withinMs);
+    for (;;) {
+      const found = this.#left.find(
+        (event) =>
+          (type === undefined || event.type === type) &&
+          (tokenId === undefined || ('subject' in event && event.subject === String(tokenId))),
+      );
+      if (found) {
+        this.#left = this.#left.filter((event) => event !== found);
+        return found as EventOf<Type>;
+      }
+      await once(this.#arrival, 'event', { signal }).catch(() => {
+        throw this.#missing(type, tokenId, withinMs);
+      });
+    }
+  }
+
+  #missing(type: string | undefined, tokenId: bigint | undefined, withinMs: number): ServiceError {
+    const what = `${type?.replace(PREFIX, '') ?? 'webhook'}${ofToken(tokenId)}`;
+    const left = this.#left.map((event) => {
+      const about = 'subject' in event ? ofToken(BigInt(event.subject)) : '';
+      return `${event.type.replace(PREFIX, '')}${about}`;
+    });
+    const arrived = `${this.events.length} arrived; not taken yet: ${left.join(', ') || 'none'}.`;
+    return new ServiceError('WEBHOOK_MISSING', `No ${what} arrived within ${withinMs} ms. ${arrived}`);
+  }
+}
+
+/** The id as in a credential, cut short. */
+function ofToken(tokenId: bigint | undefined): string {
+  return tokenId === undefined ? '' : ` of token ${tokenIdHexOf(tokenId).slice(0, 8)}…`;
+}
+
+function fullTypeOf(type: string): string {
+  const full = type.startsWith(PREFIX) ? type : `${PREFIX}${type}`;
+  if (Object.hasOwn(EVENT_SCHEMAS, full)) return full;
+  const known = Object.keys(EVENT_SCHEMAS).map((name) => name.replace(PREFIX, ''));
+  throw new ConfigurationError('ARGUMENT_INVALID', `There is no type ${type}. Known: ${known.join(', ')}.`);
+}

@@ -1,0 +1,251 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { Devnet } from '../../devnet/devnet';
+import { OPERATIONS, type OperationName } from '../../devnet/operations';
+import { freePort } from '../../devnet/free-port';
+import { startDevnet } from '../../devnet/start-devnet';
+import { ServiceError } from '../../service/base/errors';
+import { runningDevnet } from '../helpers/processes/running-devnet';
+import { startRawReceiver } from '../helpers/receiver/raw-receiver';
+import { eventually } from '../helpers/eventually';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+const ACCOUNT = /^0x[0-9a-fA-F]{40}$/;
+
+/** The error that a promise rejects with. */
+async function errorOf(work: Promise<unknown>): Promise<ServiceError> {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof ServiceError) return error;
+  throw new Error(`did not reject as expected: ${String(error)}`);
+}
+
+describe('startDevnet', () => {
+  let devnet: Devnet;
+  /** Takes the next webhooks of a token, and returns their types. */
+  const arrived = async (tokenId: string, count: number): Promise<string[]> => {
+    const types: string[] = [];
+    for (let taken = 0; taken < count; taken++)
+      types.push((await devnet.webhooks.next({ tokenId })).type.replace('com.service.etr.', ''));
+    return types;
+  };
+
+  before(async () => {
+    devnet = await runningDevnet({ retractions: true });
+  });
+
+  after(async () => devnet?.stop());
+
+  it('names everything that a test needs', async () => {
+    expect(devnet.accounts).to.have.length(20);
+    for (const account of devnet.accounts) expect(account).to.match(ACCOUNT);
+    expect(devnet.chainId).to.equal(31337);
+    expect((await fetch(`${devnet.serviceUrl}/health`)).status).to.equal(200);
+    for (const file of [devnet.publicKeyFile, devnet.didDocumentFile, devnet.envFile])
+      expect(existsSync(file)).to.equal(true);
+    const authorization = `Bearer ${devnet.adminApiKey}`;
+    const answer = await fetch(`${devnet.serviceUrl}/subscriptions`, { headers: { authorization } });
+    expect(answer.status).to.equal(200);
+  });
+
+  it('sends every operation as the account that may, and each becomes its webhooks', async () => {
+    const { tokenId } = await devnet.issue(undefined, { owner: 1, holder: 2 });
+    expect(await arrived(tokenId, 5)).to.include('minted');
+    const sent: OperationName[] = [];
+    const did = async (name: OperationName, work: Promise<unknown>, events: string[]): Promise<void> => {
+      await work;
+      sent.push(name);
+      expect(await arrived(tokenId, events.length), name).to.deep.equal(events);
+    };
+    await did('nominate', devnet.nominate(tokenId, { to: 3 }), ['nomination']);
+    const given = ['beneficiary_transfer', 'nomination'];
+    await did('transferBeneficiary', devnet.transferBeneficiary(tokenId, { to: 3 }), given);
+    const rejected = ['beneficiary_transfer', 'reject_transfer_beneficiary'];
+    await did('rejectTransferBeneficiary', devnet.rejectTransferBeneficiary(tokenId), rejected);
+    await did('transferHolder', devnet.transferHolder(tokenId, { to: 4 }), ['holder_transfer']);
+    const refused = ['holder_transfer', 'reject_transfer_holder'];
+    await did('rejectTransferHolder', devnet.rejectTransferHolder(BigInt(`0x${tokenId}`)), refused);
+    await devnet.transferHolder(tokenId, { to: devnet.accounts[1] ?? '' });
+    expect(await arrived(tokenId, 1)).to.deep.equal(['holder_transfer']);
+    const both = ['beneficiary_transfer', 'holder_transfer'];
+    await did('transferOwners', devnet.transferOwners(tokenId, { to: 5 }), both);
+    const back = [...both, 'reject_transfer_owners'];
+    await did('rejectTransferOwners', devnet.rejectTransferOwners(`0x${tokenId}`), back);
+    await did('returnToIssuer', devnet.returnToIssuer(tokenId), [
+      'nomination',
+      'surrendered',
+      'return_to_issuer',
+    ]);
+    await did('restore', devnet.restore(tokenId, { remark: 'not accepted' }), ['restored', 'token_received']);
+    await devnet.returnToIssuer(tokenId);
+    await arrived(tokenId, 3);
+    await did('burn', devnet.burn(tokenId), ['beneficiary_transfer', 'holder_transfer', 'shred', 'burned']);
+    await devnet.pause();
+    expect((await devnet.webhooks.next({ type: 'registry_paused' })).data.tokenId).to.equal('0');
+    await devnet.unpause();
+    await devnet.webhooks.next({ type: 'registry_unpaused' });
+    expect([...sent, 'pause', 'unpause']).to.have.members(Object.keys(OPERATIONS));
+  });
+
+  it('rejects an operation with the name of the error of the contract', async () => {
+    const { tokenId } = await devnet.issue(undefined, { owner: 1, holder: 2 });
+    const error = await errorOf(devnet.transferHolder(tokenId, { to: 3, as: 4 }));
+    expect(error).to.include({ code: 'OPERATION_REFUSED', reason: 'CallerNotHolder' });
+    expect(error.message).to.match(/^CallerNotHolder: the contract refuses transferHolder of account 0x/);
+    expect(await errorOf(devnet.restore(tokenId))).to.have.property('reason', 'TokenNotReturnedToIssuer');
+    const unknown = await errorOf(devnet.transferHolder('42', { to: 3 }));
+    expect(unknown.code).to.equal('ARGUMENT_INVALID');
+    expect(await errorOf(devnet.transferHolder(tokenId, { to: 99 }))).to.have.property(
+      'code',
+      'ARGUMENT_INVALID',
+    );
+    expect(await errorOf(devnet.nominate('x', { to: 1 }))).to.have.property('code', 'TOKEN_ID_INVALID');
+  });
+
+  it('says which webhooks did arrive if the one that is waited for does not', async () => {
+    const { tokenId } = await devnet.issue();
+    const { data } = await devnet.webhooks.next({ type: 'com.service.etr.token_received', tokenId });
+    expect(data.payload.isMinting).to.equal(true);
+    const error = await errorOf(devnet.webhooks.next({ type: 'burned', tokenId, withinMs: 50 }));
+    expect(error.code).to.equal('WEBHOOK_MISSING');
+    expect(error.message).to.contain(`escrow_created of token ${tokenId.slice(0, 8)}…, minted of token`);
+    const wrong = { type: 'brned' as 'burned' };
+    expect((await errorOf(devnet.webhooks.next(wrong))).message).to.contain('Known: minted, burned');
+  });
+
+  it('delivers again what its receiver refused', async () => {
+    const { tokenId } = await devnet.issue();
+    await arrived(tokenId, 5);
+    devnet.receiver.refuse(500);
+    await devnet.transferHolder(tokenId, { to: 2 });
+    const wanted = { type: 'holder_transfer', tokenId } as const;
+    const refused = await errorOf(devnet.webhooks.next({ ...wanted, withinMs: 500 }));
+    expect(refused.code).to.equal('WEBHOOK_MISSING');
+    devnet.receiver.accept();
+    await devnet.webhooks.next(wanted);
+  });
+
+  it('keeps what was delivered after the service is restarted', async () => {
+    const { tokenId } = await devnet.issue();
+    await arrived(tokenId, 5);
+    await devnet.restartService();
+    await devnet.transferHolder(tokenId, { to: 2 });
+    expect(await arrived(tokenId, 1)).to.deep.equal(['holder_transfer']);
+  });
+
+  describe('reorganise', () => {
+    it('mines the transactions again in a longer branch, and the receiver is told', async () => {
+      const { tokenId } = await devnet.issue();
+      await arrived(tokenId, 5);
+      const { blockNumber } = await devnet.transferHolder(tokenId, { to: 2 });
+      const [hash, sent] = [await hashOf(blockNumber), await devnet.webhooks.next({ tokenId })];
+      expect(await devnet.reorganise(1)).to.deep.equal({
+        oldHead: blockNumber,
+        commonBlock: blockNumber - 1,
+        newHead: blockNumber + 1,
+      });
+      expect(await hashOf(blockNumber)).not.to.equal(hash);
+      const { data } = await devnet.webhooks.next({ type: 'retracted', tokenId });
+      expect(data.retracts).to.equal(sent.id);
+      const again = await devnet.webhooks.next({ type: 'holder_transfer', tokenId });
+      expect(again.id).not.to.equal(sent.id);
+      expect(again.data.blockNumber).to.equal(blockNumber);
+    });
+
+    it('drops the transactions on request, and keeps older blocks', async () => {
+      const { tokenId } = await devnet.issue();
+      await arrived(tokenId, 5);
+      const first = await devnet.transferHolder(tokenId, { to: 2 });
+      const hash = await hashOf(first.blockNumber);
+      await devnet.transferHolder(tokenId, { to: 3 });
+      await arrived(tokenId, 2);
+      await devnet.reorganise(1, { transactions: 'dropped' });
+      expect(await hashOf(first.blockNumber)).to.equal(hash);
+      await devnet.webhooks.next({ type: 'retracted', tokenId });
+      // Account 2 is the holder again.
+      expect(await devnet.transferHolder(tokenId, { to: 4, as: 2 })).to.have.property('blockNumber');
+    });
+
+    it('refuses to take back the registry', async () => {
+      const error = await errorOf(devnet.reorganise(10_000));
+      expect(error.code).to.equal('ARGUMENT_INVALID');
+      expect(error.message).to.match(/The chain has \d+ blocks since its registry was made/);
+    });
+
+    const hashOf = async (number: number): Promise<string> =>
+      (await devnet.client.getBlock(number))?.hash ?? '';
+  });
+});
+
+describe('startDevnet with other options', () => {
+  it('stands in for Amoy at a block time, and delivers after the confirmations', async () => {
+    const devnet = await runningDevnet({ network: 'amoy', blockTime: 0.1, confirmations: 3 });
+    try {
+      const { tokenId, document } = await devnet.issue();
+      expect(document.credentialStatus).to.deep.include({ tokenNetwork: { chain: 'POL', chainId: '80002' } });
+      const { data } = await devnet.webhooks.next({ type: 'minted', tokenId });
+      expect(data).to.include({ chainKey: 'polygon-amoy', chainId: 80002 });
+      expect(await devnet.client.getBlockNumber()).to.be.at.least(data.blockNumber + 3);
+      await devnet.transferHolder(tokenId, { to: 2 });
+      await devnet.reorganise(1);
+      await devnet.webhooks.next({ type: 'holder_transfer', tokenId, withinMs: 30_000 });
+    } finally {
+      await devnet.stop();
+    }
+  });
+
+  it('delivers to a receiver of the user, and says that the own one does not exist', async () => {
+    const receiver = await startRawReceiver();
+    const devnet = await runningDevnet({ receiver: receiver.url });
+    try {
+      await devnet.issue();
+      await eventually('five webhooks', () => receiver.deliveries.length >= 5);
+      expect(() => devnet.webhooks).to.throw('its events go to http');
+      expect(() => devnet.receiver).to.throw('your own receiver');
+    } finally {
+      await devnet.stop();
+      await receiver.close();
+    }
+  });
+
+  it('refuses the kept chain of another network, and leaves nothing running', async () => {
+    const folder = temporaryFolder();
+    const port = await freePort(0);
+    const head = { chainId: 80002, startedAt: '2026-01-01T00:00:00Z', registryAddress: '0x', baseBlock: 1 };
+    writeFileSync(join(folder.path, 'chain.jsonl'), `${JSON.stringify(head)}\n`);
+    const error = await errorOf(startDevnet({ keep: true, folder: folder.path, port }));
+    expect(error.message).to.contain('is of chain 80002, not of localhost (31337)');
+    for (const one of [port, port + 1, port + 2]) expect(await freePort(one)).to.equal(one);
+    folder.remove();
+  });
+
+  it('refuses a kept block that gets another hash, and ends the node', async () => {
+    const folder = temporaryFolder();
+    const options = { keep: true, folder: folder.path };
+    const first = await runningDevnet(options);
+    await first.issue();
+    await first.client.send('hardhat_setBalance', [first.accounts[5], '0x1']);
+    await first.transferHolder((await first.issue()).tokenId, { to: 2 });
+    await first.stop();
+    expect((await errorOf(startDevnet(options))).code).to.equal('CHAIN_NOT_KEPT');
+    folder.remove();
+  });
+
+  for (const [what, options, code, problem] of [
+    ['an unknown network', { network: 'amoi' }, 'NETWORK_UNKNOWN', /no network "amoi".*amoy \(80002\)/],
+    ['a receiver that is no URL', { receiver: 'localhost' }, 'ARGUMENT_INVALID', /http or https URL/],
+    ['a negative block time', { blockTime: -1 }, 'ARGUMENT_INVALID', /block time is -1/],
+    ['half a confirmation', { confirmations: 0.5 }, 'ARGUMENT_INVALID', /confirmations are 0.5/],
+    ['retractions over http on Amoy', { network: 'amoy', retractions: true }, 'ARGUMENT_INVALID', /https/],
+    ['a port that does not exist', { port: 65_535 }, 'ARGUMENT_INVALID', /1 to 65533/],
+  ] as const) {
+    it(`refuses ${what}`, async () => {
+      const error = await errorOf(startDevnet(options));
+      expect(error.code).to.equal(code);
+      expect(error.message).to.match(problem);
+    });
+  }
+});

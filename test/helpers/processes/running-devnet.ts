@@ -1,0 +1,33 @@
+import type { Devnet, DevnetOptions } from '../../../devnet/devnet';
+import { startDevnet } from '../../../devnet/start-devnet';
+import type { Wanted } from '../../../devnet/webhook-inbox';
+import type { ChainEvent } from '../../../receiver/event-schemas';
+import { checkEvent } from '../receiver/schema-problems';
+import { track } from '../resources';
+
+/** Starts a devnet as users do. The test must stop it. Events that violate their schema fail the test. */
+export async function runningDevnet(options: DevnetOptions = {}): Promise<Devnet> {
+  const devnet = await startDevnet(options, { onWebhook: checkEvent });
+  const untrack = track(`devnet of ${devnet.serviceUrl}`);
+  const { stop } = devnet;
+  devnet.stop = async () => {
+    await stop();
+    untrack();
+  };
+  return devnet;
+}
+
+/** Takes the next webhooks that match, all of which must be events of the chain. */
+export async function takeEvents(
+  { webhooks }: Devnet,
+  count: number,
+  wanted: Wanted = {},
+): Promise<ChainEvent[]> {
+  const events: ChainEvent[] = [];
+  while (events.length < count) {
+    const event = await webhooks.next(wanted);
+    if (!('data' in event) || !('payload' in event.data)) throw new Error(`${event.type} is no chain event`);
+    events.push(event as ChainEvent);
+  }
+  return events;
+}
