@@ -4,7 +4,7 @@ import type { Network } from '../service/chain/networks';
 import { ConfigurationError } from '../service/base/errors';
 import { startHardhatNode, type HardhatNode } from './hardhat-node';
 import { installRegistryMaker } from './installed-registry';
-import { ChainWriter, readKeptChain, replay } from './kept-chain';
+import { ChainWriter, replay, type KeptChain } from './kept-chain';
 import { mineByItself } from './mined-block';
 import { accountsOf, nodeClient } from './node-client';
 import { publishContracts, type ChangeState } from './publish-contracts';
@@ -23,22 +23,23 @@ export interface LocalChain {
   stop(): Promise<void>;
 }
 
-/** How to start a chain. `keepIn`: the file that its blocks are kept in, and that it goes on from. */
+/** How to start a chain. */
 export interface LocalChainOptions {
   network: Network;
   port: number;
   /** 0: a block for each transaction. */
   blockTimeMs: number;
   logFile: string;
+  /** The file that its blocks are kept in. */
   keepIn: string | undefined;
+  /** What that file has: the chain that goes on. */
+  kept: KeptChain | undefined;
 }
 
 /** Starts a node, and makes a registry on its chain, or mines the blocks of an earlier run again. */
 export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {
-  const { network, port, blockTimeMs, logFile, keepIn } = options;
+  const { network, port, blockTimeMs, logFile, keepIn, kept } = options;
   const { chainId } = network;
-  const kept = keepIn === undefined ? undefined : readKeptChain(keepIn);
-  if (kept && kept.head.chainId !== chainId) throw otherChain(kept.head.chainId, network, keepIn ?? '');
   const startedAt = kept?.head.startedAt ?? new Date().toISOString();
   const node = await startHardhatNode({ port, chainId, logFile, ...(keepIn && { startedAt }) });
   // Without batches nothing waits for others to go with.
@@ -83,10 +84,4 @@ async function makeRegistry(
   if (published) return (await publishContracts(client, published, change)).make();
   const message = `Nothing can stand in for ${name}: TradeTrust publishes no v5 contracts there.`;
   throw new ConfigurationError('ARGUMENT_INVALID', message);
-}
-
-function otherChain(kept: number, { name, chainId }: Network, file: string): ConfigurationError {
-  const remedy = 'Start with the network of before, or delete the folder of that file.';
-  const message = `${file} is of chain ${kept}, not of ${name} (${chainId}). ${remedy}`;
-  return new ConfigurationError('ARGUMENT_INVALID', message, { remedy });
 }

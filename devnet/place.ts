@@ -4,8 +4,9 @@ import { join, resolve } from 'node:path';
 import { ConfigurationError } from '../service/base/errors';
 import { findNetwork, knownNetworks, type Network } from '../service/chain/networks';
 import type { DevnetOptions } from './devnet';
+import { readKeptChain, type KeptChain } from './kept-chain';
 import { freePorts, portsFrom, requireFree, type Ports } from './ports';
-import { keptPort } from './stack-settings';
+import { filesIn, keptPort } from './stack-settings';
 
 /** Where a devnet keeps what it has, and where it listens. */
 export interface Place {
@@ -13,6 +14,8 @@ export interface Place {
   folder: string;
   /** Whether the folder is removed at the end. */
   isTemporary: boolean;
+  /** The chain of an earlier run, which goes on. */
+  kept: KeptChain | undefined;
   ports: Ports;
 }
 
@@ -36,8 +39,12 @@ export async function placeOf(options: DevnetOptions, given?: Ports): Promise<Pl
       'Retractions need a subscription, whose sink must be https on a public network: leave the network ' +
         'out, or give an https receiver.',
     );
-  const place = folderOf(options);
-  return { network, ...place, ports: await portsOf(options, place.folder, given) };
+  const { keep, folder = keep ? '.devnet/kept' : undefined } = options;
+  const earlier = keep && folder !== undefined ? resolve(folder) : undefined;
+  const kept = earlier === undefined ? undefined : keptChainOf(earlier, network);
+  const ports = await portsOf(options.port, earlier, given);
+  // Last, so that nothing is left of a start that was refused.
+  return { network, kept, ports, ...makeFolder(folder) };
 }
 
 const MOST_SECONDS = 3_600;
@@ -52,20 +59,29 @@ function networkOf(name = 'localhost'): Network {
   );
 }
 
-function folderOf({ folder, keep }: DevnetOptions): Pick<Place, 'folder' | 'isTemporary'> {
-  const chosen = folder ?? (keep ? '.devnet/kept' : undefined);
-  if (chosen === undefined) return { folder: mkdtempSync(join(tmpdir(), 'tdoc-devnet-')), isTemporary: true };
-  mkdirSync(resolve(chosen), { recursive: true, mode: 0o700 });
-  return { folder: resolve(chosen), isTemporary: false };
+function makeFolder(folder?: string): Pick<Place, 'folder' | 'isTemporary'> {
+  if (folder === undefined) return { folder: mkdtempSync(join(tmpdir(), 'tdoc-devnet-')), isTemporary: true };
+  mkdirSync(resolve(folder), { recursive: true, mode: 0o700 });
+  return { folder: resolve(folder), isTemporary: false };
+}
+
+function keptChainOf(folder: string, { name, chainId }: Network): KeptChain | undefined {
+  const file = filesIn(folder).chain;
+  const kept = readKeptChain(file);
+  if (kept === undefined || kept.head.chainId === chainId) return kept;
+  const remedy = 'Start with the network of before, or delete the folder of that file.';
+  throw invalid(`${file} is of chain ${kept.head.chainId}, not of ${name} (${chainId}). ${remedy}`);
 }
 
 /** The issuer's DID contains the service's port, so what was kept goes on at the same one. */
-async function portsOf({ port, keep }: DevnetOptions, folder: string, given?: Ports): Promise<Ports> {
+async function portsOf(port?: number, earlier?: string, given?: Ports): Promise<Ports> {
   if (port !== undefined && !(Number.isSafeInteger(port) && port >= 1 && port + 2 <= LAST_PORT))
     throw invalid(`The port is ${port}: give a number, 1 to ${LAST_PORT - 2}.`);
-  const kept = keep ? keptPort(folder) : undefined;
+  const kept = earlier === undefined ? undefined : keptPort(earlier);
   if (kept !== undefined && port !== undefined && port !== kept)
-    throw invalid(`What is kept in ${folder} is of port ${kept}: leave the port out, or delete that folder.`);
+    throw invalid(
+      `What is kept in ${earlier} is of port ${kept}: leave the port out, or delete that folder.`,
+    );
   if (port !== undefined) return portsFrom(port);
   if (kept !== undefined) return requireFree({ ...(given ?? (await freePorts())), service: kept });
   return given ?? freePorts();

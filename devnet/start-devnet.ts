@@ -54,7 +54,7 @@ export async function startDevnet(
   options: DevnetOptions = {},
   { ports: given, say = () => undefined, onWebhook = () => undefined }: Surroundings = {},
 ): Promise<Devnet> {
-  const { network, folder, isTemporary, ports } = await placeOf(options, given);
+  const { network, folder, isTemporary, kept, ports } = await placeOf(options, given);
   const files = filesIn(folder);
   const receiverUrl = options.receiver ?? `http://127.0.0.1:${ports.receiver}/webhook`;
   const inbox = new WebhookInbox();
@@ -77,6 +77,7 @@ export async function startDevnet(
       blockTimeMs: options.blockTime === undefined ? network.blockTimeMs : options.blockTime * 1000,
       logFile: files.log('node'),
       keepIn: options.keep ? files.chain : undefined,
+      kept,
     });
     cleanup.push(() => starting.then((chain) => chain.stop()).catch(() => undefined));
     const receiving = (async () => {
