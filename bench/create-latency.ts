@@ -1,5 +1,4 @@
 import { hexlify, randomBytes } from 'ethers';
-import { BILL_OF_LADING } from '../devnet/bill-of-lading';
 import type { Devnet } from '../devnet/devnet';
 import { startDevnet } from '../devnet/start-devnet';
 import { createBareMinter } from './bare-minter';
@@ -20,15 +19,7 @@ async function compare(devnet: Devnet): Promise<void> {
   const owner = wallet.address;
 
   const post = async (): Promise<void> => {
-    const body = JSON.stringify({ credentialSubject: BILL_OF_LADING, owner, holder: owner });
-    const headers = { 'Content-Type': 'application/json' };
-    const response = await fetch(`${devnet.serviceUrl}/create/BILL_OF_LADING`, {
-      method: 'POST',
-      headers,
-      body,
-    });
-    if (response.status !== 200) throw new Error(`POST answered ${response.status}`);
-    await response.arrayBuffer();
+    await devnet.issue(undefined, { owner });
   };
   const mint = async (): Promise<void> => {
     const transaction = await registry.mint(owner, owner, hexlify(randomBytes(32)), '0x', {

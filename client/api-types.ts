@@ -862,7 +862,7 @@ export interface components {
       /** @description A W3C Verifiable Credential (data model 2.0) with a base proof. Keep it: its holder derives from it the credentials that others verify. */
       signedW3CDocument: {
         '@context': string[];
-        type: ['VerifiableCredential'];
+        type: 'VerifiableCredential'[];
         credentialStatus: {
           /** @constant */
           type: 'TransferableRecords';

@@ -1,22 +1,19 @@
+import { createClient, type components } from '../client/create-client';
 import { ServiceError } from '../service/base/errors';
 import { RETRY } from './stack-settings';
+
+type Schemas = components['schemas'];
+
+/** The signed credential, as POST /create answers it. */
+export type SignedDocument = Schemas['IssuedDocument']['signedW3CDocument'];
 
 /** A document that was issued. */
 export interface Issued {
   /** 64 hexadecimal digits, as in `credentialStatus`. */
   tokenId: string;
-  /** The signed credential. */
-  document: Record<string, unknown>;
+  document: SignedDocument;
   /** Hash of the transaction that minted its token. */
   txHash: string;
-}
-
-/** The body of POST /create. */
-export interface CreateBody {
-  credentialSubject: Record<string, unknown>;
-  owner: string;
-  holder: string;
-  remarks?: string;
 }
 
 /**
@@ -24,12 +21,13 @@ export interface CreateBody {
  *
  * @throws ServiceError with the code of the answer (docs/error-codes.md).
  */
-export async function issueDocument(serviceUrl: string, body: CreateBody): Promise<Issued> {
-  const answer = (await post(`${serviceUrl}/create/BILL_OF_LADING`, body)) as {
-    signedW3CDocument: Record<string, unknown> & { credentialStatus: { tokenId: string } };
-    txHash: string;
-  };
-  const { signedW3CDocument: document, txHash } = answer;
+export async function issueDocument(url: string, body: Schemas['CreateRequest']): Promise<Issued> {
+  const path = { documentId: 'BILL_OF_LADING' } as const;
+  const created = dataOf(
+    await createClient({ url }).POST('/create/{documentId}', { params: { path }, body }),
+  );
+  if (!('signedW3CDocument' in created)) throw new ServiceError('INTERNAL', 'The document was not minted.');
+  const { signedW3CDocument: document, txHash } = created;
   return { tokenId: document.credentialStatus.tokenId, document, txHash };
 }
 
@@ -38,24 +36,21 @@ export async function issueDocument(serviceUrl: string, body: CreateBody): Promi
  *
  * @throws ServiceError with the code of the answer.
  */
-export async function subscribe(serviceUrl: string, adminApiKey: string, sink: string): Promise<void> {
-  const authorization = { authorization: `Bearer ${adminApiKey}` };
-  const url = `${serviceUrl}/subscriptions`;
-  const all = (await answerTo(url, { headers: authorization })) as { sink: string }[];
+export async function subscribe(url: string, adminApiKey: string, sink: string): Promise<void> {
+  const client = createClient({ url, adminApiKey });
+  const all = dataOf(await client.GET('/subscriptions'));
   if (all.some((one) => one.sink === sink)) return;
   const config = { retractions: true, retry: RETRY };
-  await post(url, { sink, protocol: 'HTTP', config }, authorization);
+  dataOf(await client.POST('/subscriptions', { body: { sink, protocol: 'HTTP', config } }));
 }
 
-function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<unknown> {
-  const json = { 'content-type': 'application/json', ...headers };
-  return answerTo(url, { method: 'POST', headers: json, body: JSON.stringify(body) });
-}
+/** What the client's calls resolve with. */
+type Answer<Data> =
+  | { data: Data; error?: never; response: Response }
+  | { data?: never; error: Schemas['Error']; response: Response };
 
-async function answerTo(url: string, request: RequestInit): Promise<unknown> {
-  const response = await fetch(url, request);
-  const text = await response.text();
-  if (response.ok) return JSON.parse(text);
-  const code = response.headers.get('x-error-code') ?? 'INTERNAL';
-  throw new ServiceError(code, `${request.method ?? 'GET'} ${url} answered ${response.status}: ${text}`);
+function dataOf<Data>({ data, error, response }: Answer<Data>): Data {
+  if (error === undefined) return data;
+  const code = response.headers.get('X-Error-Code') ?? 'INTERNAL';
+  throw new ServiceError(code, `${response.url} answered ${response.status}: ${error.error.message}`);
 }

@@ -5,7 +5,7 @@ import { ADDRESS, HASH, TEXT, TIME, TOKEN_ID_HEX } from './values';
 const SIGNED_CREDENTIAL = z
   .strictObject({
     '@context': z.array(TEXT),
-    type: z.tuple([z.literal('VerifiableCredential')]),
+    type: z.array(z.literal('VerifiableCredential')).length(1),
     credentialStatus: z.strictObject({
       type: z.literal('TransferableRecords'),
       tokenNetwork: z.strictObject({

@@ -1,0 +1,124 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { freePort } from '../../devnet/free-port';
+import type { Devnet } from '../../devnet/devnet';
+import { PROJECT_ROOT } from '../../service/base/project-root';
+import { inheritedEnvironment } from '../../service/config/config';
+import { eventually } from '../helpers/eventually';
+import { readDocument } from '../helpers/pages/markdown';
+import { ask } from '../helpers/processes/command-answer';
+import { installPackage, PACKAGE } from '../helpers/processes/package-install';
+import { runningDevnet } from '../helpers/processes/running-devnet';
+import { track } from '../helpers/resources';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+/** The same program with `require`. Only modules may await at their top. */
+function asCommonJs(program: string): string {
+  const required = program.replaceAll(/^import (\{.*\}) from (.*);$/gm, 'const $1 = require($2);');
+  return `void (async () => {\n${required}\n})();\n`;
+}
+
+const asModule = (program: string): string => program;
+
+describe('the packed package', () => {
+  const folder = temporaryFolder();
+  const cwd = folder.path;
+
+  before(() => {
+    cpSync(join(PROJECT_ROOT, 'examples/integration-test'), cwd, { recursive: true });
+    installPackage(cwd, 'hardhat', 'mocha');
+  });
+
+  after(() => folder.remove());
+
+  it('runs examples/integration-test', async () => {
+    const mocha = join(cwd, 'node_modules/mocha/bin/mocha.js');
+    const { code, stdout, stderr } = await ask(mocha, ['--timeout', '60000'], {}, { cwd });
+    expect(code, stdout + stderr).to.equal(0);
+    expect(stdout).to.contain('5 passing');
+  });
+
+  it('has the command tdoc', async () => {
+    const root = join(cwd, 'node_modules', PACKAGE);
+    const { bin, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      bin: { tdoc: string };
+      version: string;
+    };
+    const { code, stdout } = await ask(join(root, bin.tdoc), ['--version'], {}, { cwd });
+    expect({ code, stdout }).to.deep.equal({ code: 0, stdout: `${version}\n` });
+  });
+
+  describe('does what docs/package.md shows', () => {
+    const { code } = readDocument('docs/package.md');
+    let devnet: Devnet;
+    let port: number;
+
+    before(async () => {
+      port = await freePort(0);
+      devnet = await runningDevnet({ receiver: `http://127.0.0.1:${port}/` });
+    });
+
+    after(async () => devnet?.stop());
+
+    /** Writes a program of the page into the project. */
+    function write(name: string, program: string): string {
+      const file = join(cwd, name);
+      const here = program
+        .replaceAll('http://127.0.0.1:3000', devnet.serviceUrl)
+        .replace('listen(4000)', `listen(${port})`);
+      writeFileSync(file, here);
+      return file;
+    }
+
+    for (const [kind, extension, as] of [
+      ['ES modules', 'mjs', asModule],
+      ['CommonJS', 'cjs', asCommonJs],
+    ] as const) {
+      it(`in ${kind}`, async () => {
+        const receiver = spawn(
+          process.execPath,
+          [write(`receiver.${extension}`, as(code('Deliveries', 'js')))],
+          { cwd, env: inheritedEnvironment() },
+        );
+        const untrack = track('the receiver of docs/package.md');
+        const ended = once(receiver, 'close').then(untrack);
+        let received = '';
+        for (const output of [receiver.stdout, receiver.stderr])
+          output.setEncoding('utf8').on('data', (text: string) => (received += text));
+        try {
+          const issuer = write(
+            `issuer.${extension}`,
+            as(`${code('The client', 'js')}
+const credential = data;
+${code('Credentials', 'js')}
+console.log(outcome, documentIntegrity.outcome, issuerIdentity.outcome, documentStatus.outcome);
+console.log(shown.credentialSubject.blNumber, shown.credentialSubject.scac);
+${code('Subjects', 'js')}
+import { startDevnet } from 'transferable-document-service/devnet';
+console.log(typeof startDevnet);`),
+          );
+          const { stdout, stderr } = await ask(issuer, [], { RPC_URL: devnet.nodeUrl }, { cwd });
+          const [first = '', ...lines] = stdout.trimEnd().split('\n');
+          expect(first, stderr).to.match(/^[0-9a-f]{64} 0x[0-9a-f]{64}$/);
+          expect(lines).to.deep.equal([
+            'valid valid valid valid',
+            'SGCNM21566325 undefined',
+            '/blNumber VALUE_TYPE_WRONG Must be a string',
+            'function',
+          ]);
+          const tokenId = BigInt(`0x${first.slice(0, 64)}`).toString();
+          await eventually('five deliveries', () => received.split(`${tokenId}\n`).length === 6);
+          expect(received).to.contain(`com.service.etr.minted ${tokenId}\n`);
+          const changed = await fetch(devnet.receiverUrl, { method: 'POST', body: '{}' });
+          expect(changed.status).to.equal(401);
+        } finally {
+          receiver.kill();
+          await ended;
+        }
+      });
+    }
+  });
+});
