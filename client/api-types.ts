@@ -32,11 +32,11 @@ export interface paths {
      *     [what was issued](#operation-listDocuments) first: a second request makes a second token.
      *
      *     **Without waiting.** With `Prefer: respond-async` (RFC 7240) the answer is 202 as soon as the document is
-     *     stored. It will be minted even if the service ends at once. The preference has no effect if the service has no
-     *     API_KEY, because `GET /documents/{tokenId}` does not exist then.
+     *     stored. It will be minted even if the service stops right after the answer. The preference has no effect if
+     *     the service has no API_KEY, because `GET /documents/{tokenId}` does not exist then.
      *
-     *     **A 500** has the message "Internal server error", and the code in `X-Error-Code` tells who has to act. The
-     *     log of the issuer has the reason, in the line with the answer's `X-Request-Id`.
+     *     **A 500** has the message "Internal server error". The code in `X-Error-Code` tells who has to act. The
+     *     log of the service has the reason, in the line with the answer's `X-Request-Id`.
      *
      *     Needs API_KEY if the service has one.
      */
@@ -133,9 +133,9 @@ export interface paths {
     get: operations['getSubscription'];
     /**
      * Replace, pause or resume a subscription
-     * @description Send the answer of a GET, with your changes: a member that is left out gets its default. Only
-     *     headers keep their values, and `startFrom` stays. No event that is recorded after the answer follows the old
-     *     source, types, filters or state.
+     * @description Send the answer of a GET, with your changes. A member that is left out gets its default;
+     *     only the values of headers, and `startFrom`, are kept. Every event that is recorded after the answer follows
+     *     the new source, types, filters and state.
      *
      *     Exists only if the service has ADMIN_API_KEY, and needs it.
      */
@@ -184,7 +184,7 @@ export interface paths {
     put?: never;
     /**
      * Send events again
-     * @description Events keep their ids. Only events that the subscription wants now are sent, dead letters always. An event that is not known is not sent: `queued` says how many are.
+     * @description Sends the events that the subscription selects now, and all its dead letters. Events keep their ids. `queued` is the number of events that will be sent; it is 0 for an event that does not exist.
      *
      *     Exists only if the service has ADMIN_API_KEY, and needs it.
      */
@@ -962,34 +962,60 @@ export interface components {
       )[];
       /** @default {} */
       config?: {
-        /** @default now */
+        /**
+         * @description The first event: `now`, `beginning`, or the number of a block. It counts at the creation only.
+         * @default now
+         */
         startFrom?: ('now' | 'beginning') | number;
         /**
+         * @description `paused`: events are kept and not sent. `gone`: the sink answered 410; events are kept until it is set to `active`; only the service sets it.
          * @default active
          * @enum {string}
          */
         state?: 'active' | 'paused' | 'gone';
-        /** @default 15000 */
+        /**
+         * @description Time that the sink has for its answer. In milliseconds.
+         * @default 15000
+         */
         timeoutMs?: number;
-        /** @default 16 */
+        /**
+         * @description Deliveries under way at once, of different tokens. In deliveries.
+         * @default 16
+         */
         maxConcurrentDeliveries?: number;
         /** @default {} */
         retry?: {
-          /** @default 1000 */
+          /**
+           * @description Pause after the first failure; it doubles with each further one. In milliseconds.
+           * @default 1000
+           */
           initialDelayMs?: number;
-          /** @default 900000 */
+          /**
+           * @description The longest pause. In milliseconds.
+           * @default 900000
+           */
           maxDelayMs?: number;
-          /** @default 259200000 */
+          /**
+           * @description The event becomes a dead letter after this time, and after 50 attempts at least. In milliseconds.
+           * @default 259200000
+           */
           giveUpAfterMs?: number;
         };
         /**
+         * @description Content type of the deliveries.
          * @default application/json
          * @enum {string}
          */
         contentType?: 'application/json' | 'application/cloudevents+json';
-        /** @default false */
+        /**
+         * @description True adds the headers of Standard Webhooks.
+         * @default false
+         */
         standardWebhooks?: boolean;
-        /** @default false */
+        /**
+         * @description True sends an event for each event that a reorganisation took back.
+         * @default false
+         */
         retractions?: boolean;
       };
       /** @description Conditions that all have to be true. */
@@ -1064,33 +1090,59 @@ export interface components {
         | 'com.service.etr.retracted'
       )[];
       config: {
-        /** @default now */
+        /**
+         * @description The first event: `now`, `beginning`, or the number of a block. It counts at the creation only.
+         * @default now
+         */
         startFrom: ('now' | 'beginning') | number;
         /**
+         * @description `paused`: events are kept and not sent. `gone`: the sink answered 410; events are kept until it is set to `active`; only the service sets it.
          * @default active
          * @enum {string}
          */
         state: 'active' | 'paused' | 'gone';
-        /** @default 15000 */
+        /**
+         * @description Time that the sink has for its answer. In milliseconds.
+         * @default 15000
+         */
         timeoutMs: number;
-        /** @default 16 */
+        /**
+         * @description Deliveries under way at once, of different tokens. In deliveries.
+         * @default 16
+         */
         maxConcurrentDeliveries: number;
         retry: {
-          /** @default 1000 */
+          /**
+           * @description Pause after the first failure; it doubles with each further one. In milliseconds.
+           * @default 1000
+           */
           initialDelayMs: number;
-          /** @default 900000 */
+          /**
+           * @description The longest pause. In milliseconds.
+           * @default 900000
+           */
           maxDelayMs: number;
-          /** @default 259200000 */
+          /**
+           * @description The event becomes a dead letter after this time, and after 50 attempts at least. In milliseconds.
+           * @default 259200000
+           */
           giveUpAfterMs: number;
         };
         /**
+         * @description Content type of the deliveries.
          * @default application/json
          * @enum {string}
          */
         contentType: 'application/json' | 'application/cloudevents+json';
-        /** @default false */
+        /**
+         * @description True adds the headers of Standard Webhooks.
+         * @default false
+         */
         standardWebhooks: boolean;
-        /** @default false */
+        /**
+         * @description True sends an event for each event that a reorganisation took back.
+         * @default false
+         */
         retractions: boolean;
         /** @description The secret of Standard Webhooks, `whsec_…`. Shown once, in the answer that made it. */
         secret?: string;
@@ -1178,34 +1230,60 @@ export interface components {
           )[];
           /** @default {} */
           config?: {
-            /** @default now */
+            /**
+             * @description The first event: `now`, `beginning`, or the number of a block. It counts at the creation only.
+             * @default now
+             */
             startFrom?: ('now' | 'beginning') | number;
             /**
+             * @description `paused`: events are kept and not sent. `gone`: the sink answered 410; events are kept until it is set to `active`; only the service sets it.
              * @default active
              * @enum {string}
              */
             state?: 'active' | 'paused' | 'gone';
-            /** @default 15000 */
+            /**
+             * @description Time that the sink has for its answer. In milliseconds.
+             * @default 15000
+             */
             timeoutMs?: number;
-            /** @default 16 */
+            /**
+             * @description Deliveries under way at once, of different tokens. In deliveries.
+             * @default 16
+             */
             maxConcurrentDeliveries?: number;
             /** @default {} */
             retry?: {
-              /** @default 1000 */
+              /**
+               * @description Pause after the first failure; it doubles with each further one. In milliseconds.
+               * @default 1000
+               */
               initialDelayMs?: number;
-              /** @default 900000 */
+              /**
+               * @description The longest pause. In milliseconds.
+               * @default 900000
+               */
               maxDelayMs?: number;
-              /** @default 259200000 */
+              /**
+               * @description The event becomes a dead letter after this time, and after 50 attempts at least. In milliseconds.
+               * @default 259200000
+               */
               giveUpAfterMs?: number;
             };
             /**
+             * @description Content type of the deliveries.
              * @default application/json
              * @enum {string}
              */
             contentType?: 'application/json' | 'application/cloudevents+json';
-            /** @default false */
+            /**
+             * @description True adds the headers of Standard Webhooks.
+             * @default false
+             */
             standardWebhooks?: boolean;
-            /** @default false */
+            /**
+             * @description True sends an event for each event that a reorganisation took back.
+             * @default false
+             */
             retractions?: boolean;
           };
           /** @description Conditions that all have to be true. */
@@ -1327,7 +1405,10 @@ export interface components {
         headBlock?: number;
         code?: string;
         reason?: string;
-        /** @enum {string} */
+        /**
+         * @description `starting`: the registry has not been found on the chain yet; `following`: its events are read; `standby`: another process reads them; `failing`: the node cannot be read now; `stopped`: an operator has to act.
+         * @enum {string}
+         */
         state?: 'starting' | 'following' | 'standby' | 'failing' | 'stopped';
       };
     };
@@ -1359,9 +1440,9 @@ export interface components {
         use: 'sig';
         /** @constant */
         alg: 'EdDSA';
-        /** @description The key signs nothing before this second. */
+        /** @description The key signs nothing before this second. Do not refuse a delivery for it. */
         nbf?: number;
-        /** @description The key signs nothing from this second on. */
+        /** @description The key signs nothing from this second on. Do not refuse a delivery for it. */
         exp?: number;
       }[];
     };
@@ -1373,7 +1454,10 @@ export interface components {
         network: string;
         chainId: number;
         registry: string;
-        /** @enum {string} */
+        /**
+         * @description `starting`: the registry has not been found on the chain yet; `following`: its events are read; `standby`: another process reads them; `failing`: the node cannot be read now; `stopped`: an operator has to act.
+         * @enum {string}
+         */
         state: 'starting' | 'following' | 'standby' | 'failing' | 'stopped';
         /** Format: date-time */
         since: string;
@@ -1453,23 +1537,32 @@ export interface components {
       type: 'com.service.etr.minted';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
+      /** @description The id of the token, in decimal digits. */
       subject: string;
       data: {
         chainKey: string;
         chainId: number;
         registryAddress: string;
+        /** @description The id of the token, in decimal digits. */
         tokenId: string;
+        /** @description The id of the token, as in `credentialStatus.tokenId` of its credential. */
         tokenIdHex: string;
         blockNumber: number;
         transactionHash: string;
+        /** @description Position of the log within its transaction, from 0. */
         logIndex: number;
         payload: {
+          /** @description The id of the token, in decimal digits. */
           tokenId: string;
           owner: string;
           holder: string;
           escrowAddress: string;
+          /** @description Hex of the bytes that the sender attached. */
           remark: string;
         };
       };
@@ -1484,19 +1577,27 @@ export interface components {
       type: 'com.service.etr.burned';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
+      /** @description The id of the token, in decimal digits. */
       subject: string;
       data: {
         chainKey: string;
         chainId: number;
         registryAddress: string;
+        /** @description The id of the token, in decimal digits. */
         tokenId: string;
+        /** @description The id of the token, as in `credentialStatus.tokenId` of its credential. */
         tokenIdHex: string;
         blockNumber: number;
         transactionHash: string;
+        /** @description Position of the log within its transaction, from 0. */
         logIndex: number;
         payload: {
+          /** @description The id of the token, in decimal digits. */
           tokenId: string;
         };
       };
@@ -1511,19 +1612,27 @@ export interface components {
       type: 'com.service.etr.surrendered';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
+      /** @description The id of the token, in decimal digits. */
       subject: string;
       data: {
         chainKey: string;
         chainId: number;
         registryAddress: string;
+        /** @description The id of the token, in decimal digits. */
         tokenId: string;
+        /** @description The id of the token, as in `credentialStatus.tokenId` of its credential. */
         tokenIdHex: string;
         blockNumber: number;
         transactionHash: string;
+        /** @description Position of the log within its transaction, from 0. */
         logIndex: number;
         payload: {
+          /** @description The id of the token, in decimal digits. */
           tokenId: string;
           escrowAddress: string;
         };
@@ -1539,19 +1648,27 @@ export interface components {
       type: 'com.service.etr.restored';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
+      /** @description The id of the token, in decimal digits. */
       subject: string;
       data: {
         chainKey: string;
         chainId: number;
         registryAddress: string;
+        /** @description The id of the token, in decimal digits. */
         tokenId: string;
+        /** @description The id of the token, as in `credentialStatus.tokenId` of its credential. */
         tokenIdHex: string;
         blockNumber: number;
         transactionHash: string;
+        /** @description Position of the log within its transaction, from 0. */
         logIndex: number;
         payload: {
+          /** @description The id of the token, in decimal digits. */
           tokenId: string;
           escrowAddress: string;
         };
@@ -1567,17 +1684,24 @@ export interface components {
       type: 'com.service.etr.escrow_created';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
+      /** @description The id of the token, in decimal digits. */
       subject: string;
       data: {
         chainKey: string;
         chainId: number;
         registryAddress: string;
+        /** @description The id of the token, in decimal digits. */
         tokenId: string;
+        /** @description The id of the token, as in `credentialStatus.tokenId` of its credential. */
         tokenIdHex: string;
         blockNumber: number;
         transactionHash: string;
+        /** @description Position of the log within its transaction, from 0. */
         logIndex: number;
         payload: {
           escrowAddress: string;
@@ -1594,23 +1718,31 @@ export interface components {
       type: 'com.service.etr.token_received';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
+      /** @description The id of the token, in decimal digits. */
       subject: string;
       data: {
         chainKey: string;
         chainId: number;
         registryAddress: string;
+        /** @description The id of the token, in decimal digits. */
         tokenId: string;
+        /** @description The id of the token, as in `credentialStatus.tokenId` of its credential. */
         tokenIdHex: string;
         blockNumber: number;
         transactionHash: string;
+        /** @description Position of the log within its transaction, from 0. */
         logIndex: number;
         payload: {
           escrowAddress: string;
           beneficiary: string;
           holder: string;
           isMinting: boolean;
+          /** @description Hex of the bytes that the sender attached. */
           remark: string;
         };
       };
@@ -1625,21 +1757,29 @@ export interface components {
       type: 'com.service.etr.nomination';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
+      /** @description The id of the token, in decimal digits. */
       subject: string;
       data: {
         chainKey: string;
         chainId: number;
         registryAddress: string;
+        /** @description The id of the token, in decimal digits. */
         tokenId: string;
+        /** @description The id of the token, as in `credentialStatus.tokenId` of its credential. */
         tokenIdHex: string;
         blockNumber: number;
         transactionHash: string;
+        /** @description Position of the log within its transaction, from 0. */
         logIndex: number;
         payload: {
           prevNominee: string;
           nominee: string;
+          /** @description Hex of the bytes that the sender attached. */
           remark: string;
         };
       };
@@ -1654,21 +1794,29 @@ export interface components {
       type: 'com.service.etr.beneficiary_transfer';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
+      /** @description The id of the token, in decimal digits. */
       subject: string;
       data: {
         chainKey: string;
         chainId: number;
         registryAddress: string;
+        /** @description The id of the token, in decimal digits. */
         tokenId: string;
+        /** @description The id of the token, as in `credentialStatus.tokenId` of its credential. */
         tokenIdHex: string;
         blockNumber: number;
         transactionHash: string;
+        /** @description Position of the log within its transaction, from 0. */
         logIndex: number;
         payload: {
           fromBeneficiary: string;
           toBeneficiary: string;
+          /** @description Hex of the bytes that the sender attached. */
           remark: string;
         };
       };
@@ -1683,21 +1831,29 @@ export interface components {
       type: 'com.service.etr.holder_transfer';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
+      /** @description The id of the token, in decimal digits. */
       subject: string;
       data: {
         chainKey: string;
         chainId: number;
         registryAddress: string;
+        /** @description The id of the token, in decimal digits. */
         tokenId: string;
+        /** @description The id of the token, as in `credentialStatus.tokenId` of its credential. */
         tokenIdHex: string;
         blockNumber: number;
         transactionHash: string;
+        /** @description Position of the log within its transaction, from 0. */
         logIndex: number;
         payload: {
           fromHolder: string;
           toHolder: string;
+          /** @description Hex of the bytes that the sender attached. */
           remark: string;
         };
       };
@@ -1712,20 +1868,28 @@ export interface components {
       type: 'com.service.etr.return_to_issuer';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
+      /** @description The id of the token, in decimal digits. */
       subject: string;
       data: {
         chainKey: string;
         chainId: number;
         registryAddress: string;
+        /** @description The id of the token, in decimal digits. */
         tokenId: string;
+        /** @description The id of the token, as in `credentialStatus.tokenId` of its credential. */
         tokenIdHex: string;
         blockNumber: number;
         transactionHash: string;
+        /** @description Position of the log within its transaction, from 0. */
         logIndex: number;
         payload: {
           caller: string;
+          /** @description Hex of the bytes that the sender attached. */
           remark: string;
         };
       };
@@ -1740,19 +1904,27 @@ export interface components {
       type: 'com.service.etr.shred';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
+      /** @description The id of the token, in decimal digits. */
       subject: string;
       data: {
         chainKey: string;
         chainId: number;
         registryAddress: string;
+        /** @description The id of the token, in decimal digits. */
         tokenId: string;
+        /** @description The id of the token, as in `credentialStatus.tokenId` of its credential. */
         tokenIdHex: string;
         blockNumber: number;
         transactionHash: string;
+        /** @description Position of the log within its transaction, from 0. */
         logIndex: number;
         payload: {
+          /** @description Hex of the bytes that the sender attached. */
           remark: string;
         };
       };
@@ -1767,21 +1939,29 @@ export interface components {
       type: 'com.service.etr.reject_transfer_beneficiary';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
+      /** @description The id of the token, in decimal digits. */
       subject: string;
       data: {
         chainKey: string;
         chainId: number;
         registryAddress: string;
+        /** @description The id of the token, in decimal digits. */
         tokenId: string;
+        /** @description The id of the token, as in `credentialStatus.tokenId` of its credential. */
         tokenIdHex: string;
         blockNumber: number;
         transactionHash: string;
+        /** @description Position of the log within its transaction, from 0. */
         logIndex: number;
         payload: {
           fromBeneficiary: string;
           toBeneficiary: string;
+          /** @description Hex of the bytes that the sender attached. */
           remark: string;
         };
       };
@@ -1796,21 +1976,29 @@ export interface components {
       type: 'com.service.etr.reject_transfer_holder';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
+      /** @description The id of the token, in decimal digits. */
       subject: string;
       data: {
         chainKey: string;
         chainId: number;
         registryAddress: string;
+        /** @description The id of the token, in decimal digits. */
         tokenId: string;
+        /** @description The id of the token, as in `credentialStatus.tokenId` of its credential. */
         tokenIdHex: string;
         blockNumber: number;
         transactionHash: string;
+        /** @description Position of the log within its transaction, from 0. */
         logIndex: number;
         payload: {
           fromHolder: string;
           toHolder: string;
+          /** @description Hex of the bytes that the sender attached. */
           remark: string;
         };
       };
@@ -1825,23 +2013,31 @@ export interface components {
       type: 'com.service.etr.reject_transfer_owners';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
+      /** @description The id of the token, in decimal digits. */
       subject: string;
       data: {
         chainKey: string;
         chainId: number;
         registryAddress: string;
+        /** @description The id of the token, in decimal digits. */
         tokenId: string;
+        /** @description The id of the token, as in `credentialStatus.tokenId` of its credential. */
         tokenIdHex: string;
         blockNumber: number;
         transactionHash: string;
+        /** @description Position of the log within its transaction, from 0. */
         logIndex: number;
         payload: {
           fromBeneficiary: string;
           toBeneficiary: string;
           fromHolder: string;
           toHolder: string;
+          /** @description Hex of the bytes that the sender attached. */
           remark: string;
         };
       };
@@ -1856,7 +2052,10 @@ export interface components {
       type: 'com.service.etr.registry_paused';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
       /** @constant */
       subject: '0';
@@ -1868,9 +2067,11 @@ export interface components {
         tokenId: '0';
         blockNumber: number;
         transactionHash: string;
+        /** @description Position of the log within its transaction, from 0. */
         logIndex: number;
         payload: {
           account: string;
+          /** @description Hex of the bytes that the sender attached. */
           remark: string;
         };
       };
@@ -1885,7 +2086,10 @@ export interface components {
       type: 'com.service.etr.registry_unpaused';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
       /** @constant */
       subject: '0';
@@ -1897,9 +2101,11 @@ export interface components {
         tokenId: '0';
         blockNumber: number;
         transactionHash: string;
+        /** @description Position of the log within its transaction, from 0. */
         logIndex: number;
         payload: {
           account: string;
+          /** @description Hex of the bytes that the sender attached. */
           remark: string;
         };
       };
@@ -1914,13 +2120,18 @@ export interface components {
       type: 'com.service.etr.retracted';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
+      /** @description The id of the token, in decimal digits. */
       subject: string;
       data: {
         chainKey: string;
         chainId: number;
         registryAddress: string;
+        /** @description The id of the token, in decimal digits. */
         tokenId: string;
         /** Format: uuid */
         retracts: string;
@@ -1945,8 +2156,10 @@ export interface components {
             | 'com.service.etr.registry_unpaused';
           blockNumber: number;
           transactionHash: string;
+          /** @description Position of the log within its transaction, from 0. */
           logIndex: number;
         };
+        /** @description The id of the token, as in `credentialStatus.tokenId` of its credential. */
         tokenIdHex?: string;
       };
     };
@@ -1960,7 +2173,10 @@ export interface components {
       type: 'com.service.etr.test';
       /** @constant */
       datacontenttype: 'application/json';
-      /** Format: date-time */
+      /**
+       * Format: date-time
+       * @description Time of the block; of a test event, the time at which it was sent.
+       */
       time: string;
       data: {
         /** Format: uuid */
@@ -1976,7 +2192,7 @@ export interface components {
      *     - `REQUEST_TIMEOUT`: the request did not arrive within five minutes. Remedy: send it again: nothing was done.
      *     - `BODY_TOO_SLOW`: less than 64 KB of the body came in ten seconds, and it was not complete; the connection is closed. Remedy: send it again, faster.
      */
-    'REQUEST_TIMEOUT.BODY_TOO_SLOW': {
+    '408.REQUEST_TIMEOUT.BODY_TOO_SLOW': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -1989,9 +2205,9 @@ export interface components {
     };
     /**
      * @description The headers are too large.
-     *     - `HEADERS_TOO_LARGE`: the request is not valid HTTP, or its headers are over 16 KB.
+     *     - `HEADERS_TOO_LARGE`: the headers of the request are over 16 KB.
      */
-    HEADERS_TOO_LARGE: {
+    '431.HEADERS_TOO_LARGE': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2006,7 +2222,7 @@ export interface components {
      * @description The key is missing or wrong.
      *     - `API_KEY_WRONG`: API_KEY is set, and the key is missing or wrong. Remedy: send `Authorization: Bearer …`.
      */
-    API_KEY_WRONG: {
+    '401.API_KEY_WRONG': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2022,7 +2238,7 @@ export interface components {
      * @description The body is too large.
      *     - `BODY_TOO_LARGE`: over 50 MB; over 64 KB at the paths of the admin.
      */
-    BODY_TOO_LARGE: {
+    '413.BODY_TOO_LARGE': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2038,7 +2254,7 @@ export interface components {
      *     - `CONTENT_TYPE_WRONG`: not JSON, or encoded in an unknown way. Remedy: send `application/json`.
      *     - `CONTENT_ENCODING_UNSUPPORTED`: not JSON, or encoded in an unknown way. Remedy: send `application/json`.
      */
-    'CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED': {
+    '415.CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2053,7 +2269,7 @@ export interface components {
      * @description The Idempotency-Key belongs to a request with another body.
      *     - `IDEMPOTENCY_KEY_REUSED`: the same Idempotency-Key came before with another body. Remedy: take a new key for another document.
      */
-    IDEMPOTENCY_KEY_REUSED: {
+    '422.IDEMPOTENCY_KEY_REUSED': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2068,7 +2284,7 @@ export interface components {
      * @description Too much at once, or a node does not answer.
      *     - `BUSY`: the limit of bodies over 1 MB, or over 64 KB, is reached; or 1,000 documents wait for a thread, or this one did for 60 s; or callers wait on all connections that may create documents. Remedy: send it again after `Retry-After`.
      */
-    BUSY: {
+    '503.BUSY': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2087,10 +2303,10 @@ export interface components {
     /**
      * @description The request is wrong; the message names the member, parameter or header.
      *     - `PATH_MALFORMED`: the path has malformed percent-encoding, or is no path. Remedy: write % as %25.
-     *     - `REQUEST_MALFORMED`: the request is not valid HTTP, or its headers are over 16 KB.
+     *     - `REQUEST_MALFORMED`: the request is not valid HTTP.
      *     - `TOKEN_ID_INVALID`: the token id in the path is not 64 hexadecimal digits or a decimal number, or is larger than any token id. Remedy: see the message.
      */
-    'PATH_MALFORMED.REQUEST_MALFORMED.TOKEN_ID_INVALID': {
+    '400.PATH_MALFORMED.REQUEST_MALFORMED.TOKEN_ID_INVALID': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2105,7 +2321,7 @@ export interface components {
      * @description The request arrives too slowly.
      *     - `REQUEST_TIMEOUT`: the request did not arrive within five minutes. Remedy: send it again: nothing was done.
      */
-    REQUEST_TIMEOUT: {
+    '408.REQUEST_TIMEOUT': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2117,62 +2333,12 @@ export interface components {
       };
     };
     /**
-     * @description There is no such thing.
-     *     - `NOT_FOUND`: no such path, or the path does not take this method.
-     *     - `DOCUMENT_UNKNOWN`: GET /documents: nothing was issued with this token id, or it was purged. Remedy: check the id.
+     * @description The service failed; the message is always "Internal server error". In parentheses: who has to act; `nobody`: send the request again later.
+     *     - `INTERNAL` (operator): an error without a code of its own: the log line has the reason, and the code of the library. Remedy: read the log; send a POST /create again with its Idempotency-Key.
+     *     - `DATABASE_LOCKED` (nobody): another program has kept `state.sqlite` locked for 30 s. Remedy: end its transaction.
+     *     - `DATABASE_FULL` (nobody): the disk with `state.sqlite` is full. Remedy: free some space.
      */
-    'NOT_FOUND.DOCUMENT_UNKNOWN': {
-      headers: {
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        /** @description The code of the error. */
-        'X-Error-Code'?: 'NOT_FOUND' | 'DOCUMENT_UNKNOWN';
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /**
-     * @description Issuing has failed, and the token will never exist. The code tells why.
-     *     - `MINT_REVERTED`: mined, but reverted, CONFIRMATIONS blocks deep: the registry changed after the simulation; the remedy has its reason. Remedy: send the request again.
-     *     - `TRANSACTION_REJECTED`: nodes refuse the transaction, and no transaction that was sent can be mined any more. Remedy: see the message: fund the wallet, or read the log.
-     *     - `INTERNAL`: an error without a code of its own: the log line has the reason, and the code of the library. Remedy: see the log; send it again with the same Idempotency-Key.
-     */
-    'MINT_REVERTED.TRANSACTION_REJECTED.INTERNAL': {
-      headers: {
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        /** @description The code of the error. */
-        'X-Error-Code'?: 'MINT_REVERTED' | 'TRANSACTION_REJECTED' | 'INTERNAL';
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /**
-     * @description The request is wrong; the message names the member, parameter or header.
-     *     - `PATH_MALFORMED`: the path has malformed percent-encoding, or is no path. Remedy: write % as %25.
-     *     - `REQUEST_MALFORMED`: the request is not valid HTTP, or its headers are over 16 KB.
-     *     - `QUERY_INVALID`: a parameter of the query is wrong; the message names it. Remedy: see the message.
-     */
-    'PATH_MALFORMED.REQUEST_MALFORMED.QUERY_INVALID': {
-      headers: {
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        /** @description The code of the error. */
-        'X-Error-Code'?: 'PATH_MALFORMED' | 'REQUEST_MALFORMED' | 'QUERY_INVALID';
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /**
-     * @description It failed. The message is always "Internal server error"; the code tells who has to act.
-     *     - `INTERNAL`: an error without a code of its own: the log line has the reason, and the code of the library. Remedy: see the log; send it again with the same Idempotency-Key.
-     *     - `DATABASE_LOCKED`: another program has kept `state.sqlite` locked for 30 s. Remedy: end its transaction.
-     *     - `DATABASE_FULL`: the disk with `state.sqlite` is full. Remedy: free some space.
-     */
-    'INTERNAL.DATABASE_LOCKED.DATABASE_FULL': {
+    '500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2185,9 +2351,42 @@ export interface components {
     };
     /**
      * @description There is no such thing.
-     *     - `NOT_FOUND`: no such path, or the path does not take this method.
+     *     - `NOT_FOUND`: there is no such path, or the service lacks the key (API_KEY, ADMIN_API_KEY) without which the path does not exist.
+     *     - `DOCUMENT_UNKNOWN`: GET /documents: nothing was issued with this token id, or it was purged. Remedy: check the id.
      */
-    NOT_FOUND: {
+    '404.NOT_FOUND.DOCUMENT_UNKNOWN': {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id'];
+        /** @description The code of the error. */
+        'X-Error-Code'?: 'NOT_FOUND' | 'DOCUMENT_UNKNOWN';
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['Error'];
+      };
+    };
+    /**
+     * @description The request is wrong; the message names the member, parameter or header.
+     *     - `PATH_MALFORMED`: the path has malformed percent-encoding, or is no path. Remedy: write % as %25.
+     *     - `REQUEST_MALFORMED`: the request is not valid HTTP.
+     *     - `QUERY_INVALID`: a parameter of the query is wrong; the message names it. Remedy: see the message.
+     */
+    '400.PATH_MALFORMED.REQUEST_MALFORMED.QUERY_INVALID': {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id'];
+        /** @description The code of the error. */
+        'X-Error-Code'?: 'PATH_MALFORMED' | 'REQUEST_MALFORMED' | 'QUERY_INVALID';
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['Error'];
+      };
+    };
+    /**
+     * @description There is no such thing.
+     *     - `NOT_FOUND`: there is no such path, or the service lacks the key (API_KEY, ADMIN_API_KEY) without which the path does not exist.
+     */
+    '404.NOT_FOUND': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2202,7 +2401,7 @@ export interface components {
      * @description The key is missing or wrong.
      *     - `ADMIN_API_KEY_WRONG`: the key of the API of subscriptions and registries is missing or wrong. Remedy: send `Authorization: Bearer …` with ADMIN_API_KEY.
      */
-    ADMIN_API_KEY_WRONG: {
+    '401.ADMIN_API_KEY_WRONG': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2215,11 +2414,11 @@ export interface components {
       };
     };
     /**
-     * @description It cannot be done as asked.
+     * @description The state of the service does not allow the request; the message says what does.
      *     - `SIGNING_KEY_MISSING`: SIGNING_PRIVATE_KEY is not set: GET /.well-known/jwks.json has no key to publish (404), and nothing can be signed for a subscription (409). Remedy: `npx tdoc signing-key`, then restart.
      *     - `SUBSCRIPTIONS_TOO_MANY`: there are 10,000 subscriptions. Remedy: delete one first.
      */
-    'SIGNING_KEY_MISSING.SUBSCRIPTIONS_TOO_MANY': {
+    '409.SIGNING_KEY_MISSING.SUBSCRIPTIONS_TOO_MANY': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2233,9 +2432,9 @@ export interface components {
     /**
      * @description The request is wrong; the message names the member, parameter or header.
      *     - `PATH_MALFORMED`: the path has malformed percent-encoding, or is no path. Remedy: write % as %25.
-     *     - `REQUEST_MALFORMED`: the request is not valid HTTP, or its headers are over 16 KB.
+     *     - `REQUEST_MALFORMED`: the request is not valid HTTP.
      */
-    'PATH_MALFORMED.REQUEST_MALFORMED': {
+    '400.PATH_MALFORMED.REQUEST_MALFORMED': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2248,10 +2447,10 @@ export interface components {
     };
     /**
      * @description There is no such thing.
-     *     - `NOT_FOUND`: no such path, or the path does not take this method.
+     *     - `NOT_FOUND`: there is no such path, or the service lacks the key (API_KEY, ADMIN_API_KEY) without which the path does not exist.
      *     - `SUBSCRIPTION_UNKNOWN`: there is no subscription of this id, or it was deleted. Remedy: list the subscriptions.
      */
-    'NOT_FOUND.SUBSCRIPTION_UNKNOWN': {
+    '404.NOT_FOUND.SUBSCRIPTION_UNKNOWN': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2263,12 +2462,12 @@ export interface components {
       };
     };
     /**
-     * @description It cannot be done as asked.
+     * @description The state of the service does not allow the request; the message says what does.
      *     - `SIGNING_KEY_MISSING`: SIGNING_PRIVATE_KEY is not set: GET /.well-known/jwks.json has no key to publish (404), and nothing can be signed for a subscription (409). Remedy: `npx tdoc signing-key`, then restart.
      *     - `SECRETS_KEY_WRONG`: the stored secrets of a subscription were encrypted with another SECRETS_KEY, or were changed; its events wait. Remedy: set the former SECRETS_KEY, or PUT the headers again with their values.
      *     - `SUBSCRIPTION_IN_SETTINGS`: the subscription `default` is made of settings: the API sets its state only. Remedy: change WEBHOOK_URL or service.config.json.
      */
-    'SIGNING_KEY_MISSING.SECRETS_KEY_WRONG.SUBSCRIPTION_IN_SETTINGS': {
+    '409.SIGNING_KEY_MISSING.SECRETS_KEY_WRONG.SUBSCRIPTION_IN_SETTINGS': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2280,11 +2479,11 @@ export interface components {
       };
     };
     /**
-     * @description It cannot be done as asked.
+     * @description The state of the service does not allow the request; the message says what does.
      *     - `SUBSCRIPTION_UNDELIVERED`: DELETE: events for the subscription wait, and would be lost for it. Remedy: wait, or send the request with `?force=true`.
      *     - `SUBSCRIPTION_IN_SETTINGS`: the subscription `default` is made of settings: the API sets its state only. Remedy: change WEBHOOK_URL or service.config.json.
      */
-    'SUBSCRIPTION_UNDELIVERED.SUBSCRIPTION_IN_SETTINGS': {
+    '409.SUBSCRIPTION_UNDELIVERED.SUBSCRIPTION_IN_SETTINGS': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2296,12 +2495,29 @@ export interface components {
       };
     };
     /**
-     * @description It cannot be done as asked.
+     * @description The request is wrong; the message names the member, parameter or header.
+     *     - `PATH_MALFORMED`: the path has malformed percent-encoding, or is no path. Remedy: write % as %25.
+     *     - `REQUEST_MALFORMED`: the request is not valid HTTP.
+     *     - `SECRETS_KEY_MISSING`: a subscription has secrets (header values, or a secret of Standard Webhooks), and SECRETS_KEY is not set. Remedy: set SECRETS_KEY; for stored secrets, to the former key.
+     */
+    '400.PATH_MALFORMED.REQUEST_MALFORMED.SECRETS_KEY_MISSING': {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id'];
+        /** @description The code of the error. */
+        'X-Error-Code'?: 'PATH_MALFORMED' | 'REQUEST_MALFORMED' | 'SECRETS_KEY_MISSING';
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['Error'];
+      };
+    };
+    /**
+     * @description The state of the service does not allow the request; the message says what does.
      *     - `SUBSCRIPTION_IN_SETTINGS`: the subscription `default` is made of settings: the API sets its state only. Remedy: change WEBHOOK_URL or service.config.json.
      *     - `SIGNING_KEY_MISSING`: SIGNING_PRIVATE_KEY is not set: GET /.well-known/jwks.json has no key to publish (404), and nothing can be signed for a subscription (409). Remedy: `npx tdoc signing-key`, then restart.
      *     - `SECRETS_KEY_WRONG`: the stored secrets of a subscription were encrypted with another SECRETS_KEY, or were changed; its events wait. Remedy: set the former SECRETS_KEY, or PUT the headers again with their values.
      */
-    'SUBSCRIPTION_IN_SETTINGS.SIGNING_KEY_MISSING.SECRETS_KEY_WRONG': {
+    '409.SUBSCRIPTION_IN_SETTINGS.SIGNING_KEY_MISSING.SECRETS_KEY_WRONG': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2313,10 +2529,10 @@ export interface components {
       };
     };
     /**
-     * @description It cannot be done as asked.
+     * @description The state of the service does not allow the request; the message says what does.
      *     - `REGISTRY_FOLLOWED`: the registry to be added is followed already, with another `startBlock` or other `confirmations`. Remedy: remove it first, or leave them out.
      */
-    REGISTRY_FOLLOWED: {
+    '409.REGISTRY_FOLLOWED': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2329,10 +2545,10 @@ export interface components {
     };
     /**
      * @description There is no such thing.
-     *     - `NOT_FOUND`: no such path, or the path does not take this method.
+     *     - `NOT_FOUND`: there is no such path, or the service lacks the key (API_KEY, ADMIN_API_KEY) without which the path does not exist.
      *     - `REGISTRY_UNKNOWN`: the registry that is to be removed is not followed. Remedy: see `GET /registries`.
      */
-    'NOT_FOUND.REGISTRY_UNKNOWN': {
+    '404.NOT_FOUND.REGISTRY_UNKNOWN': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2344,11 +2560,11 @@ export interface components {
       };
     };
     /**
-     * @description It cannot be done as asked.
+     * @description The state of the service does not allow the request; the message says what does.
      *     - `REGISTRY_IN_SETTINGS`: the settings follow the registry that is to be removed. Remedy: take it out of the settings.
      *     - `REGISTRY_HAS_UNDELIVERED`: undelivered events of the registry that is to be removed wait. Remedy: `?force=true`, or `--force`: they stay in the database.
      */
-    'REGISTRY_IN_SETTINGS.REGISTRY_HAS_UNDELIVERED': {
+    '409.REGISTRY_IN_SETTINGS.REGISTRY_HAS_UNDELIVERED': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2360,11 +2576,11 @@ export interface components {
       };
     };
     /**
-     * @description It failed. The message is always "Internal server error"; the code tells who has to act.
-     *     - `INTERNAL`: an error without a code of its own: the log line has the reason, and the code of the library. Remedy: see the log; send it again with the same Idempotency-Key.
-     *     - `DID_DOCUMENT_UNREADABLE`: did.json is missing or broken. Remedy: `npx tdoc did`.
+     * @description The service failed; the message is always "Internal server error". In parentheses: who has to act; `nobody`: send the request again later.
+     *     - `INTERNAL` (operator): an error without a code of its own: the log line has the reason, and the code of the library. Remedy: read the log; send a POST /create again with its Idempotency-Key.
+     *     - `DID_DOCUMENT_UNREADABLE` (operator): did.json is missing or broken. Remedy: `npx tdoc did`.
      */
-    'INTERNAL.DID_DOCUMENT_UNREADABLE': {
+    '500.INTERNAL.DID_DOCUMENT_UNREADABLE': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2376,10 +2592,10 @@ export interface components {
       };
     };
     /**
-     * @description It failed. The message is always "Internal server error"; the code tells who has to act.
-     *     - `INTERNAL`: an error without a code of its own: the log line has the reason, and the code of the library. Remedy: see the log; send it again with the same Idempotency-Key.
+     * @description The service failed; the message is always "Internal server error". In parentheses: who has to act; `nobody`: send the request again later.
+     *     - `INTERNAL` (operator): an error without a code of its own: the log line has the reason, and the code of the library. Remedy: read the log; send a POST /create again with its Idempotency-Key.
      */
-    INTERNAL: {
+    '500.INTERNAL': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2394,7 +2610,7 @@ export interface components {
      * @description There is no such thing.
      *     - `SIGNING_KEY_MISSING`: SIGNING_PRIVATE_KEY is not set: GET /.well-known/jwks.json has no key to publish (404), and nothing can be signed for a subscription (409). Remedy: `npx tdoc signing-key`, then restart.
      */
-    SIGNING_KEY_MISSING: {
+    '404.SIGNING_KEY_MISSING': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
@@ -2515,7 +2731,7 @@ export interface operations {
       /**
        * @description The request is wrong; the message names the member, parameter or header.
        *     - `PATH_MALFORMED`: the path has malformed percent-encoding, or is no path. Remedy: write % as %25.
-       *     - `REQUEST_MALFORMED`: the request is not valid HTTP, or its headers are over 16 KB.
+       *     - `REQUEST_MALFORMED`: the request is not valid HTTP.
        *     - `BODY_NOT_JSON`: the body is not JSON, or ended early.
        *     - `BODY_ABORTED`: the body is not JSON, or ended early.
        *     - `BODY_TOO_COMPLEX`: the body has more than 20,000 values, or would be signed as more than 56 million characters. Remedy: see the message.
@@ -2540,39 +2756,38 @@ export interface operations {
           'application/json': components['schemas']['Error'];
         };
       };
-      401: components['responses']['API_KEY_WRONG'];
-      408: components['responses']['REQUEST_TIMEOUT.BODY_TOO_SLOW'];
-      413: components['responses']['BODY_TOO_LARGE'];
-      415: components['responses']['CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED'];
-      422: components['responses']['IDEMPOTENCY_KEY_REUSED'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
+      401: components['responses']['401.API_KEY_WRONG'];
+      408: components['responses']['408.REQUEST_TIMEOUT.BODY_TOO_SLOW'];
+      413: components['responses']['413.BODY_TOO_LARGE'];
+      415: components['responses']['415.CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED'];
+      422: components['responses']['422.IDEMPOTENCY_KEY_REUSED'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
       /**
-       * @description It failed. The message is always "Internal server error"; the code tells who has to act.
-       *     - `INTERNAL`: an error without a code of its own: the log line has the reason, and the code of the library. Remedy: see the log; send it again with the same Idempotency-Key.
-       *     - `DOCUMENT_NOT_SUPPORTED`: the path names another type than BILL_OF_LADING. Remedy: use BILL_OF_LADING.
-       *     - `NOT_CONFIGURED`: WALLET_PRIVATE_KEY, DID_KEY_PAIRS, TOKEN_REGISTRY_ADDRESS or DOMAIN is missing. Remedy: `npx hardhat deploy`, `npx tdoc did`.
-       *     - `TEXT_NOT_PROTECTED`: the subject has content that the signature would not protect; the message begins with its JSON pointer and says what to write instead. Remedy: see signature coverage.
-       *     - `SUBJECT_VALUE_INVALID`: the subject has a number that cannot be kept exactly, an id or a type that is not an IRI, or more than 100 levels; the message begins with its JSON pointer. Remedy: see signature coverage.
-       *     - `SUBJECT_TERM_UNDEFINED`: no context defines a term of the subject, for example because the type is missing; or an id is not absolute. Remedy: use defined terms.
-       *     - `CONTEXT_UNKNOWN`: a credential names a context that would have to be fetched. Remedy: use the contexts listed in the remedy.
-       *     - `REMARK_TOO_LONG`: "Failed to mint token": the remark has more than 120 bytes in UTF-8. Remedy: shorten it.
-       *     - `SIGNING_FAILED`: the library refused the credential; see the cause. Remedy: see the cause.
-       *     - `SIGNING_WORKER_LOST`: the thread that signed the document ended before it was done. Remedy: nothing was minted: send the request again.
-       *     - `CHAIN_ID_MISMATCH`: the node is on another chain than NET, or than the network of a registry that is to be added. Remedy: set NET, or RPC_URL.
-       *     - `REGISTRY_MISSING`: no contract at TOKEN_REGISTRY_ADDRESS, or at the address of a registry that is to be added; a mint waits 15 s for it on a local chain. Remedy: deploy, or correct the address and restart.
-       *     - `RPC_KEY_REFUSED`: the provider answers 401 or 403: the key is wrong, or not allowed to use this network. Remedy: correct the key that the log names, or allow it the network at the provider.
-       *     - `RPC_UNREACHABLE`: no node answers at RPC_URL, or the answer is not a node's; 402 and 429 mean that the provider wants to be paid, or is asked too often. Remedy: start the node; see the message.
-       *     - `FEES_UNKNOWN`: the node returns no gas price. Remedy: try again; if it stays, use a node that answers `eth_gasPrice`.
-       *     - `MINT_SIMULATION_FAILED`: "Failed to mint token"; the name of the contract's error is the `reason` of the log line. Remedy: see the remedy.
-       *     - `MINT_NOT_SENT`: gas could not be estimated or fees read after the simulation passed. Remedy: nothing was sent: send the request again.
-       *     - `TRANSACTION_REJECTED`: nodes refuse the transaction, and no transaction that was sent can be mined any more. Remedy: see the message: fund the wallet, or read the log.
-       *     - `MINT_REVERTED`: mined, but reverted, CONFIRMATIONS blocks deep: the registry changed after the simulation; the remedy has its reason. Remedy: send the request again.
-       *     - `MINT_NOT_CONFIRMED`: the mint was not mined within ten minutes, or the service stopped meanwhile: it goes on by itself, and the Idempotency-Key stays taken. Remedy: ask GET /documents/{tokenId}, or send the request again with the same key.
-       *     - `ISSUANCE_UNKNOWN`: the journal has no such issuance, or only a part of its document, as when it is purged while it is read. Remedy: see operations.
-       *     - `DOCUMENT_INCOMPLETE`: the journal has no such issuance, or only a part of its document, as when it is purged while it is read. Remedy: see operations.
-       *     - `STORING_INTERRUPTED`: storing a document took more than an hour, and it was removed like the leftovers of a crash. Remedy: nothing was sent: send the request again.
-       *     - `DATABASE_LOCKED`: another program has kept `state.sqlite` locked for 30 s. Remedy: end its transaction.
-       *     - `DATABASE_FULL`: the disk with `state.sqlite` is full. Remedy: free some space.
+       * @description The service failed; the message is always "Internal server error". In parentheses: who has to act; `nobody`: send the request again later.
+       *     - `INTERNAL` (operator): an error without a code of its own: the log line has the reason, and the code of the library. Remedy: read the log; send a POST /create again with its Idempotency-Key.
+       *     - `DOCUMENT_NOT_SUPPORTED` (caller): the path names another type than BILL_OF_LADING. Remedy: use BILL_OF_LADING.
+       *     - `NOT_CONFIGURED` (operator): WALLET_PRIVATE_KEY, DID_KEY_PAIRS, TOKEN_REGISTRY_ADDRESS or DOMAIN is missing. Remedy: `npx hardhat deploy`, `npx tdoc did`.
+       *     - `TEXT_NOT_PROTECTED` (caller): the subject has content that the signature would not protect; the log names its JSON pointer. Remedy: write it as the log says.
+       *     - `SUBJECT_VALUE_INVALID` (caller): the subject has a number that cannot be kept exactly, an id or a type that is not an IRI, or more than 100 levels; the log names its JSON pointer. Remedy: write it as the log says.
+       *     - `SUBJECT_TERM_UNDEFINED` (caller): no context defines a term of the subject, for example because the type is missing; or an id is not absolute. Remedy: use defined terms.
+       *     - `CONTEXT_UNKNOWN` (operator): a credential names a context that would have to be fetched. Remedy: use a context that the log names.
+       *     - `REMARK_TOO_LONG` (caller): "Failed to mint token": the remark has more than 120 bytes in UTF-8. Remedy: shorten it.
+       *     - `SIGNING_FAILED` (operator): the library refused the credential. Remedy: the log has its reason.
+       *     - `SIGNING_WORKER_LOST` (nobody): the thread that signed the document ended before it was done. Remedy: nothing was minted: send the request again.
+       *     - `CHAIN_ID_MISMATCH` (operator): the node is on another chain than NET, or than the network of a registry that is to be added. Remedy: set NET, or RPC_URL.
+       *     - `REGISTRY_MISSING` (operator): no contract at TOKEN_REGISTRY_ADDRESS, or at the address of a registry that is to be added; a mint waits 15 s for it on a local chain. Remedy: deploy, or correct the address and restart.
+       *     - `RPC_KEY_REFUSED` (operator): the provider answers 401 or 403: the key is wrong, or not allowed to use this network. Remedy: correct the key that the log names, or allow it the network at the provider.
+       *     - `RPC_UNREACHABLE` (nobody): no node answers at RPC_URL, or the answer is not a node's; 402 and 429 mean that the provider wants to be paid, or is asked too often. Remedy: start the node; see the message.
+       *     - `FEES_UNKNOWN` (nobody): the node returns no gas price. Remedy: try again; if it stays, use a node that answers `eth_gasPrice`.
+       *     - `MINT_SIMULATION_FAILED` (operator): "Failed to mint token": the registry refuses the mint. Remedy: the log has the name of the contract's error as `reason`, and a remedy.
+       *     - `MINT_NOT_SENT` (nobody): gas could not be estimated or fees read after the simulation passed. Remedy: nothing was sent: send the request again.
+       *     - `TRANSACTION_REJECTED` (operator): nodes refuse the transaction, and no transaction that was sent can be mined any more. Remedy: see the message: fund the wallet, or read the log.
+       *     - `MINT_REVERTED` (operator): mined, but reverted, CONFIRMATIONS blocks deep: the registry changed after the simulation; the remedy has its reason. Remedy: send the request again.
+       *     - `MINT_NOT_CONFIRMED` (nobody): the mint was not mined within ten minutes, or the service stopped meanwhile: it goes on by itself, and the Idempotency-Key stays taken. Remedy: ask GET /documents/{tokenId}, or send the request again with the same key.
+       *     - `ISSUANCE_UNKNOWN` (operator): the document was purged while the request waited for its mint. Remedy: look at what was issued.
+       *     - `STORING_INTERRUPTED` (nobody): storing a document took more than an hour, and it was removed like the leftovers of a crash. Remedy: nothing was sent: send the request again.
+       *     - `DATABASE_LOCKED` (nobody): another program has kept `state.sqlite` locked for 30 s. Remedy: end its transaction.
+       *     - `DATABASE_FULL` (nobody): the disk with `state.sqlite` is full. Remedy: free some space.
        */
       500: {
         headers: {
@@ -2600,7 +2815,6 @@ export interface operations {
             | 'MINT_REVERTED'
             | 'MINT_NOT_CONFIRMED'
             | 'ISSUANCE_UNKNOWN'
-            | 'DOCUMENT_INCOMPLETE'
             | 'STORING_INTERRUPTED'
             | 'DATABASE_LOCKED'
             | 'DATABASE_FULL';
@@ -2610,7 +2824,7 @@ export interface operations {
           'application/json': components['schemas']['Error'];
         };
       };
-      503: components['responses']['BUSY'];
+      503: components['responses']['503.BUSY'];
     };
   };
   getDocument: {
@@ -2631,7 +2845,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The document. */
+      /** @description The document. An answer that breaks off is none: the document was purged while it was sent. */
       200: {
         headers: {
           'X-Request-Id': components['headers']['X-Request-Id'];
@@ -2661,30 +2875,38 @@ export interface operations {
           'application/json': components['schemas']['IssuingDocument'];
         };
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED.TOKEN_ID_INVALID'];
-      401: components['responses']['API_KEY_WRONG'];
-      404: components['responses']['NOT_FOUND.DOCUMENT_UNKNOWN'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      410: components['responses']['MINT_REVERTED.TRANSACTION_REJECTED.INTERNAL'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED.TOKEN_ID_INVALID'];
+      401: components['responses']['401.API_KEY_WRONG'];
+      404: components['responses']['404.NOT_FOUND.DOCUMENT_UNKNOWN'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
       /**
-       * @description It failed. The message is always "Internal server error"; the code tells who has to act.
-       *     - `INTERNAL`: an error without a code of its own: the log line has the reason, and the code of the library. Remedy: see the log; send it again with the same Idempotency-Key.
-       *     - `DATABASE_LOCKED`: another program has kept `state.sqlite` locked for 30 s. Remedy: end its transaction.
-       *     - `DATABASE_FULL`: the disk with `state.sqlite` is full. Remedy: free some space.
-       *     - `DOCUMENT_INCOMPLETE`: the journal has no such issuance, or only a part of its document, as when it is purged while it is read. Remedy: see operations.
+       * @description Issuing has failed, and the token will never exist. The code tells why.
+       *     - `MINT_SIMULATION_FAILED`: "Failed to mint token": the registry refuses the mint. Remedy: the log has the name of the contract's error as `reason`, and a remedy.
+       *     - `REGISTRY_MISSING`: no contract at TOKEN_REGISTRY_ADDRESS, or at the address of a registry that is to be added; a mint waits 15 s for it on a local chain. Remedy: deploy, or correct the address and restart.
+       *     - `MINT_NOT_SENT`: gas could not be estimated or fees read after the simulation passed. Remedy: nothing was sent: send the request again.
+       *     - `TRANSACTION_REJECTED`: nodes refuse the transaction, and no transaction that was sent can be mined any more. Remedy: see the message: fund the wallet, or read the log.
+       *     - `MINT_REVERTED`: mined, but reverted, CONFIRMATIONS blocks deep: the registry changed after the simulation; the remedy has its reason. Remedy: send the request again.
+       *     - `INTERNAL`: an error without a code of its own: the log line has the reason, and the code of the library. Remedy: read the log; send a POST /create again with its Idempotency-Key.
        */
-      500: {
+      410: {
         headers: {
           'X-Request-Id': components['headers']['X-Request-Id'];
           /** @description The code of the error. */
-          'X-Error-Code'?: 'INTERNAL' | 'DATABASE_LOCKED' | 'DATABASE_FULL' | 'DOCUMENT_INCOMPLETE';
+          'X-Error-Code'?:
+            | 'MINT_SIMULATION_FAILED'
+            | 'REGISTRY_MISSING'
+            | 'MINT_NOT_SENT'
+            | 'TRANSACTION_REJECTED'
+            | 'MINT_REVERTED'
+            | 'INTERNAL';
           [name: string]: unknown;
         };
         content: {
           'application/json': components['schemas']['Error'];
         };
       };
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
     };
   };
   listDocuments: {
@@ -2692,11 +2914,11 @@ export interface operations {
       query?: {
         /** @description `signed`: stored, and no transaction is known to be sent; `submitted`: its mint was sent; `mined`: its token exists; `final`: no reorganisation can remove it; `failed`: it will never exist. */
         state?: 'signed' | 'submitted' | 'mined' | 'final' | 'failed';
-        /** @description Created at this time or later, in RFC 3339. */
+        /** @description Created at this time or later, in RFC 3339: `2026-05-01T00:00:00Z`. */
         since?: string;
-        /** @description Created before this time, in RFC 3339. */
+        /** @description Created before this time, in RFC 3339: `2026-05-01T00:00:00Z`. */
         until?: string;
-        /** @description The most entries of a page. */
+        /** @description The largest number of entries on a page; 50 if absent. */
         limit?: number;
         /** @description The place where the next page begins, from the header `Link` of the page before. */
         after?: string;
@@ -2716,7 +2938,7 @@ export interface operations {
           'X-Request-Id': components['headers']['X-Request-Id'];
           /**
            * @description The path of the next page, with `rel="next"`. Absent on the last page.
-           * @example </documents?after=1763888000000.3f1c&limit=50>; rel="next"
+           * @example </documents?after=1763888000000.68e671ae02d9fef28de7f8a8fa60f29e89947ac651df57a5d425abf5b7819bb7&limit=50>; rel="next"
            */
           Link?: string;
           [name: string]: unknown;
@@ -2725,18 +2947,18 @@ export interface operations {
           'application/json': components['schemas']['Issuances'];
         };
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED.QUERY_INVALID'];
-      401: components['responses']['API_KEY_WRONG'];
-      404: components['responses']['NOT_FOUND'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED.QUERY_INVALID'];
+      401: components['responses']['401.API_KEY_WRONG'];
+      404: components['responses']['404.NOT_FOUND'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
     };
   };
   listSubscriptions: {
     parameters: {
       query?: {
-        /** @description The most entries of a page. */
+        /** @description The largest number of entries on a page; 50 if absent. */
         limit?: number;
         /** @description The place where the next page begins, from the header `Link` of the page before. */
         after?: string;
@@ -2765,12 +2987,12 @@ export interface operations {
           'application/json': components['schemas']['Subscriptions'];
         };
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED.QUERY_INVALID'];
-      401: components['responses']['ADMIN_API_KEY_WRONG'];
-      404: components['responses']['NOT_FOUND'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED.QUERY_INVALID'];
+      401: components['responses']['401.ADMIN_API_KEY_WRONG'];
+      404: components['responses']['404.NOT_FOUND'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
     };
   };
   createSubscription: {
@@ -2808,12 +3030,12 @@ export interface operations {
       /**
        * @description The request is wrong; the message names the member, parameter or header.
        *     - `PATH_MALFORMED`: the path has malformed percent-encoding, or is no path. Remedy: write % as %25.
-       *     - `REQUEST_MALFORMED`: the request is not valid HTTP, or its headers are over 16 KB.
+       *     - `REQUEST_MALFORMED`: the request is not valid HTTP.
        *     - `BODY_NOT_JSON`: the body is not JSON, or ended early.
        *     - `BODY_ABORTED`: the body is not JSON, or ended early.
        *     - `BODY_TOO_COMPLEX`: the body has more than 20,000 values, or would be signed as more than 56 million characters. Remedy: see the message.
        *     - `SUBSCRIPTION_INVALID`: a member of a subscription is missing, wrong, too large or not known; the message begins with its JSON pointer. Remedy: see the message, and subscriptions.
-       *     - `SINK_NOT_ALLOWED`: the sink of a subscription is not https, has a user or a password, or is at a private address; the message begins with /sink. Remedy: see webhooks.
+       *     - `SINK_NOT_ALLOWED`: the sink of a subscription is not https, has a user or a password, or is at a private address; the message begins with /sink. Remedy: see the message.
        *     - `SECRETS_KEY_MISSING`: a subscription has secrets (header values, or a secret of Standard Webhooks), and SECRETS_KEY is not set. Remedy: set SECRETS_KEY; for stored secrets, to the former key.
        */
       400: {
@@ -2835,14 +3057,14 @@ export interface operations {
           'application/json': components['schemas']['Error'];
         };
       };
-      401: components['responses']['ADMIN_API_KEY_WRONG'];
-      404: components['responses']['NOT_FOUND'];
-      408: components['responses']['REQUEST_TIMEOUT.BODY_TOO_SLOW'];
-      409: components['responses']['SIGNING_KEY_MISSING.SUBSCRIPTIONS_TOO_MANY'];
-      413: components['responses']['BODY_TOO_LARGE'];
-      415: components['responses']['CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      401: components['responses']['401.ADMIN_API_KEY_WRONG'];
+      404: components['responses']['404.NOT_FOUND'];
+      408: components['responses']['408.REQUEST_TIMEOUT.BODY_TOO_SLOW'];
+      409: components['responses']['409.SIGNING_KEY_MISSING.SUBSCRIPTIONS_TOO_MANY'];
+      413: components['responses']['413.BODY_TOO_LARGE'];
+      415: components['responses']['415.CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
     };
   };
   getSubscription: {
@@ -2873,12 +3095,12 @@ export interface operations {
           'application/json': components['schemas']['Subscription'];
         };
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED'];
-      401: components['responses']['ADMIN_API_KEY_WRONG'];
-      404: components['responses']['NOT_FOUND.SUBSCRIPTION_UNKNOWN'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED'];
+      401: components['responses']['401.ADMIN_API_KEY_WRONG'];
+      404: components['responses']['404.NOT_FOUND.SUBSCRIPTION_UNKNOWN'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
     };
   };
   replaceSubscription: {
@@ -2917,12 +3139,12 @@ export interface operations {
       /**
        * @description The request is wrong; the message names the member, parameter or header.
        *     - `PATH_MALFORMED`: the path has malformed percent-encoding, or is no path. Remedy: write % as %25.
-       *     - `REQUEST_MALFORMED`: the request is not valid HTTP, or its headers are over 16 KB.
+       *     - `REQUEST_MALFORMED`: the request is not valid HTTP.
        *     - `BODY_NOT_JSON`: the body is not JSON, or ended early.
        *     - `BODY_ABORTED`: the body is not JSON, or ended early.
        *     - `BODY_TOO_COMPLEX`: the body has more than 20,000 values, or would be signed as more than 56 million characters. Remedy: see the message.
        *     - `SUBSCRIPTION_INVALID`: a member of a subscription is missing, wrong, too large or not known; the message begins with its JSON pointer. Remedy: see the message, and subscriptions.
-       *     - `SINK_NOT_ALLOWED`: the sink of a subscription is not https, has a user or a password, or is at a private address; the message begins with /sink. Remedy: see webhooks.
+       *     - `SINK_NOT_ALLOWED`: the sink of a subscription is not https, has a user or a password, or is at a private address; the message begins with /sink. Remedy: see the message.
        *     - `SECRETS_KEY_MISSING`: a subscription has secrets (header values, or a secret of Standard Webhooks), and SECRETS_KEY is not set. Remedy: set SECRETS_KEY; for stored secrets, to the former key.
        */
       400: {
@@ -2944,14 +3166,14 @@ export interface operations {
           'application/json': components['schemas']['Error'];
         };
       };
-      401: components['responses']['ADMIN_API_KEY_WRONG'];
-      404: components['responses']['NOT_FOUND.SUBSCRIPTION_UNKNOWN'];
-      408: components['responses']['REQUEST_TIMEOUT.BODY_TOO_SLOW'];
-      409: components['responses']['SIGNING_KEY_MISSING.SECRETS_KEY_WRONG.SUBSCRIPTION_IN_SETTINGS'];
-      413: components['responses']['BODY_TOO_LARGE'];
-      415: components['responses']['CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      401: components['responses']['401.ADMIN_API_KEY_WRONG'];
+      404: components['responses']['404.NOT_FOUND.SUBSCRIPTION_UNKNOWN'];
+      408: components['responses']['408.REQUEST_TIMEOUT.BODY_TOO_SLOW'];
+      409: components['responses']['409.SIGNING_KEY_MISSING.SECRETS_KEY_WRONG.SUBSCRIPTION_IN_SETTINGS'];
+      413: components['responses']['413.BODY_TOO_LARGE'];
+      415: components['responses']['415.CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
     };
   };
   deleteSubscription: {
@@ -2990,13 +3212,13 @@ export interface operations {
           'application/json': components['schemas']['Subscription'];
         };
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED.QUERY_INVALID'];
-      401: components['responses']['ADMIN_API_KEY_WRONG'];
-      404: components['responses']['NOT_FOUND.SUBSCRIPTION_UNKNOWN'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      409: components['responses']['SUBSCRIPTION_UNDELIVERED.SUBSCRIPTION_IN_SETTINGS'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED.QUERY_INVALID'];
+      401: components['responses']['401.ADMIN_API_KEY_WRONG'];
+      404: components['responses']['404.NOT_FOUND.SUBSCRIPTION_UNKNOWN'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      409: components['responses']['409.SUBSCRIPTION_UNDELIVERED.SUBSCRIPTION_IN_SETTINGS'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
     };
   };
   testSubscription: {
@@ -3027,13 +3249,13 @@ export interface operations {
           'application/json': components['schemas']['TestOutcome'];
         };
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED'];
-      401: components['responses']['ADMIN_API_KEY_WRONG'];
-      404: components['responses']['NOT_FOUND.SUBSCRIPTION_UNKNOWN'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      409: components['responses']['SUBSCRIPTION_IN_SETTINGS.SIGNING_KEY_MISSING.SECRETS_KEY_WRONG'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED.SECRETS_KEY_MISSING'];
+      401: components['responses']['401.ADMIN_API_KEY_WRONG'];
+      404: components['responses']['404.NOT_FOUND.SUBSCRIPTION_UNKNOWN'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      409: components['responses']['409.SUBSCRIPTION_IN_SETTINGS.SIGNING_KEY_MISSING.SECRETS_KEY_WRONG'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
     };
   };
   redeliver: {
@@ -3072,7 +3294,7 @@ export interface operations {
       /**
        * @description The request is wrong; the message names the member, parameter or header.
        *     - `PATH_MALFORMED`: the path has malformed percent-encoding, or is no path. Remedy: write % as %25.
-       *     - `REQUEST_MALFORMED`: the request is not valid HTTP, or its headers are over 16 KB.
+       *     - `REQUEST_MALFORMED`: the request is not valid HTTP.
        *     - `BODY_NOT_JSON`: the body is not JSON, or ended early.
        *     - `BODY_ABORTED`: the body is not JSON, or ended early.
        *     - `BODY_TOO_COMPLEX`: the body has more than 20,000 values, or would be signed as more than 56 million characters. Remedy: see the message.
@@ -3095,23 +3317,23 @@ export interface operations {
           'application/json': components['schemas']['Error'];
         };
       };
-      401: components['responses']['ADMIN_API_KEY_WRONG'];
-      404: components['responses']['NOT_FOUND.SUBSCRIPTION_UNKNOWN'];
-      408: components['responses']['REQUEST_TIMEOUT.BODY_TOO_SLOW'];
-      413: components['responses']['BODY_TOO_LARGE'];
-      415: components['responses']['CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      401: components['responses']['401.ADMIN_API_KEY_WRONG'];
+      404: components['responses']['404.NOT_FOUND.SUBSCRIPTION_UNKNOWN'];
+      408: components['responses']['408.REQUEST_TIMEOUT.BODY_TOO_SLOW'];
+      413: components['responses']['413.BODY_TOO_LARGE'];
+      415: components['responses']['415.CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
     };
   };
   listDeliveries: {
     parameters: {
       query?: {
-        /** @description `failed`: an attempt failed, and another follows; `dead`: none follows. */
+        /** @description `waiting`: no attempt has failed yet; `failed`: an attempt failed, and another follows; `dead`: none follows. */
         state?: 'waiting' | 'failed' | 'dead';
         /** @description A token id: decimal digits, or 64 hexadecimal digits. */
         token?: string;
-        /** @description The most entries of a page. */
+        /** @description The largest number of entries on a page; 50 if absent. */
         limit?: number;
         /** @description The place where the next page begins, from the header `Link` of the page before. */
         after?: string;
@@ -3137,7 +3359,7 @@ export interface operations {
           'X-Request-Id': components['headers']['X-Request-Id'];
           /**
            * @description The path of the next page, with `rel="next"`. Absent on the last page.
-           * @example </subscriptions?after=0192f3c8-5a00-7000-8000-000000000001&limit=50>; rel="next"
+           * @example </subscriptions/default/deliveries?after=1.12.7&limit=50>; rel="next"
            */
           Link?: string;
           [name: string]: unknown;
@@ -3146,12 +3368,12 @@ export interface operations {
           'application/json': components['schemas']['Deliveries'];
         };
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED.QUERY_INVALID'];
-      401: components['responses']['ADMIN_API_KEY_WRONG'];
-      404: components['responses']['NOT_FOUND.SUBSCRIPTION_UNKNOWN'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED.QUERY_INVALID'];
+      401: components['responses']['401.ADMIN_API_KEY_WRONG'];
+      404: components['responses']['404.NOT_FOUND.SUBSCRIPTION_UNKNOWN'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
     };
   };
   listRegistries: {
@@ -3176,12 +3398,12 @@ export interface operations {
           'application/json': components['schemas']['Registries'];
         };
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED'];
-      401: components['responses']['ADMIN_API_KEY_WRONG'];
-      404: components['responses']['NOT_FOUND'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED'];
+      401: components['responses']['401.ADMIN_API_KEY_WRONG'];
+      404: components['responses']['404.NOT_FOUND'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
     };
   };
   addRegistry: {
@@ -3234,7 +3456,7 @@ export interface operations {
       /**
        * @description The request is wrong; the message names the member, parameter or header.
        *     - `PATH_MALFORMED`: the path has malformed percent-encoding, or is no path. Remedy: write % as %25.
-       *     - `REQUEST_MALFORMED`: the request is not valid HTTP, or its headers are over 16 KB.
+       *     - `REQUEST_MALFORMED`: the request is not valid HTTP.
        *     - `BODY_NOT_JSON`: the body is not JSON, or ended early.
        *     - `BODY_ABORTED`: the body is not JSON, or ended early.
        *     - `BODY_TOO_COMPLEX`: the body has more than 20,000 values, or would be signed as more than 56 million characters. Remedy: see the message.
@@ -3263,14 +3485,14 @@ export interface operations {
           'application/json': components['schemas']['Error'];
         };
       };
-      401: components['responses']['ADMIN_API_KEY_WRONG'];
-      404: components['responses']['NOT_FOUND'];
-      408: components['responses']['REQUEST_TIMEOUT.BODY_TOO_SLOW'];
-      409: components['responses']['REGISTRY_FOLLOWED'];
-      413: components['responses']['BODY_TOO_LARGE'];
-      415: components['responses']['CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      401: components['responses']['401.ADMIN_API_KEY_WRONG'];
+      404: components['responses']['404.NOT_FOUND'];
+      408: components['responses']['408.REQUEST_TIMEOUT.BODY_TOO_SLOW'];
+      409: components['responses']['409.REGISTRY_FOLLOWED'];
+      413: components['responses']['413.BODY_TOO_LARGE'];
+      415: components['responses']['415.CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
       /**
        * @description Too much at once, or a node does not answer.
        *     - `RPC_UNREACHABLE`: no node answers at RPC_URL, or the answer is not a node's; 402 and 429 mean that the provider wants to be paid, or is asked too often. Remedy: start the node; see the message.
@@ -3332,13 +3554,13 @@ export interface operations {
           'application/json': components['schemas']['RemovedRegistry'];
         };
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED.QUERY_INVALID'];
-      401: components['responses']['ADMIN_API_KEY_WRONG'];
-      404: components['responses']['NOT_FOUND.REGISTRY_UNKNOWN'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      409: components['responses']['REGISTRY_IN_SETTINGS.REGISTRY_HAS_UNDELIVERED'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED.QUERY_INVALID'];
+      401: components['responses']['401.ADMIN_API_KEY_WRONG'];
+      404: components['responses']['404.NOT_FOUND.REGISTRY_UNKNOWN'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      409: components['responses']['409.REGISTRY_IN_SETTINGS.REGISTRY_HAS_UNDELIVERED'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
     };
   };
   getDidDocument: {
@@ -3365,10 +3587,10 @@ export interface operations {
           };
         };
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL.DID_DOCUMENT_UNREADABLE'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL.DID_DOCUMENT_UNREADABLE'];
     };
   };
   getWebhookKeys: {
@@ -3393,11 +3615,11 @@ export interface operations {
           'application/jwk-set+json': components['schemas']['WebhookKeys'];
         };
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED'];
-      404: components['responses']['SIGNING_KEY_MISSING'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED'];
+      404: components['responses']['404.SIGNING_KEY_MISSING'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL'];
     };
   };
   getContextFile1: {
@@ -3417,7 +3639,7 @@ export interface operations {
         headers: {
           'X-Request-Id': components['headers']['X-Request-Id'];
           /**
-           * @description Of the content, for `If-None-Match`.
+           * @description Identifies the content: send it in `If-None-Match`.
            * @example "kX2…"
            */
           ETag?: string;
@@ -3437,10 +3659,10 @@ export interface operations {
         };
         content?: never;
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL'];
     };
   };
   getContextFile2: {
@@ -3460,7 +3682,7 @@ export interface operations {
         headers: {
           'X-Request-Id': components['headers']['X-Request-Id'];
           /**
-           * @description Of the content, for `If-None-Match`.
+           * @description Identifies the content: send it in `If-None-Match`.
            * @example "kX2…"
            */
           ETag?: string;
@@ -3480,10 +3702,10 @@ export interface operations {
         };
         content?: never;
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL'];
     };
   };
   listEventSchemas: {
@@ -3503,7 +3725,7 @@ export interface operations {
         headers: {
           'X-Request-Id': components['headers']['X-Request-Id'];
           /**
-           * @description Of the content, for `If-None-Match`.
+           * @description Identifies the content: send it in `If-None-Match`.
            * @example "kX2…"
            */
           ETag?: string;
@@ -3521,10 +3743,10 @@ export interface operations {
         };
         content?: never;
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL'];
     };
   };
   getEventSchema: {
@@ -3550,7 +3772,7 @@ export interface operations {
         headers: {
           'X-Request-Id': components['headers']['X-Request-Id'];
           /**
-           * @description Of the content, for `If-None-Match`.
+           * @description Identifies the content: send it in `If-None-Match`.
            * @example "kX2…"
            */
           ETag?: string;
@@ -3570,11 +3792,11 @@ export interface operations {
         };
         content?: never;
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED'];
-      404: components['responses']['NOT_FOUND'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED'];
+      404: components['responses']['404.NOT_FOUND'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL'];
     };
   };
   getDescription: {
@@ -3594,7 +3816,7 @@ export interface operations {
         headers: {
           'X-Request-Id': components['headers']['X-Request-Id'];
           /**
-           * @description Of the content, for `If-None-Match`.
+           * @description Identifies the content: send it in `If-None-Match`.
            * @example "kX2…"
            */
           ETag?: string;
@@ -3614,10 +3836,10 @@ export interface operations {
         };
         content?: never;
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL'];
     };
   };
   getReference: {
@@ -3637,7 +3859,7 @@ export interface operations {
         headers: {
           'X-Request-Id': components['headers']['X-Request-Id'];
           /**
-           * @description Of the content, for `If-None-Match`.
+           * @description Identifies the content: send it in `If-None-Match`.
            * @example "kX2…"
            */
           ETag?: string;
@@ -3655,10 +3877,10 @@ export interface operations {
         };
         content?: never;
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL'];
     };
   };
   getHealth: {
@@ -3683,10 +3905,10 @@ export interface operations {
           'application/json': components['schemas']['Health'];
         };
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL'];
       /** @description The events of a registry are not read. */
       503: {
         headers: {
@@ -3726,10 +3948,10 @@ export interface operations {
           'text/plain': string;
         };
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL'];
     };
   };
   greet: {
@@ -3754,10 +3976,10 @@ export interface operations {
           'text/plain': string;
         };
       };
-      400: components['responses']['PATH_MALFORMED.REQUEST_MALFORMED'];
-      408: components['responses']['REQUEST_TIMEOUT'];
-      431: components['responses']['HEADERS_TOO_LARGE'];
-      500: components['responses']['INTERNAL'];
+      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED'];
+      408: components['responses']['408.REQUEST_TIMEOUT'];
+      431: components['responses']['431.HEADERS_TOO_LARGE'];
+      500: components['responses']['500.INTERNAL'];
     };
   };
   'webhook-com.service.etr.minted': {
@@ -5129,3 +5351,17 @@ export interface operations {
     };
   };
 }
+
+/** The key that a path needs. */
+export const KEY_OF_PATH: Readonly<Record<string, 'apiKey' | 'adminApiKey' | undefined>> = {
+  '/create/{documentId}': 'apiKey',
+  '/documents/{tokenId}': 'apiKey',
+  '/documents': 'apiKey',
+  '/subscriptions': 'adminApiKey',
+  '/subscriptions/{id}': 'adminApiKey',
+  '/subscriptions/{id}/test': 'adminApiKey',
+  '/subscriptions/{id}/redeliver': 'adminApiKey',
+  '/subscriptions/{id}/deliveries': 'adminApiKey',
+  '/registries': 'adminApiKey',
+  '/registries/{chainId}/{address}': 'adminApiKey',
+};

@@ -1,5 +1,5 @@
 import createFetchClient, { type Client } from 'openapi-fetch';
-import type { paths } from './api-types';
+import { KEY_OF_PATH, type paths } from './api-types';
 
 /** The types of requests and answers, by path and by component. */
 export type { components, paths } from './api-types';
@@ -8,9 +8,9 @@ export type { components, paths } from './api-types';
 export interface ClientOptions {
   /** Address of the service, such as `https://carrier.example`. */
   url: string;
-  /** API_KEY of the service: for documents. */
+  /** API_KEY of the service, sent with requests for documents. */
   apiKey?: string | undefined;
-  /** ADMIN_API_KEY of the service: for subscriptions and registries. */
+  /** ADMIN_API_KEY of the service, sent with requests for subscriptions and registries. */
   adminApiKey?: string | undefined;
   /** Replaces the global `fetch`. */
   fetch?: ((request: Request) => Promise<Response>) | undefined;
@@ -19,14 +19,13 @@ export interface ClientOptions {
 /** A typed client: `client.POST('/create/{documentId}', …)` resolves with `{ data, error, response }`. */
 export type ServiceClient = Client<paths>;
 
-const OF_ADMIN = /^\/(subscriptions|registries)/;
-
 /** Creates a client of the HTTP API. Its types are generated from the API's description. */
-export function createClient({ url, apiKey, adminApiKey, fetch }: ClientOptions): ServiceClient {
+export function createClient({ url, fetch, ...keys }: ClientOptions): ServiceClient {
   const client = createFetchClient<paths>({ baseUrl: url, ...(fetch && { fetch }) });
   client.use({
     onRequest({ request, schemaPath }) {
-      const key = OF_ADMIN.test(schemaPath) ? adminApiKey : apiKey;
+      const name = KEY_OF_PATH[schemaPath];
+      const key = name && keys[name];
       if (key !== undefined) request.headers.set('Authorization', `Bearer ${key}`);
     },
   });

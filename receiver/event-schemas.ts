@@ -14,16 +14,33 @@
 const ADDRESS = { type: 'string', pattern: '^0x[0-9a-f]{40}$' } as const;
 const BLOCK_NUMBER = { type: 'integer', minimum: 0 } as const;
 const BOOLEAN = { type: 'boolean' } as const;
-const LOG_INDEX = { type: 'integer', minimum: 0 } as const;
-/** Bytes, at most 120: the limit of the contracts. */
-const REMARK = { type: 'string', pattern: '^0x([0-9a-f]{2}){0,120}$' } as const;
+const LOG_INDEX = {
+  type: 'integer',
+  minimum: 0,
+  description: 'Position of the log within its transaction, from 0.',
+} as const;
+/** The contracts take at most 120 bytes. */
+const REMARK = {
+  type: 'string',
+  pattern: '^0x([0-9a-f]{2}){0,120}$',
+  description: 'Hex of the bytes that the sender attached.',
+} as const;
 const TIME = {
   type: 'string',
+  description: 'Time of the block; of a test event, the time at which it was sent.',
   format: 'date-time',
   pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$',
 } as const;
-const TOKEN_ID = { type: 'string', pattern: '^(0|[1-9][0-9]{0,77})$' } as const;
-const TOKEN_ID_HEX = { type: 'string', pattern: '^[0-9a-f]{64}$' } as const;
+const TOKEN_ID = {
+  type: 'string',
+  pattern: '^(0|[1-9][0-9]{0,77})$',
+  description: 'The id of the token, in decimal digits.',
+} as const;
+const TOKEN_ID_HEX = {
+  type: 'string',
+  pattern: '^[0-9a-f]{64}$',
+  description: 'The id of the token, as in `credentialStatus.tokenId` of its credential.',
+} as const;
 const TRANSACTION_HASH = { type: 'string', pattern: '^0x[0-9a-f]{64}$' } as const;
 
 const UUID_PATTERN = '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}';

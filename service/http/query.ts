@@ -1,21 +1,6 @@
 import type { Context, Middleware } from 'koa';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { HttpError } from './middleware/errors';
-
-const LIMIT = { least: 1, most: 100, ifAbsent: 50 };
-const WRONG_LIMIT = { error: `must be a whole number from ${LIMIT.least} to ${LIMIT.most}` };
-
-/** The parameter `limit` of a path that lists things, page by page. */
-export const PAGE_LIMIT = z
-  .preprocess(
-    (text) => (typeof text === 'string' && /^\d{1,4}$/.test(text) ? Number(text) : text),
-    z.int(WRONG_LIMIT).min(LIMIT.least, WRONG_LIMIT).max(LIMIT.most, WRONG_LIMIT),
-  )
-  .default(LIMIT.ifAbsent)
-  .meta({ description: 'The most entries of a page.' });
-
-/** Describes the parameter `after` of a path that lists things. */
-export const AFTER = 'The place where the next page begins, from the header `Link` of the page before.';
 
 /** State that the middleware sets for the route. */
 export interface QueryState<Query> {

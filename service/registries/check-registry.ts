@@ -18,7 +18,7 @@ const MINT_OF_VERSION_5 = registryInterface.getFunction('mint').selector;
  * token registry of version 5.
  *
  * @throws RequestError CHAIN_ID_MISMATCH, REGISTRY_MISSING, REGISTRY_INVALID; ChainError RPC_UNREACHABLE,
- *   RPC_KEY_REFUSED, BLOCK_MISSING (all retryable) if the node cannot answer now.
+ *   RPC_KEY_REFUSED (both retryable) if the node cannot answer now.
  */
 export async function checkRegistry(registry: FollowedRegistry): Promise<void> {
   const { network, rpcUrl } = registry;
@@ -26,7 +26,8 @@ export async function checkRegistry(registry: FollowedRegistry): Promise<void> {
   try {
     await untilAborted(AbortSignal.timeout(WITHIN_MS), check(client, registry));
   } catch (cause) {
-    if (cause instanceof ServiceError) throw cause;
+    // A provider's node may lag behind the one that named the newest block.
+    if (cause instanceof ServiceError && cause.code !== 'BLOCK_MISSING') throw cause;
     const message = `The node at ${printableUrl(rpcUrl)} does not answer as it should. Try again later.`;
     throw new ChainError('RPC_UNREACHABLE', message, { cause, retryable: true });
   } finally {

@@ -16,21 +16,36 @@ import { FILTER_SCHEMA, parseFilters } from './parse-filters';
 import type { Headers, Subscription } from './subscription';
 import { subscriptionError } from './subscription-error';
 
-function wholeNumber(least: number, most: number, unit: string, ifAbsent: number) {
+function wholeNumber(meaning: string, least: number, most: number, unit: string, ifAbsent: number) {
   const error = must(`a whole number of ${unit} from ${least} to ${most}`, `The default is ${ifAbsent}.`);
-  return z.int({ error }).min(least, { error }).max(most, { error }).default(ifAbsent);
+  const whole = z.int({ error }).min(least, { error }).max(most, { error });
+  return whole.default(ifAbsent).meta({ description: `${meaning} In ${unit}.` });
 }
 
 function flag(meaning: string) {
-  return z.boolean({ error: must('true or false', meaning) }).default(false);
+  const error = must('true or false', meaning);
+  return z.boolean({ error }).default(false).meta({ description: meaning });
 }
 
 const BLOCK = must('`now`, `beginning` or the number of a block', 'The default is `now`.');
 
 const retrySchema = members('config/retry', {
-  initialDelayMs: wholeNumber(1, LONGEST_DELAY_MS, 'milliseconds', DEFAULT_RETRY_SCHEDULE.initialDelayMs),
-  maxDelayMs: wholeNumber(1, LONGEST_DELAY_MS, 'milliseconds', DEFAULT_RETRY_SCHEDULE.maxDelayMs),
+  initialDelayMs: wholeNumber(
+    'Pause after the first failure; it doubles with each further one.',
+    1,
+    LONGEST_DELAY_MS,
+    'milliseconds',
+    DEFAULT_RETRY_SCHEDULE.initialDelayMs,
+  ),
+  maxDelayMs: wholeNumber(
+    'The longest pause.',
+    1,
+    LONGEST_DELAY_MS,
+    'milliseconds',
+    DEFAULT_RETRY_SCHEDULE.maxDelayMs,
+  ),
   giveUpAfterMs: wholeNumber(
+    'The event becomes a dead letter after this time, and after 50 attempts at least.',
     0,
     Number.MAX_SAFE_INTEGER,
     'milliseconds',
@@ -46,12 +61,28 @@ export const SUBSCRIPTION_CONFIG = members(
       .union([z.enum(['now', 'beginning']), z.int({ error: BLOCK }).nonnegative({ error: BLOCK })], {
         error: BLOCK,
       })
-      .default('now'),
+      .default('now')
+      .meta({
+        description:
+          'The first event: `now`, `beginning`, or the number of a block. It counts at the creation only.',
+      }),
     state: z
       .enum(['active', 'paused', 'gone'], { error: must('`active` or `paused`', 'The default is `active`.') })
-      .default('active'),
-    timeoutMs: wholeNumber(1, LONGEST_TIMEOUT_MS, 'milliseconds', DEFAULT_TIMEOUT_MS),
+      .default('active')
+      .meta({
+        description:
+          '`paused`: events are kept and not sent. `gone`: the sink answered 410; events are kept until it ' +
+          'is set to `active`; only the service sets it.',
+      }),
+    timeoutMs: wholeNumber(
+      'Time that the sink has for its answer.',
+      1,
+      LONGEST_TIMEOUT_MS,
+      'milliseconds',
+      DEFAULT_TIMEOUT_MS,
+    ),
     maxConcurrentDeliveries: wholeNumber(
+      'Deliveries under way at once, of different tokens.',
       1,
       MOST_CONCURRENT_DELIVERIES,
       'deliveries',
@@ -65,7 +96,8 @@ export const SUBSCRIPTION_CONFIG = members(
           'The default is `application/json`.',
         ),
       })
-      .default('application/json'),
+      .default('application/json')
+      .meta({ description: 'Content type of the deliveries.' }),
     standardWebhooks: flag('True adds the headers of Standard Webhooks.'),
     retractions: flag('True sends an event for each event that a reorganisation took back.'),
   },

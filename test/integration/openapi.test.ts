@@ -16,6 +16,7 @@ import { TAGS } from '../../service/http/description/introduction';
 import { openApi } from '../../service/http/description/openapi';
 import { errorsOf } from '../../service/http/description/operation';
 import { OPERATIONS } from '../../service/http/description/operations';
+import { WEBHOOK_HEADERS } from '../../service/http/description/webhooks';
 import { STATUS_OF_REQUEST_ERRORS } from '../../service/http/middleware/errors';
 import { newHttpApp, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 import { schemaProblem } from '../helpers/receiver/schema-problems';
@@ -130,6 +131,7 @@ describe('GET /openapi.json and GET /docs', () => {
     const page = await answer.text();
     for (const { id, summary } of OPERATIONS)
       expect(page).to.contain(`id="operation-${id}"`).and.contain(summary);
+    expect(page).to.contain(String(WEBHOOK_HEADERS['X-Service-Signature']?.example));
     for (const type of Object.keys(EVENT_SCHEMAS)) expect(page).to.contain(`id="webhook-${type}"`);
     expect(page).not.to.match(/<(script|img|link|iframe|object)\b|@import|url\(/i);
     const ids = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { parseTokenId } from '../../registry/token-id-forms';
-import { AFTER, PAGE_LIMIT } from '../query';
 import type { Operation } from './operation';
-import { LIST_SUBSCRIPTIONS, SUBSCRIPTION_PATH } from './subscriptions';
+import { linkHeader, PAGE_LIMIT, pagePosition } from './paging';
+import { SUBSCRIPTION_PATH } from './subscriptions';
 import { COUNT, REGISTRY_NAME, TEXT, TIME } from './values';
 
 /** POST /subscriptions/{id}/test */
@@ -34,6 +34,7 @@ export const TEST_SUBSCRIPTION = {
     },
   },
   errors: {
+    400: ['SECRETS_KEY_MISSING'],
     404: ['SUBSCRIPTION_UNKNOWN'],
     409: ['SUBSCRIPTION_IN_SETTINGS', 'SIGNING_KEY_MISSING', 'SECRETS_KEY_WRONG'],
   },
@@ -56,8 +57,8 @@ export const REDELIVER = {
   path: '/subscriptions/{id}/redeliver',
   summary: 'Send events again',
   description:
-    'Events keep their ids. Only events that the subscription wants now are sent, dead letters always. An ' +
-    'event that is not known is not sent: `queued` says how many are.',
+    'Sends the events that the subscription selects now, and all its dead letters. Events keep their ids. ' +
+    '`queued` is the number of events that will be sent; it is 0 for an event that does not exist.',
   access: 'admin',
   pathParameters: SUBSCRIPTION_PATH,
   body: {
@@ -86,17 +87,6 @@ export const REDELIVER = {
 const DELIVERY_STATE = z.enum(['waiting', 'failed', 'dead'], {
   error: 'must be one of waiting, failed, dead',
 });
-
-const place = z
-  .string()
-  .transform((text, context) => {
-    const [, channel, token, position] = /^(\d{1,15})\.(\d{1,15})\.(-?\d{1,16})$/.exec(text) ?? [];
-    if (position === undefined)
-      context.addIssue({ code: 'custom', message: 'must be taken from the header Link of a page' });
-    return { channel: Number(channel), token: Number(token), position: Number(position) };
-  })
-  .optional()
-  .meta({ description: AFTER });
 
 const token = z
   .string()
@@ -130,11 +120,17 @@ export const LIST_DELIVERIES = {
   pathParameters: SUBSCRIPTION_PATH,
   query: z.object({
     state: DELIVERY_STATE.optional().meta({
-      description: '`failed`: an attempt failed, and another follows; `dead`: none follows.',
+      description:
+        '`waiting`: no attempt has failed yet; `failed`: an attempt failed, and another follows; ' +
+        '`dead`: none follows.',
     }),
     token,
     limit: PAGE_LIMIT,
-    after: place,
+    after: pagePosition(/^(\d{1,15})\.(\d{1,15})\.(-?\d{1,16})$/, (channel, tokenKey, position) => ({
+      channel: Number(channel),
+      token: Number(tokenKey),
+      position: Number(position),
+    })),
   }),
   answers: {
     200: {
@@ -159,7 +155,7 @@ export const LIST_DELIVERIES = {
           )
           .meta({ id: 'Deliveries' }),
       },
-      headers: LIST_SUBSCRIPTIONS.answers[200].headers,
+      headers: { Link: linkHeader('/subscriptions/default/deliveries', '1.12.7') },
     },
   },
   errors: { 404: ['SUBSCRIPTION_UNKNOWN'] },

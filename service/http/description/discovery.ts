@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PUBLISHED_FILES, publishedPath } from '../../base/published-files';
 import type { Answer, Operation } from './operation';
-import { ADDRESS, COUNT, REGISTRY_NAME, TEXT, TIME } from './values';
+import { ADDRESS, COUNT, FEED_STATE, REGISTRY_NAME, TEXT, TIME } from './values';
 
 /** Any JSON object. Its own specification says what it has. */
 const OBJECT = z.record(TEXT, z.unknown());
@@ -11,11 +11,11 @@ function json(description: string, schema: z.ZodType = OBJECT, mediaType = 'appl
 }
 
 const HEADERS_OF_CACHEABLE = {
-  ETag: { description: 'Of the content, for `If-None-Match`.', example: '"kX2…"' },
+  ETag: { description: 'Identifies the content: send it in `If-None-Match`.', example: '"kX2…"' },
 };
 const NOT_MODIFIED: Answer = { description: 'Not modified: `If-None-Match` has the `ETag`.' };
 
-function open(
+function publicGet(
   id: string,
   path: string,
   summary: string,
@@ -26,12 +26,12 @@ function open(
 }
 
 /** GET / */
-export const GREETING = open('greet', '/', 'A greeting', {
+export const GREETING = publicGet('greet', '/', 'A greeting', {
   200: { description: 'A text.', content: { mediaType: 'text/plain', schema: TEXT } },
 });
 
 /** GET /.well-known/did.json */
-export const DID_DOCUMENT = open(
+export const DID_DOCUMENT = publicGet(
   'getDidDocument',
   '/.well-known/did.json',
   'The DID document of the issuer (did:web)',
@@ -40,7 +40,7 @@ export const DID_DOCUMENT = open(
 );
 
 /** GET /.well-known/jwks.json */
-export const JWKS = open(
+export const JWKS = publicGet(
   'getWebhookKeys',
   '/.well-known/jwks.json',
   'The keys that verify webhooks',
@@ -57,8 +57,12 @@ export const JWKS = open(
               kid: TEXT.meta({ description: 'The X-Service-Key-Id of its deliveries.' }),
               use: z.literal('sig'),
               alg: z.literal('EdDSA'),
-              nbf: z.int().optional().meta({ description: 'The key signs nothing before this second.' }),
-              exp: z.int().optional().meta({ description: 'The key signs nothing from this second on.' }),
+              nbf: z.int().optional().meta({
+                description: 'The key signs nothing before this second. Do not refuse a delivery for it.',
+              }),
+              exp: z.int().optional().meta({
+                description: 'The key signs nothing from this second on. Do not refuse a delivery for it.',
+              }),
             }),
           ),
         })
@@ -73,7 +77,7 @@ export const JWKS = open(
 export const PUBLISHED: Readonly<Record<string, Operation>> = Object.fromEntries(
   Object.entries(PUBLISHED_FILES).map(([fileName, mediaType], index) => [
     fileName,
-    open(
+    publicGet(
       `getContextFile${index + 1}`,
       publishedPath(fileName),
       mediaType.includes('schema') ? "JSON Schema of a Bill of Lading's subject" : 'JSON-LD context',
@@ -86,7 +90,7 @@ export const PUBLISHED: Readonly<Record<string, Operation>> = Object.fromEntries
 );
 
 /** GET /schemas */
-export const LIST_SCHEMAS = open('listEventSchemas', '/schemas', 'The schemas of all events', {
+export const LIST_SCHEMAS = publicGet('listEventSchemas', '/schemas', 'The schemas of all events', {
   200: {
     ...json('Their URLs.', z.array(TEXT).meta({ id: 'SchemaUrls' })),
     headers: HEADERS_OF_CACHEABLE,
@@ -95,7 +99,7 @@ export const LIST_SCHEMAS = open('listEventSchemas', '/schemas', 'The schemas of
 });
 
 /** GET /schemas/{file} */
-export const EVENT_SCHEMA = open(
+export const EVENT_SCHEMA = publicGet(
   'getEventSchema',
   '/schemas/{file}',
   'The schema of an event',
@@ -115,13 +119,13 @@ export const EVENT_SCHEMA = open(
 );
 
 /** GET /openapi.json */
-export const OPENAPI = open('getDescription', '/openapi.json', 'This description', {
+export const OPENAPI = publicGet('getDescription', '/openapi.json', 'This description', {
   200: { ...json('An OpenAPI 3.1 document.'), headers: HEADERS_OF_CACHEABLE },
   304: NOT_MODIFIED,
 });
 
 /** GET /docs */
-export const REFERENCE = open('getReference', '/docs', 'This description, to read', {
+export const REFERENCE = publicGet('getReference', '/docs', 'This description, to read', {
   200: {
     description: 'A page.',
     content: { mediaType: 'text/html', schema: TEXT },
@@ -134,7 +138,7 @@ const FEED = z.strictObject({
   network: TEXT,
   chainId: COUNT,
   registry: TEXT,
-  state: z.enum(['starting', 'following', 'standby', 'failing', 'stopped']),
+  state: FEED_STATE,
   since: TIME,
   nextBlock: COUNT.optional().meta({ description: 'The first block that has not been read.' }),
   headBlock: COUNT.optional(),
@@ -188,7 +192,7 @@ const HEALTH = z
   .meta({ id: 'Health' });
 
 /** GET /health */
-export const HEALTH_CHECK = open(
+export const HEALTH_CHECK = publicGet(
   'getHealth',
   '/health',
   'Whether every registry is read',
@@ -199,14 +203,14 @@ export const HEALTH_CHECK = open(
       headers: { 'X-Error-Code': { description: 'Always `UNHEALTHY`.', example: 'UNHEALTHY' } },
     },
   },
-  { tag: 'Operation' },
+  { tag: 'Health and metrics' },
 );
 
 /** GET /metrics */
-export const METRICS = open(
+export const METRICS = publicGet(
   'getMetrics',
   '/metrics',
   'Metrics for Prometheus',
   { 200: { description: 'Metrics.', content: { mediaType: 'text/plain', schema: TEXT } } },
-  { tag: 'Operation' },
+  { tag: 'Health and metrics' },
 );

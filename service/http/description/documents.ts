@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { CREATE_REQUEST } from '../../issuance/create-request';
-import { AFTER, PAGE_LIMIT } from '../query';
 import { CREATE_EXAMPLE, CREATED_EXAMPLE } from './examples';
 import { ISSUED_DOCUMENT } from './issued-document';
 import type { AnswerHeader, Operation } from './operation';
+import { linkHeader, PAGE_LIMIT, pagePosition } from './paging';
 import { HASH, TEXT, TIME, TOKEN_ID_HEX } from './values';
 
 const ISSUANCE_STATE = z
@@ -38,11 +38,8 @@ export const IDEMPOTENCY_KEY = z
     examples: ['8e03978e-40d5-43dd-bc93-6894a57f9324'],
   });
 
+const CREATED_TOKEN = CREATED_EXAMPLE.signedW3CDocument.credentialStatus.tokenId;
 const RETRY_AFTER: AnswerHeader = { description: 'Seconds after which to ask again.', example: '1' };
-const LINK: AnswerHeader = {
-  description: 'The path of the next page, with `rel="next"`. Absent on the last page.',
-  example: '</documents?after=1763888000000.3f1c&limit=50>; rel="next"',
-};
 
 /** POST /create/{documentId} */
 export const CREATE_DOCUMENT: Operation = {
@@ -68,11 +65,11 @@ and ISSUANCE_UNKNOWN. After these, and after no answer at all, look at
 [what was issued](#operation-listDocuments) first: a second request makes a second token.
 
 **Without waiting.** With \`Prefer: respond-async\` (RFC 7240) the answer is 202 as soon as the document is
-stored. It will be minted even if the service ends at once. The preference has no effect if the service has no
-API_KEY, because \`GET /documents/{tokenId}\` does not exist then.
+stored. It will be minted even if the service stops right after the answer. The preference has no effect if
+the service has no API_KEY, because \`GET /documents/{tokenId}\` does not exist then.
 
-**A 500** has the message "Internal server error", and the code in \`X-Error-Code\` tells who has to act. The
-log of the issuer has the reason, in the line with the answer's \`X-Request-Id\`.`,
+**A 500** has the message "Internal server error". The code in \`X-Error-Code\` tells who has to act. The
+log of the service has the reason, in the line with the answer's \`X-Request-Id\`.`,
   access: 'issuer if set',
   pathParameters: {
     documentId: {
@@ -102,7 +99,7 @@ log of the issuer has the reason, in the line with the answer's \`X-Request-Id\`
       content: {
         mediaType: 'application/json',
         schema: z.strictObject({ tokenId: TOKEN_ID_HEX }).meta({ id: 'AcceptedDocument' }),
-        examples: { accepted: { tokenId: CREATED_EXAMPLE.signedW3CDocument.credentialStatus.tokenId } },
+        examples: { accepted: { tokenId: CREATED_TOKEN } },
       },
       headers: {
         Location: { description: 'The path of the document.', example: '/documents/68e671ae…' },
@@ -135,7 +132,6 @@ log of the issuer has the reason, in the line with the answer's \`X-Request-Id\`
       'MINT_REVERTED',
       'MINT_NOT_CONFIRMED',
       'ISSUANCE_UNKNOWN',
-      'DOCUMENT_INCOMPLETE',
       'STORING_INTERRUPTED',
       'DATABASE_LOCKED',
       'DATABASE_FULL',
@@ -156,12 +152,13 @@ export const GET_DOCUMENT: Operation = {
   pathParameters: {
     tokenId: {
       description: 'The token: 64 hexadecimal digits, with or without `0x`, or decimal digits.',
-      example: CREATED_EXAMPLE.signedW3CDocument.credentialStatus.tokenId,
+      example: CREATED_TOKEN,
     },
   },
   answers: {
     200: {
-      description: 'The document.',
+      description:
+        'The document. An answer that breaks off is none: the document was purged while it was sent.',
       content: { mediaType: 'application/json', schema: ISSUED_DOCUMENT },
       headers: {
         'X-Document-State': {
@@ -183,9 +180,14 @@ export const GET_DOCUMENT: Operation = {
   errors: {
     400: ['TOKEN_ID_INVALID'],
     404: ['DOCUMENT_UNKNOWN'],
-    // The token of this document will never exist. The code tells why.
-    410: ['MINT_REVERTED', 'TRANSACTION_REJECTED', 'INTERNAL'],
-    500: ['DOCUMENT_INCOMPLETE'],
+    410: [
+      'MINT_SIMULATION_FAILED',
+      'REGISTRY_MISSING',
+      'MINT_NOT_SENT',
+      'TRANSACTION_REJECTED',
+      'MINT_REVERTED',
+      'INTERNAL',
+    ],
   },
 };
 
@@ -204,27 +206,19 @@ function time(description: string) {
       return at;
     })
     .optional()
-    .meta({ description, format: 'date-time', examples: ['2026-05-01T00:00:00Z'] });
+    .meta({ description: `${description}, in RFC 3339: \`2026-05-01T00:00:00Z\`.`, format: 'date-time' });
 }
-
-const place = z
-  .string()
-  .transform((text, context) => {
-    const [, position, tokenId] = /^(\d{1,15})\.([0-9a-f]{64}|)$/.exec(text) ?? [];
-    if (tokenId === undefined)
-      context.addIssue({ code: 'custom', message: 'must be taken from the header Link of a page' });
-    return { position: Number(position), tokenId: tokenId ?? '' };
-  })
-  .optional()
-  .meta({ description: AFTER });
 
 /** The parameters of GET /documents. */
 export const DOCUMENTS_QUERY = z.object({
   state: ISSUANCE_STATE.optional(),
-  since: time('Created at this time or later, in RFC 3339.'),
-  until: time('Created before this time, in RFC 3339.'),
+  since: time('Created at this time or later'),
+  until: time('Created before this time'),
   limit: PAGE_LIMIT,
-  after: place,
+  after: pagePosition(/^(\d{1,15})\.([0-9a-f]{64}|)$/, (position, tokenId = '') => ({
+    position: Number(position),
+    tokenId,
+  })),
 });
 
 /** GET /documents */
@@ -244,7 +238,7 @@ export const LIST_DOCUMENTS: Operation = {
     200: {
       description: 'A page.',
       content: { mediaType: 'application/json', schema: z.array(ISSUANCE).meta({ id: 'Issuances' }) },
-      headers: { Link: LINK },
+      headers: { Link: linkHeader('/documents', `1763888000000.${CREATED_TOKEN}`) },
     },
   },
 };

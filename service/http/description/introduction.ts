@@ -14,7 +14,8 @@ is the key that decrypts the remarks.
 (WEBHOOK_URL), or makes [subscriptions](#tag-Subscriptions).
 
 **Keys.** Requests carry \`Authorization: Bearer <key>\`. API_KEY is for documents, ADMIN_API_KEY for
-subscriptions and registries. A path whose key the service does not have answers 404.
+subscriptions and registries; both are settings of the service. Without ADMIN_API_KEY those paths answer 404.
+Without API_KEY the paths under /documents answer 404, and POST /create needs no key.
 
 **Errors.** Every answer with a status of 400 or above has the body \`{"error": {"message": …}}\` and a
 stable code in \`X-Error-Code\`. \`GET /health\` has the code too, but keeps its own body. An unknown path
@@ -23,18 +24,21 @@ is allowed wherever GET is. OPTIONS is answered 204 everywhere.
 
 **Limits.** A body has at most 50 MB (64 KB for subscriptions and registries) and 20,000 values, and is JSON
 in UTF-8. It has to deliver at least 64 KB in every ten seconds until it is complete. The headers have at
-most 16 KB. Two bodies over 1 MB are processed at once, and 32 over 64 KB; others wait for up to 30 seconds.
+most 16 KB. Two bodies over 1 MB (LARGE_BODIES_AT_ONCE) are processed at once, and 32 over 64 KB. A compressed
+body, and one without a length, counts as large. Others wait for up to 30 seconds; the answer is then 503 with
+\`Retry-After\`, and at once if too many wait.
 
-**Other origins.** Scripts of any origin may call the service. They may send the headers \`Content-Type\` and
-\`Accept\`, and read \`X-Error-Code\`, \`X-Request-Id\` and \`Retry-After\`.`;
+**Scripts of other origins** may send GET and POST with the headers \`Content-Type\` and \`Accept\`, and read
+\`X-Error-Code\`, \`X-Request-Id\` and \`Retry-After\`. They can send no key, so they reach only what needs
+none.`;
 
 /** The texts of the chapters. Markdown. */
 export const TAGS: Readonly<Record<Tag, string>> = {
   Documents: 'Issue documents, and find them again.',
-  Subscriptions: 'Who gets which events. ADMIN_API_KEY is needed.',
-  Registries: 'The token registries whose events are read. ADMIN_API_KEY is needed.',
+  Subscriptions: 'Each subscription selects events, and names the sink that gets them.',
+  Registries: 'The token registries whose events are read.',
   Discovery: 'Public files: keys, contexts, schemas and this description.',
-  Operation: 'For the operator: health and metrics.',
+  'Health and metrics': 'For the operator of the service.',
   Webhooks: `The service sends each event as an HTTP POST to the sink of a subscription. The body is one
 CloudEvent 1.0 in structured mode.
 
@@ -42,58 +46,87 @@ CloudEvent 1.0 in structured mode.
    of the body, in base64url without padding. Check it over the bytes as they arrived, before parsing. If it
    is wrong, answer 401 with the text \`Invalid signature\`. The public keys are at
    [/.well-known/jwks.json](#operation-getWebhookKeys); \`X-Service-Key-Id\` is the \`kid\` of the right
-   one. Fetch them again when a \`kid\` is new, at most once in ten seconds.
-2. **Recognise repetitions.** Every event is sent until it got a 2xx, so it may come more than once. The
-   pair \`data.transactionHash\` and \`data.logIndex\` identifies an event on its chain; \`id\` does too,
-   and is the only one that distinguishes events after a retraction. Answer 200 to a known event.
+   one. Accept every published key, whatever its \`nbf\` and \`exp\` say. Fetch the keys from the address
+   that the operator gave you, and again when a \`kid\` is new, at most once in ten seconds.
+2. **Recognise repetitions by \`id\`.** Every event is sent until it got a 2xx, so it may come more than
+   once. Answer 200 to a known event. The pair \`data.transactionHash\` and \`data.logIndex\` names the log
+   on the chain; test events and retractions have none.
 3. **Store the event, then answer 200.** The service waits for 15 seconds (\`timeoutMs\`). Do the work
    afterwards. Answer 200 to types that you do not know, and ignore members that you do not know.
 
 **Order.** The events of one token (\`subject\`) come in the order of the chain, one at a time. The next one
 is sent after a 2xx, so an event that is not answered holds back the later ones of its token. Tokens do not
-wait for each other. \`registry_paused\` and \`registry_unpaused\` concern no token: their \`subject\` is
-\`0\`, and they have no \`data.tokenIdHex\`.
+wait for each other. A dead letter that is sent again comes after later events of its token: if the order
+matters, compare \`data.blockNumber\`, and \`data.logIndex\` within one transaction. \`registry_paused\`
+and \`registry_unpaused\` concern no token: their \`subject\` is \`0\`, and they have no
+\`data.tokenIdHex\`.
 
-**Retries.** Any answer but a 2xx is tried again after 1, 2, 4, … seconds, at most 15 minutes, with up to
-half of that taken off at random. \`Retry-After\` is honoured, up to a day. After 72 hours and at least 50
-attempts the event becomes a dead letter, which the operator can [send again](#operation-redeliver). A
-redirect is a failure. A 410 ends the deliveries of the subscription until the operator resumes it.
+**Retries.** After any answer but a 2xx the event is sent again: by default after 1, 2, 4, … seconds, at most
+15 minutes, with up to half of that taken off at random (\`config.retry\`). \`Retry-After\` is honoured, up
+to a day. After 72 hours and at least 50 attempts the event becomes a dead letter, which the operator can
+[send again](#operation-redeliver). A redirect is a failure. A 410 ends the deliveries of the subscription
+until the operator resumes it.
 
 **Standard Webhooks.** A subscription with \`config.standardWebhooks\` gets the headers \`webhook-id\`,
-\`webhook-timestamp\` and \`webhook-signature\` too: \`v1\` (HMAC-SHA256 with the subscription's secret) and
-\`v1a\` (Ed25519) over \`<webhook-id>.<webhook-timestamp>.<body>\`.
+\`webhook-timestamp\` and \`webhook-signature\` too: \`v1\` (HMAC-SHA256; the key is the decoded base64 after
+\`whsec_\`) and \`v1a\` (Ed25519) over \`<webhook-id>.<webhook-timestamp>.<body>\`. Refuse a timestamp that
+is more than five minutes off.
 
-This receiver for Node.js checks signatures:
+**Words.** The *registry* is the contract that has the tokens. A token belongs to its *title escrow*, a
+contract that knows its *beneficiary*, who owns the goods, and its *holder*, who has the document. The
+*nominee* is the next beneficiary that the beneficiary proposes. \`subject\` is the token's id in decimal
+digits, \`data.tokenIdHex\` the same id as the credential has it, and \`time\` that of the block. Addresses
+are in lower case; the zero address means nobody. A \`remark\` is hex of the bytes that the sender attached:
+that of a mint is encrypted under the credential's \`id\`.
+
+This receiver for Node.js checks signatures. Run it with
+\`SERVICE_URL=https://carrier.example node receiver.mjs\`:
 
 \`\`\`js
 import { createPublicKey, verify } from 'node:crypto';
 import { createServer } from 'node:http';
 
-const { keys } = await (await fetch(\`\${process.env.SERVICE_URL}/.well-known/jwks.json\`)).json();
-const keyOf = new Map(keys.map((jwk) => [jwk.kid, createPublicKey({ key: jwk, format: 'jwk' })]));
+let keys = new Map();
+let fetchedAt = -Infinity;
 
-function isGenuine(headers, body) {
-  const key = keyOf.get(headers['x-service-key-id']);
+async function keyOf(kid) {
+  if (!keys.has(kid) && performance.now() - fetchedAt > 10_000) {
+    fetchedAt = performance.now();
+    const answer = await fetch(\`\${process.env.SERVICE_URL}/.well-known/jwks.json\`);
+    const published = (await answer.json()).keys;
+    keys = new Map(published.map((jwk) => [jwk.kid, createPublicKey({ key: jwk, format: 'jwk' })]));
+  }
+  return keys.get(kid);
+}
+
+async function isGenuine(headers, body) {
+  const key = await keyOf(headers['x-service-key-id']);
   const encoded = (headers['x-service-signature'] ?? '').replace(/^ed25519=/, '');
   const signature = Buffer.from(encoded, 'base64url');
   return key !== undefined && signature.length === 64 && verify(null, body, key, signature);
 }
 
-createServer(async (request, response) => {
+async function receive(request, response) {
   const chunks = [];
   for await (const chunk of request) chunks.push(chunk);
   const body = Buffer.concat(chunks);
-  if (!isGenuine(request.headers, body)) return response.writeHead(401).end('Invalid signature');
+  if (!(await isGenuine(request.headers, body))) return response.writeHead(401).end('Invalid signature');
   const event = JSON.parse(body);
   console.log(event.type, event.subject, event.id); // store it here, then answer
   response.writeHead(200).end();
+}
+
+createServer((request, response) => {
+  // Without this, a caller that leaves would end the program. The service sends the event again.
+  receive(request, response).catch(() => response.destroy());
 }).listen(process.env.PORT ?? 4000, function () {
   console.log('listening on', this.address().port);
 });
 \`\`\`
 
-**To test your receiver,** take the first example of [nomination](#webhook-com.service.etr.nomination): its
-body, as one line without spaces between members, was signed with the key
+**To test your receiver,** take the first example of [nomination](#webhook-com.service.etr.nomination). Its
+body, as one line without spaces between members, has the \`X-Service-Signature\` that is the example of that
+parameter, made with the key
 \`{"kty":"OKP","crv":"Ed25519","x":"PGSUW9hce72cU1SUUH2fgFfVCntnkL_EbzOPeY1fAEU"}\`. Or ask the operator for
 a [test event](#operation-testSubscription).`,
 };

@@ -24,13 +24,15 @@ const REASONS: Readonly<Record<number, string>> = {
   401: 'The key is missing or wrong.',
   404: 'There is no such thing.',
   408: 'The request arrives too slowly.',
-  409: 'It cannot be done as asked.',
+  409: 'The state of the service does not allow the request; the message says what does.',
   410: 'Issuing has failed, and the token will never exist. The code tells why.',
   413: 'The body is too large.',
   415: 'The content type or encoding is not supported.',
   422: 'The Idempotency-Key belongs to a request with another body.',
   431: 'The headers are too large.',
-  500: 'It failed. The message is always "Internal server error"; the code tells who has to act.',
+  500:
+    'The service failed; the message is always "Internal server error". In parentheses: who has to act; ' +
+    '`nobody`: send the request again later.',
   503: 'Too much at once, or a node does not answer.',
 };
 
@@ -159,29 +161,30 @@ function described({ description, content, headers = {} }: Answer): Json {
   };
 }
 
-/** The same error of many operations is a component, named by its codes. */
+/** The same error of many operations is a component, named by its status and its codes. */
 function errorRef(status: number, codes: readonly ErrorCode[]): Json {
   return codes.length > MOST_CODES_IN_NAME
     ? errorAnswer(status, codes)
-    : { $ref: `#/components/responses/${nameOf(codes)}` };
+    : { $ref: `#/components/responses/${nameOf(status, codes)}` };
 }
 
 function errorComponents(): Record<string, Json> {
   const components: Record<string, Json> = {};
   for (const operation of OPERATIONS)
     for (const [status, codes] of errorsOf(operation))
-      if (codes.length <= MOST_CODES_IN_NAME) components[nameOf(codes)] = errorAnswer(status, codes);
+      if (codes.length <= MOST_CODES_IN_NAME) components[nameOf(status, codes)] = errorAnswer(status, codes);
   return components;
 }
 
-function nameOf(codes: readonly ErrorCode[]): string {
-  return codes.join('.');
+function nameOf(status: number, codes: readonly ErrorCode[]): string {
+  return [status, ...codes].join('.');
 }
 
 function errorAnswer(status: number, codes: readonly ErrorCode[]): Json {
   const explained = codes.map((code) => {
-    const { why, remedy } = ERROR_CODES[code];
-    return `- \`${code}\`: ${why}.${remedy === undefined ? '' : ` Remedy: ${remedy}.`}`;
+    const { why, remedy, actor = 'operator' } = ERROR_CODES[code];
+    const who = status === 500 ? ` (${actor})` : '';
+    return `- \`${code}\`${who}: ${why}.${remedy === undefined ? '' : ` Remedy: ${remedy}.`}`;
   });
   return {
     description: [REASONS[status], ...explained].join('\n'),

@@ -5,7 +5,8 @@ import type { ErrorCode } from './error-codes';
 export type Json = Readonly<Record<string, unknown>>;
 
 /** Chapters of the description. */
-export type Tag = 'Documents' | 'Subscriptions' | 'Registries' | 'Discovery' | 'Operation' | 'Webhooks';
+export type Tag =
+  'Documents' | 'Subscriptions' | 'Registries' | 'Discovery' | 'Health and metrics' | 'Webhooks';
 
 /** A header of an answer. */
 export interface AnswerHeader {

@@ -10,6 +10,7 @@ interface Parameter {
   required?: boolean;
   description?: string;
   schema: Schema;
+  example?: string;
 }
 
 type Content = Record<string, { schema: Schema; examples?: Record<string, { value: unknown }> }>;
@@ -17,7 +18,7 @@ type Content = Record<string, { schema: Schema; examples?: Record<string, { valu
 interface Answer {
   $ref?: string;
   description: string;
-  headers?: Record<string, { $ref?: string; description?: string; schema?: Schema }>;
+  headers?: Record<string, { $ref?: string; description?: string; schema?: Schema; example?: string }>;
   content?: Content;
 }
 
@@ -150,17 +151,17 @@ ${Object.entries(responses)
   #parameters(parameters: readonly Parameter[]): string {
     if (parameters.length === 0) return '';
     const rows = parameters.map(
-      ({ name, in: place, required, description = '', schema }) =>
+      ({ name, in: place, required, description = '', schema, example }) =>
         `<tr><td><code>${escaped(name)}</code></td><td>${place}${required ? ', needed' : ''}</td>` +
-        `<td>${inline(description)} ${formOf(schema)}</td></tr>`,
+        `<td>${inline(description)} ${formOf(schema)}${exampleOf(example)}</td></tr>`,
     );
     return `<h4>Parameters</h4>${table(['name', 'in', 'value'], rows)}`;
   }
 
   #answer(status: string, { description, headers = {}, content }: Answer): string {
     const rows = Object.entries(headers).map(([name, header]) => {
-      const about = this.#resolve(header).description ?? '';
-      return `<tr><td><code>${escaped(name)}</code></td><td>${inline(about)}</td></tr>`;
+      const { description: about = '', example } = this.#resolve(header);
+      return `<tr><td><code>${escaped(name)}</code></td><td>${inline(about)}${exampleOf(example)}</td></tr>`;
     });
     const body = content === undefined ? '' : this.#content(content);
     return `<details${/^2/.test(status) ? ' open' : ''}><summary><b>${status}</b> ${inline(
@@ -191,6 +192,11 @@ ${Object.entries(responses)
   }
 }
 
-const chapterOf = (tag: string): string => (tag === 'Webhooks' ? 'webhooks' : `tag-${tag}`);
+/** An example of a parameter or a header. */
+const exampleOf = (example?: string): string =>
+  example === undefined ? '' : ` <span class="quiet">Example:</span> <code>${escaped(example)}</code>`;
+
+const chapterOf = (tag: string): string =>
+  tag === 'Webhooks' ? 'webhooks' : `tag-${tag.replaceAll(' ', '-')}`;
 
 const markdown = (text: string): string => marked.parse(text, { async: false });

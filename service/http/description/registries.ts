@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { REGISTRY_REQUEST } from '../../registries/parse-registry';
 import type { Operation } from './operation';
 import { FORCE_QUERY } from './subscriptions';
-import { ADDRESS, COUNT, TEXT } from './values';
+import { ADDRESS, COUNT, FEED_STATE, TEXT } from './values';
 
 const REGISTRY = z
   .strictObject({
@@ -19,7 +19,7 @@ const REGISTRY = z
         headBlock: COUNT.optional(),
         code: TEXT.optional(),
         reason: TEXT.optional(),
-        state: z.enum(['starting', 'following', 'standby', 'failing', 'stopped']).optional(),
+        state: FEED_STATE.optional(),
       })
       .meta({ description: 'The reading of its events.' }),
   })

@@ -35,24 +35,38 @@ export function table(heads: readonly string[], rows: readonly string[]): string
 
 /** The members of a schema as a table; those of its members follow with their paths. */
 export function membersTable(schema: Schema): string {
+  const alternatives = alternativesOf(schema);
+  if (alternatives.some(({ properties }) => properties !== undefined)) {
+    const tables = alternatives.map((one) => `<li>${inline(one.description ?? '')}${membersTable(one)}</li>`);
+    return `<p>One of:</p><ol>${tables.join('')}</ol>`;
+  }
   const rows = rowsOf(schema, '');
   return rows.length === 0 ? `<p>${formOf(schema)}</p>` : table(['member', 'type', 'meaning'], rows);
 }
 
 function rowsOf(schema: Schema, path: string): string[] {
-  const alternatives = schema.anyOf ?? schema.oneOf ?? [];
-  if (alternatives.length > 0 && schema.properties === undefined)
-    return alternatives.flatMap((one) => rowsOf(one, path));
-  if (schema.items) return rowsOf(schema.items, `${path}[]`);
-  return Object.entries(schema.properties ?? {}).flatMap(([name, member]) => {
+  const { items } = schema;
+  if (items) {
+    const about = items.description === undefined ? [] : [rowOf(`${path}[]`, items, '')];
+    return [...about, ...rowsOf(items, `${path}[]`)];
+  }
+  const members = Object.entries(schema.properties ?? {}).flatMap(([name, member]) => {
     const full = path === '' ? name : `${path}.${name}`;
     const needed = schema.required?.includes(name) ? '' : ' <span class="quiet">optional</span>';
-    const row =
-      `<tr><td><code>${escaped(full)}</code></td><td>${formOf(member)}${needed}</td>` +
-      `<td>${inline(member.description ?? '')}</td></tr>`;
-    return [row, ...rowsOf(member, full)];
+    return [rowOf(full, member, needed), ...rowsOf(member, full)];
   });
+  return [...members, ...alternativesOf(schema).flatMap((one) => rowsOf(one, path))];
 }
+
+function rowOf(path: string, schema: Schema, needed: string): string {
+  return (
+    `<tr><td><code>${escaped(path)}</code></td><td>${formOf(schema)}${needed}</td>` +
+    `<td>${inline(schema.description ?? '')}</td></tr>`
+  );
+}
+
+const alternativesOf = ({ anyOf, oneOf, properties }: Schema): Schema[] =>
+  properties === undefined ? (anyOf ?? oneOf ?? []) : [];
 
 /** The form of a value in one line. */
 export function formOf(schema: Schema): string {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SUBSCRIPTION_CONFIG, SUBSCRIPTION_REQUEST } from '../../subscriptions/parse-subscription';
-import { AFTER, PAGE_LIMIT } from '../query';
 import type { Answer, Operation } from './operation';
+import { AFTER, linkHeader, PAGE_LIMIT } from './paging';
 import { TEXT, TIME } from './values';
 
 /** The parameter of the paths of one subscription. */
@@ -67,10 +67,7 @@ export const LIST_SUBSCRIPTIONS = {
         schema: z.array(SUBSCRIPTION).meta({ id: 'Subscriptions' }),
       },
       headers: {
-        Link: {
-          description: 'The path of the next page, with `rel="next"`. Absent on the last page.',
-          example: '</subscriptions?after=0192f3c8-5a00-7000-8000-000000000001&limit=50>; rel="next"',
-        },
+        Link: linkHeader('/subscriptions', '0192f3c8-5a00-7000-8000-000000000001'),
       },
     },
   },
@@ -137,9 +134,9 @@ export const REPLACE_SUBSCRIPTION = {
   method: 'put',
   path: '/subscriptions/{id}',
   summary: 'Replace, pause or resume a subscription',
-  description: `Send the answer of a GET, with your changes: a member that is left out gets its default. Only
-headers keep their values, and \`startFrom\` stays. No event that is recorded after the answer follows the old
-source, types, filters or state.`,
+  description: `Send the answer of a GET, with your changes. A member that is left out gets its default;
+only the values of headers, and \`startFrom\`, are kept. Every event that is recorded after the answer follows
+the new source, types, filters and state.`,
   access: 'admin',
   pathParameters: SUBSCRIPTION_PATH,
   body: {

@@ -20,3 +20,11 @@ export const REGISTRY_NAME = z.string().regex(/^[1-9]\d*:0x[0-9a-f]{40}$/);
 
 /** Text of no particular form. */
 export const TEXT = z.string();
+
+/** State of the reading of a registry's events. */
+export const FEED_STATE = z.enum(['starting', 'following', 'standby', 'failing', 'stopped']).meta({
+  description:
+    '`starting`: the registry has not been found on the chain yet; `following`: its events are read; ' +
+    '`standby`: another process reads them; `failing`: the node cannot be read now; `stopped`: an operator ' +
+    'has to act.',
+});

@@ -9,7 +9,7 @@ import type { RequestState } from '../middleware/request-log';
 import { sendIssued } from '../send-issued';
 
 /** State that the middleware before the route sets. */
-export type CreateState = RequestState &
+type CreateState = RequestState &
   CallerState &
   AcceptedState &
   JsonBodyState &

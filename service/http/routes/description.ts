@@ -6,6 +6,11 @@ import { cacheable } from './cacheable';
 /** Not longer, because a later version of the service may describe other operations. */
 const ONE_HOUR = 'public, max-age=3600';
 
+const POLICY = [
+  "default-src 'none'; style-src 'unsafe-inline'",
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+].join('; ');
+
 /** GET /openapi.json: the OpenAPI description of this API. */
 export const openApiDocument = madeOnce(() =>
   cacheable(Buffer.from(JSON.stringify(openApi())), 'application/json', ONE_HOUR),
@@ -15,10 +20,8 @@ export const openApiDocument = madeOnce(() =>
 export const reference = madeOnce((): Middleware => {
   const page = cacheable(Buffer.from(referencePage(openApi())), 'text/html; charset=utf-8', ONE_HOUR);
   return async (ctx, next) => {
-    ctx.set(
-      'Content-Security-Policy',
-      "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-    );
+    ctx.set('Content-Security-Policy', POLICY);
+    ctx.set('X-Content-Type-Options', 'nosniff');
     await page(ctx, next);
   };
 });
