@@ -1,3 +1,5 @@
+import { subscribe } from 'node:diagnostics_channel';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020';
 import { openApi } from '../../service/http/description/openapi';
 import { addViolation } from './violations';
@@ -103,22 +105,66 @@ export function undescribed(answer: Arrived): string | undefined {
 }
 
 /**
- * Checks every answer that `fetch` gets from a service. A test fails at its end if an answer has a status, a
- * code or a member that the description does not have.
+ * Checks every answer that this process gets from a service. A test fails at its end if an answer has a
+ * status, a code or, if `fetch` gets it, a member that the description does not have.
  */
-export function checkFetchedAnswers(): void {
+export function checkAnswers(): void {
+  checkFetched();
+  subscribe('undici:request:headers', (message) => {
+    const { request, response } = message as UndiciMessage;
+    const fields = response.headers.map(String);
+    const headers = new Headers();
+    for (let at = 0; at < fields.length; at += 2) headers.append(fields[at] ?? '', fields[at + 1] ?? '');
+    const { method, path, origin } = request;
+    check(origin, path, { method, status: response.statusCode, headers });
+  });
+  subscribe('http.client.response.finish', (message) => {
+    const { request, response } = message as { request: ClientRequest; response: IncomingMessage };
+    const headers = new Headers();
+    for (const [name, value] of Object.entries(response.headers)) headers.set(name, String(value));
+    const { method, path } = request;
+    check(`http://${String(request.getHeader('host'))}`, path, {
+      method,
+      status: response.statusCode ?? 0,
+      headers,
+    });
+  });
+}
+
+interface UndiciMessage {
+  request: { method: string; path: string; origin: string };
+  /** `headers`: names and values in turn. */
+  response: { statusCode: number; headers: Buffer[] };
+}
+
+function checkFetched(): void {
   const original = globalThis.fetch;
   globalThis.fetch = async (input, init) => {
     const response = await original(input, init);
-    const { origin, pathname: path } = new URL(input instanceof Request ? input.url : input);
+    const url = new URL(input instanceof Request ? input.url : input);
     const method = (init?.method ?? (input instanceof Request ? input.method : 'GET')).toUpperCase();
-    if (!isOfService(response) || method === 'OPTIONS' || unchecked.has(origin)) return response;
-    const { status, headers } = response;
-    const problem = undescribed({ method, path, status, headers, body: await bodyOf(response) });
-    if (problem !== undefined)
-      addViolation(`${method} ${path} answered ${status}: ${problem}`, await bodyOf(response));
+    if (isOfService(response.headers))
+      check(url.origin, url.pathname, {
+        method,
+        status: response.status,
+        headers: response.headers,
+        body: await bodyOf(response),
+      });
     return response;
   };
+}
+
+/** @param target path and query as they were sent. */
+function check(
+  origin: string,
+  target: string,
+  answer: Pick<Arrived, 'method' | 'status'> & { headers: Headers; body?: string | undefined },
+): void {
+  const { method, status, headers, body } = answer;
+  if (!isOfService(headers) || method === 'OPTIONS' || unchecked.has(origin)) return;
+  const [path = ''] = target.split('?');
+  const problem = undescribed({ method, path, status, headers, body });
+  if (problem !== undefined) addViolation(`${method} ${path} answered ${status}: ${problem}`, body);
 }
 
 /** Undefined if the body is long, or does not arrive. */
@@ -131,6 +177,6 @@ async function bodyOf(response: Response): Promise<string | undefined> {
 }
 
 /** Only the service exposes this header. */
-function isOfService({ headers }: Response): boolean {
+function isOfService(headers: Headers): boolean {
   return headers.get('Access-Control-Expose-Headers')?.includes('X-Error-Code') === true;
 }
