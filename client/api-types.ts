@@ -26,17 +26,20 @@ export interface paths {
      *     ```
      *
      *     **Sending again.** With an `Idempotency-Key`, send the same request again after any answer or none. Without
-     *     a key, a 400, 401, 413 or 415 may be corrected and sent again, and a 408 or 503 sent again as it is. A 500
-     *     made no token and may be sent again when its cause is gone, except the codes MINT_NOT_CONFIRMED, INTERNAL
-     *     and ISSUANCE_UNKNOWN. After these, and after no answer at all, look at
-     *     [what was issued](#operation-listDocuments) first: a second request makes a second token.
+     *     a key, a status from 400 to 499 means that nothing was issued: correct the request, or send it again as it is
+     *     after a 408. Send it again as it is after a 503. A 500 made no token and may be sent again when its cause is
+     *     gone, except the codes MINT_NOT_CONFIRMED, INTERNAL and ISSUANCE_UNKNOWN. After these, and after no answer at
+     *     all, look at [what was issued](#operation-listDocuments) first, because a second request makes a second token.
+     *     A caller who disconnects before the document is stored cancels it; after five minutes the list has it, or
+     *     never will.
      *
      *     **Without waiting.** With `Prefer: respond-async` (RFC 7240) the answer is 202 as soon as the document is
-     *     stored. It will be minted even if the service stops right after the answer. The preference has no effect if
-     *     the service has no API_KEY, because `GET /documents/{tokenId}` does not exist then.
+     *     stored; ask at `Location` for it. It will be minted even if the service stops right after the answer. The
+     *     same key is answered 202 again, also when the document is mined. The preference has no effect if the service
+     *     has no API_KEY, because `GET /documents/{tokenId}` does not exist then.
      *
-     *     **A 500** has the message "Internal server error". The code in `X-Error-Code` tells who has to act. The
-     *     log of the service has the reason, in the line with the answer's `X-Request-Id`.
+     *     **A 500** has the message "Internal server error". Below, the codes say who has to act. The log of the service
+     *     has the reason, in the line with the answer's `X-Request-Id`.
      *
      *     Needs API_KEY if the service has one.
      */
@@ -78,7 +81,7 @@ export interface paths {
     };
     /**
      * List what was issued
-     * @description The newest first, without the documents. With it you find a document whose answer was lost, if its request had no `Idempotency-Key`. A page looks at 5,000 documents at most, so it may be short, or empty, although more follow.
+     * @description The newest first, without the documents. With it you find a document whose answer was lost, if its request had no `Idempotency-Key`: by time, owner and holder, and then by the document itself. A page looks at 5,000 documents at most, so it may be short, or empty, although more follow.
      *
      *     Exists only if the service has API_KEY, and needs it.
      */
@@ -816,7 +819,7 @@ export interface webhooks {
 export interface components {
   schemas: {
     CreateRequest: {
-      /** @description The Bill of Lading. `type` must include `BillOfLading`, and every other name must be a term of the context; otherwise the subject cannot be signed. A text that contains `_:` is refused, and so is a list that has the same value twice. The types of the terms are recommended, not checked. */
+      /** @description The Bill of Lading. `type` must include `BillOfLading`, and every other name must be a term that is listed here; otherwise the subject cannot be signed. A text that contains `_:` is refused, and a list that has the same text twice. The types of the terms are recommended, not checked, and only `type` is required: `/contexts/bill-of-lading-v1.schema.json` has the rules for authors. */
       credentialSubject: {
         type?: string[];
         scac?: string;
@@ -839,21 +842,27 @@ export interface components {
         name?: string;
         description?: string;
         packages?: {
+          /** @description Number, kind and content of the packages. */
           packagesDescription?: string;
+          /** @description The weight with its unit, such as `8200 kg`. */
           packagesWeight?: string;
+          /** @description The volume with its unit, such as `21 m3`. */
           packagesMeasurement?: string;
         }[];
         attachments?: {
+          /** @description The bytes of the file in base64. */
           data?: string;
+          /** @description The name of the file. */
           filename?: string;
+          /** @description The media type of the file, such as `application/pdf`. */
           mimeType?: string;
         }[];
       } & {
         [key: string]: unknown;
       };
-      /** @description The token's beneficiary: the address of an account, in lower case or with its checksum. */
+      /** @description The token's beneficiary: an address, with its checksum or in one case; not the zero address. */
       owner: string;
-      /** @description The token's holder: the address of an account, in lower case or with its checksum. */
+      /** @description The token's holder: an address, with its checksum or in one case; not the zero address. */
       holder: string;
       /** @description Recorded with the mint, encrypted under the id of the credential. At most 120 bytes in UTF-8. */
       remarks?: string | null;
@@ -922,6 +931,10 @@ export interface components {
       tokenId: string;
       /** @description The id of the credential. */
       id: string;
+      /** @description The beneficiary, as in the request. */
+      owner: string;
+      /** @description The holder, as in the request. */
+      holder: string;
       /**
        * @description `signed`: stored, and no transaction is known to be sent; `submitted`: its mint was sent; `mined`: its token exists; `final`: no reorganisation can remove it; `failed`: it will never exist.
        * @enum {string}
@@ -2251,8 +2264,8 @@ export interface components {
     };
     /**
      * @description The content type or encoding is not supported.
-     *     - `CONTENT_TYPE_WRONG`: not JSON, or encoded in an unknown way. Remedy: send `application/json`.
-     *     - `CONTENT_ENCODING_UNSUPPORTED`: not JSON, or encoded in an unknown way. Remedy: send `application/json`.
+     *     - `CONTENT_TYPE_WRONG`: the content type is not JSON. Remedy: send `Content-Type: application/json`.
+     *     - `CONTENT_ENCODING_UNSUPPORTED`: the body is encoded in an unknown way. Remedy: send it as it is, or with gzip, deflate or br.
      */
     '415.CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED': {
       headers: {
@@ -2333,7 +2346,7 @@ export interface components {
       };
     };
     /**
-     * @description The service failed; the message is always "Internal server error". In parentheses: who has to act; `nobody`: send the request again later.
+     * @description The service failed; the message is always "Internal server error". In parentheses: who has to act. `nobody`: send the request again later; if it still fails then, tell the operator.
      *     - `INTERNAL` (operator): an error without a code of its own: the log line has the reason, and the code of the library. Remedy: read the log; send a POST /create again with its Idempotency-Key.
      *     - `DATABASE_LOCKED` (nobody): another program has kept `state.sqlite` locked for 30 s. Remedy: end its transaction.
      *     - `DATABASE_FULL` (nobody): the disk with `state.sqlite` is full. Remedy: free some space.
@@ -2576,7 +2589,7 @@ export interface components {
       };
     };
     /**
-     * @description The service failed; the message is always "Internal server error". In parentheses: who has to act; `nobody`: send the request again later.
+     * @description The service failed; the message is always "Internal server error". In parentheses: who has to act. `nobody`: send the request again later; if it still fails then, tell the operator.
      *     - `INTERNAL` (operator): an error without a code of its own: the log line has the reason, and the code of the library. Remedy: read the log; send a POST /create again with its Idempotency-Key.
      *     - `DID_DOCUMENT_UNREADABLE` (operator): did.json is missing or broken. Remedy: `npx tdoc did`.
      */
@@ -2592,7 +2605,7 @@ export interface components {
       };
     };
     /**
-     * @description The service failed; the message is always "Internal server error". In parentheses: who has to act; `nobody`: send the request again later.
+     * @description The service failed; the message is always "Internal server error". In parentheses: who has to act. `nobody`: send the request again later; if it still fails then, tell the operator.
      *     - `INTERNAL` (operator): an error without a code of its own: the log line has the reason, and the code of the library. Remedy: read the log; send a POST /create again with its Idempotency-Key.
      */
     '500.INTERNAL': {
@@ -2670,7 +2683,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description The same key with the same body gets the same document, however often it is sent. With another body it is 422. Recommended. */
+        /** @description The same key with the same bytes gets the same document, however often it is sent, also at the same time. With other bytes it is 422. The key is kept as long as the document; that of a request that was refused, or that failed for good, is free. Recommended. */
         'Idempotency-Key'?: string;
         /** @description `respond-async`: answer 202 without waiting for the mint. */
         Prefer?: string;
@@ -2693,7 +2706,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The document is signed, and its token is mined. */
+      /** @description The document is signed, and its token is mined. A reorganisation may still remove the mint until `GET /documents/{tokenId}` answers `X-Document-State: final`; the service mints it again then. */
       200: {
         headers: {
           'X-Request-Id': components['headers']['X-Request-Id'];
@@ -2732,8 +2745,8 @@ export interface operations {
        * @description The request is wrong; the message names the member, parameter or header.
        *     - `PATH_MALFORMED`: the path has malformed percent-encoding, or is no path. Remedy: write % as %25.
        *     - `REQUEST_MALFORMED`: the request is not valid HTTP.
-       *     - `BODY_NOT_JSON`: the body is not JSON, or ended early.
-       *     - `BODY_ABORTED`: the body is not JSON, or ended early.
+       *     - `BODY_NOT_JSON`: the body is not a JSON object in UTF-8.
+       *     - `BODY_ABORTED`: the connection ended before the body was complete.
        *     - `BODY_TOO_COMPLEX`: the body has more than 20,000 values, or would be signed as more than 56 million characters. Remedy: see the message.
        *     - `REQUEST_FIELD_INVALID`: a member of the body is missing, wrong or not known; the message begins with its JSON pointer. Remedy: see the message.
        *     - `IDEMPOTENCY_KEY_INVALID`: the header is not 1 to 255 visible ASCII characters, or is there twice. Remedy: send one that is.
@@ -2763,26 +2776,26 @@ export interface operations {
       422: components['responses']['422.IDEMPOTENCY_KEY_REUSED'];
       431: components['responses']['431.HEADERS_TOO_LARGE'];
       /**
-       * @description The service failed; the message is always "Internal server error". In parentheses: who has to act; `nobody`: send the request again later.
+       * @description The service failed; the message is always "Internal server error". In parentheses: who has to act. `nobody`: send the request again later; if it still fails then, tell the operator.
        *     - `INTERNAL` (operator): an error without a code of its own: the log line has the reason, and the code of the library. Remedy: read the log; send a POST /create again with its Idempotency-Key.
        *     - `DOCUMENT_NOT_SUPPORTED` (caller): the path names another type than BILL_OF_LADING. Remedy: use BILL_OF_LADING.
        *     - `NOT_CONFIGURED` (operator): WALLET_PRIVATE_KEY, DID_KEY_PAIRS, TOKEN_REGISTRY_ADDRESS or DOMAIN is missing. Remedy: `npx hardhat deploy`, `npx tdoc did`.
-       *     - `TEXT_NOT_PROTECTED` (caller): the subject has content that the signature would not protect; the log names its JSON pointer. Remedy: write it as the log says.
-       *     - `SUBJECT_VALUE_INVALID` (caller): the subject has a number that cannot be kept exactly, an id or a type that is not an IRI, or more than 100 levels; the log names its JSON pointer. Remedy: write it as the log says.
-       *     - `SUBJECT_TERM_UNDEFINED` (caller): no context defines a term of the subject, for example because the type is missing; or an id is not absolute. Remedy: use defined terms.
+       *     - `TEXT_NOT_PROTECTED` (caller): the subject has content that the signature would not protect; the log names its JSON pointer. Remedy: write it as the log says: ask the operator for the line with the `X-Request-Id`.
+       *     - `SUBJECT_VALUE_INVALID` (caller): the subject has a number that cannot be kept exactly, an id or a type that is not an IRI, or more than 100 levels; the log names its JSON pointer. Remedy: write it as the log says: ask the operator for the line with the `X-Request-Id`.
+       *     - `SUBJECT_TERM_UNDEFINED` (caller): no context defines a term of the subject, for example because the type is missing; or an id is not absolute. Remedy: use defined terms; the log names the undefined one.
        *     - `CONTEXT_UNKNOWN` (operator): a credential names a context that would have to be fetched. Remedy: use a context that the log names.
-       *     - `REMARK_TOO_LONG` (caller): "Failed to mint token": the remark has more than 120 bytes in UTF-8. Remedy: shorten it.
+       *     - `REMARK_TOO_LONG` (caller): the remark has more than 120 bytes in UTF-8. Remedy: shorten it.
        *     - `SIGNING_FAILED` (operator): the library refused the credential. Remedy: the log has its reason.
        *     - `SIGNING_WORKER_LOST` (nobody): the thread that signed the document ended before it was done. Remedy: nothing was minted: send the request again.
        *     - `CHAIN_ID_MISMATCH` (operator): the node is on another chain than NET, or than the network of a registry that is to be added. Remedy: set NET, or RPC_URL.
        *     - `REGISTRY_MISSING` (operator): no contract at TOKEN_REGISTRY_ADDRESS, or at the address of a registry that is to be added; a mint waits 15 s for it on a local chain. Remedy: deploy, or correct the address and restart.
        *     - `RPC_KEY_REFUSED` (operator): the provider answers 401 or 403: the key is wrong, or not allowed to use this network. Remedy: correct the key that the log names, or allow it the network at the provider.
-       *     - `RPC_UNREACHABLE` (nobody): no node answers at RPC_URL, or the answer is not a node's; 402 and 429 mean that the provider wants to be paid, or is asked too often. Remedy: start the node; see the message.
+       *     - `RPC_UNREACHABLE` (nobody): no node answers at RPC_URL, or the answer is not a node's; 402 and 429 mean that the provider wants to be paid, or is asked too often. Remedy: start the node, or do as the log says.
        *     - `FEES_UNKNOWN` (nobody): the node returns no gas price. Remedy: try again; if it stays, use a node that answers `eth_gasPrice`.
-       *     - `MINT_SIMULATION_FAILED` (operator): "Failed to mint token": the registry refuses the mint. Remedy: the log has the name of the contract's error as `reason`, and a remedy.
+       *     - `MINT_SIMULATION_FAILED` (operator): the registry refuses the mint ("Failed to mint token"). Remedy: the log has the name of the contract's error as `reason`, and a remedy.
        *     - `MINT_NOT_SENT` (nobody): gas could not be estimated or fees read after the simulation passed. Remedy: nothing was sent: send the request again.
-       *     - `TRANSACTION_REJECTED` (operator): nodes refuse the transaction, and no transaction that was sent can be mined any more. Remedy: see the message: fund the wallet, or read the log.
-       *     - `MINT_REVERTED` (operator): mined, but reverted, CONFIRMATIONS blocks deep: the registry changed after the simulation; the remedy has its reason. Remedy: send the request again.
+       *     - `TRANSACTION_REJECTED` (operator): nodes refuse the transaction, and no transaction that was sent can be mined any more. Remedy: fund the wallet, or do as the log says.
+       *     - `MINT_REVERTED` (nobody): mined, but reverted, CONFIRMATIONS blocks deep: the registry changed after the simulation; the log has its reason. Remedy: send the request again.
        *     - `MINT_NOT_CONFIRMED` (nobody): the mint was not mined within ten minutes, or the service stopped meanwhile: it goes on by itself, and the Idempotency-Key stays taken. Remedy: ask GET /documents/{tokenId}, or send the request again with the same key.
        *     - `ISSUANCE_UNKNOWN` (operator): the document was purged while the request waited for its mint. Remedy: look at what was issued.
        *     - `STORING_INTERRUPTED` (nobody): storing a document took more than an hour, and it was removed like the leftovers of a crash. Remedy: nothing was sent: send the request again.
@@ -2881,11 +2894,11 @@ export interface operations {
       408: components['responses']['408.REQUEST_TIMEOUT'];
       /**
        * @description Issuing has failed, and the token will never exist. The code tells why.
-       *     - `MINT_SIMULATION_FAILED`: "Failed to mint token": the registry refuses the mint. Remedy: the log has the name of the contract's error as `reason`, and a remedy.
+       *     - `MINT_SIMULATION_FAILED`: the registry refuses the mint ("Failed to mint token"). Remedy: the log has the name of the contract's error as `reason`, and a remedy.
        *     - `REGISTRY_MISSING`: no contract at TOKEN_REGISTRY_ADDRESS, or at the address of a registry that is to be added; a mint waits 15 s for it on a local chain. Remedy: deploy, or correct the address and restart.
        *     - `MINT_NOT_SENT`: gas could not be estimated or fees read after the simulation passed. Remedy: nothing was sent: send the request again.
-       *     - `TRANSACTION_REJECTED`: nodes refuse the transaction, and no transaction that was sent can be mined any more. Remedy: see the message: fund the wallet, or read the log.
-       *     - `MINT_REVERTED`: mined, but reverted, CONFIRMATIONS blocks deep: the registry changed after the simulation; the remedy has its reason. Remedy: send the request again.
+       *     - `TRANSACTION_REJECTED`: nodes refuse the transaction, and no transaction that was sent can be mined any more. Remedy: fund the wallet, or do as the log says.
+       *     - `MINT_REVERTED`: mined, but reverted, CONFIRMATIONS blocks deep: the registry changed after the simulation; the log has its reason. Remedy: send the request again.
        *     - `INTERNAL`: an error without a code of its own: the log line has the reason, and the code of the library. Remedy: read the log; send a POST /create again with its Idempotency-Key.
        */
       410: {
@@ -2938,7 +2951,7 @@ export interface operations {
           'X-Request-Id': components['headers']['X-Request-Id'];
           /**
            * @description The path of the next page, with `rel="next"`. Absent on the last page.
-           * @example </documents?after=1763888000000.68e671ae02d9fef28de7f8a8fa60f29e89947ac651df57a5d425abf5b7819bb7&limit=50>; rel="next"
+           * @example </documents?after=28.68e671ae02d9fef28de7f8a8fa60f29e89947ac651df57a5d425abf5b7819bb7&limit=50>; rel="next"
            */
           Link?: string;
           [name: string]: unknown;
@@ -3031,8 +3044,8 @@ export interface operations {
        * @description The request is wrong; the message names the member, parameter or header.
        *     - `PATH_MALFORMED`: the path has malformed percent-encoding, or is no path. Remedy: write % as %25.
        *     - `REQUEST_MALFORMED`: the request is not valid HTTP.
-       *     - `BODY_NOT_JSON`: the body is not JSON, or ended early.
-       *     - `BODY_ABORTED`: the body is not JSON, or ended early.
+       *     - `BODY_NOT_JSON`: the body is not a JSON object in UTF-8.
+       *     - `BODY_ABORTED`: the connection ended before the body was complete.
        *     - `BODY_TOO_COMPLEX`: the body has more than 20,000 values, or would be signed as more than 56 million characters. Remedy: see the message.
        *     - `SUBSCRIPTION_INVALID`: a member of a subscription is missing, wrong, too large or not known; the message begins with its JSON pointer. Remedy: see the message, and subscriptions.
        *     - `SINK_NOT_ALLOWED`: the sink of a subscription is not https, has a user or a password, or is at a private address; the message begins with /sink. Remedy: see the message.
@@ -3140,8 +3153,8 @@ export interface operations {
        * @description The request is wrong; the message names the member, parameter or header.
        *     - `PATH_MALFORMED`: the path has malformed percent-encoding, or is no path. Remedy: write % as %25.
        *     - `REQUEST_MALFORMED`: the request is not valid HTTP.
-       *     - `BODY_NOT_JSON`: the body is not JSON, or ended early.
-       *     - `BODY_ABORTED`: the body is not JSON, or ended early.
+       *     - `BODY_NOT_JSON`: the body is not a JSON object in UTF-8.
+       *     - `BODY_ABORTED`: the connection ended before the body was complete.
        *     - `BODY_TOO_COMPLEX`: the body has more than 20,000 values, or would be signed as more than 56 million characters. Remedy: see the message.
        *     - `SUBSCRIPTION_INVALID`: a member of a subscription is missing, wrong, too large or not known; the message begins with its JSON pointer. Remedy: see the message, and subscriptions.
        *     - `SINK_NOT_ALLOWED`: the sink of a subscription is not https, has a user or a password, or is at a private address; the message begins with /sink. Remedy: see the message.
@@ -3295,8 +3308,8 @@ export interface operations {
        * @description The request is wrong; the message names the member, parameter or header.
        *     - `PATH_MALFORMED`: the path has malformed percent-encoding, or is no path. Remedy: write % as %25.
        *     - `REQUEST_MALFORMED`: the request is not valid HTTP.
-       *     - `BODY_NOT_JSON`: the body is not JSON, or ended early.
-       *     - `BODY_ABORTED`: the body is not JSON, or ended early.
+       *     - `BODY_NOT_JSON`: the body is not a JSON object in UTF-8.
+       *     - `BODY_ABORTED`: the connection ended before the body was complete.
        *     - `BODY_TOO_COMPLEX`: the body has more than 20,000 values, or would be signed as more than 56 million characters. Remedy: see the message.
        *     - `REDELIVERY_INVALID`: the body of a redelivery does not have exactly one of `event`, `dead` and `fromBlock`. Remedy: see the message.
        */
@@ -3457,8 +3470,8 @@ export interface operations {
        * @description The request is wrong; the message names the member, parameter or header.
        *     - `PATH_MALFORMED`: the path has malformed percent-encoding, or is no path. Remedy: write % as %25.
        *     - `REQUEST_MALFORMED`: the request is not valid HTTP.
-       *     - `BODY_NOT_JSON`: the body is not JSON, or ended early.
-       *     - `BODY_ABORTED`: the body is not JSON, or ended early.
+       *     - `BODY_NOT_JSON`: the body is not a JSON object in UTF-8.
+       *     - `BODY_ABORTED`: the connection ended before the body was complete.
        *     - `BODY_TOO_COMPLEX`: the body has more than 20,000 values, or would be signed as more than 56 million characters. Remedy: see the message.
        *     - `REGISTRY_INVALID`: the contract is not a token registry of version 5; or a member of the body of `POST /registries` is wrong: the message begins with its JSON pointer. Remedy: correct it; after a change of TOKEN_REGISTRY_ADDRESS, restart.
        *     - `REGISTRY_MISSING`: no contract at TOKEN_REGISTRY_ADDRESS, or at the address of a registry that is to be added; a mint waits 15 s for it on a local chain. Remedy: deploy, or correct the address and restart.
@@ -3495,7 +3508,7 @@ export interface operations {
       500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
       /**
        * @description Too much at once, or a node does not answer.
-       *     - `RPC_UNREACHABLE`: no node answers at RPC_URL, or the answer is not a node's; 402 and 429 mean that the provider wants to be paid, or is asked too often. Remedy: start the node; see the message.
+       *     - `RPC_UNREACHABLE`: no node answers at RPC_URL, or the answer is not a node's; 402 and 429 mean that the provider wants to be paid, or is asked too often. Remedy: start the node, or do as the log says.
        *     - `RPC_KEY_REFUSED`: the provider answers 401 or 403: the key is wrong, or not allowed to use this network. Remedy: correct the key that the log names, or allow it the network at the provider.
        *     - `DATABASE_LOCKED`: another program has kept `state.sqlite` locked for 30 s. Remedy: end its transaction.
        *     - `DATABASE_FULL`: the disk with `state.sqlite` is full. Remedy: free some space.

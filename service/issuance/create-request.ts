@@ -21,9 +21,10 @@ const subject = z
     properties: SUBJECT_TERMS,
     additionalProperties: true,
     description:
-      'The Bill of Lading. `type` must include `BillOfLading`, and every other name must be a term of the ' +
-      'context; otherwise the subject cannot be signed. A text that contains `_:` is refused, and so is a ' +
-      'list that has the same value twice. The types of the terms are recommended, not checked.',
+      'The Bill of Lading. `type` must include `BillOfLading`, and every other name must be a term that is ' +
+      'listed here; otherwise the subject cannot be signed. A text that contains `_:` is refused, and a ' +
+      'list that has the same text twice. The types of the terms are recommended, not checked, and only `type` ' +
+      'is required: `/contexts/bill-of-lading-v1.schema.json` has the rules for authors.',
   });
 
 /** The address of an account, with its checksum. */
@@ -37,7 +38,7 @@ function account(role: string) {
     })
     .meta({
       pattern: PATTERN.source,
-      description: `The token's ${role}: the address of an account, in lower case or with its checksum.`,
+      description: `The token's ${role}: an address, with its checksum or in one case; not the zero address.`,
     });
 }
 

@@ -1,7 +1,9 @@
 const TEXT = { type: 'string' };
 
-function listOf(terms: readonly string[]): object {
-  const properties = Object.fromEntries(terms.map((term) => [term, TEXT]));
+function listOf(terms: Readonly<Record<string, string>>): object {
+  const properties = Object.fromEntries(
+    Object.entries(terms).map(([term, description]) => [term, { ...TEXT, description }]),
+  );
   return { type: 'array', items: { type: 'object', additionalProperties: false, properties } };
 }
 
@@ -34,6 +36,14 @@ export const SUBJECT_TERMS: Readonly<Record<string, object>> = {
       'description',
     ].map((term) => [term, TEXT]),
   ),
-  packages: listOf(['packagesDescription', 'packagesWeight', 'packagesMeasurement']),
-  attachments: listOf(['data', 'filename', 'mimeType']),
+  packages: listOf({
+    packagesDescription: 'Number, kind and content of the packages.',
+    packagesWeight: 'The weight with its unit, such as `8200 kg`.',
+    packagesMeasurement: 'The volume with its unit, such as `21 m3`.',
+  }),
+  attachments: listOf({
+    data: 'The bytes of the file in base64.',
+    filename: 'The name of the file.',
+    mimeType: 'The media type of the file, such as `application/pdf`.',
+  }),
 };

@@ -4,7 +4,7 @@ import { CREATE_EXAMPLE, CREATED_EXAMPLE } from './examples';
 import { ISSUED_DOCUMENT } from './issued-document';
 import type { AnswerHeader, Operation } from './operation';
 import { linkHeader, PAGE_LIMIT, pagePosition } from './paging';
-import { HASH, TEXT, TIME, TOKEN_ID_HEX } from './values';
+import { ADDRESS, HASH, TEXT, TIME, TOKEN_ID_HEX } from './values';
 
 const ISSUANCE_STATE = z
   .enum(['signed', 'submitted', 'mined', 'final', 'failed'], {
@@ -20,6 +20,8 @@ const ISSUANCE = z
   .strictObject({
     tokenId: TOKEN_ID_HEX,
     id: TEXT.meta({ description: 'The id of the credential.' }),
+    owner: ADDRESS.meta({ description: 'The beneficiary, as in the request.' }),
+    holder: ADDRESS.meta({ description: 'The holder, as in the request.' }),
     state: ISSUANCE_STATE,
     createdAt: TIME,
     txHash: HASH.optional(),
@@ -33,8 +35,9 @@ export const IDEMPOTENCY_KEY = z
   .regex(/^[\x21-\x7e]{1,255}$/)
   .meta({
     description:
-      'The same key with the same body gets the same document, however often it is sent. With another body ' +
-      'it is 422. Recommended.',
+      'The same key with the same bytes gets the same document, however often it is sent, also at the same ' +
+      'time. With other bytes it is 422. The key is kept as long as the document; that of a request that ' +
+      'was refused, or that failed for good, is free. Recommended.',
     examples: ['8e03978e-40d5-43dd-bc93-6894a57f9324'],
   });
 
@@ -59,17 +62,20 @@ curl -s https://carrier.example/create/BILL_OF_LADING \\
 \`\`\`
 
 **Sending again.** With an \`Idempotency-Key\`, send the same request again after any answer or none. Without
-a key, a 400, 401, 413 or 415 may be corrected and sent again, and a 408 or 503 sent again as it is. A 500
-made no token and may be sent again when its cause is gone, except the codes MINT_NOT_CONFIRMED, INTERNAL
-and ISSUANCE_UNKNOWN. After these, and after no answer at all, look at
-[what was issued](#operation-listDocuments) first: a second request makes a second token.
+a key, a status from 400 to 499 means that nothing was issued: correct the request, or send it again as it is
+after a 408. Send it again as it is after a 503. A 500 made no token and may be sent again when its cause is
+gone, except the codes MINT_NOT_CONFIRMED, INTERNAL and ISSUANCE_UNKNOWN. After these, and after no answer at
+all, look at [what was issued](#operation-listDocuments) first, because a second request makes a second token.
+A caller who disconnects before the document is stored cancels it; after five minutes the list has it, or
+never will.
 
 **Without waiting.** With \`Prefer: respond-async\` (RFC 7240) the answer is 202 as soon as the document is
-stored. It will be minted even if the service stops right after the answer. The preference has no effect if
-the service has no API_KEY, because \`GET /documents/{tokenId}\` does not exist then.
+stored; ask at \`Location\` for it. It will be minted even if the service stops right after the answer. The
+same key is answered 202 again, also when the document is mined. The preference has no effect if the service
+has no API_KEY, because \`GET /documents/{tokenId}\` does not exist then.
 
-**A 500** has the message "Internal server error". The code in \`X-Error-Code\` tells who has to act. The
-log of the service has the reason, in the line with the answer's \`X-Request-Id\`.`,
+**A 500** has the message "Internal server error". Below, the codes say who has to act. The log of the service
+has the reason, in the line with the answer's \`X-Request-Id\`.`,
   access: 'issuer if set',
   pathParameters: {
     documentId: {
@@ -87,7 +93,9 @@ log of the service has the reason, in the line with the answer's \`X-Request-Id\
   body: { kind: 'document', schema: CREATE_REQUEST.meta({ id: 'CreateRequest' }), examples: CREATE_EXAMPLE },
   answers: {
     200: {
-      description: 'The document is signed, and its token is mined.',
+      description:
+        'The document is signed, and its token is mined. A reorganisation may still remove the mint until ' +
+        '`GET /documents/{tokenId}` answers `X-Document-State: final`; the service mints it again then.',
       content: {
         mediaType: 'application/json',
         schema: ISSUED_DOCUMENT,
@@ -230,15 +238,15 @@ export const LIST_DOCUMENTS: Operation = {
   summary: 'List what was issued',
   description:
     'The newest first, without the documents. With it you find a document whose answer was lost, if its ' +
-    'request had no `Idempotency-Key`. A page looks at 5,000 documents at most, so it may be short, or ' +
-    'empty, although more follow.',
+    'request had no `Idempotency-Key`: by time, owner and holder, and then by the document itself. A page ' +
+    'looks at 5,000 documents at most, so it may be short, or empty, although more follow.',
   access: 'issuer',
   query: DOCUMENTS_QUERY,
   answers: {
     200: {
       description: 'A page.',
       content: { mediaType: 'application/json', schema: z.array(ISSUANCE).meta({ id: 'Issuances' }) },
-      headers: { Link: linkHeader('/documents', `1763888000000.${CREATED_TOKEN}`) },
+      headers: { Link: linkHeader('/documents', `28.${CREATED_TOKEN}`) },
     },
   },
 };

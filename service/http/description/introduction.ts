@@ -34,7 +34,18 @@ none.`;
 
 /** The texts of the chapters. Markdown. */
 export const TAGS: Readonly<Record<Tag, string>> = {
-  Documents: 'Issue documents, and find them again.',
+  Documents: `**To hand a document on,** give its holder \`signedW3CDocument\` as it is. It has a base proof
+(ecdsa-sd-2023), from which the holder derives the version that others see, with all of the subject or parts
+of it. Issuer, dates and \`credentialStatus\` are mandatory pointers, so nobody can hide them. Verifiers check
+three things: the proof of the derived version, with the key in
+[/.well-known/did.json](#operation-getDidDocument); the issuer; and the token, in the registry on the chain.
+TradeTrust's portal does so, and so do the commands \`tdoc derive\` and \`tdoc verify-credential\` of this
+project. After \`validUntil\` the credential has expired.
+
+**To read remarks,** take the \`remark\` of an event or of the log on the chain, and decrypt it with ChaCha20
+(RFC 8439, counter 0). The key is the 32 ASCII characters of hex(SHAKE256(\`id\`, 128 bits)), of the whole
+\`id\` with \`urn:uuid:\`; the nonce is the 12 ASCII characters of hex(SHAKE256("", 48 bits)). The portal and
+\`tdoc decrypt-remark\` do it. Whoever has the credential can read its remarks.`,
   Subscriptions: 'Each subscription selects events, and names the sink that gets them.',
   Registries: 'The token registries whose events are read.',
   Discovery: 'Public files: keys, contexts, schemas and this description.',

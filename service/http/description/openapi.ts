@@ -31,8 +31,8 @@ const REASONS: Readonly<Record<number, string>> = {
   422: 'The Idempotency-Key belongs to a request with another body.',
   431: 'The headers are too large.',
   500:
-    'The service failed; the message is always "Internal server error". In parentheses: who has to act; ' +
-    '`nobody`: send the request again later.',
+    'The service failed; the message is always "Internal server error". In parentheses: who has to act. ' +
+    '`nobody`: send the request again later; if it still fails then, tell the operator.',
   503: 'Too much at once, or a node does not answer.',
 };
 

@@ -152,7 +152,7 @@ ${Object.entries(responses)
     if (parameters.length === 0) return '';
     const rows = parameters.map(
       ({ name, in: place, required, description = '', schema, example }) =>
-        `<tr><td><code>${escaped(name)}</code></td><td>${place}${required ? ', needed' : ''}</td>` +
+        `<tr><td><code>${escaped(name)}</code></td> <td>${place}${required ? ', needed' : ''}</td> ` +
         `<td>${inline(description)} ${formOf(schema)}${exampleOf(example)}</td></tr>`,
     );
     return `<h4>Parameters</h4>${table(['name', 'in', 'value'], rows)}`;
@@ -161,7 +161,7 @@ ${Object.entries(responses)
   #answer(status: string, { description, headers = {}, content }: Answer): string {
     const rows = Object.entries(headers).map(([name, header]) => {
       const { description: about = '', example } = this.#resolve(header);
-      return `<tr><td><code>${escaped(name)}</code></td><td>${inline(about)}${exampleOf(example)}</td></tr>`;
+      return `<tr><td><code>${escaped(name)}</code></td> <td>${inline(about)}${exampleOf(example)}</td></tr>`;
     });
     const body = content === undefined ? '' : this.#content(content);
     return `<details${/^2/.test(status) ? ' open' : ''}><summary><b>${status}</b> ${inline(

@@ -29,8 +29,8 @@ const LIMITS = [
 
 /** A table of rows. */
 export function table(heads: readonly string[], rows: readonly string[]): string {
-  const head = heads.map((name) => `<th scope="col">${name}</th>`).join('');
-  return `<table><thead><tr>${head}</tr></thead><tbody>${rows.join('')}</tbody></table>`;
+  const head = heads.map((name) => `<th scope="col">${name}</th>`).join(' ');
+  return `<table><thead><tr>${head}</tr></thead><tbody>\n${rows.join('\n')}</tbody></table>`;
 }
 
 /** The members of a schema as a table; those of its members follow with their paths. */
@@ -60,7 +60,7 @@ function rowsOf(schema: Schema, path: string): string[] {
 
 function rowOf(path: string, schema: Schema, needed: string): string {
   return (
-    `<tr><td><code>${escaped(path)}</code></td><td>${formOf(schema)}${needed}</td>` +
+    `<tr><td><code>${escaped(path)}</code></td> <td>${formOf(schema)}${needed}</td> ` +
     `<td>${inline(schema.description ?? '')}</td></tr>`
   );
 }

@@ -20,10 +20,13 @@ export function listDocuments(
   };
 }
 
-function shown({ tokenId, credentialId, state, txHash, failure, createdAt }: Issuance): object {
+function shown(issuance: Issuance): object {
+  const { tokenId, credentialId, beneficiary, holder, state, txHash, failure, createdAt } = issuance;
   return {
     tokenId,
     id: credentialId,
+    owner: beneficiary,
+    holder,
     state,
     createdAt: new Date(createdAt).toISOString(),
     ...(txHash !== undefined && { txHash }),
