@@ -60,53 +60,75 @@ CloudEvent 1.0 in structured mode.
    one. Accept every published key, whatever its \`nbf\` and \`exp\` say. Fetch the keys from the address
    that the operator gave you, and again when a \`kid\` is new, at most once in ten seconds.
 2. **Recognise repetitions by \`id\`.** Every event is sent until it got a 2xx, so it may come more than
-   once. Answer 200 to a known event. The pair \`data.transactionHash\` and \`data.logIndex\` names the log
-   on the chain; test events and retractions have none.
-3. **Store the event, then answer 200.** The service waits for 15 seconds (\`timeoutMs\`). Do the work
-   afterwards. Answer 200 to types that you do not know, and ignore members that you do not know.
+   once, also while you still handle it. Keep the ids for ever: the operator can send any event again. Answer
+   200 to a known event. The pair \`data.transactionHash\` and \`data.logIndex\` names the log on the chain;
+   test events have none.
+3. **Store the event, then answer 200.** An event that got a 2xx is not sent again. The service waits for 15
+   seconds (\`timeoutMs\`). Do the work afterwards. Answer 200 to types that you do not know, and ignore
+   members that you do not know.
 
-**Order.** The events of one token (\`subject\`) come in the order of the chain, one at a time. The next one
-is sent after a 2xx, so an event that is not answered holds back the later ones of its token. Tokens do not
-wait for each other. A dead letter that is sent again comes after later events of its token: if the order
-matters, compare \`data.blockNumber\`, and \`data.logIndex\` within one transaction. \`registry_paused\`
-and \`registry_unpaused\` concern no token: their \`subject\` is \`0\`, and they have no
-\`data.tokenIdHex\`.
+**Which token.** \`source\` (chain and registry) and \`subject\` (the id in decimal digits) name a token.
+\`data.tokenIdHex\` is \`credentialStatus.tokenId\` of its credential. Compare addresses without regard to
+case, because those of credentials have a checksum. \`registry_paused\` and \`registry_unpaused\` concern no
+token: their \`subject\` is \`0\`, and they have no \`data.tokenIdHex\`.
+
+**Order.** The events of one token come in the order of the chain, one at a time; numbers of logs in between
+may be missing. The next one is sent after a 2xx, so an event that is not answered holds back the later ones
+of its token, and no others. At most 16 deliveries are under way at once (\`config.maxConcurrentDeliveries\`). A
+dead letter that is sent again comes after later events of its token.
+
+**Finality.** An event is sent when its block has the operator's number of confirmations on top, so a usual
+reorganisation changes nothing that was sent. After a deeper one, a subscription with \`config.retractions\`
+gets a [retraction](#webhook-com.service.etr.retracted) of each event that is not on the chain any more. If its
+transaction is mined again, the event comes again with another \`id\`. Without \`config.retractions\` nothing
+is sent about it; ask the operator.
 
 **Retries.** After any answer but a 2xx the event is sent again: by default after 1, 2, 4, … seconds, at most
-15 minutes, with up to half of that taken off at random (\`config.retry\`). \`Retry-After\` is honoured, up
-to a day. After 72 hours and at least 50 attempts the event becomes a dead letter, which the operator can
-[send again](#operation-redeliver). A redirect is a failure. A 410 ends the deliveries of the subscription
-until the operator resumes it.
+15 minutes, with up to half of that taken off at random (\`config.retry\`). \`Retry-After\` (seconds, or a date) is
+honoured for the token, up to a day. After 72 hours and at least 50 attempts the event becomes a dead letter, which the operator can
+[send again](#operation-redeliver). A redirect is a failure. After a 410 the events of the
+subscription are kept, and sent when the operator resumes it.
 
 **Standard Webhooks.** A subscription with \`config.standardWebhooks\` gets the headers \`webhook-id\`,
-\`webhook-timestamp\` and \`webhook-signature\` too: \`v1\` (HMAC-SHA256; the key is the decoded base64 after
-\`whsec_\`) and \`v1a\` (Ed25519) over \`<webhook-id>.<webhook-timestamp>.<body>\`. Refuse a timestamp that
-is more than five minutes off.
+\`webhook-timestamp\` and \`webhook-signature\` too. The latter has two signatures, with a space between them,
+over \`<webhook-id>.<webhook-timestamp>.<body>\`; check one of them. \`v1,\` is an HMAC-SHA256 in base64; its
+key is the decoded base64 after \`whsec_\` of \`config.secret\`, which is shown once, when the subscription is
+made. \`v1a,\` is an Ed25519 signature in base64, under the same key as \`X-Service-Signature\`. Refuse a
+timestamp that is more than five minutes off.
 
 **Words.** The *registry* is the contract that has the tokens. A token belongs to its *title escrow*, a
 contract that knows its *beneficiary*, who owns the goods, and its *holder*, who has the document. The
-*nominee* is the next beneficiary that the beneficiary proposes. \`subject\` is the token's id in decimal
-digits, \`data.tokenIdHex\` the same id as the credential has it, and \`time\` that of the block. Addresses
-are in lower case; the zero address means nobody. A \`remark\` is hex of the bytes that the sender attached:
-that of a mint is encrypted under the credential's \`id\`.
+*nominee* is the next beneficiary that the beneficiary proposes. After \`minted\` a token is in escrow, after
+\`surrendered\` it is at the registry, after \`restored\` in escrow again, and after \`shred\` and \`burned\` it
+has ended. The zero address means nobody. A \`remark\` is hex of the bytes that the sender attached, \`0x\` if
+there are none; that of a mint is [encrypted](#tag-Documents). \`time\` is that of the block.
 
-This receiver for Node.js checks signatures. Run it with
-\`SERVICE_URL=https://carrier.example node receiver.mjs\`:
+This receiver for Node.js checks signatures, and keeps each delivery in a file. Run it with
+\`SERVICE_URL=https://carrier.example PORT=4000 node receiver.mjs\`:
 
 \`\`\`js
 import { createPublicKey, verify } from 'node:crypto';
+import { appendFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 
+const jwks = \`\${process.env.SERVICE_URL}/.well-known/jwks.json\`;
 let keys = new Map();
 let fetchedAt = -Infinity;
+let fetching;
+
+async function fetchKeys() {
+  const answer = await fetch(jwks, { signal: AbortSignal.timeout(5_000) });
+  if (!answer.ok) throw new Error(\`\${jwks} answered \${answer.status}\`);
+  const published = (await answer.json()).keys;
+  keys = new Map(published.map((jwk) => [jwk.kid, createPublicKey({ key: jwk, format: 'jwk' })]));
+  fetchedAt = performance.now();
+}
 
 async function keyOf(kid) {
-  if (!keys.has(kid) && performance.now() - fetchedAt > 10_000) {
-    fetchedAt = performance.now();
-    const answer = await fetch(\`\${process.env.SERVICE_URL}/.well-known/jwks.json\`);
-    const published = (await answer.json()).keys;
-    keys = new Map(published.map((jwk) => [jwk.kid, createPublicKey({ key: jwk, format: 'jwk' })]));
-  }
+  const age = performance.now() - fetchedAt;
+  // Keys may be withdrawn, and new ones published.
+  if (age > 60_000 || (age > 10_000 && !keys.has(kid)))
+    await (fetching ??= fetchKeys().finally(() => (fetching = undefined)));
   return keys.get(kid);
 }
 
@@ -123,21 +145,25 @@ async function receive(request, response) {
   const body = Buffer.concat(chunks);
   if (!(await isGenuine(request.headers, body))) return response.writeHead(401).end('Invalid signature');
   const event = JSON.parse(body);
-  console.log(event.type, event.subject, event.id); // store it here, then answer
+  appendFileSync('events.jsonl', JSON.stringify(event) + '\\n');
+  console.log(event.type, event.subject, event.id);
   response.writeHead(200).end();
 }
 
 createServer((request, response) => {
-  // Without this, a caller that leaves would end the program. The service sends the event again.
-  receive(request, response).catch(() => response.destroy());
+  // Without a 2xx, the service sends the event again.
+  receive(request, response).catch((error) => {
+    console.error(error);
+    response.destroy();
+  });
 }).listen(process.env.PORT ?? 4000, function () {
   console.log('listening on', this.address().port);
 });
 \`\`\`
 
 **To test your receiver,** take the first example of [nomination](#webhook-com.service.etr.nomination). Its
-body, as one line without spaces between members, has the \`X-Service-Signature\` that is the example of that
-parameter, made with the key
+body, as one line without spaces between members and without a line feed at its end, has the signature and the
+\`kid\` that are the examples of \`X-Service-Signature\` and \`X-Service-Key-Id\`. Its key is
 \`{"kty":"OKP","crv":"Ed25519","x":"PGSUW9hce72cU1SUUH2fgFfVCntnkL_EbzOPeY1fAEU"}\`. Or ask the operator for
 a [test event](#operation-testSubscription).`,
 };
