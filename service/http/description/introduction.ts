@@ -74,8 +74,8 @@ token: their \`subject\` is \`0\`, and they have no \`data.tokenIdHex\`.
 
 **Order.** The events of one token come in the order of the chain, one at a time; numbers of logs in between
 may be missing. The next one is sent after a 2xx, so an event that is not answered holds back the later ones
-of its token, and no others. At most 16 deliveries are under way at once (\`config.maxConcurrentDeliveries\`). A
-dead letter that is sent again comes after later events of its token.
+of its token, and no others. At most 16 deliveries are under way at once (\`maxConcurrentDeliveries\`). A dead
+letter that is sent again comes after later events of its token.
 
 **Finality.** An event is sent when its block has the operator's number of confirmations on top, so a usual
 reorganisation changes nothing that was sent. After a deeper one, a subscription with \`config.retractions\`
