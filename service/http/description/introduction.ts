@@ -79,15 +79,15 @@ letter that is sent again comes after later events of its token.
 
 **Finality.** An event is sent when its block has the operator's number of confirmations on top, so a usual
 reorganisation changes nothing that was sent. After a deeper one, a subscription with \`config.retractions\`
-gets a [retraction](#webhook-com.service.etr.retracted) of each event that is not on the chain any more. If its
-transaction is mined again, the event comes again with another \`id\`. Without \`config.retractions\` nothing
-is sent about it; ask the operator.
+gets a [retraction](#webhook-com.service.etr.retracted) of each event that is not on the chain any more. If
+its transaction is mined again, the event comes again with another \`id\`. Without \`config.retractions\`
+nothing is sent about it; ask the operator.
 
-**Retries.** After any answer but a 2xx the event is sent again: by default after 1, 2, 4, … seconds, at most
-15 minutes, with up to half of that taken off at random (\`config.retry\`). \`Retry-After\` (seconds, or a date) is
-honoured for the token, up to a day. After 72 hours and at least 50 attempts the event becomes a dead letter, which the operator can
-[send again](#operation-redeliver). A redirect is a failure. After a 410 the events of the
-subscription are kept, and sent when the operator resumes it.
+**Retries.** After any answer but a 2xx the event is sent again: by default after 1, 2, 4, … seconds, at
+most 15 minutes, with up to half of that taken off at random (\`config.retry\`). \`Retry-After\` (seconds,
+or a date) is honoured for the token, up to a day. After 72 hours and at least 50 attempts the event becomes
+a dead letter, which the operator can [send again](#operation-redeliver). A redirect is a failure. After a
+410 the events of the subscription are kept, and sent when the operator resumes it.
 
 **Standard Webhooks.** A subscription with \`config.standardWebhooks\` gets the headers \`webhook-id\`,
 \`webhook-timestamp\` and \`webhook-signature\` too. The latter has two signatures, with a space between them,
@@ -98,10 +98,11 @@ timestamp that is more than five minutes off.
 
 **Words.** The *registry* is the contract that has the tokens. A token belongs to its *title escrow*, a
 contract that knows its *beneficiary*, who owns the goods, and its *holder*, who has the document. The
-*nominee* is the next beneficiary that the beneficiary proposes. After \`minted\` a token is in escrow, after
-\`surrendered\` it is at the registry, after \`restored\` in escrow again, and after \`shred\` and \`burned\` it
-has ended. The zero address means nobody. A \`remark\` is hex of the bytes that the sender attached, \`0x\` if
-there are none; that of a mint is [encrypted](#tag-Documents). \`time\` is that of the block.
+*nominee* is the next beneficiary that the beneficiary proposes. After \`minted\` a token is in escrow,
+after \`surrendered\` it is at the registry, after \`restored\` in escrow again, and after \`shred\` and
+\`burned\` it has ended. The zero address means nobody. A \`remark\` is hex of the bytes that the sender
+attached, \`0x\` if there are none; that of a mint is [encrypted](#tag-Documents). \`time\` is that of the
+block.
 
 This receiver for Node.js checks signatures, and keeps each delivery in a file. Run it with
 \`SERVICE_URL=https://carrier.example PORT=4000 node receiver.mjs\`:
