@@ -20,6 +20,8 @@ type EventOf<Type extends EventType> = EventType extends Type
 export interface Wanted<Type extends EventType = EventType> {
   type?: Type;
   tokenId?: string | bigint;
+  /** Of the operation, or of the mint, which has events of the same types as the transfers. */
+  transactionHash?: string;
   /** Milliseconds; 20,000 by default. */
   withinMs?: number;
 }
@@ -53,25 +55,27 @@ export class WebhookInbox implements Webhooks {
     const { withinMs = WITHIN_MS } = wanted;
     const type = wanted.type && fullTypeOf(wanted.type);
     const tokenId = wanted.tokenId === undefined ? undefined : anyTokenId(wanted.tokenId);
+    const transaction = wanted.transactionHash?.toLowerCase();
     const signal = AbortSignal.timeout(withinMs);
     for (;;) {
       const found = this.#left.find(
         (event) =>
           (type === undefined || event.type === type) &&
-          (tokenId === undefined || ('subject' in event && event.subject === String(tokenId))),
+          (tokenId === undefined || ('subject' in event && event.subject === String(tokenId))) &&
+          (transaction === undefined || transactionOf(event) === transaction),
       );
       if (found) {
         this.#left = this.#left.filter((event) => event !== found);
         return found as EventOf<Type>;
       }
       await once(this.#arrival, 'event', { signal }).catch(() => {
-        throw this.#missing(type, tokenId, withinMs);
+        const of = `${ofToken(tokenId)}${transaction === undefined ? '' : ` of transaction ${transaction}`}`;
+        throw this.#missing(`${type?.replace(PREFIX, '') ?? 'webhook'}${of}`, withinMs);
       });
     }
   }
 
-  #missing(type: string | undefined, tokenId: bigint | undefined, withinMs: number): ServiceError {
-    const what = `${type?.replace(PREFIX, '') ?? 'webhook'}${ofToken(tokenId)}`;
+  #missing(what: string, withinMs: number): ServiceError {
     const left = this.#left.map((event) => {
       const about = 'subject' in event ? ofToken(BigInt(event.subject)) : '';
       return `${event.type.replace(PREFIX, '')}${about}`;
@@ -79,6 +83,12 @@ export class WebhookInbox implements Webhooks {
     const arrived = `${this.events.length} arrived; not taken yet: ${left.join(', ') || 'none'}.`;
     return new ServiceError('WEBHOOK_MISSING', `No ${what} arrived within ${withinMs} ms. ${arrived}`);
   }
+}
+
+/** The transaction of a chain event, or of the event that is retracted. */
+function transactionOf({ data }: ServiceEvent): string | undefined {
+  if ('retracted' in data) return data.retracted.transactionHash;
+  return 'transactionHash' in data ? data.transactionHash : undefined;
 }
 
 /** The id as in a credential, cut short. */
