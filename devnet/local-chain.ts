@@ -64,7 +64,10 @@ export async function startLocalChain(options: LocalChainOptions): Promise<Local
       registryAddress,
       accounts: await accountsOf(client),
       isContinued: kept !== undefined,
-      reorganise: (depth, fate) => reorganise(chain, depth, fate),
+      reorganise(depth, fate) {
+        const work = (): Promise<Reorganisation> => reorganise(chain, depth, fate);
+        return writer ? writer.replaceBlocks(work) : work();
+      },
       stop,
     };
   } catch (error) {

@@ -1,26 +1,16 @@
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Devnet } from '../../devnet/devnet';
+import { ChainWriter, readKeptChain } from '../../devnet/kept-chain';
+import { nodeClient } from '../../devnet/node-client';
 import { OPERATIONS, type OperationName } from '../../devnet/operations';
-import { startDevnet } from '../../devnet/start-devnet';
-import { ServiceError } from '../../service/base/errors';
+import { startRpcProxy, THROUGH } from '../helpers/chain/rpc-proxy';
+import { errorOf } from '../helpers/error-of';
 import { runningDevnet } from '../helpers/processes/running-devnet';
-import { startRawReceiver } from '../helpers/receiver/raw-receiver';
-import { eventually } from '../helpers/eventually';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const ACCOUNT = /^0x[0-9a-fA-F]{40}$/;
-
-/** The error that a promise rejects with. */
-async function errorOf(work: Promise<unknown>): Promise<ServiceError> {
-  const error = await work.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  if (error instanceof ServiceError) return error;
-  throw new Error(`did not reject as expected: ${String(error)}`);
-}
 
 describe('startDevnet', () => {
   let devnet: Devnet;
@@ -174,77 +164,31 @@ describe('startDevnet', () => {
       expect(error.message).to.match(/The chain has \d+ blocks since its registry was made/);
     });
 
+    it('is noted in a kept chain with each block once, also after the node did not answer', async () => {
+      const folder = temporaryFolder();
+      const file = join(folder.path, 'chain.jsonl');
+      const proxy = await startRpcProxy(devnet.nodeUrl);
+      const client = nodeClient(proxy.url);
+      const head = { chainId: 31337, startedAt: '', registryAddress: devnet.registryAddress, baseBlock: 1 };
+      const writer = new ChainWriter(client, file, { head, steps: [] });
+      await writer.replaceBlocks(() => devnet.issue());
+      proxy.answer((method, [, isWhole]) =>
+        method === 'eth_getBlockByNumber' && isWhole ? { error: { code: -32000, message: 'busy' } } : 'none',
+      );
+      const failed = writer.replaceBlocks(() => devnet.reorganise(1));
+      await failed.catch(() => proxy.answer(THROUGH));
+      await writer.stop();
+      const kept = readKeptChain(file)?.steps.map((step) => 'hash' in step && step.hash) ?? [];
+      expect(kept).to.have.length(await devnet.client.getBlockNumber());
+      for (const [index, hash] of kept.entries()) expect(hash).to.equal(await hashOf(index + 1));
+      writeFileSync(file, '{"chainId":31');
+      expect(readKeptChain(file), 'a file whose first line is cut off').to.equal(undefined);
+      client.destroy();
+      await proxy.close();
+      folder.remove();
+    });
+
     const hashOf = async (number: number): Promise<string> =>
       (await devnet.client.getBlock(number))?.hash ?? '';
   });
-});
-
-describe('startDevnet with other options', () => {
-  it('stands in for Amoy at a block time, and delivers after the confirmations', async () => {
-    const devnet = await runningDevnet({ network: 'amoy', blockTime: 0.1, confirmations: 3 });
-    try {
-      const { tokenId, document } = await devnet.issue();
-      expect(document.credentialStatus).to.deep.include({ tokenNetwork: { chain: 'POL', chainId: '80002' } });
-      const { data } = await devnet.webhooks.next({ type: 'minted', tokenId });
-      expect(data).to.include({ chainKey: 'polygon-amoy', chainId: 80002 });
-      expect(await devnet.client.getBlockNumber()).to.be.at.least(data.blockNumber + 3);
-      const { transactionHash } = await devnet.transferHolder(tokenId, { to: 2 });
-      await devnet.reorganise(1);
-      // The confirmations come only if the node goes on mining by itself.
-      await devnet.webhooks.next({ type: 'holder_transfer', transactionHash });
-    } finally {
-      await devnet.stop();
-    }
-  });
-
-  it('delivers to a receiver of the user, and says that the own one does not exist', async () => {
-    const receiver = await startRawReceiver();
-    const devnet = await runningDevnet({ receiver: receiver.url });
-    try {
-      await devnet.issue();
-      await eventually('five webhooks', () => receiver.deliveries.length >= 5);
-      expect(() => devnet.webhooks).to.throw('its events go to http');
-      expect(() => devnet.receiver).to.throw('your own receiver');
-    } finally {
-      await devnet.stop();
-      await receiver.close();
-    }
-  });
-
-  it('refuses the kept chain of another network, and changes nothing in its folder', async () => {
-    const folder = temporaryFolder();
-    const head = { chainId: 80002, startedAt: '2026-01-01T00:00:00Z', registryAddress: '0x', baseBlock: 1 };
-    writeFileSync(join(folder.path, 'chain.jsonl'), `${JSON.stringify(head)}\n`);
-    const error = await errorOf(startDevnet({ keep: true, folder: folder.path }));
-    expect(error.message).to.contain('is of chain 80002, not of localhost (31337)');
-    expect(readdirSync(folder.path)).to.deep.equal(['chain.jsonl']);
-    folder.remove();
-  });
-
-  it('refuses a kept block that gets another hash, and ends the node', async () => {
-    const folder = temporaryFolder();
-    const options = { keep: true, folder: folder.path };
-    const first = await runningDevnet(options);
-    await first.issue();
-    await first.client.send('hardhat_setBalance', [first.accounts[5], '0x1']);
-    await first.transferHolder((await first.issue()).tokenId, { to: 2 });
-    await first.stop();
-    expect((await errorOf(startDevnet(options))).code).to.equal('CHAIN_NOT_KEPT');
-    folder.remove();
-  });
-
-  for (const [what, options, code, problem] of [
-    ['an unknown network', { network: 'amoi' }, 'NETWORK_UNKNOWN', /no network "amoi".*amoy \(80002\)/],
-    ['a receiver that is no URL', { receiver: 'localhost' }, 'ARGUMENT_INVALID', /http or https URL/],
-    ['a negative block time', { blockTime: -1 }, 'ARGUMENT_INVALID', /block time is -1/],
-    ['half a confirmation', { confirmations: 0.5 }, 'ARGUMENT_INVALID', /confirmations are 0.5/],
-    ['retractions over http on Amoy', { network: 'amoy', retractions: true }, 'ARGUMENT_INVALID', /https/],
-    ['a port that does not exist', { port: 65_535 }, 'ARGUMENT_INVALID', /1 to 65533/],
-  ] as const) {
-    it(`refuses ${what}`, async () => {
-      const error = await errorOf(startDevnet(options));
-      expect(error.code).to.equal(code);
-      expect(error.message).to.match(problem);
-    });
-  }
 });
