@@ -60,12 +60,17 @@ export async function startDevnet(
   const inbox = new WebhookInbox();
   const cleanup: (() => Promise<void>)[] = [];
   let service: ServiceProcess | undefined;
-  const stop = async (): Promise<void> => {
+  const stopAll = async (): Promise<void> => {
     // The service goes first: it finishes what it has begun with the others.
-    await service?.stop();
-    await Promise.all(cleanup.splice(0).map((end) => end()));
+    const ends = [Promise.resolve(service?.stop())];
+    await Promise.allSettled(ends);
+    ends.push(...cleanup.map((end) => end()));
+    await Promise.allSettled(ends);
     if (isTemporary) rmSync(folder, { recursive: true, force: true });
+    await Promise.all(ends);
   };
+  let stopping: Promise<void> | undefined;
+  const stop = (): Promise<void> => (stopping ??= stopAll());
   try {
     const webhookUrl = options.retractions ? undefined : receiverUrl;
     const { confirmations } = options;
@@ -150,7 +155,7 @@ function devnetOf(facts: DevnetFacts, { chain, service, receiver, inbox, stop }:
     if (isStopping) return new Promise<never>(() => undefined);
     throw new ServiceError('DEVNET_FAILED', `${name} ended by itself.\n\n${logTails(facts.folder)}`);
   });
-  failure.catch(() => undefined);
+  failure.catch((error: ServiceError) => inbox.end(error));
   return {
     ...facts,
     ...namedOperations(chain),
@@ -176,6 +181,7 @@ function devnetOf(facts: DevnetFacts, { chain, service, receiver, inbox, stop }:
     restartService: () => service.restart(),
     async stop() {
       isStopping = true;
+      inbox.end(new ServiceError('DEVNET_FAILED', 'The devnet was stopped.'));
       await stop();
     },
   };

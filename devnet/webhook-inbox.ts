@@ -35,6 +35,7 @@ export interface Webhooks {
    * taken once.
    *
    * @throws ServiceError WEBHOOK_MISSING if none arrives in time; its message lists those not taken yet.
+   *   DEVNET_FAILED at once if the devnet fails or is stopped.
    */
   next<const Type extends EventType = EventType>(wanted?: Wanted<Type>): Promise<EventOf<Type>>;
 }
@@ -43,11 +44,18 @@ export interface Webhooks {
 export class WebhookInbox implements Webhooks {
   readonly events: ServiceEvent[] = [];
   #left: ServiceEvent[] = [];
+  #end: Error | undefined;
   readonly #arrival = new EventEmitter().setMaxListeners(0);
 
   add(event: ServiceEvent): void {
     this.events.push(event);
     this.#left.push(event);
+    this.#arrival.emit('event');
+  }
+
+  /** Nothing arrives any more: `next` rejects with this, unless what it waits for is there. */
+  end(reason: Error): void {
+    this.#end ??= reason;
     this.#arrival.emit('event');
   }
 
@@ -68,6 +76,7 @@ export class WebhookInbox implements Webhooks {
         this.#left = this.#left.filter((event) => event !== found);
         return found as EventOf<Type>;
       }
+      if (this.#end) throw this.#end;
       await once(this.#arrival, 'event', { signal }).catch(() => {
         const of = `${ofToken(tokenId)}${transaction === undefined ? '' : ` of transaction ${transaction}`}`;
         throw this.#missing(`${type?.replace(PREFIX, '') ?? 'webhook'}${of}`, withinMs);

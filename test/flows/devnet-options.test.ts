@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Block } from 'ethers';
@@ -71,7 +71,11 @@ describe('startDevnet with other options', () => {
       expect(() => devnet.webhooks).to.throw('its events go to http');
       expect(() => devnet.receiver).to.throw('your own receiver');
     } finally {
-      await devnet.stop();
+      const restarting = errorOf(devnet.restartService());
+      await Promise.race([devnet.stop(), devnet.stop()]);
+      expect(existsSync(devnet.folder)).to.equal(false);
+      expect((await restarting).message).to.contain('The devnet was stopped');
+      expect(await fetch(devnet.serviceUrl).catch(() => 'gone')).to.equal('gone');
       await receiver.close();
     }
   });

@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { Wallet } from 'ethers';
 import type { Devnet } from '../../devnet/devnet';
 import { ChainWriter, readKeptChain } from '../../devnet/kept-chain';
 import { nodeClient } from '../../devnet/node-client';
@@ -72,6 +74,8 @@ describe('startDevnet', () => {
     await devnet.returnToIssuer(tokenId);
     await arrived(tokenId, 3);
     await did('burn', devnet.burn(tokenId), ['beneficiary_transfer', 'holder_transfer', 'shred', 'burned']);
+    // A burned token has no holder.
+    expect((await errorOf(devnet.transferHolder(tokenId, { to: 1 }))).reason).to.equal('InactiveTitleEscrow');
     await devnet.pause();
     expect((await devnet.webhooks.next({ type: 'registry_paused' })).data.tokenId).to.equal('0');
     await devnet.unpause();
@@ -87,11 +91,27 @@ describe('startDevnet', () => {
     expect(await errorOf(devnet.restore(tokenId))).to.have.property('reason', 'TokenNotReturnedToIssuer');
     const unknown = await errorOf(devnet.transferHolder('42', { to: 3 }));
     expect(unknown.code).to.equal('ARGUMENT_INVALID');
-    expect(await errorOf(devnet.transferHolder(tokenId, { to: 99 }))).to.have.property(
-      'code',
-      'ARGUMENT_INVALID',
-    );
+    for (const [wrong, problem] of [
+      [{ to: 99 }, /^to is 99: /],
+      [{ to: 3, holder: 'x' }, /^holder is x: /],
+      [{ to: 3, as: 'x' }, /^as is x: /],
+    ] as const) {
+      const error = await errorOf(devnet.transferOwners(tokenId, wrong));
+      expect(error.code).to.equal('ARGUMENT_INVALID');
+      expect(error.message).to.match(problem);
+    }
     expect(await errorOf(devnet.nominate('x', { to: 1 }))).to.have.property('code', 'TOKEN_ID_INVALID');
+  });
+
+  it('names the account of an operation that the node does not sign for', async () => {
+    const foreign = Wallet.createRandom().address;
+    const { tokenId } = await devnet.issue(undefined, { owner: 1, holder: foreign });
+    const error = await errorOf(devnet.transferHolder(tokenId, { to: 1 }));
+    expect(error.code).to.equal('ARGUMENT_INVALID');
+    expect(error.message).to.contain(`The holder, who may send transferHolder, is ${foreign}: the node`);
+    expect(await errorOf(devnet.pause({ as: foreign }))).to.have.property('code', 'OPERATION_REFUSED');
+    const given = await errorOf(devnet.transferHolder(tokenId, { to: 1, as: foreign }));
+    expect(given.message).to.contain(`\`as\` is ${foreign}: the node does not sign for it`);
   });
 
   it('says which webhooks did arrive if the one that is waited for does not', async () => {
@@ -120,7 +140,7 @@ describe('startDevnet', () => {
   it('keeps what was delivered after the service is restarted', async () => {
     const { tokenId } = await devnet.issue();
     await arrived(tokenId, 5);
-    await devnet.restartService();
+    await Promise.all([devnet.restartService(), devnet.restartService()]);
     await devnet.transferHolder(tokenId, { to: 2 });
     expect(await arrived(tokenId, 1)).to.deep.equal(['holder_transfer']);
   });
@@ -190,5 +210,16 @@ describe('startDevnet', () => {
 
     const hashOf = async (number: number): Promise<string> =>
       (await devnet.client.getBlock(number))?.hash ?? '';
+  });
+
+  // The last: nothing works after it.
+  describe('failure', () => {
+    it('reports a service that ends by itself, also to those who wait for webhooks', async () => {
+      const waiting = errorOf(devnet.webhooks.next({ type: 'burned' }));
+      const ids = execFileSync('pgrep', ['-P', String(process.pid), '-f', 'dist/service/main.js']);
+      process.kill(parseInt(ids.toString()), 'SIGKILL');
+      expect((await errorOf(devnet.failure)).message).to.contain('The service ended by itself.');
+      expect((await waiting).code).to.equal('DEVNET_FAILED');
+    });
   });
 });
