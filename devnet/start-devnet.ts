@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import { makeDidKey } from '../cli/keys/make-did-key';
 import { makeSigningKey } from '../cli/keys/make-signing-key';
 import { setEnvValue } from '../cli/files/env-file';
@@ -54,7 +53,7 @@ export async function startDevnet(
   options: DevnetOptions = {},
   { ports: given, say = () => undefined, onWebhook = () => undefined }: Surroundings = {},
 ): Promise<Devnet> {
-  const { network, folder, isTemporary, kept, ports } = await placeOf(options, given);
+  const { network, folder, leave, kept, ports } = await placeOf(options, given);
   const files = filesIn(folder);
   const receiverUrl = options.receiver ?? `http://127.0.0.1:${ports.receiver}/webhook`;
   const inbox = new WebhookInbox();
@@ -66,7 +65,7 @@ export async function startDevnet(
     await Promise.allSettled(ends);
     ends.push(...cleanup.map((end) => end()));
     await Promise.allSettled(ends);
-    if (isTemporary) rmSync(folder, { recursive: true, force: true });
+    leave();
     await Promise.all(ends);
   };
   let stopping: Promise<void> | undefined;
@@ -114,7 +113,7 @@ export async function startDevnet(
     await setEnvValue(files.envFile, 'TOKEN_REGISTRY_ADDRESS', registryAddress);
     service = await startServiceProcess(known, files.log('service'));
     say(`creator service at ${service.url}`);
-    if (options.retractions) await subscribe(service.url, adminApiKey, receiverUrl);
+    await subscribe(service.url, adminApiKey, options.retractions ? receiverUrl : undefined);
     const facts: DevnetFacts = {
       serviceUrl: service.url,
       nodeUrl: node.url,

@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Block } from 'ethers';
+import { placeOf } from '../../devnet/place';
 import { startDevnet } from '../../devnet/start-devnet';
 import { errorOf } from '../helpers/error-of';
 import { eventually } from '../helpers/eventually';
@@ -78,6 +79,26 @@ describe('startDevnet with other options', () => {
       expect(await fetch(devnet.serviceUrl).catch(() => 'gone')).to.equal('gone');
       await receiver.close();
     }
+  });
+
+  it('refuses a folder with an earlier run whose chain was not kept', async () => {
+    const folder = temporaryFolder();
+    mkdirSync(join(folder.path, 'data'));
+    for (const keep of [true, false]) {
+      const error = await errorOf(startDevnet({ keep, folder: folder.path }));
+      expect(error.message).to.contain(`${folder.path} has an earlier run`);
+    }
+    rmdirSync(join(folder.path, 'data'));
+    writeFileSync(join(folder.path, 'service.env'), '');
+    expect((await errorOf(startDevnet({ folder: folder.path }))).code).to.equal('ARGUMENT_INVALID');
+    folder.remove();
+  });
+
+  it('removes its temporary folder with its keys when the process ends without stop', async () => {
+    const { folder, leave } = await placeOf({});
+    process.listeners('exit').at(-1)?.(0);
+    expect(existsSync(folder)).to.equal(false);
+    leave();
   });
 
   it('refuses the kept chain of another network, and changes nothing in its folder', async () => {

@@ -118,7 +118,7 @@ describe('npm run devnet', () => {
   it('-- --keep goes on after a kill with the same chain, keys and database', async () => {
     const folder = temporaryFolder();
     const first = await startReady(['--json', '--keep'], folder.path);
-    const { nodeUrl, serviceUrl } = first.ready;
+    const { nodeUrl, receiverUrl, serviceUrl } = first.ready;
     const head = await headOf(nodeUrl);
     expect(head.number).to.be.greaterThan(9);
     await eventually('its blocks are written', () =>
@@ -127,11 +127,11 @@ describe('npm run devnet', () => {
     const keys = await (await fetch(`${serviceUrl}/.well-known/did.json`)).text();
     first.child.kill();
     await first.child.ended;
-    await gone(serviceUrl);
+    for (const url of [serviceUrl, nodeUrl]) await gone(url);
 
     const { child, ready, before } = await startReady(['--json', '--keep'], folder.path);
     try {
-      expect(ready.serviceUrl).to.equal(serviceUrl);
+      expect(ready).to.include({ nodeUrl, receiverUrl, serviceUrl });
       expect(await headOf(ready.nodeUrl)).to.deep.equal(head);
       expect(await (await fetch(`${serviceUrl}/.well-known/did.json`)).text()).to.equal(keys);
       // The walk is not repeated.

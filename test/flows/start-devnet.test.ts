@@ -3,10 +3,12 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Wallet } from 'ethers';
+import { createClient } from '../../client/create-client';
 import type { Devnet } from '../../devnet/devnet';
 import { ChainWriter, readKeptChain } from '../../devnet/kept-chain';
 import { nodeClient } from '../../devnet/node-client';
 import { OPERATIONS, type OperationName } from '../../devnet/operations';
+import { subscribe } from '../../devnet/service-requests';
 import { startRpcProxy, THROUGH } from '../helpers/chain/rpc-proxy';
 import { errorOf } from '../helpers/error-of';
 import { runningDevnet } from '../helpers/processes/running-devnet';
@@ -210,6 +212,17 @@ describe('startDevnet', () => {
 
     const hashOf = async (number: number): Promise<string> =>
       (await devnet.client.getBlock(number))?.hash ?? '';
+  });
+
+  it('has one subscription of its own, also after the receiver changed', async () => {
+    const { serviceUrl, adminApiKey, receiverUrl } = devnet;
+    const client = createClient({ url: serviceUrl, adminApiKey });
+    const sinks = async () => (await client.GET('/subscriptions')).data?.map(({ sink }) => sink);
+    await client.POST('/subscriptions', { body: { sink: 'http://127.0.0.1:9/own', protocol: 'HTTP' } });
+    await subscribe(serviceUrl, adminApiKey, 'http://127.0.0.1:9/');
+    expect(await sinks()).to.have.members(['http://127.0.0.1:9/own', 'http://127.0.0.1:9/']);
+    await subscribe(serviceUrl, adminApiKey, receiverUrl);
+    expect(await sinks()).to.have.members(['http://127.0.0.1:9/own', receiverUrl]);
   });
 
   // The last: nothing works after it.
