@@ -53,6 +53,9 @@ export function startChild(
     env: { ...inheritedEnvironment(), ...settings },
     // The channel carries no messages: its end tells the child that this process has ended.
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    // In a group of its own: Ctrl-C reaches this process only, which ends the programs in their order. On
+    // Windows a detached child would get a window.
+    detached: process.platform !== 'win32',
   });
   const lines: string[] = [];
   const listeners = new Set<(line: string) => void>();

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -52,14 +52,38 @@ describe('npm run devnet', () => {
     await child.lineMatching(/all 9 webhooks verified, in order/);
     await child.lineMatching(/Ctrl-C stops everything/);
     expect((await fetch(serviceUrl)).status).to.equal(200);
-    await child.stop();
+    const current = readFileSync(join(PROJECT_ROOT, '.devnet/current.json'), 'utf8');
+    const { pid, folder } = JSON.parse(current) as { pid: number; folder: string };
+    // As a terminal does, which signals the whole group.
+    process.kill(-pid, 'SIGINT');
     expect(await child.ended).to.equal(0);
+    const log = readFileSync(join(folder, 'service.log'), 'utf8');
+    expect(log, 'the service ends before the node').not.to.match(
+      /ECONNREFUSED|RPC_UNREACHABLE|"level":[45]0/,
+    );
     untrack();
     const stillThere = await fetch(serviceUrl).then(
       () => true,
       () => false,
     );
     expect(stillThere).to.equal(false);
+  });
+
+  it('stops after the start if it is interrupted meanwhile', async () => {
+    const folder = temporaryFolder();
+    const child = startChild('devnet', DEVNET, [], {}, undefined, folder.path);
+    const lines: string[] = [];
+    child.onLine((line) => lines.push(line));
+    const untrack = track('devnet');
+    await child.lineMatching(/reference receiver at/);
+    await child.stop();
+    expect(await child.ended).to.equal(0);
+    untrack();
+    expect(lines.join('\n'))
+      .to.match(/stopping/)
+      .and.not.match(/Bill of Lading|Try next/);
+    expect(existsSync(join(folder.path, '.devnet/current.json'))).to.equal(false);
+    folder.remove();
   });
 
   it('-- --json prints one JSON object a line, and the last names everything that a test needs', async () => {
@@ -160,12 +184,13 @@ describe('npm run devnet', () => {
       ['--port', 'x'],
       /option '--port <n>' argument 'x' is invalid. Give a number/,
     ],
-    ['an unknown network', ['--network', 'amoi'], /no network "amoi"/],
+    ['an unknown network', ['--network', 'amoi'], /no network "amoi".*\[NETWORK_UNKNOWN\]/],
     ['an argument too many', ['amoy'], /too many arguments/],
   ] as const) {
     it(`exits with 2 and explains ${what}`, async () => {
-      const { code, stderr } = await ask(DEVNET, [...args], {}, { cwd: PROJECT_ROOT });
+      const { code, stdout, stderr } = await ask(DEVNET, [...args], {}, { cwd: PROJECT_ROOT });
       expect(code, stderr).to.equal(2);
+      expect(stdout).not.to.contain('stopping');
       expect(stderr).to.match(problem);
     });
   }
