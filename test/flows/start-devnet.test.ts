@@ -91,8 +91,8 @@ describe('startDevnet', () => {
     expect(error).to.include({ code: 'OPERATION_REFUSED', reason: 'CallerNotHolder' });
     expect(error.message).to.match(/^CallerNotHolder: the contract refuses transferHolder of account 0x/);
     expect(await errorOf(devnet.restore(tokenId))).to.have.property('reason', 'TokenNotReturnedToIssuer');
-    const unknown = await errorOf(devnet.transferHolder('42', { to: 3 }));
-    expect(unknown.code).to.equal('ARGUMENT_INVALID');
+    const unknown = devnet.transferHolder('42', { to: 3 });
+    expect(await errorOf(unknown)).to.have.property('code', 'ARGUMENT_INVALID');
     for (const [wrong, problem] of [
       [{ to: 99 }, /^to is 99: /],
       [{ to: 3, holder: 'x' }, /^holder is x: /],
@@ -130,6 +130,8 @@ describe('startDevnet', () => {
   it('delivers again what its receiver refused', async () => {
     const { tokenId } = await devnet.issue();
     await arrived(tokenId, 5);
+    // 200 would acknowledge the event and lose it.
+    expect(() => devnet.receiver.refuse(200)).to.throw('300 to 599');
     devnet.receiver.refuse(500);
     await devnet.transferHolder(tokenId, { to: 2 });
     const wanted = { type: 'holder_transfer', tokenId } as const;
@@ -180,10 +182,12 @@ describe('startDevnet', () => {
       expect(await devnet.transferHolder(tokenId, { to: 4, as: 2 })).to.have.property('blockNumber');
     });
 
-    it('refuses to take back the registry', async () => {
+    it('refuses to take back the registry, and an unknown fate of the transactions', async () => {
       const error = await errorOf(devnet.reorganise(10_000));
       expect(error.code).to.equal('ARGUMENT_INVALID');
       expect(error.message).to.match(/The chain has \d+ blocks since its registry was made/);
+      const unknown = await errorOf(devnet.reorganise(1, { transactions: 'drop' as 'dropped' }));
+      expect(unknown.message).to.equal("transactions is drop: give 'mined again' or 'dropped'.");
     });
 
     it('is noted in a kept chain with each block once, also after the node did not answer', async () => {
@@ -226,7 +230,16 @@ describe('startDevnet', () => {
   });
 
   // The last: nothing works after it.
-  describe('failure', () => {
+  // Last: nothing works after these.
+  describe('failures', () => {
+    it('reorganise says that it cannot mine older blocks again if a call changed the state', async () => {
+      const { tokenId } = await devnet.issue();
+      await devnet.client.send('hardhat_setBalance', [devnet.accounts[5], '0x1']);
+      await devnet.transferHolder(tokenId, { to: 2 });
+      await devnet.transferHolder(tokenId, { to: 3 });
+      expect((await errorOf(devnet.reorganise(1))).code).to.equal('CHAIN_NOT_REPLAYED');
+    });
+
     it('reports a service that ends by itself, also to those who wait for webhooks', async () => {
       const waiting = errorOf(devnet.webhooks.next({ type: 'burned' }));
       const ids = execFileSync('pgrep', ['-P', String(process.pid), '-f', 'dist/service/main.js']);
