@@ -40,8 +40,9 @@ export interface LocalChainOptions {
 export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {
   const { network, port, blockTimeMs, logFile, keepIn, kept } = options;
   const { chainId } = network;
+  const isFree = network.gasPricing === 'free';
   const startedAt = kept?.head.startedAt ?? new Date().toISOString();
-  const node = await startHardhatNode({ port, chainId, logFile, ...(keepIn && { startedAt }) });
+  const node = await startHardhatNode({ port, chainId, isFree, logFile, ...(keepIn && { startedAt }) });
   // Without batches nothing waits for others to go with.
   const client = nodeClient(node.url, chainId, { batchMaxCount: 1, pollingInterval: 50 });
   const writer = keepIn === undefined ? undefined : new ChainWriter(client, keepIn, kept);

@@ -63,9 +63,10 @@ describe('startDevnet with other options', () => {
     });
   });
 
-  it('delivers to a receiver of the user, and says that the own one does not exist', async () => {
+  it('stands in for Stability, delivers to a receiver of the user, and has none of its own', async () => {
     const receiver = await startRawReceiver();
-    const devnet = await runningDevnet({ receiver: receiver.url });
+    const free = { network: 'stability', blockTime: 0.1, confirmations: 0 };
+    const devnet = await runningDevnet({ ...free, receiver: receiver.url });
     try {
       await devnet.issue();
       await eventually('five webhooks', () => receiver.deliveries.length >= 5);
