@@ -1,6 +1,8 @@
-import { resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { errorText } from '../cli/terminal/error-text';
-import { codeOf, messageOf, ServiceError } from '../service/base/errors';
+import { codeOf, ConfigurationError, messageOf, ServiceError } from '../service/base/errors';
+import { PROJECT_ROOT } from '../service/base/project-root';
 import { readArguments, type Arguments } from './arguments';
 import { announce } from './current';
 import type { Devnet } from './devnet';
@@ -52,7 +54,9 @@ async function main(): Promise<number> {
 const WRONG_FLAGS = ['ARGUMENT_INVALID', 'NETWORK_UNKNOWN'];
 
 async function start(flags: Arguments, { step: say, webhook: onWebhook }: Printer): Promise<Devnet> {
-  const { keep, port, folder } = flags;
+  const { keep, port, folder, watch } = flags;
+  if (watch && !existsSync(join(PROJECT_ROOT, 'cli/bundle.cjs')))
+    throw new ConfigurationError('ARGUMENT_INVALID', '--watch needs the sources: the package has none.');
   const chosen = folder ?? (keep ? undefined : makeRunFolder(resolve('.devnet')));
   const ports = port === undefined && !keep ? await preferredPorts(say) : undefined;
   const place = { ...flags, ...(chosen !== undefined && { folder: chosen }) };
