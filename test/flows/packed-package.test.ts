@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/free-port';
@@ -43,6 +43,14 @@ describe('the packed package', () => {
     const { code, stdout, stderr } = await ask(mocha, ['--timeout', '60000'], {}, { cwd });
     expect(code, stdout + stderr).to.equal(0);
     expect(stdout).to.contain('6 passing');
+  });
+
+  it('is the tarball that the example names, and has the documentation', () => {
+    const { devDependencies } = JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8')) as {
+      devDependencies: Record<string, string>;
+    };
+    expect(existsSync(join(cwd, devDependencies[PACKAGE]?.replace('file:', '') ?? ''))).to.equal(true);
+    expect(existsSync(join(cwd, 'node_modules', PACKAGE, 'docs/testing.md'))).to.equal(true);
   });
 
   it('has the command tdoc', async () => {
