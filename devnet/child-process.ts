@@ -16,8 +16,6 @@ export interface Child {
   lineMatching(pattern: RegExp): Promise<RegExpExecArray>;
   /** Calls the listener with every line of output from now on. */
   onLine(listener: (line: string) => void): void;
-  /** The last lines of its output. */
-  tail(): string;
   /** Resolves with the exit code when it has ended; null if a signal ended it. */
   ended: Promise<number | null>;
   /** Ends it with SIGKILL, without waiting for the end. */
@@ -75,11 +73,10 @@ export function startChild(
   const tail = (): string => lines.slice(-TAIL_LINES).join('\n');
   return {
     name,
-    tail,
     ended,
     onLine: (listener) => void listeners.add(listener),
     lineMatching: (pattern) =>
-      firstMatch(pattern, lines, listeners, ended, () => `${name} ended.\n${tail()}`),
+      firstMatch(pattern, lines, listeners, ended, () => `${name} ended.${logFile ? '' : `\n${tail()}`}`),
     kill: () => void child.kill('SIGKILL'),
     async stop() {
       child.kill('SIGTERM');

@@ -24,7 +24,7 @@ export interface LocalChain {
 }
 
 /** How to start a chain. */
-export interface LocalChainOptions {
+interface LocalChainOptions {
   network: Network;
   port: number;
   /** 0: a block for each transaction. */
@@ -32,7 +32,7 @@ export interface LocalChainOptions {
   logFile: string;
   /** The file that its blocks are kept in. */
   keepIn: string | undefined;
-  /** What that file has: the chain that goes on. */
+  /** The content of that file: the chain that goes on. */
   kept: KeptChain | undefined;
 }
 

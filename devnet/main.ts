@@ -11,7 +11,7 @@ import { preferredPorts } from './ports';
 import { factsOf, forPeople, forPrograms, type Printer } from './printer';
 import { restartOnChange } from './restart-on-change';
 import { makeRunFolder } from './run-folder';
-import { startDevnet } from './start-devnet';
+import { startDevnetWith } from './start-devnet';
 import { MINT_EVENTS, stepsFor } from './walk-token';
 
 const WEBHOOKS_WITHIN_MS = 60_000;
@@ -60,7 +60,7 @@ async function start(flags: Arguments, { step: say, webhook: onWebhook }: Printe
   const chosen = folder ?? (keep ? undefined : makeRunFolder(resolve('.devnet')));
   const ports = port === undefined && !keep ? await preferredPorts(say) : undefined;
   const place = { ...flags, ...(chosen !== undefined && { folder: chosen }) };
-  return startDevnet(place, { say, onWebhook, ...(ports && { ports }) });
+  return startDevnetWith(place, { say, onWebhook, ...(ports && { ports }) });
 }
 
 /** Does what the flags ask for, until the signal. `ends` gets what undoes it. */

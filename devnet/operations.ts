@@ -1,4 +1,4 @@
-import { getAddress, isAddress, type Interface, type JsonRpcProvider } from 'ethers';
+import { getAddress, hexlify, isAddress, toUtf8Bytes, type Interface, type JsonRpcProvider } from 'ethers';
 import { parseRevert } from '../cli/registry-admin/explain-refusal';
 import { Refusal } from '../cli/refusal';
 import { isReverted } from '../service/chain/refusals';
@@ -47,7 +47,7 @@ export interface Operands {
   tokenId?: string | bigint;
   /** The new beneficiary, holder or nominee; of `transferOwners`, the beneficiary. */
   to?: Account;
-  /** Of `transferOwners`: the new holder, by default `to`. */
+  /** The new holder of `transferOwners`, by default `to`. */
   holder?: Account;
   /** The account that sends; by default the one that may. */
   as?: Account;
@@ -152,7 +152,7 @@ export function accountOf(
 
 function remarkBytes(remark: string | undefined): string {
   if (remark === undefined || remark === '') return NO_REMARK;
-  return /^0x([0-9a-f]{2})*$/i.test(remark) ? remark : `0x${Buffer.from(remark).toString('hex')}`;
+  return /^0x([0-9a-f]{2})*$/i.test(remark) ? remark : hexlify(toUtf8Bytes(remark));
 }
 
 function refused(name: string, from: string, cause: { data: string; reason?: string | null }): Refusal {

@@ -26,14 +26,15 @@ export type {
   ReceiverControl,
   Sending,
 } from './devnet';
-export type { Account, Operated } from './operations';
+export type { Account, Operated, OperationName } from './operations';
+export type { FateOfTransactions, Reorganisation } from './reorganise';
 export type { Issued } from './service-requests';
 export type { EventType, Wanted, Webhooks } from './webhook-inbox';
 
 /** The account that a sample document is issued to. */
 const OWNER = 1;
 
-/** What only `npm run devnet` gives. */
+/** Options that the package does not offer. */
 interface Surroundings {
   ports?: Ports;
   /** Called with each step of the start. */
@@ -46,12 +47,17 @@ interface Surroundings {
  * Starts a local chain with a registry, the service and the reference receiver. The caller must `stop` it; it
  * also ends with this process.
  *
- * @throws ConfigurationError ARGUMENT_INVALID, HARDHAT_MISSING; ServiceError PORT_TAKEN, CHAIN_NOT_KEPT,
- *   DEVNET_FAILED with the last lines of each program's log. Nothing is left running then.
+ * @throws ConfigurationError ARGUMENT_INVALID, NETWORK_UNKNOWN, HARDHAT_MISSING; ServiceError PORT_TAKEN,
+ *   CHAIN_NOT_KEPT, DEVNET_FAILED with the last lines of each program's log. Nothing is left running then.
  */
-export async function startDevnet(
-  options: DevnetOptions = {},
-  { ports: given, say = () => undefined, onWebhook = () => undefined }: Surroundings = {},
+export function startDevnet(options: DevnetOptions = {}): Promise<Devnet> {
+  return startDevnetWith(options, {});
+}
+
+/** The same for `npm run devnet` and the tests of this project. */
+export async function startDevnetWith(
+  options: DevnetOptions,
+  { ports: given, say = () => undefined, onWebhook = () => undefined }: Surroundings,
 ): Promise<Devnet> {
   const { network, folder, leave, kept, ports } = await placeOf(options, given);
   const files = filesIn(folder);

@@ -16,11 +16,11 @@ type EventOf<Type extends EventType> = EventType extends Type
   ? ServiceEvent
   : Extract<ServiceEvent, { type: Type | `com.service.etr.${Type}` }>;
 
-/** What is waited for. Every member that is left out matches any event. */
+/** The event that is waited for. Every member that is left out matches any event. */
 export interface Wanted<Type extends EventType = EventType> {
   type?: Type;
   tokenId?: string | bigint;
-  /** Of the operation, or of the mint, which has events of the same types as the transfers. */
+  /** Hash of the operation's transaction. A mint has events of the same types as the transfers. */
   transactionHash?: string;
   /** Milliseconds; 20,000 by default. */
   withinMs?: number;
