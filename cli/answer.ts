@@ -35,11 +35,11 @@ export async function printAnswer(
       return answer.isYes;
     } catch (thrown) {
       if (!json || !(thrown instanceof Refusal)) throw thrown;
-      const { code } = thrown;
+      const { code, reason } = thrown;
       const [message, remedy] = [thrown.message, thrown.remedy].map(
         (text) => text && withCommandsFor(envFileOf(), text),
       );
-      console.log(maskSecrets(printableJson({ outcome: 'refused', code, message, remedy })));
+      console.log(maskSecrets(printableJson({ outcome: 'refused', code, reason, message, remedy })));
       return false;
     }
   });

@@ -29,20 +29,22 @@ exports.OPTIONS = {
   ],
 };
 
+exports.ENTRY_POINTS = [
+  'cli/main.ts',
+  'client/create-client.ts',
+  'client/credentials.ts',
+  'devnet/main.ts',
+  'devnet/start-devnet.ts',
+  'receiver/main.ts',
+  'receiver/verify-delivery.ts',
+  'service/issuance/signing-worker.ts',
+  'service/main.ts',
+  'service/validation/validate-bill-of-lading.ts',
+];
+
 const PROGRAMS = {
   ...exports.OPTIONS,
-  entryPoints: [
-    'cli/main.ts',
-    'client/create-client.ts',
-    'client/credentials.ts',
-    'devnet/main.ts',
-    'devnet/start-devnet.ts',
-    'receiver/main.ts',
-    'receiver/verify-delivery.ts',
-    'service/issuance/signing-worker.ts',
-    'service/main.ts',
-    'service/validation/validate-bill-of-lading.ts',
-  ],
+  entryPoints: exports.ENTRY_POINTS,
   outbase: '.',
   outdir: 'dist',
   sourcemap: true,

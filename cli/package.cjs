@@ -1,12 +1,13 @@
 const { execFileSync } = require('node:child_process');
-const { cpSync, mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
-const { basename, join, resolve } = require('node:path');
+const { extname, join, resolve } = require('node:path');
 require('./build-if-changed.cjs');
+const { ENTRY_POINTS } = require('./bundle.cjs');
 const manifest = require('../package.json');
 
-// `npm run package` packs what users of the package need: the build with its types, the command `tdoc`, and the
-// contexts. Arguments: the folder for the tarball; --without-types leaves the types as they are.
+// `npm run package` packs what users of the package need: the build with its types, the command `tdoc`, the
+// contexts and the documentation. Arguments: the folder for the tarball; --without-types leaves the types as they are.
 //
 // `npm pack` cannot do it alone. In a checkout, `tdoc` is linked by a dependency on a folder, which a tarball
 // cannot have; with a `bin` of the checkout's own, npx installs the whole checkout first, and fails where its
@@ -21,20 +22,29 @@ const FILES = [
   'contexts',
   'devnet/end-with-parent.cjs',
   'devnet/node.config.cjs',
-  'dist',
+  'docs',
+  ...ENTRY_POINTS.map((name) => join('dist', name.replace(/\.ts$/, '.js'))),
 ];
+// The second is the page that a browser loads.
+const IF_BUILT = ['dist/types', 'dist/console'];
+const LEFT_OUT = ['.map', '.png'];
 
 const [folder = '.'] = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
-const run = (command, args) =>
-  execFileSync(command, args, { cwd: ROOT, stdio: 'inherit', shell: process.platform === 'win32' });
+const run = (script, args) =>
+  execFileSync(process.execPath, [script, ...args], { cwd: ROOT, stdio: 'inherit' });
+// On Windows npm is no program but a script, which needs a shell and its quotes.
+const NPM = process.env.npm_execpath ?? join(process.execPath, '../../lib/node_modules/npm/bin/npm-cli.js');
 
-if (!process.argv.includes('--without-types')) run('npx', ['tsc', '--project', 'tsconfig.types.json']);
+if (!process.argv.includes('--without-types')) {
+  rmSync(join(ROOT, 'dist/types'), { recursive: true, force: true });
+  run(require.resolve('typescript/bin/tsc'), ['--project', 'tsconfig.types.json']);
+}
 const stage = mkdtempSync(join(tmpdir(), 'tdoc-package-'));
 try {
-  for (const name of FILES)
+  for (const name of [...FILES, ...IF_BUILT.filter((built) => existsSync(join(ROOT, built)))])
     cpSync(join(ROOT, name), join(stage, name), {
       recursive: true,
-      filter: (path) => !path.endsWith('.map') && basename(path) !== 'sources.stamp',
+      filter: (path) => !LEFT_OUT.includes(extname(path)),
     });
   // JSON leaves out what is undefined.
   const packed = {
@@ -46,7 +56,7 @@ try {
     scripts: undefined,
   };
   writeFileSync(join(stage, 'package.json'), `${JSON.stringify(packed, null, 2)}\n`);
-  run('npm', ['pack', stage, '--silent', '--pack-destination', resolve(folder)]);
+  run(NPM, ['pack', stage, '--silent', '--pack-destination', resolve(folder)]);
 } finally {
   rmSync(stage, { recursive: true, force: true });
 }

@@ -20,7 +20,7 @@ Examples:
 With --json each line is one JSON object; the one with "type": "ready" names everything that a test needs.
 Ctrl-C stops everything. Exit codes: 0 stopped, or done; 1 failed; 2 a flag is unknown or wrong.`;
 
-/** Reads the arguments. Undefined after `--help`, which is printed; otherwise wrong ones are explained. */
+/** Reads the arguments. The exit code is 0 after `--help`, which is printed, and 2 after wrong ones. */
 export function readArguments(args: readonly string[]): { arguments: Arguments } | { exitCode: number } {
   const command = new Command('tdoc devnet')
     .description('Starts a local chain, the service and a receiver, and issues a document.')
@@ -38,7 +38,7 @@ export function readArguments(args: readonly string[]): { arguments: Arguments }
     .option('--folder <path>', 'keep keys, database, events and logs there')
     .option('--no-walk', 'only start: issue nothing')
     .option('--once', 'end after the document and its transfers')
-    .option('--watch', 'build when the sources change, and restart the service')
+    .option('--watch', 'in a checkout: build when the sources change, and restart the service')
     .option('--json', 'print JSON lines')
     .addHelpText('after', HELP)
     .showHelpAfterError('(--help shows the flags and examples)')

@@ -16,8 +16,6 @@ export interface Child {
   lineMatching(pattern: RegExp): Promise<RegExpExecArray>;
   /** Calls the listener with every line of output from now on. */
   onLine(listener: (line: string) => void): void;
-  /** The last lines of its output. */
-  tail(): string;
   /** Resolves with the exit code when it has ended; null if a signal ended it. */
   ended: Promise<number | null>;
   /** Ends it with SIGKILL, without waiting for the end. */
@@ -53,6 +51,9 @@ export function startChild(
     env: { ...inheritedEnvironment(), ...settings },
     // The channel carries no messages: its end tells the child that this process has ended.
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    // In a group of its own: Ctrl-C reaches this process only, which ends the programs in their order. On
+    // Windows a detached child would get a window.
+    detached: process.platform !== 'win32',
   });
   const lines: string[] = [];
   const listeners = new Set<(line: string) => void>();
@@ -72,11 +73,10 @@ export function startChild(
   const tail = (): string => lines.slice(-TAIL_LINES).join('\n');
   return {
     name,
-    tail,
     ended,
     onLine: (listener) => void listeners.add(listener),
     lineMatching: (pattern) =>
-      firstMatch(pattern, lines, listeners, ended, () => `${name} ended.\n${tail()}`),
+      firstMatch(pattern, lines, listeners, ended, () => `${name} ended.${logFile ? '' : `\n${tail()}`}`),
     kill: () => void child.kill('SIGKILL'),
     async stop() {
       child.kill('SIGTERM');

@@ -89,9 +89,12 @@ export interface DevnetFacts {
   envFile: string;
 }
 
-/** What a test tells the receiver to do. */
+/** Orders of a test to the receiver. */
 export interface ReceiverControl {
-  /** From now on every delivery is answered with this status (by default 503), and not stored. */
+  /**
+   * From now on every delivery is answered with this status, 300 to 599 (by default 503), and not stored.
+   * After 410 the service sends nothing more, unless the subscription is resumed.
+   */
   refuse(status?: number): void;
   /** Ends `refuse`. */
   accept(): void;

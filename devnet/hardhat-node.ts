@@ -38,6 +38,7 @@ export function hardhatCli(): string {
  * with it, so the journals of deployments on it are deleted too.
  *
  * @param chainId stands in for another network than 31337.
+ * @param isFree whether transactions with a gas price of 0 are mined.
  * @param startedAt time of the genesis block, in ISO 8601; by default, now.
  * @param configFile instead of node.config.cjs, which does not load the commands of hardhat.config.ts.
  * @throws ConfigurationError HARDHAT_MISSING.
@@ -45,18 +46,24 @@ export function hardhatCli(): string {
 export async function startHardhatNode({
   port,
   chainId = NODE_CHAIN_ID,
+  isFree = false,
   startedAt,
   configFile = CONFIG_FILE,
   logFile,
 }: {
   port: number;
   chainId?: number;
+  isFree?: boolean;
   startedAt?: string;
   configFile?: string;
   logFile?: string;
 }): Promise<HardhatNode> {
   const args = ['--config', configFile, 'node', '--hostname', '127.0.0.1', '--port', String(port)];
-  const settings = { LOCAL_CHAIN_ID: String(chainId), ...(startedAt && { DEVNET_CHAIN_START: startedAt }) };
+  const settings = {
+    LOCAL_CHAIN_ID: String(chainId),
+    ...(startedAt && { DEVNET_CHAIN_START: startedAt }),
+    ...(isFree && { DEVNET_FREE_GAS: 'true' }),
+  };
   const child = startChild('hardhat node', hardhatCli(), args, settings, logFile);
   const [, url = ''] = await child.lineMatching(/JSON-RPC server at .*?(http:\/\/[\w.]+:\d+)/);
   const dropJournals = (): void => dropJournalsOfEarlierChains(JOURNALS, url);

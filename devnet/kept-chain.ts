@@ -1,11 +1,12 @@
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { WebSocketProvider, type JsonRpcProvider } from 'ethers';
+import { SECRET_MODE, writeFileAtomically } from '../cli/files/write-file';
 import { ServiceError } from '../service/base/errors';
 import { mineAgain, readBlock, setClockToNow, stopMining, type MinedBlock } from './mined-block';
 import { markBase, type Base } from './reorganise';
 
-/** The first line of the file: what is known before any block. */
-export interface ChainHead {
+/** The first line of the file: the facts that are known before any block. */
+interface ChainHead {
   chainId: number;
   /** Time of the genesis block, in ISO 8601. */
   startedAt: string;
@@ -15,13 +16,13 @@ export interface ChainHead {
 }
 
 /** A call that changed the state between two blocks. */
-export interface StateCall {
+interface StateCall {
   method: string;
   params: unknown[];
 }
 
-/** What happened on a chain, in order. */
-export type Step = MinedBlock | StateCall;
+/** An entry of the history of a chain. */
+type Step = MinedBlock | StateCall;
 
 /** A chain as its file has it. */
 export interface KeptChain {
@@ -29,13 +30,14 @@ export interface KeptChain {
   steps: Step[];
 }
 
-/** Reads the file; undefined if there is none. A last line that a kill has cut off is left out. */
+/** Reads the file; undefined if there is none. A kill may have cut off the last line, which is left out. */
 export function readKeptChain(file: string): KeptChain | undefined {
   if (!existsSync(file)) return undefined;
   const [head, ...steps] = readFileSync(file, 'utf8')
     .split('\n')
     .slice(0, -1)
     .map((line) => JSON.parse(line) as unknown);
+  if (head === undefined) return undefined;
   return { head: head as ChainHead, steps: steps as Step[] };
 }
 
@@ -74,8 +76,10 @@ function notKept(number: number, file: string): ServiceError {
 export class ChainWriter {
   readonly #client: JsonRpcProvider;
   readonly #file: string;
-  readonly #steps: Step[];
+  #steps: Step[];
   #head: ChainHead | undefined;
+  /** Whether the file has all steps. An append that failed may have left a part of a line. */
+  #isWritten = false;
   #work: Promise<unknown> = Promise.resolve();
   #follower: WebSocketProvider | undefined;
 
@@ -88,7 +92,7 @@ export class ChainWriter {
 
   /** Makes a call that changes the state, and notes it after all blocks so far. */
   async change(method: string, params: unknown[]): Promise<unknown> {
-    await this.catchUp();
+    await this.#catchUp();
     this.#steps.push({ method, params });
     return this.#client.send(method, params);
   }
@@ -96,50 +100,65 @@ export class ChainWriter {
   /** Writes the file, and from now on each block when it is mined. */
   async follow(nodeUrl: string, head: ChainHead): Promise<void> {
     this.#head = head;
-    await this.catchUp();
-    this.#writeAll();
+    await this.#catchUp();
     this.#follower = new WebSocketProvider(nodeUrl.replace(/^http/, 'ws'), head.chainId);
-    await this.#follower.on('block', () => void this.catchUp().catch(() => undefined));
-    await this.catchUp();
+    // What one of them could not note, the next one does.
+    const next = (): Promise<void> => this.#inTurn(() => this.#catchUp()).catch(() => undefined);
+    await this.#follower.on('block', () => void next());
+    await next();
   }
 
-  /** Takes note of the blocks that are new, and drops those that a reorganisation took back. */
-  catchUp(): Promise<void> {
-    const done = this.#work.then(() => this.#catchUp());
+  /** Does work that replaces blocks, and notes the new ones. No block is noted meanwhile. */
+  replaceBlocks<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#inTurn(async () => {
+      const result = await work();
+      await this.#catchUp();
+      return result;
+    });
+  }
+
+  /** Notes the last blocks, if the node still runs. */
+  async stop(): Promise<void> {
+    // A node that has ended closed the connection.
+    await this.#follower?.destroy().catch(() => undefined);
+    await this.#inTurn(() => this.#catchUp()).catch(() => undefined);
+  }
+
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const done = this.#work.then(work);
     this.#work = done.catch(() => undefined);
     return done;
   }
 
-  async stop(): Promise<void> {
-    // A node that has ended closed the connection.
-    await this.#follower?.destroy().catch(() => undefined);
-    await this.#work;
-  }
-
+  /** Notes the blocks that are new, and drops those that a reorganisation took back. */
   async #catchUp(): Promise<void> {
     const head = await this.#client.getBlockNumber();
-    let isShorter = false;
-    for (let last = this.#last(); last; last = this.#last()) {
+    const steps = [...this.#steps];
+    for (let last = lastBlock(steps); last; last = lastBlock(steps)) {
       if (last.number <= head && (await this.#client.getBlock(last.number))?.hash === last.hash) break;
-      this.#steps.splice(this.#steps.lastIndexOf(last), 1);
-      isShorter = true;
+      steps.splice(steps.lastIndexOf(last), 1);
     }
+    const isLonger = steps.length === this.#steps.length;
     const added: MinedBlock[] = [];
-    for (let number = (this.#last()?.number ?? 0) + 1; number <= head; number++)
+    for (let number = (lastBlock(steps)?.number ?? 0) + 1; number <= head; number++)
       added.push(await readBlock(this.#client, number));
-    this.#steps.push(...added);
+    steps.push(...added);
+    this.#write(isLonger && this.#isWritten ? added : undefined, steps);
+    this.#steps = steps;
+  }
+
+  /** Adds the new blocks to the file, or writes all of it. */
+  #write(added: MinedBlock[] | undefined, steps: Step[]): void {
     if (this.#head === undefined) return;
-    if (isShorter) this.#writeAll();
-    else if (added.length > 0) appendFileSync(this.#file, linesOf(added));
+    this.#isWritten = false;
+    if (added) appendFileSync(this.#file, linesOf(added));
+    else writeFileAtomically(this.#file, linesOf([this.#head, ...steps]), SECRET_MODE);
+    this.#isWritten = true;
   }
+}
 
-  #last(): MinedBlock | undefined {
-    return this.#steps.findLast((step): step is MinedBlock => 'number' in step);
-  }
-
-  #writeAll(): void {
-    writeFileSync(this.#file, linesOf([this.#head, ...this.#steps]), { mode: 0o600 });
-  }
+function lastBlock(steps: readonly Step[]): MinedBlock | undefined {
+  return steps.findLast((step): step is MinedBlock => 'number' in step);
 }
 
 function linesOf(values: readonly unknown[]): string {

@@ -24,7 +24,7 @@ export interface LocalChain {
 }
 
 /** How to start a chain. */
-export interface LocalChainOptions {
+interface LocalChainOptions {
   network: Network;
   port: number;
   /** 0: a block for each transaction. */
@@ -32,7 +32,7 @@ export interface LocalChainOptions {
   logFile: string;
   /** The file that its blocks are kept in. */
   keepIn: string | undefined;
-  /** What that file has: the chain that goes on. */
+  /** The content of that file: the chain that goes on. */
   kept: KeptChain | undefined;
 }
 
@@ -40,8 +40,9 @@ export interface LocalChainOptions {
 export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {
   const { network, port, blockTimeMs, logFile, keepIn, kept } = options;
   const { chainId } = network;
+  const isFree = network.gasPricing === 'free';
   const startedAt = kept?.head.startedAt ?? new Date().toISOString();
-  const node = await startHardhatNode({ port, chainId, logFile, ...(keepIn && { startedAt }) });
+  const node = await startHardhatNode({ port, chainId, isFree, logFile, ...(keepIn && { startedAt }) });
   // Without batches nothing waits for others to go with.
   const client = nodeClient(node.url, chainId, { batchMaxCount: 1, pollingInterval: 50 });
   const writer = keepIn === undefined ? undefined : new ChainWriter(client, keepIn, kept);
@@ -64,7 +65,10 @@ export async function startLocalChain(options: LocalChainOptions): Promise<Local
       registryAddress,
       accounts: await accountsOf(client),
       isContinued: kept !== undefined,
-      reorganise: (depth, fate) => reorganise(chain, depth, fate),
+      reorganise(depth, fate) {
+        const work = (): Promise<Reorganisation> => reorganise(chain, depth, fate);
+        return writer ? writer.replaceBlocks(work) : work();
+      },
       stop,
     };
   } catch (error) {

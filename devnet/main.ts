@@ -1,13 +1,17 @@
-import { resolve } from 'node:path';
-import { messageOf, ServiceError } from '../service/base/errors';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { errorText } from '../cli/terminal/error-text';
+import { codeOf, ConfigurationError, messageOf, ServiceError } from '../service/base/errors';
+import { PROJECT_ROOT } from '../service/base/project-root';
 import { readArguments, type Arguments } from './arguments';
 import { announce } from './current';
 import type { Devnet } from './devnet';
+import { logTails } from './log-tails';
 import { preferredPorts } from './ports';
 import { factsOf, forPeople, forPrograms, type Printer } from './printer';
 import { restartOnChange } from './restart-on-change';
 import { makeRunFolder } from './run-folder';
-import { startDevnet } from './start-devnet';
+import { startDevnetWith } from './start-devnet';
 import { MINT_EVENTS, stepsFor } from './walk-token';
 
 const WEBHOOKS_WITHIN_MS = 60_000;
@@ -24,20 +28,25 @@ async function main(): Promise<number> {
     for (const signal of ['SIGINT', 'SIGTERM'] as const)
       process.on(signal, () => resolveSignal('interrupted'));
   });
+  const stopping = new AbortController();
+  const ends: (() => unknown)[] = [];
   const starting = start(flags, printer);
-  const ends: (() => unknown)[] = [async () => (await starting).stop()];
-  const running = starting.then((devnet) => run(devnet, flags, printer, ends));
+  const running = starting.then((devnet) => run(devnet, flags, printer, ends, stopping.signal));
+  let hasStarted = true;
   try {
+    await Promise.race([starting.catch(() => (hasStarted = false)), interrupted]);
     const outcome = await Promise.race([running, interrupted]);
     if (outcome === 'interrupted') return flags.once ? 1 : 0;
-    if (!flags.once) await Promise.race([outcome.failure, interrupted]);
+    if (!flags.once) await Promise.race([(await starting).failure, interrupted]);
     return 0;
   } catch (error) {
-    process.stderr.write(`\n${messageOf(error)}\n`);
+    process.stderr.write(`\n${error instanceof ServiceError ? errorText(error) : messageOf(error)}\n`);
     return error instanceof ServiceError && WRONG_FLAGS.includes(error.code) ? 2 : 1;
   } finally {
-    printer.step('stopping');
-    await Promise.allSettled(ends.map((end) => end()));
+    stopping.abort();
+    if (hasStarted) printer.step('stopping');
+    await Promise.allSettled([starting.then((devnet) => devnet.stop()), ...ends.map((end) => end())]);
+    await Promise.allSettled([running]);
   }
 }
 
@@ -45,25 +54,33 @@ async function main(): Promise<number> {
 const WRONG_FLAGS = ['ARGUMENT_INVALID', 'NETWORK_UNKNOWN'];
 
 async function start(flags: Arguments, { step: say, webhook: onWebhook }: Printer): Promise<Devnet> {
-  const { keep, port, folder } = flags;
+  const { keep, port, folder, watch } = flags;
+  if (watch && !existsSync(join(PROJECT_ROOT, 'cli/bundle.cjs')))
+    throw new ConfigurationError('ARGUMENT_INVALID', '--watch needs the sources: the package has none.');
   const chosen = folder ?? (keep ? undefined : makeRunFolder(resolve('.devnet')));
   const ports = port === undefined && !keep ? await preferredPorts(say) : undefined;
   const place = { ...flags, ...(chosen !== undefined && { folder: chosen }) };
-  return startDevnet(place, { say, onWebhook, ...(ports && { ports }) });
+  return startDevnetWith(place, { say, onWebhook, ...(ports && { ports }) });
 }
 
+/** Does what the flags ask for, until the signal. `ends` gets what undoes it. */
 async function run(
   devnet: Devnet,
   flags: Arguments,
   printer: Printer,
   ends: (() => unknown)[],
-): Promise<Devnet> {
+  signal: AbortSignal,
+): Promise<void> {
+  if (signal.aborted) return;
   ends.push(announce(factsOf(devnet)));
   if (flags.walk && !devnet.isContinued)
-    await Promise.race([issueAndWalk(devnet, flags, printer), devnet.failure]);
+    await Promise.race([issueAndWalk(devnet, flags, printer), devnet.failure]).catch((cause: unknown) => {
+      if (codeOf(cause) === 'DEVNET_FAILED') throw cause;
+      throw new ServiceError('DEVNET_FAILED', `${messageOf(cause)}\n\n${logTails(devnet.folder)}`, { cause });
+    });
+  if (signal.aborted) return;
   if (flags.watch) ends.push(restartOnChange(devnet, printer.step));
   if (!flags.once) printer.ready(devnet);
-  return devnet;
 }
 
 /** Issues a Bill of Lading and transfers its token. Checks that every event was delivered, in order. */

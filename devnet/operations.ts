@@ -1,4 +1,4 @@
-import { getAddress, isAddress, type Interface, type JsonRpcProvider } from 'ethers';
+import { getAddress, hexlify, isAddress, toUtf8Bytes, type Interface, type JsonRpcProvider } from 'ethers';
 import { parseRevert } from '../cli/registry-admin/explain-refusal';
 import { Refusal } from '../cli/refusal';
 import { isReverted } from '../service/chain/refusals';
@@ -47,7 +47,7 @@ export interface Operands {
   tokenId?: string | bigint;
   /** The new beneficiary, holder or nominee; of `transferOwners`, the beneficiary. */
   to?: Account;
-  /** Of `transferOwners`: the new holder, by default `to`. */
+  /** The new holder of `transferOwners`, by default `to`. */
   holder?: Account;
   /** The account that sends; by default the one that may. */
   as?: Account;
@@ -88,11 +88,11 @@ export async function operate(
   const { client } = chain;
   const { to, data, by } = await callOf(chain, name, operands);
   const from = operands.as === undefined ? await by() : accountOf(chain, 'as', operands.as);
-  const signer = await client.getSigner(from);
   await client.call({ from, to, data }).catch((cause: unknown) => {
     throw isReverted(cause) ? refused(name, from, cause) : cause;
   });
-  const sent = await signer.sendTransaction({ to, data });
+  if (!chain.accounts.includes(from)) throw notSigning(name, from, operands.as);
+  const sent = await (await client.getSigner(from)).sendTransaction({ to, data });
   const receipt = await sent.wait();
   if (receipt === null) throw new Error(`${sent.hash} was not mined`);
   return { transactionHash: receipt.hash, blockNumber: receipt.blockNumber, as: from };
@@ -118,9 +118,10 @@ async function callOf(chain: OperatedRegistry, name: OperationName, operands: Op
     return { to: registryAddress, data: REGISTRY.encodeFunctionData(name, [tokenId, remark]), by: admin };
   const { to: first, holder: second = first } = operands;
   const named = gives.map((role) => {
-    const account = role === 'holder' && gives.length > 1 ? second : first;
+    const isSecond = role === 'holder' && gives.length > 1;
+    const account = isSecond ? second : first;
     if (account === undefined) throw invalid(`${name} needs an account: to.`);
-    return accountOf(chain, 'to', account);
+    return accountOf(chain, isSecond && operands.holder !== undefined ? 'holder' : 'to', account);
   });
   const address = await escrowOf(chain, tokenId);
   const data = ESCROW.encodeFunctionData(name, [...named, remark]);
@@ -151,7 +152,7 @@ export function accountOf(
 
 function remarkBytes(remark: string | undefined): string {
   if (remark === undefined || remark === '') return NO_REMARK;
-  return /^0x([0-9a-f]{2})*$/i.test(remark) ? remark : `0x${Buffer.from(remark).toString('hex')}`;
+  return /^0x([0-9a-f]{2})*$/i.test(remark) ? remark : hexlify(toUtf8Bytes(remark));
 }
 
 function refused(name: string, from: string, cause: { data: string; reason?: string | null }): Refusal {
@@ -159,6 +160,11 @@ function refused(name: string, from: string, cause: { data: string; reason?: str
   const remedy = 'docs/states.md lists who may do what in each state of a token.';
   const message = `${reason}: the contract refuses ${name} of account ${from}. ${remedy} Nothing was sent.`;
   return new Refusal('OPERATION_REFUSED', message, { cause, remedy, reason });
+}
+
+function notSigning(name: OperationName, from: string, as: Account | undefined): ConfigurationError {
+  const sender = as === undefined ? `The ${OPERATIONS[name].by}, who may send ${name},` : '`as`';
+  return invalid(`${sender} is ${from}: the node does not sign for it. Give \`as\` an account of the node.`);
 }
 
 function invalid(message: string): ConfigurationError {

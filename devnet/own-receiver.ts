@@ -1,5 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { ConfigurationError } from '../service/base/errors';
 import { startReceiver, type RunningReceiver } from '../receiver/app';
 import type { ServiceEvent } from '../receiver/event-schemas';
 import { onlyKey } from '../receiver/public-keys';
@@ -34,7 +35,14 @@ export async function startOwnReceiver(options: {
   return {
     url: `${url}/webhook`,
     close,
-    refuse: (status = 503) => void (refusal = status),
+    refuse(status = 503) {
+      if (!Number.isSafeInteger(status) || status < 300 || status > 599)
+        throw new ConfigurationError(
+          'ARGUMENT_INVALID',
+          `The status is ${status}: give one from 300 to 599.`,
+        );
+      refusal = status;
+    },
     accept: () => void (refusal = undefined),
   };
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { ConfigurationError } from '../service/base/errors';
@@ -6,14 +6,14 @@ import { findNetwork, knownNetworks, type Network } from '../service/chain/netwo
 import type { DevnetOptions } from './devnet';
 import { readKeptChain, type KeptChain } from './kept-chain';
 import { freePorts, portsFrom, requireFree, type Ports } from './ports';
-import { filesIn, keptPort } from './stack-settings';
+import { filesIn, keptPorts } from './stack-settings';
 
 /** Where a devnet keeps what it has, and where it listens. */
 export interface Place {
   network: Network;
   folder: string;
-  /** Whether the folder is removed at the end. */
-  isTemporary: boolean;
+  /** Removes a temporary folder; other folders stay. */
+  leave: () => void;
   /** The chain of an earlier run, which goes on. */
   kept: KeptChain | undefined;
   ports: Ports;
@@ -23,7 +23,7 @@ export interface Place {
  * Checks the options and chooses what they leave open.
  *
  * @param given ports of the caller's choice.
- * @throws ConfigurationError ARGUMENT_INVALID; ServiceError PORT_TAKEN.
+ * @throws ConfigurationError ARGUMENT_INVALID, NETWORK_UNKNOWN; ServiceError PORT_TAKEN.
  */
 export async function placeOf(options: DevnetOptions, given?: Ports): Promise<Place> {
   const network = networkOf(options.network);
@@ -42,6 +42,7 @@ export async function placeOf(options: DevnetOptions, given?: Ports): Promise<Pl
   const { keep, folder = keep ? '.devnet/kept' : undefined } = options;
   const earlier = keep && folder !== undefined ? resolve(folder) : undefined;
   const kept = earlier === undefined ? undefined : keptChainOf(earlier, network);
+  if (folder !== undefined && kept === undefined) requireNoRun(resolve(folder), earlier !== undefined);
   const ports = await portsOf(options.port, earlier, given);
   // Last, so that nothing is left of a start that was refused.
   return { network, kept, ports, ...makeFolder(folder) };
@@ -59,10 +60,31 @@ function networkOf(name = 'localhost'): Network {
   );
 }
 
-function makeFolder(folder?: string): Pick<Place, 'folder' | 'isTemporary'> {
-  if (folder === undefined) return { folder: mkdtempSync(join(tmpdir(), 'tdoc-devnet-')), isTemporary: true };
-  mkdirSync(resolve(folder), { recursive: true, mode: 0o700 });
-  return { folder: resolve(folder), isTemporary: false };
+function makeFolder(named?: string): Pick<Place, 'folder' | 'leave'> {
+  if (named !== undefined) {
+    const folder = resolve(named);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return { folder, leave: () => undefined };
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'tdoc-devnet-'));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  // It has keys, which must not stay after a process that ends without `stop`.
+  process.once('exit', remove);
+  return {
+    folder,
+    leave() {
+      process.off('exit', remove);
+      remove();
+    },
+  };
+}
+
+/** A database would meet a chain that it is not of, and a key a DID with another port. */
+function requireNoRun(folder: string, isKept: boolean): void {
+  const { data, envFile } = filesIn(folder);
+  if (!existsSync(data) && (isKept || !existsSync(envFile))) return;
+  const remedy = isKept ? 'Delete that folder.' : 'Delete that folder, or choose another one.';
+  throw invalid(`${folder} has an earlier run, whose chain was not kept. ${remedy}`);
 }
 
 function keptChainOf(folder: string, { name, chainId }: Network): KeptChain | undefined {
@@ -73,18 +95,19 @@ function keptChainOf(folder: string, { name, chainId }: Network): KeptChain | un
   throw invalid(`${file} is of chain ${kept.head.chainId}, not of ${name} (${chainId}). ${remedy}`);
 }
 
-/** The issuer's DID contains the service's port, so what was kept goes on at the same one. */
+/**
+ * The issuer's DID contains the port of the service, and the programs of the user the other ports: a devnet
+ * that goes on has those of before.
+ */
 async function portsOf(port?: number, earlier?: string, given?: Ports): Promise<Ports> {
   if (port !== undefined && !(Number.isSafeInteger(port) && port >= 1 && port + 2 <= LAST_PORT))
     throw invalid(`The port is ${port}: give a number, 1 to ${LAST_PORT - 2}.`);
-  const kept = earlier === undefined ? undefined : keptPort(earlier);
-  if (kept !== undefined && port !== undefined && port !== kept)
-    throw invalid(
-      `What is kept in ${earlier} is of port ${kept}: leave the port out, or delete that folder.`,
-    );
-  if (port !== undefined) return portsFrom(port);
-  if (kept !== undefined) return requireFree({ ...(given ?? (await freePorts())), service: kept });
-  return given ?? freePorts();
+  const kept = earlier === undefined ? undefined : keptPorts(earlier);
+  if (kept === undefined) return port === undefined ? (given ?? freePorts()) : portsFrom(port);
+  if (port === undefined || port === kept.service) return requireFree(kept);
+  throw invalid(
+    `The devnet in ${earlier} is of port ${kept.service}: leave the port out, or delete that folder.`,
+  );
 }
 
 function invalid(message: string): ConfigurationError {

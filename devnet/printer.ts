@@ -45,7 +45,7 @@ export const forPrograms: Printer = {
   ready: (devnet) => printJson({ type: 'ready', seconds: elapsed(), ...factsOf(devnet) }),
 };
 
-/** What `--json` and the file of the running devnet say of it. */
+/** The facts in `--json` and in the file of the running devnet. */
 export function factsOf(devnet: DevnetFacts): DevnetFacts {
   const { serviceUrl, nodeUrl, chainId, registryAddress, receiverUrl, adminApiKey, accounts } = devnet;
   const { folder, publicKeyFile, didDocumentFile, envFile } = devnet;

@@ -13,18 +13,23 @@ export function restartOnChange(devnet: Devnet, say: (line: string) => void): ()
   const bundler = startChild('esbuild', script, ['--watch'], {}, join(devnet.folder, 'esbuild.log'));
   let isFirst = true;
   let isBroken = false;
+  let isWatching = true;
   let restarting = Promise.resolve();
+  const tell = (line: string): void => void (isWatching && say(line));
   bundler.onLine((line) => {
     isBroken ||= line.includes('[ERROR]');
     // The message, and the place of the error.
     if (line.includes('[ERROR]') || /^ +\S+:\d+:\d+:$/.test(line)) say(line);
     if (!line.includes('build finished')) return;
     if (isFirst) say('watching the sources: the service restarts when they change');
-    else if (!isBroken) restarting = restarting.then(() => restart(devnet, say));
+    else if (!isBroken) restarting = restarting.then(() => restart(devnet, tell));
     isFirst = false;
     isBroken = false;
   });
-  return () => bundler.stop();
+  return async () => {
+    isWatching = false;
+    await Promise.all([bundler.stop(), restarting]);
+  };
 }
 
 async function restart(devnet: Devnet, say: (line: string) => void): Promise<void> {

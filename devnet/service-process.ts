@@ -1,16 +1,14 @@
 import { join } from 'node:path';
+import { ServiceError } from '../service/base/errors';
 import { PROJECT_ROOT } from '../service/base/project-root';
 import { startChild, type Child } from './child-process';
 
 /** The service of the present build in a process of its own, which can be restarted. */
 export interface ServiceProcess {
   url: string;
-  /**
-   * Ends the service and starts the present build. After the first call, a service that ends by itself is no
-   * longer reported by `endedByItself`.
-   */
+  /** Ends the service and starts the present build. Rejects if it does not start, or after `stop`. */
   restart(): Promise<void>;
-  /** Resolves if the first process ends without `stop` or `restart`. */
+  /** Resolves if the service has started and ends without `stop` or `restart`. */
   endedByItself: Promise<void>;
   stop(): Promise<void>;
 }
@@ -21,35 +19,43 @@ export async function startServiceProcess(
   logFile: string,
 ): Promise<ServiceProcess> {
   let running: Child | undefined;
-  const start = async (): Promise<Child> => {
-    running = startChild('service', join(PROJECT_ROOT, 'dist/service/main.js'), [], settings, logFile);
-    return running;
+  let isStopped = false;
+  let restarting: Promise<unknown> = Promise.resolve();
+  let report = (): void => undefined;
+  const endedByItself = new Promise<void>((resolve) => (report = resolve));
+  const start = async (): Promise<string> => {
+    const child = startChild('service', join(PROJECT_ROOT, 'dist/service/main.js'), [], settings, logFile);
+    running = child;
+    const [, port = ''] = await child.lineMatching(/"url":"http:[^"]*:(\d+)".*"msg":"listening"/);
+    void child.ended.then(() => running === child && report());
+    return `http://localhost:${port}`;
   };
-  const stop = async (): Promise<void> => {
+  const end = async (): Promise<void> => {
     const before = running;
     running = undefined;
     await before?.stop();
   };
-  const listening = async (child: Child): Promise<string> => {
-    const [, port = ''] = await child.lineMatching(/"url":"http:[^"]*:(\d+)".*"msg":"listening"/);
-    return `http://localhost:${port}`;
-  };
-  const first = await start();
-  const endedByItself = new Promise<void>((resolve) => {
-    void first.ended.then(() => running === first && resolve());
-  });
   try {
     return {
-      url: await listening(first),
+      url: await start(),
       endedByItself,
-      async restart() {
-        await stop();
-        await listening(await start());
+      restart() {
+        const done = restarting.then(async () => {
+          await end();
+          if (isStopped) throw new ServiceError('DEVNET_FAILED', 'The devnet was stopped.');
+          await start();
+        });
+        restarting = done.catch(() => undefined);
+        return done;
       },
-      stop,
+      async stop() {
+        isStopped = true;
+        await end();
+        await restarting;
+      },
     };
   } catch (error) {
-    await stop();
+    await end();
     throw error;
   }
 }

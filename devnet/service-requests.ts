@@ -32,19 +32,28 @@ export async function issueDocument(url: string, body: Schemas['CreateRequest'])
 }
 
 /**
- * Subscribes a sink to all events and their retractions, unless it is subscribed already.
+ * Subscribes a sink to all events and their retractions, unless it is subscribed already. The subscription of
+ * an earlier run to another sink is deleted.
  *
  * @throws ServiceError with the code of the answer.
  */
-export async function subscribe(url: string, adminApiKey: string, sink: string): Promise<void> {
+export async function subscribe(url: string, adminApiKey: string, sink?: string): Promise<void> {
   const client = createClient({ url, adminApiKey });
-  const all = dataOf(await client.GET('/subscriptions'));
-  if (all.some((one) => one.sink === sink)) return;
+  const own = dataOf(await client.GET('/subscriptions')).filter(isOwn);
+  for (const { id } of own.filter((one) => one.sink !== sink))
+    dataOf(await client.DELETE('/subscriptions/{id}', { params: { path: { id } } }));
+  if (sink === undefined || own.some((one) => one.sink === sink)) return;
   const config = { retractions: true, retry: RETRY };
   dataOf(await client.POST('/subscriptions', { body: { sink, protocol: 'HTTP', config } }));
 }
 
-/** What the client's calls resolve with. */
+/** Whether a devnet made it: its pauses tell it from those of the user. */
+function isOwn({ config: { retractions, retry } }: Schemas['Subscription']): boolean {
+  const { initialDelayMs, maxDelayMs } = retry;
+  return retractions && initialDelayMs === RETRY.initialDelayMs && maxDelayMs === RETRY.maxDelayMs;
+}
+
+/** The answers of the client's calls. */
 type Answer<Data> =
   | { data: Data; error?: never; response: Response }
   | { data?: never; error: Schemas['Error']; response: Response };

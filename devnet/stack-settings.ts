@@ -18,13 +18,16 @@ const POLL_INTERVAL_MS = 100;
 export const RETRY = { initialDelayMs: 250, maxDelayMs: 1_000 };
 
 /** The files of a devnet in its folder. */
-export interface StackFiles {
+interface StackFiles {
   envFile: string;
   serviceConfig: string;
   didDocument: string;
   publicKey: string;
   events: string;
   chain: string;
+  ports: string;
+  /** Folder of the database. */
+  data: string;
   log(program: string): string;
 }
 
@@ -36,11 +39,13 @@ export function filesIn(folder: string): StackFiles {
     publicKey: join(folder, 'webhook-public-key.pem'),
     events: join(folder, 'received-events.jsonl'),
     chain: join(folder, 'chain.jsonl'),
+    ports: join(folder, 'ports.json'),
+    data: join(folder, 'data'),
     log: (program) => join(folder, `${program}.log`),
   };
 }
 
-/** What the settings of the service follow from. */
+/** The facts that the settings of the service follow from. */
 interface StackFacts {
   folder: string;
   ports: Ports;
@@ -56,13 +61,13 @@ interface StackFacts {
  */
 export function writeSettings(facts: StackFacts): { adminApiKey: string } {
   const { folder, ports, network, webhookUrl, confirmations } = facts;
-  const { envFile, serviceConfig, didDocument } = filesIn(folder);
+  const { envFile, serviceConfig, didDocument, data, ports: portsFile } = filesIn(folder);
   const kept = readSettings({ ENV_FILE: envFile }).settings;
   const adminApiKey = kept.ADMIN_API_KEY ?? randomBytes(24).toString('base64url');
   const settings: Record<string, string> = {
     SERVICE_CONFIG: serviceConfig,
     DID_DOCUMENT_PATH: didDocument,
-    DATA_DIR: join(folder, 'data'),
+    DATA_DIR: data,
     DOMAIN: `localhost:${ports.service}`,
     PORT: String(ports.service),
     NET: String(network.chainId),
@@ -81,13 +86,14 @@ export function writeSettings(facts: StackFacts): { adminApiKey: string } {
   let text = existsSync(envFile) ? readFileSync(envFile, 'utf8') : '';
   for (const [name, value] of Object.entries(settings)) text = withValue(text, name, value);
   writeFileAtomically(envFile, text, SECRET_MODE);
+  writeFileAtomically(portsFile, JSON.stringify(ports), SECRET_MODE);
   if (!existsSync(serviceConfig))
     writeFileAtomically(serviceConfig, JSON.stringify({ webhook: { retry: RETRY } }), SECRET_MODE);
   return { adminApiKey };
 }
 
-/** The service's port of an earlier run in this folder: its DID contains the port. */
-export function keptPort(folder: string): number | undefined {
-  const { PORT } = readSettings({ ENV_FILE: filesIn(folder).envFile }).settings;
-  return PORT === undefined ? undefined : Number(PORT);
+/** The ports of an earlier run in this folder. */
+export function keptPorts(folder: string): Ports | undefined {
+  const { ports } = filesIn(folder);
+  return existsSync(ports) ? (JSON.parse(readFileSync(ports, 'utf8')) as Ports) : undefined;
 }

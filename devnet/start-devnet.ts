@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import { makeDidKey } from '../cli/keys/make-did-key';
 import { makeSigningKey } from '../cli/keys/make-signing-key';
 import { setEnvValue } from '../cli/files/env-file';
@@ -27,14 +26,15 @@ export type {
   ReceiverControl,
   Sending,
 } from './devnet';
-export type { Account, Operated } from './operations';
+export type { Account, Operated, OperationName } from './operations';
+export type { FateOfTransactions, Reorganisation } from './reorganise';
 export type { Issued } from './service-requests';
 export type { EventType, Wanted, Webhooks } from './webhook-inbox';
 
 /** The account that a sample document is issued to. */
 const OWNER = 1;
 
-/** What only `npm run devnet` gives. */
+/** Options that the package does not offer. */
 interface Surroundings {
   ports?: Ports;
   /** Called with each step of the start. */
@@ -47,25 +47,35 @@ interface Surroundings {
  * Starts a local chain with a registry, the service and the reference receiver. The caller must `stop` it; it
  * also ends with this process.
  *
- * @throws ConfigurationError ARGUMENT_INVALID, HARDHAT_MISSING; ServiceError PORT_TAKEN, CHAIN_NOT_KEPT,
- *   DEVNET_FAILED with the last lines of each program's log. Nothing is left running then.
+ * @throws ConfigurationError ARGUMENT_INVALID, NETWORK_UNKNOWN, HARDHAT_MISSING; ServiceError PORT_TAKEN,
+ *   CHAIN_NOT_KEPT, DEVNET_FAILED with the last lines of each program's log. Nothing is left running then.
  */
-export async function startDevnet(
-  options: DevnetOptions = {},
-  { ports: given, say = () => undefined, onWebhook = () => undefined }: Surroundings = {},
+export function startDevnet(options: DevnetOptions = {}): Promise<Devnet> {
+  return startDevnetWith(options, {});
+}
+
+/** The same for `npm run devnet` and the tests of this project. */
+export async function startDevnetWith(
+  options: DevnetOptions,
+  { ports: given, say = () => undefined, onWebhook = () => undefined }: Surroundings,
 ): Promise<Devnet> {
-  const { network, folder, isTemporary, kept, ports } = await placeOf(options, given);
+  const { network, folder, leave, kept, ports } = await placeOf(options, given);
   const files = filesIn(folder);
   const receiverUrl = options.receiver ?? `http://127.0.0.1:${ports.receiver}/webhook`;
   const inbox = new WebhookInbox();
   const cleanup: (() => Promise<void>)[] = [];
   let service: ServiceProcess | undefined;
-  const stop = async (): Promise<void> => {
+  const stopAll = async (): Promise<void> => {
     // The service goes first: it finishes what it has begun with the others.
-    await service?.stop();
-    await Promise.all(cleanup.splice(0).map((end) => end()));
-    if (isTemporary) rmSync(folder, { recursive: true, force: true });
+    const ends = [Promise.resolve(service?.stop())];
+    await Promise.allSettled(ends);
+    ends.push(...cleanup.map((end) => end()));
+    await Promise.allSettled(ends);
+    leave();
+    await Promise.all(ends);
   };
+  let stopping: Promise<void> | undefined;
+  const stop = (): Promise<void> => (stopping ??= stopAll());
   try {
     const webhookUrl = options.retractions ? undefined : receiverUrl;
     const { confirmations } = options;
@@ -109,7 +119,7 @@ export async function startDevnet(
     await setEnvValue(files.envFile, 'TOKEN_REGISTRY_ADDRESS', registryAddress);
     service = await startServiceProcess(known, files.log('service'));
     say(`creator service at ${service.url}`);
-    if (options.retractions) await subscribe(service.url, adminApiKey, receiverUrl);
+    await subscribe(service.url, adminApiKey, options.retractions ? receiverUrl : undefined);
     const facts: DevnetFacts = {
       serviceUrl: service.url,
       nodeUrl: node.url,
@@ -150,7 +160,7 @@ function devnetOf(facts: DevnetFacts, { chain, service, receiver, inbox, stop }:
     if (isStopping) return new Promise<never>(() => undefined);
     throw new ServiceError('DEVNET_FAILED', `${name} ended by itself.\n\n${logTails(facts.folder)}`);
   });
-  failure.catch(() => undefined);
+  failure.catch((error: ServiceError) => inbox.end(error));
   return {
     ...facts,
     ...namedOperations(chain),
@@ -176,6 +186,7 @@ function devnetOf(facts: DevnetFacts, { chain, service, receiver, inbox, stop }:
     restartService: () => service.restart(),
     async stop() {
       isStopping = true;
+      inbox.end(new ServiceError('DEVNET_FAILED', 'The devnet was stopped.'));
       await stop();
     },
   };

@@ -16,10 +16,12 @@ type EventOf<Type extends EventType> = EventType extends Type
   ? ServiceEvent
   : Extract<ServiceEvent, { type: Type | `com.service.etr.${Type}` }>;
 
-/** What is waited for. Every member that is left out matches any event. */
+/** The event that is waited for. Every member that is left out matches any event. */
 export interface Wanted<Type extends EventType = EventType> {
   type?: Type;
   tokenId?: string | bigint;
+  /** Hash of the operation's transaction. A mint has events of the same types as the transfers. */
+  transactionHash?: string;
   /** Milliseconds; 20,000 by default. */
   withinMs?: number;
 }
@@ -33,6 +35,7 @@ export interface Webhooks {
    * taken once.
    *
    * @throws ServiceError WEBHOOK_MISSING if none arrives in time; its message lists those not taken yet.
+   *   DEVNET_FAILED at once if the devnet fails or is stopped.
    */
   next<const Type extends EventType = EventType>(wanted?: Wanted<Type>): Promise<EventOf<Type>>;
 }
@@ -41,6 +44,7 @@ export interface Webhooks {
 export class WebhookInbox implements Webhooks {
   readonly events: ServiceEvent[] = [];
   #left: ServiceEvent[] = [];
+  #end: Error | undefined;
   readonly #arrival = new EventEmitter().setMaxListeners(0);
 
   add(event: ServiceEvent): void {
@@ -49,29 +53,38 @@ export class WebhookInbox implements Webhooks {
     this.#arrival.emit('event');
   }
 
+  /** Nothing arrives any more: `next` rejects with this, unless what it waits for is there. */
+  end(reason: Error): void {
+    this.#end ??= reason;
+    this.#arrival.emit('event');
+  }
+
   async next<const Type extends EventType = EventType>(wanted: Wanted<Type> = {}): Promise<EventOf<Type>> {
     const { withinMs = WITHIN_MS } = wanted;
     const type = wanted.type && fullTypeOf(wanted.type);
     const tokenId = wanted.tokenId === undefined ? undefined : anyTokenId(wanted.tokenId);
+    const transaction = wanted.transactionHash?.toLowerCase();
     const signal = AbortSignal.timeout(withinMs);
     for (;;) {
       const found = this.#left.find(
         (event) =>
           (type === undefined || event.type === type) &&
-          (tokenId === undefined || ('subject' in event && event.subject === String(tokenId))),
+          (tokenId === undefined || ('subject' in event && event.subject === String(tokenId))) &&
+          (transaction === undefined || transactionOf(event) === transaction),
       );
       if (found) {
         this.#left = this.#left.filter((event) => event !== found);
         return found as EventOf<Type>;
       }
+      if (this.#end) throw this.#end;
       await once(this.#arrival, 'event', { signal }).catch(() => {
-        throw this.#missing(type, tokenId, withinMs);
+        const of = `${ofToken(tokenId)}${transaction === undefined ? '' : ` of transaction ${transaction}`}`;
+        throw this.#missing(`${type?.replace(PREFIX, '') ?? 'webhook'}${of}`, withinMs);
       });
     }
   }
 
-  #missing(type: string | undefined, tokenId: bigint | undefined, withinMs: number): ServiceError {
-    const what = `${type?.replace(PREFIX, '') ?? 'webhook'}${ofToken(tokenId)}`;
+  #missing(what: string, withinMs: number): ServiceError {
     const left = this.#left.map((event) => {
       const about = 'subject' in event ? ofToken(BigInt(event.subject)) : '';
       return `${event.type.replace(PREFIX, '')}${about}`;
@@ -79,6 +92,12 @@ export class WebhookInbox implements Webhooks {
     const arrived = `${this.events.length} arrived; not taken yet: ${left.join(', ') || 'none'}.`;
     return new ServiceError('WEBHOOK_MISSING', `No ${what} arrived within ${withinMs} ms. ${arrived}`);
   }
+}
+
+/** The transaction of a chain event, or of the event that is retracted. */
+function transactionOf({ data }: ServiceEvent): string | undefined {
+  if ('retracted' in data) return data.retracted.transactionHash;
+  return 'transactionHash' in data ? data.transactionHash : undefined;
 }
 
 /** The id as in a credential, cut short. */

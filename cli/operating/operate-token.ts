@@ -3,7 +3,7 @@ import { currentDevnet } from '../../devnet/current';
 import { accountsOf, nodeClient } from '../../devnet/node-client';
 import { operate, OPERATIONS, type Account, type OperationName } from '../../devnet/operations';
 import { ChainError, ConfigurationError, messageOf } from '../../service/base/errors';
-import { readSettings } from '../../service/config/config';
+import { envFileOf, readSettings } from '../../service/config/config';
 import { settingOf } from '../../service/config/settings';
 import { findNetwork } from '../../service/chain/networks';
 import { parseTokenId, tokenIdHexOf } from '../../service/registry/token-id-forms';
@@ -35,12 +35,13 @@ export async function operateToken(operation: string, options: OperateOptions): 
     const known = Object.keys(OPERATIONS).join(', ');
     throw new ConfigurationError('ARGUMENT_INVALID', `${operation} is not an operation. Known: ${known}.`);
   }
+  requireUsed(operation, options);
   const { nodeUrl, registryAddress } = placeOf(options);
   const client = nodeClient(nodeUrl, await localChainId(nodeUrl), { pollingInterval: 50 });
   try {
     const accounts = await accountsOf(client);
     const { token, to, holder, as, remark } = options;
-    const tokenId = token === undefined ? undefined : await tokenIdOf(token);
+    const tokenId = token === undefined ? undefined : await tokenIdOf(token, registryAddress);
     const done = await operate({ client, registryAddress, accounts }, operation, {
       ...(tokenId !== undefined && { tokenId }),
       ...(to !== undefined && { to: accountOf(to) }),
@@ -69,11 +70,28 @@ function isOperation(name: string): name is OperationName {
   return Object.hasOwn(OPERATIONS, name);
 }
 
-/** The flags come first, then the devnet that runs in this folder, then the settings. */
+/** @throws ConfigurationError ARGUMENT_INVALID for a flag that the operation would leave out. */
+function requireUsed(operation: OperationName, { token, to, holder }: OperateOptions): void {
+  const { on, gives } = OPERATIONS[operation];
+  const unused = [
+    on === 'registry' && token !== undefined && '--token',
+    gives.length === 0 && to !== undefined && '--to',
+    gives.length < 2 && holder !== undefined && '--holder',
+  ].find(Boolean);
+  if (unused)
+    throw new ConfigurationError('ARGUMENT_INVALID', `${operation} takes no ${unused}: leave it out.`);
+}
+
+/**
+ * The flags; or else the devnet that runs in this folder, unless ENV_FILE chooses settings; or else the
+ * settings. A node and a registry of different places never go together.
+ */
 function placeOf({ rpc, registry }: OperateOptions): { nodeUrl: string; registryAddress: string } {
   if (registry !== undefined) requireAddress('--registry', registry);
-  const devnet = currentDevnet();
+  if ((rpc === undefined) !== (registry === undefined))
+    throw new ConfigurationError('ARGUMENT_INVALID', 'Give --rpc and --registry together, or neither.');
   const { settings } = readSettings();
+  const devnet = envFileOf() === envFileOf({}) ? currentDevnet() : undefined;
   const nodeUrl = rpc ?? devnet?.nodeUrl ?? settingOf(settings, 'RPC_URL');
   const registryAddress =
     registry ?? devnet?.registryAddress ?? settingOf(settings, 'TOKEN_REGISTRY_ADDRESS');
@@ -107,9 +125,14 @@ async function localChainId(nodeUrl: string): Promise<number> {
   }
 }
 
-/** An id, or the token of the credential in a file. */
-async function tokenIdOf(token: string): Promise<bigint> {
-  return parseTokenId(token) ?? tokenOf(await readJsonInput(token)).location.tokenId;
+/** An id, or the token of the credential in a file, which must be of the registry. */
+async function tokenIdOf(token: string, registryAddress: string): Promise<bigint> {
+  const id = parseTokenId(token);
+  if (id !== undefined) return id;
+  const { location } = tokenOf(await readJsonInput(token));
+  if (location.registry.toLowerCase() === registryAddress.toLowerCase()) return location.tokenId;
+  const message = `The token of ${token} is in registry ${location.registry}, not in ${registryAddress}.`;
+  throw new ConfigurationError('ARGUMENT_INVALID', message);
 }
 
 function accountOf(text: string): Account {

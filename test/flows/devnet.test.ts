@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -52,24 +52,43 @@ describe('npm run devnet', () => {
     await child.lineMatching(/all 9 webhooks verified, in order/);
     await child.lineMatching(/Ctrl-C stops everything/);
     expect((await fetch(serviceUrl)).status).to.equal(200);
+    const current = readFileSync(join(PROJECT_ROOT, '.devnet/current.json'), 'utf8');
+    const { pid, folder } = JSON.parse(current) as { pid: number; folder: string };
+    // As a terminal does, which signals the whole group.
+    process.kill(-pid, 'SIGINT');
+    expect(await child.ended).to.equal(0);
+    const log = readFileSync(join(folder, 'service.log'), 'utf8');
+    expect(log, 'the service ends before the node').not.to.match(
+      /ECONNREFUSED|RPC_UNREACHABLE|"level":[45]0/,
+    );
+    untrack();
+    expect(await fetch(serviceUrl).catch(() => 'gone')).to.equal('gone');
+  });
+
+  it('stops after the start if it is interrupted meanwhile', async () => {
+    const folder = temporaryFolder();
+    const child = startChild('devnet', DEVNET, [], {}, undefined, folder.path);
+    const lines: string[] = [];
+    child.onLine((line) => lines.push(line));
+    const untrack = track('devnet');
+    await child.lineMatching(/reference receiver at/);
     await child.stop();
     expect(await child.ended).to.equal(0);
     untrack();
-    const stillThere = await fetch(serviceUrl).then(
-      () => true,
-      () => false,
-    );
-    expect(stillThere).to.equal(false);
+    expect(lines.join('\n'))
+      .to.match(/stopping/)
+      .and.not.match(/Bill of Lading|Try next/);
+    expect(existsSync(join(folder.path, '.devnet/current.json'))).to.equal(false);
+    folder.remove();
   });
 
   it('-- --json prints one JSON object a line, and the last names everything that a test needs', async () => {
     const folder = temporaryFolder();
     const receiver = await startRawReceiver();
     const args = ['--json', '--no-walk', '--block-time', '0.1', '--receiver', receiver.url];
-    const { child, ready } = await startReady(args, folder.path);
-    const lines: string[] = [];
-    child.onLine((line) => lines.push(line));
+    const { child, ready, lines } = await startReady(args, folder.path);
     try {
+      expect(lines.at(-1), 'the last line').to.equal(JSON.stringify(ready));
       expect(Object.keys(ready).sort()).to.deep.equal([
         'accounts',
         'adminApiKey',
@@ -99,7 +118,15 @@ describe('npm run devnet', () => {
       await eventually('the sixth webhook', () => receiver.deliveries.length >= 6);
       const refused = await operate('transferHolder', '--token', tokenId, '--to', '3', '--as', '1', '--json');
       expect(refused.code).to.equal(1);
-      expect(JSON.parse(refused.stdout)).to.include({ outcome: 'refused', code: 'OPERATION_REFUSED' });
+      const why = { code: 'OPERATION_REFUSED', reason: 'CallerNotHolder' };
+      expect(JSON.parse(refused.stdout)).to.include({ outcome: 'refused', ...why });
+      const other = join(folder.path, 'other.json');
+      const text = JSON.stringify(body.signedW3CDocument);
+      writeFileSync(other, text.replaceAll(ready.registryAddress, owner ?? ''));
+      expect((await operate('burn', '--token', other)).stderr).to.contain(`is in registry ${owner}`);
+      const settings = { ENV_FILE: join(folder.path, 'none.env') };
+      const elsewhere = await askTdoc(['operate', 'pause'], settings, { cwd: folder.path });
+      expect(elsewhere.stderr).to.contain('DEVNET_UNKNOWN');
       expect((await operate('pause', '--remark', 'stock-taking')).stdout).to.match(
         /^pause mined in block \d+/,
       );
@@ -118,24 +145,28 @@ describe('npm run devnet', () => {
   it('-- --keep goes on after a kill with the same chain, keys and database', async () => {
     const folder = temporaryFolder();
     const first = await startReady(['--json', '--keep'], folder.path);
-    const { nodeUrl, serviceUrl } = first.ready;
-    const head = await headOf(nodeUrl);
-    expect(head.number).to.be.greaterThan(9);
-    await eventually('its blocks are written', () =>
-      readFileSync(join(first.ready.folder, 'chain.jsonl'), 'utf8').includes(head.hash),
-    );
-    const keys = await (await fetch(`${serviceUrl}/.well-known/did.json`)).text();
-    first.child.kill();
-    await first.child.ended;
-    await gone(serviceUrl);
-
-    const { child, ready, before } = await startReady(['--json', '--keep'], folder.path);
+    const { nodeUrl, receiverUrl, serviceUrl } = first.ready;
+    let head: { number: number; hash: string };
+    let keys: string;
     try {
-      expect(ready.serviceUrl).to.equal(serviceUrl);
+      head = await headOf(nodeUrl);
+      await eventually('its blocks are written', () =>
+        readFileSync(join(first.ready.folder, 'chain.jsonl'), 'utf8').includes(head.hash),
+      );
+      keys = await (await fetch(`${serviceUrl}/.well-known/did.json`)).text();
+    } finally {
+      first.child.kill();
+      await first.child.ended;
+    }
+    for (const url of [serviceUrl, nodeUrl]) await gone(url);
+
+    const { child, ready, lines } = await startReady(['--json', '--keep'], folder.path);
+    try {
+      expect(ready).to.include({ nodeUrl, receiverUrl, serviceUrl });
       expect(await headOf(ready.nodeUrl)).to.deep.equal(head);
       expect(await (await fetch(`${serviceUrl}/.well-known/did.json`)).text()).to.equal(keys);
       // The walk is not repeated.
-      expect(before.join()).not.to.contain('Bill of Lading signed');
+      expect(lines.join()).not.to.contain('Bill of Lading signed');
       const events = readFileSync(join(ready.folder, 'received-events.jsonl'), 'utf8').trim().split('\n');
       expect(events).to.have.length(9);
       const { subject = '' } = JSON.parse(events[0] ?? '{}') as { subject?: string };
@@ -160,12 +191,13 @@ describe('npm run devnet', () => {
       ['--port', 'x'],
       /option '--port <n>' argument 'x' is invalid. Give a number/,
     ],
-    ['an unknown network', ['--network', 'amoi'], /no network "amoi"/],
+    ['an unknown network', ['--network', 'amoi'], /no network "amoi".*\[NETWORK_UNKNOWN\]/],
     ['an argument too many', ['amoy'], /too many arguments/],
   ] as const) {
     it(`exits with 2 and explains ${what}`, async () => {
-      const { code, stderr } = await ask(DEVNET, [...args], {}, { cwd: PROJECT_ROOT });
+      const { code, stdout, stderr } = await ask(DEVNET, [...args], {}, { cwd: PROJECT_ROOT });
       expect(code, stderr).to.equal(2);
+      expect(stdout).not.to.contain('stopping');
       expect(stderr).to.match(problem);
     });
   }
@@ -184,17 +216,17 @@ describe('npm run devnet', () => {
 /** The last line before devnet waits. */
 type Ready = DevnetFacts & { type: 'ready' };
 
-/** Starts devnet in a folder and waits until it is ready. `before`: the lines until then. */
+/** Starts devnet in a folder and waits until it is ready. `lines` gets each line of its output. */
 async function startReady(
   args: string[],
   cwd: string,
-): Promise<{ child: Child; ready: Ready; before: string[] }> {
+): Promise<{ child: Child; ready: Ready; lines: string[] }> {
   const child = startChild('devnet', DEVNET, args, {}, undefined, cwd);
   void child.ended.then(track('devnet'));
-  const before: string[] = [];
-  child.onLine((line) => before.push(line));
+  const lines: string[] = [];
+  child.onLine((line) => lines.push(line));
   const { input } = await child.lineMatching(/^{"type":"ready".*}$/);
-  return { child, ready: JSON.parse(input) as Ready, before };
+  return { child, ready: JSON.parse(input) as Ready, lines };
 }
 
 async function headOf(nodeUrl: string): Promise<{ number: number; hash: string }> {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/free-port';
@@ -34,11 +34,23 @@ describe('the packed package', () => {
 
   after(() => folder.remove());
 
-  it('runs examples/integration-test', async () => {
+  it('runs examples/integration-test and the test of docs/testing.md', async () => {
+    writeFileSync(
+      join(cwd, 'test/page.test.js'),
+      readDocument('docs/testing.md').code('Testing against it', 'js'),
+    );
     const mocha = join(cwd, 'node_modules/mocha/bin/mocha.js');
     const { code, stdout, stderr } = await ask(mocha, ['--timeout', '60000'], {}, { cwd });
     expect(code, stdout + stderr).to.equal(0);
-    expect(stdout).to.contain('5 passing');
+    expect(stdout).to.contain('6 passing');
+  });
+
+  it('is the tarball that the example names, and has the documentation', () => {
+    const { devDependencies } = JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8')) as {
+      devDependencies: Record<string, string>;
+    };
+    expect(existsSync(join(cwd, devDependencies[PACKAGE]?.replace('file:', '') ?? ''))).to.equal(true);
+    expect(existsSync(join(cwd, 'node_modules', PACKAGE, 'docs/testing.md'))).to.equal(true);
   });
 
   it('has the command tdoc', async () => {

@@ -1,26 +1,20 @@
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { Wallet } from 'ethers';
+import { createClient } from '../../client/create-client';
 import type { Devnet } from '../../devnet/devnet';
+import { ChainWriter, readKeptChain } from '../../devnet/kept-chain';
+import { nodeClient } from '../../devnet/node-client';
 import { OPERATIONS, type OperationName } from '../../devnet/operations';
-import { startDevnet } from '../../devnet/start-devnet';
-import { ServiceError } from '../../service/base/errors';
+import { subscribe } from '../../devnet/service-requests';
+import { startRpcProxy, THROUGH } from '../helpers/chain/rpc-proxy';
+import { errorOf } from '../helpers/error-of';
 import { runningDevnet } from '../helpers/processes/running-devnet';
-import { startRawReceiver } from '../helpers/receiver/raw-receiver';
-import { eventually } from '../helpers/eventually';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const ACCOUNT = /^0x[0-9a-fA-F]{40}$/;
-
-/** The error that a promise rejects with. */
-async function errorOf(work: Promise<unknown>): Promise<ServiceError> {
-  const error = await work.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  if (error instanceof ServiceError) return error;
-  throw new Error(`did not reject as expected: ${String(error)}`);
-}
 
 describe('startDevnet', () => {
   let devnet: Devnet;
@@ -82,6 +76,8 @@ describe('startDevnet', () => {
     await devnet.returnToIssuer(tokenId);
     await arrived(tokenId, 3);
     await did('burn', devnet.burn(tokenId), ['beneficiary_transfer', 'holder_transfer', 'shred', 'burned']);
+    // A burned token has no holder.
+    expect((await errorOf(devnet.transferHolder(tokenId, { to: 1 }))).reason).to.equal('InactiveTitleEscrow');
     await devnet.pause();
     expect((await devnet.webhooks.next({ type: 'registry_paused' })).data.tokenId).to.equal('0');
     await devnet.unpause();
@@ -95,13 +91,29 @@ describe('startDevnet', () => {
     expect(error).to.include({ code: 'OPERATION_REFUSED', reason: 'CallerNotHolder' });
     expect(error.message).to.match(/^CallerNotHolder: the contract refuses transferHolder of account 0x/);
     expect(await errorOf(devnet.restore(tokenId))).to.have.property('reason', 'TokenNotReturnedToIssuer');
-    const unknown = await errorOf(devnet.transferHolder('42', { to: 3 }));
-    expect(unknown.code).to.equal('ARGUMENT_INVALID');
-    expect(await errorOf(devnet.transferHolder(tokenId, { to: 99 }))).to.have.property(
-      'code',
-      'ARGUMENT_INVALID',
-    );
+    const unknown = devnet.transferHolder('42', { to: 3 });
+    expect(await errorOf(unknown)).to.have.property('code', 'ARGUMENT_INVALID');
+    for (const [wrong, problem] of [
+      [{ to: 99 }, /^to is 99: /],
+      [{ to: 3, holder: 'x' }, /^holder is x: /],
+      [{ to: 3, as: 'x' }, /^as is x: /],
+    ] as const) {
+      const error = await errorOf(devnet.transferOwners(tokenId, wrong));
+      expect(error.code).to.equal('ARGUMENT_INVALID');
+      expect(error.message).to.match(problem);
+    }
     expect(await errorOf(devnet.nominate('x', { to: 1 }))).to.have.property('code', 'TOKEN_ID_INVALID');
+  });
+
+  it('names the account of an operation that the node does not sign for', async () => {
+    const foreign = Wallet.createRandom().address;
+    const { tokenId } = await devnet.issue(undefined, { owner: 1, holder: foreign });
+    const error = await errorOf(devnet.transferHolder(tokenId, { to: 1 }));
+    expect(error.code).to.equal('ARGUMENT_INVALID');
+    expect(error.message).to.contain(`The holder, who may send transferHolder, is ${foreign}: the node`);
+    expect(await errorOf(devnet.pause({ as: foreign }))).to.have.property('code', 'OPERATION_REFUSED');
+    const given = await errorOf(devnet.transferHolder(tokenId, { to: 1, as: foreign }));
+    expect(given.message).to.contain(`\`as\` is ${foreign}: the node does not sign for it`);
   });
 
   it('says which webhooks did arrive if the one that is waited for does not', async () => {
@@ -118,19 +130,20 @@ describe('startDevnet', () => {
   it('delivers again what its receiver refused', async () => {
     const { tokenId } = await devnet.issue();
     await arrived(tokenId, 5);
+    // 200 would acknowledge the event and lose it.
+    expect(() => devnet.receiver.refuse(200)).to.throw('300 to 599');
     devnet.receiver.refuse(500);
     await devnet.transferHolder(tokenId, { to: 2 });
-    const wanted = { type: 'holder_transfer', tokenId } as const;
-    const refused = await errorOf(devnet.webhooks.next({ ...wanted, withinMs: 500 }));
+    const refused = await errorOf(devnet.webhooks.next({ tokenId, withinMs: 500 }));
     expect(refused.code).to.equal('WEBHOOK_MISSING');
     devnet.receiver.accept();
-    await devnet.webhooks.next(wanted);
+    await devnet.webhooks.next({ type: 'holder_transfer', tokenId });
   });
 
   it('keeps what was delivered after the service is restarted', async () => {
     const { tokenId } = await devnet.issue();
     await arrived(tokenId, 5);
-    await devnet.restartService();
+    await Promise.all([devnet.restartService(), devnet.restartService()]);
     await devnet.transferHolder(tokenId, { to: 2 });
     expect(await arrived(tokenId, 1)).to.deep.equal(['holder_transfer']);
   });
@@ -168,82 +181,70 @@ describe('startDevnet', () => {
       expect(await devnet.transferHolder(tokenId, { to: 4, as: 2 })).to.have.property('blockNumber');
     });
 
-    it('refuses to take back the registry', async () => {
+    it('refuses to take back the registry, and an unknown fate of the transactions', async () => {
       const error = await errorOf(devnet.reorganise(10_000));
       expect(error.code).to.equal('ARGUMENT_INVALID');
       expect(error.message).to.match(/The chain has \d+ blocks since its registry was made/);
+      const unknown = await errorOf(devnet.reorganise(1, { transactions: 'drop' as 'dropped' }));
+      expect(unknown.message).to.equal("transactions is drop: give 'mined again' or 'dropped'.");
+    });
+
+    it('is noted in a kept chain with each block once, also after the node did not answer', async () => {
+      const folder = temporaryFolder();
+      const file = join(folder.path, 'chain.jsonl');
+      const proxy = await startRpcProxy(devnet.nodeUrl);
+      const client = nodeClient(proxy.url);
+      const head = { chainId: 31337, startedAt: '', registryAddress: devnet.registryAddress, baseBlock: 1 };
+      const writer = new ChainWriter(client, file, { head, steps: [] });
+      await writer.replaceBlocks(() => devnet.issue());
+      proxy.answer((method, [, isWhole]) =>
+        method === 'eth_getBlockByNumber' && isWhole ? { error: { code: -32000, message: 'busy' } } : 'none',
+      );
+      const failed = writer.replaceBlocks(() => devnet.reorganise(1));
+      await failed.catch(() => proxy.answer(THROUGH));
+      await writer.stop();
+      const kept = readKeptChain(file)?.steps.map((step) => 'hash' in step && step.hash) ?? [];
+      expect(kept).to.have.length(await devnet.client.getBlockNumber());
+      for (const [index, hash] of kept.entries()) expect(hash).to.equal(await hashOf(index + 1));
+      writeFileSync(file, '{"chainId":31');
+      expect(readKeptChain(file), 'a file whose first line is cut off').to.equal(undefined);
+      client.destroy();
+      await proxy.close();
+      folder.remove();
     });
 
     const hashOf = async (number: number): Promise<string> =>
       (await devnet.client.getBlock(number))?.hash ?? '';
   });
-});
 
-describe('startDevnet with other options', () => {
-  it('stands in for Amoy at a block time, and delivers after the confirmations', async () => {
-    const devnet = await runningDevnet({ network: 'amoy', blockTime: 0.1, confirmations: 3 });
-    try {
-      const { tokenId, document } = await devnet.issue();
-      expect(document.credentialStatus).to.deep.include({ tokenNetwork: { chain: 'POL', chainId: '80002' } });
-      const { data } = await devnet.webhooks.next({ type: 'minted', tokenId });
-      expect(data).to.include({ chainKey: 'polygon-amoy', chainId: 80002 });
-      expect(await devnet.client.getBlockNumber()).to.be.at.least(data.blockNumber + 3);
+  it('has one subscription of its own, also after the receiver changed', async () => {
+    const { serviceUrl, adminApiKey, receiverUrl } = devnet;
+    const client = createClient({ url: serviceUrl, adminApiKey });
+    const sinks = async () => (await client.GET('/subscriptions')).data?.map(({ sink }) => sink);
+    await client.POST('/subscriptions', { body: { sink: 'http://127.0.0.1:9/own', protocol: 'HTTP' } });
+    await subscribe(serviceUrl, adminApiKey, 'http://127.0.0.1:9/');
+    expect(await sinks()).to.have.members(['http://127.0.0.1:9/own', 'http://127.0.0.1:9/']);
+    await subscribe(serviceUrl, adminApiKey, receiverUrl);
+    expect(await sinks()).to.have.members(['http://127.0.0.1:9/own', receiverUrl]);
+  });
+
+  // The last: nothing works after it.
+  // Last: nothing works after these.
+  describe('failures', () => {
+    it('reorganise says that it cannot mine older blocks again if a call changed the state', async () => {
+      const { tokenId } = await devnet.issue();
+      await devnet.client.send('hardhat_setBalance', [devnet.accounts[5], '0x1']);
       await devnet.transferHolder(tokenId, { to: 2 });
-      await devnet.reorganise(1);
-      await devnet.webhooks.next({ type: 'holder_transfer', tokenId, withinMs: 30_000 });
-    } finally {
-      await devnet.stop();
-    }
-  });
-
-  it('delivers to a receiver of the user, and says that the own one does not exist', async () => {
-    const receiver = await startRawReceiver();
-    const devnet = await runningDevnet({ receiver: receiver.url });
-    try {
-      await devnet.issue();
-      await eventually('five webhooks', () => receiver.deliveries.length >= 5);
-      expect(() => devnet.webhooks).to.throw('its events go to http');
-      expect(() => devnet.receiver).to.throw('your own receiver');
-    } finally {
-      await devnet.stop();
-      await receiver.close();
-    }
-  });
-
-  it('refuses the kept chain of another network, and changes nothing in its folder', async () => {
-    const folder = temporaryFolder();
-    const head = { chainId: 80002, startedAt: '2026-01-01T00:00:00Z', registryAddress: '0x', baseBlock: 1 };
-    writeFileSync(join(folder.path, 'chain.jsonl'), `${JSON.stringify(head)}\n`);
-    const error = await errorOf(startDevnet({ keep: true, folder: folder.path }));
-    expect(error.message).to.contain('is of chain 80002, not of localhost (31337)');
-    expect(readdirSync(folder.path)).to.deep.equal(['chain.jsonl']);
-    folder.remove();
-  });
-
-  it('refuses a kept block that gets another hash, and ends the node', async () => {
-    const folder = temporaryFolder();
-    const options = { keep: true, folder: folder.path };
-    const first = await runningDevnet(options);
-    await first.issue();
-    await first.client.send('hardhat_setBalance', [first.accounts[5], '0x1']);
-    await first.transferHolder((await first.issue()).tokenId, { to: 2 });
-    await first.stop();
-    expect((await errorOf(startDevnet(options))).code).to.equal('CHAIN_NOT_KEPT');
-    folder.remove();
-  });
-
-  for (const [what, options, code, problem] of [
-    ['an unknown network', { network: 'amoi' }, 'NETWORK_UNKNOWN', /no network "amoi".*amoy \(80002\)/],
-    ['a receiver that is no URL', { receiver: 'localhost' }, 'ARGUMENT_INVALID', /http or https URL/],
-    ['a negative block time', { blockTime: -1 }, 'ARGUMENT_INVALID', /block time is -1/],
-    ['half a confirmation', { confirmations: 0.5 }, 'ARGUMENT_INVALID', /confirmations are 0.5/],
-    ['retractions over http on Amoy', { network: 'amoy', retractions: true }, 'ARGUMENT_INVALID', /https/],
-    ['a port that does not exist', { port: 65_535 }, 'ARGUMENT_INVALID', /1 to 65533/],
-  ] as const) {
-    it(`refuses ${what}`, async () => {
-      const error = await errorOf(startDevnet(options));
-      expect(error.code).to.equal(code);
-      expect(error.message).to.match(problem);
+      await devnet.transferHolder(tokenId, { to: 3 });
+      expect((await errorOf(devnet.reorganise(1))).code).to.equal('CHAIN_NOT_REPLAYED');
     });
-  }
+
+    it('reports a service that ends by itself, also to those who wait for webhooks', async () => {
+      const waiting = errorOf(devnet.webhooks.next({ type: 'burned' }));
+      const ids = execFileSync('pgrep', ['-P', String(process.pid), '-f', 'dist/service/main.js']);
+      process.kill(parseInt(ids.toString()), 'SIGKILL');
+      expect((await errorOf(devnet.failure)).message).to.contain('The service ended by itself.');
+      expect((await waiting).code).to.equal('DEVNET_FAILED');
+    });
+  });
 });

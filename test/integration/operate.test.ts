@@ -52,6 +52,9 @@ describe('tdoc operate', () => {
       [['pause'], /DEVNET_UNKNOWN/],
       [['pauze'], /pauze is not an operation. Known: nominate, .*ARGUMENT_INVALID/],
       [['pause', '--rpc', nobody, '--registry', REGISTRY], /No node answers at .*RPC_UNREACHABLE/],
+      [['pause', '--rpc', nobody], /--rpc and --registry together.*ARGUMENT_INVALID/],
+      [['pause', '--token', '42'], /pause takes no --token.*ARGUMENT_INVALID/],
+      [['burn', '--token', '42', '--to', '2'], /burn takes no --to.*ARGUMENT_INVALID/],
       [['pause', '--rpc', nobody, '--registry', '0x5b'], /--registry .*ARGUMENT_INVALID/],
     ] as const) {
       const { code, stderr } = await ask(...args);

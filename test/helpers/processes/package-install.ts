@@ -6,7 +6,7 @@ import { PROJECT_ROOT } from '../../../service/base/project-root';
 /** The name of this package. */
 export const PACKAGE = 'transferable-document-service';
 
-/** What a package.json says of its dependencies. */
+/** The dependencies in a package.json. */
 interface Manifest {
   dependencies: Record<string, string>;
 }
@@ -27,6 +27,6 @@ export function installPackage(folder: string, ...others: string[]): void {
   for (const name of [...Object.keys(dependencies), ...others]) {
     const link = join(folder, 'node_modules', name);
     mkdirSync(dirname(link), { recursive: true });
-    symlinkSync(join(PROJECT_ROOT, 'node_modules', name), link);
+    symlinkSync(join(PROJECT_ROOT, 'node_modules', name), link, 'junction');
   }
 }

@@ -1,5 +1,5 @@
 import type { Devnet, DevnetOptions } from '../../../devnet/devnet';
-import { startDevnet } from '../../../devnet/start-devnet';
+import { startDevnetWith } from '../../../devnet/start-devnet';
 import type { Wanted } from '../../../devnet/webhook-inbox';
 import type { ChainEvent } from '../../../receiver/event-schemas';
 import { checkEvent } from '../receiver/schema-problems';
@@ -7,7 +7,7 @@ import { track } from '../resources';
 
 /** Starts a devnet as users do. The test must stop it. Events that violate their schema fail the test. */
 export async function runningDevnet(options: DevnetOptions = {}): Promise<Devnet> {
-  const devnet = await startDevnet(options, { onWebhook: checkEvent });
+  const devnet = await startDevnetWith(options, { onWebhook: checkEvent });
   const untrack = track(`devnet of ${devnet.serviceUrl}`);
   const { stop } = devnet;
   devnet.stop = async () => {

@@ -1,0 +1,129 @@
+import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { Block } from 'ethers';
+import { placeOf } from '../../devnet/place';
+import { startDevnet } from '../../devnet/start-devnet';
+import { errorOf } from '../helpers/error-of';
+import { eventually } from '../helpers/eventually';
+import { runningDevnet } from '../helpers/processes/running-devnet';
+import { startRawReceiver } from '../helpers/receiver/raw-receiver';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+describe('startDevnet with other options', () => {
+  describe('for Amoy, kept', () => {
+    const folder = temporaryFolder();
+    const options = {
+      network: 'amoy',
+      blockTime: 0.1,
+      confirmations: 3,
+      keep: true,
+      folder: folder.path,
+    } as const;
+    let tokenId: string;
+    let head: Block | null;
+
+    after(() => folder.remove());
+
+    it('stands in for it at a block time, and delivers after the confirmations', async () => {
+      const devnet = await runningDevnet(options);
+      try {
+        const issued = await devnet.issue();
+        ({ tokenId } = issued);
+        const tokenNetwork = { chain: 'POL', chainId: '80002' };
+        expect(issued.document.credentialStatus).to.deep.include({ tokenNetwork });
+        const { data } = await devnet.webhooks.next({ type: 'minted', tokenId });
+        expect(data).to.include({ chainKey: 'polygon-amoy', chainId: 80002 });
+        expect(await devnet.client.getBlockNumber()).to.be.at.least(data.blockNumber + 3);
+        const { transactionHash } = await devnet.transferHolder(tokenId, { to: 2 });
+        await devnet.reorganise(1);
+        // The confirmations come only if the node goes on mining by itself.
+        await devnet.webhooks.next({ type: 'holder_transfer', transactionHash });
+        await devnet.reorganise(2);
+        head = await devnet.client.getBlock('latest');
+      } finally {
+        await devnet.stop();
+      }
+    });
+
+    it('goes on with the branch of the last reorganisation', async () => {
+      const devnet = await runningDevnet(options);
+      try {
+        expect((await devnet.client.getBlock(head?.number ?? 0))?.hash).to.equal(head?.hash);
+        expect(await devnet.transferHolder(tokenId, { to: 3, as: 2 })).to.have.property('blockNumber');
+        await devnet.client.send('hardhat_setBalance', [devnet.accounts[5], '0x1']);
+        await devnet.transferHolder(tokenId, { to: 4 });
+      } finally {
+        await devnet.stop();
+      }
+    });
+
+    it('refuses a kept block that gets another hash, and ends the node', async () => {
+      expect((await errorOf(startDevnet(options))).code).to.equal('CHAIN_NOT_KEPT');
+    });
+  });
+
+  it('stands in for Stability, delivers to a receiver of the user, and has none of its own', async () => {
+    const receiver = await startRawReceiver();
+    const free = { network: 'stability', blockTime: 0.1, confirmations: 0 };
+    const devnet = await runningDevnet({ ...free, receiver: receiver.url });
+    try {
+      await devnet.issue();
+      await eventually('five webhooks', () => receiver.deliveries.length >= 5);
+      expect(() => devnet.webhooks).to.throw('its events go to http');
+      expect(() => devnet.receiver).to.throw('your own receiver');
+    } finally {
+      const restarting = errorOf(devnet.restartService());
+      await Promise.race([devnet.stop(), devnet.stop()]);
+      expect(existsSync(devnet.folder)).to.equal(false);
+      expect((await restarting).message).to.contain('The devnet was stopped');
+      expect(await fetch(devnet.serviceUrl).catch(() => 'gone')).to.equal('gone');
+      await receiver.close();
+    }
+  });
+
+  it('refuses a folder with an earlier run whose chain was not kept', async () => {
+    const folder = temporaryFolder();
+    mkdirSync(join(folder.path, 'data'));
+    for (const keep of [true, false]) {
+      const error = await errorOf(startDevnet({ keep, folder: folder.path }));
+      expect(error.message).to.contain(`${folder.path} has an earlier run`);
+    }
+    rmdirSync(join(folder.path, 'data'));
+    writeFileSync(join(folder.path, 'service.env'), '');
+    expect((await errorOf(startDevnet({ folder: folder.path }))).code).to.equal('ARGUMENT_INVALID');
+    folder.remove();
+  });
+
+  it('removes its temporary folder with its keys when the process ends without stop', async () => {
+    const { folder, leave } = await placeOf({});
+    process.listeners('exit').at(-1)?.(0);
+    expect(existsSync(folder)).to.equal(false);
+    leave();
+  });
+
+  it('refuses the kept chain of another network, and changes nothing in its folder', async () => {
+    const folder = temporaryFolder();
+    const head = { chainId: 80002, startedAt: '2026-01-01T00:00:00Z', registryAddress: '0x', baseBlock: 1 };
+    writeFileSync(join(folder.path, 'chain.jsonl'), `${JSON.stringify(head)}\n`);
+    const error = await errorOf(startDevnet({ keep: true, folder: folder.path }));
+    expect(error.message).to.contain('is of chain 80002, not of localhost (31337)');
+    expect(readdirSync(folder.path)).to.deep.equal(['chain.jsonl']);
+    folder.remove();
+  });
+
+  for (const [what, options, code, problem] of [
+    ['an unknown network', { network: 'amoi' }, 'NETWORK_UNKNOWN', /no network "amoi".*amoy \(80002\)/],
+    ['a receiver that is no URL', { receiver: 'localhost' }, 'ARGUMENT_INVALID', /http or https URL/],
+    ['a negative block time', { blockTime: -1 }, 'ARGUMENT_INVALID', /block time is -1/],
+    ['half a confirmation', { confirmations: 0.5 }, 'ARGUMENT_INVALID', /confirmations are 0.5/],
+    ['retractions over http on Amoy', { network: 'amoy', retractions: true }, 'ARGUMENT_INVALID', /https/],
+    ['a port that does not exist', { port: 65_535 }, 'ARGUMENT_INVALID', /1 to 65533/],
+  ] as const) {
+    it(`refuses ${what}`, async () => {
+      const error = await errorOf(startDevnet(options));
+      expect(error.code).to.equal(code);
+      expect(error.message).to.match(problem);
+    });
+  }
+});
