@@ -31,7 +31,7 @@ export default tseslint.config(
   },
   eslint.configs.recommended,
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.tsx'],
     extends: [tseslint.configs.recommendedTypeChecked],
     languageOptions: { parserOptions: { project: './tsconfig.json', tsconfigRootDir: import.meta.dirname } },
     rules: {
@@ -58,6 +58,10 @@ export default tseslint.config(
         },
       ],
     },
+  },
+  {
+    files: ['console/**'],
+    languageOptions: { parserOptions: { project: './console/tsconfig.json' } },
   },
   {
     // The last file runs commands in the tests' process, with settings of their own.
@@ -171,6 +175,11 @@ export default tseslint.config(
     ['service/validation/**', 'service/verification/**'],
     ['**/http/**', '**/minting/**', '**/journal/**', ...DELIVERING, '**/database/**', ...ABOVE],
     'Reading what others published: of the lines it knows issuance only, for what a credential is.',
+  ),
+  direction(
+    ['service/console/**'],
+    ['**/http/**', '**/delivery/worker', '**/watcher/follow-*', ...ROOT],
+    'The console reads what both lines have, and knows nothing of HTTP.',
   ),
   direction(
     ['service/observability/**'],

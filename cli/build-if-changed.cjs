@@ -8,6 +8,7 @@ const STAMP = join(ROOT, 'dist/sources.stamp');
 const SOURCES = [
   'cli',
   'client',
+  'console',
   'contracts',
   'deploy/npm-solidity-compiler.ts',
   'deploy/registry',

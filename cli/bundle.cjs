@@ -37,6 +37,7 @@ exports.ENTRY_POINTS = [
   'devnet/start-devnet.ts',
   'receiver/main.ts',
   'receiver/verify-delivery.ts',
+  'service/console/checking-thread.ts',
   'service/issuance/signing-worker.ts',
   'service/main.ts',
   'service/validation/validate-bill-of-lading.ts',
@@ -51,18 +52,37 @@ const PROGRAMS = {
   sourcesContent: false,
 };
 
+/** The console's page, for browsers of the last two years. */
+const PAGE = {
+  absWorkingDir: exports.OPTIONS.absWorkingDir,
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  target: ['chrome120', 'firefox121', 'safari17.2'],
+  logLevel: 'warning',
+  entryPoints: [
+    { in: 'console/index.html', out: 'index' },
+    { in: 'console/main.tsx', out: 'app' },
+    { in: 'console/styles/main.css', out: 'app' },
+  ],
+  loader: { '.html': 'copy' },
+  outdir: 'dist/console',
+};
+
 /** With `--unbundled`: reports of coverage cannot tell the sources of a bundle apart. */
 const FOLDERS = ['cli', 'client', 'deploy/registry', 'devnet', 'receiver', 'service', 'typechain-types'];
 
+const UNBUNDLED = {
+  ...PROGRAMS,
+  bundle: false,
+  external: undefined,
+  entryPoints: FOLDERS.map((folder) => `${folder}/**/*.ts`),
+};
+
 if (require.main === module) {
-  if (process.argv.includes('--watch'))
-    void context({ ...PROGRAMS, logLevel: 'info' }).then((sources) => sources.watch());
-  else if (process.argv.includes('--unbundled'))
-    buildSync({
-      ...PROGRAMS,
-      bundle: false,
-      external: undefined,
-      entryPoints: FOLDERS.map((folder) => `${folder}/**/*.ts`),
-    });
-  else buildSync(PROGRAMS);
+  const programs = process.argv.includes('--unbundled') ? UNBUNDLED : PROGRAMS;
+  for (const options of [programs, PAGE])
+    if (process.argv.includes('--watch'))
+      void context({ ...options, logLevel: 'info' }).then((sources) => sources.watch());
+    else buildSync(options);
 }

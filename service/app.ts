@@ -24,6 +24,7 @@ import { createSubscribing, type SubscribingParts } from './subscribing';
 import type { SubscriptionRoutes } from './http/routes/subscriptions';
 import { startIssuing, type Issuing } from './issuing';
 import { startObserving, type Observing, type ObservingParts } from './observing';
+import { createAttemptCounter, startConsole, type OperatorConsole } from './operator-console';
 import { toldIfSlow } from './base/told-if-slow';
 import { openTunnel, type Tunnel, type TunnelOptions } from './http/tunnel';
 
@@ -43,6 +44,7 @@ export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>
   checkTiming?: ObservingParts['timing'];
   progressEveryMs?: number;
   deliveryClock?: Clock;
+  consoleClock?: Clock;
   lookup?: SubscribingParts['lookup'];
 };
 
@@ -72,6 +74,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     const metrics = createMetrics();
     const database = await waitFor('the database', openDatabase(config, logger));
     open.push(() => database.close());
+    const attempts = createAttemptCounter();
     const outcomes = createMintOutcomes(metrics, systemClock);
     const { mintTiming, checkTiming: timing = {} } = replaced;
     const issuingParts = { client, checkChain, database, observer: outcomes, logger, mintTiming };
@@ -83,7 +86,13 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
       database,
       targetOf: subscribing.targetOf,
       clock,
-      observer: metrics,
+      observer: {
+        recorded: (registry, events) => metrics.recorded(registry, events),
+        attempted(registry, outcome) {
+          metrics.attempted(registry, outcome);
+          attempts.attempted(registry, outcome);
+        },
+      },
       logger,
       progressEveryMs,
     });
@@ -92,10 +101,21 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     const lines = { issuing, eventDelivery, subscribing };
     const observing = startObserving(config, { ...lines, database, metrics, outcomes, logger, timing });
     open.push(() => observing.stop());
+    const { consoleClock = systemClock } = replaced;
+    const console = startConsole(config, {
+      ...lines,
+      client,
+      database,
+      observing,
+      attempts,
+      clock: consoleClock,
+      logger,
+    });
+    open.push(() => console?.stop());
     const most = connectionsFor(config, readOpenFilesLimit());
     const subscriptions = subscribing.routes(eventDelivery);
     const registries = registriesOf(config, { database, eventDelivery });
-    const parts = { issuing, observing, subscriptions, registries, logger, connections: most };
+    const parts = { issuing, observing, subscriptions, registries, console, logger, connections: most };
     const handler = httpHandler(config, parts);
     const server = await listen(handler, config.host, config.port, { connections: { most, logger } });
     const isIssuing = !('missing' in issuing.issuer);
@@ -105,6 +125,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     return {
       url: server.url,
       async stop() {
+        console?.endStreams();
         // Requests through the tunnel are answered before it closes. Deliveries stop at the same time.
         await Promise.all([server.close().finally(() => publicEnd?.close()), eventDelivery.stop()]);
         await close();
@@ -167,6 +188,7 @@ function httpHandler(
     observing: Observing;
     subscriptions: SubscriptionRoutes | undefined;
     registries: Registries;
+    console: OperatorConsole | undefined;
     logger: Logger;
     connections: number;
   },
@@ -196,6 +218,7 @@ function httpHandler(
     metrics,
     issuedDocuments: journal,
     subscriptions: parts.subscriptions,
+    console: parts.console,
     callersAtOnce: creatingAtOnce(parts.connections),
     bodyLimits: { large: { permits: config.largeBodiesAtOnce } },
   });

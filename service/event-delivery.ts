@@ -163,7 +163,17 @@ function stoppedFeed(stored: StoredRegistry, error: ConfigurationError, parts: F
   setState(status, 'stopped', parts.clock.now(), { code, reason });
   parts.logger.error({ error, code, registry: nameOf(stored) }, `a registry cannot be followed: ${reason}`);
   const nothing = async (): Promise<void> => undefined;
-  return { network, chainId, registry, status, opened: undefined, refresh: nothing, stop: nothing };
+  const targetOf = (): undefined => undefined;
+  return {
+    network,
+    chainId,
+    registry,
+    status,
+    opened: undefined,
+    targetOf,
+    refresh: nothing,
+    stop: nothing,
+  };
 }
 
 function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed {
@@ -175,11 +185,13 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed 
   if (!registry.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
   const client = createRpcClient(rpcUrl, network, 'bulk');
   const identity = { chainKey: network.chainKey, chainId: network.chainId, registryAddress };
+  const targetOf: FeedDeliveryOptions['targetOf'] = (channel) =>
+    channel.isDefault ? registry.webhook : parts.targetOf(channel);
   const delivery = createFeedDelivery({
     database,
     clock,
     logger,
-    targetOf: (channel) => (channel.isDefault ? registry.webhook : parts.targetOf(channel)),
+    targetOf,
     restorePurged: (feed, blocks, signal) =>
       restorePurged(
         { client, registryAddress: address, identity, startBlock: registry.startBlock, database, clock },
@@ -221,6 +233,7 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed 
     get opened() {
       return opened;
     },
+    targetOf,
     refresh: () => delivery.refresh(),
     async stop() {
       await Promise.all([follower.stop(), delivery.stop()]);

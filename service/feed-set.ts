@@ -1,11 +1,15 @@
 import { messageOf } from './base/errors';
 import type { Logger } from './base/logger';
+import type { ChannelTarget } from './delivery/feed-delivery';
 import type { ReportedFeed } from './observability/health';
+import type { Channel } from './outbox/channels';
 
 /** The event delivery of one registry. */
 export interface DeliveredFeed extends ReportedFeed {
   /** The feed's name, once it is known. */
   readonly opened: string | undefined;
+  /** The webhook of a channel now. Undefined: its events wait. */
+  targetOf(this: void, channel: Channel): ChannelTarget | undefined;
   /** Call it after subscriptions have changed. */
   refresh(): Promise<void>;
   stop(): Promise<void>;

@@ -146,7 +146,7 @@ export function ownRegistryOf(config: Config): FollowedRegistry | undefined {
 }
 
 /** Mints use the confirmations of the registry's events, so both become final together. */
-function confirmationsOf(config: Config): number {
+export function confirmationsOf(config: Config): number {
   return ownRegistryOf(config)?.confirmations ?? config.network.confirmations;
 }
 

@@ -13,6 +13,7 @@ import type { Metrics } from './observability/metrics';
 import type { MintOutcomes } from './observability/mint-outcomes';
 import { logUnfollowed, unfollowedOf, type Followed, type Unfollowed } from './observability/unfollowed';
 import { createWalletReading } from './observability/wallet-reading';
+import type { OutboxFigures } from './outbox/outbox-figures';
 import type { EventDelivery } from './event-delivery';
 import type { Subscribing } from './subscribing';
 import { ownRegistryOf, type Issuing } from './issuing';
@@ -22,6 +23,12 @@ import { ownRegistryOf, type Issuing } from './issuing';
  * both.
  */
 export interface Observing extends Pick<HttpAppOptions, 'health' | 'metrics'> {
+  /** What the console shows too. Undefined: it is not known in time. */
+  readonly reports: {
+    issuing(this: void): Promise<IssuingReport | undefined>;
+    outboxes(this: void): Promise<({ registry: string } & OutboxFigures)[] | undefined>;
+    unfollowed(this: void): Promise<Unfollowed | undefined>;
+  };
   stop(): Promise<void>;
 }
 
@@ -43,6 +50,8 @@ export interface ObservingParts {
 const HEALTH_WITHIN_MS = 500;
 /** Prometheus gives up after ten seconds by default. */
 const METRICS_WITHIN_MS = 5_000;
+/** Pages of the console get an overview every second, and a part that is late the next time. */
+const CONSOLE_WITHIN_MS = 2_000;
 /** Milliseconds for which a balance is kept. */
 const KEEP_BALANCE_MS = 60_000;
 const KEEP_LOCAL_BALANCE_MS = 10_000;
@@ -81,6 +90,11 @@ export function startObserving(config: Config, parts: ObservingParts): Observing
         ]);
         return metrics.text({ feeds: eventDelivery.feeds, outboxes, issuing, unfollowed, subscriptions });
       },
+    },
+    reports: {
+      issuing: () => reportIssuing(CONSOLE_WITHIN_MS),
+      outboxes: () => askForOutboxes(CONSOLE_WITHIN_MS),
+      unfollowed: () => askForUnfollowed(CONSOLE_WITHIN_MS),
     },
     stop: async () => void (await Promise.all([told, check?.stop(), failing.stop()])),
   };

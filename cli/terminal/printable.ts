@@ -1,7 +1,8 @@
 /** Longest line in characters. Text from strangers may be of any length. */
 const LONGEST = 2_000;
 
-const UNWANTED = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+/** Characters that are not seen, or change how others are seen. */
+export const UNWANTED = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
 /**
  * Makes a stranger's text safe for one line of a terminal: control characters could act as commands, and
@@ -23,7 +24,8 @@ function escaped(text: string): string {
   );
 }
 
-function escapeOf(unit: number): string {
+/** A UTF-16 unit as JSON escapes it. */
+export function escapeOf(unit: number): string {
   return `\\u${unit.toString(16).padStart(4, '0')}`;
 }
 

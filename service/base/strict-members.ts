@@ -25,6 +25,14 @@ export function members<Shape extends z.ZodRawShape>(
   });
 }
 
+/** All problems of a body. An unknown name has a problem of its own. */
+export function problemsOf({ issues }: z.ZodError): { path: Path; problem: string }[] {
+  return issues.flatMap(({ path, message, ...issue }) => {
+    const names = issue.code === 'unrecognized_keys' ? issue.keys : [undefined];
+    return names.map((name) => ({ path: name === undefined ? path : [...path, name], problem: message }));
+  });
+}
+
 /** The first problem of a body. Unknown names come first: a misspelt name explains why another is missing. */
 export function firstProblemOf({ issues }: z.ZodError): { path: Path; problem: string } {
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];

@@ -7,6 +7,7 @@ import { PROJECT_ROOT } from '../base/project-root';
 import type { SigningKeys } from '../base/signing-keys';
 import type { Network } from '../chain/networks';
 import { readConfigFile, type ConfigFile } from './config-file';
+import { consoleReadKeyOf } from './console-key';
 import { followingOf, type Following } from './followed-registries';
 import { secretsOf } from './secrets';
 import { wrong } from './setting-types';
@@ -150,6 +151,7 @@ export function loadConfig(environment?: Settings): Config {
     gasStationUrl: gasStationUrlOf(network, settings),
     didKeyPair: didKeyPairOf(settings),
     signingKeys: signingKeysOf(settings),
+    consoleReadKey: consoleReadKeyOf(settings),
     billOfLadingContextUrl: contextUrlOf(settings),
     development: nodeEnv === 'development',
     ...followingOf(settings, file),

@@ -17,7 +17,8 @@ It takes no arguments. Settings are environment variables, or lines of .env; the
   SIGNING_PRIVATE_KEY      written by: npx tdoc setup
   WEBHOOK_URL              where events are delivered
   API_KEY                  key that callers of POST /create must send
-  ADMIN_API_KEY            key that callers of the API of subscriptions must send
+  ADMIN_API_KEY            key of the API of subscriptions and of the console
+  CONSOLE_READ_KEY         key that logs in to the console to look only
   HOST, PORT               listening address: 127.0.0.1, 3000
   DATA_DIR                 folder of the embedded database: .data
   DATABASE_URL             PostgreSQL, instead of the embedded database

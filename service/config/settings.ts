@@ -86,6 +86,7 @@ export const SERVICE_SETTINGS = {
   PORT: integer(0, 65_535).default(3000),
   API_KEY: secret('whole', text),
   ADMIN_API_KEY: secret('whole', text),
+  CONSOLE_READ_KEY: secret('whole', text),
   ALLOW_PRIVATE_SINKS: flag.default(false),
   SECRETS_KEY: secret('whole', bytes32),
   SUBSCRIPTION_FAILING_AFTER_MINUTES: integer(1, 525_600).default(60),

@@ -40,7 +40,7 @@ export interface FeedDeliveryOptions {
   clock: Clock;
   logger: Logger;
   /** The webhook that a channel delivers to. Undefined: its events wait in the outbox. */
-  targetOf(channel: Channel): ChannelTarget | undefined;
+  targetOf: (channel: Channel) => ChannelTarget | undefined;
   /** Stores events again that were removed because they were old. */
   restorePurged(
     feed: number,

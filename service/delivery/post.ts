@@ -5,7 +5,7 @@ import { signingKeyAt, type SigningKeys } from '../base/signing-keys';
 import { splitCredentials } from '../base/url-credentials';
 import { guardedConnector, type SinkGuard } from './guarded-connector';
 import { signatureHeaders } from './signature';
-import { standardWebhookHeaders } from './standard-webhooks';
+import { standardWebhookHeaders, type SignedContent } from './standard-webhooks';
 
 /** The receiver's answer, or the reason why there was none. */
 export type PostResult =
@@ -54,20 +54,12 @@ const ANSWER_BODY_WITHIN_MS = 1_000;
  * redirects are not followed.
  */
 export function createWebhookClient(target: WebhookTarget): WebhookClient {
-  const { timeoutMs, signingKeys, clock, guard, standardWebhooks } = target;
-  const { url, authorization } = splitCredentials(target.url);
+  const { timeoutMs, clock, guard } = target;
+  const { url } = splitCredentials(target.url);
   const timeout = Math.min(timeoutMs, CONNECT_WITHIN_MS);
   const connect = guard ? guardedConnector(guard, new URL(url).protocol, timeout) : { timeout };
   const agent = new Agent({ connections: target.connections, connect });
   const underWay = new Set<AbortController>();
-
-  function signed(body: Buffer, eventId: string): Record<string, string> {
-    const now = clock.now();
-    const key = signingKeyAt(signingKeys, now);
-    const headers = signatureHeaders(body, key);
-    if (standardWebhooks === undefined) return headers;
-    return { ...headers, ...standardWebhookHeaders({ eventId, now, body }, standardWebhooks.secret, key) };
-  }
 
   return {
     async post(text, eventId) {
@@ -79,13 +71,7 @@ export function createWebhookClient(target: WebhookTarget): WebhookClient {
         const answer = await request(url, {
           dispatcher: agent,
           method: 'POST',
-          headers: {
-            ...target.headers,
-            ...(authorization && { authorization }),
-            'content-type': target.contentType ?? 'application/json',
-            'user-agent': USER_AGENT,
-            ...signed(body, eventId),
-          },
+          headers: deliveryHeaders(target, { body, eventId, now: clock.now() }),
           body,
           signal: attempt.signal,
         });
@@ -102,6 +88,23 @@ export function createWebhookClient(target: WebhookTarget): WebhookClient {
       for (const attempt of underWay) attempt.abort(new Error('the service was stopped'));
     },
     close: () => agent.destroy(),
+  };
+}
+
+/** The headers of a delivery that is sent now. Those of the operator come first. */
+export function deliveryHeaders(
+  target: Pick<WebhookTarget, 'url' | 'headers' | 'signingKeys' | 'contentType' | 'standardWebhooks'>,
+  content: SignedContent,
+): Record<string, string> {
+  const { authorization } = splitCredentials(target.url);
+  const key = signingKeyAt(target.signingKeys, content.now);
+  return {
+    ...target.headers,
+    ...(authorization && { authorization }),
+    'content-type': target.contentType ?? 'application/json',
+    'user-agent': USER_AGENT,
+    ...signatureHeaders(content.body, key),
+    ...(target.standardWebhooks && standardWebhookHeaders(content, target.standardWebhooks.secret, key)),
   };
 }
 

@@ -12,6 +12,12 @@ export type FetchedJson =
   | { kind: 'json'; url: string; contentType: string; json: unknown }
   | { kind: 'refused' | 'unavailable'; url: string; problem: string };
 
+/** Makes a request like `fetch`. */
+export type Get = (
+  url: URL,
+  options: { signal: AbortSignal; redirect: 'manual'; headers: Record<string, string> },
+) => Promise<Response>;
+
 const TIMEOUT_MS = 10_000;
 const LARGEST_BYTES = 1_048_576;
 const MOST_REDIRECTS = 3;
@@ -22,14 +28,15 @@ const ACCEPT = 'application/did+json, application/ld+json, application/json;q=0.
  * (`localhost`) that does not speak HTTPS is asked over plain HTTP: no other machine can answer for it.
  *
  * @param timeoutMs timeout of each answer, in milliseconds.
+ * @param get makes the requests: it may forbid some hosts.
  */
-export async function fetchJson(url: URL, timeoutMs = TIMEOUT_MS): Promise<FetchedJson> {
+export async function fetchJson(url: URL, timeoutMs = TIMEOUT_MS, get: Get = fetch): Promise<FetchedJson> {
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isThisMachine(url.hostname)))
     return { kind: 'refused', url: url.href, problem: 'is not https://' };
-  const first = await follow(url, timeoutMs);
+  const first = await follow(url, timeoutMs, get);
   const plain = plainUrlOf(url);
   if (first.kind !== 'unavailable' || plain === undefined) return first;
-  const second = await follow(plain, timeoutMs);
+  const second = await follow(plain, timeoutMs, get);
   if (second.kind !== 'unavailable') return second;
   return { ...first, problem: `${first.problem}; over plain HTTP it ${second.problem}` };
 }
@@ -42,10 +49,10 @@ function plainUrlOf(url: URL): URL | undefined {
   return plain;
 }
 
-async function follow(url: URL, timeoutMs: number): Promise<FetchedJson> {
+async function follow(url: URL, timeoutMs: number, get: Get): Promise<FetchedJson> {
   let current = url;
   for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
-    const answer = await ask(current, timeoutMs);
+    const answer = await ask(current, timeoutMs, get);
     if (!(answer instanceof URL)) return answer;
     if (!mayFollow(current, answer)) {
       const problem = `redirects to ${answer.protocol}//${answer.host}, not to https://`;
@@ -63,10 +70,10 @@ function mayFollow(from: URL, to: URL): boolean {
   return to.protocol === 'https:' && !isThisMachine(to.hostname);
 }
 
-async function ask(url: URL, timeoutMs: number): Promise<FetchedJson | URL> {
+async function ask(url: URL, timeoutMs: number, get: Get): Promise<FetchedJson | URL> {
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    const response = await fetch(url, { signal, redirect: 'manual', headers: { accept: ACCEPT } });
+    const response = await get(url, { signal, redirect: 'manual', headers: { accept: ACCEPT } });
     if (response.ok)
       return parsed(url, response.headers.get('content-type') ?? '', await limitedText(response));
     await response.body?.cancel();

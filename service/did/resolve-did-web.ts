@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { didWebUrl } from './did-web-url';
-import { fetchJson } from './fetch-json';
+import { fetchJson, type FetchedJson } from './fetch-json';
 
 /**
  * A published DID document (https://www.w3.org/TR/did-core/#core-properties). The fields that a verifier
@@ -54,10 +54,13 @@ export type DidResolution =
  * Resolves a did:web identifier (https://w3c-ccg.github.io/did-method-web/#read-resolve) over HTTPS; plain
  * HTTP is used only for a host of this machine.
  */
-export async function resolveDidWeb(did: string): Promise<DidResolution> {
+export async function resolveDidWeb(
+  did: string,
+  fetchDocument: (url: URL) => Promise<FetchedJson> = fetchJson,
+): Promise<DidResolution> {
   const url = didWebUrl(did);
   if (url === undefined) return { kind: 'refused', url: did, problem: 'is not a did:web identifier' };
-  const fetched = await fetchJson(url);
+  const fetched = await fetchDocument(url);
   if (fetched.kind !== 'json') return fetched;
   const parsed = didDocumentSchema.safeParse(fetched.json);
   const refused = (problem: string): DidResolution => ({ kind: 'refused', url: fetched.url, problem });

@@ -12,34 +12,40 @@ export interface Keys {
   adminApiKey: string | undefined;
 }
 
+/** The checks before an operation that needs this access. Undefined: the operation does not exist. */
+export type CheckAccess = (access: Operation['access']) => RouterMiddleware[] | undefined;
+
 /** A router of described operations. */
 export interface OperationRouter {
   router: Router;
   /**
-   * Answers an operation. The key, the query and a small body are checked before, as the operation describes
-   * them.
+   * Answers an operation. The access, the query and a small body are checked before, as the operation
+   * describes them.
    */
   answer<State>(this: void, operation: Operation, ...route: RouterMiddleware<State>[]): void;
 }
 
-/** Creates it. */
-export function createOperationRouter({ apiKey, adminApiKey }: Keys): OperationRouter {
+/** Creates it. The paths of its operations begin with `prefix`. */
+export function createOperationRouter(checkAccess: CheckAccess, prefix = ''): OperationRouter {
   const router = new Router();
   return {
     router,
-    answer(operation, ...route) {
-      const { access, method, path, query, body } = operation;
-      const checks: RouterMiddleware[] = [];
-      if (access === 'admin') {
-        if (adminApiKey === undefined) return;
-        checks.push(requireAdminKey(adminApiKey));
-      } else if (access !== 'anyone') {
-        if (apiKey === undefined && access === 'issuer') return;
-        checks.push(requireApiKey(apiKey));
-      }
+    answer({ access, method, path, query, body }, ...route) {
+      const checks = checkAccess(access);
+      if (checks === undefined) return;
       if (query) checks.push(checkQuery(query) as RouterMiddleware);
       if (body?.kind === 'small') checks.push(declaredBody, smallJson as RouterMiddleware);
-      router[method](path.replace(/\{(\w+)\}/g, ':$1'), ...checks, ...(route as RouterMiddleware[]));
+      const pattern = `${prefix}${path.replace(/\{(\w+)\}/g, ':$1')}`;
+      router[method](pattern, ...checks, ...(route as RouterMiddleware[]));
     },
+  };
+}
+
+/** The key that each operation of the public API needs. */
+export function checkKeys({ apiKey, adminApiKey }: Keys): CheckAccess {
+  return (access) => {
+    if (access === 'anyone') return [];
+    if (access === 'admin') return adminApiKey === undefined ? undefined : [requireAdminKey(adminApiKey)];
+    return apiKey === undefined && access === 'issuer' ? undefined : [requireApiKey(apiKey)];
   };
 }

@@ -2,6 +2,9 @@ import { createCipheriv, createHash } from 'node:crypto';
 import { getBytes, hexlify } from 'ethers';
 import { RequestError } from '../base/errors';
 
+/** The contracts refuse longer ones, in UTF-8. */
+export const MOST_REMARK_BYTES = 120;
+
 /**
  * A remark as the mint carries it: `0x` alone when there is none, otherwise `0x` and the hex of its
  * encryption under the credential's id. The cipher is ChaCha20 (RFC 8439, counter 0). The key and the nonce

@@ -1,23 +1,15 @@
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
+import { deliveryStatesOf, type Attempt, type DeliveryOutcome } from './delivery-states';
 import { registryOfFeed } from './find-feeds';
 import { bytesOfId, isEventId } from './stored-ids';
-
-/** A recorded attempt. */
-export interface Attempt {
-  attempt: number;
-  attemptedAt: number;
-  status: number | null;
-  error: string | null;
-  milliseconds: number;
-}
 
 /** An event with its state and its attempts. */
 export interface EventHistory {
   registry: string;
   subscription: string;
   eventId: string;
-  state: 'waiting' | 'delivered' | 'dead' | 'orphaned';
+  state: DeliveryOutcome;
   body: string;
   attempts: Attempt[];
 }
@@ -28,48 +20,24 @@ export async function historyOf(db: Kysely<Schema>, eventId: string): Promise<Ev
   const rows = await db
     .selectFrom('events')
     .innerJoin('feeds', 'feeds.id', 'events.feed')
-    .innerJoin('channels', 'channels.feed', 'feeds.id')
-    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
     .select([
       'events.id',
       'events.token',
       'events.body',
-      'events.orphaned_at',
-      'feeds.feed',
-      'channels.id as channel',
-      'subscriptions.name as subscription',
+      'events.orphaned_at as orphanedAt',
+      'events.feed',
+      'feeds.feed as feedName',
     ])
     .where('events.event_id', '=', bytesOfId(eventId))
-    .orderBy('channels.id')
     .execute();
-  const histories = await Promise.all(
-    rows.map(async ({ id, token, body, orphaned_at, feed, channel, subscription }) => {
-      const attempts = await db
-        .selectFrom('attempts')
-        .select(['attempt', 'attempted_at as attemptedAt', 'status', 'error', 'milliseconds'])
-        .where('event', '=', id)
-        .where('channel', '=', channel)
-        .orderBy('attempted_at')
-        .execute();
-      const dead = await db
-        .selectFrom('dead_letters')
-        .select('event')
-        .where('channel', '=', channel)
-        .where('event', '=', id)
-        .executeTakeFirst();
-      const waiting = await waitingAmong(db, channel, [{ id, token }]);
-      if (attempts.length === 0 && waiting.size === 0 && orphaned_at === null) return [];
-      const state: EventHistory['state'] = dead
-        ? 'dead'
-        : waiting.size > 0
-          ? 'waiting'
-          : orphaned_at !== null
-            ? 'orphaned'
-            : 'delivered';
-      return { registry: registryOfFeed(feed), subscription, eventId, state, body, attempts };
-    }),
-  );
-  return histories.flat();
+  const histories: { channel: number; history: EventHistory }[] = [];
+  for (const { feed, feedName, body, ...event } of rows)
+    for (const { channel, subscription, state, attempts } of await deliveryStatesOf(db, feed, [event])) {
+      const registry = registryOfFeed(feedName);
+      histories.push({ channel, history: { registry, subscription, eventId, state, body, attempts } });
+    }
+  histories.sort((left, right) => left.channel - right.channel);
+  return histories.map(({ history }) => history);
 }
 
 /** The keys of those events that wait in the channel. */

@@ -176,7 +176,7 @@ async function bodyOf(response: Response): Promise<string | undefined> {
     .catch(() => undefined);
 }
 
-/** Only the service exposes this header. */
+/** Only the service exposes this header. Answers of the console do not: they are for its page alone. */
 function isOfService(headers: Headers): boolean {
   return headers.get('Access-Control-Expose-Headers')?.includes('X-Error-Code') === true;
 }

@@ -268,6 +268,16 @@ describe('configuration', () => {
     expect(problemOf({ DOMAIN: 'https://me:pass@h' })).to.match(/^DOMAIN \(17 characters\)/);
   });
 
+  it('takes a CONSOLE_READ_KEY beside another ADMIN_API_KEY only', () => {
+    const CONSOLE_READ_KEY = 'key-to-look-only';
+    expect(load({ CONSOLE_READ_KEY, ADMIN_API_KEY: 'a-123456' }).consoleReadKey).to.equal(CONSOLE_READ_KEY);
+    const problem = problemOf({ CONSOLE_READ_KEY });
+    expect(problem).to.match(/^CONSOLE_READ_KEY is set, but there is no console\. Set ADMIN_API_KEY/);
+    const same = problemOf({ CONSOLE_READ_KEY, ADMIN_API_KEY: CONSOLE_READ_KEY });
+    expect(same).to.match(/^CONSOLE_READ_KEY is the same as ADMIN_API_KEY\./);
+    expect(problem + same).not.to.contain(CONSOLE_READ_KEY);
+  });
+
   it('collects the secrets that must not be printed', () => {
     const { privateKey } = Wallet.createRandom();
     const secret = '0123456789abcdef0123';
@@ -276,10 +286,18 @@ describe('configuration', () => {
       WALLET_PRIVATE_KEY: privateKey,
       API_KEY: 'k-123456',
       ADMIN_API_KEY: 'a-123456',
+      CONSOLE_READ_KEY: 'r-123456',
       SECRETS_KEY,
       RPC_URL: `https://n.example/v3/${secret}`,
     });
-    expect(config.secrets).to.include.members([privateKey, 'k-123456', 'a-123456', SECRETS_KEY, secret]);
+    expect(config.secrets).to.include.members([
+      privateKey,
+      'k-123456',
+      'a-123456',
+      'r-123456',
+      SECRETS_KEY,
+      secret,
+    ]);
   });
 
   it('has no gas station if GAS_STATION_URL is none', () => {

@@ -34,6 +34,9 @@ export interface BodyLimitsState {
   leave: () => void;
 }
 
+/** The middleware. */
+export type LimitBodies = Middleware<BodyLimitsState & CallerState>;
+
 /** How many bodies are processed at once. Missing values have defaults. */
 export interface BodyLimitsOptions {
   /** For bodies of more than 1 MB, of unknown length, or compressed. */
@@ -50,7 +53,7 @@ export interface BodyLimitsOptions {
  * the operating system slows their callers down. A caller who waits too long, or finds too many waiting, is
  * answered 503. A body that arrives too slowly is answered 408 and loses its permit.
  */
-export function limitBodies(options: BodyLimitsOptions = {}): Middleware<BodyLimitsState & CallerState> {
+export function limitBodies(options: BodyLimitsOptions = {}): LimitBodies {
   const large = queueOf({ ...LARGE, ...options.large });
   const medium = queueOf({ ...MEDIUM, ...options.medium });
   return async (ctx, next) => {

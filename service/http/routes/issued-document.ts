@@ -22,13 +22,10 @@ export function issuedDocument(
 ): Middleware<object, { params: Record<string, string> }> {
   return async (ctx) => {
     noStore(ctx);
-    const tokenId = tokenIdOf(ctx.params.tokenId ?? '');
+    const tokenId = tokenIdIn(ctx.params.tokenId ?? '');
     const issuance = await documents.find(tokenId);
     const document = issuance && (await documents.documentOf(tokenId));
-    if (issuance === undefined || document === undefined) {
-      const message = 'No document was issued here with this token id, or it was removed.';
-      throw new HttpError(404, 'DOCUMENT_UNKNOWN', message);
-    }
+    if (issuance === undefined || document === undefined) throw documentUnknown();
     const { state, txHash, failure } = issuance;
     if (state === 'failed') {
       const { code, message } = failure ?? { code: 'INTERNAL', message: 'no reason is known' };
@@ -45,7 +42,8 @@ export function issuedDocument(
   };
 }
 
-function tokenIdOf(text: string): string {
+/** The token id in a path, as 64 digits. @throws HttpError TOKEN_ID_INVALID */
+export function tokenIdIn(text: string): string {
   const tokenId = parsed(text);
   if (tokenId !== undefined) return tokenIdHexOf(tokenId);
   throw new HttpError(
@@ -61,4 +59,10 @@ function parsed(text: string): bigint | undefined {
   } catch (error) {
     throw new HttpError(400, 'TOKEN_ID_INVALID', messageOf(error));
   }
+}
+
+/** The error for a token id of no document. */
+export function documentUnknown(): HttpError {
+  const message = 'No document was issued here with this token id, or it was removed.';
+  return new HttpError(404, 'DOCUMENT_UNKNOWN', message);
 }

@@ -28,6 +28,7 @@ export function markedSettings(): MarkedSettings {
     NETWORK_A_API_KEY: mark('+/='),
     API_KEY: mark('"\\'),
     ADMIN_API_KEY: mark('"\\'),
+    CONSOLE_READ_KEY: mark('"\\'),
     SECRETS_KEY: randomBytes(32).toString('base64'),
     TUNNEL_AUTHTOKEN: mark(),
     'user of the node': user,
@@ -49,6 +50,7 @@ export function markedSettings(): MarkedSettings {
     'NETWORK_A_API_KEY',
     'API_KEY',
     'ADMIN_API_KEY',
+    'CONSOLE_READ_KEY',
     'SECRETS_KEY',
     'TUNNEL_AUTHTOKEN',
   ].map((name) => [name, secret(name)]);

@@ -1,0 +1,93 @@
+import { BusyError } from '../base/errors';
+import type { Clock } from '../base/clock';
+import { printableUrl } from '../base/mask-secrets';
+import { createSemaphore } from '../base/semaphore';
+import type { Config } from '../config/config';
+import type { Database } from '../database/database';
+import type { DeliveredFeed } from '../feed-set';
+import type { JournalScope } from '../journal/journal-scope';
+import { readTokenState } from '../registry/read-token-state';
+import { tokenIdHexOf } from '../registry/token-id-forms';
+import { reachRegistry } from '../token/reach-registry';
+import { readTokenHistory } from '../token/read-token-history';
+import type { CheckingPool } from './checking-pool';
+import type { Answers } from './console';
+import { eventDetails } from './event-details';
+import { nodeOf } from './find-node';
+import { issuingProgress } from './issuing-progress';
+import { listDeliveries } from './list-deliveries';
+import { eventsOfToken } from './token-events';
+import { askedToken } from './token-question';
+import { tokenView } from './token-view';
+import type { IssuingProgress } from './views';
+
+/** The parts of the service that the answers come from. */
+export interface AnswersParts {
+  config: Pick<Config, 'network' | 'rpcUrl' | 'registries' | 'followedOf' | 'tokenRegistryAddress'>;
+  database: Database;
+  feeds(this: void): readonly DeliveredFeed[];
+  /** The scope of the documents that are issued; undefined if none are. */
+  scope: JournalScope | undefined;
+  checking: CheckingPool;
+  clock: Clock;
+}
+
+/** Histories that are read at once: each may take a node many requests. */
+const READING = { permits: 4, waiting: 20, waitMs: 30_000 };
+
+/** Creates the answers. */
+export function createAnswers(parts: AnswersParts): Answers {
+  const { config, database, feeds, scope, checking, clock } = parts;
+  const { db } = database;
+  const reading = createSemaphore(READING);
+  const own = { chainId: config.network.chainId, registry: config.tokenRegistryAddress };
+
+  async function inTurn<T>(read: () => Promise<T>): Promise<T> {
+    const release = await reading.acquire(new AbortController().signal);
+    if (typeof release === 'string')
+      throw new BusyError('Too many tokens at once: try it again later.', READING.waitMs);
+    return read().finally(release);
+  }
+
+  async function progress(tokenId: string): Promise<IssuingProgress | undefined> {
+    if (scope === undefined) return undefined;
+    const name = `${scope.chainId}:${scope.registryAddress.toLowerCase()}`;
+    const feed = feeds().find(({ chainId, registry }) => `${chainId}:${registry}` === name);
+    return issuingProgress(db, scope, tokenId, feed?.status.headBlock);
+  }
+
+  return {
+    progress,
+    validate: checking.validate,
+    async token(question) {
+      const asked = askedToken(question, own);
+      const { location } = asked;
+      const { chainId, registry, tokenId } = location;
+      const node = nodeOf(config, location);
+      const history = await inTurn(() =>
+        reachRegistry(node, registry, (reached) =>
+          readTokenHistory(reached.client, reached.registry, tokenId, { bulkClient: reached.bulkClient }),
+        ),
+      );
+      const name = `${chainId}:${registry.toLowerCase()}`;
+      const blocks = new Set(history.endorsements.map(({ blockNumber }) => blockNumber));
+      const events = await eventsOfToken(db, name, tokenId, [...blocks]);
+      const isOwn = chainId === own.chainId && registry.toLowerCase() === own.registry?.toLowerCase();
+      const issuing = isOwn ? await progress(tokenIdHexOf(tokenId)) : undefined;
+      return tokenView({ asked, network: node.network, history, events, issuing });
+    },
+    deliveries: (wanted) => listDeliveries(db, wanted),
+    event: (eventId) => eventDetails(db, feeds(), eventId, clock.now()),
+    async verify(bytes) {
+      const nodes: string[] = [];
+      const view = await checking.verify(bytes, async (location) => {
+        const node = nodeOf(config, location);
+        nodes.push(printableUrl(node.url));
+        return reachRegistry(node, location.registry, ({ client, registry }) =>
+          readTokenState(client, registry.contracts, location.tokenId),
+        );
+      });
+      return { ...view, lookedUp: [...new Set([...view.lookedUp, ...nodes])] };
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import { join } from 'node:path';
+import { MessageChannel } from 'node:worker_threads';
+import Piscina from 'piscina';
+import { PROJECT_ROOT } from '../base/project-root';
+import { BusyError, ServiceError } from '../base/errors';
+import { fromTransferredError, toTransferredError } from '../issuance/transferred-error';
+import type { TokenState } from '../registry/read-token-state';
+import type { TokenLocation } from '../token/token-location';
+import type { CheckingOutcome, CheckingTask, TokenAnswer } from './checking-thread';
+import type { VerificationSettings } from './verify-presented';
+import type { Validation, VerifyView } from './views';
+
+/** Threads that check what a page sends. Rubbish may take long there, and holds nothing else up. */
+export interface CheckingPool {
+  /** Bytes are transferred: the caller must not use them afterwards. */
+  validate(this: void, bytes: Uint8Array<ArrayBuffer>): Promise<Validation>;
+  verify(
+    this: void,
+    bytes: Uint8Array<ArrayBuffer>,
+    readToken: (location: TokenLocation) => Promise<TokenState>,
+  ): Promise<VerifyView>;
+  stop(this: void): Promise<void>;
+}
+
+const WORKER = join(PROJECT_ROOT, 'dist/service/console/checking-thread.js');
+const THREADS = 2;
+const MOST_WAITING = 20;
+/** A thread that nobody needs ends. It is started again in a second. */
+const IDLE_MS = 60_000;
+/** Verifying the most statements that a document may have takes half a minute. */
+const LONGEST_MS = 60_000;
+const HEAP_MEGABYTES = 512;
+
+/** Creates it. Its threads start when they are first needed. */
+export function createCheckingPool(settings: VerificationSettings): CheckingPool {
+  const pool = new Piscina<CheckingTask, CheckingOutcome>({
+    filename: WORKER,
+    minThreads: 0,
+    maxThreads: THREADS,
+    maxQueue: MOST_WAITING,
+    idleTimeout: IDLE_MS,
+    recordTiming: false,
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MEGABYTES },
+    workerData: settings,
+    env: {},
+    argv: [],
+    execArgv: [],
+  });
+  pool.on('error', () => undefined);
+
+  async function run(task: CheckingTask, transferList: Transferred): Promise<unknown> {
+    if (pool.queueSize >= MOST_WAITING) throw new BusyError('Too many checks at once: try again.', IDLE_MS);
+    const signal = AbortSignal.timeout(LONGEST_MS);
+    const outcome = await pool.run(task, { signal, transferList }).catch((cause: unknown) => {
+      const message = signal.aborted
+        ? `The check took longer than ${LONGEST_MS / 1_000} s, and was ended.`
+        : 'The check ended early: its thread was lost.';
+      throw new ServiceError('CONSOLE_CHECK_ENDED', message, { cause });
+    });
+    if ('error' in outcome) throw fromTransferredError(outcome.error);
+    return outcome.result;
+  }
+
+  return {
+    async validate(bytes) {
+      return (await run({ kind: 'validate', bytes }, [bytes.buffer])) as Validation;
+    },
+    async verify(bytes, readToken) {
+      const { port1, port2 } = new MessageChannel();
+      port1.on('message', (location: TokenLocation) => {
+        void readToken(location)
+          .then(
+            (state): TokenAnswer => ({ state }),
+            (error: unknown): TokenAnswer => ({ error: toTransferredError(error) }),
+          )
+          .then((answer) => port1.postMessage(answer));
+      });
+      try {
+        const task: CheckingTask = { kind: 'verify', bytes, port: port2 };
+        return (await run(task, [bytes.buffer, port2])) as VerifyView;
+      } finally {
+        port1.close();
+      }
+    },
+    stop: () => pool.destroy(),
+  };
+}
+
+type Transferred = NonNullable<NonNullable<Parameters<Piscina['run']>[1]>['transferList']>;

@@ -1,0 +1,35 @@
+import type { JsonObject } from '../issuance/credential';
+import type { DeliveriesWanted } from './list-deliveries';
+import type { Sessions } from './sessions';
+import type { Streams } from './streams';
+import type {
+  DeliveryList,
+  EventDetails,
+  Facts,
+  IssuingProgress,
+  Overview,
+  TokenView,
+  Validation,
+  VerifyView,
+} from './views';
+
+/** The answers to what a page asks for. Undefined: there is no such thing. */
+export interface Answers {
+  /** @param bytes JSON. The caller must not use them afterwards. */
+  validate(this: void, bytes: Uint8Array<ArrayBuffer>): Promise<Validation>;
+  /** @param tokenId 64 lower-case hexadecimal digits. */
+  progress(this: void, tokenId: string): Promise<IssuingProgress | undefined>;
+  token(this: void, question: JsonObject): Promise<TokenView>;
+  deliveries(this: void, wanted: DeliveriesWanted): Promise<DeliveryList>;
+  event(this: void, eventId: string): Promise<EventDetails | undefined>;
+  /** @param bytes a credential as JSON. The caller must not use them afterwards. */
+  verify(this: void, bytes: Uint8Array<ArrayBuffer>): Promise<VerifyView>;
+}
+
+/** The parts of the console that its paths need. They know nothing of HTTP. */
+export interface Console extends Answers {
+  readonly sessions: Sessions;
+  readonly streams: Streams;
+  facts(this: void): Promise<Facts>;
+  overview(this: void): Promise<Overview>;
+}

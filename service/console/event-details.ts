@@ -1,0 +1,65 @@
+import type { Kysely } from 'kysely';
+import type { Schema } from '../database/schema';
+import { deliveryHeaders } from '../delivery/post';
+import type { DeliveredFeed } from '../feed-set';
+import { channelsOf, type Channel } from '../outbox/channels';
+import { historyOf } from '../outbox/event-history';
+import { registryOfFeed } from '../outbox/find-feeds';
+import { bytesOfId, isEventId } from '../outbox/stored-ids';
+import { shortType, shownTokenId } from './event-names';
+import type { EventDetails } from './views';
+
+/** Replaces a header's value that is secret. */
+const SECRET = '•••';
+
+/** The event with its body, its headers and its attempts. Undefined: there is no such event. */
+export async function eventDetails(
+  db: Kysely<Schema>,
+  feeds: readonly Pick<DeliveredFeed, 'opened' | 'targetOf'>[],
+  eventId: string,
+  now: number,
+): Promise<EventDetails | undefined> {
+  const event = await storedEvent(db, eventId);
+  if (event === undefined) return undefined;
+  const { body } = event;
+  const feed = feeds.find(({ opened }) => opened === event.feed);
+  const channels = feed === undefined ? [] : await channelsOf(db, event.feed);
+  const bySubscription = new Map(channels.map((channel) => [channel.subscription, channel]));
+  const headersTo = (channel: Channel | undefined): Record<string, string> => {
+    const target = channel && feed?.targetOf(channel);
+    if (target === undefined) return {};
+    const secret = [...Object.keys(target.headers), 'authorization'];
+    const headers = deliveryHeaders(target, { body: Buffer.from(body), eventId, now });
+    return Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, secret.includes(name) ? SECRET : value]),
+    );
+  };
+  const histories = await historyOf(db, eventId);
+  return {
+    eventId,
+    type: shortType(event.type),
+    registry: registryOfFeed(event.feed),
+    tokenId: shownTokenId(event.tokenId),
+    body,
+    deliveries: histories.map(({ subscription, state, attempts }) => {
+      const headers = headersTo(bySubscription.get(subscription));
+      return { subscription, state, headers, attempts };
+    }),
+  };
+}
+
+/** A restarted local chain may have had the same event: the feed that was opened last counts. */
+async function storedEvent(
+  db: Kysely<Schema>,
+  eventId: string,
+): Promise<{ type: string; body: string; feed: string; tokenId: string } | undefined> {
+  if (!isEventId(eventId)) return undefined;
+  return db
+    .selectFrom('events')
+    .innerJoin('feeds', 'feeds.id', 'events.feed')
+    .innerJoin('tokens', 'tokens.id', 'events.token')
+    .select(['events.type', 'events.body', 'feeds.feed', 'tokens.token_id as tokenId'])
+    .where('events.event_id', '=', bytesOfId(eventId))
+    .orderBy('feeds.opened_at', 'desc')
+    .executeTakeFirst();
+}

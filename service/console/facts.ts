@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { getAddress } from 'ethers';
+import { PROJECT_ROOT } from '../base/project-root';
+import { BILL_OF_LADING_CONTEXT, readContextFile } from '../base/published-files';
+import type { RpcClient } from '../chain/rpc-client';
+import type { Config } from '../config/config';
+import type { Facts } from './views';
+
+/** A local node has 20 accounts by default. */
+const MOST_ACCOUNTS = 100;
+
+/** What does not change while the service runs. A local node is asked for its accounts. */
+export async function factsOf(
+  config: Pick<Config, 'network' | 'tokenRegistryAddress' | 'didKeyPair'>,
+  parts: { confirmations: number; canIssue: boolean; client: Pick<RpcClient, 'send'> },
+): Promise<Facts> {
+  const { name, chainId, currency, local: isLocal, explorerUrl = null } = config.network;
+  const { confirmations, canIssue, client } = parts;
+  return {
+    network: { name, chainId, currency, isLocal, explorerUrl },
+    registry: config.tokenRegistryAddress ?? null,
+    issuer: config.didKeyPair?.controller ?? null,
+    confirmations,
+    canIssue,
+    accounts: isLocal ? await accountsOf(client) : [],
+    version: versionOf(),
+    terms: termsOf(),
+  };
+}
+
+/** Empty if the node does not answer: the form works without them. */
+async function accountsOf(client: Pick<RpcClient, 'send'>): Promise<string[]> {
+  try {
+    const accounts: unknown = await client.send('eth_accounts', []);
+    return Array.isArray(accounts)
+      ? accounts.slice(0, MOST_ACCOUNTS).map((one) => getAddress(String(one)))
+      : [];
+  } catch {
+    return [];
+  }
+}
+
+function versionOf(): string {
+  const text = readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+/** The terms of the subject, in the order of the context. Those of packages are inside of `packages`. */
+function termsOf(): string[] {
+  const { '@context': context } = JSON.parse(readContextFile(BILL_OF_LADING_CONTEXT).toString('utf8')) as {
+    '@context': { BillOfLading: { '@context': Record<string, unknown> } };
+  };
+  return Object.keys(context.BillOfLading['@context']).filter((term) => !term.startsWith('@'));
+}

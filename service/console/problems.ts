@@ -1,0 +1,180 @@
+import type { ReportedFeed } from '../observability/health';
+import type { IssuingReport } from '../observability/issuing-report';
+import type { Unfollowed } from '../observability/unfollowed';
+import type { SubscriptionsHealth } from '../subscriptions/subscription-health';
+import type { Problem, RegistryView } from './views';
+
+/** What problems are found in. Undefined: it is not known now. */
+export interface Observed {
+  now: number;
+  feeds: readonly ReportedFeed[];
+  registries: readonly RegistryView[];
+  /** The names of missing settings; empty if documents can be issued. */
+  missing: readonly string[];
+  issuing: IssuingReport | undefined;
+  /** Undefined too while there is nothing to know. */
+  subscriptions: SubscriptionsHealth | undefined;
+  /** Failures that began at this time or earlier are not only slow, but failing. */
+  failingBefore: number;
+  unfollowed: Unfollowed | undefined;
+}
+
+/** A catch-up that lasts longer is a problem. */
+const LAGGING_AFTER_MS = 60_000;
+/** A node that restarts is back by then. */
+const FAILING_AFTER_MS = 60_000;
+const FEW_MINTS = 20;
+const LONG_MINT_SECONDS = 600;
+/** An older failure of a mint is history. */
+const RECENT_MS = 3_600_000;
+
+/** Finds what is wrong. The errors come first. */
+export function problemsOf(observed: Observed): Problem[] {
+  const problems = [
+    ...observed.feeds.flatMap((feed) => feedProblems(feed, observed.now)),
+    ...walletProblems(observed),
+    ...deliveryProblems(observed),
+    ...subscriptionProblems(observed),
+    ...mintProblems(observed),
+    ...settingProblems(observed),
+    ...unfollowedProblems(observed),
+  ];
+  const isError = ({ severity }: Problem): boolean => severity === 'error';
+  return [...problems.filter(isError), ...problems.filter((problem) => !isError(problem))];
+}
+
+function feedProblems({ network, registry, status }: ReportedFeed, now: number): Problem[] {
+  const { state, since, reason, catchUp } = status;
+  const name = `${registry} on ${network}`;
+  const why = sentenceEnd(reason ?? (state === 'stopped' ? 'see the log' : 'its node does not answer'));
+  if (state === 'stopped')
+    return [
+      {
+        severity: 'error',
+        message: `The events of ${name} are no longer read: ${why}`,
+        remedy: 'Correct the cause, then restart the service.',
+      },
+    ];
+  if (state === 'failing' || (state === 'starting' && now - since >= FAILING_AFTER_MS)) {
+    const message = `The events of ${name} cannot be read: ${why}`;
+    const severity = now - since >= FAILING_AFTER_MS ? 'error' : 'warning';
+    return [{ severity, message, remedy: 'The service tries again by itself. Check the node.' }];
+  }
+  if (catchUp === undefined || now - catchUp.since < LAGGING_AFTER_MS) return [];
+  const blocks = catchUp.toBlock + 1 - (status.nextBlock ?? catchUp.fromBlock);
+  const message = `The service is ${blocks} blocks behind the chain of ${name}.`;
+  return [{ severity: 'warning', message, remedy: 'It catches up by itself. A faster node shortens this.' }];
+}
+
+/** Some reasons end with a full stop, some without. */
+function sentenceEnd(reason: string): string {
+  return `${reason.replace(/\.$/, '')}.`;
+}
+
+function walletProblems({ issuing }: Observed): Problem[] {
+  const { wallet } = issuing ?? {};
+  const left = wallet?.mintsAffordable;
+  if (wallet === undefined || left === undefined || left >= FEW_MINTS) return [];
+  const message =
+    left === 0
+      ? `The wallet ${wallet.address} cannot pay for a mint.`
+      : `The wallet ${wallet.address} can pay for ${counted(left, 'more mint')} only.`;
+  return [{ severity: left === 0 ? 'error' : 'warning', message, remedy: 'Send it funds.' }];
+}
+
+function deliveryProblems({ registries, subscriptions }: Observed): Problem[] {
+  const sum = (key: 'waiting' | 'deadLetters'): number =>
+    registries.reduce((total, registry) => total + (registry[key] ?? 0), 0);
+  const dead = sum('deadLetters');
+  const problems: Problem[] = [];
+  if (dead > 0)
+    problems.push({
+      severity: 'error',
+      message: `${counted(dead, 'dead letter')} ${dead === 1 ? 'is' : 'are'} not sent again.`,
+      remedy: 'Correct the receiver, then redeliver the dead letters.',
+      href: '#/deliveries?state=dead',
+    });
+  const waiting = sum('waiting');
+  const known = subscriptions && Object.values(subscriptions.byState).reduce((all, one) => all + one, 0);
+  if (waiting > 0 && known === 0)
+    problems.push({
+      severity: 'warning',
+      message: `${counted(waiting, 'event')} wait, because nothing receives them.`,
+      remedy: 'Set WEBHOOK_URL, or make a subscription.',
+      href: '#/subscriptions',
+    });
+  return problems;
+}
+
+function subscriptionProblems({ subscriptions, failingBefore, now }: Observed): Problem[] {
+  return (subscriptions?.troubled ?? []).slice(0, MOST_NAMED).map(({ id, state, failingSince }): Problem => {
+    const href = '#/subscriptions';
+    if (state === 'gone')
+      return {
+        severity: 'error',
+        message: `The receiver of the subscription ${id} answered that it is gone.`,
+        remedy: 'Resume the subscription if the receiver is back, or delete it.',
+        href,
+      };
+    if (state === 'paused' || failingSince === undefined)
+      return {
+        severity: 'warning',
+        message: `The subscription ${id} is paused: its events wait.`,
+        remedy: 'Resume it.',
+        href,
+      };
+    const minutes = Math.floor((now - failingSince) / 60_000);
+    const isFailing = failingSince <= failingBefore;
+    return {
+      severity: isFailing ? 'error' : 'warning',
+      message: `No delivery to the subscription ${id} has succeeded for ${counted(minutes, 'minute')}.`,
+      remedy: 'Look at the error of its last attempt, and correct the receiver.',
+      href: `#/deliveries?state=failed&subscription=${encodeURIComponent(id)}`,
+    };
+  });
+}
+
+/** Subscriptions that are named. The others are on their own page. */
+const MOST_NAMED = 10;
+
+function mintProblems({ issuing, now }: Observed): Problem[] {
+  const { lastFailure, oldestSeconds = 0 } = issuing?.mints ?? {};
+  const problems: Problem[] = [];
+  if (oldestSeconds >= LONG_MINT_SECONDS)
+    problems.push({
+      severity: 'warning',
+      message: `A mint has not been mined for ${counted(Math.floor(oldestSeconds / 60), 'minute')}.`,
+      remedy: 'Check the node, and whether the fees of the network have risen.',
+    });
+  if (lastFailure !== undefined && now - lastFailure.at < RECENT_MS)
+    problems.push({
+      severity: 'warning',
+      message: `A mint failed at ${new Date(lastFailure.at).toISOString()} with ${lastFailure.code}.`,
+      remedy: 'docs/error-codes.md explains the code, and the log has the reason.',
+    });
+  return problems;
+}
+
+function settingProblems({ missing }: Observed): Problem[] {
+  if (missing.length === 0) return [];
+  const message = `Documents cannot be issued: ${missing.join(', ')} not configured.`;
+  return [{ severity: 'warning', message, remedy: 'Set them, then restart the service.' }];
+}
+
+function unfollowedProblems({ unfollowed }: Observed): Problem[] {
+  const deliveries = (unfollowed?.deliveries ?? []).map(({ registry }): Problem => ({
+    severity: 'warning',
+    message: `The events of ${registry} are not delivered, because no setting follows it.`,
+    remedy: 'Follow it with `npx tdoc registries add`, or give it up with `npx tdoc registries remove`.',
+  }));
+  const issuances = (unfollowed?.issuances ?? []).map(({ registry, issuer, unfinished }): Problem => ({
+    severity: 'warning',
+    message: `${counted(unfinished, 'document')} of ${issuer} in ${registry} wait to be issued.`,
+    remedy: 'Start the service with their TOKEN_REGISTRY_ADDRESS and DID_KEY_PAIRS.',
+  }));
+  return [...deliveries, ...issuances];
+}
+
+function counted(count: number, what: string): string {
+  return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
+}

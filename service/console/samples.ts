@@ -1,0 +1,46 @@
+import type { Clock } from '../base/clock';
+import type { ReportedFeed } from '../observability/health';
+import type { Overview, Sample } from './views';
+
+/** Measurements of the last half hour, for plots. They need no database. */
+export interface Samples {
+  /** Counts a successful delivery. */
+  delivered(this: void): void;
+  plots(this: void): Overview['plots'];
+  stop(this: void): void;
+}
+
+const EVERY_MS = 10_000;
+const MOST_SAMPLES = 180;
+const MINUTE_MS = 60_000;
+
+/** Begins to measure. It goes on until `stop`. */
+export function startSamples(feeds: () => readonly ReportedFeed[], clock: Clock): Samples {
+  const lag: Sample[] = [];
+  const deliveriesPerMinute: Sample[] = [];
+  let deliveries = 0;
+  const timer = setInterval(() => {
+    const at = clock.now();
+    keep(deliveriesPerMinute, [at, deliveries * (MINUTE_MS / EVERY_MS)]);
+    deliveries = 0;
+    const lags = feeds().flatMap(({ status }) => lagOf(status) ?? []);
+    if (lags.length > 0) keep(lag, [at, Math.max(...lags)]);
+  }, EVERY_MS);
+  timer.unref();
+  return {
+    delivered: () => void deliveries++,
+    plots: () => ({ lag: [...lag], deliveriesPerMinute: [...deliveriesPerMinute] }),
+    stop: () => clearInterval(timer),
+  };
+}
+
+/** Blocks between the head and the last block that was read. Undefined if one of them is not known. */
+export function lagOf({ headBlock, nextBlock }: ReportedFeed['status']): number | undefined {
+  if (headBlock === undefined || nextBlock === undefined) return undefined;
+  return Math.max(0, headBlock - nextBlock + 1);
+}
+
+function keep(samples: Sample[], sample: Sample): void {
+  samples.push(sample);
+  if (samples.length > MOST_SAMPLES) samples.shift();
+}

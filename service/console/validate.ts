@@ -1,0 +1,62 @@
+import type { RequestProblem, Validation } from './views';
+import { pointerOf, pointerStep } from '../base/json-pointer';
+import { problemsOf } from '../base/strict-members';
+import { CREATE_REQUEST } from '../issuance/create-request';
+import { isJsonObject, type JsonObject } from '../issuance/credential';
+import { MOST_REMARK_BYTES } from '../issuance/remarks';
+import { jsonLdProblems } from '../validation/json-ld-problems';
+import type { SubjectProblem } from '../validation/subject-problem';
+import { validateBillOfLading } from '../validation/validate-bill-of-lading';
+
+const SUBJECT = '/credentialSubject';
+
+/** Codes of a subject's problems for which POST /create refuses it. */
+const REFUSED = ['SUBJECT_TERM_UNDEFINED', 'TEXT_NOT_PROTECTED', 'SUBJECT_VALUE_INVALID'];
+
+/** Checks a request as POST /create does, and its subject as strictly as an author may want. */
+export async function validateRequest(body: JsonObject): Promise<Validation> {
+  const { credentialSubject, remarks } = body;
+  const problems = isJsonObject(credentialSubject) ? await subjectProblems(credentialSubject) : [];
+  const remarkBytes = typeof remarks === 'string' ? Buffer.byteLength(remarks) : 0;
+  if (remarkBytes > MOST_REMARK_BYTES) {
+    const message = `Has ${remarkBytes} bytes in UTF-8. The contract takes at most ${MOST_REMARK_BYTES}.`;
+    problems.push({ pointer: '/remarks', code: 'REMARK_TOO_LONG', message, isRefused: true });
+  }
+  return { problems: [...shapeProblems(body), ...problems], remarkBytes, mostRemarkBytes: MOST_REMARK_BYTES };
+}
+
+function shapeProblems(body: JsonObject): RequestProblem[] {
+  const { error } = CREATE_REQUEST.safeParse(body);
+  return (error ? problemsOf(error) : []).map(({ path, problem }) => ({
+    pointer: pointerOf(path),
+    code: 'REQUEST_FIELD_INVALID',
+    message: `${problem.charAt(0).toUpperCase()}${problem.slice(1)}`,
+    isRefused: true,
+  }));
+}
+
+async function subjectProblems(subject: JsonObject): Promise<RequestProblem[]> {
+  const problems = await validateBillOfLading(subject);
+  // The strict validation leaves terms out that it has reported, so it does not say what signing thinks of
+  // them.
+  const ofSigning = problems.some(isUnclear) ? await jsonLdProblems(subject) : [];
+  return problems.map((problem) => ({
+    ...problem,
+    pointer: SUBJECT + problem.pointer,
+    isRefused: REFUSED.includes(problem.code) || (isUnclear(problem) && isNamed(problem, ofSigning)),
+  }));
+}
+
+/** Whether signing refuses something with this problem depends on what the contexts define. */
+function isUnclear({ code }: SubjectProblem): boolean {
+  return code === 'TERM_UNKNOWN' || code === 'TYPE_NOT_BILL_OF_LADING';
+}
+
+function isNamed({ code, pointer }: SubjectProblem, ofSigning: readonly SubjectProblem[]): boolean {
+  if (code === 'TYPE_NOT_BILL_OF_LADING') return ofSigning.length > 0;
+  return ofSigning.some(({ message }) =>
+    [...message.matchAll(/"(?:[^"\\]|\\.)*"/g)].some(([name]) =>
+      pointer.endsWith(pointerStep(String(JSON.parse(name)))),
+    ),
+  );
+}

@@ -1,0 +1,63 @@
+import type { Router } from '@koa/router';
+import type { Context } from 'koa';
+import type { Console } from '../../console/console';
+import { SESSION_MS } from '../../console/sessions';
+import type { TokenFacts } from '../../console/session-token';
+import type { LogIn, Session } from '../../console/views';
+import { requireAdminKey } from '../middleware/admin-key';
+import { declaredBody } from '../middleware/declared-body';
+import { HttpError } from '../middleware/errors';
+import { smallJson, type SmallJsonState } from '../middleware/small-json';
+import { CONSOLE, LINKS, SESSION, sessionOf, setCookie, type SessionState } from './gate';
+
+/** Answers logging in and out, and the links that log in once. */
+export function answerSessions(
+  router: Router,
+  { sessions, streams }: Pick<Console, 'sessions' | 'streams'>,
+  adminApiKey: string,
+): void {
+  router.post<SmallJsonState>(SESSION, declaredBody, smallJson, (ctx) => {
+    const outcome = sessions.logIn(logInOf(ctx.state.body), ctx.req.socket.remoteAddress ?? '');
+    if (outcome === 'wrong')
+      throw new HttpError(401, 'CONSOLE_KEY_WRONG', 'The key is wrong, or the link was used or is too old.');
+    if ('waitMs' in outcome) throw tooManyAttempts(ctx, outcome.waitMs);
+    setCookie(ctx, outcome.cookie, SESSION_MS / 1_000);
+    ctx.body = shown(outcome.session);
+  });
+
+  router.get<SessionState>(SESSION, (ctx) => {
+    ctx.body = shown(ctx.state.session);
+  });
+
+  router.delete(SESSION, (ctx) => {
+    const session = sessionOf(ctx, sessions);
+    if (session !== undefined) {
+      sessions.end(session);
+      streams.endOf(session);
+    }
+    setCookie(ctx, '', 0);
+    ctx.status = 204;
+  });
+
+  router.post(LINKS, requireAdminKey(adminApiKey), (ctx) => {
+    ctx.status = 201;
+    ctx.body = { url: `${CONSOLE}#link=${sessions.newLink()}` };
+  });
+}
+
+function shown({ role, expiresAt }: TokenFacts): Session {
+  return { role, expiresAt };
+}
+
+function logInOf({ key, link }: Readonly<Record<string, unknown>>): LogIn {
+  if (typeof key === 'string' && link === undefined) return { key };
+  if (typeof link === 'string' && key === undefined) return { link };
+  const message = 'The body must have one member, a text: {"key": "…"} or {"link": "…"}.';
+  throw new HttpError(400, 'REQUEST_FIELD_INVALID', message);
+}
+
+function tooManyAttempts(ctx: Context, waitMs: number): HttpError {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
+  ctx.set('Retry-After', String(seconds));
+  return new HttpError(429, 'CONSOLE_ATTEMPTS', `An earlier key was wrong. Try again in ${seconds} s.`);
+}

@@ -1,0 +1,66 @@
+import type { AcceptDocument } from '../issuance/issue-document';
+import type { Registries } from '../registries/registries';
+import { CREATE_DOCUMENT, GET_DOCUMENT, LIST_DOCUMENTS } from './description/documents';
+import { ADD_REGISTRY, LIST_REGISTRIES, REMOVE_REGISTRY } from './description/registries';
+import { acceptDocument } from './middleware/accept-document';
+import { callerLeft } from './middleware/caller-left';
+import { callersAtOnce } from './middleware/callers-at-once';
+import { declaredBody } from './middleware/declared-body';
+import { idempotencyKey } from './middleware/idempotency-key';
+import { jsonBody } from './middleware/json-body';
+import type { LimitBodies } from './middleware/limit-bodies';
+import type { OperationRouter } from './operation-router';
+import { createDocument } from './routes/create-document';
+import { issuedDocument, type IssuedDocuments } from './routes/issued-document';
+import { listDocuments } from './routes/list-documents';
+import { addRegistry, listRegistries, removeRegistry } from './routes/registries';
+import { answerSubscriptions, type SubscriptionRoutes } from './routes/subscriptions';
+
+/** The parts of the paths that issue documents, and manage registries and subscriptions. */
+export interface ManagedParts {
+  acceptDocument: AcceptDocument;
+  /** The documents of GET /documents and GET /documents/{tokenId}, which exist only with an API key. */
+  issuedDocuments?: IssuedDocuments | undefined;
+  /** The followed registries, for the admin. */
+  registries?: Registries | undefined;
+  /** How many POST /create may be under way at once; undefined: any number. */
+  callersAtOnce?: number | undefined;
+  /** The paths under /subscriptions, which exist only with an admin key. */
+  subscriptions?: SubscriptionRoutes | undefined;
+}
+
+/** `hasDocuments`: whether the router has GET /documents/{tokenId}. */
+export type AnswerManaged = (operations: OperationRouter, options: { hasDocuments: boolean }) => void;
+
+/**
+ * Returns a function that answers these operations in a router. The limits hold for all its routers together.
+ */
+export function createManagedRoutes(parts: ManagedParts, limit: LimitBodies): AnswerManaged {
+  const { issuedDocuments, registries, subscriptions } = parts;
+  const limitCallers = callersAtOnce(parts.callersAtOnce ?? Infinity);
+  return (operations, options) => {
+    const { answer } = operations;
+    answer(
+      CREATE_DOCUMENT,
+      callerLeft,
+      acceptDocument(parts.acceptDocument),
+      limitCallers,
+      idempotencyKey,
+      declaredBody,
+      limit,
+      jsonBody,
+      createDocument({ hasDocuments: options.hasDocuments && issuedDocuments !== undefined }),
+    );
+    // Documents are confidential, so these paths do not exist without an API key.
+    if (issuedDocuments) {
+      answer(LIST_DOCUMENTS, listDocuments(issuedDocuments));
+      answer(GET_DOCUMENT, issuedDocument(issuedDocuments));
+    }
+    if (registries) {
+      answer(LIST_REGISTRIES, listRegistries(registries));
+      answer(ADD_REGISTRY, addRegistry(registries));
+      answer(REMOVE_REGISTRY, removeRegistry(registries));
+    }
+    if (subscriptions) answerSubscriptions(operations, subscriptions);
+  };
+}

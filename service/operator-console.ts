@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from './base/clock';
+import type { Logger } from './base/logger';
+import type { RpcClient } from './chain/rpc-client';
+import type { Config } from './config/config';
+import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from './base/published-files';
+import { createAnswers } from './console/answers';
+import { createCheckingPool } from './console/checking-pool';
+import type { Console } from './console/console';
+import { factsOf } from './console/facts';
+import { movedSince } from './console/moved';
+import { createOverview } from './console/overview';
+import { startSamples } from './console/samples';
+import { createSessions } from './console/sessions';
+import { createStreams } from './console/streams';
+import type { Database } from './database/database';
+import type { EventDelivery, EventDeliveryObserver } from './event-delivery';
+import { confirmationsOf, type Issuing } from './issuing';
+import type { Observing } from './observing';
+import { healthQueryOf } from './subscribing';
+import { subscriptionsHealth } from './subscriptions/subscription-health';
+
+/** The console with what the composition needs of it. */
+export interface OperatorConsole extends Console {
+  /** Ends the streams, which would keep the server open. */
+  endStreams(this: void): void;
+  stop(this: void): Promise<void>;
+}
+
+/** The parts of the service that the console shows. */
+export interface ConsoleParts {
+  client: RpcClient;
+  database: Database;
+  issuing: Issuing;
+  eventDelivery: EventDelivery;
+  observing: Observing;
+  attempts: AttemptCounter;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** Deliveries that fail for this long are shown, long before the subscription counts as failing. */
+const SLOW_AFTER_MS = 2 * 60_000;
+
+/** Starts the console. Undefined without ADMIN_API_KEY. */
+export function startConsole(config: Config, parts: ConsoleParts): OperatorConsole | undefined {
+  const { adminApiKey, consoleReadKey: readKey, network } = config;
+  if (adminApiKey === undefined) return undefined;
+  const { client, database, issuing, eventDelivery, observing, attempts, clock, logger } = parts;
+  const { db } = database;
+  const samples = startSamples(() => eventDelivery.feeds, clock);
+  attempts.onDelivered = samples.delivered;
+  const missing = 'missing' in issuing.issuer ? issuing.issuer.missing : [];
+  const overview = createOverview({
+    clock,
+    currency: network.currency,
+    missing,
+    feeds: () => eventDelivery.feeds,
+    figures: observing.reports.outboxes,
+    issuing: observing.reports.issuing,
+    unfollowed: observing.reports.unfollowed,
+    failingBefore: () => clock.now() - config.subscriptionFailingAfterMinutes * 60_000,
+    async subscriptions() {
+      const query = await healthQueryOf(config, db, clock.now());
+      return subscriptionsHealth(db, { ...query, failingBefore: clock.now() - SLOW_AFTER_MS });
+    },
+    moved: async () => `${attempts.count} ${await movedSince(db)}`,
+    plots: samples.plots,
+  });
+  const checking = createCheckingPool({
+    contextUrl: config.billOfLadingContextUrl ?? TRUSTVC_BILL_OF_LADING_CONTEXT_URL,
+    rules: { allowPrivate: config.allowPrivateSinks, allowLoopback: network.local },
+  });
+  const streams = createStreams({
+    overview,
+    clock,
+    failed: (error) => logger.warn({ error }, 'the overview of the console cannot be made'),
+  });
+  return {
+    ...createAnswers({
+      config,
+      database,
+      feeds: () => eventDelivery.feeds,
+      scope: issuing.watched?.scope,
+      checking,
+      clock,
+    }),
+    sessions: createSessions({ adminApiKey, readKey }, { clock, randomBytes }),
+    streams,
+    overview,
+    facts: () =>
+      factsOf(config, { confirmations: confirmationsOf(config), canIssue: missing.length === 0, client }),
+    endStreams: streams.stop,
+    async stop() {
+      samples.stop();
+      streams.stop();
+      await checking.stop();
+    },
+  };
+}
+
+/** Counts attempts for the console, which is started after event delivery. */
+export interface AttemptCounter extends Pick<EventDeliveryObserver, 'attempted'> {
+  readonly count: number;
+  onDelivered: () => void;
+}
+
+/** Creates it. */
+export function createAttemptCounter(): AttemptCounter {
+  let count = 0;
+  return {
+    get count() {
+      return count;
+    },
+    onDelivered: () => undefined,
+    attempted(_registry, outcome) {
+      count++;
+      if (outcome === 'delivered') this.onDelivered();
+    },
+  };
+}

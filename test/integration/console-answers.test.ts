@@ -1,0 +1,219 @@
+import { expect } from 'chai';
+import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
+import type { Devnet } from '../../devnet/devnet';
+import type { Issued } from '../../devnet/service-requests';
+import type {
+  Facts,
+  IssuingProgress,
+  Overview,
+  TokenView,
+  Validation,
+  VerifyView,
+} from '../../service/console/views';
+import { eventually } from '../helpers/eventually';
+import { openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
+import { runningDevnet } from '../helpers/processes/running-devnet';
+
+const UNKNOWN = 'ab'.repeat(32);
+/** Text that a page must show as text. */
+const HOSTILE = `<script>alert(1)</script>\u202e\u0007${'x'.repeat(10_000)}`;
+
+describe('the console of a devnet', () => {
+  let devnet: Devnet;
+  let page: ConsolePage;
+  let issued: Issued;
+
+  before(async () => {
+    devnet = await runningDevnet();
+    page = openConsolePage(devnet.serviceUrl);
+    await page.logIn(devnet.adminApiKey);
+    issued = await devnet.issue(BILL_OF_LADING, { remarks: 'Fragile: été' });
+  });
+  after(() => devnet?.stop());
+
+  const ask = async <Body>(path: string, body: unknown): Promise<Body> => {
+    const answer = await page.call<Body>('POST', path, body);
+    expect([answer.status, answer.code], JSON.stringify(answer.body)).to.deep.equal([200, null]);
+    return answer.body;
+  };
+  const get = async <Body>(path: string): Promise<Body> => (await page.call<Body>('GET', path)).body;
+
+  it('tells what does not change', async () => {
+    const facts = await get<Facts>('facts');
+    expect(facts).to.deep.include({ registry: devnet.registryAddress, canIssue: true, confirmations: 0 });
+    expect(facts.network).to.include({ name: 'localhost', chainId: 31337, isLocal: true, explorerUrl: null });
+    expect(facts.accounts).to.deep.equal(devnet.accounts);
+    expect(facts.terms.slice(0, 3)).to.deep.equal(['billOfLadingName', 'scac', 'blNumber']);
+    expect(facts.terms).to.include('packages').and.not.include('packagesWeight');
+  });
+
+  it('shows the wallet, and that all is well', async () => {
+    await eventually('the balance is read', async () => (await get<Overview>('overview')).issuing?.wallet);
+    const { issuing, problems } = await get<Overview>('overview');
+    expect(issuing?.wallet?.mintsAffordable).to.be.greaterThan(20);
+    expect(issuing?.wallet).to.include({ currency: 'ETH' });
+    expect(problems).to.deep.equal([]);
+  });
+
+  it('issues a document without waiting, and tells how far it is', async () => {
+    const body = { credentialSubject: BILL_OF_LADING, owner: devnet.accounts[1], holder: devnet.accounts[1] };
+    const headers = { Prefer: 'respond-async', 'Idempotency-Key': 'once' };
+    const answer = await page.call<{ tokenId: string }>('POST', 'create/BILL_OF_LADING', body, headers);
+    expect(answer.status).to.equal(202);
+    const { tokenId } = answer.body;
+    const progress = (): Promise<IssuingProgress> => get(`documents/${tokenId}/progress`);
+    await eventually('it is final', async () => (await progress()).state === 'final');
+    const { txHash, confirmedBlocks, failure } = await progress();
+    expect(txHash).to.match(/^0x[0-9a-f]{64}$/);
+    expect({ confirmedBlocks, failure }).to.deep.equal({ confirmedBlocks: 0, failure: null });
+    const document = await page.call('GET', `documents/${tokenId}`);
+    expect(document.body).to.have.nested.property('signedW3CDocument.credentialStatus.tokenId', tokenId);
+    expect((await page.call('GET', `documents/${UNKNOWN}/progress`)).code).to.equal('DOCUMENT_UNKNOWN');
+    expect((await page.call('GET', 'documents/x/progress')).code).to.equal('TOKEN_ID_INVALID');
+  });
+
+  it('decrypts the remarks of a token with its credential only', async () => {
+    const { document, tokenId, txHash } = issued;
+    const withIt = await ask<TokenView>('token', { credential: { signedW3CDocument: document, txHash } });
+    expect(withIt).to.include({ tokenId, credentialId: document.id, state: 'in escrow' });
+    expect(withIt.operations[0]?.remark).to.include({ text: 'Fragile: été', isEncrypted: true });
+    expect(withIt.issuing).to.include({ state: 'final', txHash });
+    const without = await ask<TokenView>('token', { tokenId: `0x${tokenId}` });
+    expect(without.credentialId).to.equal(null);
+    expect(without.operations[0]?.remark).to.include({ text: null, isEncrypted: true });
+  });
+
+  it('refuses what names no token, and says why', async () => {
+    const registry = (text: string): object => ({ tokenId: '1', registry: text });
+    const missing = '31337:0x00000000000000000000000000000000000000aa';
+    const cases: [unknown, number, string][] = [
+      [{}, 400, 'REQUEST_FIELD_INVALID'],
+      [{ tokenId: 1 }, 400, 'REQUEST_FIELD_INVALID'],
+      [{ tokenId: HOSTILE }, 400, 'TOKEN_ID_INVALID'],
+      [{ tokenId: '9'.repeat(79) }, 400, 'TOKEN_ID_INVALID'],
+      [registry('x'), 400, 'REQUEST_FIELD_INVALID'],
+      [registry(missing.toUpperCase()), 400, 'REQUEST_FIELD_INVALID'],
+      [registry(missing), 502, 'REGISTRY_MISSING'],
+      [registry('999:0x00000000000000000000000000000000000000aa'), 400, 'NETWORK_UNKNOWN'],
+      [registry('80002:0x00000000000000000000000000000000000000aa'), 400, 'CONFIGURATION_INVALID'],
+      [{ tokenId: '1', credential: issued.document }, 400, 'REQUEST_FIELD_INVALID'],
+      [{ credential: [] }, 400, 'CREDENTIAL_INVALID'],
+      [{ credential: { type: 'VerifiableCredential' } }, 400, 'CREDENTIAL_STATUS_INVALID'],
+    ];
+    for (const [body, status, code] of cases) {
+      const answer = await page.call('POST', 'token', body);
+      const asked = JSON.stringify(body).slice(0, 200);
+      expect([answer.status, answer.code], asked).to.deep.equal([status, code]);
+      expect(answer.body.error.message, asked).to.have.length.within(10, 500);
+    }
+  });
+
+  it('verifies a credential, and names what it looked up', async () => {
+    const { document } = issued;
+    const valid = await ask<VerifyView>('verify', document);
+    expect(valid.outcome).to.equal('valid');
+    expect(valid.issuerIdentity.issuer).to.equal(document.issuer);
+    expect(valid.documentStatus.tokenId).to.equal(issued.tokenId);
+    expect(valid.shown).to.have.property('credentialSubject');
+    expect(valid.lookedUp).to.deep.equal([
+      `https://${new URL(devnet.serviceUrl).host}/.well-known/did.json`,
+      devnet.nodeUrl.replace(/\/$/, ''),
+    ]);
+    const subject = { ...(document.credentialSubject as object), blNumber: HOSTILE };
+    const tampered = await ask<VerifyView>('verify', { ...document, credentialSubject: subject });
+    expect(tampered.outcome).to.equal('invalid');
+    expect(tampered.documentIntegrity.outcome).to.equal('invalid');
+    expect(tampered.issuerIdentity.outcome).to.equal('valid');
+  });
+
+  it('answers rubbish with a code, and goes on', async () => {
+    const deep = `${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`;
+    const bodies = [
+      '',
+      '{',
+      '[]',
+      '"x"',
+      '{}',
+      '{"__proto__":1}',
+      '\u0000',
+      deep,
+      JSON.stringify({ type: HOSTILE }),
+    ];
+    for (const path of ['verify', 'token', 'validate'])
+      for (const body of bodies) {
+        const { status, code, body: answer } = await page.call<object>('POST', path, body);
+        const asked = `${path} ${body.slice(0, 50)}`;
+        if (path === 'validate' && status === 200) expect(answer, asked).to.have.property('problems');
+        else expect([400, typeof code, 'error' in answer], asked).to.deep.equal([status, 'string', true]);
+      }
+    const text = await page.call('POST', 'verify', '{}', { 'Content-Type': 'text/plain' });
+    expect(text.code).to.equal('CONTENT_TYPE_WRONG');
+    for (const query of [
+      'state=x',
+      'limit=201',
+      'limit=x',
+      `subscription=${'x'.repeat(65)}`,
+      'limit=1&limit=2',
+    ])
+      expect((await page.call('GET', `deliveries?${query}`)).code, query).to.equal('QUERY_INVALID');
+    for (const id of ['x', UNKNOWN, encodeURIComponent(HOSTILE.slice(0, 500))])
+      expect((await page.call('GET', `events/${id}`)).code).to.equal('CONSOLE_EVENT_UNKNOWN');
+    expect((await ask<VerifyView>('verify', issued.document)).outcome).to.equal('valid');
+  });
+
+  it('checks a request as it is typed, and says what would be refused', async () => {
+    const right = { owner: devnet.accounts[1], holder: devnet.accounts[2], remarks: 'é'.repeat(60) };
+    const validate = (body: object): Promise<Validation> => ask('validate', body);
+    expect(await validate({ ...right, credentialSubject: BILL_OF_LADING })).to.deep.equal({
+      problems: [],
+      remarkBytes: 120,
+      mostRemarkBytes: 120,
+    });
+    const subject = { ...BILL_OF_LADING, blNumber: HOSTILE, vessel: 5, voyage: 'x', links: 'a _:b' };
+    const { problems, remarkBytes } = await validate({
+      owner: '0x1',
+      holder: '0x0000000000000000000000000000000000000000',
+      remarks: 'é'.repeat(61),
+      credentialSubject: subject,
+    });
+    expect(remarkBytes).to.equal(122);
+    expect(problems.map(({ pointer, code, isRefused }) => `${pointer} ${code} ${isRefused}`)).to.have.members(
+      [
+        '/owner REQUEST_FIELD_INVALID true',
+        '/holder REQUEST_FIELD_INVALID true',
+        '/remarks REMARK_TOO_LONG true',
+        '/credentialSubject/vessel VALUE_TYPE_WRONG false',
+        '/credentialSubject/voyage TERM_UNKNOWN true',
+        '/credentialSubject/links TEXT_NOT_PROTECTED true',
+      ],
+    );
+    for (const { message } of problems) expect(message).to.match(/^[A-Z"]/);
+    const untyped = await validate({ ...right, credentialSubject: { scac: 'A', blNumber: 'B' } });
+    expect(untyped.problems).to.deep.include({
+      pointer: '/credentialSubject/type',
+      code: 'TYPE_NOT_BILL_OF_LADING',
+      message: 'Missing type BillOfLading',
+      isRefused: true,
+    });
+  });
+
+  it('says of a request exactly that it is refused', async () => {
+    const right = { owner: devnet.accounts[1], holder: devnet.accounts[1] };
+    const subjects: object[] = [
+      { ...BILL_OF_LADING, foo: 1 },
+      { ...BILL_OF_LADING, name: 'x', vessel: 5 },
+      { type: ['BillOfLading'] },
+      { scac: 'A' },
+      { ...BILL_OF_LADING, links: '_:x' },
+      { ...BILL_OF_LADING, packages: [{ weight: '1' }] },
+      { ...BILL_OF_LADING, type: ['BillOfLading', 'Other'] },
+    ];
+    for (const credentialSubject of subjects) {
+      const body = { ...right, credentialSubject };
+      const { problems } = await ask<Validation>('validate', body);
+      const { status } = await page.call('POST', 'create/BILL_OF_LADING', body);
+      const isRefused = problems.some((problem) => problem.isRefused);
+      expect(isRefused, JSON.stringify({ credentialSubject, problems })).to.equal(status !== 200);
+    }
+  });
+});

@@ -1,0 +1,214 @@
+import { expect } from 'chai';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { newState, type State } from '../helpers/database/engines';
+import { openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+
+const ADMIN_API_KEY = 'the-admin-key-of-the-console-0123456789';
+const CONSOLE_READ_KEY = 'the-read-key-of-the-console-0123456789';
+const HOUR_MS = 3_600_000;
+
+describe('sessions of the console', () => {
+  let local: LocalSetup;
+  let state: State | undefined;
+  let settings: Record<string, string>;
+  let service: RunningService;
+  let page: ConsolePage;
+  const clock = { time: Date.now(), now: () => clock.time };
+
+  const start = (changed: Record<string, string> = {}): Promise<RunningService> =>
+    startService({ ...settings, ...changed }, { consoleClock: clock });
+  const restart = async (changed: Record<string, string> = {}): Promise<void> => {
+    await service.stop();
+    service = await start(changed);
+  };
+  const open = (cookie?: string): ConsolePage => openConsolePage(service.url, cookie);
+
+  before(async () => {
+    local = await createLocalSetup();
+    state = await newState('SQLite');
+    settings = {
+      ...local.settings,
+      ...state?.settings,
+      ADMIN_API_KEY,
+      CONSOLE_READ_KEY,
+      WALLET_PRIVATE_KEY: '',
+    };
+    service = await start();
+  });
+  beforeEach(() => (page = open()));
+  after(async () => {
+    await service?.stop();
+    await local?.stop();
+    await state?.remove();
+  });
+
+  it('begin with ADMIN_API_KEY, for twelve hours, in a cookie that no script has', async () => {
+    const { status, body, headers } = await page.logIn(ADMIN_API_KEY);
+    expect(status).to.equal(200);
+    expect(body).to.deep.equal({ role: 'operator', expiresAt: clock.time + 12 * HOUR_MS });
+    const [cookie = ''] = headers.getSetCookie();
+    expect(cookie).to.match(/^console=operator\.\d+\.[\w-]+\.[\w-]+; /);
+    expect(cookie).to.contain('HttpOnly; SameSite=Strict').and.contain('Path=/console; Max-Age=43200');
+    expect(cookie).not.to.contain('Secure').and.not.to.contain(ADMIN_API_KEY);
+    expect((await page.call('GET', 'session')).body).to.deep.equal(body);
+    expect((await page.call('GET', 'subscriptions')).status).to.equal(200);
+  });
+
+  it('are only sent over HTTPS if the page came over HTTPS', async () => {
+    const { host } = new URL(service.url);
+    const { headers } = await page.call(
+      'POST',
+      'session',
+      { key: ADMIN_API_KEY },
+      { Origin: `https://${host}` },
+    );
+    expect(headers.getSetCookie()[0]).to.match(/; Secure$/);
+  });
+
+  it('of CONSOLE_READ_KEY look, and change nothing', async () => {
+    expect((await page.logIn(CONSOLE_READ_KEY)).body.role).to.equal('reader');
+    for (const path of ['session', 'facts', 'overview', 'subscriptions', 'registries'])
+      expect((await page.call('GET', path)).status, path).to.equal(200);
+    const changes = [
+      ['POST', 'subscriptions'],
+      ['PUT', 'subscriptions/default'],
+      ['DELETE', 'subscriptions/default'],
+      ['POST', 'subscriptions/default/test'],
+      ['POST', 'subscriptions/default/redeliver'],
+      ['POST', 'create/BILL_OF_LADING'],
+      ['POST', 'registries'],
+      ['DELETE', 'registries/1/x'],
+      ['PATCH', 'anything'],
+    ] as const;
+    for (const [method, path] of changes) {
+      const { status, code } = await page.call(method, path, {});
+      expect([status, code], `${method} ${path}`).to.deep.equal([403, 'CONSOLE_READ_ONLY']);
+    }
+    expect((await page.call('DELETE', 'session')).status).to.equal(204);
+  });
+
+  it('are needed for every path but the page, whatever the case of its letters', async () => {
+    const paths = ['session', 'facts', 'overview', 'stream', 'subscriptions', 'documents', 'nothing'];
+    for (const path of paths) {
+      const { status, code } = await page.call('GET', path);
+      expect([status, code], path).to.deep.equal([401, 'CONSOLE_SESSION_ENDED']);
+    }
+    for (const path of [
+      '/CONSOLE/api/subscriptions',
+      '/console/API/subscriptions',
+      '/Console/Api/Documents/',
+    ]) {
+      const answer = await fetch(service.url + path);
+      expect([answer.status, answer.headers.get('X-Error-Code')], path).to.deep.equal([
+        401,
+        'CONSOLE_SESSION_ENDED',
+      ]);
+    }
+    expect(
+      (await page.call('GET', 'facts', undefined, { Cookie: 'console=operator.9.x.y' })).status,
+    ).to.equal(401);
+  });
+
+  it('change something only for the own page', async () => {
+    await page.logIn(ADMIN_API_KEY);
+    for (const Origin of ['https://other.example', 'null', `http://127.0.0.1:1`, 'x', ''])
+      for (const [method, path] of [
+        ['POST', 'session'],
+        ['POST', 'subscriptions'],
+        ['DELETE', 'session'],
+      ] as const) {
+        const { status, code } = await page.call(method, path, { key: ADMIN_API_KEY }, { Origin });
+        expect([status, code], `${Origin} ${method}`).to.deep.equal([403, 'CONSOLE_ORIGIN_WRONG']);
+      }
+    expect((await page.call('GET', 'session')).status).to.equal(200);
+  });
+
+  it('end after their time, and when the page logs out, but not at a restart', async () => {
+    await page.logIn(ADMIN_API_KEY);
+    await restart();
+    const later = open(page.cookie);
+    expect((await later.call('GET', 'session')).status).to.equal(200);
+    clock.time += 12 * HOUR_MS;
+    expect((await later.call('GET', 'session')).code).to.equal('CONSOLE_SESSION_ENDED');
+    await later.logIn(ADMIN_API_KEY);
+    const { cookie } = later;
+    const { status, headers } = await later.call('DELETE', 'session');
+    expect(status).to.equal(204);
+    expect(headers.getSetCookie()[0]).to.match(/^console=; .*Max-Age=0/);
+    expect((await open(cookie).call('GET', 'session')).code).to.equal('CONSOLE_SESSION_ENDED');
+  });
+
+  it('end when their key is changed', async () => {
+    await page.logIn(ADMIN_API_KEY);
+    const reader = open();
+    await reader.logIn(CONSOLE_READ_KEY);
+    await restart({ CONSOLE_READ_KEY: 'another-key-to-look-only' });
+    expect((await open(page.cookie).call('GET', 'session')).status).to.equal(200);
+    expect((await open(reader.cookie).call('GET', 'session')).status).to.equal(401);
+    await restart({ ADMIN_API_KEY: 'another-key-of-the-operator' });
+    expect((await open(page.cookie).call('GET', 'session')).status).to.equal(401);
+    await restart();
+  });
+
+  it('need more patience after each wrong key, even for the right one', async () => {
+    for (const seconds of [1, 2, 4, 8, 16, 30, 30]) {
+      expect((await page.logIn('wrong')).code).to.equal('CONSOLE_KEY_WRONG');
+      const { status, code, headers } = await page.logIn(ADMIN_API_KEY);
+      expect([status, code]).to.deep.equal([429, 'CONSOLE_ATTEMPTS']);
+      expect(headers.get('Retry-After')).to.equal(String(seconds));
+      clock.time += seconds * 1_000;
+    }
+    expect((await page.logIn(ADMIN_API_KEY)).status).to.equal(200);
+    expect((await page.logIn('wrong')).status).to.equal(401);
+    clock.time += 1_000;
+    expect((await page.logIn(ADMIN_API_KEY)).status).to.equal(200);
+  });
+
+  it('begin with a link, once and within 15 minutes', async () => {
+    const link = async (key: string): Promise<Response> =>
+      fetch(`${service.url}/console/api/links`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${key}` },
+      });
+    const made = async (): Promise<string> => {
+      const { url } = (await (await link(ADMIN_API_KEY)).json()) as { url: string };
+      expect(url).to.match(/^\/console#link=/);
+      return url.split('=')[1] ?? '';
+    };
+    expect((await link(ADMIN_API_KEY)).status).to.equal(201);
+    expect((await link(CONSOLE_READ_KEY)).status).to.equal(401);
+    const token = await made();
+    expect((await page.call('POST', 'session', { link: token })).body).to.include({ role: 'operator' });
+    expect((await page.call('GET', 'session')).status).to.equal(200);
+    const again = await open().call('POST', 'session', { link: token });
+    expect(again.code).to.equal('CONSOLE_KEY_WRONG');
+    // The cookie of a session is no link, and the token of a link is no session.
+    const other = await made();
+    expect((await open(`console=${other}`).call('GET', 'session')).status).to.equal(401);
+    const cookie = page.cookie.replace('console=', '');
+    expect((await open().call('POST', 'session', { link: cookie })).code).to.equal('CONSOLE_KEY_WRONG');
+    clock.time += 15 * 60_000;
+    expect((await open().call('POST', 'session', { link: other })).code).to.equal('CONSOLE_KEY_WRONG');
+  });
+
+  it('do not begin with rubbish', async () => {
+    const bodies = ['{', '[]', '{}', '{"key":1}', '{"key":"a","link":"b"}', '{"__proto__":{"key":"x"}}', 'x'];
+    for (const body of bodies) {
+      const { status, code } = await page.call('POST', 'session', body);
+      expect(status, body).to.equal(400);
+      expect(code, body).to.match(/^(REQUEST_FIELD_INVALID|BODY_NOT_JSON)$/);
+    }
+    const long = await page.call('POST', 'session', { key: 'x'.repeat(70_000) });
+    expect(long.code).to.equal('BODY_TOO_LARGE');
+  });
+
+  it('and the whole console do not exist without ADMIN_API_KEY', async () => {
+    await restart({ ADMIN_API_KEY: '', CONSOLE_READ_KEY: '' });
+    for (const path of ['/console', '/console/app.js', '/console/api/session', '/console/api/overview']) {
+      const answer = await fetch(service.url + path);
+      expect([answer.status, answer.headers.get('X-Error-Code')], path).to.deep.equal([404, 'NOT_FOUND']);
+    }
+    await restart();
+  });
+});

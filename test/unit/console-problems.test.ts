@@ -1,0 +1,217 @@
+import { expect } from 'chai';
+import { problemsOf, type Observed } from '../../service/console/problems';
+import type { RegistryView } from '../../service/console/views';
+import type { ReportedFeed } from '../../service/observability/health';
+import type { IssuingReport } from '../../service/observability/issuing-report';
+
+const NOW = Date.UTC(2027, 0, 1);
+const REGISTRY = '0x0000000000000000000000000000000000000001';
+
+const STATUS: ReportedFeed['status'] = {
+  state: 'following',
+  since: NOW - 3_600_000,
+  nextBlock: 101,
+  headBlock: 100,
+  catchUp: undefined,
+  code: undefined,
+  reason: undefined,
+};
+
+const VIEW: RegistryView = {
+  network: 'amoy',
+  chainId: 80002,
+  registry: REGISTRY,
+  state: 'following',
+  since: 0,
+  headBlock: 100,
+  readUpTo: 100,
+  lagBlocks: 0,
+  reason: null,
+  waiting: 0,
+  deadLetters: 0,
+};
+
+const ISSUING: IssuingReport = {
+  mints: { waiting: 0, inFlight: 0, mined: 0, oldestSeconds: undefined, lastFailure: undefined },
+  signing: { waiting: 0, busy: 0, threads: 1 },
+  wallet: { address: '0xw', balanceWei: 1n, mintsAffordable: 1_000, readAt: NOW },
+};
+
+const WELL: Observed = {
+  now: NOW,
+  feeds: [{ network: 'amoy', chainId: 80002, registry: REGISTRY, status: STATUS }],
+  registries: [VIEW],
+  missing: [],
+  issuing: ISSUING,
+  subscriptions: { byState: { active: 1, paused: 0, gone: 0 }, troubled: [] },
+  failingBefore: NOW - 3_600_000,
+  unfollowed: { deliveries: [], issuances: [] },
+};
+
+function withFeed(status: Partial<ReportedFeed['status']>): Observed {
+  return { ...WELL, feeds: [{ ...WELL.feeds[0], status: { ...STATUS, ...status } } as ReportedFeed] };
+}
+
+function withMints(mints: Partial<NonNullable<IssuingReport['mints']>>): Observed {
+  return {
+    ...WELL,
+    issuing: { ...ISSUING, mints: { ...ISSUING.mints, ...mints } as IssuingReport['mints'] },
+  };
+}
+
+function withWallet(mintsAffordable: number | undefined): Observed {
+  return {
+    ...WELL,
+    issuing: { ...ISSUING, wallet: { ...ISSUING.wallet, mintsAffordable } as IssuingReport['wallet'] },
+  };
+}
+
+function withTroubled(id: string, state: 'active' | 'paused' | 'gone', failingSince?: number): Observed {
+  const byState = { active: 1, paused: 0, gone: 0 };
+  return { ...WELL, subscriptions: { byState, troubled: [{ id, state, failingSince }] } };
+}
+
+const MINUTE = 60_000;
+
+describe('the problems that the console shows', () => {
+  const none: [string, Observed][] = [
+    ['all is well', WELL],
+    ['nothing is known', { ...WELL, issuing: undefined, subscriptions: undefined, unfollowed: undefined }],
+    ['gas is free', withWallet(undefined)],
+    ['a catch-up has just begun', withFeed({ catchUp: { fromBlock: 1, toBlock: 100, since: NOW - 1_000 } })],
+    ['a mint failed long ago', withMints({ lastFailure: { code: 'X', at: NOW - 61 * MINUTE } })],
+  ];
+  for (const [what, observed] of none)
+    it(`are none if ${what}`, () => expect(problemsOf(observed)).to.deep.equal([]));
+
+  const kinds: [string, Observed, 'error' | 'warning', RegExp, string | undefined][] = [
+    [
+      'a feed that stopped',
+      withFeed({ state: 'stopped', reason: 'no registry.' }),
+      'error',
+      /no longer read: no registry\.$/,
+      undefined,
+    ],
+    [
+      'a feed that fails',
+      withFeed({ state: 'failing', reason: 'no node.' }),
+      'error',
+      /cannot be read: no node\.$/,
+      undefined,
+    ],
+    [
+      'a feed that began to fail',
+      withFeed({ state: 'failing', since: NOW - 1_000 }),
+      'warning',
+      /cannot be read/,
+      undefined,
+    ],
+    [
+      'a feed that does not start',
+      withFeed({ state: 'starting' }),
+      'error',
+      /its node does not answer/,
+      undefined,
+    ],
+    [
+      'a feed that lags',
+      withFeed({ nextBlock: 51, catchUp: { fromBlock: 1, toBlock: 100, since: NOW - 2 * MINUTE } }),
+      'warning',
+      /50 blocks behind/,
+      undefined,
+    ],
+    [
+      'dead letters',
+      { ...WELL, registries: [{ ...VIEW, deadLetters: 1_234 }] },
+      'error',
+      /^1,234 dead letters are not sent again/,
+      '#/deliveries?state=dead',
+    ],
+    [
+      'events that nobody receives',
+      {
+        ...WELL,
+        registries: [{ ...VIEW, waiting: 2 }],
+        subscriptions: { byState: { active: 0, paused: 0, gone: 0 }, troubled: [] },
+      },
+      'warning',
+      /^2 events wait, because nothing/,
+      '#/subscriptions',
+    ],
+    [
+      'a subscription that is slow',
+      withTroubled('a b', 'active', NOW - 5 * MINUTE),
+      'warning',
+      /a b has succeeded for 5 minutes/,
+      '#/deliveries?state=failed&subscription=a%20b',
+    ],
+    [
+      'a subscription that fails',
+      withTroubled('a', 'active', NOW - 90 * MINUTE),
+      'error',
+      /for 90 minutes/,
+      '#/deliveries?state=failed&subscription=a',
+    ],
+    ['a subscription that is paused', withTroubled('a', 'paused'), 'warning', /is paused/, '#/subscriptions'],
+    ['a subscription that is gone', withTroubled('a', 'gone'), 'error', /is gone/, '#/subscriptions'],
+    ['a wallet with few mints left', withWallet(19), 'warning', /for 19 more mints only/, undefined],
+    ['an empty wallet', withWallet(0), 'error', /cannot pay for a mint/, undefined],
+    ['a mint that takes long', withMints({ oldestSeconds: 660 }), 'warning', /for 11 minutes/, undefined],
+    [
+      'a mint that failed',
+      withMints({ lastFailure: { code: 'MINT_REVERTED', at: NOW } }),
+      'warning',
+      /2027-01-01T00:00:00.000Z with MINT_REVERTED/,
+      undefined,
+    ],
+    [
+      'missing settings',
+      { ...WELL, missing: ['DOMAIN', 'DID_KEY_PAIRS'] },
+      'warning',
+      /DOMAIN, DID_KEY_PAIRS not configured/,
+      undefined,
+    ],
+    [
+      'events of a registry that is not followed',
+      {
+        ...WELL,
+        unfollowed: { deliveries: [{ registry: '1:0x1', undelivered: 1, nextBlock: 1 }], issuances: [] },
+      },
+      'warning',
+      /events of 1:0x1 are not delivered/,
+      undefined,
+    ],
+    [
+      'documents of another issuer',
+      {
+        ...WELL,
+        unfollowed: {
+          deliveries: [],
+          issuances: [{ registry: '1:0x1', issuer: 'did:web:x', unfinished: 1 }],
+        },
+      },
+      'warning',
+      /^1 document of did:web:x/,
+      undefined,
+    ],
+  ];
+  for (const [what, observed, severity, message, href] of kinds)
+    it(`name ${what}, with a remedy`, () => {
+      const [problem, ...others] = problemsOf(observed);
+      expect(others).to.deep.equal([]);
+      expect(problem).to.include({ severity });
+      expect(problem?.message).to.match(message).and.match(/\.$/);
+      expect(problem?.remedy).to.match(/\.$/);
+      expect(problem?.href).to.equal(href);
+    });
+
+  it('begin with the errors', () => {
+    const observed = {
+      ...withTroubled('a', 'paused'),
+      registries: [{ ...VIEW, deadLetters: 1 }],
+      missing: ['X'],
+    };
+    const severities = problemsOf(observed).map(({ severity }) => severity);
+    expect(severities).to.deep.equal(['error', 'warning', 'warning']);
+  });
+});
