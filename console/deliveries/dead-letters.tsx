@@ -1,0 +1,28 @@
+import { useState } from 'preact/hooks';
+import { useConsole, useMayChange } from '../frame/console-context';
+import { FailureNotice, Notice } from '../parts/notice';
+import { useAction } from '../parts/use-action';
+import { redeliveryWords } from './redelivery-words';
+
+/** Delivers all dead letters of a subscription again. */
+export function DeadLetters({ subscription }: { subscription: string }) {
+  const { api } = useConsole();
+  const mayChange = useMayChange();
+  const { isRunning, failure, run } = useAction();
+  const [result, setResult] = useState<string>();
+  if (!mayChange) return null;
+  const redeliver = async (): Promise<void> => {
+    setResult(redeliveryWords(await api.redeliver(subscription, { dead: true })));
+  };
+  return (
+    <div class="stack">
+      <p>
+        <button type="button" disabled={isRunning} onClick={() => run(redeliver)}>
+          Deliver all dead letters of this subscription again
+        </button>
+      </p>
+      {result !== undefined && <Notice tone="good">{result}</Notice>}
+      {failure && <FailureNotice failure={failure} />}
+    </div>
+  );
+}

@@ -1,0 +1,18 @@
+import type { DeliveryView, EventView } from '../../service/console/views';
+import { StateMark, type Shape, type Tone } from '../parts/state-mark';
+
+type State = DeliveryView['state'] | EventView['deliveries'][number]['state'];
+
+/** What failed is tried again by the service; a dead letter waits for somebody. */
+const MARKS: Record<State, { tone: Tone; shape: Shape; word?: string }> = {
+  waiting: { tone: 'plain', shape: 'clock' },
+  failed: { tone: 'wait', shape: 'warning' },
+  dead: { tone: 'bad', shape: 'cross', word: 'dead letter' },
+  delivered: { tone: 'good', shape: 'check' },
+  orphaned: { tone: 'plain', shape: 'dash' },
+};
+
+/** The state of a delivery. */
+export function DeliveryState({ state }: { state: State }) {
+  return <StateMark word={state} {...MARKS[state]} />;
+}

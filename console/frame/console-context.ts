@@ -1,0 +1,36 @@
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import type { Facts, Overview, Session } from '../../service/console/views';
+import type { IssuingState } from '../issuing/issuing-state';
+import type { Api } from '../requests/api';
+
+/** What every page knows. */
+export interface ConsoleContext {
+  api: Api;
+  facts: Facts;
+  session: Session;
+  overview: Overview | undefined;
+  /** Changes whenever data may have moved, and after a lost connection. */
+  revision: string;
+  /** The service's clock minus this one, in milliseconds. */
+  clockOffset: number;
+  /** Tells those who do not see the page what happened. */
+  announce: (text: string) => void;
+  /** The document that is being issued, which stays while other pages are visited. */
+  issuing: IssuingState;
+}
+
+const Context = createContext<ConsoleContext | undefined>(undefined);
+
+export const ConsoleProvider = Context.Provider;
+
+export function useConsole(): ConsoleContext {
+  const found = useContext(Context);
+  if (!found) throw new Error('Pages are shown within ConsoleProvider.');
+  return found;
+}
+
+/** Whether this session may change things. */
+export function useMayChange(): boolean {
+  return useConsole().session.role === 'operator';
+}

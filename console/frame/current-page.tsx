@@ -1,0 +1,34 @@
+import { useEffect } from 'preact/hooks';
+import { DeliveriesPage } from '../deliveries/deliveries-page';
+import { EventPage } from '../deliveries/event-page';
+import { IssuePage } from '../issuing/issue-page';
+import { OverviewPage } from '../overview/overview-page';
+import { SubscriptionsPage } from '../subscriptions/subscriptions-page';
+import { TokenPage } from '../token/token-page';
+import { VerifyPage } from '../verifying/verify-page';
+import { PAGES, type Route } from './route';
+
+/** The page of the address. */
+export function CurrentPage({ route }: { route: Route }) {
+  const { page, id, query } = route;
+  useEffect(() => {
+    const title = PAGES.find(({ name }) => name === page)?.title ?? 'Event';
+    document.title = `${title} – Console`;
+  }, [page]);
+  switch (page) {
+    case 'overview':
+      return <OverviewPage />;
+    case 'issue':
+      return <IssuePage />;
+    case 'token':
+      return <TokenPage query={query} />;
+    case 'deliveries':
+      return <DeliveriesPage query={query} />;
+    case 'events':
+      return <EventPage id={id} />;
+    case 'subscriptions':
+      return <SubscriptionsPage />;
+    case 'verify':
+      return <VerifyPage />;
+  }
+}

@@ -1,0 +1,48 @@
+import { useState } from 'preact/hooks';
+import { Field } from '../parts/field';
+import { FailureNotice, Notice } from '../parts/notice';
+import { useAction } from '../parts/use-action';
+
+interface Props {
+  /** Why somebody who was here has to log in. */
+  reason: string | undefined;
+  onLogIn: (key: string) => Promise<void>;
+}
+
+/** Asks for a key. It is sent to the service once and kept nowhere. */
+export function LogInPage({ reason, onLogIn }: Props) {
+  const [key, setKey] = useState('');
+  const { isRunning, failure, run } = useAction();
+  return (
+    <main class="log-in">
+      <h1>Console</h1>
+      <p class="dim">Transferable document service</p>
+      {reason !== undefined && <Notice tone="wait">{reason}</Notice>}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          run(() => onLogIn(key));
+        }}
+      >
+        <Field label="Key" hint="ADMIN_API_KEY of the service, or CONSOLE_READ_KEY to look only.">
+          {(control) => (
+            <input
+              {...control}
+              type="password"
+              name="key"
+              autocomplete="current-password"
+              spellcheck={false}
+              required
+              value={key}
+              onInput={({ currentTarget }) => setKey(currentTarget.value)}
+            />
+          )}
+        </Field>
+        <button type="submit" class="main" disabled={isRunning}>
+          {isRunning ? 'Logging in …' : 'Log in'}
+        </button>
+      </form>
+      {failure && <FailureNotice failure={failure} />}
+    </main>
+  );
+}

@@ -1,0 +1,86 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import type { Facts, Overview, Session } from '../../service/console/views';
+import type { IssuingState } from '../issuing/issuing-state';
+import type { Api } from '../requests/api';
+import { followOverview, type Following } from '../requests/follow-overview';
+import { ConnectionBanner } from './connection-banner';
+import { ConsoleProvider } from './console-context';
+import { Navigation } from './navigation';
+import { CurrentPage } from './current-page';
+import { useRoute } from './use-route';
+
+interface Props {
+  api: Api;
+  facts: Facts;
+  session: Session;
+  issuing: IssuingState;
+  onLogOut: () => Promise<void>;
+}
+
+/** The pages, their navigation, and what keeps them up to date. */
+export function LoggedIn({ api, facts, session, issuing, onLogOut }: Props) {
+  const route = useRoute();
+  const [overview, setOverview] = useState<Overview>();
+  const [isLost, setLost] = useState(false);
+  const [returns, setReturns] = useState(0);
+  const [clockOffset, setClockOffset] = useState<number>();
+  const [announcement, setAnnouncement] = useState('');
+  const following = useRef<Following>(undefined);
+
+  useEffect(() => {
+    let wasLost = false;
+    following.current = followOverview(api.overview, {
+      overview: (latest) => {
+        setOverview(latest);
+        // An overview may have waited on its way: the youngest one tells the difference of the clocks.
+        setClockOffset((known = -Infinity) => Math.max(known, latest.at - Date.now()));
+      },
+      lost: (now) => {
+        setLost(now);
+        if (wasLost && !now) setReturns((count) => count + 1);
+        wasLost = now;
+      },
+    });
+    return () => following.current?.stop();
+  }, [api]);
+
+  const main = useRef<HTMLElement>(null);
+  const pageKey = `${route.page}/${route.id}`;
+  const isFirst = useRef(true);
+  useEffect(() => {
+    // Those who hear the page are told which one it is.
+    if (!isFirst.current) main.current?.focus();
+    isFirst.current = false;
+    scrollTo(0, 0);
+  }, [pageKey]);
+
+  const announce = useCallback((text: string) => setAnnouncement(text), []);
+  const revision = `${overview?.revision ?? ''} ${returns}`;
+  const known = { api, facts, session, overview, revision, clockOffset: clockOffset ?? 0, announce, issuing };
+  return (
+    <ConsoleProvider value={known}>
+      <a
+        class="skip"
+        href="#content"
+        onClick={(event) => {
+          event.preventDefault();
+          main.current?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
+      <div class="frame">
+        <Navigation current={route.page} onLogOut={onLogOut} />
+        <div class="column">
+          <ConnectionBanner isLost={isLost} since={overview?.at} onRetry={() => following.current?.retry()} />
+          <main id="content" ref={main} tabIndex={-1}>
+            <CurrentPage key={pageKey} route={route} />
+          </main>
+        </div>
+      </div>
+      <div class="unseen" role="status">
+        {announcement}
+      </div>
+    </ConsoleProvider>
+  );
+}

@@ -1,0 +1,81 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { Session } from '../../service/console/views';
+import { createApi, type Api } from '../requests/api';
+import { failureFrom, type RequestFailure } from '../requests/request';
+import { linkOf } from './route';
+
+/** Who is logged in. `undefined`: not known yet; null: nobody. */
+interface SessionState {
+  session: Session | null | undefined;
+  /** Why somebody has to log in again, or why the session is not known. */
+  reason: string | undefined;
+  failure: RequestFailure | undefined;
+}
+
+export interface SessionControl extends SessionState {
+  api: Api;
+  logIn: (key: string) => Promise<void>;
+  logOut: () => Promise<void>;
+  retry: () => void;
+}
+
+const UNKNOWN: SessionState = { session: undefined, reason: undefined, failure: undefined };
+const ENDED = 'The session ended. Log in to go on where you were.';
+
+/** The session of this tab. A link that logs in is used once and removed from the address. */
+export function useSession(): SessionControl {
+  const [state, setState] = useState(UNKNOWN);
+  const enter = (session: Session): void => setState({ ...UNKNOWN, session });
+  const leave = (reason?: string): void => setState({ ...UNKNOWN, session: null, reason });
+  const api = useMemo(
+    // The first answer of a visitor is no end of a session.
+    () =>
+      createApi(() => setState((now) => (now.session ? { ...UNKNOWN, session: null, reason: ENDED } : now))),
+    [],
+  );
+
+  const begin = async (): Promise<void> => {
+    const link = linkOf(location.hash);
+    if (link !== undefined) history.replaceState(null, '', location.pathname + link.href);
+    let reason: string | undefined;
+    try {
+      if (link !== undefined) return enter(await api.logIn({ link: link.token }));
+    } catch (error) {
+      const failure = failureFrom(error);
+      reason =
+        failure.status === 401
+          ? 'The link was used before, or is too old. Log in with a key.'
+          : failure.message;
+    }
+    try {
+      enter(await api.session());
+    } catch (error) {
+      const failure = failureFrom(error);
+      if (failure.status === 401) leave(reason);
+      else setState({ ...UNKNOWN, failure });
+    }
+  };
+
+  useEffect(() => {
+    void begin();
+    const change = (): void => {
+      if (linkOf(location.hash) !== undefined) void begin();
+    };
+    addEventListener('hashchange', change);
+    return () => removeEventListener('hashchange', change);
+  }, []);
+
+  return {
+    ...state,
+    api,
+    logIn: async (key) => enter(await api.logIn({ key })),
+    logOut: async () => {
+      await api.logOut();
+      leave();
+    },
+    retry: () => {
+      setState(UNKNOWN);
+      void begin();
+    },
+  };
+}

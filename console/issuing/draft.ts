@@ -1,0 +1,117 @@
+import type { Facts, ValidateBody } from '../../service/console/views';
+import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
+
+export const PACKAGE_TERMS = ['packagesDescription', 'packagesWeight', 'packagesMeasurement'] as const;
+
+type Package = Readonly<Record<(typeof PACKAGE_TERMS)[number], string>>;
+
+/** A file in a document, its data in base64. */
+export interface Attachment {
+  filename: string;
+  mimeType: string;
+  data: string;
+}
+
+/** What the form has. */
+export interface Draft {
+  terms: Readonly<Record<string, string>>;
+  packages: readonly Package[];
+  attachments: readonly Attachment[];
+  owner: string;
+  holder: string;
+  remarks: string;
+}
+
+export const EMPTY_PACKAGE: Package = {
+  packagesDescription: '',
+  packagesWeight: '',
+  packagesMeasurement: '',
+};
+
+const EMPTY: Draft = {
+  terms: {},
+  packages: [EMPTY_PACKAGE],
+  attachments: [],
+  owner: '',
+  holder: '',
+  remarks: '',
+};
+
+/** Accounts of a local node: the first one deployed the registry, and issues. */
+const SAMPLE_OWNER = 1;
+
+/** The form at first: on a local network a sample, so that a newcomer can issue at once. */
+export function firstDraft({ network, accounts }: Facts): Draft {
+  if (!network.isLocal) return EMPTY;
+  const { packages, ...others } = BILL_OF_LADING;
+  const terms = Object.entries(others).flatMap(([term, value]) =>
+    typeof value === 'string' ? [[term, value] as const] : [],
+  );
+  const owner = accounts[SAMPLE_OWNER] ?? '';
+  return { ...EMPTY, terms: Object.fromEntries(terms), packages, owner, holder: owner };
+}
+
+/** The body of POST /create. What is empty is left out. */
+export function requestOf({ terms, packages, attachments, owner, holder, remarks }: Draft): ValidateBody {
+  const rows = packages.map(filledIn).filter((row) => Object.keys(row).length > 0);
+  return {
+    credentialSubject: {
+      type: ['BillOfLading'],
+      ...filledIn(terms),
+      ...(rows.length > 0 && { packages: rows }),
+      ...(attachments.length > 0 && { attachments }),
+    },
+    owner: owner.trim(),
+    holder: holder.trim(),
+    remarks,
+  };
+}
+
+/**
+ * The same for checking while somebody types, without the data of the files: a file has the number of the
+ * first one with the same data instead, because a list may not have a value twice.
+ */
+export function checkedPart(draft: Draft): ValidateBody {
+  const { attachments } = draft;
+  const short = attachments.map(({ data, ...names }) => {
+    const first = attachments.findIndex((other) => other.data === data);
+    return { ...names, data: btoa(String(first)) };
+  });
+  return requestOf({ ...draft, attachments: short });
+}
+
+/** The bytes of the request. Base64 has one byte for each character. */
+export function bytesOf(draft: Draft): number {
+  const without = draft.attachments.map((attachment) => ({ ...attachment, data: '' }));
+  const rest = new TextEncoder().encode(JSON.stringify(requestOf({ ...draft, attachments: without })));
+  return draft.attachments.reduce((sum, { data }) => sum + data.length, rest.length);
+}
+
+/** The pointer of each row's package in the request; undefined if the row is empty, and so is left out. */
+export function packagePointers(packages: readonly Package[]): (string | undefined)[] {
+  let next = 0;
+  return packages.map((row) =>
+    Object.keys(filledIn(row)).length === 0 ? undefined : `/credentialSubject/packages/${next++}`,
+  );
+}
+
+/** Where problems may stand. */
+export function fieldsOf(terms: readonly string[], packages: readonly Package[]): ReadonlySet<string> {
+  const rows = packagePointers(packages).flatMap((pointer) =>
+    pointer === undefined ? [] : PACKAGE_TERMS.map((term) => `${pointer}/${term}`),
+  );
+  return new Set([
+    ...terms.map(pointerOfTerm),
+    ...rows,
+    ...['packages', 'attachments'].map(pointerOfTerm),
+    ...['/owner', '/holder', '/remarks'],
+  ]);
+}
+
+export function pointerOfTerm(term: string): string {
+  return `/credentialSubject/${term}`;
+}
+
+function filledIn(texts: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''));
+}

@@ -1,0 +1,11 @@
+import type { RequestProblem } from '../../service/console/views';
+import type { Draft } from './draft';
+
+/** What each part of the form gets. Fields are named by their pointers into the request. */
+export interface FormFields {
+  draft: Draft;
+  setDraft: (draft: Draft) => void;
+  problemsOf: (field: string) => readonly RequestProblem[];
+  /** Somebody was there: from now on its problems are shown. */
+  touch: (field: string) => void;
+}

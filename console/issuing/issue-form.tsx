@@ -1,0 +1,102 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useConsole } from '../frame/console-context';
+import { Problems } from '../parts/field';
+import { Notice } from '../parts/notice';
+import { useAction } from '../parts/use-action';
+import { sizeOf } from '../text/bytes';
+import { AttachmentFields } from './attachment-fields';
+import { bytesOf, checkedPart, fieldsOf, requestOf, type Draft } from './draft';
+import { PackageFields } from './package-fields';
+import { PartyFields } from './party-fields';
+import { problemsByField, WHOLE_FORM, withRequired } from './problem-fields';
+import { groupsOf } from './term-groups';
+import { TermFields } from './term-fields';
+import { useValidation } from './use-validation';
+
+/** The limit of the service. */
+const MOST_BYTES = 50 * 1024 * 1024;
+
+interface Props {
+  draft: Draft;
+  /** While it is sent. */
+  isLocked: boolean;
+}
+
+/** The form of a Bill of Lading. */
+export function IssueForm({ draft, isLocked }: Props) {
+  const { api, facts, issuing } = useConsole();
+  const { refusal, setDraft } = issuing;
+  const form = useRef<HTMLFormElement>(null);
+  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
+  const [isTried, setTried] = useState(refusal !== undefined);
+  const { isRunning, failure, run } = useAction();
+  const validation = useValidation(draft);
+  const all = [...withRequired(validation?.problems ?? []), ...(refusal ? [refusal] : [])];
+  const byField = problemsByField(all, fieldsOf(facts.terms, draft.packages));
+  const bytes = bytesOf(draft);
+  const isTooLarge = bytes > MOST_BYTES;
+
+  // What is empty because nobody came to it yet is no mistake.
+  const problemsOf = (field: string) =>
+    isTried || touched.has(field) || field === WHOLE_FORM ? (byField.get(field) ?? []) : [];
+  const touch = (field: string): void => {
+    if (!touched.has(field)) setTouched(new Set([...touched, field]));
+  };
+  const focusFirst = (): void => {
+    setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+  };
+  useEffect(() => {
+    if (refusal) focusFirst();
+  }, [refusal]);
+
+  const issue = async (): Promise<void> => {
+    setTried(true);
+    const { problems } = await api.validate(checkedPart(draft), new AbortController().signal);
+    if (withRequired(problems).some(({ isRefused }) => isRefused)) return focusFirst();
+    const json = JSON.stringify(requestOf(draft));
+    issuing.send(api, { json, blNumber: draft.terms.blNumber ?? '' });
+  };
+  const refused = all.filter(({ isRefused }) => isRefused).length;
+  const fields = { draft, setDraft, problemsOf, touch };
+  return (
+    <form
+      ref={form}
+      class="issue"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!isTooLarge) run(issue);
+      }}
+    >
+      <fieldset class="whole" disabled={isLocked || isRunning}>
+        <legend class="unseen">Bill of Lading</legend>
+        {groupsOf(facts.terms).map((group) => (
+          <TermFields key={group.title} group={group} {...fields} />
+        ))}
+        <PackageFields {...fields} />
+        <AttachmentFields {...fields} />
+        <PartyFields {...fields} remarks={validation} />
+        <div class="send">
+          <Problems problems={problemsOf(WHOLE_FORM)} />
+          {isTooLarge && (
+            <Notice tone="bad">
+              The document has {sizeOf(bytes)}, and at most 50 MB can be sent. Remove a file.
+            </Notice>
+          )}
+          {failure && <Notice tone="bad">{failure.message}</Notice>}
+          <p class="buttons">
+            <button type="submit" class="main" disabled={isTooLarge}>
+              Issue
+            </button>
+            <span class="dim" aria-live="polite">
+              {sizeOf(bytes)} of 50 MB
+              {isTried &&
+                refused > 0 &&
+                `, ${refused === 1 ? 'a problem' : `${refused} problems`} to solve first`}
+            </span>
+          </p>
+        </div>
+      </fieldset>
+    </form>
+  );
+}

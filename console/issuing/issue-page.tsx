@@ -1,0 +1,39 @@
+import { useEffect } from 'preact/hooks';
+import { useConsole, useMayChange } from '../frame/console-context';
+import { ReaderNote } from '../parts/notice';
+import { firstDraft } from './draft';
+import { IssueForm } from './issue-form';
+import { IssuedPanel } from './issued-panel';
+import { SendingPanel } from './sending-panel';
+
+/** Issues a Bill of Lading: the form, and then how far its document is. */
+export function IssuePage() {
+  const { facts, issuing } = useConsole();
+  const mayChange = useMayChange();
+  const { submission, draft = firstDraft(facts) } = issuing;
+  const isSending = submission?.isSending === true;
+  useEffect(() => {
+    if (!isSending) return undefined;
+    const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
+    addEventListener('beforeunload', warn);
+    return () => removeEventListener('beforeunload', warn);
+  }, [isSending]);
+
+  return (
+    <>
+      <h1>Issue a Bill of Lading</h1>
+      {!mayChange ? (
+        <ReaderNote what="issuing" />
+      ) : !facts.canIssue ? (
+        <p class="note">This service issues no documents: it lacks the settings of an issuer.</p>
+      ) : submission?.tokenId !== undefined ? (
+        <IssuedPanel tokenId={submission.tokenId} blNumber={submission.blNumber} />
+      ) : (
+        <>
+          <IssueForm draft={draft} isLocked={submission !== undefined} />
+          {submission && <SendingPanel />}
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,40 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { useConsole } from '../frame/console-context';
+import { FailureNotice, Notice } from '../parts/notice';
+import type { RequestFailure } from '../requests/request';
+
+/** While a document is sent, and when it is not known whether it arrived. */
+export function SendingPanel() {
+  const failure = useConsole().issuing.submission?.failure;
+  const panel = useRef<HTMLDivElement>(null);
+  useEffect(() => panel.current?.scrollIntoView({ block: 'nearest' }), [failure]);
+  return (
+    <div ref={panel}>
+      {failure ? (
+        <Uncertain failure={failure} />
+      ) : (
+        <Notice tone="plain" word="Sending">
+          The service signs and stores the document.
+        </Notice>
+      )}
+    </div>
+  );
+}
+
+function Uncertain({ failure }: { failure: RequestFailure }) {
+  const { api, issuing } = useConsole();
+  return (
+    <FailureNotice failure={failure}>
+      <p>The document may have been issued. Trying again cannot issue it twice: the request is the same.</p>
+      <p class="buttons">
+        <button type="button" class="main" onClick={() => issuing.sendAgain(api)}>
+          Try again
+        </button>
+        <button type="button" onClick={issuing.edit}>
+          Change the document
+        </button>
+      </p>
+      <p class="dim">A document that was changed is another one, with a token of its own.</p>
+    </FailureNotice>
+  );
+}

@@ -1,0 +1,59 @@
+import { useConsole } from '../frame/console-context';
+import { FactsList } from '../parts/facts-list';
+import { Hex } from '../parts/hex';
+import { shortAmount } from '../text/amount';
+import { durationOf } from '../text/relative-time';
+import { Figure } from './figure';
+
+/** The mint queue, signing and the wallet. */
+export function IssuingCards() {
+  const { overview } = useConsole();
+  const issuing = overview?.issuing;
+  if (!issuing)
+    return (
+      <article class="card">
+        <h3>Issuing</h3>
+        <p class="dim">This service issues no documents now.</p>
+      </article>
+    );
+  const { mints, signing, wallet } = issuing;
+  return (
+    <>
+      <article class="card">
+        <h3>Mints</h3>
+        <Figure value={mints?.waiting ?? null} noun="mint" after="waiting" />
+        <FactsList
+          rows={[
+            ['Sent, not mined', mints?.inFlight.toLocaleString('en') ?? '–'],
+            ['Mined, not final', mints?.mined.toLocaleString('en') ?? '–'],
+            ['Oldest', mints?.oldestSeconds == null ? 'none' : durationOf(mints.oldestSeconds)],
+          ]}
+        />
+      </article>
+      <article class="card">
+        <h3>Signing</h3>
+        <Figure value={signing.waiting} noun="document" after="waiting" />
+        <FactsList rows={[['Busy threads', `${signing.busy} of ${signing.threads}`]]} />
+      </article>
+      <article class="card">
+        <h3>Wallet</h3>
+        <Figure value={wallet?.mintsAffordable ?? null} noun="mint" after="affordable" />
+        <FactsList
+          rows={[
+            [
+              'Balance',
+              wallet === null ? (
+                'not known now'
+              ) : (
+                <span title={wallet.balance}>
+                  {shortAmount(wallet.balance)} {wallet.currency}
+                </span>
+              ),
+            ],
+            ['Address', wallet === null ? '–' : <Hex value={wallet.address} what="address of the wallet" />],
+          ]}
+        />
+      </article>
+    </>
+  );
+}

@@ -1,0 +1,49 @@
+import type { RegistryView } from '../../service/console/views';
+import { Hex } from '../parts/hex';
+import { ShownText } from '../parts/shown-text';
+import { StateMark, type Tone } from '../parts/state-mark';
+import { FactsList } from '../parts/facts-list';
+import { When } from '../parts/when';
+import { Figure } from './figure';
+
+const TONES: Record<RegistryView['state'], Tone> = {
+  starting: 'wait',
+  following: 'good',
+  standby: 'plain',
+  failing: 'bad',
+  stopped: 'bad',
+};
+
+/** The feed of a registry. */
+export function RegistryCard({ registry }: { registry: RegistryView }) {
+  const { network, chainId, state, since, headBlock, readUpTo, lagBlocks, reason } = registry;
+  return (
+    <article class="card">
+      <header>
+        <h3>{network}</h3>
+        <StateMark tone={TONES[state]} word={state} />
+      </header>
+      <Figure value={lagBlocks} noun="block" after="behind the head" />
+      {reason !== null && (
+        <p>
+          <ShownText text={reason} />
+        </p>
+      )}
+      <FactsList
+        rows={[
+          ['Chain', chainId],
+          ['Registry', <Hex value={registry.registry} what="address of the registry" />],
+          ['Head', <Count value={headBlock} />],
+          ['Read up to', <Count value={readUpTo} />],
+          ['Waiting', <Count value={registry.waiting} />],
+          ['Dead letters', <Count value={registry.deadLetters} />],
+          ['Since', <When at={since} />],
+        ]}
+      />
+    </article>
+  );
+}
+
+function Count({ value }: { value: number | null }) {
+  return value === null ? <span class="dim">not known now</span> : <span>{value.toLocaleString('en')}</span>;
+}

@@ -1,0 +1,30 @@
+import { useConsole } from '../frame/console-context';
+import { shortened } from '../text/shorten';
+import { accountName } from './account-name';
+import { Hex } from './hex';
+
+interface Props {
+  address: string | null | undefined;
+  /** Short forms, if some addresses would look alike. */
+  names?: ReadonlyMap<string, string>;
+  /** Within a sentence: without a button to copy it. */
+  isPlain?: boolean;
+}
+
+/** An address, with its name if it is an account of the local node. */
+export function Party({ address, names, isPlain = false }: Props) {
+  const { accounts } = useConsole().facts;
+  if (!address) return <span class="dim">nobody</span>;
+  const name = accountName(address, accounts);
+  const short = names?.get(address) ?? shortened(address);
+  return (
+    <span class="party">
+      {name !== undefined && <b>{name}</b>}
+      {isPlain ? (
+        <code title={address}>{short}</code>
+      ) : (
+        <Hex value={address} what={name === undefined ? 'address' : `address of ${name}`} short={short} />
+      )}
+    </span>
+  );
+}

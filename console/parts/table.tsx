@@ -1,0 +1,50 @@
+import type { ComponentChildren } from 'preact';
+
+/** A column: its head, and the cell of each row. */
+export interface Column<T> {
+  head: string;
+  cell: (row: T) => ComponentChildren;
+  /** Numbers end at the same place. */
+  isNumber?: boolean;
+}
+
+interface Props<T> {
+  caption: string;
+  columns: readonly Column<T>[];
+  rows: readonly T[];
+  keyOf: (row: T) => string;
+}
+
+/**
+ * A table that becomes a list in a narrow window. The roles are given, because browsers forget those of
+ * elements whose display changes.
+ */
+export function Table<T>({ caption, columns, rows, keyOf }: Props<T>) {
+  return (
+    <div class="table-box">
+      <table role="table" class="table">
+        <caption class="unseen">{caption}</caption>
+        <thead role="rowgroup">
+          <tr role="row">
+            {columns.map(({ head, isNumber }) => (
+              <th key={head} role="columnheader" scope="col" class={isNumber ? 'number' : undefined}>
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody role="rowgroup">
+          {rows.map((row) => (
+            <tr key={keyOf(row)} role="row">
+              {columns.map(({ head, cell, isNumber }) => (
+                <td key={head} role="cell" data-head={head} class={isNumber ? 'number' : undefined}>
+                  {cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

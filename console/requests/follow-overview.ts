@@ -1,0 +1,82 @@
+import type { Overview } from '../../service/console/views';
+import { pauseAfter } from './pause-after';
+import { failureFrom } from './request';
+
+interface Listener {
+  overview: (overview: Overview) => void;
+  /** Whether what the page shows may be old. */
+  lost: (isLost: boolean) => void;
+}
+
+/** A followed overview. `retry` does not wait for the next attempt. */
+export interface Following {
+  stop: () => void;
+  retry: () => void;
+}
+
+/**
+ * Follows the overview by server-sent events while the tab is visible: a browser allows six connections to a
+ * host, and hidden tabs would hold them. It asks for the overview before, which also tells whether the
+ * session ended, and shows something if a proxy holds the events back.
+ */
+export function followOverview(read: () => Promise<Overview>, listener: Listener): Following {
+  let source: EventSource | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let failures = 0;
+  let stopped = false;
+
+  const close = (): void => {
+    clearTimeout(timer);
+    source?.close();
+    source = undefined;
+  };
+  const open = (): void => {
+    close();
+    const opened = new EventSource('/console/api/stream');
+    source = opened;
+    opened.addEventListener('overview', ({ data }: MessageEvent<string>) => {
+      failures = 0;
+      listener.overview(JSON.parse(data) as Overview);
+      listener.lost(false);
+    });
+    opened.addEventListener('end', again);
+    opened.addEventListener('error', again);
+  };
+  const again = (): void => {
+    close();
+    // A service that restarts is back before anybody has to know.
+    if (failures >= 2) listener.lost(true);
+    timer = setTimeout(() => void check(), pauseAfter(failures++));
+  };
+  const check = async (): Promise<void> => {
+    const { visibilityState } = document;
+    try {
+      const overview = await read();
+      if (stopped || visibilityState === 'hidden') return;
+      listener.overview(overview);
+      open();
+    } catch (error) {
+      if (stopped || failureFrom(error).code === 'CONSOLE_SESSION_ENDED') return;
+      listener.lost(true);
+      again();
+    }
+  };
+  const change = (): void => {
+    if (document.visibilityState === 'hidden') close();
+    else void check();
+  };
+
+  document.addEventListener('visibilitychange', change);
+  change();
+  return {
+    stop: () => {
+      stopped = true;
+      document.removeEventListener('visibilitychange', change);
+      close();
+    },
+    retry: () => {
+      close();
+      void check();
+    },
+  };
+}

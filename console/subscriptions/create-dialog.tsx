@@ -1,0 +1,63 @@
+import { useState } from 'preact/hooks';
+import { useConsole } from '../frame/console-context';
+import { Dialog } from '../parts/dialog';
+import { Field } from '../parts/field';
+import { FailureNotice } from '../parts/notice';
+import { useAction } from '../parts/use-action';
+import type { Subscription } from '../requests/api';
+import { DeliveryOptions } from './delivery-options';
+import { EventChoice } from './event-choice';
+import { EMPTY_SUBSCRIPTION, subscriptionRequestOf } from './subscription-draft';
+
+interface Props {
+  onClose: () => void;
+  onCreated: (subscription: Subscription) => void;
+}
+
+/** The form of a new subscription. */
+export function CreateDialog({ onClose, onCreated }: Props) {
+  const { api, facts } = useConsole();
+  const { isLocal } = facts.network;
+  const [draft, setDraft] = useState(EMPTY_SUBSCRIPTION);
+  const { isRunning, failure, run } = useAction();
+  return (
+    <Dialog title="Create a subscription" onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          run(async () => onCreated(await api.createSubscription(subscriptionRequestOf(draft))));
+        }}
+      >
+        <Field
+          label="Sink"
+          isRequired
+          hint={`The https URL that events are sent to.${isLocal ? ' Here also http to this machine.' : ''}`}
+        >
+          {(control) => (
+            <input
+              {...control}
+              type="url"
+              name="sink"
+              required
+              autocomplete="off"
+              placeholder="https://"
+              value={draft.sink}
+              onInput={({ currentTarget }) => setDraft({ ...draft, sink: currentTarget.value })}
+            />
+          )}
+        </Field>
+        <EventChoice draft={draft} setDraft={setDraft} />
+        <DeliveryOptions draft={draft} setDraft={setDraft} />
+        {failure && <FailureNotice failure={failure} />}
+        <p class="buttons">
+          <button type="submit" class="main" disabled={isRunning}>
+            {isRunning ? 'Creating …' : 'Create'}
+          </button>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        </p>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,54 @@
+import { useState } from 'preact/hooks';
+import { useConsole } from '../frame/console-context';
+import { Dialog } from '../parts/dialog';
+import { FailureNotice, Notice } from '../parts/notice';
+import { ShownText } from '../parts/shown-text';
+import { useAction } from '../parts/use-action';
+import { RequestFailure } from '../requests/request';
+
+interface Props {
+  id: string;
+  onClose: () => void;
+  onDeleted: () => void;
+}
+
+/** Asks before a subscription is deleted, and again if events would be lost. */
+export function DeleteDialog({ id, onClose, onDeleted }: Props) {
+  const { api, announce } = useConsole();
+  const { isRunning, failure, run } = useAction();
+  const [undelivered, setUndelivered] = useState<string>();
+  const remove = async (): Promise<void> => {
+    try {
+      await api.deleteSubscription(id, { force: undelivered !== undefined });
+    } catch (error) {
+      if (!(error instanceof RequestFailure) || error.code !== 'SUBSCRIPTION_UNDELIVERED') throw error;
+      // Its second sentence is for those who send requests.
+      setUndelivered(error.message.replace(/\. .*/s, '.'));
+      return;
+    }
+    announce('The subscription is deleted.');
+    onClose();
+    onDeleted();
+  };
+  return (
+    <Dialog title="Delete the subscription" onClose={onClose}>
+      <p>
+        Its sink gets no further event: <span class="wrap">{id}</span>
+      </p>
+      {undelivered !== undefined && (
+        <Notice tone="bad" word="Not delivered">
+          <ShownText text={undelivered} />
+        </Notice>
+      )}
+      {failure && <FailureNotice failure={failure} />}
+      <p class="buttons">
+        <button type="button" class="danger" disabled={isRunning} onClick={() => run(remove)}>
+          {undelivered === undefined ? 'Delete' : 'Delete with its undelivered events'}
+        </button>
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+      </p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,47 @@
+import { shortened } from '../text/shorten';
+import type { Subscription } from '../requests/api';
+
+const PREFIX = 'com.service.etr.';
+
+/** Which events a subscription gets, in words: one condition in each line. */
+export function conditionsOf({ source, types, filters = [] }: Subscription): string[] {
+  const registry = source?.replace(/^urn:service:/, '');
+  const conditions = [
+    ...(registry === undefined ? [] : [`of the registry ${registry}`]),
+    ...(types === undefined ? [] : [`of the types ${types.map(withoutPrefix).join(', ')}`]),
+    ...filters.map(wordsOf),
+  ];
+  if (conditions.length === 0) return ['all events of all registries'];
+  return conditions.map((words) => words.replace(/(0x)?[0-9a-fA-F]{40,}/g, (hex) => shortened(hex)));
+}
+
+/** A filter has one member, its dialect. The types of the API leave filters within others open. */
+function wordsOf(filter: object): string {
+  const [dialect = '', value] = Object.entries(filter)[0] as [string, unknown];
+  if (dialect === 'tokens') return `of ${namesOf(value, 'the token', 'tokens')}`;
+  if (dialect === 'parties') return `that name ${namesOf(value, '', 'addresses')}`.trim();
+  if (dialect === 'not') return `not (${wordsOf(value as object)})`;
+  if (dialect === 'all' || dialect === 'any') {
+    const parts = (value as object[]).map((part) => `(${wordsOf(part)})`);
+    return parts.join(dialect === 'all' ? ' and ' : ' or ');
+  }
+  const verb = VERBS[dialect] ?? dialect;
+  return Object.entries(value as Record<string, string>)
+    .map(([attribute, text]) => `with a ${attribute} that ${verb} ${withoutPrefix(text)}`)
+    .join(' and ');
+}
+
+const VERBS: Readonly<Record<string, string>> = {
+  exact: 'is',
+  prefix: 'begins with',
+  suffix: 'ends with',
+};
+
+function namesOf(value: unknown, one: string, many: string): string {
+  const names = value as string[];
+  return names.length === 1 ? `${one} ${names[0] ?? ''}`.trim() : `one of ${names.length} ${many}`;
+}
+
+function withoutPrefix(type: string): string {
+  return type.startsWith(PREFIX) ? type.slice(PREFIX.length) : type;
+}

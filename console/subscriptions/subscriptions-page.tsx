@@ -1,0 +1,57 @@
+import { useState } from 'preact/hooks';
+import { useConsole, useMayChange } from '../frame/console-context';
+import { WhenLoaded } from '../parts/loading';
+import { ReaderNote } from '../parts/notice';
+import type { Subscription } from '../requests/api';
+import { useLoaded } from '../requests/use-loaded';
+import { CreateDialog } from './create-dialog';
+import { SecretNotice } from './secret-notice';
+import { SubscriptionCard } from './subscription-card';
+
+/** The subscriptions, and a new one. */
+export function SubscriptionsPage() {
+  const { api } = useConsole();
+  const mayChange = useMayChange();
+  const loaded = useLoaded('subscriptions', (signal) => api.subscriptions(signal));
+  const [isCreating, setCreating] = useState(false);
+  const [made, setMade] = useState<Subscription>();
+  return (
+    <>
+      <div class="title">
+        <h1>Subscriptions</h1>
+        {mayChange && (
+          <button type="button" class="main" onClick={() => setCreating(true)}>
+            Create a subscription
+          </button>
+        )}
+      </div>
+      {!mayChange && <ReaderNote what="changing subscriptions" />}
+      {made && <SecretNotice subscription={made} onClose={() => setMade(undefined)} />}
+      <WhenLoaded loaded={loaded}>
+        {(subscriptions) =>
+          subscriptions.length === 0 ? (
+            <p class="note">There are no subscriptions: no event is sent anywhere.</p>
+          ) : (
+            <ul class="plain stack">
+              {subscriptions.map((subscription) => (
+                <li key={subscription.id}>
+                  <SubscriptionCard subscription={subscription} onChange={loaded.reload} />
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </WhenLoaded>
+      {isCreating && (
+        <CreateDialog
+          onClose={() => setCreating(false)}
+          onCreated={(subscription) => {
+            setCreating(false);
+            setMade(subscription);
+            loaded.reload();
+          }}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,95 @@
+import { useEffect, useState } from 'preact/hooks';
+import { useConsole } from '../frame/console-context';
+import { hrefOf } from '../frame/route';
+import { Field } from '../parts/field';
+import { FileDrop } from '../parts/file-drop';
+import { WhenLoaded } from '../parts/loading';
+import { Notice } from '../parts/notice';
+import { ShownText } from '../parts/shown-text';
+import { readJsonFile } from '../parts/read-json-file';
+import { useAction } from '../parts/use-action';
+import { useLoaded } from '../requests/use-loaded';
+import { TokenDetails } from './token-details';
+
+/** A credential that was chosen. It is in this tab's memory only, never in the address. */
+interface Chosen {
+  name: string;
+  /** Distinguishes it from the file that was chosen before. */
+  number: number;
+  credential: unknown;
+}
+
+/** One token, found by its id or by its credential. */
+export function TokenPage({ query }: { query: Readonly<Record<string, string>> }) {
+  const { api } = useConsole();
+  const { id = '', registry } = query;
+  const [typed, setTyped] = useState(id);
+  const [chosen, setChosen] = useState<Chosen>();
+  const { failure: fileFailure, run } = useAction();
+  useEffect(() => {
+    setTyped(id);
+    if (id !== '') setChosen(undefined);
+  }, [id, registry]);
+
+  const key = chosen ? `file ${chosen.number}` : id === '' ? undefined : `id ${id} ${registry ?? ''}`;
+  const question = chosen
+    ? { credential: chosen.credential }
+    : { tokenId: id, ...(registry !== undefined && { registry }) };
+  const loaded = useLoaded(key, (signal) => api.token(question, signal));
+
+  const choose = async (file: File): Promise<void> => {
+    const credential: unknown = JSON.parse(await readJsonFile(file));
+    setChosen((before) => ({ name: file.name, number: (before?.number ?? 0) + 1, credential }));
+    // The address must not name another token than the page.
+    history.replaceState(null, '', hrefOf('token'));
+  };
+  return (
+    <>
+      <h1>Token</h1>
+      <div class="card ask">
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            setChosen(undefined);
+            location.hash = hrefOf('token', { id: typed.trim(), registry });
+          }}
+        >
+          <Field label="Token id" hint="Hexadecimal or decimal digits.">
+            {(control) => (
+              <span class="joined">
+                <input
+                  {...control}
+                  type="text"
+                  class="mono"
+                  name="tokenId"
+                  autocomplete="off"
+                  spellcheck={false}
+                  value={typed}
+                  onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+                />
+                <button type="submit" class="main" disabled={typed.trim() === ''}>
+                  Show
+                </button>
+              </span>
+            )}
+          </Field>
+        </form>
+        <FileDrop
+          label="Credential file"
+          hint="It decrypts the remarks. It goes to this service only, which keeps nothing of it."
+          accept=".json,application/json"
+          onFiles={([file]) => file && run(() => choose(file))}
+        />
+        {fileFailure && <Notice tone="bad">{fileFailure.message}</Notice>}
+        {chosen && (
+          <p class="dim">
+            Read from <ShownText text={chosen.name} longest={80} />.
+          </p>
+        )}
+      </div>
+      {key !== undefined && (
+        <WhenLoaded loaded={loaded}>{(token) => <TokenDetails token={token} />}</WhenLoaded>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,131 @@
+import { expect } from 'chai';
+import {
+  bytesOf,
+  checkedPart,
+  EMPTY_PACKAGE,
+  fieldsOf,
+  firstDraft,
+  packagePointers,
+  requestOf,
+  type Draft,
+} from '../../console/issuing/draft';
+import { groupsOf, labelOf } from '../../console/issuing/term-groups';
+import { EMPTY_SUBSCRIPTION, subscriptionRequestOf } from '../../console/subscriptions/subscription-draft';
+import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
+import type { Facts } from '../../service/console/views';
+
+const ACCOUNTS = ['0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266', '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'];
+
+function factsOf({ isLocal }: { isLocal: boolean }): Facts {
+  return {
+    network: { name: 'local', chainId: 31337, currency: 'ETH', isLocal, explorerUrl: null },
+    registry: null,
+    issuer: null,
+    confirmations: 1,
+    canIssue: true,
+    accounts: isLocal ? ACCOUNTS : [],
+    version: '0.1.0',
+    terms: [],
+  };
+}
+
+const EMPTY: Draft = firstDraft(factsOf({ isLocal: false }));
+
+describe('form of a Bill of Lading in the console', () => {
+  it('begins with the sample of the devnet on a local network, and empty elsewhere', () => {
+    const { credentialSubject, owner, holder } = requestOf(firstDraft(factsOf({ isLocal: true })));
+    expect(credentialSubject).to.deep.equal(BILL_OF_LADING);
+    expect([owner, holder]).to.deep.equal([ACCOUNTS[1], ACCOUNTS[1]]);
+    expect(requestOf(EMPTY)).to.deep.equal({
+      credentialSubject: { type: ['BillOfLading'] },
+      owner: '',
+      holder: '',
+      remarks: '',
+    });
+  });
+
+  it('leaves out what is empty, and points problems of a package to its row', () => {
+    const full = { ...EMPTY_PACKAGE, packagesWeight: '1 kg' };
+    const draft: Draft = {
+      ...EMPTY,
+      terms: { scac: 'SGPU', vessel: '' },
+      packages: [EMPTY_PACKAGE, full],
+      owner: ` ${ACCOUNTS[0] ?? ''} `,
+    };
+    expect(requestOf(draft)).to.deep.equal({
+      credentialSubject: { type: ['BillOfLading'], scac: 'SGPU', packages: [{ packagesWeight: '1 kg' }] },
+      owner: ACCOUNTS[0],
+      holder: '',
+      remarks: '',
+    });
+    expect(packagePointers(draft.packages)).to.deep.equal([undefined, '/credentialSubject/packages/0']);
+    expect([...fieldsOf(['scac'], draft.packages)]).to.include.members([
+      '/credentialSubject/scac',
+      '/credentialSubject/packages/0/packagesWeight',
+      '/owner',
+    ]);
+  });
+
+  it('is checked without the data of its files, and files of the same data stay the same', () => {
+    const file = (filename: string, data: string) => ({ filename, mimeType: 'text/plain', data });
+    const attachments = [file('a', 'QQ=='), file('a', 'Qg=='), file('a', 'QQ==')];
+    const { credentialSubject } = checkedPart({ ...EMPTY, attachments });
+    const checked = (credentialSubject as { attachments: { data: string }[] }).attachments;
+    expect(checked.map(({ data }) => data)).to.deep.equal(['MA==', 'MQ==', 'MA==']);
+  });
+
+  it('counts the bytes of the request', () => {
+    const draft: Draft = {
+      ...EMPTY,
+      terms: { vessel: 'Ægir' },
+      attachments: [{ filename: 'a', mimeType: 'text/plain', data: 'QUJD'.repeat(1000) }],
+    };
+    expect(bytesOf(draft)).to.equal(Buffer.byteLength(JSON.stringify(requestOf(draft))));
+  });
+
+  it('groups the terms of the service, with new ones last', () => {
+    const groups = groupsOf(['type', 'scac', 'vessel', 'newTerm', 'packages']);
+    expect(groups).to.deep.equal([
+      { title: 'Document', terms: ['scac'] },
+      { title: 'Voyage', terms: ['vessel'] },
+      { title: 'Other terms', terms: ['newTerm'] },
+    ]);
+    expect(labelOf('newTerm')).to.equal('New term');
+    expect(labelOf('blNumber')).to.equal('Bill of Lading number');
+  });
+});
+
+describe('form of a subscription in the console', () => {
+  it('asks for all events if nothing is chosen', () => {
+    const request = subscriptionRequestOf({ ...EMPTY_SUBSCRIPTION, sink: ' https://sink.example ' });
+    expect(request).to.deep.equal({
+      sink: 'https://sink.example',
+      protocol: 'HTTP',
+      config: {
+        startFrom: 'now',
+        contentType: 'application/json',
+        standardWebhooks: false,
+        retractions: false,
+      },
+    });
+  });
+
+  it('has a filter for tokens, another for parties, and headers with a name', () => {
+    const { filters, protocolsettings, config, types } = subscriptionRequestOf({
+      ...EMPTY_SUBSCRIPTION,
+      types: ['com.service.etr.minted'],
+      tokens: '1\n 2,3\n\n',
+      parties: ACCOUNTS[0] ?? '',
+      startFrom: 'block',
+      block: '12',
+      headers: [
+        { name: ' X-Key ', value: 'secret' },
+        { name: '', value: 'nothing' },
+      ],
+    });
+    expect(filters).to.deep.equal([{ tokens: ['1', '2', '3'] }, { parties: [ACCOUNTS[0]] }]);
+    expect(protocolsettings).to.deep.equal({ headers: { 'X-Key': 'secret' } });
+    expect(config?.startFrom).to.equal(12);
+    expect(types).to.deep.equal(['com.service.etr.minted']);
+  });
+});

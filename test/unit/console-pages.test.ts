@@ -1,0 +1,121 @@
+import { expect } from 'chai';
+import { hrefOf, linkOf, routeOf } from '../../console/frame/route';
+import {
+  problemOfRefusal,
+  problemsByField,
+  WHOLE_FORM,
+  withRequired,
+} from '../../console/issuing/problem-fields';
+import { plotOf, roundedUp } from '../../console/overview/plot-scale';
+import type { RequestProblem } from '../../service/console/views';
+
+describe("pages of the console's page", () => {
+  it('reads a page, its event and its query from the hash', () => {
+    expect(routeOf('')).to.deep.equal({ page: 'overview', id: '', query: {} });
+    expect(routeOf('#/nowhere')).to.deep.equal({ page: 'overview', id: '', query: {} });
+    expect(routeOf('#/deliveries?state=dead&subscription=a%26b')).to.deep.equal({
+      page: 'deliveries',
+      id: '',
+      query: { state: 'dead', subscription: 'a&b' },
+    });
+    expect(routeOf('#/events/a%2Fb')).to.deep.equal({ page: 'events', id: 'a/b', query: {} });
+    expect(routeOf('#/events/%')).to.deep.equal({ page: 'events', id: '%', query: {} });
+    expect(routeOf('#/events')).to.deep.equal({ page: 'overview', id: '', query: {} });
+  });
+
+  it('writes a hash that it reads again', () => {
+    const query = { id: '0x1', registry: '1:0xä&=?' };
+    expect(routeOf(hrefOf('token', query)).query).to.deep.equal(query);
+    expect(hrefOf('deliveries', { state: '', subscription: undefined })).to.equal('#/deliveries');
+  });
+
+  it('finds the token of a link that logs in once', () => {
+    expect(linkOf('#link=abc_-1')).to.deep.equal({ token: 'abc_-1', href: '#/overview' });
+    const token = { token: 'a.b', href: '#/token?id=1' };
+    expect(linkOf('#link=a.b&to=token?id=1')).to.deep.equal(token);
+    expect(linkOf('#/overview')).to.equal(undefined);
+    expect(linkOf('#link=')).to.equal(undefined);
+  });
+});
+
+describe("plots of the console's page", () => {
+  it('scales samples to the plot, and leaves out those of another time', () => {
+    const plot = plotOf(
+      [
+        [50, 99],
+        [100, 0],
+        [150, 10],
+        [200, 20],
+      ],
+      100,
+      200,
+    );
+    expect(plot).to.deep.equal({
+      line: 'M0.0 100.0L150.0 50.0L300.0 0.0',
+      area: 'M0.0 100.0L150.0 50.0L300.0 0.0L300.0 100L0.0 100Z',
+      top: 20,
+      latest: 20,
+      greatest: 20,
+    });
+  });
+
+  it('draws nothing without samples, and on the same axis', () => {
+    expect(plotOf([], 0, 1)).to.deep.equal({ line: '', area: '', top: 4, latest: null, greatest: null });
+    expect(plotOf([[1, Number.NaN]], 0, 1).line).to.equal('');
+  });
+
+  it('ends its axis at a number that has a whole half', () => {
+    expect([0, 4, 5, 11, 21, 41, 1001].map(roundedUp)).to.deep.equal([4, 4, 10, 20, 40, 100, 2000]);
+  });
+});
+
+describe('problems of a document in the form', () => {
+  const problem = (pointer: string): RequestProblem => ({
+    pointer,
+    code: 'X',
+    message: pointer,
+    isRefused: true,
+  });
+
+  it('stand beside the field of their pointer, or the nearest one around it', () => {
+    const fields = new Set([
+      '/owner',
+      '/credentialSubject/scac',
+      '/credentialSubject/packages',
+      '/credentialSubject/packages/1/packagesWeight',
+    ]);
+    const pointers = [
+      '/owner',
+      '/credentialSubject/scac/0/x',
+      '/credentialSubject/packages/1/packagesWeight',
+      '/credentialSubject/packages/10',
+      '/credentialSubject/scacs',
+      '',
+    ];
+    const found = problemsByField(pointers.map(problem), fields);
+    expect(Object.fromEntries(found)).to.deep.equal({
+      '/owner': [problem('/owner')],
+      '/credentialSubject/scac': [problem('/credentialSubject/scac/0/x')],
+      '/credentialSubject/packages/1/packagesWeight': [
+        problem('/credentialSubject/packages/1/packagesWeight'),
+      ],
+      '/credentialSubject/packages': [problem('/credentialSubject/packages/10')],
+      [WHOLE_FORM]: [problem('/credentialSubject/scacs'), problem('')],
+    });
+  });
+
+  it('stop the form where a required term is missing, although the service would not', () => {
+    const missing = {
+      ...problem('/credentialSubject/scac'),
+      code: 'REQUIRED_FIELD_MISSING',
+      isRefused: false,
+    };
+    const other = { ...problem('/credentialSubject/vessel'), isRefused: false };
+    expect(withRequired([missing, other]).map(({ isRefused }) => isRefused)).to.deep.equal([true, false]);
+  });
+
+  it('has the pointer with which the message of a refusal begins', () => {
+    expect(problemOfRefusal('X', '/owner is missing.').pointer).to.equal('/owner');
+    expect(problemOfRefusal('X', 'The service is busy.').pointer).to.equal(WHOLE_FORM);
+  });
+});

@@ -1,0 +1,81 @@
+import { expect } from 'chai';
+import { shortAmount } from '../../console/text/amount';
+import { sizeOf } from '../../console/text/bytes';
+import { jsonFileName } from '../../console/text/file-name';
+import { absoluteTime, countOf, durationOf, relativeTime } from '../../console/text/relative-time';
+import { shortened } from '../../console/text/shorten';
+import { beginningOf, escapedText, segmentsOf } from '../../console/text/visible-characters';
+
+describe("texts on the console's page", () => {
+  it('shortens long hex in the middle, and nothing that would hardly be shorter', () => {
+    expect(shortened('0x70997970C51812dc3A010C7d01b50e0d17dc79C8')).to.equal('0x7099…79C8');
+    expect(shortened('0x70997079C8')).to.equal('0x70997079C8');
+    expect(shortened('0123456789abcdef', { start: 4, end: 4 })).to.equal('0123…cdef');
+  });
+
+  it('shows control characters and direction marks as escapes, apart from the text around them', () => {
+    expect(segmentsOf('in\u202evoice\u0000\u200b')).to.deep.equal([
+      { text: 'in', isEscape: false },
+      { text: '\\u202e', isEscape: true },
+      { text: 'voice', isEscape: false },
+      { text: '\\u0000\\u200b', isEscape: true },
+    ]);
+    expect(segmentsOf('')).to.deep.equal([]);
+    expect(segmentsOf('<script>')).to.deep.equal([{ text: '<script>', isEscape: false }]);
+  });
+
+  it('escapes characters outside the basic plane and lone surrogates, and leaves emoji', () => {
+    expect(escapedText('\u{e0041}')).to.equal('\\udb40\\udc41');
+    expect(escapedText('\ud800x')).to.equal('\\ud800x');
+    expect(escapedText('🚢')).to.equal('🚢');
+  });
+
+  it('keeps line feeds and tabs only where a text has several lines', () => {
+    expect(escapedText('one\n\ttwo')).to.equal('one\\u000a\\u0009two');
+    expect(segmentsOf('one\n\ttwo', { keepLines: true })).to.deep.equal([
+      { text: 'one\n\ttwo', isEscape: false },
+    ]);
+  });
+
+  it('cuts no character in two', () => {
+    expect(beginningOf('ab🚢', 3)).to.equal('ab');
+    expect(beginningOf('ab🚢', 4)).to.equal('ab🚢');
+  });
+
+  it('tells times from now, in both directions', () => {
+    const now = 1_750_000_000_000;
+    expect(relativeTime(now - 1999, now)).to.equal('now');
+    expect(relativeTime(now - 5_000, now)).to.equal('5 seconds ago');
+    expect(relativeTime(now + 61_000, now)).to.equal('in 1 minute');
+    expect(relativeTime(now - 3 * 3_600_000, now)).to.equal('3 hours ago');
+    expect(relativeTime(now - 49 * 3_600_000, now)).to.equal('2 days ago');
+    expect(absoluteTime(now)).to.equal('2025-06-15 15:06:40 UTC');
+    expect(absoluteTime(Number.NaN)).to.equal('NaN');
+    expect(durationOf(0.4)).to.equal('less than a second');
+    expect(durationOf(125)).to.equal('2 minutes');
+    expect(countOf(1, 'attempt')).to.equal('1 attempt');
+    expect(countOf(1234, 'attempt')).to.equal('1,234 attempts');
+  });
+
+  it('names sizes in units of 1024', () => {
+    expect(sizeOf(0)).to.equal('0 bytes');
+    expect(sizeOf(1023)).to.equal('1023 bytes');
+    expect(sizeOf(1536)).to.equal('1.5 kB');
+    expect(sizeOf(50 * 1024 * 1024)).to.equal('50.0 MB');
+  });
+
+  it('cuts amounts behind the point, unless nothing would be left', () => {
+    expect(shortAmount('9999.981045794969660504')).to.equal('9999.9810');
+    expect(shortAmount('12')).to.equal('12');
+    expect(shortAmount('0.00001')).to.equal('0.00001');
+    expect(shortAmount('not known')).to.equal('not known');
+  });
+
+  it('makes a file name of any Bill of Lading number', () => {
+    expect(jsonFileName('MAEU240718305')).to.equal('MAEU240718305.json');
+    expect(jsonFileName('../../etc/passwd')).to.equal('etc_passwd.json');
+    expect(jsonFileName('a\u202ejson.exe<script>')).to.equal('a_json.exe_script_.json');
+    expect(jsonFileName('\u0000')).to.equal('document.json');
+    expect(jsonFileName('x'.repeat(10_000))).to.have.length(65);
+  });
+});

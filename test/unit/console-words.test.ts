@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+import { redeliveryWords } from '../../console/deliveries/redelivery-words';
+import { accountName } from '../../console/parts/account-name';
+import { pauseAfter } from '../../console/requests/pause-after';
+import { rereader } from '../../console/requests/rereader';
+import { conditionsOf } from '../../console/subscriptions/filter-words';
+import { explorerLink } from '../../console/token/explorer-link';
+import { changesOf, sentenceOf } from '../../console/token/operation-words';
+import type { Subscription } from '../../console/requests/api';
+
+const [ONE, TWO] = [
+  '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+  '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC',
+];
+
+describe('words of the console', () => {
+  it('tell who may do what, with each address apart', () => {
+    const next = { operation: 'transferBeneficiary', by: ONE, whom: `the nominee ${TWO}` } as const;
+    expect(sentenceOf(next)).to.deep.equal([
+      { address: ONE },
+      { words: ' may transfer the beneficiary to the nominee ' },
+      { address: TWO },
+      { words: '.' },
+    ]);
+    expect(sentenceOf({ operation: 'restore', by: 'restorer' })).to.deep.equal([
+      { words: 'An account with the role restorer' },
+      { words: ' may restore the token to its title escrow.' },
+    ]);
+  });
+
+  it('tell which roles an operation changed', () => {
+    const before = { beneficiary: ONE, holder: ONE, nominee: TWO };
+    const after = { beneficiary: ONE, holder: TWO, nominee: undefined };
+    expect(changesOf({ before, after })).to.deep.equal([
+      { role: 'holder', before: ONE, after: TWO },
+      { role: 'nominee', before: TWO, after: undefined },
+    ]);
+  });
+
+  it('tell what a redelivery did', () => {
+    const registry = '31337:0x0';
+    expect(redeliveryWords({ registries: [] })).to.match(/^Nothing is sent/);
+    expect(
+      redeliveryWords({
+        registries: [
+          { registry, queued: 1, alreadyWaiting: 0 },
+          { registry, queued: 1, alreadyWaiting: 1 },
+        ],
+      }),
+    ).to.equal('2 events will be sent again, and 1 event waited already.');
+  });
+
+  it('tell the conditions of a subscription', () => {
+    const conditions = (part: object): string[] => conditionsOf(part as Subscription);
+    expect(conditions({})).to.deep.equal(['all events of all registries']);
+    const filters = [
+      { any: [{ suffix: { type: '_transfer' } }, { exact: { type: 'com.service.etr.minted' } }] },
+      { not: { prefix: { type: 'com.service.etr.registry_' } } },
+      { tokens: ['1'.repeat(77)] },
+      { parties: [ONE, TWO] },
+    ];
+    const source = `urn:service:31337:${ONE.toLowerCase()}`;
+    expect(conditions({ source, types: ['com.service.etr.minted'], filters })).to.deep.equal([
+      'of the registry 31337:0x7099…79c8',
+      'of the types minted',
+      '(with a type that ends with _transfer) or (with a type that is minted)',
+      'not (with a type that begins with registry_)',
+      'of the token 111111…1111',
+      'that name one of 2 addresses',
+    ]);
+  });
+
+  it('name the accounts of a local node', () => {
+    expect(accountName(TWO.toLowerCase(), [ONE, TWO])).to.equal('account 1');
+    expect(accountName(TWO, [])).to.equal(undefined);
+  });
+
+  it('link to an explorer only if it is a web page', () => {
+    expect(explorerLink('https://scan.example/', 'tx', '0x1')).to.equal('https://scan.example/tx/0x1');
+    expect(explorerLink('javascript:alert(1)', 'tx', '0x1')).to.equal(undefined);
+    expect(explorerLink(null, 'tx', '0x1')).to.equal(undefined);
+  });
+});
+
+describe('requests of the console', () => {
+  it('wait longer after each failure, half a minute at most', () => {
+    const pauses = [0, 1, 2, 20].map((failures) => pauseAfter(failures, 0.5));
+    expect(pauses).to.deep.equal([500, 1000, 2000, 30_000]);
+    expect(pauseAfter(0, 0)).to.equal(375);
+    expect(pauseAfter(0, 1)).to.equal(625);
+  });
+
+  it('read again at most once a second, and once for all that was asked meanwhile', async () => {
+    const times: number[] = [];
+    let isReading = false;
+    const { ask, stop } = rereader(async () => {
+      expect(isReading).to.equal(false);
+      isReading = true;
+      times.push(performance.now());
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      isReading = false;
+    });
+    for (let count = 0; count < 5; count++) ask();
+    await new Promise((resolve) => setTimeout(resolve, 1300));
+    expect(times).to.have.length(2);
+    expect((times[1] ?? 0) - (times[0] ?? 0)).to.be.at.least(1000);
+    ask();
+    stop();
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    expect(times).to.have.length(2);
+  });
+});
