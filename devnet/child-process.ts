@@ -20,8 +20,8 @@ export interface Child {
   ended: Promise<number | null>;
   /** Ends it with SIGKILL, without waiting for the end. */
   kill(): void;
-  /** Ends it with SIGTERM, and with SIGKILL if that does not help. */
-  stop(): Promise<void>;
+  /** Ends it with SIGTERM, and with SIGKILL if that does not help within the time, by default 12 s. */
+  stop(killAfterMs?: number): Promise<void>;
   /** Lets this process end first; the child then ends too. */
   unref(): void;
 }
@@ -78,9 +78,9 @@ export function startChild(
     lineMatching: (pattern) =>
       firstMatch(pattern, lines, listeners, ended, () => `${name} ended.${logFile ? '' : `\n${tail()}`}`),
     kill: () => void child.kill('SIGKILL'),
-    async stop() {
+    async stop(killAfterMs = KILL_AFTER_MS) {
       child.kill('SIGTERM');
-      const patience = setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS);
+      const patience = setTimeout(() => child.kill('SIGKILL'), killAfterMs);
       await ended;
       clearTimeout(patience);
     },

@@ -123,6 +123,11 @@ export interface Devnet extends DevnetFacts, Operations {
    * branch has the same transactions; with `dropped` it has none of them.
    */
   reorganise(depth: number, options?: { transactions?: FateOfTransactions }): Promise<Reorganisation>;
+  /**
+   * Makes a link to the console that logs in once, within 15 minutes. `page`: what it shows, for example
+   * `token?id=…`; the overview by default.
+   */
+  consoleLink(page?: string): Promise<string>;
   /** Ends the service and starts it again. */
   restartService(): Promise<void>;
   /** Rejects if the node or the service ends by itself. */

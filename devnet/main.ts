@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errorText } from '../cli/terminal/error-text';
 import { codeOf, ConfigurationError, messageOf, ServiceError } from '../service/base/errors';
 import { PROJECT_ROOT } from '../service/base/project-root';
@@ -15,6 +16,8 @@ import { startDevnetWith } from './start-devnet';
 import { MINT_EVENTS, stepsFor } from './walk-token';
 
 const WEBHOOKS_WITHIN_MS = 60_000;
+/** Somebody who reads along has time to open the console before the token moves. */
+const TO_WATCH_MS = 5_000;
 
 /** Runs `npm run devnet`, and returns its exit code. */
 async function main(): Promise<number> {
@@ -74,21 +77,34 @@ async function run(
   if (signal.aborted) return;
   ends.push(announce(factsOf(devnet)));
   if (flags.walk && !devnet.isContinued)
-    await Promise.race([issueAndWalk(devnet, flags, printer), devnet.failure]).catch((cause: unknown) => {
-      if (codeOf(cause) === 'DEVNET_FAILED') throw cause;
-      throw new ServiceError('DEVNET_FAILED', `${messageOf(cause)}\n\n${logTails(devnet.folder)}`, { cause });
-    });
+    await Promise.race([issueAndWalk(devnet, flags, printer, signal), devnet.failure]).catch(
+      (cause: unknown) => {
+        if (codeOf(cause) === 'DEVNET_FAILED') throw cause;
+        throw new ServiceError('DEVNET_FAILED', `${messageOf(cause)}\n\n${logTails(devnet.folder)}`, {
+          cause,
+        });
+      },
+    );
   if (signal.aborted) return;
   if (flags.watch) ends.push(restartOnChange(devnet, printer.step));
-  if (!flags.once) printer.ready(devnet);
+  if (!flags.once) printer.ready(devnet, await devnet.consoleLink());
 }
 
 /** Issues a Bill of Lading and transfers its token. Checks that every event was delivered, in order. */
-async function issueAndWalk(devnet: Devnet, flags: Arguments, { step }: Printer): Promise<void> {
+async function issueAndWalk(
+  devnet: Devnet,
+  flags: Arguments,
+  { step }: Printer,
+  signal: AbortSignal,
+): Promise<void> {
   const { tokenId } = await devnet.issue(undefined, { remarks: 'shipped on board' });
   step(`Bill of Lading signed and minted: token ${tokenId}`);
+  const isWatched = process.stdout.isTTY && !flags.json && !flags.once;
+  if (isWatched) step(`watch it in the console: ${await devnet.consoleLink(`token?id=${tokenId}`)}`);
   const expected: string[] = [...MINT_EVENTS];
   for (const { title, run: send, events } of stepsFor(devnet, tokenId)) {
+    if (isWatched) await sleep(TO_WATCH_MS, undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) return;
     step(title);
     await send();
     expected.push(...events);

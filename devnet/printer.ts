@@ -7,7 +7,7 @@ export interface Printer {
   step(this: void, text: string): void;
   webhook(this: void, event: ServiceEvent): void;
   /** The last lines before it waits. */
-  ready(this: void, devnet: Devnet): void;
+  ready(this: void, devnet: Devnet, consoleLink: string): void;
 }
 
 const PREFIX = 'com.service.etr.';
@@ -21,8 +21,12 @@ export const seconds = (): string => `${elapsed().toFixed(1)} s`;
 export const forPeople: Printer = {
   step: say,
   webhook: ({ type, id }) => say(`  webhook verified: ${type.replace(PREFIX, '').padEnd(20)} ${id}`),
-  ready: ({ serviceUrl, folder, accounts }) =>
+  ready: ({ serviceUrl, folder, accounts }, consoleLink) =>
     print(`
+The console, with a link that logs in once, within 15 minutes:
+
+  ${consoleLink}
+
 Try next, in another terminal:
 
   curl -s ${serviceUrl}/.well-known/did.json
@@ -42,7 +46,8 @@ Keys, settings, received events and logs are in ${folder}. Ctrl-C stops everythi
 export const forPrograms: Printer = {
   step: (text) => printJson({ type: 'step', seconds: elapsed(), text }),
   webhook: (event) => printJson({ type: 'webhook', seconds: elapsed(), event }),
-  ready: (devnet) => printJson({ type: 'ready', seconds: elapsed(), ...factsOf(devnet) }),
+  ready: (devnet, consoleLink) =>
+    printJson({ type: 'ready', seconds: elapsed(), ...factsOf(devnet), consoleLink }),
 };
 
 /** The facts in `--json` and in the file of the running devnet. */

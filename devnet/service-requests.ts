@@ -53,6 +53,22 @@ function isOwn({ config: { retractions, retry } }: Schemas['Subscription']): boo
   return retractions && initialDelayMs === RETRY.initialDelayMs && maxDelayMs === RETRY.maxDelayMs;
 }
 
+/**
+ * Makes a link to the console that logs in once.
+ *
+ * @throws ServiceError DEVNET_FAILED.
+ */
+export async function makeConsoleLink(
+  { serviceUrl, adminApiKey }: { serviceUrl: string; adminApiKey: string },
+  page?: string,
+): Promise<string> {
+  const headers = { authorization: `Bearer ${adminApiKey}` };
+  const response = await fetch(`${serviceUrl}/console/api/links`, { method: 'POST', headers });
+  if (!response.ok) throw new ServiceError('DEVNET_FAILED', `${response.url} answered ${response.status}.`);
+  const { url } = (await response.json()) as { url: string };
+  return `${serviceUrl}${url}${page === undefined ? '' : `&to=${page}`}`;
+}
+
 /** The answers of the client's calls. */
 type Answer<Data> =
   | { data: Data; error?: never; response: Response }

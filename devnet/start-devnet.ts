@@ -12,7 +12,7 @@ import { accountOf } from './operations';
 import { startOwnReceiver, type OwnReceiver } from './own-receiver';
 import { placeOf } from './place';
 import type { Ports } from './ports';
-import { issueDocument, subscribe } from './service-requests';
+import { issueDocument, makeConsoleLink, subscribe } from './service-requests';
 import { startServiceProcess, type ServiceProcess } from './service-process';
 import { filesIn, writeSettings } from './stack-settings';
 import { WebhookInbox } from './webhook-inbox';
@@ -183,6 +183,7 @@ function devnetOf(facts: DevnetFacts, { chain, service, receiver, inbox, stop }:
         ...(remarks !== undefined && { remarks }),
       }),
     reorganise: (depth, { transactions = 'mined again' } = {}) => chain.reorganise(depth, transactions),
+    consoleLink: (page) => makeConsoleLink(facts, page),
     restartService: () => service.restart(),
     async stop() {
       isStopping = true;

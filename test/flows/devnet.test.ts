@@ -72,7 +72,8 @@ describe('npm run devnet', () => {
     child.onLine((line) => lines.push(line));
     const untrack = track('devnet');
     await child.lineMatching(/reference receiver at/);
-    await child.stop();
+    // The start is finished first, which takes long while other tests run.
+    await child.stop(50_000);
     expect(await child.ended).to.equal(0);
     untrack();
     expect(lines.join('\n'))
@@ -93,6 +94,7 @@ describe('npm run devnet', () => {
         'accounts',
         'adminApiKey',
         'chainId',
+        'consoleLink',
         'didDocumentFile',
         'envFile',
         'folder',
@@ -214,7 +216,7 @@ describe('npm run devnet', () => {
 });
 
 /** The last line before devnet waits. */
-type Ready = DevnetFacts & { type: 'ready' };
+type Ready = DevnetFacts & { type: 'ready'; consoleLink: string };
 
 /** Starts devnet in a folder and waits until it is ready. `lines` gets each line of its output. */
 async function startReady(
