@@ -1,6 +1,7 @@
 import { nothingIsLeftRunning } from '../test/helpers/resources';
 import * as backlog from './backlog';
 import * as catchUp from './catch-up';
+import * as consoles from './console';
 import * as cost from './cost';
 import * as create from './create-latency';
 import * as delivery from './delivery';
@@ -28,6 +29,7 @@ const BENCHES = {
   latency,
   'catch-up': catchUp,
   memory,
+  console: consoles,
 };
 
 /** `npm run bench` runs all benchmarks, `npm run bench -- delivery` one. */
