@@ -125,9 +125,9 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     return {
       url: server.url,
       async stop() {
-        console?.endStreams();
         // Requests through the tunnel are answered before it closes. Deliveries stop at the same time.
-        await Promise.all([server.close().finally(() => publicEnd?.close()), eventDelivery.stop()]);
+        const closed = server.close().finally(() => publicEnd?.close());
+        await Promise.all([closed, eventDelivery.stop(), console?.stop()]);
         await close();
       },
     };

@@ -22,8 +22,7 @@ import { subscriptionsHealth } from './subscriptions/subscription-health';
 
 /** The console with what the composition needs of it. */
 export interface OperatorConsole extends Console {
-  /** Ends the streams, which would keep the server open. */
-  endStreams(this: void): void;
+  /** Ends the streams and the checks under way, which would keep the server open. */
   stop(this: void): Promise<void>;
 }
 
@@ -90,7 +89,6 @@ export function startConsole(config: Config, parts: ConsoleParts): OperatorConso
     overview,
     facts: () =>
       factsOf(config, { confirmations: confirmationsOf(config), canIssue: missing.length === 0, client }),
-    endStreams: streams.stop,
     async stop() {
       samples.stop();
       streams.stop();

@@ -22,6 +22,11 @@ const HARMLESS = [SESSION, `${API}/validate`, `${API}/token`, `${API}/verify`];
 /** The page and its files hold no data. */
 export const PAGE = { html: CONSOLE, script: `${CONSOLE}/app.js`, style: `${CONSOLE}/app.css` };
 
+/** Routers take a path with a slash at its end for the same. */
+function isOfPage(path: string): boolean {
+  return Object.values(PAGE).includes(path.replace(/\/$/, ''));
+}
+
 /** Whether a path is one of the console, in any case: a router may not tell cases apart. */
 export function isOfConsole(path: string): boolean {
   return `${path.toLowerCase()}/`.startsWith(`${CONSOLE}/`);
@@ -43,7 +48,7 @@ export function consoleGate(sessions: Sessions): Middleware<Partial<SessionState
       const message = 'This request does not come from the page of this console: its Origin is another.';
       throw new HttpError(403, 'CONSOLE_ORIGIN_WRONG', message);
     }
-    const isPublic = isReading ? Object.values(PAGE).includes(path) : path === SESSION;
+    const isPublic = isReading ? isOfPage(path) : path === SESSION;
     if (isPublic) {
       await next();
       return;
