@@ -13,7 +13,7 @@ export interface Issued {
   tokenId: string;
   document: SignedDocument;
   /** Hash of the transaction that minted its token. */
-  txHash: string;
+  transactionHash: string;
 }
 
 /**
@@ -27,8 +27,8 @@ export async function issueDocument(url: string, body: Schemas['CreateRequest'])
     await createClient({ url }).POST('/create/{documentId}', { params: { path }, body }),
   );
   if (!('signedW3CDocument' in created)) throw new ServiceError('INTERNAL', 'The document was not minted.');
-  const { signedW3CDocument: document, txHash } = created;
-  return { tokenId: document.credentialStatus.tokenId, document, txHash };
+  const { signedW3CDocument: document, txHash: transactionHash } = created;
+  return { tokenId: document.credentialStatus.tokenId, document, transactionHash };
 }
 
 /**
@@ -77,5 +77,7 @@ type Answer<Data> =
 function dataOf<Data>({ data, error, response }: Answer<Data>): Data {
   if (error === undefined) return data;
   const code = response.headers.get('X-Error-Code') ?? 'INTERNAL';
-  throw new ServiceError(code, `${response.url} answered ${response.status}: ${error.error.message}`);
+  // In development an error has a stack, whose first line says why a 500 was answered.
+  const [reason = error.error.message] = error.error.stack?.split('\n') ?? [];
+  throw new ServiceError(code, `${response.url} answered ${response.status}: ${reason}`);
 }

@@ -78,6 +78,8 @@ export function writeSettings(facts: StackFacts): { adminApiKey: string } {
     ADMIN_API_KEY: adminApiKey,
     SECRETS_KEY: kept.SECRETS_KEY ?? randomBytes(32).toString('base64'),
     ALLOW_PRIVATE_SINKS: 'true',
+    // Errors then have their reasons.
+    NODE_ENV: 'development',
     // Each thread takes a second of processor time to start.
     SIGNING_THREADS: '1',
     WEBHOOK_URL: webhookUrl ?? '',

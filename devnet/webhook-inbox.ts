@@ -60,6 +60,7 @@ export class WebhookInbox implements Webhooks {
   }
 
   async next<const Type extends EventType = EventType>(wanted: Wanted<Type> = {}): Promise<EventOf<Type>> {
+    requireValues(wanted);
     const { withinMs = WITHIN_MS } = wanted;
     const type = wanted.type && fullTypeOf(wanted.type);
     const tokenId = wanted.tokenId === undefined ? undefined : anyTokenId(wanted.tokenId);
@@ -110,4 +111,16 @@ function fullTypeOf(type: string): string {
   if (Object.hasOwn(EVENT_SCHEMAS, full)) return full;
   const known = Object.keys(EVENT_SCHEMAS).map((name) => name.replace(PREFIX, ''));
   throw new ConfigurationError('ARGUMENT_INVALID', `There is no type ${type}. Known: ${known.join(', ')}.`);
+}
+
+/** A misspelled member would be undefined, and any webhook would match. */
+function requireValues(wanted: object): void {
+  for (const [name, value] of Object.entries(wanted)) {
+    if (value !== undefined && ['type', 'tokenId', 'transactionHash', 'withinMs'].includes(name)) continue;
+    const message = value === undefined ? `${name} is undefined` : `There is no ${name}`;
+    throw new ServiceError(
+      'ARGUMENT_INVALID',
+      `${message}. A webhook is wanted by type, tokenId, transactionHash and withinMs.`,
+    );
+  }
 }

@@ -50,9 +50,9 @@ describe('event delivery for an issued document', () => {
   });
 
   it('gives an event the envelope of docs/webhooks.md, with its block', async () => {
-    const { tokenId, txHash } = await devnet.issue(undefined, PARTIES);
+    const { tokenId, transactionHash } = await devnet.issue(undefined, PARTIES);
     const [first] = await eventsOf(tokenId, 5);
-    const receipt = await devnet.client.getTransactionReceipt(txHash);
+    const receipt = await devnet.client.getTransactionReceipt(transactionHash);
     const block = await devnet.client.getBlock(receipt?.blockNumber ?? -1);
     const address = devnet.registryAddress.toLowerCase();
     expect(Object.keys(first ?? {})).to.deep.equal([
@@ -80,7 +80,7 @@ describe('event delivery for an issued document', () => {
       tokenId: tokenIdAsUint256(tokenId).toString(),
       tokenIdHex: tokenId,
       blockNumber: receipt?.blockNumber,
-      transactionHash: txHash,
+      transactionHash,
     });
     // The escrow's Initialized is the transaction's first log.
     expect(first?.data.logIndex).to.equal(1);

@@ -43,7 +43,7 @@ describe('docs/webhooks.md', () => {
     writeFileSync(join(place.path, 'service.config.json'), code('Settings of the operator', 'json'));
     devnet = await runningDevnet({ folder: place.path, receiver: receiver.url });
     const parties = { owner: 1, holder: 2, remarks: 'shipped on board' };
-    const { tokenId, txHash: transactionHash } = await devnet.issue(undefined, parties);
+    const { tokenId, transactionHash } = await devnet.issue(undefined, parties);
     operations = await liveThrough(devnet, { tokenId: BigInt(`0x${tokenId}`), transactionHash });
     // Each is the last event of its queue.
     for (const last of ['burned', 'registry_unpaused']) {

@@ -73,7 +73,7 @@ describe('the console of a devnet', () => {
   });
 
   it('decrypts the remarks of a token with its credential only', async () => {
-    const { document, tokenId, txHash } = issued;
+    const { document, tokenId, transactionHash: txHash } = issued;
     const withIt = await ask<TokenView>('token', { credential: { signedW3CDocument: document, txHash } });
     expect(withIt).to.include({ tokenId, credentialId: document.id, state: 'in escrow' });
     expect(withIt.operations[0]?.remark).to.include({ text: 'Fragile: été', isEncrypted: true });
