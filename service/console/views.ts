@@ -130,7 +130,10 @@ export interface TokenQuestion {
   tokenId?: string;
   /** `<chain id>:<address>`; by default the registry in which documents are issued. */
   registry?: string;
-  /** A credential, or an answer of POST /create. It decrypts the remarks. */
+  /**
+   * A credential of at most 64 KB, or only its `id` and `credentialStatus`, or an answer of POST /create. Its
+   * id decrypts the remarks.
+   */
   credential?: unknown;
 }
 
