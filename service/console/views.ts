@@ -237,7 +237,7 @@ export interface VerifyView {
   documentIntegrity: AnswerView;
   issuerIdentity: AnswerView & { issuer: string | null };
   documentStatus: AnswerView & { tokenId: string | null; registry: string | null };
-  /** What was asked outside of this service: hosts and nodes, without keys. */
+  /** Hosts and nodes outside of this service that were asked, without keys. */
   lookedUp: string[];
   shown: Record<string, unknown> | null;
 }

@@ -73,7 +73,7 @@ for (const engine of ENGINES)
       expect(issuing).to.equal(null);
       expect(subscriptions).to.deep.equal({ active: 1, paused: 0, gone: 0 });
       expect(problems.map(({ message }) => message)).to.deep.equal([
-        'Documents cannot be issued: WALLET_PRIVATE_KEY not configured.',
+        'Documents cannot be issued: WALLET_PRIVATE_KEY is not configured.',
       ]);
     });
 

@@ -29,6 +29,9 @@ const DELIVERIES_QUERY = z.object({
 /** Documents that are verified at once. Those that are issued have permits of their own. */
 const VERIFYING = { large: { permits: 1, waiting: 5 } };
 
+const EVENT_UNKNOWN =
+  'There is no event with this id, or it was removed. Look for it in the list of deliveries.';
+
 /** Answers the questions of the page. The bodies of `token` and `verify` are neither logged nor stored. */
 export function answerQuestions(router: Router, answers: Answers): void {
   const small = [requireSession, declaredBody, rawBody(SMALL)] as RouterMiddleware[];
@@ -67,8 +70,7 @@ export function answerQuestions(router: Router, answers: Answers): void {
   router.get(`${API}/events/:id`, requireSession, async (ctx) => {
     const { id = '' } = ctx.params;
     const details = await answers.event(id);
-    if (details === undefined)
-      throw new HttpError(404, 'CONSOLE_EVENT_UNKNOWN', 'There is no event with this id, or it was removed.');
+    if (details === undefined) throw new HttpError(404, 'CONSOLE_EVENT_UNKNOWN', EVENT_UNKNOWN);
     ctx.body = details;
   });
 }
