@@ -105,6 +105,8 @@ describe('sessions of the console', () => {
         'CONSOLE_SESSION_ENDED',
       ]);
     }
+    const slash = await fetch(`${service.url}/console/`, { redirect: 'manual' });
+    expect([slash.status, slash.headers.get('Location')]).to.deep.equal([302, '/console']);
     expect(
       (await page.call('GET', 'facts', undefined, { Cookie: 'console=operator.9.x.y' })).status,
     ).to.equal(401);
