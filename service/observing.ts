@@ -23,7 +23,7 @@ import { ownRegistryOf, type Issuing } from './issuing';
  * both.
  */
 export interface Observing extends Pick<HttpAppOptions, 'health' | 'metrics'> {
-  /** What the console shows too. Undefined: it is not known in time. */
+  /** Reports that the console shows too. Undefined: it is not known in time. */
   readonly reports: {
     issuing(this: void): Promise<IssuingReport | undefined>;
     outboxes(this: void): Promise<({ registry: string } & OutboxFigures)[] | undefined>;
@@ -50,8 +50,8 @@ export interface ObservingParts {
 const HEALTH_WITHIN_MS = 500;
 /** Prometheus gives up after ten seconds by default. */
 const METRICS_WITHIN_MS = 5_000;
-/** Pages of the console get an overview every second, and a part that is late the next time. */
-const CONSOLE_WITHIN_MS = 2_000;
+/** The console does not wait: it shows the last answer until this one arrives. */
+const CONSOLE_WITHIN_MS = 60_000;
 /** Milliseconds for which a balance is kept. */
 const KEEP_BALANCE_MS = 60_000;
 const KEEP_LOCAL_BALANCE_MS = 10_000;

@@ -1,11 +1,10 @@
 import type { Clock } from '../base/clock';
 
-/** Slows the attempts to log in down, for each address that they come from. */
+/** Slows wrong attempts to log in down, for each address that they come from. */
 export interface Attempts {
-  /** Milliseconds until the next attempt; 0: now. */
+  /** Milliseconds until the next wrong attempt; 0: now. */
   waitOf(address: string): number;
   failed(address: string): void;
-  succeeded(address: string): void;
 }
 
 const FIRST_WAIT_MS = 1_000;
@@ -15,8 +14,8 @@ const FORGOTTEN_AFTER_MS = 10 * 60_000;
 const MOST_ADDRESSES = 1_000;
 
 /**
- * Remembers wrong attempts: each doubles the time that the next has to wait. A right one, or ten minutes
- * without another, forget them.
+ * Remembers wrong attempts: each doubles the time that the next has to wait. Ten minutes without another
+ * forget them.
  */
 export function createAttempts(clock: Clock): Attempts {
   const failures = new Map<string, { times: number; at: number }>();
@@ -42,6 +41,5 @@ export function createAttempts(clock: Clock): Attempts {
       const [first = address] = failures.keys();
       if (failures.size > MOST_ADDRESSES) failures.delete(first);
     },
-    succeeded: (address) => void failures.delete(address),
   };
 }

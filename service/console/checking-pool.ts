@@ -3,6 +3,7 @@ import { MessageChannel } from 'node:worker_threads';
 import Piscina from 'piscina';
 import { PROJECT_ROOT } from '../base/project-root';
 import { BusyError, ServiceError } from '../base/errors';
+import { createSemaphore } from '../base/semaphore';
 import { fromTransferredError, toTransferredError } from '../issuance/transferred-error';
 import type { TokenState } from '../registry/read-token-state';
 import type { TokenLocation } from '../token/token-location';
@@ -25,11 +26,14 @@ export interface CheckingPool {
 const WORKER = join(PROJECT_ROOT, 'dist/service/console/checking-thread.js');
 const THREADS = 2;
 const MOST_WAITING = 20;
+/** A thread stays free for what is typed, however long verifying takes. */
+const VERIFYING = { permits: 1, waiting: MOST_WAITING, waitMs: 30_000 };
 /** A thread that nobody needs ends. It is started again in a second. */
 const IDLE_MS = 60_000;
 /** Verifying the most statements that a document may have takes half a minute. */
 const LONGEST_MS = 60_000;
 const HEAP_MEGABYTES = 512;
+const REMEDY = 'Try it again, or verify it with `npx tdoc verify-credential`, which has no limit.';
 
 /** Creates it. Its threads start when they are first needed. */
 export function createCheckingPool(settings: VerificationSettings): CheckingPool {
@@ -47,15 +51,16 @@ export function createCheckingPool(settings: VerificationSettings): CheckingPool
     execArgv: [],
   });
   pool.on('error', () => undefined);
+  const verifying = createSemaphore(VERIFYING);
 
   async function run(task: CheckingTask, transferList: Transferred): Promise<unknown> {
-    if (pool.queueSize >= MOST_WAITING) throw new BusyError('Too many checks at once: try again.', IDLE_MS);
+    if (pool.queueSize >= MOST_WAITING) throw busy();
     const signal = AbortSignal.timeout(LONGEST_MS);
     const outcome = await pool.run(task, { signal, transferList }).catch((cause: unknown) => {
       const message = signal.aborted
         ? `The check took longer than ${LONGEST_MS / 1_000} s, and was ended.`
         : 'The check ended early: its thread was lost.';
-      throw new ServiceError('CONSOLE_CHECK_ENDED', message, { cause });
+      throw new ServiceError('CONSOLE_CHECK_ENDED', message, { cause, remedy: REMEDY });
     });
     if ('error' in outcome) throw fromTransferredError(outcome.error);
     return outcome.result;
@@ -66,6 +71,8 @@ export function createCheckingPool(settings: VerificationSettings): CheckingPool
       return (await run({ kind: 'validate', bytes }, [bytes.buffer])) as Validation;
     },
     async verify(bytes, readToken) {
+      const release = await verifying.acquire(new AbortController().signal);
+      if (typeof release === 'string') throw busy();
       const { port1, port2 } = new MessageChannel();
       port1.on('message', (location: TokenLocation) => {
         void readToken(location)
@@ -80,10 +87,15 @@ export function createCheckingPool(settings: VerificationSettings): CheckingPool
         return (await run(task, [bytes.buffer, port2])) as VerifyView;
       } finally {
         port1.close();
+        release();
       }
     },
     stop: () => pool.destroy(),
   };
+}
+
+function busy(): BusyError {
+  return new BusyError('Too many checks at once: try again later.', VERIFYING.waitMs);
 }
 
 type Transferred = NonNullable<NonNullable<Parameters<Piscina['run']>[1]>['transferList']>;

@@ -35,8 +35,8 @@ export async function deadCandidates(
 }
 
 /**
- * Events that wait: those of the queues of each channel that are due last. An event whose attempt failed is
- * due later than one that waits for its first.
+ * Events that wait: those of the queues of each channel that are due first, or last for those that failed:
+ * an event whose attempt failed is due later than one that waits for its first.
  */
 export async function queuedCandidates(
   db: Kysely<Schema>,
@@ -47,6 +47,7 @@ export async function queuedCandidates(
   }: { subscription: string | undefined; state: string | undefined; limit: number },
   most: number,
 ): Promise<Candidates> {
+  const direction = state === 'failed' ? 'desc' : 'asc';
   const channels = await channelsWith(db, subscription, 'queues');
   const ids = new Set<number>();
   let hasMore = channels.length > MOST_CHANNELS;
@@ -55,20 +56,22 @@ export async function queuedCandidates(
       .selectFrom((eb) =>
         eb
           .selectFrom('queues')
-          .select(['channel', 'token', 'head'])
+          .select(['channel', 'token', 'head', 'next_attempt_at'])
           .where('channel', '=', channel)
           .where('next_attempt_at', 'is not', null)
-          .orderBy('next_attempt_at', 'desc')
+          .orderBy('next_attempt_at', direction)
           .limit(limit + 1)
-          .as('last'),
+          .as('due'),
       )
       .innerJoin('deliveries', (join) =>
         join
-          .onRef('deliveries.channel', '=', 'last.channel')
-          .onRef('deliveries.token', '=', 'last.token')
-          .onRef('deliveries.position', state === 'failed' ? '=' : '>=', 'last.head'),
+          .onRef('deliveries.channel', '=', 'due.channel')
+          .onRef('deliveries.token', '=', 'due.token')
+          .onRef('deliveries.position', state === 'failed' ? '=' : '>=', 'due.head'),
       )
       .select('deliveries.event')
+      .orderBy('due.next_attempt_at', direction)
+      .orderBy('deliveries.position')
       .limit(most)
       .execute();
     for (const { event } of rows) ids.add(event);

@@ -3,7 +3,7 @@ import type { Schema } from '../database/schema';
 import { deliveryHeaders } from '../delivery/post';
 import type { DeliveredFeed } from '../feed-set';
 import { channelsOf, type Channel } from '../outbox/channels';
-import { historyOf } from '../outbox/event-history';
+import { deliveryStatesOf } from '../outbox/delivery-states';
 import { registryOfFeed } from '../outbox/find-feeds';
 import { bytesOfId, isEventId } from '../outbox/stored-ids';
 import { shortType, shownTokenId } from './event-names';
@@ -11,6 +11,8 @@ import type { EventDetails } from './views';
 
 /** Replaces a header's value that is secret. */
 const SECRET = '•••';
+/** A fresh signature of an old event would pass for a delivery. */
+const SIGNATURE = /-signature$/i;
 
 /** The event with its body, its headers and its attempts. Undefined: there is no such event. */
 export async function eventDetails(
@@ -21,9 +23,9 @@ export async function eventDetails(
 ): Promise<EventDetails | undefined> {
   const event = await storedEvent(db, eventId);
   if (event === undefined) return undefined;
-  const { body } = event;
-  const feed = feeds.find(({ opened }) => opened === event.feed);
-  const channels = feed === undefined ? [] : await channelsOf(db, event.feed);
+  const { body, feedName } = event;
+  const feed = feeds.find(({ opened }) => opened === feedName);
+  const channels = feed === undefined ? [] : await channelsOf(db, feedName);
   const bySubscription = new Map(channels.map((channel) => [channel.subscription, channel]));
   const headersTo = (channel: Channel | undefined): Record<string, string> => {
     const target = channel && feed?.targetOf(channel);
@@ -31,34 +33,46 @@ export async function eventDetails(
     const secret = [...Object.keys(target.headers), 'authorization'];
     const headers = deliveryHeaders(target, { body: Buffer.from(body), eventId, now });
     return Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name, secret.includes(name) ? SECRET : value]),
+      Object.entries(headers).map(([name, value]) => [
+        name,
+        secret.includes(name) || SIGNATURE.test(name) ? SECRET : value,
+      ]),
     );
   };
-  const histories = await historyOf(db, eventId);
+  const states = await deliveryStatesOf(db, event.feed, [event]);
   return {
     eventId,
     type: shortType(event.type),
-    registry: registryOfFeed(event.feed),
+    registry: registryOfFeed(feedName),
     tokenId: shownTokenId(event.tokenId),
     body,
-    deliveries: histories.map(({ subscription, state, attempts }) => {
+    deliveries: states.map(({ subscription, state, attempts }) => {
       const headers = headersTo(bySubscription.get(subscription));
       return { subscription, state, headers, attempts };
     }),
   };
 }
 
+interface StoredEvent {
+  id: number;
+  token: number;
+  feed: number;
+  orphanedAt: number | null;
+  type: string;
+  body: string;
+  feedName: string;
+  tokenId: string;
+}
+
 /** A restarted local chain may have had the same event: the feed that was opened last counts. */
-async function storedEvent(
-  db: Kysely<Schema>,
-  eventId: string,
-): Promise<{ type: string; body: string; feed: string; tokenId: string } | undefined> {
+async function storedEvent(db: Kysely<Schema>, eventId: string): Promise<StoredEvent | undefined> {
   if (!isEventId(eventId)) return undefined;
   return db
     .selectFrom('events')
     .innerJoin('feeds', 'feeds.id', 'events.feed')
     .innerJoin('tokens', 'tokens.id', 'events.token')
-    .select(['events.type', 'events.body', 'feeds.feed', 'tokens.token_id as tokenId'])
+    .select(['events.id', 'events.token', 'events.feed', 'events.orphaned_at as orphanedAt', 'events.type'])
+    .select(['events.body', 'feeds.feed as feedName', 'tokens.token_id as tokenId'])
     .where('events.event_id', '=', bytesOfId(eventId))
     .orderBy('feeds.opened_at', 'desc')
     .executeTakeFirst();

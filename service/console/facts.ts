@@ -10,7 +10,7 @@ import type { Facts } from './views';
 /** A local node has 20 accounts by default. */
 const MOST_ACCOUNTS = 100;
 
-/** What does not change while the service runs. A local node is asked for its accounts. */
+/** The facts that do not change while the service runs. A local node is asked for its accounts. */
 export async function factsOf(
   config: Pick<Config, 'network' | 'tokenRegistryAddress' | 'didKeyPair'>,
   parts: { confirmations: number; canIssue: boolean; client: Pick<RpcClient, 'send'> },

@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto';
 import { formatEther } from 'ethers';
 import type { Clock } from '../base/clock';
 import type { ReportedFeed } from '../observability/health';
+import { answerInTime } from '../observability/answer-in-time';
 import type { IssuingReport } from '../observability/issuing-report';
 import type { Unfollowed } from '../observability/unfollowed';
 import type { OutboxFigures } from '../outbox/outbox-figures';
 import type { SubscriptionsHealth } from '../subscriptions/subscription-health';
+import { atMostEvery } from './at-most-every';
 import { paced } from './paced';
 import { problemsOf } from './problems';
 import { lagOf } from './samples';
@@ -30,26 +32,29 @@ export interface OverviewSources {
 
 /** Streams ask every second: a little less, so that each of these questions is answered anew. */
 const WHOLE_MS = 900;
-const PART_MS = 500;
+const PART = { leastMs: 500, withinMs: 2_000 };
 
 /** Creates a function that gives the overview. It is made at most once a second, for all that ask. */
 export function createOverview(sources: OverviewSources): () => Promise<Overview> {
   const { clock } = sources;
   const slow = {
-    figures: paced(sources.figures, clock, PART_MS),
-    issuing: paced(sources.issuing, clock, PART_MS),
-    subscriptions: paced(sources.subscriptions, clock, PART_MS),
-    unfollowed: paced(sources.unfollowed, clock, PART_MS),
+    figures: paced(sources.figures, clock, PART),
+    issuing: paced(sources.issuing, clock, PART),
+    subscriptions: paced(sources.subscriptions, clock, PART),
+    unfollowed: paced(sources.unfollowed, clock, PART),
   };
-  return paced(
+  const askForMoved = answerInTime(sources.moved);
+  let moved: string | undefined;
+  return atMostEvery(
     async () => {
-      const [figures, issuing, subscriptions, unfollowed, moved] = await Promise.all([
+      const [figures, issuing, subscriptions, unfollowed, movedTo = moved] = await Promise.all([
         slow.figures(),
         slow.issuing(),
         slow.subscriptions(),
         slow.unfollowed(),
-        sources.moved(),
+        askForMoved(PART.withinMs),
       ]);
+      moved = movedTo;
       const now = clock.now();
       const feeds = sources.feeds();
       const { missing, failingBefore, plots } = sources;
@@ -65,7 +70,11 @@ export function createOverview(sources: OverviewSources): () => Promise<Overview
         unfollowed,
       });
       const shown = issuing && issuingView(issuing, sources.currency);
-      const changing = [moved, registries, shown?.mints && { ...shown.mints, oldestSeconds: 0 }];
+      const followed = registries.map(({ registry, state, waiting, deadLetters }) => {
+        return { registry, state, waiting, deadLetters };
+      });
+      // Pages read again when the revision changes: a new block alone changes nothing for them.
+      const changing = [moved, followed, shown?.mints && { ...shown.mints, oldestSeconds: 0 }];
       return {
         at: now,
         revision: createHash('sha256').update(JSON.stringify(changing)).digest('base64url').slice(0, 16),

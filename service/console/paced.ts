@@ -1,25 +1,38 @@
 import type { Clock } from '../base/clock';
+import { answerInTime } from '../observability/answer-in-time';
 
 /** A question is asked again after this many times as long as its answer took. */
 const TIMES = 20;
 
+/** Milliseconds to wait for an answer before the last one is given again. */
+export interface Pace {
+  /** Between two questions, however short the answer takes. */
+  leastMs: number;
+  withinMs: number;
+}
+
 /**
  * Wraps a question whose answer takes longer the more there is to count. It takes at most a twentieth of the
- * time, and between the last answer is given again.
- *
- * @param leastMs milliseconds between two questions, however short the answer takes.
+ * time. The last answer is given again between two questions, and while an answer is late or fails.
  */
-export function paced<T>(ask: () => Promise<T>, clock: Clock, leastMs: number): () => Promise<T> {
-  let last: Promise<T> | undefined;
+export function paced<T>(
+  ask: () => Promise<T | undefined>,
+  clock: Clock,
+  { leastMs, withinMs }: Pace,
+): () => Promise<T | undefined> {
+  let known: T | undefined;
   let nextAt = -Infinity;
-  return () => {
+  const refresh = answerInTime(async () => {
     const beganAt = clock.now();
-    if (last !== undefined && beganAt < nextAt) return last;
-    nextAt = Infinity;
     const began = performance.now();
-    last = ask().finally(() => {
+    try {
+      known = (await ask()) ?? known;
+    } finally {
       nextAt = beganAt + Math.max(leastMs, TIMES * (performance.now() - began));
-    });
-    return last;
+    }
+  });
+  return async () => {
+    if (clock.now() >= nextAt) await refresh(withinMs);
+    return known;
   };
 }

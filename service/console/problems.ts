@@ -4,7 +4,7 @@ import type { Unfollowed } from '../observability/unfollowed';
 import type { SubscriptionsHealth } from '../subscriptions/subscription-health';
 import type { Problem, RegistryView } from './views';
 
-/** What problems are found in. Undefined: it is not known now. */
+/** The figures in which problems are found. Undefined: it is not known now. */
 export interface Observed {
   now: number;
   feeds: readonly ReportedFeed[];
@@ -99,7 +99,7 @@ function deliveryProblems({ registries, subscriptions }: Observed): Problem[] {
   if (waiting > 0 && known === 0)
     problems.push({
       severity: 'warning',
-      message: `${counted(waiting, 'event')} wait, because nothing receives them.`,
+      message: `${counted(waiting, 'event')} ${waiting === 1 ? 'waits' : 'wait'}, because nothing receives them.`,
       remedy: 'Set WEBHOOK_URL, or make a subscription.',
       href: '#/subscriptions',
     });
@@ -157,7 +157,7 @@ function mintProblems({ issuing, now }: Observed): Problem[] {
 
 function settingProblems({ missing }: Observed): Problem[] {
   if (missing.length === 0) return [];
-  const message = `Documents cannot be issued: ${missing.join(', ')} not configured.`;
+  const message = `Documents cannot be issued: ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} not configured.`;
   return [{ severity: 'warning', message, remedy: 'Set them, then restart the service.' }];
 }
 
@@ -169,7 +169,9 @@ function unfollowedProblems({ unfollowed }: Observed): Problem[] {
   }));
   const issuances = (unfollowed?.issuances ?? []).map(({ registry, issuer, unfinished }): Problem => ({
     severity: 'warning',
-    message: `${counted(unfinished, 'document')} of ${issuer} in ${registry} wait to be issued.`,
+    message:
+      `${counted(unfinished, 'document')} of ${issuer} in ${registry} ` +
+      `${unfinished === 1 ? 'waits' : 'wait'} to be issued.`,
     remedy: 'Start the service with their TOKEN_REGISTRY_ADDRESS and DID_KEY_PAIRS.',
   }));
   return [...deliveries, ...issuances];

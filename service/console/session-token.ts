@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { Role } from './views';
 
-/** What a token says. It is used for the cookie of a session, and for a link that logs in once. */
+/** The content of a token. It is used for the cookie of a session, and for a link that logs in once. */
 export interface TokenFacts {
   role: Role;
   /** Epoch milliseconds. */
@@ -30,17 +30,18 @@ const FORM = /^(operator|reader)\.(\d{1,15})\.([\w-]{22})\.([\w-]{43})$/;
 
 /**
  * Creates a signer. Its keys follow from those of the service, so that sessions outlast a restart and hold in
- * every process; a changed key ends them. A token of one use is never valid in the other.
+ * every process; a changed key ends those of its role. A reader's tokens follow from the reader's
+ * key alone: they let nobody test guesses of the admin's. A token of one use is never valid in the other.
  */
 export function createTokenSigner(
   { adminApiKey, readKey }: ConsoleKeys,
   use: 'session' | 'link',
 ): TokenSigner {
-  const keyOf = (role: Role, ...secrets: string[]): Buffer =>
-    Buffer.from(hkdfSync('sha256', JSON.stringify(secrets), '', `console ${use} ${role}`, KEY_BYTES));
+  const keyOf = (role: Role, secret: string): Buffer =>
+    Buffer.from(hkdfSync('sha256', secret, '', `console ${use} ${role}`, KEY_BYTES));
   const keys: Record<Role, Buffer | undefined> = {
     operator: keyOf('operator', adminApiKey),
-    reader: readKey === undefined ? undefined : keyOf('reader', adminApiKey, readKey),
+    reader: readKey === undefined ? undefined : keyOf('reader', readKey),
   };
   const macOf = (text: string, key: Buffer): Buffer => createHmac('sha256', key).update(text).digest();
   return {

@@ -28,9 +28,13 @@ export interface StreamsOptions {
 const TICK_MS = 1_000;
 const HEARTBEAT_MS = 15_000;
 const MOST_STREAMS = 50;
+/** The oldest ends if a session opens more, so that one session does not take all. */
+const MOST_OF_SESSION = 5;
 /** A client that reads so slowly is ended: it opens another stream when it is back. */
 const MOST_UNSENT_BYTES = 1024 * 1024;
 const END = 'event: end\ndata: {}\n\n';
+/** A named event: the page notices that the stream is dead when none arrives. */
+const ALIVE = 'event: alive\ndata: {}\n\n';
 
 interface Stream {
   session: TokenFacts;
@@ -71,7 +75,10 @@ export function createStreams({ overview, clock, failed }: StreamsOptions): Stre
 
   async function tick(): Promise<void> {
     const now = clock.now();
-    for (const stream of streams) if (stream.session.expiresAt <= now) end(stream);
+    for (const stream of streams) {
+      if (stream.session.expiresAt <= now) end(stream);
+      else if (now - stream.writtenAt >= HEARTBEAT_MS) write(stream, ALIVE);
+    }
     if (isUnderWay || streams.size === 0) return;
     isUnderWay = true;
     try {
@@ -87,12 +94,17 @@ export function createStreams({ overview, clock, failed }: StreamsOptions): Stre
     } finally {
       isUnderWay = false;
     }
-    for (const stream of streams) if (now - stream.writtenAt >= HEARTBEAT_MS) write(stream, ': \n\n');
   }
 
   return {
     open(session, unsent) {
-      if (isStopped || streams.size >= MOST_STREAMS) return undefined;
+      if (isStopped) return undefined;
+      const [oldest, ...others] = [...streams].filter((one) => one.session.id === session.id);
+      if (oldest !== undefined && others.length + 1 >= MOST_OF_SESSION) {
+        forget(oldest);
+        oldest.body.end();
+      }
+      if (streams.size >= MOST_STREAMS) return undefined;
       const body = new PassThrough();
       const stream = { session, body, unsent, sent: '', writtenAt: clock.now() };
       body.once('close', () => forget(stream));

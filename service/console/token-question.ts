@@ -1,4 +1,5 @@
 import { RequestError } from '../base/errors';
+import { isJsonObject } from '../issuance/credential';
 import { parseTokenId } from '../registry/token-id-forms';
 import { isPlainAddress, tokenLocationOf, type TokenLocation } from '../token/token-location';
 import { credentialIn } from '../verification/presented-credential';
@@ -27,7 +28,8 @@ export function askedToken(
   if (credential !== undefined && credential !== null) {
     if (tokenId !== undefined || registry !== undefined)
       throw invalid('/credential names its token. Leave tokenId and registry out.');
-    const found = credentialIn(credential);
+    const isLocated = isJsonObject(credential) && 'credentialStatus' in credential;
+    const found = isLocated ? credential : credentialIn(credential);
     const credentialId = typeof found.id === 'string' ? found.id : undefined;
     return { location: tokenLocationOf(found), credentialId };
   }

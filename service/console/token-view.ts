@@ -7,7 +7,7 @@ import type { TokenHistory } from '../token/read-token-history';
 import type { AskedToken } from './token-question';
 import type { EventView, IssuingProgress, OperationView, TokenView } from './views';
 
-/** What is known of a token. */
+/** Facts that are known about a token. */
 export interface KnownToken {
   asked: AskedToken;
   network: Network;

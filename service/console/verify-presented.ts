@@ -12,11 +12,11 @@ import type { ReadToken } from '../verification/check-status';
 import { verifyCredential } from '../verification/verify-credential';
 import type { VerifyView } from './views';
 
-/** What a verification takes from the settings. */
+/** The settings of a verification. */
 export interface VerificationSettings {
   /** URL of the own context of Bills of Lading. It is never fetched. */
   contextUrl: string;
-  /** The addresses that may be asked: who makes a credential chooses them. */
+  /** The addresses that may be asked: the maker of a credential chooses them. */
   rules: SinkRules;
 }
 

@@ -130,7 +130,10 @@ export interface TokenQuestion {
   tokenId?: string;
   /** `<chain id>:<address>`; by default the registry in which documents are issued. */
   registry?: string;
-  /** A credential, or an answer of POST /create. It decrypts the remarks. */
+  /**
+   * A credential of at most 64 KB, or only its `id` and `credentialStatus`, or an answer of POST /create. Its
+   * id decrypts the remarks.
+   */
   credential?: unknown;
 }
 
@@ -234,7 +237,7 @@ export interface VerifyView {
   documentIntegrity: AnswerView;
   issuerIdentity: AnswerView & { issuer: string | null };
   documentStatus: AnswerView & { tokenId: string | null; registry: string | null };
-  /** What was asked outside of this service: hosts and nodes, without keys. */
+  /** Hosts and nodes outside of this service that were asked, without keys. */
   lookedUp: string[];
   shown: Record<string, unknown> | null;
 }

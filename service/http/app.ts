@@ -43,7 +43,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   app.use(wellFormed);
   app.use(unanswered);
   if (adminApiKey !== undefined && consoleParts !== undefined)
-    mountConsole(app, { ...consoleParts, adminApiKey, answerManaged, limit, mask: options.mask });
+    mountConsole(app, { ...consoleParts, adminApiKey, answerManaged, mask: options.mask });
   app.use(operations.router.routes());
   app.use(operations.router.allowedMethods());
   // Called for errors that cannot be answered any more, as when the caller has disconnected.

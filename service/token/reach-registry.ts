@@ -59,7 +59,7 @@ function isOfLibrary(thrown: unknown): boolean {
 }
 
 function nodeFailed(thrown: unknown, url: string): ChainError {
-  // A text of the node: print it through cli/terminal/printable.ts.
+  // The node chose this text: a terminal prints it through cli/terminal/printable.ts, a page as text.
   const reason = secretMasker(secretPartsOf(url))(messageOf(thrown)).slice(0, LONGEST_REASON);
   return new ChainError('NODE_FAILED', `The node at ${printableUrl(url)} could not be read: ${reason}`, {
     retryable: true,

@@ -78,6 +78,11 @@ describe('the console of a devnet', () => {
     expect(withIt).to.include({ tokenId, credentialId: document.id, state: 'in escrow' });
     expect(withIt.operations[0]?.remark).to.include({ text: 'Fragile: été', isEncrypted: true });
     expect(withIt.issuing).to.include({ state: 'final', txHash });
+    const { id, credentialStatus } = document;
+    const reduced = await ask<TokenView>('token', { credential: { id, credentialStatus } });
+    expect(reduced.operations).to.deep.equal(withIt.operations);
+    const large = { credential: { id, credentialStatus, x: 'x'.repeat(65 * 1_024) } };
+    expect((await page.call('POST', 'token', large)).code).to.equal('BODY_TOO_LARGE');
     const without = await ask<TokenView>('token', { tokenId: `0x${tokenId}` });
     expect(without.credentialId).to.equal(null);
     expect(without.operations[0]?.remark).to.include({ text: null, isEncrypted: true });

@@ -73,7 +73,7 @@ for (const engine of ENGINES)
       expect(issuing).to.equal(null);
       expect(subscriptions).to.deep.equal({ active: 1, paused: 0, gone: 0 });
       expect(problems.map(({ message }) => message)).to.deep.equal([
-        'Documents cannot be issued: WALLET_PRIVATE_KEY not configured.',
+        'Documents cannot be issued: WALLET_PRIVATE_KEY is not configured.',
       ]);
     });
 
@@ -93,10 +93,15 @@ for (const engine of ENGINES)
       expect(stream.events.at(-1)).to.equal('end');
     });
 
-    it('tells 50 pages at once, and refuses others', async () => {
-      const streams = await Promise.all(
-        Array.from({ length: 51 }, () => openConsoleStream(api.service.url, page.cookie)),
-      );
+    it('tells 50 pages at once, five of each session, and refuses others', async () => {
+      const others = Array.from({ length: 11 }, () => openConsolePage(api.service.url));
+      for (const other of others) await other.logIn(ADMIN_API_KEY);
+      const [own, ...more] = others.map(({ cookie }) => cookie);
+      const first = await openConsoleStream(api.service.url, own ?? '');
+      const cookies = [own, ...more].flatMap((cookie = '') => Array<string>(5).fill(cookie)).slice(0, 51);
+      const streams = await Promise.all(cookies.map((cookie) => openConsoleStream(api.service.url, cookie)));
+      await first.ended;
+      expect(first.events).not.to.include('end');
       const statuses = streams.map(({ status }) => status).sort();
       expect(statuses).to.deep.equal([...Array<number>(50).fill(200), 503]);
       for (const one of streams) one.close();
@@ -172,7 +177,8 @@ for (const engine of ENGINES)
       const { deliveries: ways } = await get<EventDetails>(`events/${event?.id}`);
       const { headers = {} } = ways.find(({ subscription }) => subscription === id) ?? {};
       expect(headers).to.include({ 'x-tenant': '•••', 'webhook-id': event?.id });
-      expect(headers['X-Service-Signature']).to.equal(first?.headers['x-service-signature']);
+      expect(headers).to.include({ 'X-Service-Signature': '•••', 'webhook-signature': '•••' });
+      expect(headers['X-Service-Key-Id']).to.equal(first?.headers['x-service-key-id']);
       expect(JSON.stringify(ways)).not.to.contain('acme-secret');
       await page.call('DELETE', `subscriptions/${id}?force=true`);
     });

@@ -168,7 +168,7 @@ describe('the problems that the console shows', () => {
       'missing settings',
       { ...WELL, missing: ['DOMAIN', 'DID_KEY_PAIRS'] },
       'warning',
-      /DOMAIN, DID_KEY_PAIRS not configured/,
+      /DOMAIN, DID_KEY_PAIRS are not configured/,
       undefined,
     ],
     [

@@ -2,14 +2,13 @@ import type { Middleware } from 'koa';
 import { Router } from '@koa/router';
 import type { Console } from '../../console/console';
 import { HttpError } from '../middleware/errors';
-import type { LimitBodies } from '../middleware/limit-bodies';
 import { answerQuestions } from './question-routes';
 import { API, requireSession, type SessionState } from './gate';
 import { answerPage } from './page';
 import { answerSessions } from './session-routes';
 
 /** The routes of the console's page and of its own data. They are for the page alone: no API for others. */
-export function consoleRouter(parts: Console & { adminApiKey: string; limit: LimitBodies }): Router {
+export function consoleRouter(parts: Console & { adminApiKey: string }): Router {
   const router = new Router();
   answerPage(router);
   answerSessions(router, parts, parts.adminApiKey);
@@ -20,7 +19,7 @@ export function consoleRouter(parts: Console & { adminApiKey: string; limit: Lim
     ctx.body = await parts.overview();
   });
   router.get<SessionState>(`${API}/stream`, requireSession, stream(parts));
-  answerQuestions(router, parts, parts.limit);
+  answerQuestions(router, parts);
   return router;
 }
 

@@ -15,6 +15,8 @@ export const SESSION = `${API}/session`;
 /** Programs call it with ADMIN_API_KEY. No page does. */
 export const LINKS = `${API}/links`;
 const COOKIE = 'console';
+/** Characters of a header that an error repeats. */
+const LONGEST_SHOWN = 100;
 
 /** The requests that readers may send although they are not GET: they change nothing of the service. */
 const HARMLESS = [SESSION, `${API}/validate`, `${API}/token`, `${API}/verify`];
@@ -45,8 +47,14 @@ export function consoleGate(sessions: Sessions): Middleware<Partial<SessionState
     }
     const isReading = ctx.method === 'GET' || ctx.method === 'HEAD';
     if (!isReading && !isFromOwnPage(ctx)) {
-      const message = 'This request does not come from the page of this console: its Origin is another.';
+      const message =
+        `The Origin ${ctx.get('Origin').slice(0, LONGEST_SHOWN) || '(none)'} is not that of this console, ` +
+        `whose Host is ${ctx.get('Host').slice(0, LONGEST_SHOWN)}. Let the proxy pass Host on unchanged.`;
       throw new HttpError(403, 'CONSOLE_ORIGIN_WRONG', message);
+    }
+    if (isReading && path === `${CONSOLE}/`) {
+      ctx.redirect(CONSOLE);
+      return;
     }
     const isPublic = isReading ? isOfPage(path) : path === SESSION;
     if (isPublic) {

@@ -1,7 +1,6 @@
 import type Koa from 'koa';
 import type { Console } from '../../console/console';
 import type { AnswerManaged } from '../managed-routes';
-import type { LimitBodies } from '../middleware/limit-bodies';
 import type { RequestState } from '../middleware/request-log';
 import { createOperationRouter } from '../operation-router';
 import { consoleRouter } from './console-router';
@@ -12,8 +11,6 @@ import { toldErrors } from './told-errors';
 export interface MountedConsole extends Console {
   adminApiKey: string;
   answerManaged: AnswerManaged;
-  /** The limits of the public API hold for its bodies and those of the console together. */
-  limit: LimitBodies;
   mask: (text: string) => string;
 }
 

@@ -1,11 +1,11 @@
 import type { Router, RouterMiddleware } from '@koa/router';
 import { z } from 'zod';
 import type { Answers } from '../../console/console';
-import { parseBody } from '../../issuance/parse-body';
 import { callerLeft } from '../middleware/caller-left';
 import { declaredBody } from '../middleware/declared-body';
 import { HttpError } from '../middleware/errors';
-import type { LimitBodies } from '../middleware/limit-bodies';
+import { limitBodies } from '../middleware/limit-bodies';
+import { smallJson, type SmallJsonState } from '../middleware/small-json';
 import { LIMIT_BYTES, SMALL_BYTES } from '../body-limit';
 import { checkQuery, type QueryState } from '../query';
 import { documentUnknown, tokenIdIn } from '../routes/issued-document';
@@ -26,17 +26,24 @@ const DELIVERIES_QUERY = z.object({
   limit: z.coerce.number(WRONG_LIMIT).int(WRONG_LIMIT).min(1, WRONG_LIMIT).max(200, WRONG_LIMIT).default(50),
 });
 
+/** Documents that are verified at once. Those that are issued have permits of their own. */
+const VERIFYING = { large: { permits: 1, waiting: 5 } };
+
+const EVENT_UNKNOWN =
+  'There is no event with this id, or it was removed. Look for it in the list of deliveries.';
+
 /** Answers the questions of the page. The bodies of `token` and `verify` are neither logged nor stored. */
-export function answerQuestions(router: Router, answers: Answers, limit: LimitBodies): void {
+export function answerQuestions(router: Router, answers: Answers): void {
   const small = [requireSession, declaredBody, rawBody(SMALL)] as RouterMiddleware[];
+  const limit = limitBodies(VERIFYING);
   const large = [requireSession, callerLeft, declaredBody, limit, rawBody(LARGE)] as RouterMiddleware[];
 
   router.post<RawBodyState>(`${API}/validate`, ...(small as []), async (ctx) => {
     ctx.body = await answers.validate(ctx.state.bytes);
   });
 
-  router.post<RawBodyState>(`${API}/token`, ...(large as []), async (ctx) => {
-    ctx.body = await answers.token(parseBody(ctx.state.bytes));
+  router.post<SmallJsonState>(`${API}/token`, requireSession, declaredBody, smallJson, async (ctx) => {
+    ctx.body = await answers.token(ctx.state.body);
   });
 
   router.post<RawBodyState>(`${API}/verify`, ...(large as []), async (ctx) => {
@@ -63,8 +70,7 @@ export function answerQuestions(router: Router, answers: Answers, limit: LimitBo
   router.get(`${API}/events/:id`, requireSession, async (ctx) => {
     const { id = '' } = ctx.params;
     const details = await answers.event(id);
-    if (details === undefined)
-      throw new HttpError(404, 'CONSOLE_EVENT_UNKNOWN', 'There is no event with this id, or it was removed.');
+    if (details === undefined) throw new HttpError(404, 'CONSOLE_EVENT_UNKNOWN', EVENT_UNKNOWN);
     ctx.body = details;
   });
 }

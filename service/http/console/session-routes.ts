@@ -10,6 +10,10 @@ import { HttpError } from '../middleware/errors';
 import { smallJson, type SmallJsonState } from '../middleware/small-json';
 import { CONSOLE, LINKS, SESSION, sessionOf, setCookie, type SessionState } from './gate';
 
+const KEY_WRONG =
+  'The key is wrong, or the link was used or is older than 15 minutes. ' +
+  'Use ADMIN_API_KEY or CONSOLE_READ_KEY, or make a new link.';
+
 /** Answers logging in and out, and the links that log in once. */
 export function answerSessions(
   router: Router,
@@ -18,8 +22,7 @@ export function answerSessions(
 ): void {
   router.post<SmallJsonState>(SESSION, declaredBody, smallJson, (ctx) => {
     const outcome = sessions.logIn(logInOf(ctx.state.body), ctx.req.socket.remoteAddress ?? '');
-    if (outcome === 'wrong')
-      throw new HttpError(401, 'CONSOLE_KEY_WRONG', 'The key is wrong, or the link was used or is too old.');
+    if (outcome === 'wrong') throw new HttpError(401, 'CONSOLE_KEY_WRONG', KEY_WRONG);
     if ('waitMs' in outcome) throw tooManyAttempts(ctx, outcome.waitMs);
     setCookie(ctx, outcome.cookie, SESSION_MS / 1_000);
     ctx.body = shown(outcome.session);
@@ -59,5 +62,9 @@ function logInOf({ key, link }: Readonly<Record<string, unknown>>): LogIn {
 function tooManyAttempts(ctx: Context, waitMs: number): HttpError {
   const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
   ctx.set('Retry-After', String(seconds));
-  return new HttpError(429, 'CONSOLE_ATTEMPTS', `An earlier key was wrong. Try again in ${seconds} s.`);
+  return new HttpError(
+    429,
+    'CONSOLE_ATTEMPTS',
+    `This key is wrong too. Log in with ADMIN_API_KEY or CONSOLE_READ_KEY. Try another key in ${seconds} s.`,
+  );
 }

@@ -15,8 +15,8 @@ export class HttpError extends Error {
   readonly status: number;
   readonly code: string;
 
-  constructor(status: number, code: string, message: string) {
-    super(message);
+  constructor(status: number, code: string, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
     this.name = 'HttpError';
     this.status = status;
     this.code = code;
@@ -90,7 +90,7 @@ function toldStatus(thrown: unknown): number | undefined {
 }
 
 /** Logs the error's message and the name of the contract's error. The caller gets neither. */
-function logFailure(log: Logger, error: unknown, line: { code: string; status: number }): void {
+export function logFailure(log: Logger, error: unknown, line: { code: string; status: number }): void {
   if (error instanceof ServiceError) log.error({ error, ...line, reason: error.reason }, error.message);
   else log.error({ error, ...line }, 'request failed');
 }

@@ -1,0 +1,14 @@
+import type { Clock } from '../base/clock';
+
+/** Wraps a question for many that ask: it is asked once in `leastMs`, and all share the answer. */
+export function atMostEvery<T>(ask: () => Promise<T>, clock: Clock, leastMs: number): () => Promise<T> {
+  let last: Promise<T> | undefined;
+  let nextAt = -Infinity;
+  return () => {
+    const beganAt = clock.now();
+    if (last !== undefined && beganAt < nextAt) return last;
+    nextAt = Infinity;
+    last = ask().finally(() => (nextAt = beganAt + leastMs));
+    return last;
+  };
+}
