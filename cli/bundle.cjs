@@ -52,13 +52,13 @@ const PROGRAMS = {
   sourcesContent: false,
 };
 
-/** The console's page, for browsers of the last two years. */
+/** The console's page, for browsers that have AbortSignal.any. */
 const PAGE = {
   absWorkingDir: exports.OPTIONS.absWorkingDir,
   bundle: true,
   minify: true,
   format: 'esm',
-  target: ['chrome120', 'firefox121', 'safari17.2'],
+  target: ['chrome120', 'firefox124', 'safari17.4'],
   logLevel: 'warning',
   entryPoints: [
     { in: 'console/index.html', out: 'index' },

@@ -1,10 +1,12 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Facts } from '../../service/console/views';
-import { useIssuingState } from '../issuing/issuing-state';
+import { useIssuingState } from '../issuing/use-issuing-state';
 import { FailureNotice } from '../parts/notice';
+import type { Subscription } from '../requests/api';
 import { failureFrom, type RequestFailure } from '../requests/request';
 import { LoggedIn } from './logged-in';
 import { LogInPage } from './log-in-page';
+import { useKeptInput } from './use-kept-input';
 import { useSession } from './use-session';
 
 /** The console: the log-in, or its pages. */
@@ -13,12 +15,18 @@ export function App() {
   const { session, api, failure, retry } = control;
   const [facts, setFacts] = useState<Facts>();
   const [factsFailure, setFactsFailure] = useState<RequestFailure>();
+  const [createdSubscription, setCreatedSubscription] = useState<Subscription>();
+  /** Of the service that gave this page. */
+  const [pageVersion, setPageVersion] = useState<string>();
   const issuing = useIssuingState();
+  useKeptInput(issuing.draft !== undefined || createdSubscription !== undefined);
 
   const readFacts = async (): Promise<void> => {
     setFactsFailure(undefined);
     try {
-      setFacts(await api.facts());
+      const latest = await api.facts();
+      setFacts(latest);
+      setPageVersion((before) => before ?? latest.version);
     } catch (error) {
       setFactsFailure(failureFrom(error));
     }
@@ -31,10 +39,12 @@ export function App() {
     await control.logOut();
     // The next person must not see what this one was about to issue.
     issuing.restart();
+    setCreatedSubscription(undefined);
   };
 
   if (session === null) return <LogInPage reason={control.reason} onLogIn={control.logIn} />;
-  const lost = failure ?? factsFailure;
+  // Facts that were read once are good enough until the next return.
+  const lost = failure ?? (facts ? undefined : factsFailure);
   if (lost)
     return (
       <main class="log-in">
@@ -53,5 +63,7 @@ export function App() {
         <p class="dim">Reading …</p>
       </main>
     );
-  return <LoggedIn api={api} facts={facts} session={session} issuing={issuing} onLogOut={logOut} />;
+  const known = { api, facts, session, issuing, createdSubscription, setCreatedSubscription };
+  const isUpdated = facts.version !== pageVersion;
+  return <LoggedIn known={known} isUpdated={isUpdated} onReturn={() => void readFacts()} onLogOut={logOut} />;
 }

@@ -2,7 +2,7 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { Facts, Overview, Session } from '../../service/console/views';
 import type { IssuingState } from '../issuing/issuing-state';
-import type { Api } from '../requests/api';
+import type { Api, Subscription } from '../requests/api';
 
 /** What every page knows. */
 export interface ConsoleContext {
@@ -18,6 +18,9 @@ export interface ConsoleContext {
   announce: (text: string) => void;
   /** The document that is being issued, which stays while other pages are visited. */
   issuing: IssuingState;
+  /** The subscription whose secret is shown once. */
+  createdSubscription: Subscription | undefined;
+  setCreatedSubscription: (subscription: Subscription | undefined) => void;
 }
 
 const Context = createContext<ConsoleContext | undefined>(undefined);

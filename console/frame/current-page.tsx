@@ -1,7 +1,9 @@
-import { useEffect } from 'preact/hooks';
+import { useEffect, useErrorBoundary } from 'preact/hooks';
 import { DeliveriesPage } from '../deliveries/deliveries-page';
 import { EventPage } from '../deliveries/event-page';
 import { IssuePage } from '../issuing/issue-page';
+import { FailureNotice } from '../parts/notice';
+import { failureFrom } from '../requests/request';
 import { OverviewPage } from '../overview/overview-page';
 import { SubscriptionsPage } from '../subscriptions/subscriptions-page';
 import { TokenPage } from '../token/token-page';
@@ -10,11 +12,17 @@ import { PAGES, type Route } from './route';
 
 /** The page of the address. */
 export function CurrentPage({ route }: { route: Route }) {
-  const { page, id, query } = route;
+  const { page } = route;
   useEffect(() => {
     const title = PAGES.find(({ name }) => name === page)?.title ?? 'Event';
     document.title = `${title} – Console`;
   }, [page]);
+  const error: unknown = useErrorBoundary()[0];
+  if (error !== undefined) return <FailureNotice failure={failureFrom(error)} />;
+  return <PageOf route={route} />;
+}
+
+function PageOf({ route: { page, id, query } }: { route: Route }) {
   switch (page) {
     case 'overview':
       return <OverviewPage />;

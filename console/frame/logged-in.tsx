@@ -1,24 +1,27 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import type { Facts, Overview, Session } from '../../service/console/views';
-import type { IssuingState } from '../issuing/issuing-state';
-import type { Api } from '../requests/api';
+import type { Overview } from '../../service/console/views';
+import { Notice } from '../parts/notice';
 import { followOverview, type Following } from '../requests/follow-overview';
 import { ConnectionBanner } from './connection-banner';
-import { ConsoleProvider } from './console-context';
+import { ConsoleProvider, type ConsoleContext } from './console-context';
 import { Navigation } from './navigation';
 import { CurrentPage } from './current-page';
 import { useRoute } from './use-route';
 
 interface Props {
-  api: Api;
-  facts: Facts;
-  session: Session;
-  issuing: IssuingState;
+  known: Omit<ConsoleContext, 'overview' | 'revision' | 'clockOffset' | 'announce'>;
+  /** Whether the service has another version than the page. */
+  isUpdated: boolean;
+  /** After a lost connection. */
+  onReturn: () => void;
   onLogOut: () => Promise<void>;
 }
 
 /** The pages, their navigation, and what keeps them up to date. */
-export function LoggedIn({ api, facts, session, issuing, onLogOut }: Props) {
+export function LoggedIn({ known, isUpdated, onReturn, onLogOut }: Props) {
+  const { api } = known;
+  const returned = useRef(onReturn);
+  returned.current = onReturn;
   const route = useRoute();
   const [overview, setOverview] = useState<Overview>();
   const [isLost, setLost] = useState(false);
@@ -37,7 +40,10 @@ export function LoggedIn({ api, facts, session, issuing, onLogOut }: Props) {
       },
       lost: (now) => {
         setLost(now);
-        if (wasLost && !now) setReturns((count) => count + 1);
+        if (wasLost && !now) {
+          setReturns((count) => count + 1);
+          returned.current();
+        }
         wasLost = now;
       },
     });
@@ -56,9 +62,9 @@ export function LoggedIn({ api, facts, session, issuing, onLogOut }: Props) {
 
   const announce = useCallback((text: string) => setAnnouncement(text), []);
   const revision = `${overview?.revision ?? ''} ${returns}`;
-  const known = { api, facts, session, overview, revision, clockOffset: clockOffset ?? 0, announce, issuing };
+  const current = { ...known, overview, revision, clockOffset: clockOffset ?? 0, announce };
   return (
-    <ConsoleProvider value={known}>
+    <ConsoleProvider value={current}>
       <a
         class="skip"
         href="#content"
@@ -74,6 +80,7 @@ export function LoggedIn({ api, facts, session, issuing, onLogOut }: Props) {
         <div class="column">
           <ConnectionBanner isLost={isLost} since={overview?.at} onRetry={() => following.current?.retry()} />
           <main id="content" ref={main} tabIndex={-1}>
+            {isUpdated && <Notice tone="wait">The service was updated. Load the page again.</Notice>}
             <CurrentPage key={pageKey} route={route} />
           </main>
         </div>

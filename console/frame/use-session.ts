@@ -36,7 +36,11 @@ export function useSession(): SessionControl {
 
   const begin = async (): Promise<void> => {
     const link = linkOf(location.hash);
-    if (link !== undefined) history.replaceState(null, '', location.pathname + link.href);
+    if (link !== undefined) {
+      history.replaceState(null, '', location.pathname + link.href);
+      // The browser tells of no change that a script made.
+      dispatchEvent(new HashChangeEvent('hashchange'));
+    }
     let reason: string | undefined;
     try {
       if (link !== undefined) return enter(await api.logIn({ link: link.token }));

@@ -1,9 +1,7 @@
-import { useRef } from 'preact/hooks';
+import { useConsole } from '../frame/console-context';
 import { Problems } from '../parts/field';
 import { FileDrop } from '../parts/file-drop';
-import { Notice } from '../parts/notice';
 import { ShownText } from '../parts/shown-text';
-import { useAction } from '../parts/use-action';
 import { sizeOf } from '../text/bytes';
 import { escapedText } from '../text/visible-characters';
 import { pointerOfTerm } from './draft';
@@ -14,15 +12,7 @@ import { readAttachment } from './read-attachment';
 export function AttachmentFields({ draft, setDraft, problemsOf, touch }: FormFields) {
   const { attachments } = draft;
   const pointer = pointerOfTerm('attachments');
-  const { isRunning, failure, run } = useAction();
-  // The form may change while files are read.
-  const latest = useRef(draft);
-  latest.current = draft;
-  const add = async (files: File[]): Promise<void> => {
-    const read = await Promise.all(files.map(readAttachment));
-    touch(pointer);
-    setDraft({ ...latest.current, attachments: [...latest.current.attachments, ...read] });
-  };
+  const { isReadingFiles, attach } = useConsole().issuing;
   return (
     <fieldset class="card">
       <legend>
@@ -41,7 +31,9 @@ export function AttachmentFields({ draft, setDraft, problemsOf, touch }: FormFie
               <button
                 type="button"
                 aria-label={`Remove ${escapedText(filename)}`}
-                onClick={() => setDraft({ ...draft, attachments: attachments.toSpliced(index, 1) })}
+                onClick={() =>
+                  setDraft((now) => ({ ...now, attachments: now.attachments.toSpliced(index, 1) }))
+                }
               >
                 Remove
               </button>
@@ -52,11 +44,16 @@ export function AttachmentFields({ draft, setDraft, problemsOf, touch }: FormFie
       <Problems problems={problemsOf(pointer)} />
       <FileDrop
         label="Add files"
-        hint={isRunning ? 'Reading …' : 'Any files, for example the PDF. The document may have 50 MB in all.'}
+        hint={
+          isReadingFiles ? 'Reading …' : 'Any files, for example the PDF. The document may have 50 MB in all.'
+        }
         isMultiple
-        onFiles={(files) => run(() => add(files))}
+        isDisabled={isReadingFiles}
+        onFiles={(files) => {
+          touch(pointer);
+          void attach(files, readAttachment, draft);
+        }}
       />
-      {failure && <Notice tone="bad">{failure.message}</Notice>}
     </fieldset>
   );
 }

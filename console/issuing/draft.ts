@@ -40,6 +40,9 @@ const EMPTY: Draft = {
 /** Accounts of a local node: the first one deployed the registry, and issues. */
 const SAMPLE_OWNER = 1;
 
+/** The limit of the service. */
+export const MOST_BYTES = 50 * 1024 * 1024;
+
 /** The form at first: on a local network a sample, so that a newcomer can issue at once. */
 export function firstDraft({ network, accounts }: Facts): Draft {
   if (!network.isLocal) return EMPTY;

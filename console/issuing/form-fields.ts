@@ -4,7 +4,7 @@ import type { Draft } from './draft';
 /** What each part of the form gets. Fields are named by their pointers into the request. */
 export interface FormFields {
   draft: Draft;
-  setDraft: (draft: Draft) => void;
+  setDraft: (update: (now: Draft) => Draft) => void;
   problemsOf: (field: string) => readonly RequestProblem[];
   /** Somebody was there: from now on its problems are shown. */
   touch: (field: string) => void;

@@ -1,20 +1,16 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
 import { Problems } from '../parts/field';
-import { Notice } from '../parts/notice';
-import { useAction } from '../parts/use-action';
+import { FailureNotice, Notice } from '../parts/notice';
 import { sizeOf } from '../text/bytes';
 import { AttachmentFields } from './attachment-fields';
-import { bytesOf, checkedPart, fieldsOf, requestOf, type Draft } from './draft';
+import { bytesOf, fieldsOf, MOST_BYTES, type Draft } from './draft';
 import { PackageFields } from './package-fields';
 import { PartyFields } from './party-fields';
 import { problemsByField, WHOLE_FORM, withRequired } from './problem-fields';
 import { groupsOf } from './term-groups';
 import { TermFields } from './term-fields';
 import { useValidation } from './use-validation';
-
-/** The limit of the service. */
-const MOST_BYTES = 50 * 1024 * 1024;
 
 interface Props {
   draft: Draft;
@@ -25,12 +21,10 @@ interface Props {
 /** The form of a Bill of Lading. */
 export function IssueForm({ draft, isLocked }: Props) {
   const { api, facts, issuing } = useConsole();
-  const { refusal, setDraft } = issuing;
+  const { refusal, validation, isTried, isReadingFiles, isChecking, failure } = issuing;
   const form = useRef<HTMLFormElement>(null);
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
-  const [isTried, setTried] = useState(refusal !== undefined);
-  const { isRunning, failure, run } = useAction();
-  const validation = useValidation(draft);
+  useValidation(draft);
   const all = [...withRequired(validation?.problems ?? []), ...(refusal ? [refusal] : [])];
   const byField = problemsByField(all, fieldsOf(facts.terms, draft.packages));
   const bytes = bytesOf(draft);
@@ -50,13 +44,11 @@ export function IssueForm({ draft, isLocked }: Props) {
   }, [refusal]);
 
   const issue = async (): Promise<void> => {
-    setTried(true);
-    const { problems } = await api.validate(checkedPart(draft), new AbortController().signal);
-    if (withRequired(problems).some(({ isRefused }) => isRefused)) return focusFirst();
-    const json = JSON.stringify(requestOf(draft));
-    issuing.send(api, { json, blNumber: draft.terms.blNumber ?? '' });
+    await issuing.issue(api, draft);
+    focusFirst();
   };
   const refused = all.filter(({ isRefused }) => isRefused).length;
+  const setDraft = (update: (now: Draft) => Draft): void => issuing.change(update, draft);
   const fields = { draft, setDraft, problemsOf, touch };
   return (
     <form
@@ -65,10 +57,10 @@ export function IssueForm({ draft, isLocked }: Props) {
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        if (!isTooLarge) run(issue);
+        if (!isTooLarge) void issue();
       }}
     >
-      <fieldset class="whole" disabled={isLocked || isRunning}>
+      <fieldset class="whole" disabled={isLocked || isChecking}>
         <legend class="unseen">Bill of Lading</legend>
         {groupsOf(facts.terms).map((group) => (
           <TermFields key={group.title} group={group} {...fields} />
@@ -83,9 +75,9 @@ export function IssueForm({ draft, isLocked }: Props) {
               The document has {sizeOf(bytes)}, and at most 50 MB can be sent. Remove a file.
             </Notice>
           )}
-          {failure && <Notice tone="bad">{failure.message}</Notice>}
+          {failure && <FailureNotice failure={failure} />}
           <p class="buttons">
-            <button type="submit" class="main" disabled={isTooLarge}>
+            <button type="submit" class="main" disabled={isTooLarge || isReadingFiles}>
               Issue
             </button>
             <span class="dim" aria-live="polite">

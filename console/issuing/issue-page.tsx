@@ -1,4 +1,3 @@
-import { useEffect } from 'preact/hooks';
 import { useConsole, useMayChange } from '../frame/console-context';
 import { ReaderNote } from '../parts/notice';
 import { firstDraft } from './draft';
@@ -11,21 +10,16 @@ export function IssuePage() {
   const { facts, issuing } = useConsole();
   const mayChange = useMayChange();
   const { submission, draft = firstDraft(facts) } = issuing;
-  const isSending = submission?.isSending === true;
-  useEffect(() => {
-    if (!isSending) return undefined;
-    const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
-    addEventListener('beforeunload', warn);
-    return () => removeEventListener('beforeunload', warn);
-  }, [isSending]);
-
   return (
     <>
       <h1>Issue a Bill of Lading</h1>
       {!mayChange ? (
         <ReaderNote what="issuing" />
       ) : !facts.canIssue ? (
-        <p class="note">This service issues no documents: it lacks the settings of an issuer.</p>
+        <p class="note">
+          This service issues no documents: it lacks the settings of an issuer. At its start it logs their
+          names.
+        </p>
       ) : submission?.tokenId !== undefined ? (
         <IssuedPanel tokenId={submission.tokenId} blNumber={submission.blNumber} />
       ) : (

@@ -1,13 +1,11 @@
-import { useState } from 'preact/hooks';
-import type { RequestProblem } from '../../service/console/views';
-import { failureFrom, type RequestFailure } from '../requests/request';
+import type { RequestProblem, Validation } from '../../service/console/views';
+import { failureFrom, RequestFailure } from '../requests/request';
 import type { Api } from '../requests/api';
-import type { Draft } from './draft';
-import { isRefusal, problemOfRefusal } from './problem-fields';
+import { bytesOf, checkedPart, MOST_BYTES, requestOf, type Attachment, type Draft } from './draft';
+import { isRefusal, problemOfRefusal, withRequired } from './problem-fields';
 
-/** A document that was sent. The same key with the same bytes makes one document, however often. */
+/** A document that was sent. */
 interface Submission {
-  key: string;
   json: string;
   blNumber: string;
   isSending: boolean;
@@ -17,69 +15,159 @@ interface Submission {
   tokenId?: string;
 }
 
-/** What is being issued. It is kept while other pages are visited, and when the session ends. */
-export interface IssuingState {
+/** What is being issued. */
+interface IssuingNow {
   draft: Draft | undefined;
-  setDraft: (draft: Draft) => void;
+  /** The last check of the draft. */
+  validation: Validation | undefined;
+  /** Whether somebody wanted to issue it: then every problem is shown. */
+  isTried: boolean;
+  isReadingFiles: boolean;
+  isChecking: boolean;
+  /** Why files could not be read, or the draft could not be checked. */
+  failure: RequestFailure | undefined;
   submission: Submission | undefined;
   /** The problem for which the last submission was refused. */
   refusal: RequestProblem | undefined;
-  send: (api: Api, document: { json: string; blNumber: string }) => void;
-  sendAgain: (api: Api) => void;
+}
+
+type IssuingApi = Pick<Api, 'validate' | 'issue'>;
+
+interface IssuingActions {
+  /** Changes the draft, or the first one. */
+  change: (update: (draft: Draft) => Draft, first: Draft) => void;
+  checked: (validation: Validation) => void;
+  /** Adds files to the draft. The document cannot be issued before all are read. */
+  attach: <T extends { size: number }>(
+    files: readonly T[],
+    read: (file: T) => Promise<Attachment>,
+    first: Draft,
+  ) => Promise<void>;
+  /** Checks the draft and sends it, unless that happens already. */
+  issue: (api: IssuingApi, draft: Draft) => Promise<void>;
+  sendAgain: (api: IssuingApi) => Promise<void>;
   /** Back to the form. */
   edit: () => void;
   /** A new form. */
   restart: () => void;
 }
 
-export function useIssuingState(): IssuingState {
-  const [draft, setDraft] = useState<Draft>();
-  const [submission, setSubmission] = useState<Submission>();
-  const [refusal, setRefusal] = useState<RequestProblem>();
+/** It is kept while other pages are visited, and when the session ends. */
+export type IssuingState = IssuingNow & IssuingActions;
 
-  const submit = async (api: Api, sent: Submission): Promise<void> => {
-    setRefusal(undefined);
-    setSubmission({ ...sent, isSending: true });
-    // An answer that comes after the form was begun anew is nobody's.
-    const change = (next: Submission | undefined): void =>
-      setSubmission((now) => (now?.key === sent.key ? next : now));
+export const NOTHING: IssuingNow = {
+  draft: undefined,
+  validation: undefined,
+  isTried: false,
+  isReadingFiles: false,
+  isChecking: false,
+  failure: undefined,
+  submission: undefined,
+  refusal: undefined,
+};
+
+/** The same key with the same bytes makes one document, however often it is sent. */
+export function createIssuing(changed: (now: IssuingNow) => void, makeKey = randomKey): IssuingActions {
+  let now = NOTHING;
+  // The key of each document that may have been issued, by its bytes.
+  let keys = new Map<string, string>();
+  const set = (part: Partial<IssuingNow>): void => {
+    now = { ...now, ...part };
+    changed(now);
+  };
+  /** What comes after the form was begun anew is nobody's. */
+  const setter = (): typeof set => {
+    const form = keys;
+    return (part) => {
+      if (form === keys) set(part);
+    };
+  };
+  const change: IssuingActions['change'] = (update, first) =>
+    set({ draft: update(now.draft ?? first), refusal: undefined });
+
+  const submit = async (api: IssuingApi, json: string, blNumber: string): Promise<void> => {
+    const uncertain = keys;
+    const key = uncertain.get(json) ?? makeKey();
+    uncertain.set(json, key);
+    const setThis = setter();
+    setThis({ submission: { json, blNumber, isSending: true }, refusal: undefined });
     try {
-      const { body } = await api.issue(sent.json, sent.key);
+      const { body } = await api.issue(json, key);
+      uncertain.delete(json);
       const tokenId = 'tokenId' in body ? body.tokenId : body.signedW3CDocument.credentialStatus.tokenId;
-      change({ ...sent, isSending: false, tokenId });
+      setThis({ submission: { json, blNumber, isSending: false, tokenId } });
     } catch (error) {
       const failure = failureFrom(error);
-      if (isRefusal(failure.status)) {
-        setRefusal(problemOfRefusal(failure.code, failure.message));
-        change(undefined);
-      } else change({ ...sent, isSending: false, failure });
+      if (!isRefusal(failure.code))
+        return setThis({ submission: { json, blNumber, isSending: false, failure } });
+      uncertain.delete(json);
+      setThis({ submission: undefined, refusal: problemOfRefusal(failure.code, failure.message) });
     }
   };
-  const edit = (): void => {
-    setSubmission(undefined);
-    setRefusal(undefined);
-  };
+
   return {
-    draft,
-    setDraft,
-    submission,
-    refusal,
-    send: (api, document) => void submit(api, { ...document, key: newKey(), isSending: true }),
-    sendAgain: (api) => {
-      if (!submission) return;
-      const { key, json, blNumber } = submission;
-      void submit(api, { key, json, blNumber, isSending: true });
+    change,
+    checked: (validation) => set({ validation }),
+    attach: async (files, read, first) => {
+      if (now.isReadingFiles || now.isChecking || now.submission) return;
+      // Base64 has four bytes for three.
+      const added = files.reduce((sum, { size }) => sum + Math.ceil(size / 3) * 4, 0);
+      if (bytesOf(now.draft ?? first) + added > MOST_BYTES) return set({ failure: tooLarge() });
+      const setThis = setter();
+      set({ isReadingFiles: true, failure: undefined });
+      try {
+        const attached = await Promise.all(files.map(read));
+        const draft = now.draft ?? first;
+        const attachments = [...draft.attachments, ...attached];
+        setThis({ isReadingFiles: false, draft: { ...draft, attachments }, refusal: undefined });
+      } catch (error) {
+        setThis({ isReadingFiles: false, failure: failureFrom(error) });
+      }
     },
-    edit,
+    issue: async (api, draft) => {
+      if (now.isReadingFiles || now.isChecking || now.submission) return;
+      const form = keys;
+      const setThis = setter();
+      set({ draft, isTried: true, isChecking: true, failure: undefined });
+      try {
+        const validation = await check(api, draft);
+        setThis({ isChecking: false, ...(validation && { validation }) });
+        if (form !== keys || withRequired(validation?.problems ?? []).some(({ isRefused }) => isRefused))
+          return;
+      } catch (error) {
+        return setThis({ isChecking: false, failure: failureFrom(error) });
+      }
+      await submit(api, JSON.stringify(requestOf(draft)), draft.terms.blNumber ?? '');
+    },
+    sendAgain: async (api) => {
+      const { submission } = now;
+      if (submission?.failure) await submit(api, submission.json, submission.blNumber);
+    },
+    edit: () => set({ submission: undefined, refusal: undefined }),
     restart: () => {
-      edit();
-      setDraft(undefined);
+      keys = new Map();
+      set(NOTHING);
     },
   };
 }
 
+/** Undefined if the texts are longer than the check takes: POST /create takes more, and checks the same. */
+async function check(api: IssuingApi, draft: Draft): Promise<Validation | undefined> {
+  try {
+    return await api.validate(checkedPart(draft), new AbortController().signal);
+  } catch (error) {
+    if (failureFrom(error).status === 413) return undefined;
+    throw error;
+  }
+}
+
+function tooLarge(): RequestFailure {
+  const message = 'With these files the document has more than 50 MB. Add smaller ones.';
+  return new RequestFailure(0, 'FILE_TOO_LARGE', message);
+}
+
 /** 128 random bits. `randomUUID` exists on secure pages only. */
-function newKey(): string {
+function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, '0'),
   ).join('');

@@ -1,5 +1,5 @@
 import { Field, Problems } from '../parts/field';
-import { EMPTY_PACKAGE, PACKAGE_TERMS, packagePointers, pointerOfTerm } from './draft';
+import { EMPTY_PACKAGE, PACKAGE_TERMS, packagePointers, pointerOfTerm, type Draft } from './draft';
 import type { FormFields } from './form-fields';
 import { labelOf } from './term-groups';
 
@@ -7,6 +7,8 @@ import { labelOf } from './term-groups';
 export function PackageFields({ draft, setDraft, problemsOf, touch }: FormFields) {
   const { packages } = draft;
   const pointers = packagePointers(packages);
+  const setPackages = (update: (rows: Draft['packages']) => Draft['packages']): void =>
+    setDraft((now) => ({ ...now, packages: update(now.packages) }));
   return (
     <fieldset class="card">
       <legend>
@@ -37,8 +39,8 @@ export function PackageFields({ draft, setDraft, problemsOf, touch }: FormFields
                       onBlur={() => field !== undefined && touch(field)}
                       onInput={({ currentTarget }) => {
                         if (field !== undefined) touch(field);
-                        const changed = { ...row, [term]: currentTarget.value };
-                        setDraft({ ...draft, packages: packages.with(index, changed) });
+                        const { value } = currentTarget;
+                        setPackages((rows) => rows.with(index, { ...(rows[index] ?? row), [term]: value }));
                       }}
                     />
                   )}
@@ -48,7 +50,7 @@ export function PackageFields({ draft, setDraft, problemsOf, touch }: FormFields
             <button
               type="button"
               aria-label={`Remove package ${index + 1}`}
-              onClick={() => setDraft({ ...draft, packages: packages.toSpliced(index, 1) })}
+              onClick={() => setPackages((rows) => rows.toSpliced(index, 1))}
             >
               Remove
             </button>
@@ -56,7 +58,7 @@ export function PackageFields({ draft, setDraft, problemsOf, touch }: FormFields
         );
       })}
       <Problems problems={problemsOf(pointerOfTerm('packages'))} />
-      <button type="button" onClick={() => setDraft({ ...draft, packages: [...packages, EMPTY_PACKAGE] })}>
+      <button type="button" onClick={() => setPackages((rows) => [...rows, EMPTY_PACKAGE])}>
         Add a package
       </button>
     </fieldset>

@@ -28,7 +28,7 @@ export function PartyFields({
           value={draft.owner}
           problems={problemsOf('/owner')}
           onTouch={() => touch('/owner')}
-          onChange={(owner) => setDraft({ ...draft, owner })}
+          onChange={(owner) => setDraft((now) => ({ ...now, owner }))}
         />
         <AccountField
           label="Holder"
@@ -36,7 +36,7 @@ export function PartyFields({
           value={draft.holder}
           problems={problemsOf('/holder')}
           onTouch={() => touch('/holder')}
-          onChange={(holder) => setDraft({ ...draft, holder })}
+          onChange={(holder) => setDraft((now) => ({ ...now, holder }))}
         />
         <Field
           label="Remarks"
@@ -62,7 +62,8 @@ export function PartyFields({
               onBlur={() => touch('/remarks')}
               onInput={({ currentTarget }) => {
                 touch('/remarks');
-                setDraft({ ...draft, remarks: currentTarget.value });
+                const { value } = currentTarget;
+                setDraft((now) => ({ ...now, remarks: value }));
               }}
             />
           )}

@@ -43,10 +43,22 @@ export function problemOfRefusal(code: string, message: string): RequestProblem 
   return { pointer, code, message, isRefused: true };
 }
 
+/** The service refuses every request with the same bytes with these codes, so none of them was accepted. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  'BODY_NOT_JSON',
+  'BODY_TOO_COMPLEX',
+  'BODY_TOO_LARGE',
+  'REMARK_TOO_LONG',
+  'REQUEST_FIELD_INVALID',
+  'SUBJECT_TERM_UNDEFINED',
+  'SUBJECT_VALUE_INVALID',
+  'TEXT_NOT_PROTECTED',
+]);
+
 /**
- * Whether a status says that nothing was issued and that the document has to change. After any other one the
- * same request may be sent again.
+ * Whether a failure says that nothing was issued and that the document has to change. After any other one,
+ * as of a proxy or of a session, an earlier request may have been accepted, and the same is sent again.
  */
-export function isRefusal(status: number): boolean {
-  return status >= 400 && status < 500 && ![401, 408, 429].includes(status);
+export function isRefusal(code: string): boolean {
+  return REFUSALS.has(code);
 }

@@ -27,14 +27,16 @@ function Uncertain({ failure }: { failure: RequestFailure }) {
     <FailureNotice failure={failure}>
       <p>The document may have been issued. Trying again cannot issue it twice: the request is the same.</p>
       <p class="buttons">
-        <button type="button" class="main" onClick={() => issuing.sendAgain(api)}>
+        <button type="button" class="main" onClick={() => void issuing.sendAgain(api)}>
           Try again
         </button>
         <button type="button" onClick={issuing.edit}>
           Change the document
         </button>
       </p>
-      <p class="dim">A document that was changed is another one, with a token of its own.</p>
+      <p class="dim">
+        A document that was changed is another one, with a token of its own. Unchanged, it is the same.
+      </p>
     </FailureNotice>
   );
 }

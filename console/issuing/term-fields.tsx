@@ -32,7 +32,8 @@ export function TermFields({ group, draft, setDraft, problemsOf, touch }: FormFi
                   onBlur={() => touch(pointer)}
                   onInput={({ currentTarget }) => {
                     touch(pointer);
-                    setDraft({ ...draft, terms: { ...draft.terms, [term]: currentTarget.value } });
+                    const { value } = currentTarget;
+                    setDraft((now) => ({ ...now, terms: { ...now.terms, [term]: value } }));
                   }}
                 />
               )}

@@ -1,27 +1,34 @@
-import { useEffect, useState } from 'preact/hooks';
-import type { Validation } from '../../service/console/views';
+import { useEffect } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
+import { failureFrom } from '../requests/request';
+import { pauseAfter } from '../requests/pause-after';
 import { checkedPart, type Draft } from './draft';
 
 const DEBOUNCE_MS = 300;
 
-/** Checks the document while somebody types. Undefined until the first answer. */
-export function useValidation(draft: Draft): Validation | undefined {
-  const { api, revision } = useConsole();
-  const [validation, setValidation] = useState<Validation>();
+/** Checks the document while somebody types, until there is an answer. */
+export function useValidation(draft: Draft): void {
+  const { api, issuing } = useConsole();
   const body = checkedPart(draft);
   const text = JSON.stringify(body);
-  // After a lost connection it is checked again.
-  const isKnown = validation !== undefined;
   useEffect(() => {
     const controller = new AbortController();
-    const timer = setTimeout(() => {
-      api.validate(body, controller.signal).then(setValidation, () => undefined);
-    }, DEBOUNCE_MS);
+    const { signal } = controller;
+    let timer: ReturnType<typeof setTimeout>;
+    const check = async (failures: number): Promise<void> => {
+      try {
+        const validation = await api.validate(body, signal);
+        if (!signal.aborted) issuing.checked(validation);
+      } catch (error) {
+        // Texts that are too long for the check stay so.
+        if (signal.aborted || failureFrom(error).status === 413) return;
+        timer = setTimeout(() => void check(failures + 1), pauseAfter(failures));
+      }
+    };
+    timer = setTimeout(() => void check(1), DEBOUNCE_MS);
     return () => {
       clearTimeout(timer);
       controller.abort();
     };
-  }, [text, isKnown || revision]);
-  return validation;
+  }, [text]);
 }

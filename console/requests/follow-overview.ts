@@ -8,6 +8,9 @@ interface Listener {
   lost: (isLost: boolean) => void;
 }
 
+/** The service sends an event at least every 15 seconds. A connection may die without an error. */
+const SILENCE_MS = 40_000;
+
 /** A followed overview. `retry` does not wait for the next attempt. */
 export interface Following {
   stop: () => void;
@@ -25,6 +28,11 @@ export function followOverview(read: () => Promise<Overview>, listener: Listener
   let failures = 0;
   let stopped = false;
 
+  /** Connects again if no event comes. */
+  const watch = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(again, SILENCE_MS);
+  };
   const close = (): void => {
     clearTimeout(timer);
     source?.close();
@@ -34,7 +42,10 @@ export function followOverview(read: () => Promise<Overview>, listener: Listener
     close();
     const opened = new EventSource('/console/api/stream');
     source = opened;
+    watch();
+    opened.addEventListener('alive', watch);
     opened.addEventListener('overview', ({ data }: MessageEvent<string>) => {
+      watch();
       failures = 0;
       listener.overview(JSON.parse(data) as Overview);
       listener.lost(false);
@@ -49,10 +60,9 @@ export function followOverview(read: () => Promise<Overview>, listener: Listener
     timer = setTimeout(() => void check(), pauseAfter(failures++));
   };
   const check = async (): Promise<void> => {
-    const { visibilityState } = document;
     try {
       const overview = await read();
-      if (stopped || visibilityState === 'hidden') return;
+      if (stopped || document.visibilityState === 'hidden') return;
       listener.overview(overview);
       open();
     } catch (error) {

@@ -16,7 +16,7 @@ export interface Loaded<T> {
  * nothing.
  */
 export function useLoaded<T>(key: string | undefined, read: (signal: AbortSignal) => Promise<T>): Loaded<T> {
-  const { revision } = useConsole();
+  const { revision, overview } = useConsole();
   const [found, setFound] = useState<{ key: string; data?: T; failure?: RequestFailure }>();
   const latest = useRef(read);
   latest.current = read;
@@ -46,10 +46,11 @@ export function useLoaded<T>(key: string | undefined, read: (signal: AbortSignal
     };
   }, [key]);
 
-  const isFirst = useRef(true);
+  // The first revision is that of what was read when the page began.
+  const isKnown = useRef(false);
   useEffect(() => {
-    if (!isFirst.current) asking.current?.();
-    isFirst.current = false;
+    if (isKnown.current || found?.failure) asking.current?.();
+    isKnown.current = overview !== undefined;
   }, [revision]);
 
   const reload = useCallback(() => asking.current?.(), []);

@@ -21,7 +21,7 @@ export function CreateDialog({ onClose, onCreated }: Props) {
   const [draft, setDraft] = useState(EMPTY_SUBSCRIPTION);
   const { isRunning, failure, run } = useAction();
   return (
-    <Dialog title="Create a subscription" onClose={onClose}>
+    <Dialog title="Create a subscription" onClose={() => !isRunning && onClose()}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -53,7 +53,7 @@ export function CreateDialog({ onClose, onCreated }: Props) {
           <button type="submit" class="main" disabled={isRunning}>
             {isRunning ? 'Creating …' : 'Create'}
           </button>
-          <button type="button" onClick={onClose}>
+          <button type="button" disabled={isRunning} onClick={onClose}>
             Cancel
           </button>
         </p>

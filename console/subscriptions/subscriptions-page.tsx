@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks';
 import { useConsole, useMayChange } from '../frame/console-context';
 import { WhenLoaded } from '../parts/loading';
 import { ReaderNote } from '../parts/notice';
-import type { Subscription } from '../requests/api';
 import { useLoaded } from '../requests/use-loaded';
 import { CreateDialog } from './create-dialog';
 import { SecretNotice } from './secret-notice';
@@ -10,11 +9,10 @@ import { SubscriptionCard } from './subscription-card';
 
 /** The subscriptions, and a new one. */
 export function SubscriptionsPage() {
-  const { api } = useConsole();
+  const { api, createdSubscription, setCreatedSubscription } = useConsole();
   const mayChange = useMayChange();
   const loaded = useLoaded('subscriptions', (signal) => api.subscriptions(signal));
   const [isCreating, setCreating] = useState(false);
-  const [made, setMade] = useState<Subscription>();
   return (
     <>
       <div class="title">
@@ -26,7 +24,9 @@ export function SubscriptionsPage() {
         )}
       </div>
       {!mayChange && <ReaderNote what="changing subscriptions" />}
-      {made && <SecretNotice subscription={made} onClose={() => setMade(undefined)} />}
+      {createdSubscription && (
+        <SecretNotice subscription={createdSubscription} onClose={() => setCreatedSubscription(undefined)} />
+      )}
       <WhenLoaded loaded={loaded}>
         {(subscriptions) =>
           subscriptions.length === 0 ? (
@@ -47,7 +47,7 @@ export function SubscriptionsPage() {
           onClose={() => setCreating(false)}
           onCreated={(subscription) => {
             setCreating(false);
-            setMade(subscription);
+            setCreatedSubscription(subscription);
             loaded.reload();
           }}
         />

@@ -4,7 +4,7 @@ import { hrefOf } from '../frame/route';
 import { Field } from '../parts/field';
 import { FileDrop } from '../parts/file-drop';
 import { WhenLoaded } from '../parts/loading';
-import { Notice } from '../parts/notice';
+import { FailureNotice } from '../parts/notice';
 import { ShownText } from '../parts/shown-text';
 import { readJsonFile } from '../parts/read-json-file';
 import { useAction } from '../parts/use-action';
@@ -17,6 +17,12 @@ interface Chosen {
   /** Distinguishes it from the file that was chosen before. */
   number: number;
   credential: unknown;
+}
+
+/** The parts of a credential, or of an answer of POST /create, that name its token. */
+function namesOf(file: { signedW3CDocument?: unknown; id?: unknown; credentialStatus?: unknown }): unknown {
+  const { id, credentialStatus } = (file.signedW3CDocument ?? file) as typeof file;
+  return { id, credentialStatus };
 }
 
 /** One token, found by its id or by its credential. */
@@ -38,8 +44,9 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
   const loaded = useLoaded(key, (signal) => api.token(question, signal));
 
   const choose = async (file: File): Promise<void> => {
-    const credential: unknown = JSON.parse(await readJsonFile(file));
+    const credential = namesOf(JSON.parse(await readJsonFile(file)) as object);
     setChosen((before) => ({ name: file.name, number: (before?.number ?? 0) + 1, credential }));
+    setTyped('');
     // The address must not name another token than the page.
     history.replaceState(null, '', hrefOf('token'));
   };
@@ -51,7 +58,9 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
           onSubmit={(event) => {
             event.preventDefault();
             setChosen(undefined);
-            location.hash = hrefOf('token', { id: typed.trim(), registry });
+            // The registry of the address is that of the id beside it.
+            const isSame = !chosen && typed.trim() === id;
+            location.hash = hrefOf('token', { id: typed.trim(), ...(isSame && { registry }) });
           }}
         >
           <Field label="Token id" hint="Hexadecimal or decimal digits.">
@@ -80,7 +89,7 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
           accept=".json,application/json"
           onFiles={([file]) => file && run(() => choose(file))}
         />
-        {fileFailure && <Notice tone="bad">{fileFailure.message}</Notice>}
+        {fileFailure && <FailureNotice failure={fileFailure} />}
         {chosen && (
           <p class="dim">
             Read from <ShownText text={chosen.name} longest={80} />.
