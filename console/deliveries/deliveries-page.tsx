@@ -142,9 +142,5 @@ export function DeliveriesPage({ query }: { query: Readonly<Record<string, strin
 
 function LastAnswer({ delivery: { status, error } }: { delivery: DeliveryView }) {
   if (status === null && error === null) return <span class="dim">—</span>;
-  return (
-    <span>
-      {error === null ? status : <ShownText text={error} longest={120} />}
-    </span>
-  );
+  return <span>{error === null ? status : <ShownText text={error} longest={120} />}</span>;
 }

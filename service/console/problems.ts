@@ -99,7 +99,7 @@ function deliveryProblems({ registries, subscriptions }: Observed): Problem[] {
   if (waiting > 0 && known === 0)
     problems.push({
       severity: 'warning',
-      message: `${counted(waiting, 'event')} ${waiting === 1 ? 'waits' : 'wait'}, because nothing receives them.`,
+      message: `Nothing receives events: ${counted(waiting, 'event')} ${waiting === 1 ? 'waits' : 'wait'}.`,
       remedy: 'Set WEBHOOK_URL, or make a subscription.',
       href: '#/subscriptions',
     });
@@ -157,7 +157,8 @@ function mintProblems({ issuing, now }: Observed): Problem[] {
 
 function settingProblems({ missing }: Observed): Problem[] {
   if (missing.length === 0) return [];
-  const message = `Documents cannot be issued: ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} not configured.`;
+  const verb = missing.length === 1 ? 'is' : 'are';
+  const message = `Documents cannot be issued: ${missing.join(', ')} ${verb} not configured.`;
   return [{ severity: 'warning', message, remedy: 'Set them, then restart the service.' }];
 }
 
