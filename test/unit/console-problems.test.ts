@@ -135,7 +135,7 @@ describe('the problems that the console shows', () => {
         subscriptions: { byState: { active: 0, paused: 0, gone: 0 }, troubled: [] },
       },
       'warning',
-      /^2 events wait, because nothing/,
+      /^Nothing receives events: 2 events wait/,
       '#/subscriptions',
     ],
     [
