@@ -61,7 +61,7 @@ export const FILTER_SCHEMA = {
     any: { ...FILTERS, description: 'At least one of these filters is true.' },
     not: { type: 'object', description: 'This filter is false.' },
     tokens: {
-      ...listOf('^((0[xX])?[0-9a-fA-F]{64}|[0-9]{1,77})$'),
+      ...listOf('^((0[xX])?[0-9a-fA-F]{64}|[0-9]{1,78})$'),
       description: 'The event is of one of these tokens, in decimal digits or 64 hexadecimal digits.',
     },
     parties: {
