@@ -2,17 +2,17 @@ import { useState } from 'preact/hooks';
 import { useConsole, useMayChange } from '../frame/console-context';
 import { FailureNotice, Notice } from '../parts/notice';
 import { useAction } from '../parts/use-action';
-import { redeliveryWords } from './redelivery-words';
+import { redeliveryResult } from './redelivery-result';
 
 /** Delivers all dead letters of a subscription again. */
 export function DeadLetters({ subscription }: { subscription: string }) {
   const { api } = useConsole();
   const mayChange = useMayChange();
   const { isRunning, failure, run } = useAction();
-  const [result, setResult] = useState<string>();
+  const [result, setResult] = useState<ReturnType<typeof redeliveryResult>>();
   if (!mayChange) return null;
   const redeliver = async (): Promise<void> => {
-    setResult(redeliveryWords(await api.redeliver(subscription, { dead: true })));
+    setResult(redeliveryResult(await api.redeliver(subscription, { dead: true })));
   };
   return (
     <div class="stack">
@@ -21,7 +21,7 @@ export function DeadLetters({ subscription }: { subscription: string }) {
           Deliver all dead letters of this subscription again
         </button>
       </p>
-      {result !== undefined && <Notice tone="good">{result}</Notice>}
+      {result && <Notice tone={result.tone}>{result.words}</Notice>}
       {failure && <FailureNotice failure={failure} />}
     </div>
   );

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { DeliveryView } from '../../service/console/views';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
@@ -16,7 +16,7 @@ import { SubscriptionName } from './subscription-name';
 
 const STATES: readonly { value: string; words: string }[] = [
   { value: '', words: 'Every state' },
-  { value: 'waiting', words: 'Waiting' },
+  { value: 'waiting', words: 'Waiting, also after a failed attempt' },
   { value: 'failed', words: 'Failed, tried again' },
   { value: 'dead', words: 'Dead letters' },
   { value: 'delivered', words: 'Delivered' },
@@ -61,12 +61,13 @@ export function DeliveriesPage({ query }: { query: Readonly<Record<string, strin
   const { api } = useConsole();
   const { state = '', subscription = '' } = query;
   const [limit, setLimit] = useState(FIRST);
-  const loaded = useLoaded(`${state} ${subscription} ${limit}`, (signal) =>
+  const loaded = useLoaded(`${state} ${subscription}`, (signal) =>
     api.deliveries(
       { ...(state && { state }), ...(subscription && { subscription }), limit: String(limit) },
       signal,
     ),
   );
+  useEffect(() => loaded.reload(), [limit]);
   const known = useLoaded('subscriptions', (signal) => api.subscriptions(signal));
   const names = new Set([...(known.data ?? []).map(({ id }) => id), ...(subscription ? [subscription] : [])]);
   const show = (changed: Readonly<Record<string, string>>): void => {

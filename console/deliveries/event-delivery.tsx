@@ -7,7 +7,7 @@ import { Table, type Column } from '../parts/table';
 import { useAction } from '../parts/use-action';
 import { When } from '../parts/when';
 import { DeliveryState } from './delivery-state';
-import { redeliveryWords } from './redelivery-words';
+import { redeliveryResult } from './redelivery-result';
 
 type Delivery = EventDetails['deliveries'][number];
 type Attempt = Delivery['attempts'][number];
@@ -35,10 +35,10 @@ export function EventDelivery({ eventId, delivery, onChange }: Props) {
   const { api } = useConsole();
   const mayChange = useMayChange();
   const { isRunning, failure, run } = useAction();
-  const [result, setResult] = useState<string>();
+  const [result, setResult] = useState<ReturnType<typeof redeliveryResult>>();
   const heading = useId();
   const redeliver = async (): Promise<void> => {
-    setResult(redeliveryWords(await api.redeliver(subscription, { event: eventId })));
+    setResult(redeliveryResult(await api.redeliver(subscription, { event: eventId })));
     onChange();
   };
   return (
@@ -56,7 +56,7 @@ export function EventDelivery({ eventId, delivery, onChange }: Props) {
           </button>
         </p>
       )}
-      {result !== undefined && <Notice tone="good">{result}</Notice>}
+      {result && <Notice tone={result.tone}>{result.words}</Notice>}
       {failure && <FailureNotice failure={failure} />}
       <h3>Attempts</h3>
       {attempts.length === 0 ? (

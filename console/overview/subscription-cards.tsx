@@ -15,7 +15,7 @@ export function SubscriptionCards() {
   return (
     <>
       <article class="card">
-        <h3>Deliveries</h3>
+        <h2>Deliveries</h2>
         <Figure
           value={sumOf(registries, 'waiting')}
           noun="event"
@@ -35,7 +35,7 @@ export function SubscriptionCards() {
         />
       </article>
       <article class="card">
-        <h3>Subscriptions</h3>
+        <h2>Subscriptions</h2>
         <Figure
           value={subscriptions.active}
           noun="subscription"
@@ -45,7 +45,7 @@ export function SubscriptionCards() {
         <FactsList
           rows={[
             ['Paused', subscriptions.paused],
-            ['Gone', subscriptions.gone],
+            ['Gone (answered 410)', subscriptions.gone],
           ]}
         />
       </article>

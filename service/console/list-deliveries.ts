@@ -7,7 +7,7 @@ import { deadCandidates, queuedCandidates, type Candidates } from './delivery-ca
 import { shortType, shownTokenId } from './event-names';
 import type { DeliveryList, DeliveryView } from './views';
 
-/** Selects deliveries. Undefined: all states, all subscriptions. */
+/** Selects deliveries. Undefined: all states, all subscriptions. Those that failed are waiting, too. */
 export interface DeliveriesWanted {
   state: DeliveryView['state'] | undefined;
   subscription: string | undefined;
@@ -114,8 +114,12 @@ async function viewsOf(
       .filter((one) => one.event === event.id && one.state !== 'orphaned')
       .map((one) => viewOf(event, registryOfFeed(feeds.get(event.feed) ?? ''), one))
       .filter((view) => (subscription ?? view.subscription) === view.subscription)
-      .filter((view) => (state ?? view.state) === view.state),
+      .filter((view) => isWanted(view.state, state)),
   );
+}
+
+function isWanted(state: DeliveryView['state'], wanted: DeliveriesWanted['state']): boolean {
+  return wanted === undefined || state === wanted || (wanted === 'waiting' && state === 'failed');
 }
 
 function viewOf(event: EventRow, registry: string, found: DeliveryStateOf): DeliveryView {

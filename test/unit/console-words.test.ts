@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { redeliveryWords } from '../../console/deliveries/redelivery-words';
+import { redeliveryResult } from '../../console/deliveries/redelivery-result';
 import { accountName } from '../../console/parts/account-name';
 import { pauseAfter } from '../../console/requests/pause-after';
 import { rereader } from '../../console/requests/rereader';
@@ -39,15 +39,20 @@ describe('words of the console', () => {
 
   it('tell what a redelivery did', () => {
     const registry = '31337:0x0';
-    expect(redeliveryWords({ registries: [] })).to.match(/^Nothing is sent/);
+    const nothing = redeliveryResult({ registries: [] });
+    expect(nothing.tone).to.equal('wait');
+    expect(nothing.words).to.match(/^Nothing is sent/);
     expect(
-      redeliveryWords({
+      redeliveryResult({
         registries: [
           { registry, queued: 1, alreadyWaiting: 0 },
           { registry, queued: 1, alreadyWaiting: 1 },
         ],
       }),
-    ).to.equal('2 events will be sent again, and 1 event waited already.');
+    ).to.deep.equal({
+      tone: 'good',
+      words: '2 events will be sent again, and 1 event waited already.',
+    });
   });
 
   it('tell the conditions of a subscription', () => {

@@ -1,17 +1,23 @@
 import type { Redelivery } from '../requests/api';
 import { countOf } from '../text/relative-time';
 
-/** What a redelivery did, in words. */
-export function redeliveryWords({ registries }: Redelivery): string {
+/** What a redelivery did. */
+export function redeliveryResult({ registries }: Redelivery): {
+  tone: 'good' | 'wait';
+  words: string;
+} {
   const sum = (member: 'queued' | 'alreadyWaiting'): number =>
     registries.reduce((total, registry) => total + registry[member], 0);
   const queued = sum('queued');
   const waiting = sum('alreadyWaiting');
   if (queued === 0 && waiting === 0)
-    return 'Nothing is sent: the subscription does not want it now, or it was removed because it was old.';
+    return {
+      tone: 'wait',
+      words: 'Nothing is sent: the subscription does not want it now, or it was removed because it was old.',
+    };
   const parts = [
     ...(queued > 0 ? [`${countOf(queued, 'event')} will be sent again`] : []),
     ...(waiting > 0 ? [`${countOf(waiting, 'event')} waited already`] : []),
   ];
-  return `${parts.join(', and ')}.`;
+  return { tone: 'good', words: `${parts.join(', and ')}.` };
 }
