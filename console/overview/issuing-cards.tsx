@@ -12,7 +12,7 @@ export function IssuingCards() {
   if (!issuing)
     return (
       <article class="card">
-        <h3>Issuing</h3>
+        <h2>Issuing</h2>
         <p class="dim">This service issues no documents now.</p>
       </article>
     );
@@ -20,23 +20,23 @@ export function IssuingCards() {
   return (
     <>
       <article class="card">
-        <h3>Mints</h3>
+        <h2>Mints</h2>
         <Figure value={mints?.waiting ?? null} noun="mint" after="waiting" />
         <FactsList
           rows={[
             ['Sent, not mined', mints?.inFlight.toLocaleString('en') ?? '–'],
             ['Mined, not final', mints?.mined.toLocaleString('en') ?? '–'],
-            ['Oldest', mints?.oldestSeconds == null ? 'none' : durationOf(mints.oldestSeconds)],
+            ['Oldest', mints === null ? '–' : oldestOf(mints.oldestSeconds)],
           ]}
         />
       </article>
       <article class="card">
-        <h3>Signing</h3>
+        <h2>Signing</h2>
         <Figure value={signing.waiting} noun="document" after="waiting" />
         <FactsList rows={[['Busy threads', `${signing.busy} of ${signing.threads}`]]} />
       </article>
       <article class="card">
-        <h3>Wallet</h3>
+        <h2>Wallet</h2>
         <Figure value={wallet?.mintsAffordable ?? null} noun="mint" after="affordable" />
         <FactsList
           rows={[
@@ -56,4 +56,8 @@ export function IssuingCards() {
       </article>
     </>
   );
+}
+
+function oldestOf(seconds: number | null): string {
+  return seconds === null ? 'none' : durationOf(seconds);
 }

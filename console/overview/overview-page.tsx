@@ -1,8 +1,10 @@
 import type { Overview, Problem } from '../../service/console/views';
 import { useConsole } from '../frame/console-context';
+import { PAGES, routeOf } from '../frame/route';
 import { ShownText } from '../parts/shown-text';
 import { StateMark } from '../parts/state-mark';
 import { useNow } from '../parts/when';
+import { countOf } from '../text/relative-time';
 import { IssuingCards } from './issuing-cards';
 import { PlotFigure } from './plot-figure';
 import { RegistryCard } from './registry-card';
@@ -26,10 +28,13 @@ export function OverviewPage() {
   return (
     <>
       <h1>Overview</h1>
-      <section aria-labelledby="problems" aria-live="polite">
+      <section aria-labelledby="problems">
         <h2 id="problems" class="unseen">
           Problems
         </h2>
+        <p class="unseen" role="status">
+          {countOf(problems.length, 'problem')}
+        </p>
         {problems.length === 0 ? (
           <p class="well">
             <StateMark tone="good" word="All is well." />
@@ -42,26 +47,15 @@ export function OverviewPage() {
           </ul>
         )}
       </section>
-      <section aria-labelledby="registries">
-        <h2 id="registries">Registries</h2>
-        {registries.length === 0 && <p class="dim">No registry is followed.</p>}
-        <div class="cards">
-          {registries.map((registry) => (
-            <RegistryCard key={`${registry.chainId}:${registry.registry}`} registry={registry} />
-          ))}
-        </div>
+      {registries.length === 0 && <p class="note">No registry is followed: no event is read or sent.</p>}
+      <section class="cards" aria-label="Figures">
+        {registries.map((registry) => (
+          <RegistryCard key={`${registry.chainId}:${registry.registry}`} registry={registry} />
+        ))}
+        <SubscriptionCards />
+        <IssuingCards />
       </section>
-      <section aria-labelledby="work">
-        <h2 id="work">Issuing and delivering</h2>
-        <div class="cards">
-          <IssuingCards />
-          <SubscriptionCards />
-        </div>
-      </section>
-      <section aria-labelledby="half-hour">
-        <h2 id="half-hour">The last half hour</h2>
-        <Plots plots={plots} />
-      </section>
+      <Plots plots={plots} />
     </>
   );
 }
@@ -78,11 +72,15 @@ function ProblemItem({ problem: { severity, message, remedy, href } }: { problem
           </b>
         </p>
         <p>
-          <ShownText text={remedy} /> {href?.startsWith('#/') && <a href={href}>Show more</a>}
+          <ShownText text={remedy} /> {href !== undefined && <a href={href}>Open {pageOf(href)}</a>}
         </p>
       </div>
     </li>
   );
+}
+
+function pageOf(href: string): string | undefined {
+  return PAGES.find(({ name }) => name === routeOf(href).page)?.title;
 }
 
 /** An overview comes only when something changed, but time goes on. */
@@ -90,7 +88,7 @@ function Plots({ plots: { lag, deliveriesPerMinute } }: Pick<Overview, 'plots'>)
   const to = Math.ceil(useNow() / STEP_MS) * STEP_MS;
   const from = to - HALF_HOUR_MS;
   return (
-    <div class="cards plots">
+    <section class="cards plots" aria-label="The last half hour">
       <PlotFigure
         title="Lag of the registry that is furthest behind"
         noun="block"
@@ -106,6 +104,6 @@ function Plots({ plots: { lag, deliveriesPerMinute } }: Pick<Overview, 'plots'>)
         from={from}
         to={to}
       />
-    </div>
+    </section>
   );
 }

@@ -24,7 +24,7 @@ export function PlotFigure({ title, noun, plural, samples, from, to }: Props) {
   return (
     <figure class="card plot" aria-labelledby={titleId}>
       <figcaption>
-        <h3 id={titleId}>{title}</h3>
+        <h2 id={titleId}>{title}</h2>
         <p class="dim">{summary}</p>
       </figcaption>
       <div class="axes">

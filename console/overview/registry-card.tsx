@@ -20,7 +20,9 @@ export function RegistryCard({ registry }: { registry: RegistryView }) {
   return (
     <article class="card">
       <header>
-        <h3>{network}</h3>
+        <h2>
+          {network} <span class="dim">chain {chainId}</span>
+        </h2>
         <StateMark tone={TONES[state]} word={state} />
       </header>
       <Figure value={lagBlocks} noun="block" after="behind the head" />
@@ -31,13 +33,12 @@ export function RegistryCard({ registry }: { registry: RegistryView }) {
       )}
       <FactsList
         rows={[
-          ['Chain', chainId],
           ['Registry', <Hex value={registry.registry} what="address of the registry" />],
           ['Head', <Count value={headBlock} />],
           ['Read up to', <Count value={readUpTo} />],
           ['Waiting', <Count value={registry.waiting} />],
           ['Dead letters', <Count value={registry.deadLetters} />],
-          ['Since', <When at={since} />],
+          [`${state.charAt(0).toUpperCase()}${state.slice(1)} since`, <When at={since} />],
         ]}
       />
     </article>
