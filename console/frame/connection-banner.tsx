@@ -1,23 +1,19 @@
 import { absoluteTime } from '../text/relative-time';
 
 interface Props {
-  isLost: boolean;
-  /** When the service was last heard of. */
-  since: number | undefined;
+  /** When it was noticed; undefined while the service answers. */
+  lostAt: number | undefined;
   onRetry: () => void;
 }
 
 /** Says that the page may be old. It lies over the page, so that nothing moves. */
-export function ConnectionBanner({ isLost, since, onRetry }: Props) {
+export function ConnectionBanner({ lostAt, onRetry }: Props) {
   return (
     <div role="status" class="connection">
-      {isLost && (
+      {lostAt !== undefined && (
         <div class="banner">
           <p>
-            <b>The service does not answer.</b>{' '}
-            {since === undefined
-              ? 'The page'
-              : `The page shows what was known at ${absoluteTime(since)}, and`}{' '}
+            <b>The service does not answer.</b> The page shows what was known at {absoluteTime(lostAt)}, and
             connects again by itself.
           </p>
           <button type="button" onClick={onRetry}>

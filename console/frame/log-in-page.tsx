@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Field } from '../parts/field';
 import { FailureNotice, Notice } from '../parts/notice';
 import { useAction } from '../parts/use-action';
@@ -13,6 +13,8 @@ interface Props {
 export function LogInPage({ reason, onLogIn }: Props) {
   const [key, setKey] = useState('');
   const { isRunning, failure, run } = useAction();
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
   return (
     <main class="log-in">
       <h1>Console</h1>
@@ -28,6 +30,7 @@ export function LogInPage({ reason, onLogIn }: Props) {
           {(control) => (
             <input
               {...control}
+              ref={field}
               type="password"
               name="key"
               autocomplete="current-password"

@@ -6,13 +6,14 @@ import { ConnectionBanner } from './connection-banner';
 import { ConsoleProvider, type ConsoleContext } from './console-context';
 import { Navigation } from './navigation';
 import { CurrentPage } from './current-page';
+import { useKeptFocus } from './use-kept-focus';
 import { useRoute } from './use-route';
 
 interface Props {
   known: Omit<ConsoleContext, 'overview' | 'revision' | 'clockOffset' | 'announce'>;
   /** Whether the service has another version than the page. */
   isUpdated: boolean;
-  /** After a lost connection. */
+  /** After each connection but the first. */
   onReturn: () => void;
   onLogOut: () => Promise<void>;
 }
@@ -24,33 +25,37 @@ export function LoggedIn({ known, isUpdated, onReturn, onLogOut }: Props) {
   returned.current = onReturn;
   const route = useRoute();
   const [overview, setOverview] = useState<Overview>();
-  const [isLost, setLost] = useState(false);
+  /** When it was noticed that the service is lost. */
+  const [lostAt, setLostAt] = useState<number>();
   const [returns, setReturns] = useState(0);
   const [clockOffset, setClockOffset] = useState<number>();
   const [announcement, setAnnouncement] = useState('');
   const following = useRef<Following>(undefined);
 
   useEffect(() => {
-    let wasLost = false;
+    let isFollowed = false;
     following.current = followOverview(api.overview, {
       overview: (latest) => {
         setOverview(latest);
         // An overview may have waited on its way: the youngest one tells the difference of the clocks.
         setClockOffset((known = -Infinity) => Math.max(known, latest.at - Date.now()));
       },
-      lost: (now) => {
-        setLost(now);
-        if (wasLost && !now) {
+      connected: () => {
+        setLostAt(undefined);
+        // A service that restarted may have another version and other settings.
+        if (isFollowed) {
           setReturns((count) => count + 1);
           returned.current();
         }
-        wasLost = now;
+        isFollowed = true;
       },
+      lost: () => setLostAt((before) => before ?? Date.now()),
     });
     return () => following.current?.stop();
   }, [api]);
 
   const main = useRef<HTMLElement>(null);
+  useKeptFocus(main);
   const pageKey = `${route.page}/${route.id}`;
   const isFirst = useRef(true);
   useEffect(() => {
@@ -78,7 +83,7 @@ export function LoggedIn({ known, isUpdated, onReturn, onLogOut }: Props) {
       <div class="frame">
         <Navigation current={route.page} onLogOut={onLogOut} />
         <div class="column">
-          <ConnectionBanner isLost={isLost} since={overview?.at} onRetry={() => following.current?.retry()} />
+          <ConnectionBanner lostAt={lostAt} onRetry={() => following.current?.retry()} />
           <main id="content" ref={main} tabIndex={-1}>
             {isUpdated && <Notice tone="wait">The service was updated. Load the page again.</Notice>}
             <CurrentPage key={pageKey} route={route} />

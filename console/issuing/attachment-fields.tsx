@@ -14,7 +14,7 @@ export function AttachmentFields({ draft, setDraft, problemsOf, touch }: FormFie
   const pointer = pointerOfTerm('attachments');
   const { isReadingFiles, attach } = useConsole().issuing;
   return (
-    <fieldset class="card">
+    <fieldset class="card" tabIndex={-1}>
       <legend>
         <h2>Attachments</h2>
       </legend>

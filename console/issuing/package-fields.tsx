@@ -10,7 +10,7 @@ export function PackageFields({ draft, setDraft, problemsOf, touch }: FormFields
   const setPackages = (update: (rows: Draft['packages']) => Draft['packages']): void =>
     setDraft((now) => ({ ...now, packages: update(now.packages) }));
   return (
-    <fieldset class="card">
+    <fieldset class="card" tabIndex={-1}>
       <legend>
         <h2>Packages</h2>
       </legend>

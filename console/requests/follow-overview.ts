@@ -4,8 +4,10 @@ import { failureFrom } from './request';
 
 interface Listener {
   overview: (overview: Overview) => void;
-  /** Whether what the page shows may be old. */
-  lost: (isLost: boolean) => void;
+  /** Events come, for the first time or again. */
+  connected: () => void;
+  /** What the page shows may be old, until it is connected again. */
+  lost: () => void;
 }
 
 /** The service sends an event at least every 15 seconds. A connection may die without an error. */
@@ -41,6 +43,7 @@ export function followOverview(read: () => Promise<Overview>, listener: Listener
   const open = (): void => {
     close();
     const opened = new EventSource('/console/api/stream');
+    let isFirst = true;
     source = opened;
     watch();
     opened.addEventListener('alive', watch);
@@ -48,7 +51,8 @@ export function followOverview(read: () => Promise<Overview>, listener: Listener
       watch();
       failures = 0;
       listener.overview(JSON.parse(data) as Overview);
-      listener.lost(false);
+      if (isFirst) listener.connected();
+      isFirst = false;
     });
     opened.addEventListener('end', again);
     opened.addEventListener('error', again);
@@ -56,7 +60,7 @@ export function followOverview(read: () => Promise<Overview>, listener: Listener
   const again = (): void => {
     close();
     // A service that restarts is back before anybody has to know.
-    if (failures >= 2) listener.lost(true);
+    if (failures >= 2) listener.lost();
     timer = setTimeout(() => void check(), pauseAfter(failures++));
   };
   const check = async (): Promise<void> => {
@@ -67,7 +71,7 @@ export function followOverview(read: () => Promise<Overview>, listener: Listener
       open();
     } catch (error) {
       if (stopped || failureFrom(error).code === 'CONSOLE_SESSION_ENDED') return;
-      listener.lost(true);
+      listener.lost();
       again();
     }
   };

@@ -16,7 +16,7 @@ export function HeaderFields({ draft, setDraft }: Props) {
     });
   };
   return (
-    <fieldset class="choices">
+    <fieldset class="choices" tabIndex={-1}>
       <legend>Headers of each delivery</legend>
       {headers.map(({ name, value }, index) => (
         <div key={index} class="row header-row">
