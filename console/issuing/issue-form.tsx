@@ -3,6 +3,7 @@ import { useConsole } from '../frame/console-context';
 import { Problems } from '../parts/field';
 import { FailureNotice, Notice } from '../parts/notice';
 import { sizeOf } from '../text/bytes';
+import { countOf } from '../text/relative-time';
 import { AttachmentFields } from './attachment-fields';
 import { bytesOf, fieldsOf, MOST_BYTES, type Draft } from './draft';
 import { PackageFields } from './package-fields';
@@ -80,11 +81,9 @@ export function IssueForm({ draft, isLocked }: Props) {
             <button type="submit" class="main" disabled={isTooLarge || isReadingFiles}>
               Issue
             </button>
-            <span class="dim" aria-live="polite">
-              {sizeOf(bytes)} of 50 MB
-              {isTried &&
-                refused > 0 &&
-                `, ${refused === 1 ? 'a problem' : `${refused} problems`} to solve first`}
+            <span class="dim">{sizeOf(bytes)} of 50 MB</span>
+            <span role="status">
+              {isTried && refused > 0 && `${countOf(refused, 'problem')} to solve first`}
             </span>
           </p>
         </div>

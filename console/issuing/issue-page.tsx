@@ -1,4 +1,5 @@
 import { useConsole, useMayChange } from '../frame/console-context';
+import { hrefOf } from '../frame/route';
 import { ReaderNote } from '../parts/notice';
 import { firstDraft } from './draft';
 import { IssueForm } from './issue-form';
@@ -17,8 +18,8 @@ export function IssuePage() {
         <ReaderNote what="issuing" />
       ) : !facts.canIssue ? (
         <p class="note">
-          This service issues no documents: it lacks the settings of an issuer. At its start it logs their
-          names.
+          This service issues no documents: it lacks the settings of an issuer.{' '}
+          <a href={hrefOf('overview')}>The overview names them.</a>
         </p>
       ) : submission?.tokenId !== undefined ? (
         <IssuedPanel tokenId={submission.tokenId} blNumber={submission.blNumber} />

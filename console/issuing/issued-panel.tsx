@@ -1,15 +1,12 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
 import { Hex } from '../parts/hex';
 import { WhenLoaded } from '../parts/loading';
-import { FailureNotice } from '../parts/notice';
 import { ShownText } from '../parts/shown-text';
-import { useAction } from '../parts/use-action';
 import { useLoaded } from '../requests/use-loaded';
-import { jsonFileName } from '../text/file-name';
+import { DownloadButton } from './download-button';
 import { ProgressLine } from './progress-line';
-import { saveJson } from './save-json';
 
 /** Blocks come without a change that the service would tell. */
 const POLL_MS = 2000;
@@ -23,7 +20,6 @@ interface Props {
 export function IssuedPanel({ tokenId, blNumber }: Props) {
   const { api, facts, issuing } = useConsole();
   const loaded = useLoaded(`progress ${tokenId}`, (signal) => api.progress(tokenId, signal));
-  const { run, isRunning, failure } = useAction();
   const { reload } = loaded;
   const state = loaded.data?.state ?? 'signed';
   const isSettled = state === 'final' || state === 'failed';
@@ -34,15 +30,11 @@ export function IssuedPanel({ tokenId, blNumber }: Props) {
   }, [isSettled, reload]);
 
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     // The button that had the focus is gone with the form.
     if (document.activeElement === document.body) heading.current?.focus();
   }, []);
 
-  const download = async (): Promise<void> => {
-    const { signedW3CDocument } = await api.document(tokenId);
-    saveJson(jsonFileName(blNumber), signedW3CDocument);
-  };
   const isMined = state === 'mined' || state === 'final';
   return (
     <section class="card" aria-labelledby="issued">
@@ -56,9 +48,7 @@ export function IssuedPanel({ tokenId, blNumber }: Props) {
         Token <Hex value={tokenId} what="token id" href={hrefOf('token', { id: tokenId })} />
       </p>
       <p class="buttons">
-        <button type="button" class="main" disabled={!isMined || isRunning} onClick={() => run(download)}>
-          Download the credential
-        </button>
+        <DownloadButton tokenId={tokenId} isMain isDisabled={!isMined} />
         <a href={hrefOf('token', { id: tokenId })}>Show the token</a>
         <button type="button" onClick={issuing.restart}>
           Issue another document
@@ -67,7 +57,6 @@ export function IssuedPanel({ tokenId, blNumber }: Props) {
       {!isMined && state !== 'failed' && (
         <p class="dim">The credential can be downloaded when its mint is mined.</p>
       )}
-      {failure && <FailureNotice failure={failure} />}
     </section>
   );
 }

@@ -3,7 +3,13 @@ import { useConsole } from '../frame/console-context';
 
 const SHOWN_MS = 1500;
 
-/** Copies a value. Browsers have a clipboard only on secure pages and on this machine. */
+/** Browsers have a clipboard only on secure pages and on this machine. The types of the DOM do not say so. */
+const clipboard = navigator.clipboard as Clipboard | undefined;
+
+/** Whether values can be copied. */
+export const canCopy = clipboard !== undefined;
+
+/** Copies a value, where the browser can. */
 export function CopyButton({ value, what }: { value: string; what: string }) {
   const { announce } = useConsole();
   const [isCopied, setCopied] = useState(false);
@@ -12,8 +18,6 @@ export function CopyButton({ value, what }: { value: string; what: string }) {
     const timer = setTimeout(() => setCopied(false), SHOWN_MS);
     return () => clearTimeout(timer);
   }, [isCopied]);
-  // The DOM's types do not know pages that are not secure.
-  const clipboard = navigator.clipboard as Clipboard | undefined;
   if (!clipboard) return null;
   const copy = async (): Promise<void> => {
     try {

@@ -1,6 +1,7 @@
+import { useState } from 'preact/hooks';
 import { escapedText } from '../text/visible-characters';
 import { shortened } from '../text/shorten';
-import { CopyButton } from './copy-button';
+import { canCopy, CopyButton } from './copy-button';
 
 interface Props {
   value: string;
@@ -11,10 +12,11 @@ interface Props {
   short?: string | undefined;
 }
 
-/** Long hex, shortened in the middle. The whole value is in its title, and can be copied. */
+/** Long hex, shortened in the middle. The whole value is in its title, and can be copied, or else opened. */
 export function Hex({ value, what, href, short = shortFormOf(value) }: Props) {
-  const text = escapedText(short);
-  const kind = short === value ? 'whole' : 'short';
+  const [isWhole, setWhole] = useState(false);
+  const text = escapedText(isWhole ? value : short);
+  const kind = isWhole || short === value ? 'whole' : 'short';
   return (
     <span class="hex">
       {href === undefined ? (
@@ -27,6 +29,17 @@ export function Hex({ value, what, href, short = shortFormOf(value) }: Props) {
         </a>
       )}
       <CopyButton value={value} what={what} />
+      {!canCopy && short !== value && (
+        <button
+          type="button"
+          class="link"
+          aria-expanded={isWhole}
+          aria-label={`Show the whole ${what}`}
+          onClick={() => setWhole(!isWhole)}
+        >
+          {isWhole ? 'short' : 'whole'}
+        </button>
+      )}
     </span>
   );
 }

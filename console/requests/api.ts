@@ -19,6 +19,7 @@ type Schemas = components['schemas'];
 export type Subscription = Schemas['Subscription'];
 export type SubscriptionRequest = Schemas['SubscriptionRequest'];
 export type IssuedDocument = Schemas['IssuedDocument'];
+export type Issuance = Schemas['Issuance'];
 export type Redelivery = Schemas['Redelivery'];
 
 /** Large documents are uploaded, signed and stored before their answer. */
@@ -51,6 +52,8 @@ export function createApi(onSessionEnded: () => void) {
       }),
     progress: (tokenId: string, signal: AbortSignal) =>
       get<IssuingProgress>(`documents/${tokenId}/progress`, signal),
+    /** The newest first. */
+    documents: (limit: number, signal: AbortSignal) => get<Issuance[]>(`documents?limit=${limit}`, signal),
     document: (tokenId: string) => get<IssuedDocument>(`documents/${tokenId}`),
     token: (body: TokenQuestion, signal: AbortSignal) => post<TokenView>('token', body, signal),
     deliveries: (query: Readonly<Record<string, string>>, signal: AbortSignal) =>

@@ -59,6 +59,11 @@ export function SubscriptionCard({ subscription, onChange }: Props) {
           ['Deliveries', <a href={hrefOf('deliveries', { subscription: id })}>Show its deliveries</a>],
         ]}
       />
+      {config.state === 'gone' && (
+        <p class="note">
+          The sink answered 410 Gone. Its events are kept, and are sent when the subscription is resumed.
+        </p>
+      )}
       {mayChange && <Buttons subscription={subscription} onChange={onChange} />}
     </article>
   );

@@ -1,5 +1,8 @@
+import { useEffect, useRef } from 'preact/hooks';
 import type { TokenView } from '../../service/console/views';
+import { useConsole } from '../frame/console-context';
 import { OperationItem } from './operation-item';
+import { OPERATION_TITLES } from './operation-words';
 
 interface Props {
   token: TokenView;
@@ -9,6 +12,13 @@ interface Props {
 /** The endorsement chain, the oldest operation first. */
 export function Timeline({ token, names }: Props) {
   const { operations, isWhole, explorerUrl, credentialId } = token;
+  const { announce } = useConsole();
+  const known = useRef(operations.length);
+  useEffect(() => {
+    const newest = operations.at(-1);
+    if (newest && operations.length > known.current) announce(`${OPERATION_TITLES[newest.operation]}.`);
+    known.current = operations.length;
+  }, [operations.length]);
   return (
     <section aria-labelledby="history">
       <h2 id="history">Endorsement chain</h2>
@@ -16,7 +26,7 @@ export function Timeline({ token, names }: Props) {
       {!isWhole && operations.length > 0 && (
         <p class="note">Earlier operations were not read: the node does not give logs that are so old.</p>
       )}
-      <ol class="timeline" aria-live="polite" aria-relevant="additions">
+      <ol class="timeline">
         {operations.map((operation, index) => (
           <OperationItem
             key={`${operation.transactionHash} ${operation.operation} ${index}`}

@@ -5,6 +5,7 @@ import { useConsole } from '../frame/console-context';
 import { Hex } from '../parts/hex';
 import { FactsList } from '../parts/facts-list';
 import { Party } from '../parts/party';
+import { DownloadButton } from '../issuing/download-button';
 import { ProgressLine } from '../issuing/progress-line';
 import { explorerLink } from './explorer-link';
 import { NextOperations } from './next-operations';
@@ -60,6 +61,11 @@ export function TokenDetails({ token }: { token: TokenView }) {
         </div>
         {issuing && issuing.state !== 'final' && (
           <ProgressLine progress={issuing} confirmations={facts.confirmations} />
+        )}
+        {(issuing?.state === 'mined' || issuing?.state === 'final') && (
+          <p class="buttons">
+            <DownloadButton tokenId={token.tokenId} />
+          </p>
         )}
       </section>
       <NextOperations next={token.next} token={token} names={names} />

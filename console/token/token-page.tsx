@@ -9,6 +9,7 @@ import { ShownText } from '../parts/shown-text';
 import { readJsonFile } from '../parts/read-json-file';
 import { useAction } from '../parts/use-action';
 import { useLoaded } from '../requests/use-loaded';
+import { IssuedDocuments } from './issued-documents';
 import { TokenDetails } from './token-details';
 
 /** A credential that was chosen. It is in this tab's memory only, never in the address. */
@@ -27,7 +28,7 @@ function namesOf(file: { signedW3CDocument?: unknown; id?: unknown; credentialSt
 
 /** One token, found by its id or by its credential. */
 export function TokenPage({ query }: { query: Readonly<Record<string, string>> }) {
-  const { api } = useConsole();
+  const { api, facts } = useConsole();
   const { id = '', registry } = query;
   const [typed, setTyped] = useState(id);
   const [chosen, setChosen] = useState<Chosen>();
@@ -96,8 +97,10 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
           </p>
         )}
       </div>
-      {key !== undefined && (
+      {key !== undefined ? (
         <WhenLoaded loaded={loaded}>{(token) => <TokenDetails token={token} />}</WhenLoaded>
+      ) : (
+        facts.canIssue && <IssuedDocuments />
       )}
     </>
   );

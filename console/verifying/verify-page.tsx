@@ -7,6 +7,7 @@ import { FailureNotice } from '../parts/notice';
 import { jsonObjectText, readJsonFile } from '../parts/read-json-file';
 import { ShownText } from '../parts/shown-text';
 import { useAction } from '../parts/use-action';
+import { escapedText } from '../text/visible-characters';
 import { Verified } from './verified';
 
 /** Verifies a credential. */
@@ -20,7 +21,7 @@ export function VerifyPage() {
     run(async () => {
       const view = await api.verify(await read());
       setFound({ name, view });
-      announce(`${name}: ${view.outcome}.`);
+      announce(`${escapedText(name)}: ${view.outcome}.`);
     });
   };
   return (
