@@ -42,10 +42,12 @@ export function createAnswers(parts: AnswersParts): Answers {
   const reading = createSemaphore(READING);
   const own = { chainId: config.network.chainId, registry: config.tokenRegistryAddress };
 
-  async function inTurn<T>(read: () => Promise<T>): Promise<T> {
-    const release = await reading.acquire(new AbortController().signal);
-    if (typeof release === 'string')
+  async function inTurn<T>(left: AbortSignal, read: () => Promise<T>): Promise<T> {
+    const release = await reading.acquire(left);
+    if (typeof release === 'string') {
+      left.throwIfAborted();
       throw new BusyError('Too many tokens at once: try it again later.', READING.waitMs);
+    }
     return read().finally(release);
   }
 
@@ -59,12 +61,12 @@ export function createAnswers(parts: AnswersParts): Answers {
   return {
     progress,
     validate: checking.validate,
-    async token(question) {
+    async token(question, left) {
       const asked = askedToken(question, own);
       const { location } = asked;
       const { chainId, registry, tokenId } = location;
       const node = nodeOf(config, location);
-      const history = await inTurn(() =>
+      const history = await inTurn(left, () =>
         reachRegistry(node, registry, (reached) =>
           readTokenHistory(reached.client, reached.registry, tokenId, { bulkClient: reached.bulkClient }),
         ),
@@ -78,9 +80,9 @@ export function createAnswers(parts: AnswersParts): Answers {
     },
     deliveries: (wanted) => listDeliveries(db, wanted),
     event: (eventId) => eventDetails(db, feeds(), eventId, clock.now()),
-    async verify(bytes) {
+    async verify(bytes, left) {
       const nodes: string[] = [];
-      const view = await checking.verify(bytes, async (location) => {
+      const view = await checking.verify(bytes, left, async (location) => {
         const node = nodeOf(config, location);
         nodes.push(printableUrl(node.url));
         return reachRegistry(node, location.registry, ({ client, registry }) =>

@@ -18,6 +18,7 @@ export interface CheckingPool {
   verify(
     this: void,
     bytes: Uint8Array<ArrayBuffer>,
+    left: AbortSignal,
     readToken: (location: TokenLocation) => Promise<TokenState>,
   ): Promise<VerifyView>;
   stop(this: void): Promise<void>;
@@ -53,11 +54,13 @@ export function createCheckingPool(settings: VerificationSettings): CheckingPool
   pool.on('error', () => undefined);
   const verifying = createSemaphore(VERIFYING);
 
-  async function run(task: CheckingTask, transferList: Transferred): Promise<unknown> {
+  async function run(task: CheckingTask, transferList: Transferred, left?: AbortSignal): Promise<unknown> {
     if (pool.queueSize >= MOST_WAITING) throw busy();
-    const signal = AbortSignal.timeout(LONGEST_MS);
+    const late = AbortSignal.timeout(LONGEST_MS);
+    const signal = left ? AbortSignal.any([late, left]) : late;
     const outcome = await pool.run(task, { signal, transferList }).catch((cause: unknown) => {
-      const message = signal.aborted
+      left?.throwIfAborted();
+      const message = late.aborted
         ? `The check took longer than ${LONGEST_MS / 1_000} s, and was ended.`
         : 'The check ended early: its thread was lost.';
       throw new ServiceError('CONSOLE_CHECK_ENDED', message, { cause, remedy: REMEDY });
@@ -70,9 +73,12 @@ export function createCheckingPool(settings: VerificationSettings): CheckingPool
     async validate(bytes) {
       return (await run({ kind: 'validate', bytes }, [bytes.buffer])) as Validation;
     },
-    async verify(bytes, readToken) {
-      const release = await verifying.acquire(new AbortController().signal);
-      if (typeof release === 'string') throw busy();
+    async verify(bytes, left, readToken) {
+      const release = await verifying.acquire(left);
+      if (typeof release === 'string') {
+        left.throwIfAborted();
+        throw busy();
+      }
       const { port1, port2 } = new MessageChannel();
       port1.on('message', (location: TokenLocation) => {
         void readToken(location)
@@ -84,7 +90,7 @@ export function createCheckingPool(settings: VerificationSettings): CheckingPool
       });
       try {
         const task: CheckingTask = { kind: 'verify', bytes, port: port2 };
-        return (await run(task, [bytes.buffer, port2])) as VerifyView;
+        return (await run(task, [bytes.buffer, port2], left)) as VerifyView;
       } finally {
         port1.close();
         release();

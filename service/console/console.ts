@@ -13,17 +13,20 @@ import type {
   VerifyView,
 } from './views';
 
-/** The answers to what a page asks for. Undefined: there is no such thing. */
+/**
+ * The answers to what a page asks for. Undefined: there is no such thing. `left` aborts when the caller has
+ * gone away: what waits for its turn is given up, and a check is ended.
+ */
 export interface Answers {
   /** @param bytes JSON. The caller must not use them afterwards. */
   validate(this: void, bytes: Uint8Array<ArrayBuffer>): Promise<Validation>;
   /** @param tokenId 64 lower-case hexadecimal digits. */
   progress(this: void, tokenId: string): Promise<IssuingProgress | undefined>;
-  token(this: void, question: JsonObject): Promise<TokenView>;
+  token(this: void, question: JsonObject, left: AbortSignal): Promise<TokenView>;
   deliveries(this: void, wanted: DeliveriesWanted): Promise<DeliveryList>;
   event(this: void, eventId: string): Promise<EventDetails | undefined>;
   /** @param bytes a credential as JSON. The caller must not use them afterwards. */
-  verify(this: void, bytes: Uint8Array<ArrayBuffer>): Promise<VerifyView>;
+  verify(this: void, bytes: Uint8Array<ArrayBuffer>, left: AbortSignal): Promise<VerifyView>;
 }
 
 /** The parts of the console that its paths need. They know nothing of HTTP. */

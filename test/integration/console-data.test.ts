@@ -149,7 +149,7 @@ for (const engine of ENGINES)
       const { problems } = await eventually('the overview counts them', async () => {
         const now = await overview();
         const { deadLetters, waiting } = now.registries[0] ?? {};
-        return deadLetters === 5 && waiting === 5 && now;
+        return deadLetters === 5 && waiting === 5 ? now : undefined;
       });
       expect(problems[0]).to.include({ severity: 'error', href: '#/deliveries?state=dead' });
 

@@ -52,10 +52,6 @@ export function consoleGate(sessions: Sessions): Middleware<Partial<SessionState
         `whose Host is ${ctx.get('Host').slice(0, LONGEST_SHOWN)}. Let the proxy pass Host on unchanged.`;
       throw new HttpError(403, 'CONSOLE_ORIGIN_WRONG', message);
     }
-    if (isReading && path === `${CONSOLE}/`) {
-      ctx.redirect(CONSOLE);
-      return;
-    }
     const isPublic = isReading ? isOfPage(path) : path === SESSION;
     if (isPublic) {
       await next();

@@ -1,7 +1,7 @@
 import type { Router, RouterMiddleware } from '@koa/router';
 import { z } from 'zod';
 import type { Answers } from '../../console/console';
-import { callerLeft } from '../middleware/caller-left';
+import { callerLeft, type CallerState } from '../middleware/caller-left';
 import { declaredBody } from '../middleware/declared-body';
 import { HttpError } from '../middleware/errors';
 import { limitBodies } from '../middleware/limit-bodies';
@@ -42,12 +42,13 @@ export function answerQuestions(router: Router, answers: Answers): void {
     ctx.body = await answers.validate(ctx.state.bytes);
   });
 
-  router.post<SmallJsonState>(`${API}/token`, requireSession, declaredBody, smallJson, async (ctx) => {
-    ctx.body = await answers.token(ctx.state.body);
+  const located = [requireSession, callerLeft, declaredBody, smallJson] as RouterMiddleware[];
+  router.post<SmallJsonState & CallerState>(`${API}/token`, ...(located as []), async (ctx) => {
+    ctx.body = await answers.token(ctx.state.body, ctx.state.left);
   });
 
-  router.post<RawBodyState>(`${API}/verify`, ...(large as []), async (ctx) => {
-    ctx.body = await answers.verify(ctx.state.bytes);
+  router.post<RawBodyState & CallerState>(`${API}/verify`, ...(large as []), async (ctx) => {
+    ctx.body = await answers.verify(ctx.state.bytes, ctx.state.left);
   });
 
   router.get(`${API}/documents/:tokenId/progress`, requireSession, async (ctx) => {
