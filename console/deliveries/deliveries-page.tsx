@@ -41,18 +41,22 @@ const COLUMNS: readonly Column<DeliveryView>[] = [
   { head: 'Subscription', cell: ({ subscription }) => <SubscriptionName id={subscription} /> },
   {
     head: 'Attempts',
-    cell: ({ attempts, lastAttemptAt }) => (
-      <span>
+    cell: ({ attempts, lastAttemptAt, nextAttemptAt }) => (
+      <div>
         {attempts}
         {lastAttemptAt !== null && (
           <span class="dim">
-            , last <When at={lastAttemptAt} />
+            , <When at={lastAttemptAt} isPast />
           </span>
         )}
-      </span>
+        {nextAttemptAt !== null && (
+          <div class="dim">
+            next <When at={nextAttemptAt} />
+          </div>
+        )}
+      </div>
     ),
   },
-  { head: 'Next attempt', cell: ({ nextAttemptAt }) => <When at={nextAttemptAt} /> },
   { head: 'Last answer', cell: (delivery) => <LastAnswer delivery={delivery} /> },
 ];
 

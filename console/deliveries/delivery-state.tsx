@@ -1,7 +1,5 @@
-import type { DeliveryView, EventView } from '../../service/console/views';
+import type { DeliveryState as State } from '../../service/console/views';
 import { StateMark, type Shape, type Tone } from '../parts/state-mark';
-
-type State = DeliveryView['state'] | EventView['deliveries'][number]['state'];
 
 /** What failed is tried again by the service; a dead letter waits for somebody. */
 const MARKS: Record<State, { tone: Tone; shape: Shape; word?: string }> = {

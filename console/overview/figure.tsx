@@ -12,9 +12,14 @@ export function Figure({ value, noun, plural = `${noun}s`, after = '', href }: P
   const words = `${value === 1 ? noun : plural} ${after}`;
   const content = (
     <>
-      <span class="value">{value === null ? '–' : value.toLocaleString('en')}</span>{' '}
+      <span class="value">{value === null ? '–' : shortCount(value)}</span>{' '}
       {value === null ? `${plural}: not known now` : words}
     </>
   );
   return <p class="figure">{href === undefined ? content : <a href={href}>{content}</a>}</p>;
+}
+
+/** Millions are shortened: their last digits tell nothing, and move. */
+function shortCount(value: number): string {
+  return value.toLocaleString('en', value < 1_000_000 ? {} : { notation: 'compact' });
 }

@@ -2,7 +2,7 @@ import { useConsole } from '../frame/console-context';
 import { FactsList } from '../parts/facts-list';
 import { Hex } from '../parts/hex';
 import { shortAmount } from '../text/amount';
-import { durationOf } from '../text/relative-time';
+import { countOf, durationOf } from '../text/relative-time';
 import { Figure } from './figure';
 
 /** The mint queue, signing and the wallet. */
@@ -27,13 +27,12 @@ export function IssuingCards() {
             ['Sent, not mined', mints?.inFlight.toLocaleString('en') ?? '–'],
             ['Mined, not final', mints?.mined.toLocaleString('en') ?? '–'],
             ['Oldest', mints === null ? '–' : oldestOf(mints.oldestSeconds)],
+            [
+              'Not signed yet',
+              `${signing.waiting}, ${signing.busy} of ${countOf(signing.threads, 'thread')} busy`,
+            ],
           ]}
         />
-      </article>
-      <article class="card">
-        <h2>Signing</h2>
-        <Figure value={signing.waiting} noun="document" after="waiting" />
-        <FactsList rows={[['Busy threads', `${signing.busy} of ${signing.threads}`]]} />
       </article>
       <article class="card">
         <h2>Wallet</h2>

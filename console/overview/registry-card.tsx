@@ -18,11 +18,9 @@ const TONES: Record<RegistryView['state'], Tone> = {
 export function RegistryCard({ registry }: { registry: RegistryView }) {
   const { network, chainId, state, since, headBlock, readUpTo, lagBlocks, reason } = registry;
   return (
-    <article class="card">
+    <article class="card registry">
       <header>
-        <h2>
-          {network} <span class="dim">chain {chainId}</span>
-        </h2>
+        <h2>{network}</h2>
         <StateMark tone={TONES[state]} word={state} />
       </header>
       <Figure value={lagBlocks} noun="block" after="behind the head" />
@@ -33,6 +31,7 @@ export function RegistryCard({ registry }: { registry: RegistryView }) {
       )}
       <FactsList
         rows={[
+          ['Chain', chainId],
           ['Registry', <Hex value={registry.registry} what="address of the registry" />],
           ['Head', <Count value={headBlock} />],
           ['Read up to', <Count value={readUpTo} />],

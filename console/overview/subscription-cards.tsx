@@ -45,7 +45,7 @@ export function SubscriptionCards() {
         <FactsList
           rows={[
             ['Paused', subscriptions.paused],
-            ['Gone (answered 410)', subscriptions.gone],
+            ['Gone (410)', subscriptions.gone],
           ]}
         />
       </article>

@@ -6,7 +6,7 @@ import { channelsOf, type Channel } from '../outbox/channels';
 import { deliveryStatesOf } from '../outbox/delivery-states';
 import { registryOfFeed } from '../outbox/find-feeds';
 import { bytesOfId, isEventId } from '../outbox/stored-ids';
-import { shortType, shownTokenId } from './event-names';
+import { shortType, shownState, shownTokenId } from './shown-events';
 import type { EventDetails } from './views';
 
 /** Replaces a header's value that is secret. */
@@ -46,9 +46,10 @@ export async function eventDetails(
     registry: registryOfFeed(feedName),
     tokenId: shownTokenId(event.tokenId),
     body,
-    deliveries: states.map(({ subscription, state, attempts }) => {
+    deliveries: states.map((found) => {
+      const { subscription, attempts } = found;
       const headers = headersTo(bySubscription.get(subscription));
-      return { subscription, state, headers, attempts };
+      return { subscription, state: shownState(found), headers, attempts };
     }),
   };
 }

@@ -4,7 +4,7 @@ import { deliveryStatesOf, type DeliveryStateOf } from '../outbox/delivery-state
 import { findFeeds, registryOfFeed } from '../outbox/find-feeds';
 import { idOfBytes } from '../outbox/stored-ids';
 import { deadCandidates, queuedCandidates, type Candidates } from './delivery-candidates';
-import { shortType, shownTokenId } from './event-names';
+import { shortType, shownState, shownTokenId } from './shown-events';
 import type { DeliveryList, DeliveryView } from './views';
 
 /** Selects deliveries. Undefined: all states, all subscriptions. Those that failed are waiting, too. */
@@ -111,8 +111,8 @@ async function viewsOf(
   }
   return events.flatMap((event) =>
     states
-      .filter((one) => one.event === event.id && one.state !== 'orphaned')
-      .map((one) => viewOf(event, registryOfFeed(feeds.get(event.feed) ?? ''), one))
+      .filter((one) => one.event === event.id)
+      .flatMap((one) => viewOf(event, registryOfFeed(feeds.get(event.feed) ?? ''), one) ?? [])
       .filter((view) => (subscription ?? view.subscription) === view.subscription)
       .filter((view) => isWanted(view.state, state)),
   );
@@ -122,8 +122,11 @@ function isWanted(state: DeliveryView['state'], wanted: DeliveriesWanted['state'
   return wanted === undefined || state === wanted || (wanted === 'waiting' && state === 'failed');
 }
 
-function viewOf(event: EventRow, registry: string, found: DeliveryStateOf): DeliveryView {
-  const { subscription, state, attempts, nextAttemptAt, hasFailed } = found;
+/** Undefined if the event was orphaned. */
+function viewOf(event: EventRow, registry: string, found: DeliveryStateOf): DeliveryView | undefined {
+  const { subscription, attempts, nextAttemptAt } = found;
+  const state = shownState(found);
+  if (state === 'orphaned') return undefined;
   const last = attempts.at(-1);
   return {
     eventId: idOfBytes(event.eventId),
@@ -131,7 +134,7 @@ function viewOf(event: EventRow, registry: string, found: DeliveryStateOf): Deli
     registry,
     tokenId: shownTokenId(event.tokenId),
     subscription,
-    state: hasFailed ? 'failed' : state === 'orphaned' ? 'delivered' : state,
+    state,
     attempts: attempts.length,
     nextAttemptAt,
     lastAttemptAt: last?.attemptedAt ?? null,

@@ -4,7 +4,7 @@ import { aboutOf } from '../outbox/cloud-event';
 import { deliveryStatesOf } from '../outbox/delivery-states';
 import { findFeeds } from '../outbox/find-feeds';
 import { idOfBytes } from '../outbox/stored-ids';
-import { shortType } from './event-names';
+import { shortType, shownState } from './shown-events';
 import type { EventView } from './views';
 
 /** Blocks per statement: both engines limit the parameters. */
@@ -48,9 +48,10 @@ export async function eventsOfToken(
     for (const { id, event_id, type, body } of rows) {
       const deliveries = states
         .filter(({ event }) => event === id)
-        .map(({ subscription, state, attempts }) => {
+        .map((found) => {
+          const { subscription, attempts } = found;
           const lastError = attempts.at(-1)?.error ?? null;
-          return { subscription, state, attempts: attempts.length, lastError };
+          return { subscription, state: shownState(found), attempts: attempts.length, lastError };
         });
       const { transactionHash } = aboutOf(body);
       const view = { id: idOfBytes(event_id), type: shortType(type), deliveries };

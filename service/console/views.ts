@@ -137,6 +137,9 @@ export interface TokenQuestion {
   credential?: unknown;
 }
 
+/** Where an event is in a subscription. `failed`: it waits for another attempt. */
+export type DeliveryState = DeliveryOutcome | 'failed';
+
 /** An event of the chain, and where it is in each subscription that it is for. */
 export interface EventView {
   id: string;
@@ -144,7 +147,7 @@ export interface EventView {
   type: string;
   deliveries: {
     subscription: string;
-    state: DeliveryOutcome;
+    state: DeliveryState;
     attempts: number;
     lastError: string | null;
   }[];
@@ -193,7 +196,7 @@ export interface DeliveryView {
   registry: string;
   tokenId: string | null;
   subscription: string;
-  state: 'waiting' | 'failed' | 'dead' | 'delivered';
+  state: Exclude<DeliveryState, 'orphaned'>;
   attempts: number;
   nextAttemptAt: number | null;
   lastAttemptAt: number | null;
@@ -218,7 +221,7 @@ export interface EventDetails {
   body: string;
   deliveries: {
     subscription: string;
-    state: DeliveryOutcome;
+    state: DeliveryState;
     /** Headers as they would be sent now; values that are secret are `•••`. */
     headers: Record<string, string>;
     attempts: Attempt[];

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { startDevnet, type Devnet } from '../../devnet/start-devnet';
 import { PROJECT_ROOT } from '../../service/base/project-root';
@@ -12,8 +13,16 @@ const FOLDER = join(PROJECT_ROOT, 'docs/console');
 /** A refused event is a dead letter after a moment. */
 const GIVE_UP_SOON = { webhook: { retry: { initialDelayMs: 1, maxDelayMs: 1, giveUpAfterMs: 0 } } };
 
-/** A token with a life, an event that could not be delivered, and a mint of now. */
+/** So long a token is transferred to and fro, for the plots. */
+const BUSY_MS = 60_000;
+const FILTERED = {
+  protocol: 'HTTP',
+  types: ['com.service.etr.nomination', 'com.service.etr.beneficiary_transfer'],
+};
+
+/** A token with a life, a filtered subscription, a busy minute, and an event that could not be delivered. */
 async function prepare(devnet: Devnet): Promise<{ tokenId: string; credential: object; eventId: string }> {
+  await subscribe(devnet);
   const issued = await devnet.issue(undefined, { owner: 1, remarks: 'shipped on board' });
   const { tokenId, document: credential } = issued;
   await devnet.transferHolder(tokenId, { to: 2, remark: 'for collection' });
@@ -21,10 +30,21 @@ async function prepare(devnet: Devnet): Promise<{ tokenId: string; credential: o
   await devnet.transferBeneficiary(tokenId, { to: 3 });
   await devnet.webhooks.next({ type: 'beneficiary_transfer', tokenId });
   const other = await devnet.issue(undefined, { owner: 1 });
-  await devnet.webhooks.next({ type: 'token_received', tokenId: other.tokenId });
+  for (const end = Date.now() + BUSY_MS; Date.now() < end;) {
+    await devnet.transferHolder(other.tokenId, { to: 2 });
+    await devnet.transferHolder(other.tokenId, { to: 1 });
+    await sleep(2_000);
+  }
   devnet.receiver.refuse(500);
   await devnet.nominate(other.tokenId, { to: 4 });
   return { tokenId, credential, eventId: await deadLetter(devnet) };
+}
+
+async function subscribe({ serviceUrl, adminApiKey, receiverUrl }: Devnet): Promise<void> {
+  const body = JSON.stringify({ ...FILTERED, sink: receiverUrl });
+  const headers = { authorization: `Bearer ${adminApiKey}`, 'content-type': 'application/json' };
+  const { status } = await fetch(`${serviceUrl}/subscriptions`, { method: 'POST', headers, body });
+  if (status !== 201) throw new Error(`POST /subscriptions answered ${status}.`);
 }
 
 /** Waits for a dead letter, and returns its event. */
@@ -34,7 +54,7 @@ async function deadLetter({ serviceUrl, adminApiKey }: Devnet): Promise<string> 
     const answer = await fetch(`${serviceUrl}/subscriptions/default/deliveries?state=dead`, { headers });
     const [first] = (await answer.json()) as { id: string }[];
     if (first) return first.id;
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await sleep(100);
   }
 }
 
@@ -47,6 +67,7 @@ async function take(devnet: Devnet, browser: Browser, colorScheme: 'light' | 'da
   await page.getByRole('button', { name: 'Log in' }).click();
   const shoot = async (name: string): Promise<void> => {
     await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.mouse.move(0, 0);
     // The stream brings the first figures within a second.
     await page.waitForTimeout(1_500);
     await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`) });
@@ -55,7 +76,7 @@ async function take(devnet: Devnet, browser: Browser, colorScheme: 'light' | 'da
   for (const [name, hash] of [
     ['issue', 'issue'],
     ['token', `token?id=${tokenId}`],
-    ['deliveries', 'deliveries?state=dead'],
+    ['deliveries', 'deliveries'],
     ['event', `events/${eventId}`],
     ['subscriptions', 'subscriptions'],
     ['verify', 'verify'],
