@@ -102,7 +102,7 @@ export class ChainWriter {
     this.#head = head;
     await this.#catchUp();
     this.#follower = new WebSocketProvider(nodeUrl.replace(/^http/, 'ws'), head.chainId);
-    // What one of them could not note, the next one does.
+    // The next one notes the blocks that one of them could not note.
     const next = (): Promise<void> => this.#inTurn(() => this.#catchUp()).catch(() => undefined);
     await this.#follower.on('block', () => void next());
     await next();

@@ -1,7 +1,7 @@
 import type { DeliveryState as State } from '../../service/console/views';
 import { StateMark, type Shape, type Tone } from '../parts/state-mark';
 
-/** What failed is tried again by the service; a dead letter waits for somebody. */
+/** The service tries failed deliveries again. Dead letters wait for the operator. */
 const MARKS: Record<State, { tone: Tone; shape: Shape; word?: string }> = {
   waiting: { tone: 'plain', shape: 'clock' },
   failed: { tone: 'wait', shape: 'warning' },

@@ -1,7 +1,7 @@
 import type { Redelivery } from '../requests/api';
 import { countOf } from '../text/relative-time';
 
-/** What a redelivery did. */
+/** The result of a redelivery, in words. */
 export function redeliveryResult({ registries }: Redelivery): {
   tone: 'good' | 'wait';
   words: string;

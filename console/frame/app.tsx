@@ -16,7 +16,7 @@ export function App() {
   const [facts, setFacts] = useState<Facts>();
   const [factsFailure, setFactsFailure] = useState<RequestFailure>();
   const [createdSubscription, setCreatedSubscription] = useState<Subscription>();
-  /** Of the service that gave this page. */
+  /** The version of the service that gave this page. */
   const [pageVersion, setPageVersion] = useState<string>();
   const issuing = useIssuingState();
   useKeptInput(issuing.draft !== undefined || createdSubscription !== undefined);

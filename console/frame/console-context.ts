@@ -4,7 +4,7 @@ import type { Facts, Overview, Session } from '../../service/console/views';
 import type { IssuingState } from '../issuing/issuing-state';
 import type { Api, Subscription } from '../requests/api';
 
-/** What every page knows. */
+/** The values that every page gets. */
 export interface ConsoleContext {
   api: Api;
   facts: Facts;

@@ -10,10 +10,10 @@ export const PAGES = [
 
 export type PageName = (typeof PAGES)[number]['name'] | 'events';
 
-/** What the hash of the address shows. */
+/** The page that the hash of the address names. */
 export interface Route {
   page: PageName;
-  /** Of an event. */
+  /** An event's id; empty on other pages. */
   id: string;
   query: Readonly<Record<string, string>>;
 }

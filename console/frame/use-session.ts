@@ -4,7 +4,7 @@ import { createApi, type Api } from '../requests/api';
 import { failureFrom, type RequestFailure } from '../requests/request';
 import { linkOf } from './route';
 
-/** Who is logged in. `undefined`: not known yet; null: nobody. */
+/** The session of the tab. `undefined`: not known yet; null: nobody is logged in. */
 interface SessionState {
   session: Session | null | undefined;
   /** Why somebody has to log in again, or why the session is not known. */

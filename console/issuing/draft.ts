@@ -12,7 +12,7 @@ export interface Attachment {
   data: string;
 }
 
-/** What the form has. */
+/** The content of the form. */
 export interface Draft {
   terms: Readonly<Record<string, string>>;
   packages: readonly Package[];
@@ -54,7 +54,7 @@ export function firstDraft({ network, accounts }: Facts): Draft {
   return { ...EMPTY, terms: Object.fromEntries(terms), packages, owner, holder: owner };
 }
 
-/** The body of POST /create. What is empty is left out. */
+/** The body of POST /create. Empty texts are left out. */
 export function requestOf({ terms, packages, attachments, owner, holder, remarks }: Draft): ValidateBody {
   const rows = packages.map(filledIn).filter((row) => Object.keys(row).length > 0);
   return {

@@ -1,7 +1,7 @@
 import type { RequestProblem } from '../../service/console/views';
 import type { Draft } from './draft';
 
-/** What each part of the form gets. Fields are named by their pointers into the request. */
+/** The properties of each part of the form. Fields are named by their pointers into the request. */
 export interface FormFields {
   draft: Draft;
   setDraft: (update: (now: Draft) => Draft) => void;

@@ -31,7 +31,7 @@ export function IssueForm({ draft, isLocked }: Props) {
   const bytes = bytesOf(draft);
   const isTooLarge = bytes > MOST_BYTES;
 
-  // What is empty because nobody came to it yet is no mistake.
+  // A field that nobody came to yet may be empty.
   const problemsOf = (field: string) =>
     isTried || touched.has(field) || field === WHOLE_FORM ? (byField.get(field) ?? []) : [];
   const touch = (field: string): void => {

@@ -11,11 +11,11 @@ interface Submission {
   isSending: boolean;
   /** Why it is not known whether the document is issued. */
   failure?: RequestFailure;
-  /** Of the accepted document. */
+  /** The token of the accepted document. */
   tokenId?: string;
 }
 
-/** What is being issued. */
+/** The document that is being issued. */
 interface IssuingNow {
   draft: Draft | undefined;
   /** The last check of the draft. */
@@ -75,7 +75,7 @@ export function createIssuing(changed: (now: IssuingNow) => void, makeKey = rand
     now = { ...now, ...part };
     changed(now);
   };
-  /** What comes after the form was begun anew is nobody's. */
+  /** Answers that come after the form was begun anew are ignored. */
   const setter = (): typeof set => {
     const form = keys;
     return (part) => {

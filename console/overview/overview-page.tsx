@@ -14,7 +14,7 @@ const HALF_HOUR_MS = 30 * 60_000;
 /** Plots move on so often. */
 const STEP_MS = 10_000;
 
-/** What is wrong, and how everything is. */
+/** The problems, and the figures of every part. */
 export function OverviewPage() {
   const { overview } = useConsole();
   if (!overview)

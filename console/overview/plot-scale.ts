@@ -4,7 +4,7 @@ import type { Sample } from '../../service/console/views';
 export const PLOT_WIDTH = 300;
 export const PLOT_HEIGHT = 100;
 
-/** What a plot draws, and what its axes and its text alternative say. */
+/** The drawing of a plot, and the numbers of its axes and its text alternative. */
 export interface Plot {
   /** `d` of an SVG path; empty without samples. */
   line: string;

@@ -53,7 +53,7 @@ export function SubscriptionCards() {
   );
 }
 
-/** Of the registries of which it is known. Null if it is known of none. */
+/** The sum over the registries whose figure is known. Null if none is. */
 function sumOf(registries: readonly RegistryView[], member: 'waiting' | 'deadLetters'): number | null {
   const known = registries.flatMap((registry) => registry[member] ?? []);
   if (known.length === 0 && registries.length > 0) return null;

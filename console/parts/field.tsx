@@ -2,7 +2,7 @@ import { useId } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
 import { ShownText } from './shown-text';
 
-/** What a control of a field gets. */
+/** The properties of a field's control. */
 export interface ControlProps {
   id: string;
   'aria-describedby': string;

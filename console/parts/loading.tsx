@@ -7,7 +7,7 @@ interface Props<T> {
   children: (data: T) => ComponentChildren;
 }
 
-/** Data when it is there. What was read stays while it cannot be read again. */
+/** Data when it is there. It stays while it cannot be read again. */
 export function WhenLoaded<T>({ loaded: { data, failure, reload }, children }: Props<T>) {
   return (
     <>

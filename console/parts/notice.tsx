@@ -22,7 +22,7 @@ export function Notice({ tone, word = WORDS[tone], children }: Props) {
   );
 }
 
-/** What was refused or failed, and the code that the documentation explains. */
+/** A refusal or a failure, with the code that the documentation explains. */
 export function FailureNotice({
   failure,
   children,

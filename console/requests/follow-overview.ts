@@ -6,7 +6,7 @@ interface Listener {
   overview: (overview: Overview) => void;
   /** Events come, for the first time or again. */
   connected: () => void;
-  /** What the page shows may be old, until it is connected again. */
+  /** The page may show old data until it is connected again. */
   lost: () => void;
 }
 

@@ -3,7 +3,7 @@ import { useConsole } from '../frame/console-context';
 import { failureFrom, type RequestFailure } from './request';
 import { rereader } from './rereader';
 
-/** What a page reads. While `data` is old, `failure` says why it could not be read again. */
+/** Data that a page reads. While `data` is old, `failure` says why it could not be read again. */
 export interface Loaded<T> {
   data: T | undefined;
   failure: RequestFailure | undefined;

@@ -8,7 +8,7 @@ interface Props {
   setDraft: (draft: SubscriptionDraft) => void;
 }
 
-/** Which events a new subscription gets. */
+/** Chooses the events that a new subscription gets. */
 export function EventChoice({ draft, setDraft }: Props) {
   const { overview } = useConsole();
   const toggle = (type: string): void => {

@@ -3,7 +3,7 @@ import type { Subscription } from '../requests/api';
 
 const PREFIX = 'com.service.etr.';
 
-/** Which events a subscription gets, in words: one condition in each line. */
+/** The events that a subscription gets, in words: one condition in each line. */
 export function conditionsOf({ source, types, filters = [] }: Subscription): string[] {
   const registry = source?.replace(/^urn:service:/, '');
   const conditions = [

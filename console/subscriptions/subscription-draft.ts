@@ -1,6 +1,6 @@
 import type { SubscriptionRequest } from '../requests/api';
 
-/** What the form of a new subscription has. */
+/** The content of the form of a new subscription. */
 export interface SubscriptionDraft {
   sink: string;
   /** `urn:service:…`; empty: all registries. */
@@ -31,7 +31,7 @@ export const EMPTY_SUBSCRIPTION: SubscriptionDraft = {
   headers: [],
 };
 
-/** The body of POST /subscriptions. What is empty is left out: then everything is sent. */
+/** The body of POST /subscriptions. Empty conditions are left out: then everything is sent. */
 export function subscriptionRequestOf(draft: SubscriptionDraft): SubscriptionRequest {
   const { sink, source, types, contentType, standardWebhooks, retractions, startFrom, block } = draft;
   const tokens = linesOf(draft.tokens);

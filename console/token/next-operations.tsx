@@ -8,7 +8,7 @@ interface Props {
   names: ReadonlyMap<string, string>;
 }
 
-/** Who can do what next. */
+/** The operations that are possible next, each with the account that may send it. */
 export function NextOperations({ next, token: { beneficiary, holder }, names }: Props) {
   const rolesOf = (address: string): string => {
     const roles = [

@@ -3,7 +3,7 @@ import type { OperationView, TokenView } from '../../service/console/views';
 type Operation = OperationView['operation'];
 type Next = TokenView['next'][number];
 
-/** What happened, in words. */
+/** Each operation that happened, in words. */
 export const OPERATION_TITLES: Readonly<Record<Operation, string>> = {
   mint: 'Minted',
   nominate: 'Nomination',

@@ -28,8 +28,8 @@ export function VerifyPage() {
     <>
       <h1>Verify</h1>
       <p class="note">
-        The file goes to this service, which neither stores nor logs it. What the service looks up outside is
-        named in the result.
+        The file goes to this service, which neither stores nor logs it. The result names every host that the
+        service asks.
       </p>
       <div class="card ask">
         <FileDrop

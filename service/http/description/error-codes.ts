@@ -12,6 +12,6 @@ export const ERROR_CODES = explained as Readonly<Record<ErrorCode, ExplainedCode
 interface ExplainedCode {
   readonly why: string;
   readonly remedy?: string;
-  /** Of a 500: the one who has to act. `nobody`: send the request again later. By default the operator. */
+  /** For a 500: the one who has to act. `nobody`: send the request again later. By default the operator. */
   readonly actor?: 'caller' | 'nobody';
 }

@@ -10,7 +10,7 @@ export interface ChosenRequest {
   body: Buffer | undefined;
 }
 
-/** What requests may name: nothing outside the test is called. */
+/** The names that requests may use: nothing outside the test is called. */
 export interface Surroundings {
   apiKey: string;
   adminApiKey: string;
