@@ -1,0 +1,128 @@
+import { expect } from 'chai';
+import type { Locator, Page } from 'playwright-core';
+import type { Devnet } from '../../devnet/devnet';
+import type { Issued } from '../../devnet/service-requests';
+import { seriousFindings } from '../helpers/pages/browser';
+import { startConsoleInBrowser, type ConsoleInBrowser } from '../helpers/pages/console-in-browser';
+
+/** Narrow, as a telephone is. */
+const NARROW = { width: 360, height: 740 };
+
+describe('the console for everybody', function () {
+  this.timeout(60_000);
+  let inBrowser: ConsoleInBrowser | undefined;
+  let own: ConsoleInBrowser;
+  let devnet: Devnet;
+  let page: Page;
+  let issued: Issued;
+
+  before(async function () {
+    inBrowser = await startConsoleInBrowser();
+    if (inBrowser === undefined) return this.skip();
+    own = inBrowser;
+    devnet = own.devnet;
+    page = await own.logIn(devnet.adminApiKey);
+    await page.setViewportSize(NARROW);
+    issued = await devnet.issue(undefined, { remarks: 'shipped on board' });
+    await devnet.transferHolder(issued.tokenId, { to: 2, remark: 'for collection' });
+    await devnet.webhooks.next({ tokenId: issued.tokenId, type: 'holder_transfer' });
+    devnet.receiver.refuse(500);
+    await devnet.nominate(issued.tokenId, { to: 3 });
+  });
+
+  after(() => inBrowser?.stop());
+
+  const show = async (hash: string, content: Locator): Promise<void> => {
+    await own.open(page, hash);
+    await content.first().waitFor();
+  };
+  const choose = (credential: unknown): Promise<void> =>
+    page.getByLabel('Credential file').setInputFiles({
+      name: 'credential.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from(JSON.stringify(credential)),
+    });
+  const verify = async (credential: unknown, outcome: string): Promise<void> => {
+    await show('verify', page.getByLabel('Or paste the credential'));
+    await choose(credential);
+    const integrity = page.getByRole('region', { name: 'Document integrity' });
+    await integrity.getByText(outcome, { exact: true }).first().waitFor();
+  };
+
+  /** How each page comes to its content. */
+  const PAGES: Readonly<Record<string, () => Promise<void>>> = {
+    'the overview': () => show('overview', page.getByText('Mined, not final')),
+    'the form of a document': () => show('issue', page.getByLabel('Bill of Lading number')),
+    async 'the form with problems'() {
+      await show('issue', page.getByLabel('Bill of Lading number'));
+      await page.getByLabel('Bill of Lading number').fill('');
+      await page.getByLabel('Vessel').fill('PO_:123');
+      await page.getByRole('button', { name: 'Issue', exact: true }).click();
+      await page.getByText('2 problems to solve first').waitFor();
+    },
+    'the question for a token': () => show('token', page.getByText('Hexadecimal or decimal digits.')),
+    async 'a token with remarks and deliveries'() {
+      await show('token', page.getByText('Hexadecimal or decimal digits.'));
+      await choose(issued.document);
+      await page.getByText('shipped on board').waitFor();
+      const nomination = page.getByRole('listitem').filter({ hasText: 'Nominee' });
+      await nomination.getByText('dead letter').first().waitFor();
+    },
+    'the deliveries': () => show('deliveries', page.getByText('Last answer')),
+    async 'an event with its attempts'() {
+      await show('deliveries?state=dead', page.getByRole('link', { name: 'nomination' }));
+      await page.getByRole('link', { name: 'nomination' }).click();
+      const attempts = page.getByRole('table', { name: 'Attempts for the subscription default' });
+      await attempts.getByText('500', { exact: true }).first().waitFor();
+    },
+    'the subscriptions': () => show('subscriptions', page.getByRole('link', { name: 'Show its deliveries' })),
+    async 'the dialog of a new subscription'() {
+      await show('subscriptions', page.getByRole('link', { name: 'Show its deliveries' }));
+      await page.getByRole('button', { name: 'Create a subscription' }).click();
+      await page.getByRole('dialog').getByLabel('Sink').waitFor();
+    },
+    'the question for a credential': () => show('verify', page.getByLabel('Or paste the credential')),
+    'a valid credential': () => verify(issued.document, 'valid'),
+    'an invalid credential': () =>
+      verify(
+        { ...issued.document, credentialSubject: { ...issued.document.credentialSubject, blNumber: '2' } },
+        'invalid',
+      ),
+  };
+
+  /** Checks what a page shows, light and dark. */
+  async function expectGood(shown: Page): Promise<void> {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await shown.emulateMedia({ colorScheme });
+      expect(await seriousFindings(shown), colorScheme).to.deep.equal([]);
+      const width = Number(await shown.evaluate('document.documentElement.scrollWidth'));
+      expect(width, colorScheme).to.be.at.most(NARROW.width);
+      for (const dialog of await shown.getByRole('dialog').all()) {
+        const { x, width: own } = (await dialog.boundingBox()) ?? { x: 0, width: 0 };
+        expect([x >= 0, x + own <= NARROW.width], colorScheme).to.deep.equal([true, true]);
+      }
+    }
+  }
+
+  for (const [name, show] of Object.entries(PAGES))
+    it(`has no serious finding of axe, and fits a narrow window: ${name}`, async () => {
+      await show();
+      await expectGood(page);
+      await page.reload();
+    });
+
+  it('has no serious finding of axe, and fits a narrow window: the log-in', async () => {
+    const stranger = await own.newPage();
+    await stranger.setViewportSize(NARROW);
+    await expectGood(stranger);
+    await stranger.getByLabel('Key').fill('wrong');
+    await stranger.getByRole('button', { name: 'Log in' }).click();
+    await stranger.getByText('CONSOLE_KEY_WRONG').waitFor();
+    await expectGood(stranger);
+    await stranger.context().close();
+  });
+
+  it('had no other errors than those of the log-in, and violated no policy', () => {
+    expect([own.errors.unexpected(), own.errors.missing()]).to.deep.equal([[], []]);
+  });
+});
