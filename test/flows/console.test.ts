@@ -1,10 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import type { Devnet } from '../../devnet/devnet';
 import { eventually } from '../helpers/eventually';
-import { startConsoleInBrowser, type ConsoleInBrowser } from '../helpers/pages/console-in-browser';
-import { abortedError } from '../helpers/pages/page-errors';
+import {
+  CONSOLE_READ_KEY,
+  startConsoleInBrowser,
+  type ConsoleInBrowser,
+} from '../helpers/pages/console-in-browser';
+import { abortedError, answeredError } from '../helpers/pages/page-errors';
 import { startRawReceiver } from '../helpers/receiver/raw-receiver';
 
 describe('the console in a browser', function () {
@@ -178,6 +182,41 @@ describe('the console in a browser', function () {
       document.body.append(script);
     `);
     expect(own.alerts).to.deep.equal([]);
+  });
+
+  it('lets a reader look, and change nothing', async () => {
+    const { tokenId } = await devnet.issue();
+    const { id } = await devnet.webhooks.next({ tokenId, type: 'token_received' });
+    const reader = await own.logIn(CONSOLE_READ_KEY);
+    const look = async (hash: string, content: Locator): Promise<void> => {
+      await open(hash, reader);
+      await content.first().waitFor();
+    };
+    const buttons = new Set<string>();
+    for (const [hash, content] of [
+      ['overview', reader.getByText('Mined, not final')],
+      [`token?id=${tokenId}`, reader.getByRole('listitem').getByText('delivered')],
+      ['deliveries', reader.getByRole('link', { name: 'token_received' })],
+      [`events/${id}`, reader.getByText('delivering again needs ADMIN_API_KEY.')],
+      ['issue', reader.getByText('issuing needs ADMIN_API_KEY.')],
+      ['subscriptions', reader.getByRole('link', { name: 'Show its deliveries' })],
+      ['deliveries?state=dead&subscription=default', reader.getByText('There are no such deliveries.')],
+      ['verify', reader.getByLabel('Or paste the credential')],
+    ] as const) {
+      await look(hash, content);
+      for (const name of await reader.getByRole('button').allInnerTexts()) buttons.add(name);
+    }
+    // Those without a text copy a value, or choose a file.
+    expect([...buttons].sort()).to.deep.equal(['', 'Log out', 'Show', 'Verify']);
+    own.errors.provoke(answeredError('create/BILL_OF_LADING', '403 (Forbidden)'));
+    const answer = await reader.evaluate(async () => {
+      const headers = { 'Content-Type': 'application/json' };
+      const init = { method: 'POST', headers, body: '{}' };
+      const response = await fetch('/console/api/create/BILL_OF_LADING', init);
+      return [response.status, response.headers.get('X-Error-Code')];
+    });
+    expect(answer).to.deep.equal([403, 'CONSOLE_READ_ONLY']);
+    await reader.context().close();
   });
 
   it('asks to log in again after the log-out, and gets nothing from another host', async () => {

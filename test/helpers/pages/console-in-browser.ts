@@ -11,6 +11,9 @@ import { answeredError, collectPageErrors, type PageErrors } from './page-errors
 const GIVE_UP_SOON = { webhook: { retry: { initialDelayMs: 1, maxDelayMs: 1, giveUpAfterMs: 0 } } };
 const PATIENCE_MS = 10_000;
 
+/** Logs in to look only. */
+export const CONSOLE_READ_KEY = 'the-read-key-of-the-console-0123456789';
+
 /** A devnet whose console is open in a browser. */
 export interface ConsoleInBrowser {
   devnet: Devnet;
@@ -35,7 +38,10 @@ export async function startConsoleInBrowser(): Promise<ConsoleInBrowser | undefi
   }
   const folder = temporaryFolder();
   writeFileSync(join(folder.path, 'service.config.json'), JSON.stringify(GIVE_UP_SOON));
-  const starting = [runningDevnet({ folder: folder.path }), startBrowser(path)] as const;
+  const starting = [
+    runningDevnet({ folder: folder.path }, { CONSOLE_READ_KEY }),
+    startBrowser(path),
+  ] as const;
   const stop = async (): Promise<void> => {
     const [devnet, browser] = await Promise.allSettled(starting);
     if (browser.status === 'fulfilled') await browser.value.close();
