@@ -7,6 +7,8 @@ import { startConsoleInBrowser, type ConsoleInBrowser } from '../helpers/pages/c
 
 /** Narrow, as a telephone is. */
 const NARROW = { width: 360, height: 740 };
+/** More than any page has before its content. */
+const MOST_TABS = 40;
 
 describe('the console for everybody', function () {
   this.timeout(60_000);
@@ -14,6 +16,8 @@ describe('the console for everybody', function () {
   let own: ConsoleInBrowser;
   let devnet: Devnet;
   let page: Page;
+  /** A page that gets keys only. */
+  let typist: Page;
   let issued: Issued;
 
   before(async function () {
@@ -23,6 +27,7 @@ describe('the console for everybody', function () {
     devnet = own.devnet;
     page = await own.logIn(devnet.adminApiKey);
     await page.setViewportSize(NARROW);
+    typist = await own.newPage();
     issued = await devnet.issue(undefined, { remarks: 'shipped on board' });
     await devnet.transferHolder(issued.tokenId, { to: 2, remark: 'for collection' });
     await devnet.webhooks.next({ tokenId: issued.tokenId, type: 'holder_transfer' });
@@ -48,6 +53,19 @@ describe('the console for everybody', function () {
     const integrity = page.getByRole('region', { name: 'Document integrity' });
     await integrity.getByText(outcome, { exact: true }).first().waitFor();
   };
+
+  const press = (key: string): Promise<void> => typist.keyboard.press(key);
+  const link = (name: string): Locator => typist.getByRole('link', { name, exact: true });
+  const focused = (element: Locator): Locator => element.and(typist.locator(':focus'));
+  /** Moves the focus to an element. Keys then go to it. */
+  async function tabTo(element: Locator, key = 'Tab'): Promise<void> {
+    await element.waitFor();
+    for (let count = 0; count < MOST_TABS; count++) {
+      if ((await focused(element).count()) === 1) return;
+      await press(key);
+    }
+    throw new Error(`${MOST_TABS} times ${key} do not reach ${String(element)}`);
+  }
 
   /** How each page comes to its content. */
   const PAGES: Readonly<Record<string, () => Promise<void>>> = {
@@ -121,6 +139,65 @@ describe('the console for everybody', function () {
     await expectGood(stranger);
     await stranger.context().close();
   });
+
+  it('logs in and shows a token with the keyboard alone', async () => {
+    await tabTo(typist.getByLabel('Key'));
+    await typist.keyboard.type(devnet.adminApiKey);
+    await press('Enter');
+    await typist.getByText('Mined, not final').waitFor();
+    await tabTo(link('Token'));
+    await press('Enter');
+    await typist.getByRole('heading', { name: 'Token', level: 1 }).waitFor();
+    const id = typist.getByLabel('Token id');
+    await press('Tab');
+    await focused(id).waitFor();
+    await typist.keyboard.type(issued.tokenId);
+    await press('Enter');
+    await typist.getByRole('listitem').filter({ hasText: 'Holder transferred' }).first().waitFor();
+    await focused(id).waitFor();
+  });
+
+  it('skips the navigation with the keyboard alone', async () => {
+    await typist.reload();
+    await typist.getByRole('heading', { name: 'Endorsement chain' }).waitFor();
+    await press('Tab');
+    await focused(link('Skip to the content')).waitFor();
+    await press('Enter');
+    await focused(typist.getByRole('main')).waitFor();
+    await press('Tab');
+    await focused(typist.getByLabel('Token id')).waitFor();
+  });
+
+  it('shows the dead letters with the keyboard alone', async () => {
+    await tabTo(link('Deliveries'), 'Shift+Tab');
+    await press('Enter');
+    await tabTo(typist.getByLabel('State'));
+    for (const value of ['waiting', 'failed', 'dead']) {
+      await press('ArrowDown');
+      await typist.waitForURL(`**#/deliveries?state=${value}`);
+    }
+    await tabTo(link('nomination'));
+    await press('Enter');
+    await typist.getByRole('button', { name: 'Deliver again' }).waitFor();
+  });
+
+  for (const key of ['Enter', 'Space'])
+    it(`opens a dialog with ${key}, and closes it with Escape`, async () => {
+      await tabTo(link('Subscriptions'), 'Shift+Tab');
+      await press('Enter');
+      const button = typist.getByRole('button', { name: 'Create a subscription' });
+      const dialog = typist.getByRole('dialog', { name: 'Create a subscription' });
+      await tabTo(button);
+      await press(key);
+      await focused(dialog.getByLabel('Sink')).waitFor();
+      const nomination = dialog.getByLabel('nomination', { exact: true });
+      await tabTo(nomination);
+      await press('Space');
+      expect(await nomination.isChecked()).to.equal(true);
+      await press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+      await focused(button).waitFor();
+    });
 
   it('had no other errors than those of the log-in, and violated no policy', () => {
     expect([own.errors.unexpected(), own.errors.missing()]).to.deep.equal([[], []]);
