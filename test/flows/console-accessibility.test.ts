@@ -67,6 +67,13 @@ describe('the console for everybody', function () {
     throw new Error(`${MOST_TABS} times ${key} do not reach ${String(element)}`);
   }
 
+  /** Opens a page by its link, and waits until the page has the focus. */
+  async function follow(name: string, key: string): Promise<void> {
+    await tabTo(link(name), key);
+    await press('Enter');
+    await focused(typist.getByRole('main')).waitFor();
+  }
+
   /** How each page comes to its content. */
   const PAGES: Readonly<Record<string, () => Promise<void>>> = {
     'the overview': () => show('overview', page.getByText('Mined, not final')),
@@ -145,9 +152,7 @@ describe('the console for everybody', function () {
     await typist.keyboard.type(devnet.adminApiKey);
     await press('Enter');
     await typist.getByText('Mined, not final').waitFor();
-    await tabTo(link('Token'));
-    await press('Enter');
-    await typist.getByRole('heading', { name: 'Token', level: 1 }).waitFor();
+    await follow('Token', 'Tab');
     const id = typist.getByLabel('Token id');
     await press('Tab');
     await focused(id).waitFor();
@@ -169,8 +174,7 @@ describe('the console for everybody', function () {
   });
 
   it('shows the dead letters with the keyboard alone', async () => {
-    await tabTo(link('Deliveries'), 'Shift+Tab');
-    await press('Enter');
+    await follow('Deliveries', 'Shift+Tab');
     await tabTo(typist.getByLabel('State'));
     for (const value of ['waiting', 'failed', 'dead']) {
       await press('ArrowDown');
@@ -181,12 +185,11 @@ describe('the console for everybody', function () {
     await typist.getByRole('button', { name: 'Deliver again' }).waitFor();
   });
 
-  for (const key of ['Enter', 'Space'])
-    it(`opens a dialog with ${key}, and closes it with Escape`, async () => {
-      await tabTo(link('Subscriptions'), 'Shift+Tab');
-      await press('Enter');
-      const button = typist.getByRole('button', { name: 'Create a subscription' });
-      const dialog = typist.getByRole('dialog', { name: 'Create a subscription' });
+  it('opens a dialog with the keyboard alone, and closes it with Escape', async () => {
+    await follow('Subscriptions', 'Shift+Tab');
+    const button = typist.getByRole('button', { name: 'Create a subscription' });
+    const dialog = typist.getByRole('dialog', { name: 'Create a subscription' });
+    for (const key of ['Enter', 'Space']) {
       await tabTo(button);
       await press(key);
       await focused(dialog.getByLabel('Sink')).waitFor();
@@ -197,7 +200,8 @@ describe('the console for everybody', function () {
       await press('Escape');
       await dialog.waitFor({ state: 'detached' });
       await focused(button).waitFor();
-    });
+    }
+  });
 
   it('had no other errors than those of the log-in, and violated no policy', () => {
     expect([own.errors.unexpected(), own.errors.missing()]).to.deep.equal([[], []]);
