@@ -2,8 +2,10 @@ import { expect } from 'chai';
 import type { Locator, Page } from 'playwright-core';
 import type { Devnet } from '../../devnet/devnet';
 import type { Issued } from '../../devnet/service-requests';
+import { newDeferred } from '../../service/base/deferred';
 import { seriousFindings } from '../helpers/pages/browser';
 import { startConsoleInBrowser, type ConsoleInBrowser } from '../helpers/pages/console-in-browser';
+import { abortedError } from '../helpers/pages/page-errors';
 
 /** Narrow, as a telephone is. */
 const NARROW = { width: 360, height: 740 };
@@ -202,6 +204,38 @@ describe('the console for everybody', function () {
       await dialog.waitFor({ state: 'detached' });
       await focused(button).waitFor();
     }
+  });
+
+  it('keeps the dialog open while a subscription is created, however often Escape is pressed', async () => {
+    const dialog = typist.getByRole('dialog', { name: 'Create a subscription' });
+    const released = newDeferred<void>();
+    const path = '**/console/api/subscriptions';
+    own.errors.provoke(abortedError('subscriptions'));
+    await typist.route(path, async (route) => {
+      if (route.request().method() !== 'POST') return route.continue();
+      await released.promise;
+      await route.abort();
+    });
+    await tabTo(typist.getByRole('button', { name: 'Create a subscription' }));
+    await press('Enter');
+    await focused(dialog.getByLabel('Sink')).waitFor();
+    await typist.keyboard.type('http://127.0.0.1:1/');
+    await press('Enter');
+    await dialog.getByRole('button', { name: 'Creating …' }).waitFor();
+    for (let count = 0; count < 3; count++) await press('Escape');
+    released.resolve();
+    await dialog.getByText('CONNECTION_LOST').waitFor();
+    await typist.unroute(path);
+    await press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+  });
+
+  it('leaves the focus on the button of an action', async () => {
+    await tabTo(typist.getByRole('button', { name: 'Pause default' }));
+    await press('Enter');
+    await focused(typist.getByRole('button', { name: 'Resume default' })).waitFor();
+    await press('Enter');
+    await focused(typist.getByRole('button', { name: 'Pause default' })).waitFor();
   });
 
   it('had no other errors than those of the log-in, and violated no policy', () => {

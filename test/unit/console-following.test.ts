@@ -229,6 +229,19 @@ describe('the overview that a page follows', () => {
       expect([told, open()]).to.deep.equal([[], []]);
     });
 
+  it('is not read again if the page is hidden while a read fails', async () => {
+    const reading = newDeferred<Overview>();
+    await follow(() => {
+      reads++;
+      return reading.promise;
+    });
+    await show('hidden');
+    reading.reject(LOST);
+    await settled();
+    await pass(LONG_MS);
+    expect(reads).to.equal(1);
+  });
+
   it('is left alone after the page stopped', async () => {
     await follow();
     following?.stop();
