@@ -41,6 +41,8 @@ interface Surroundings {
   say?: (line: string) => void;
   /** Called with each webhook that the devnet's own receiver verified. */
   onWebhook?: (event: ServiceEvent) => void;
+  /** Settings of the service that a devnet does not have. */
+  settings?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -57,7 +59,7 @@ export function startDevnet(options: DevnetOptions = {}): Promise<Devnet> {
 /** The same for `npm run devnet` and the tests of this project. */
 export async function startDevnetWith(
   options: DevnetOptions,
-  { ports: given, say = () => undefined, onWebhook = () => undefined }: Surroundings,
+  { ports: given, say = () => undefined, onWebhook = () => undefined, settings: more }: Surroundings,
 ): Promise<Devnet> {
   const { network, folder, leave, kept, ports } = await placeOf(options, given);
   const files = filesIn(folder);
@@ -115,7 +117,7 @@ export async function startDevnetWith(
     const { registryAddress, node, accounts } = chain;
     say(`${network.local ? 'local chain' : `stand-in for ${network.name}`} at ${node.url}`);
     say(`token registry ${chain.isContinued ? 'found' : 'deployed'} at ${registryAddress}`);
-    const known = { ...settings, TOKEN_REGISTRY_ADDRESS: registryAddress };
+    const known = { ...more, ...settings, TOKEN_REGISTRY_ADDRESS: registryAddress };
     await setEnvValue(files.envFile, 'TOKEN_REGISTRY_ADDRESS', registryAddress);
     service = await startServiceProcess(known, files.log('service'));
     say(`creator service at ${service.url}`);

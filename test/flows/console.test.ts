@@ -1,73 +1,34 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import type { Browser, Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import type { Devnet } from '../../devnet/devnet';
 import { eventually } from '../helpers/eventually';
-import { findChromium, seriousFindings, startBrowser } from '../helpers/pages/browser';
-import { runningDevnet } from '../helpers/processes/running-devnet';
+import {
+  CONSOLE_READ_KEY,
+  startConsoleInBrowser,
+  type ConsoleInBrowser,
+} from '../helpers/pages/console-in-browser';
+import { abortedError, answeredError } from '../helpers/pages/page-errors';
 import { startRawReceiver } from '../helpers/receiver/raw-receiver';
-import { temporaryFolder } from '../helpers/temporary-folder';
-
-/** A receiver that refuses gets 50 attempts in a moment, and then the event is a dead letter. */
-const GIVE_UP_SOON = { webhook: { retry: { initialDelayMs: 1, maxDelayMs: 1, giveUpAfterMs: 0 } } };
-const PATIENCE_MS = 10_000;
-/** Each page, and a text that it has when its data is there. */
-const PAGES = {
-  overview: 'Mined, not final',
-  issue: 'Bill of Lading number',
-  token: 'Hexadecimal or decimal digits.',
-  deliveries: 'Last answer',
-  subscriptions: 'Test',
-  verify: 'Or paste the credential',
-};
 
 describe('the console in a browser', function () {
   this.timeout(60_000);
-  const folder = temporaryFolder();
+  let inBrowser: ConsoleInBrowser | undefined;
+  let own: ConsoleInBrowser;
   let devnet: Devnet;
-  let browser: Browser;
   let page: Page;
-  const alerts: string[] = [];
 
   before(async function () {
-    const path = findChromium();
-    if (path === undefined) {
-      console.log('      Chromium is not installed');
-      this.skip();
-    }
-    writeFileSync(join(folder.path, 'service.config.json'), JSON.stringify(GIVE_UP_SOON));
-    [devnet, browser] = await Promise.all([runningDevnet({ folder: folder.path }), startBrowser(path)]);
-    page = await newPage();
-    await page.goto(`${devnet.serviceUrl}/console`);
-    await page.getByLabel('Key').fill(devnet.adminApiKey);
-    await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    inBrowser = await startConsoleInBrowser();
+    if (inBrowser === undefined) return this.skip();
+    own = inBrowser;
+    devnet = own.devnet;
+    page = await own.logIn(devnet.adminApiKey);
   });
 
-  after(async () => {
-    await browser?.close();
-    await devnet?.stop();
-    folder.remove();
-  });
+  after(() => inBrowser?.stop());
 
-  /** A page of its own, with the cookies of this test. Axe is injected into it. */
-  async function newPage(): Promise<Page> {
-    const context = await browser.newContext({ bypassCSP: true, acceptDownloads: true });
-    context.setDefaultTimeout(PATIENCE_MS);
-    const made = await context.newPage();
-    made.on('dialog', (dialog) => {
-      // The form asks before a page with a draft is left.
-      if (dialog.type() === 'beforeunload') return void dialog.accept();
-      alerts.push(dialog.message());
-      void dialog.dismiss();
-    });
-    return made;
-  }
-
-  const open = async (hash: string, to: Page = page): Promise<void> => {
-    await to.goto(`${devnet.serviceUrl}/console#/${hash}`);
-  };
+  const open = (hash: string, to = page): Promise<void> => own.open(to, hash);
 
   it('issues a document with an attachment, and gives the credential', async () => {
     await open('issue');
@@ -95,6 +56,7 @@ describe('the console in a browser', function () {
   it('issues a document once if the first answer is lost', async () => {
     await open('issue');
     await page.getByRole('button', { name: 'Issue another document' }).click();
+    own.errors.provoke(abortedError('create/BILL_OF_LADING'));
     const keys: (string | undefined)[] = [];
     const path = '**/console/api/create/*';
     await page.route(path, async (route) => {
@@ -191,13 +153,16 @@ describe('the console in a browser', function () {
     await page.getByText('\\u202e').first().waitFor();
     await upload({ ...document, credentialSubject: { ...document.credentialSubject, blNumber: '2' } });
     await integrity.getByText('invalid', { exact: true }).first().waitFor();
-    expect(alerts).to.deep.equal([]);
+    expect(own.alerts).to.deep.equal([]);
   });
 
   it('says that the service is lost, and goes on when it is back', async () => {
     const { tokenId } = await devnet.issue();
     await open(`token?id=${tokenId}`);
     await page.getByRole('heading', { name: 'Endorsement chain' }).waitFor();
+    own.errors.provoke(abortedError('overview'));
+    // The page may ask while the service ends.
+    own.errors.tolerate(/^\/console\/api\/(stream|token): Failed to load resource: net::ERR_/);
     // A restart may be over before anybody has to know.
     await page.route('**/console/api/{overview,stream}', (route) => route.abort());
     await devnet.restartService();
@@ -209,28 +174,63 @@ describe('the console in a browser', function () {
     await page.getByRole('listitem').filter({ hasText: 'Holder transferred' }).first().waitFor();
   });
 
-  for (const colorScheme of ['light', 'dark'] as const)
-    it(`has no serious finding of axe, and fits a narrow window (${colorScheme})`, async () => {
-      await page.emulateMedia({ colorScheme });
-      await page.setViewportSize({ width: 360, height: 740 });
-      for (const [hash, content] of Object.entries(PAGES)) {
-        await open(hash);
-        await page.getByText(content).first().waitFor();
-        expect(await seriousFindings(page), hash).to.deep.equal([]);
-        const width = Number(await page.evaluate('document.documentElement.scrollWidth'));
-        expect(width, `${hash} is wider than the window`).to.be.at.most(360);
-      }
+  it('runs no script that somebody puts into the page', async () => {
+    own.errors.provoke(/inline script .*violates the following Content Security Policy directive/);
+    await page.evaluate(`
+      const script = document.createElement('script');
+      script.textContent = 'alert(1)';
+      document.body.append(script);
+    `);
+    expect(own.alerts).to.deep.equal([]);
+  });
+
+  it('lets a reader look, and change nothing', async () => {
+    const { tokenId } = await devnet.issue();
+    const { id } = await devnet.webhooks.next({ tokenId, type: 'token_received' });
+    const reader = await own.logIn(CONSOLE_READ_KEY);
+    const look = async (hash: string, content: Locator): Promise<void> => {
+      await open(hash, reader);
+      await content.first().waitFor();
+    };
+    const buttons = new Set<string>();
+    for (const [hash, content] of [
+      ['overview', reader.getByText('Mined, not final')],
+      [`token?id=${tokenId}`, reader.getByRole('listitem').getByText('delivered')],
+      ['deliveries', reader.getByRole('link', { name: 'token_received' })],
+      [`events/${id}`, reader.getByText('delivering again needs ADMIN_API_KEY.')],
+      ['issue', reader.getByText('issuing needs ADMIN_API_KEY.')],
+      ['subscriptions', reader.getByRole('link', { name: 'Show its deliveries' })],
+      ['deliveries?state=dead&subscription=default', reader.getByText('There are no such deliveries.')],
+      ['verify', reader.getByLabel('Or paste the credential')],
+    ] as const) {
+      await look(hash, content);
+      for (const name of await reader.getByRole('button').allInnerTexts()) buttons.add(name);
+    }
+    // Those without a text copy a value, or choose a file.
+    expect([...buttons].sort()).to.deep.equal(['', 'Log out', 'Show', 'Verify']);
+    own.errors.provoke(answeredError('create/BILL_OF_LADING', '403 (Forbidden)'));
+    const answer = await reader.evaluate(async () => {
+      const headers = { 'Content-Type': 'application/json' };
+      const init = { method: 'POST', headers, body: '{}' };
+      const response = await fetch('/console/api/create/BILL_OF_LADING', init);
+      return [response.status, response.headers.get('X-Error-Code')];
     });
+    expect(answer).to.deep.equal([403, 'CONSOLE_READ_ONLY']);
+    await reader.context().close();
+  });
 
   it('asks to log in again after the log-out, and gets nothing from another host', async () => {
     const asked: string[] = [];
     page.on('request', (request) => asked.push(new URL(request.url()).origin));
-    await page.setViewportSize({ width: 1280, height: 900 });
     await open('overview');
     await page.reload();
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByLabel('Key').waitFor();
     expect(new Set(asked)).to.deep.equal(new Set([new URL(devnet.serviceUrl).origin]));
+  });
+
+  it('had no other errors than those of the tests before, and violated no policy', () => {
+    expect([own.errors.unexpected(), own.errors.missing()]).to.deep.equal([[], []]);
   });
 });
 

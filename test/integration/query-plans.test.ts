@@ -3,12 +3,20 @@ import { expect } from 'chai';
 import Sqlite from 'libsql';
 import type { Database } from '../../service/database/database';
 import { systemClock } from '../../service/base/clock';
+import { eventDetails } from '../../service/console/event-details';
+import { issuingProgress } from '../../service/console/issuing-progress';
+import { listDeliveries } from '../../service/console/list-deliveries';
+import { movedSince } from '../../service/console/moved';
+import { eventsOfToken } from '../../service/console/token-events';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import { mintFiguresOf } from '../../service/journal/mint-figures';
 import { createLogger } from '../../service/base/logger';
 import { ContradictionCheck } from '../../service/observability/check-contradictions';
 import { unfollowedOf } from '../../service/observability/unfollowed';
+import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
+import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents } from '../../service/outbox/purge-events';
+import { subscriptionsHealth } from '../../service/subscriptions/subscription-health';
 import { newState, openState, type State } from '../helpers/database/engines';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
 import {
@@ -38,18 +46,37 @@ const FEW_ROWS = [
  * few rows, or the end of an index.
  */
 function isShort({ detail }: Plan, text: string): boolean {
-  if (/INDEX (issuances|mint_transactions)_position \(/.test(detail))
-    return text.includes('order by "position" desc limit ?');
-  // Few mints are unfinished, or not final yet; a block may have any number of events.
-  if (detail.includes('FOR RIGHT PART OF ORDER BY')) return text.includes('from "issuances"');
-  return SHORT_WAYS.some((way) => way.test(detail));
+  const found = SHORT_IN.find(({ step }) => step.test(detail));
+  return found ? found.statements.test(text) : SHORT_WAYS.some((way) => way.test(detail));
 }
+
+/** Steps that are short in some statements only. */
+const SHORT_IN = [
+  {
+    step: /INDEX (issuances|mint_transactions)_position \(/,
+    statements: /order by "position" desc limit \?/,
+  },
+  // Few mints are unfinished, or not final yet; a block may have any number of events.
+  { step: /FOR RIGHT PART OF ORDER BY/, statements: /from "issuances"/ },
+  // The newest events.
+  {
+    step: /^SCAN events$|^SEARCH events USING INTEGER PRIMARY KEY \(rowid<\?\)$/,
+    statements: /order by ("events"\.)?"id" desc limit \?$/,
+  },
+  {
+    step: /^SEARCH dead_letters USING PRIMARY KEY \(channel=\?\)$/,
+    statements: /exists \(select|order by "event" desc limit \?$/,
+  },
+];
 
 const SHORT_WAYS = [
   /INDEX (events_orphaned|channels_filling|issuances_unfinished|sqlite_autoindex_orphans_1) /,
   /INDEX sqlite_autoindex_feeds_1 \(|INTEGER PRIMARY KEY \(rowid=\?\)$|INDEX attempts_of_event \(/,
   /\(.*=\? AND .*[=<>]\?\)/,
 ];
+
+/** The feed of a registry that nothing is delivered of. */
+const NOT_DELIVERED = { opened: SAMPLE_FEED, targetOf: () => undefined };
 
 describe('the SQLite queries', () => {
   let state: State | undefined;
@@ -129,6 +156,51 @@ describe('the SQLite queries', () => {
     // The index holds unfinished issuances alone.
     const unfinished = /^SCAN issuances USING INDEX issuances_unfinished$/;
     expect(longWays([...FEW_ROWS, unfinished], 2)).to.deep.equal([]);
+  });
+
+  it('read no older rows for the pages of the console', async () => {
+    const { db } = database;
+    const feed = await openSampleFeed(database);
+    await record(database, feed, 4, [eventIn(4, 1n), eventIn(4, 4n)], 0);
+    const { channel, event } = await db
+      .selectFrom('deliveries')
+      .select(['channel', 'event'])
+      .orderBy('event', 'desc')
+      .executeTakeFirstOrThrow();
+    const attempt = { channel, event, status: 500, error: 'refused' };
+    await db
+      .insertInto('attempts')
+      .values({ ...attempt, attempt: 1, attempted_at: 1, milliseconds: 1 })
+      .execute();
+    await db
+      .insertInto('dead_letters')
+      .values({ ...attempt, died_at: 1, attempts: 1 })
+      .execute();
+    statements.clear();
+    for (const state of [undefined, 'waiting', 'failed', 'dead', 'delivered'] as const)
+      for (const subscription of [undefined, DEFAULT_SUBSCRIPTION])
+        await listDeliveries(db, { state, subscription, limit: 1 });
+    const { deliveries } = await listDeliveries(db, { state: 'dead', subscription: undefined, limit: 1 });
+    const found = await eventDetails(db, [NOT_DELIVERED], deliveries[0]?.eventId ?? '', 0);
+    expect(found?.deliveries.map(({ attempts }) => attempts.length)).to.deep.equal([1]);
+    const name = `${SAMPLE_REGISTRY.chainId}:${SAMPLE_REGISTRY.registryAddress}`;
+    expect([...(await eventsOfToken(db, name, 1n, [1, 4])).values()].flat()).to.have.length(2);
+    await issuingProgress(db, SCOPE, '00', undefined);
+    await movedSince(db);
+    // The queues that are due are limited before they are joined; names and ids are of one row in each feed.
+    const few = /^SCAN due$|INDEX sqlite_autoindex_(subscriptions|events)_1 \((name|event_id)=\?\)$/;
+    expect(longWays([...FEW_ROWS, few], 15)).to.deep.equal([]);
+  });
+
+  it('read no older rows for the figures of the console', async () => {
+    const { db } = database;
+    statements.clear();
+    const { waiting, deadLetters } = await outboxFiguresOf(db, SAMPLE_FEED);
+    expect([waiting > 0, deadLetters]).to.deep.equal([true, 1]);
+    await subscriptionsHealth(db, { feeds: [SAMPLE_FEED], failingBefore: 0, hasDefault: true });
+    // Subscriptions are few, and so are dead letters: each of them waits for somebody.
+    const few = /^USE TEMP B-TREE FOR GROUP BY$|^SEARCH dead_letters USING PRIMARY KEY \(channel=\?\)$/;
+    expect(longWays([...FEW_ROWS, few], 3)).to.deep.equal([]);
   });
 
   it('read no older rows for the removal of old events', async () => {

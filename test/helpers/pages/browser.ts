@@ -23,13 +23,26 @@ export async function startBrowser(executablePath: string): Promise<Browser> {
   return browser;
 }
 
-/** The serious findings of axe on a page, as text. The page must have been opened with `bypassCSP`. */
+/**
+ * The serious findings of axe on a page, as text. Axe runs in a world of its own, so that the policy of the
+ * page stays in force.
+ */
 export async function seriousFindings(page: Page): Promise<string[]> {
-  await page.evaluate(axeSource);
-  const { violations } = await page.evaluate(() =>
-    (globalThis as unknown as { axe: { run(): Promise<AxeResults> } }).axe.run(),
-  );
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+  const session = await page.context().newCDPSession(page);
+  try {
+    const { frameTree } = await session.send('Page.getFrameTree');
+    const { executionContextId: contextId } = await session.send('Page.createIsolatedWorld', {
+      frameId: frameTree.frame.id,
+    });
+    const expression = `${axeSource}; axe.run();`;
+    const how = { contextId, awaitPromise: true, returnByValue: true };
+    const { result, exceptionDetails } = await session.send('Runtime.evaluate', { expression, ...how });
+    if (exceptionDetails) throw new Error(`axe failed: ${exceptionDetails.text}`);
+    const { violations } = result.value as AxeResults;
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+  } finally {
+    await session.detach();
+  }
 }
