@@ -17,7 +17,7 @@ export function DeadLetters({ subscription }: { subscription: string }) {
   return (
     <div class="stack">
       <p>
-        <button type="button" disabled={isRunning} onClick={() => run(redeliver)}>
+        <button type="button" aria-disabled={isRunning} onClick={() => run(redeliver)}>
           Deliver all dead letters of this subscription again
         </button>
       </p>

@@ -51,7 +51,7 @@ export function EventDelivery({ eventId, delivery, onChange }: Props) {
       </header>
       {mayChange && (state === 'dead' || state === 'delivered') && (
         <p>
-          <button type="button" disabled={isRunning} onClick={() => run(redeliver)}>
+          <button type="button" aria-disabled={isRunning} onClick={() => run(redeliver)}>
             Deliver again
           </button>
         </p>

@@ -41,7 +41,7 @@ export function LogInPage({ reason, onLogIn }: Props) {
             />
           )}
         </Field>
-        <button type="submit" class="main" disabled={isRunning}>
+        <button type="submit" class="main" aria-disabled={isRunning}>
           {isRunning ? 'Logging in …' : 'Log in'}
         </button>
       </form>

@@ -39,7 +39,7 @@ export function Navigation({ current, onLogOut }: Props) {
       </nav>
       <div class="who">
         <span class="dim">{session.role === 'operator' ? 'Operator' : 'Reader'}</span>
-        <button type="button" disabled={isRunning} onClick={() => run(onLogOut)}>
+        <button type="button" aria-disabled={isRunning} onClick={() => run(onLogOut)}>
           Log out
         </button>
         {failure && <FailureNotice failure={failure} />}

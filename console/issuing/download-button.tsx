@@ -24,7 +24,8 @@ export function DownloadButton({ tokenId, isMain = false, isDisabled = false }: 
       <button
         type="button"
         class={isMain ? 'main' : undefined}
-        disabled={isDisabled || isRunning}
+        disabled={isDisabled}
+        aria-disabled={isRunning}
         onClick={() => run(download)}
       >
         Download the credential

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
 import { FailureNotice, Notice } from '../parts/notice';
 import type { RequestFailure } from '../requests/request';
@@ -7,9 +7,10 @@ import type { RequestFailure } from '../requests/request';
 export function SendingPanel() {
   const failure = useConsole().issuing.submission?.failure;
   const panel = useRef<HTMLDivElement>(null);
-  useEffect(() => panel.current?.scrollIntoView({ block: 'nearest' }), [failure]);
+  // The form has the focus no more while it is locked.
+  useLayoutEffect(() => panel.current?.focus(), [failure]);
   return (
-    <div ref={panel}>
+    <div ref={panel} tabIndex={-1}>
       {failure ? (
         <Uncertain failure={failure} />
       ) : (

@@ -7,7 +7,7 @@ interface Props {
   children: ComponentChildren;
 }
 
-/** A modal dialog while it is rendered. Escape closes it, and the focus returns. */
+/** A modal dialog while it is rendered. Escape asks `onClose` to close it, and the focus returns. */
 export function Dialog({ title, onClose, children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
@@ -25,6 +25,11 @@ export function Dialog({ title, onClose, children }: Props) {
       onCancel={(event) => {
         event.preventDefault();
         onClose();
+      }}
+      onClose={() => {
+        // Chromium closes a dialog at the second Escape, whatever the page wants.
+        onClose();
+        dialog.current?.showModal();
       }}
     >
       <h2 id={heading}>{title}</h2>

@@ -63,14 +63,15 @@ export function followOverview(read: () => Promise<Overview>, listener: Listener
     if (failures >= 2) listener.lost();
     timer = setTimeout(() => void check(), pauseAfter(failures++));
   };
+  const isUnwanted = (): boolean => stopped || document.visibilityState === 'hidden';
   const check = async (): Promise<void> => {
     try {
       const overview = await read();
-      if (stopped || document.visibilityState === 'hidden') return;
+      if (isUnwanted()) return;
       listener.overview(overview);
       open();
     } catch (error) {
-      if (stopped || failureFrom(error).code === 'CONSOLE_SESSION_ENDED') return;
+      if (isUnwanted() || failureFrom(error).code === 'CONSOLE_SESSION_ENDED') return;
       listener.lost();
       again();
     }

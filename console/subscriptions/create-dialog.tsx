@@ -20,8 +20,12 @@ export function CreateDialog({ onClose, onCreated }: Props) {
   const { isLocal } = facts.network;
   const [draft, setDraft] = useState(EMPTY_SUBSCRIPTION);
   const { isRunning, failure, run } = useAction();
+  // A secret that the answer brings must not be missed.
+  const close = (): void => {
+    if (!isRunning) onClose();
+  };
   return (
-    <Dialog title="Create a subscription" onClose={() => !isRunning && onClose()}>
+    <Dialog title="Create a subscription" onClose={close}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -50,10 +54,10 @@ export function CreateDialog({ onClose, onCreated }: Props) {
         <DeliveryOptions draft={draft} setDraft={setDraft} />
         {failure && <FailureNotice failure={failure} />}
         <p class="buttons">
-          <button type="submit" class="main" disabled={isRunning}>
+          <button type="submit" class="main" aria-disabled={isRunning}>
             {isRunning ? 'Creating …' : 'Create'}
           </button>
-          <button type="button" disabled={isRunning} onClick={onClose}>
+          <button type="button" aria-disabled={isRunning} onClick={close}>
             Cancel
           </button>
         </p>

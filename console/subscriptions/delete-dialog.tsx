@@ -42,7 +42,7 @@ export function DeleteDialog({ id, onClose, onDeleted }: Props) {
       )}
       {failure && <FailureNotice failure={failure} />}
       <p class="buttons">
-        <button type="button" class="danger" disabled={isRunning} onClick={() => run(remove)}>
+        <button type="button" class="danger" aria-disabled={isRunning} onClick={() => run(remove)}>
           {undelivered === undefined ? 'Delete' : 'Delete with its undelivered events'}
         </button>
         <button type="button" onClick={onClose}>

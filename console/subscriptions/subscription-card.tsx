@@ -113,7 +113,7 @@ function Buttons({ subscription, onChange }: Props) {
       <p class="buttons">
         <button
           type="button"
-          disabled={isRunning}
+          aria-disabled={isRunning}
           onClick={() => run(change)}
           aria-label={`${isActive ? 'Pause' : 'Resume'} ${id}`}
         >
@@ -121,13 +121,18 @@ function Buttons({ subscription, onChange }: Props) {
         </button>
         {!isDefault && (
           <>
-            <button type="button" disabled={isRunning} onClick={() => run(test)} aria-label={`Test ${id}`}>
+            <button
+              type="button"
+              aria-disabled={isRunning}
+              onClick={() => run(test)}
+              aria-label={`Test ${id}`}
+            >
               Test
             </button>
             <button
               type="button"
               class="danger"
-              disabled={isRunning}
+              aria-disabled={isRunning}
               onClick={() => setDeleting(true)}
               aria-label={`Delete ${id}`}
             >

@@ -57,7 +57,7 @@ export function VerifyPage() {
               />
             )}
           </Field>
-          <button type="submit" class="main" disabled={isRunning || pasted.trim() === ''}>
+          <button type="submit" class="main" disabled={pasted.trim() === ''} aria-disabled={isRunning}>
             Verify
           </button>
         </form>

@@ -113,7 +113,7 @@ function subscriptionProblems({ subscriptions, failingBefore, now }: Observed): 
       return {
         severity: 'error',
         message: `The receiver of the subscription ${id} answered that it is gone.`,
-        remedy: 'Resume the subscription if the receiver is back, or delete it.',
+        remedy: 'Resume the subscription when its receiver is back.',
         href,
       };
     if (state === 'paused' || failingSince === undefined)

@@ -74,9 +74,19 @@ describe('the console in a browser', function () {
     await page.getByText('no reorganisation can remove it').waitFor();
   });
 
+  it('finds the newest document again after a reload', async () => {
+    await page.reload();
+    await open('token');
+    const documents = page.getByRole('table', { name: 'Documents, the newest first' });
+    await documents.getByRole('link').first().click();
+    await page.getByRole('heading', { name: 'Endorsement chain' }).waitFor();
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download the credential' }).click();
+    expect((await downloading).suggestedFilename()).to.equal('BROWSER-2.json');
+  });
+
   it('marks what the signature would not protect before anything is sent', async () => {
     await open('issue');
-    await page.getByRole('button', { name: 'Issue another document' }).click();
     const sent: string[] = [];
     page.on('request', (request) => {
       if (request.url().includes('/create/')) sent.push(request.url());
@@ -207,7 +217,7 @@ describe('the console in a browser', function () {
       for (const name of await reader.getByRole('button').allInnerTexts()) buttons.add(name);
     }
     // Those without a text copy a value, or choose a file.
-    expect([...buttons].sort()).to.deep.equal(['', 'Log out', 'Show', 'Verify']);
+    expect([...buttons].sort()).to.deep.equal(['', 'Download the credential', 'Log out', 'Show', 'Verify']);
     own.errors.provoke(answeredError('create/BILL_OF_LADING', '403 (Forbidden)'));
     const answer = await reader.evaluate(async () => {
       const headers = { 'Content-Type': 'application/json' };

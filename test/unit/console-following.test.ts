@@ -12,7 +12,7 @@ interface Following {
 interface FollowModule {
   followOverview: (
     read: () => Promise<Overview>,
-    listener: { overview: (overview: Overview) => void; lost: (isLost: boolean) => void },
+    listener: { overview: (overview: Overview) => void; connected: () => void; lost: () => void },
   ) => Following;
 }
 
@@ -56,7 +56,7 @@ describe('the overview that a page follows', () => {
   /** The failures of the next reads; the others succeed. */
   let failures: (Error | undefined)[];
   let reads: number;
-  let told: (string | boolean)[];
+  let told: string[];
 
   before(async () => {
     ({ followOverview } = (await import(MODULE)) as FollowModule);
@@ -89,7 +89,8 @@ describe('the overview that a page follows', () => {
   const follow = async (reading = read): Promise<void> => {
     following = followOverview(reading, {
       overview: ({ revision }) => told.push(revision),
-      lost: (isLost) => told.push(isLost),
+      connected: () => told.push('connected'),
+      lost: () => told.push('lost'),
     });
     await settled();
   };
@@ -113,7 +114,7 @@ describe('the overview that a page follows', () => {
     await follow();
     expect(stream().url).to.equal('/console/api/stream');
     stream().send('overview', JSON.stringify(overviewOf('sent')));
-    expect(told).to.deep.equal(['read 1', 'sent', false]);
+    expect(told).to.deep.equal(['read 1', 'sent', 'connected']);
     expect(reads).to.equal(1);
   });
 
@@ -157,20 +158,20 @@ describe('the overview that a page follows', () => {
   it('is lost when a third stream brings nothing, until one brings an overview', async () => {
     await follow();
     for (const pauseMs of [500, 1_000, 2_000]) {
-      expect(told).not.to.include(true);
+      expect(told).not.to.include('lost');
       stream().send('error');
       await pass(pauseMs - 1);
       expect(open()).to.deep.equal([]);
       await pass(1);
     }
-    expect(told).to.deep.equal(['read 1', 'read 2', 'read 3', true, 'read 4']);
+    expect(told).to.deep.equal(['read 1', 'read 2', 'read 3', 'lost', 'read 4']);
     stream().send('overview', JSON.stringify(overviewOf('sent')));
-    expect(told.slice(5)).to.deep.equal(['sent', false]);
+    expect(told.slice(5)).to.deep.equal(['sent', 'connected']);
     // The next stream is not waited for as long.
     stream().send('error');
     await pass(500);
     expect(reads).to.equal(5);
-    expect(told.filter((one) => one === true)).to.have.length(1);
+    expect(told.filter((one) => one === 'lost')).to.have.length(1);
   });
 
   it('is lost as soon as it cannot be read, and is read again after pauses of 30 s at most', async () => {
@@ -178,7 +179,7 @@ describe('the overview that a page follows', () => {
     failures = pauses.map(() => LOST);
     await follow();
     for (const [index, pauseMs] of pauses.entries()) {
-      expect(new Set(told)).to.deep.equal(new Set([true]));
+      expect(new Set(told)).to.deep.equal(new Set(['lost']));
       await pass(pauseMs - 1);
       expect(reads).to.equal(index + 1);
       await pass(1);
