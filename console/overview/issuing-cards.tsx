@@ -27,10 +27,8 @@ export function IssuingCards() {
             ['Sent, not mined', mints?.inFlight.toLocaleString('en') ?? '–'],
             ['Mined, not final', mints?.mined.toLocaleString('en') ?? '–'],
             ['Oldest', mints === null ? '–' : oldestOf(mints.oldestSeconds)],
-            [
-              'Not signed yet',
-              `${signing.waiting}, ${signing.busy} of ${countOf(signing.threads, 'thread')} busy`,
-            ],
+            ['Not signed yet', signing.waiting.toLocaleString('en')],
+            ['Signing now', `${signing.busy} of ${countOf(signing.threads, 'thread')}`],
           ]}
         />
       </article>
