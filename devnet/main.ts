@@ -16,7 +16,8 @@ import { startDevnetWith } from './start-devnet';
 import { MINT_EVENTS, stepsFor } from './walk-token';
 
 const WEBHOOKS_WITHIN_MS = 60_000;
-/** Somebody who reads along has time to open the console before the token moves. */
+/** Time to open the console before the token moves, and then to see each step. */
+const TO_OPEN_MS = 15_000;
 const TO_WATCH_MS = 5_000;
 
 /** Runs `npm run devnet`, and returns its exit code. */
@@ -76,46 +77,57 @@ async function run(
 ): Promise<void> {
   if (signal.aborted) return;
   ends.push(announce(factsOf(devnet)));
-  if (flags.walk && !devnet.isContinued)
-    await Promise.race([issueAndWalk(devnet, flags, printer, signal), devnet.failure]).catch(
-      (cause: unknown) => {
-        if (codeOf(cause) === 'DEVNET_FAILED') throw cause;
-        throw new ServiceError('DEVNET_FAILED', `${messageOf(cause)}\n\n${logTails(devnet.folder)}`, {
-          cause,
-        });
-      },
-    );
+  const walking = flags.walk && !devnet.isContinued && issueAndWalk(devnet, flags, printer, signal);
+  const tokenId = await Promise.race([walking || undefined, devnet.failure]).catch((cause: unknown) => {
+    if (codeOf(cause) === 'DEVNET_FAILED') throw cause;
+    const message = `${messageOf(cause)}\n\n${logTails(devnet.folder)}`;
+    throw new ServiceError('DEVNET_FAILED', message, { cause });
+  });
   if (signal.aborted) return;
   if (flags.watch) ends.push(restartOnChange(devnet, printer.step));
-  if (!flags.once) printer.ready(devnet, await devnet.consoleLink());
+  if (flags.once) return;
+  printer.ready(devnet, { tokenId, consoleLink: await devnet.consoleLink(tokenId && pageOf(tokenId)) });
 }
 
-/** Issues a Bill of Lading and transfers its token. Checks that every event was delivered, in order. */
+/** The console's page of a token. */
+function pageOf(tokenId: string): string {
+  return `token?id=${tokenId}`;
+}
+
+/**
+ * Issues a Bill of Lading and transfers its token, and returns the token's id. Checks that every event was
+ * delivered, in order.
+ */
 async function issueAndWalk(
   devnet: Devnet,
   flags: Arguments,
   { step }: Printer,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string> {
   const { tokenId } = await devnet.issue(undefined, { remarks: 'shipped on board' });
   step(`Bill of Lading signed and minted: token ${tokenId}`);
   const isWatched = process.stdout.isTTY && !flags.json && !flags.once;
-  if (isWatched) step(`watch it in the console: ${await devnet.consoleLink(`token?id=${tokenId}`)}`);
+  if (isWatched) {
+    step(`watch it in the console: ${await devnet.consoleLink(pageOf(tokenId))}`);
+    step(`the document moves in ${TO_OPEN_MS / 1_000} seconds`);
+  }
   const expected: string[] = [...MINT_EVENTS];
-  for (const { title, run: send, events } of stepsFor(devnet, tokenId)) {
-    if (isWatched) await sleep(TO_WATCH_MS, undefined, { signal }).catch(() => undefined);
-    if (signal.aborted) return;
+  for (const [index, { title, run: send, events }] of stepsFor(devnet, tokenId).entries()) {
+    const pauseMs = index === 0 ? TO_OPEN_MS : TO_WATCH_MS;
+    if (isWatched) await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) return tokenId;
     step(title);
     await send();
     expected.push(...events);
   }
-  if (flags.receiver !== undefined) return;
+  if (flags.receiver !== undefined) return tokenId;
   for (const [index, type] of expected.entries()) {
     const event = await devnet.webhooks.next({ tokenId, withinMs: WEBHOOKS_WITHIN_MS });
     const got = event.type.replace('com.service.etr.', '');
     if (got !== type) throw new Error(`Webhook ${index + 1} should be ${type}, but is ${got}.`);
   }
   step(`all ${expected.length} webhooks verified, in order`);
+  return tokenId;
 }
 
 void main().then((code) => process.exit(code));

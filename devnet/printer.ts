@@ -7,7 +7,13 @@ export interface Printer {
   step(this: void, text: string): void;
   webhook(this: void, event: ServiceEvent): void;
   /** The last lines before it waits. */
-  ready(this: void, devnet: Devnet, consoleLink: string): void;
+  ready(this: void, devnet: Devnet, next: Next): void;
+}
+
+/** Things to try next: the console, on the page of the token if there is one. */
+interface Next {
+  consoleLink: string;
+  tokenId: string | undefined;
 }
 
 const PREFIX = 'com.service.etr.';
@@ -21,13 +27,15 @@ export const seconds = (): string => `${elapsed().toFixed(1)} s`;
 export const forPeople: Printer = {
   step: say,
   webhook: ({ type, id }) => say(`  webhook verified: ${type.replace(PREFIX, '').padEnd(20)} ${id}`),
-  ready: ({ serviceUrl, folder, accounts }, consoleLink) =>
+  ready: ({ serviceUrl, folder, accounts }, { consoleLink, tokenId = 'TOKEN' }) =>
     print(`
 The console, with a link that logs in once, within 15 minutes:
 
   ${consoleLink}
 
 Try next, in another terminal:
+
+  npx tdoc operate transferHolder --token ${tokenId} --to 4
 
   curl -s ${serviceUrl}/.well-known/did.json
 
@@ -37,8 +45,6 @@ Try next, in another terminal:
     "credentialSubject": { "type": ["BillOfLading"], "scac": "${BILL_OF_LADING.scac}", "blNumber": "1" }
   }'
 
-  npx tdoc operate transferHolder --token TOKEN --to 2
-
 Keys, settings, received events and logs are in ${folder}. Ctrl-C stops everything.
 `),
 };
@@ -46,7 +52,7 @@ Keys, settings, received events and logs are in ${folder}. Ctrl-C stops everythi
 export const forPrograms: Printer = {
   step: (text) => printJson({ type: 'step', seconds: elapsed(), text }),
   webhook: (event) => printJson({ type: 'webhook', seconds: elapsed(), event }),
-  ready: (devnet, consoleLink) =>
+  ready: (devnet, { consoleLink }) =>
     printJson({ type: 'ready', seconds: elapsed(), ...factsOf(devnet), consoleLink }),
 };
 
