@@ -252,6 +252,26 @@ for (const engine of ENGINES) {
       expect(history?.attempts.map(({ status }) => status)).to.deep.equal([500, 200]);
     });
 
+    it('makes an event that waits for another attempt due now, if somebody asks for it', async () => {
+      const HOUR_MS = 3_600_000;
+      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
+      const [head] = (await claim()) as [ClaimedHead];
+      const ask = async (): Promise<unknown> =>
+        redeliver(
+          outbox.database,
+          { feed: outbox.feed.id, channel: outbox.channel },
+          { eventId: head.eventId },
+          outbox.now,
+        );
+      expect(await ask(), 'while an attempt is under way').to.deep.equal({ enqueued: 0, waiting: 1 });
+      expect(await claim()).to.deep.equal([]);
+      await settle(failed(head, outbox.now, outbox.now + HOUR_MS));
+      expect(await claim()).to.deep.equal([]);
+      expect(await ask()).to.deep.equal({ enqueued: 0, waiting: 1 });
+      const [again] = (await claim()) as [ClaimedHead];
+      expect(again).to.include({ eventId: head.eventId, attempt: 2 });
+    });
+
     it('sends all events from a block on again, in order, except those that wait anyway', async () => {
       const events = Array.from({ length: 500 }, (_, index) => eventIn(index + 1, BigInt(index % 3)));
       await record(outbox.database, outbox.feed, 500, events, outbox.now);

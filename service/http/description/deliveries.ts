@@ -58,7 +58,8 @@ export const REDELIVER = {
   summary: 'Send events again',
   description:
     'Sends the events that the subscription selects now, and all its dead letters. Events keep their ids. ' +
-    '`queued` is the number of events that will be sent; it is 0 for an event that does not exist.',
+    '`queued` is the number of events that will be sent; it is 0 for an event that does not exist. ' +
+    'One event that waits for another attempt is sent now.',
   access: 'admin',
   pathParameters: SUBSCRIPTION_PATH,
   body: {
