@@ -129,7 +129,7 @@ function checkProtection(shown: JsonObject, proof: JsonObject, { passedOver }: C
   const [pointer] = passedOver;
   if (pointer !== undefined)
     return { check, outcome, found: `${pointer} is a name that no signature covers` };
-  return valid(check, 'everything in the document; only the order in lists may have been changed');
+  return valid(check, 'a signature covers everything in the document but the order in lists');
 }
 
 /**

@@ -10,7 +10,8 @@ export function proofProblemOf(thrown: unknown): string {
   if (details?.event) return safeModeProblemOf(details.event);
   if (details?.cause !== undefined) return messageOf(details.cause);
   const text = messageOf(first).replace(/\.$/, '');
-  return COUNTS_DIFFER.test(text) ? 'something was added to it or left out of it after signing' : text;
+  if (COUNTS_DIFFER.test(text)) return 'something was added to it or left out of it after signing';
+  return text === 'Invalid signature' ? 'it was changed after signing, or another key signed it' : text;
 }
 
 /**
