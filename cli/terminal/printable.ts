@@ -1,8 +1,12 @@
 /** Longest line in characters. Text from strangers may be of any length. */
 const LONGEST = 2_000;
 
-/** Characters that are not seen, or change how others are seen. */
-export const UNWANTED = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+/**
+ * Characters that are not seen, or change how others are seen. Letters have at most four marks in any script;
+ * more would cover the lines around them.
+ */
+export const UNWANTED =
+  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u115f\u1160\u2800\u3164\uffa0]|\u034f|\u17b4|\u17b5|(?<=\p{M}{4})\p{M}/gu;
 
 /**
  * Makes a stranger's text safe for one line of a terminal: control characters could act as commands, and
