@@ -39,7 +39,7 @@ export interface ConsoleParts {
 }
 
 /** Deliveries that fail for this long are shown, long before the subscription counts as failing. */
-const SLOW_AFTER_MS = 2 * 60_000;
+const SLOW_AFTER_MS = 60_000;
 
 /** Starts the console. Undefined without ADMIN_API_KEY. */
 export function startConsole(config: Config, parts: ConsoleParts): OperatorConsole | undefined {

@@ -47,9 +47,9 @@ export async function eventDetails(
     tokenId: shownTokenId(event.tokenId),
     body,
     deliveries: states.map((found) => {
-      const { subscription, attempts } = found;
+      const { subscription, attempts, nextAttemptAt } = found;
       const headers = headersTo(bySubscription.get(subscription));
-      return { subscription, state: shownState(found), headers, attempts };
+      return { subscription, state: shownState(found), nextAttemptAt, headers, attempts };
     }),
   };
 }

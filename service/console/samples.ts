@@ -12,16 +12,19 @@ export interface Samples {
 
 const EVERY_MS = 10_000;
 const MOST_SAMPLES = 180;
-const MINUTE_MS = 60_000;
+const SAMPLES_A_MINUTE = 6;
 
 /** Begins to measure. It goes on until `stop`. */
 export function startSamples(feeds: () => readonly ReportedFeed[], clock: Clock): Samples {
   const lag: Sample[] = [];
   const deliveriesPerMinute: Sample[] = [];
+  /** The deliveries of the last minute, by sample. */
+  const counts: number[] = [];
   let deliveries = 0;
   const timer = setInterval(() => {
     const at = clock.now();
-    keep(deliveriesPerMinute, [at, deliveries * (MINUTE_MS / EVERY_MS)]);
+    keep(counts, deliveries, SAMPLES_A_MINUTE);
+    keep(deliveriesPerMinute, [at, counts.reduce((sum, count) => sum + count, 0)]);
     deliveries = 0;
     const lags = feeds().flatMap(({ status }) => lagOf(status) ?? []);
     if (lags.length > 0) keep(lag, [at, Math.max(...lags)]);
@@ -40,7 +43,7 @@ export function lagOf({ headBlock, nextBlock }: ReportedFeed['status']): number 
   return Math.max(0, headBlock - nextBlock + 1);
 }
 
-function keep(samples: Sample[], sample: Sample): void {
+function keep<T>(samples: T[], sample: T, most = MOST_SAMPLES): void {
   samples.push(sample);
-  if (samples.length > MOST_SAMPLES) samples.shift();
+  if (samples.length > most) samples.shift();
 }

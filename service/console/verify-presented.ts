@@ -37,13 +37,11 @@ export async function verifyPresented(
     }),
   );
   const get: Get = async (url, options) => {
+    lookedUp.push(url.href);
     const dispatcher = agents.get(url.protocol);
     return fetch(url, { ...options, ...(dispatcher && { dispatcher }) });
   };
-  const fetchGuarded = (url: URL): Promise<FetchedJson> => {
-    lookedUp.push(url.href);
-    return fetchJson(url, ANSWER_WITHIN_MS, get);
-  };
+  const fetchGuarded = (url: URL): Promise<FetchedJson> => fetchJson(url, ANSWER_WITHIN_MS, get);
   try {
     const { documentIntegrity, issuerIdentity, documentStatus, outcome, shown } = await verifyCredential(
       credential,

@@ -222,6 +222,7 @@ export interface EventDetails {
   deliveries: {
     subscription: string;
     state: DeliveryState;
+    nextAttemptAt: number | null;
     /** Headers as they would be sent now; values that are secret are `•••`. */
     headers: Record<string, string>;
     attempts: Attempt[];

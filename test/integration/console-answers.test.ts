@@ -120,8 +120,10 @@ describe('the console of a devnet', () => {
     expect(valid.issuerIdentity.issuer).to.equal(document.issuer);
     expect(valid.documentStatus.tokenId).to.equal(issued.tokenId);
     expect(valid.shown).to.have.property('credentialSubject');
+    const { host } = new URL(devnet.serviceUrl);
     expect(valid.lookedUp).to.deep.equal([
-      `https://${new URL(devnet.serviceUrl).host}/.well-known/did.json`,
+      `https://${host}/.well-known/did.json`,
+      `http://${host}/.well-known/did.json`,
       devnet.nodeUrl.replace(/\/$/, ''),
     ]);
     const subject = { ...(document.credentialSubject as object), blNumber: HOSTILE };
