@@ -1,23 +1,17 @@
-import { useEffect, useState } from 'preact/hooks';
-import type { DeliveryView } from '../../service/console/views';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
 import { Field } from '../parts/field';
 import { WhenLoaded } from '../parts/loading';
-import { Table, type Column } from '../parts/table';
-import { Hex } from '../parts/hex';
-import { ShownText } from '../parts/shown-text';
-import { When } from '../parts/when';
 import { useLoaded } from '../requests/use-loaded';
+import { countOf } from '../text/relative-time';
 import { DeadLetters } from './dead-letters';
-import { DeliveryState } from './delivery-state';
-import { EventLink } from './event-link';
-import { SubscriptionName } from './subscription-name';
+import { DeliveryTable } from './delivery-table';
 
 const STATES: readonly { value: string; words: string }[] = [
   { value: '', words: 'Every state' },
-  { value: 'waiting', words: 'Waiting, also after a failed attempt' },
-  { value: 'failed', words: 'Failed, tried again' },
+  { value: 'waiting', words: 'Waiting' },
+  { value: 'failed', words: 'Waiting after a failed attempt' },
   { value: 'dead', words: 'Dead letters' },
   { value: 'delivered', words: 'Delivered' },
 ];
@@ -26,43 +20,9 @@ const FIRST = 50;
 /** The limit of the service. */
 const MOST = 200;
 
-const COLUMNS: readonly Column<DeliveryView>[] = [
-  { head: 'Event', cell: ({ eventId, type }) => <EventLink id={eventId} type={type} /> },
-  { head: 'State', cell: ({ state }) => <DeliveryState state={state} /> },
-  {
-    head: 'Token',
-    cell: ({ tokenId, registry }) =>
-      tokenId === null ? (
-        <span class="dim">none</span>
-      ) : (
-        <Hex value={tokenId} what="token id" href={hrefOf('token', { id: tokenId, registry })} />
-      ),
-  },
-  { head: 'Subscription', cell: ({ subscription }) => <SubscriptionName id={subscription} /> },
-  {
-    head: 'Attempts',
-    cell: ({ attempts, lastAttemptAt, nextAttemptAt }) => (
-      <div>
-        {attempts}
-        {lastAttemptAt !== null && (
-          <span class="dim">
-            , <When at={lastAttemptAt} isPast />
-          </span>
-        )}
-        {nextAttemptAt !== null && (
-          <div class="dim">
-            next <When at={nextAttemptAt} />
-          </div>
-        )}
-      </div>
-    ),
-  },
-  { head: 'Last answer', cell: (delivery) => <LastAnswer delivery={delivery} /> },
-];
-
 /** Deliveries by state and subscription. */
 export function DeliveriesPage({ query }: { query: Readonly<Record<string, string>> }) {
-  const { api } = useConsole();
+  const { api, announce } = useConsole();
   const { state = '', subscription = '' } = query;
   const [limit, setLimit] = useState(FIRST);
   const loaded = useLoaded(`${state} ${subscription}`, (signal) =>
@@ -72,8 +32,17 @@ export function DeliveriesPage({ query }: { query: Readonly<Record<string, strin
     ),
   );
   useEffect(() => loaded.reload(), [limit]);
+  const count = loaded.data?.deliveries.length;
+  useEffect(() => {
+    if (count !== undefined) announce(`${countOf(count, 'delivery', 'deliveries')}.`);
+  }, [state, subscription, count === undefined]);
   const known = useLoaded('subscriptions', (signal) => api.subscriptions(signal));
   const names = new Set([...(known.data ?? []).map(({ id }) => id), ...(subscription ? [subscription] : [])]);
+  const isMoreAsked = useRef(false);
+  const showMore = (): void => {
+    isMoreAsked.current = true;
+    setLimit(MOST);
+  };
   const show = (changed: Readonly<Record<string, string>>): void => {
     setLimit(FIRST);
     location.hash = hrefOf('deliveries', { state, subscription, ...changed });
@@ -121,16 +90,16 @@ export function DeliveriesPage({ query }: { query: Readonly<Record<string, strin
             {deliveries.length === 0 ? (
               <p class="note">There are no such deliveries.</p>
             ) : (
-              <Table
-                caption="Deliveries, the newest first"
-                columns={COLUMNS}
-                rows={deliveries}
-                keyOf={({ eventId, subscription: channel }) => `${eventId} ${channel}`}
+              <DeliveryTable
+                key={`${state} ${subscription}`}
+                deliveries={deliveries}
+                subscriptions={known.data ?? []}
+                isMoreAsked={isMoreAsked}
               />
             )}
             {hasMore &&
               (limit < MOST ? (
-                <button type="button" onClick={() => setLimit(MOST)}>
+                <button type="button" onClick={showMore}>
                   Show more
                 </button>
               ) : (
@@ -143,9 +112,4 @@ export function DeliveriesPage({ query }: { query: Readonly<Record<string, strin
       </WhenLoaded>
     </>
   );
-}
-
-function LastAnswer({ delivery: { status, error } }: { delivery: DeliveryView }) {
-  if (status === null && error === null) return <span class="dim">—</span>;
-  return <span>{error === null ? status : <ShownText text={error} longest={120} />}</span>;
 }

@@ -6,7 +6,9 @@ import { ShownText } from '../parts/shown-text';
 import { Table, type Column } from '../parts/table';
 import { useAction } from '../parts/use-action';
 import { When } from '../parts/when';
+import type { Subscription } from '../requests/api';
 import { DeliveryState } from './delivery-state';
+import { NextAttempt } from './next-attempt';
 import { redeliveryResult } from './redelivery-result';
 
 type Delivery = EventDetails['deliveries'][number];
@@ -26,11 +28,13 @@ const COLUMNS: readonly Column<Attempt>[] = [
 interface Props {
   eventId: string;
   delivery: Delivery;
+  /** Undefined if it is not known. */
+  subscriptionState: Subscription['config']['state'] | undefined;
   onChange: () => void;
 }
 
 /** An event in one subscription. */
-export function EventDelivery({ eventId, delivery, onChange }: Props) {
+export function EventDelivery({ eventId, delivery, subscriptionState, onChange }: Props) {
   const { subscription, state, headers, attempts } = delivery;
   const { api } = useConsole();
   const mayChange = useMayChange();
@@ -47,12 +51,17 @@ export function EventDelivery({ eventId, delivery, onChange }: Props) {
         <h2 id={heading}>
           Subscription <span class="wrap">{subscription}</span>
         </h2>
-        <DeliveryState state={state} />
+        <span>
+          <DeliveryState state={state} />{' '}
+          <span class="dim">
+            <NextAttempt delivery={delivery} subscription={subscriptionState} />
+          </span>
+        </span>
       </header>
-      {mayChange && (state === 'dead' || state === 'delivered') && (
+      {mayChange && (state === 'dead' || state === 'delivered' || state === 'failed') && (
         <p>
           <button type="button" aria-disabled={isRunning} onClick={() => run(redeliver)}>
-            Deliver again
+            {state === 'failed' ? 'Deliver now' : 'Deliver again'}
           </button>
         </p>
       )}
@@ -72,7 +81,7 @@ export function EventDelivery({ eventId, delivery, onChange }: Props) {
       <details>
         <summary>Headers as they would be sent now</summary>
         <ShownText
-          isBlock
+          block="Headers"
           text={Object.entries(headers)
             .map(([name, value]) => `${name}: ${value}`)
             .join('\n')}

@@ -13,6 +13,8 @@ import { EventDelivery } from './event-delivery';
 export function EventPage({ id }: { id: string }) {
   const { api } = useConsole();
   const mayChange = useMayChange();
+  const known = useLoaded('subscriptions', (signal) => api.subscriptions(signal));
+  const states = new Map(known.data?.map((one) => [one.id, one.config.state]));
   const loaded = useLoaded(id, (signal) => api.event(id, signal));
   return (
     <>
@@ -44,7 +46,7 @@ export function EventPage({ id }: { id: string }) {
                 ]}
               />
               <h3>Body</h3>
-              <ShownText isBlock text={pretty(event.body)} longest={20_000} />
+              <ShownText block="Body" text={pretty(event.body)} longest={20_000} />
             </section>
             {!mayChange && <ReaderNote what="delivering again" />}
             {event.deliveries.length === 0 && <p class="note">The event is for no subscription.</p>}
@@ -53,6 +55,7 @@ export function EventPage({ id }: { id: string }) {
                 key={delivery.subscription}
                 eventId={event.eventId}
                 delivery={delivery}
+                subscriptionState={states.get(delivery.subscription)}
                 onChange={loaded.reload}
               />
             ))}

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Facts } from '../../service/console/views';
 import { useIssuingState } from '../issuing/use-issuing-state';
 import { FailureNotice } from '../parts/notice';
@@ -19,7 +19,10 @@ export function App() {
   /** The version of the service that gave this page. */
   const [pageVersion, setPageVersion] = useState<string>();
   const issuing = useIssuingState();
-  useKeptInput(issuing.draft !== undefined || createdSubscription !== undefined);
+  const wasAsked = useRef(false);
+  if (session === null) wasAsked.current = true;
+  const isUnsent = issuing.draft !== undefined && issuing.submission?.tokenId === undefined;
+  useKeptInput(isUnsent || createdSubscription !== undefined);
 
   const readFacts = async (): Promise<void> => {
     setFactsFailure(undefined);
@@ -65,5 +68,13 @@ export function App() {
     );
   const known = { api, facts, session, issuing, createdSubscription, setCreatedSubscription };
   const isUpdated = facts.version !== pageVersion;
-  return <LoggedIn known={known} isUpdated={isUpdated} onReturn={() => void readFacts()} onLogOut={logOut} />;
+  return (
+    <LoggedIn
+      known={known}
+      isUpdated={isUpdated}
+      wasAsked={wasAsked.current}
+      onReturn={() => void readFacts()}
+      onLogOut={logOut}
+    />
+  );
 }

@@ -6,7 +6,7 @@ interface Props {
   onRetry: () => void;
 }
 
-/** Says that the page may be old. It lies over the page, so that nothing moves. */
+/** Says that the page may be old. */
 export function ConnectionBanner({ lostAt, onRetry }: Props) {
   return (
     <div role="status" class="connection">

@@ -12,6 +12,8 @@ export interface ConsoleContext {
   overview: Overview | undefined;
   /** Changes whenever data may have moved, and after a lost connection. */
   revision: string;
+  /** Whether the service does not answer: the page shows what was known before. */
+  isLost: boolean;
   /** The service's clock minus this one, in milliseconds. */
   clockOffset: number;
   /** Tells those who do not see the page what happened. */
@@ -31,6 +33,11 @@ export function useConsole(): ConsoleContext {
   const found = useContext(Context);
   if (!found) throw new Error('Pages are shown within ConsoleProvider.');
   return found;
+}
+
+/** Tells those who do not see the page what happened; before the log-in, nobody listens. */
+export function useAnnouncer(): Pick<ConsoleContext, 'announce'> {
+  return useContext(Context) ?? { announce: () => undefined };
 }
 
 /** Whether this session may change things. */

@@ -10,13 +10,17 @@ import { TokenPage } from '../token/token-page';
 import { VerifyPage } from '../verifying/verify-page';
 import { PAGES, type Route } from './route';
 
+/** Digits of an id that tell one tab from another. */
+const TITLE_DIGITS = 8;
+
 /** The page of the address. */
 export function CurrentPage({ route }: { route: Route }) {
-  const { page } = route;
+  const { page, id, query } = route;
   useEffect(() => {
     const title = PAGES.find(({ name }) => name === page)?.title ?? 'Event';
-    document.title = `${title} – Console`;
-  }, [page]);
+    const digits = (id || (query.id ?? '')).slice(0, TITLE_DIGITS);
+    document.title = `${`${title} ${digits}`.trim()} – Console`;
+  }, [page, id, query.id]);
   const error: unknown = useErrorBoundary()[0];
   if (error !== undefined) return <FailureNotice failure={failureFrom(error)} />;
   return <PageOf route={route} />;

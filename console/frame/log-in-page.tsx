@@ -9,12 +9,18 @@ interface Props {
   onLogIn: (key: string) => Promise<void>;
 }
 
+const HINT =
+  'ADMIN_API_KEY of the service, or CONSOLE_READ_KEY to look only. A devnet prints a link that logs in.';
+
 /** Asks for a key. It is sent to the service once and kept nowhere. */
 export function LogInPage({ reason, onLogIn }: Props) {
   const [key, setKey] = useState('');
   const { isRunning, failure, run } = useAction();
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  useEffect(() => {
+    document.title = 'Console';
+    field.current?.focus();
+  }, []);
   return (
     <main class="log-in">
       <h1>Console</h1>
@@ -26,7 +32,7 @@ export function LogInPage({ reason, onLogIn }: Props) {
           run(() => onLogIn(key));
         }}
       >
-        <Field label="Key" hint="ADMIN_API_KEY of the service, or CONSOLE_READ_KEY to look only.">
+        <Field label="Key" hint={HINT}>
           {(control) => (
             <input
               {...control}

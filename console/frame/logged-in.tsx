@@ -10,16 +10,18 @@ import { useKeptFocus } from './use-kept-focus';
 import { useRoute } from './use-route';
 
 interface Props {
-  known: Omit<ConsoleContext, 'overview' | 'revision' | 'clockOffset' | 'announce'>;
+  known: Omit<ConsoleContext, 'overview' | 'isLost' | 'revision' | 'clockOffset' | 'announce'>;
   /** Whether the service has another version than the page. */
   isUpdated: boolean;
+  /** Whether somebody logged in on this page: the field that had the focus is gone. */
+  wasAsked: boolean;
   /** After each connection but the first. */
   onReturn: () => void;
   onLogOut: () => Promise<void>;
 }
 
 /** The pages, their navigation, and what keeps them up to date. */
-export function LoggedIn({ known, isUpdated, onReturn, onLogOut }: Props) {
+export function LoggedIn({ known, isUpdated, wasAsked, onReturn, onLogOut }: Props) {
   const { api } = known;
   const returned = useRef(onReturn);
   returned.current = onReturn;
@@ -29,7 +31,7 @@ export function LoggedIn({ known, isUpdated, onReturn, onLogOut }: Props) {
   const [lostAt, setLostAt] = useState<number>();
   const [returns, setReturns] = useState(0);
   const [clockOffset, setClockOffset] = useState<number>();
-  const [announcement, setAnnouncement] = useState('');
+  const [announcement, setAnnouncement] = useState({ text: '', count: 0 });
   const following = useRef<Following>(undefined);
 
   useEffect(() => {
@@ -54,20 +56,27 @@ export function LoggedIn({ known, isUpdated, onReturn, onLogOut }: Props) {
     return () => following.current?.stop();
   }, [api]);
 
+  const frame = useRef<HTMLDivElement>(null);
   const main = useRef<HTMLElement>(null);
-  useKeptFocus(main);
+  useKeptFocus(frame, main);
   const pageKey = `${route.page}/${route.id}`;
-  const isFirst = useRef(true);
+  const isFirst = useRef(!wasAsked);
   useEffect(() => {
     // Those who hear the page are told which one it is.
     if (!isFirst.current) main.current?.focus();
     isFirst.current = false;
-    scrollTo(0, 0);
+    setAnnouncement(({ count }) => ({ text: '', count }));
   }, [pageKey]);
+  useEffect(() => scrollTo(0, 0), [pageKey, route.query.id]);
 
-  const announce = useCallback((text: string) => setAnnouncement(text), []);
+  // The same text twice is told twice.
+  const announce = useCallback(
+    (text: string) => setAnnouncement(({ count }) => ({ text, count: count + 1 })),
+    [],
+  );
   const revision = `${overview?.revision ?? ''} ${returns}`;
-  const current = { ...known, overview, revision, clockOffset: clockOffset ?? 0, announce };
+  const isLost = lostAt !== undefined;
+  const current = { ...known, overview, isLost, revision, clockOffset: clockOffset ?? 0, announce };
   return (
     <ConsoleProvider value={current}>
       <a
@@ -80,7 +89,10 @@ export function LoggedIn({ known, isUpdated, onReturn, onLogOut }: Props) {
       >
         Skip to the content
       </a>
-      <div class="frame">
+      <div class="unseen" role="status">
+        <span key={announcement.count}>{announcement.text}</span>
+      </div>
+      <div class="frame" ref={frame}>
         <Navigation current={route.page} onLogOut={onLogOut} />
         <div class="column">
           <ConnectionBanner lostAt={lostAt} onRetry={() => following.current?.retry()} />
@@ -89,9 +101,6 @@ export function LoggedIn({ known, isUpdated, onReturn, onLogOut }: Props) {
             <CurrentPage key={pageKey} route={route} />
           </main>
         </div>
-      </div>
-      <div class="unseen" role="status">
-        {announcement}
       </div>
     </ConsoleProvider>
   );

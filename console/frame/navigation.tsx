@@ -14,6 +14,7 @@ export function Navigation({ current, onLogOut }: Props) {
   const { isRunning, failure, run } = useAction();
   const shown = current === 'events' ? 'deliveries' : current;
   const problems = overview?.problems.length ?? 0;
+  const isError = overview?.problems.some(({ severity }) => severity === 'error');
   return (
     <header class="navigation">
       <div class="brand">
@@ -27,7 +28,7 @@ export function Navigation({ current, onLogOut }: Props) {
               <a href={hrefOf(name)} aria-current={name === shown ? 'page' : undefined}>
                 {title}
                 {name === 'overview' && problems > 0 && (
-                  <span class="count">
+                  <span class={`count ${isError ? 'bad' : 'wait'}`}>
                     {problems}
                     <span class="unseen"> {problems === 1 ? 'problem' : 'problems'}</span>
                   </span>

@@ -3,9 +3,9 @@ import { useEffect } from 'preact/hooks';
 
 /**
  * Keeps the place of those who use the keyboard: when the element with the focus vanishes, the nearest group
- * around it that can have the focus gets it.
+ * around it that can have the focus gets it, or else `main`.
  */
-export function useKeptFocus(root: RefObject<HTMLElement | null>): void {
+export function useKeptFocus(root: RefObject<HTMLElement | null>, main: RefObject<HTMLElement | null>): void {
   useEffect(() => {
     const { current } = root;
     if (!current) return undefined;
@@ -14,8 +14,9 @@ export function useKeptFocus(root: RefObject<HTMLElement | null>): void {
       last = target;
     };
     // A click beside every control takes the focus away on purpose.
-    const forget = (): void => {
-      last = null;
+    const forget = ({ target }: PointerEvent): void => {
+      const isInside = last instanceof Element && target instanceof Node && last.contains(target);
+      if (!isInside) last = null;
     };
     const observer = new MutationObserver((changes) => {
       if (!(last instanceof Element) || last.isConnected || document.activeElement !== document.body) return;
@@ -25,7 +26,7 @@ export function useKeptFocus(root: RefObject<HTMLElement | null>): void {
       )?.target;
       last = null;
       const group = around instanceof Element ? around.closest<HTMLElement>('[tabindex="-1"]') : null;
-      (group ?? current).focus({ preventScroll: true });
+      (group ?? main.current)?.focus({ preventScroll: true });
     });
     current.addEventListener('focusin', note);
     current.addEventListener('pointerdown', forget);
@@ -35,5 +36,5 @@ export function useKeptFocus(root: RefObject<HTMLElement | null>): void {
       current.removeEventListener('pointerdown', forget);
       observer.disconnect();
     };
-  }, [root]);
+  }, [root, main]);
 }

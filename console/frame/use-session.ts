@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Session } from '../../service/console/views';
 import { createApi, type Api } from '../requests/api';
 import { failureFrom, type RequestFailure } from '../requests/request';
@@ -20,11 +20,13 @@ export interface SessionControl extends SessionState {
 }
 
 const UNKNOWN: SessionState = { session: undefined, reason: undefined, failure: undefined };
-const ENDED = 'The session ended. Log in to go on where you were.';
+const ENDED = 'The session ended. Log in to go on.';
 
 /** The session of this tab. A link that logs in is used once and removed from the address. */
 export function useSession(): SessionControl {
   const [state, setState] = useState(UNKNOWN);
+  const isLoggedOut = useRef(false);
+  isLoggedOut.current = state.session === null;
   const enter = (session: Session): void => setState({ ...UNKNOWN, session });
   const leave = (reason?: string): void => setState({ ...UNKNOWN, session: null, reason });
   const api = useMemo(
@@ -48,14 +50,15 @@ export function useSession(): SessionControl {
       const failure = failureFrom(error);
       reason =
         failure.status === 401
-          ? 'The link was used before, or is too old. Log in with a key.'
+          ? 'The link was used before, or is too old. Log in with a key or a new link.'
           : failure.message;
     }
     try {
       enter(await api.session());
     } catch (error) {
       const failure = failureFrom(error);
-      if (failure.status === 401) leave(reason);
+      if (failure.status === 401)
+        setState((now) => ({ ...UNKNOWN, session: null, reason: reason ?? now.reason }));
       else setState({ ...UNKNOWN, failure });
     }
   };
@@ -65,8 +68,16 @@ export function useSession(): SessionControl {
     const change = (): void => {
       if (linkOf(location.hash) !== undefined) void begin();
     };
+    // Somebody may have logged in on another tab.
+    const look = (): void => {
+      if (document.visibilityState === 'visible' && isLoggedOut.current) void begin();
+    };
     addEventListener('hashchange', change);
-    return () => removeEventListener('hashchange', change);
+    document.addEventListener('visibilitychange', look);
+    return () => {
+      removeEventListener('hashchange', change);
+      document.removeEventListener('visibilitychange', look);
+    };
   }, []);
 
   return {

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
-import { Field, type FieldProblem } from '../parts/field';
+import { Field } from '../parts/field';
+import type { FieldProblem } from '../parts/field-problem';
 import { accountName } from '../parts/account-name';
 import { shortened } from '../text/shorten';
 
@@ -27,6 +28,7 @@ export function AccountField({ label, hint, value, problems, onTouch, onChange }
           {accounts.length > 0 && (
             <select
               {...control}
+              aria-invalid={control['aria-invalid'] && !isOther}
               name={name}
               value={isOther ? OTHER : value}
               onBlur={onTouch}

@@ -25,7 +25,7 @@ export function AttachmentFields({ draft, setDraft, problemsOf, touch }: FormFie
               <span class="grow">
                 <ShownText text={filename} longest={80} />{' '}
                 <span class="dim">
-                  {mimeType}, {sizeOf(Math.floor((data.length * 3) / 4))}
+                  {mimeType}, {sizeOf(bytesOfBase64(data))}
                 </span>
               </span>
               <button
@@ -56,4 +56,8 @@ export function AttachmentFields({ draft, setDraft, problemsOf, touch }: FormFie
       />
     </fieldset>
   );
+}
+
+function bytesOfBase64(data: string): number {
+  return (data.replace(/=+$/, '').length * 3) >> 2;
 }

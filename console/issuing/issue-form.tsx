@@ -37,8 +37,13 @@ export function IssueForm({ draft, isLocked }: Props) {
   const touch = (field: string): void => {
     if (!touched.has(field)) setTouched(new Set([...touched, field]));
   };
+  /** The first wrong field, else the group of the first problem: the whole form has one, too. */
   const focusFirst = (): void => {
-    setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+    setTimeout(() => {
+      const field = form.current?.querySelector<HTMLElement>('[aria-invalid="true"]');
+      const problem = form.current?.querySelector('.problem, .notice.bad');
+      (field ?? problem?.closest<HTMLElement>('[tabindex="-1"]'))?.focus();
+    });
   };
   useEffect(() => {
     if (refusal) focusFirst();
@@ -56,12 +61,16 @@ export function IssueForm({ draft, isLocked }: Props) {
       ref={form}
       class="issue"
       noValidate
+      onKeyDown={(event) => {
+        // Enter in a field would issue a document that nobody finished.
+        if (event.key === 'Enter' && event.target instanceof HTMLInputElement) event.preventDefault();
+      }}
       onSubmit={(event) => {
         event.preventDefault();
         if (!isTooLarge) void issue();
       }}
     >
-      <fieldset class="whole" disabled={isLocked || isChecking}>
+      <fieldset class="whole" disabled={isLocked}>
         <legend class="unseen">Bill of Lading</legend>
         {groupsOf(facts.terms).map((group) => (
           <TermFields key={group.title} group={group} {...fields} />
@@ -69,7 +78,7 @@ export function IssueForm({ draft, isLocked }: Props) {
         <PackageFields {...fields} />
         <AttachmentFields {...fields} />
         <PartyFields {...fields} remarks={validation} />
-        <div class="send">
+        <div class="send" tabIndex={-1}>
           <Problems problems={problemsOf(WHOLE_FORM)} />
           {isTooLarge && (
             <Notice tone="bad">
@@ -79,7 +88,7 @@ export function IssueForm({ draft, isLocked }: Props) {
           {failure && <FailureNotice failure={failure} />}
           <p class="buttons">
             <button type="submit" class="main" disabled={isTooLarge || isReadingFiles}>
-              Issue
+              {isChecking ? 'Checking …' : 'Issue'}
             </button>
             <span class="dim">{sizeOf(bytes)} of 50 MB</span>
             <span role="status">

@@ -11,7 +11,7 @@ export function IssuingCards() {
   const issuing = overview?.issuing;
   if (!issuing)
     return (
-      <article class="card">
+      <article class="card" aria-label="Issuing">
         <h2>Issuing</h2>
         <p class="dim">This service issues no documents now.</p>
       </article>
@@ -19,7 +19,7 @@ export function IssuingCards() {
   const { mints, signing, wallet } = issuing;
   return (
     <>
-      <article class="card">
+      <article class="card" aria-label="Mints">
         <h2>Mints</h2>
         <Figure value={mints?.waiting ?? null} noun="mint" after="waiting" />
         <FactsList
@@ -32,9 +32,9 @@ export function IssuingCards() {
           ]}
         />
       </article>
-      <article class="card">
+      <article class="card" aria-label="Wallet">
         <h2>Wallet</h2>
-        <Figure value={wallet?.mintsAffordable ?? null} noun="mint" after="affordable" />
+        <Figure value={wallet?.mintsAffordable ?? null} noun="mint" after="affordable at current fees" />
         <FactsList
           rows={[
             [

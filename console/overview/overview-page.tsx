@@ -16,7 +16,7 @@ const STEP_MS = 10_000;
 
 /** The problems, and the figures of every part. */
 export function OverviewPage() {
-  const { overview } = useConsole();
+  const { overview, isLost } = useConsole();
   if (!overview)
     return (
       <>
@@ -37,7 +37,11 @@ export function OverviewPage() {
         </p>
         {problems.length === 0 ? (
           <p class="well">
-            <StateMark tone="good" word="All is well." />
+            {isLost ? (
+              <StateMark tone="wait" word="Not known: the service does not answer." shape="question" />
+            ) : (
+              <StateMark tone="good" word="All is well." />
+            )}
           </p>
         ) : (
           <ul class="plain problems">

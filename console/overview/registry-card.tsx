@@ -18,9 +18,11 @@ const TONES: Record<RegistryView['state'], Tone> = {
 export function RegistryCard({ registry }: { registry: RegistryView }) {
   const { network, chainId, state, since, headBlock, readUpTo, lagBlocks, reason } = registry;
   return (
-    <article class="card registry">
+    <article class="card registry" aria-label={`Registry on ${network}`}>
       <header>
-        <h2>{network}</h2>
+        <h2>
+          Registry <span class="dim">{network}</span>
+        </h2>
         <StateMark tone={TONES[state]} word={state} />
       </header>
       <Figure value={lagBlocks} noun="block" after="behind the head" />
@@ -33,9 +35,9 @@ export function RegistryCard({ registry }: { registry: RegistryView }) {
         rows={[
           ['Chain', chainId],
           ['Registry', <Hex value={registry.registry} what="address of the registry" />],
-          ['Head', <Count value={headBlock} />],
+          ['Newest block', <Count value={headBlock} />],
           ['Read up to', <Count value={readUpTo} />],
-          ['Waiting', <Count value={registry.waiting} />],
+          ['Events waiting', <Count value={registry.waiting} />],
           ['Dead letters', <Count value={registry.deadLetters} />],
           [`${state.charAt(0).toUpperCase()}${state.slice(1)} since`, <When at={since} />],
         ]}

@@ -14,7 +14,7 @@ export function SubscriptionCards() {
   const unknown = registries.filter(({ waiting }) => waiting === null).length;
   return (
     <>
-      <article class="card">
+      <article class="card" aria-label="Deliveries">
         <h2>Deliveries</h2>
         <Figure
           value={sumOf(registries, 'waiting')}
@@ -34,7 +34,7 @@ export function SubscriptionCards() {
           ]}
         />
       </article>
-      <article class="card">
+      <article class="card" aria-label="Subscriptions">
         <h2>Subscriptions</h2>
         <Figure
           value={subscriptions.active}

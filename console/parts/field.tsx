@@ -1,5 +1,6 @@
 import { useId } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
+import type { FieldProblem } from './field-problem';
 import { ShownText } from './shown-text';
 
 /** The properties of a field's control. */
@@ -9,17 +10,11 @@ export interface ControlProps {
   'aria-invalid': boolean;
 }
 
-/** A problem of a field. One that is not refused is a recommendation. */
-export interface FieldProblem {
-  message: string;
-  isRefused: boolean;
-}
-
 interface Props {
   label: string;
   isRequired?: boolean;
   hint?: ComponentChildren;
-  problems?: readonly FieldProblem[];
+  problems?: readonly FieldProblem[] | undefined;
   isWide?: boolean;
   children: (control: ControlProps) => ComponentChildren;
 }

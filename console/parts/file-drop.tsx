@@ -36,13 +36,13 @@ export function FileDrop({ label, hint, accept, isMultiple = false, isDisabled =
         type="file"
         accept={accept}
         multiple={isMultiple}
-        disabled={isDisabled}
+        aria-disabled={isDisabled}
         aria-describedby={`${id}-hint`}
-        onChange={({ currentTarget }) => {
-          take(currentTarget.files);
+        onClick={({ currentTarget }) => {
           // So that the same file can be chosen again.
           currentTarget.value = '';
         }}
+        onChange={({ currentTarget }) => take(currentTarget.files)}
       />
       <p id={`${id}-hint`} class="hint">
         {hint}

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import type { RequestFailure } from '../requests/request';
+import { useAnnouncer } from '../frame/console-context';
 import { ShownText } from './shown-text';
 import { StateMark, type Tone } from './state-mark';
 
@@ -12,10 +14,15 @@ interface Props {
   children: ComponentChildren;
 }
 
-/** A message. Failures interrupt those who hear the page; others wait. */
+/** A message. Failures interrupt those who hear the page; others are announced when they appear. */
 export function Notice({ tone, word = WORDS[tone], children }: Props) {
+  const { announce } = useAnnouncer();
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (tone !== 'bad') announce(box.current?.innerText ?? '');
+  }, [tone]);
   return (
-    <div class={`notice ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>
+    <div ref={box} class={`notice ${tone}`} role={tone === 'bad' ? 'alert' : undefined}>
       <StateMark tone={tone} word={word} />
       <div>{children}</div>
     </div>

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
 import { Dialog } from '../parts/dialog';
 import { Field } from '../parts/field';
@@ -7,7 +7,7 @@ import { useAction } from '../parts/use-action';
 import type { Subscription } from '../requests/api';
 import { DeliveryOptions } from './delivery-options';
 import { EventChoice } from './event-choice';
-import { EMPTY_SUBSCRIPTION, subscriptionRequestOf } from './subscription-draft';
+import { EMPTY_SUBSCRIPTION, problemsOf, subscriptionRequestOf } from './subscription-draft';
 
 interface Props {
   onClose: () => void;
@@ -20,6 +20,11 @@ export function CreateDialog({ onClose, onCreated }: Props) {
   const { isLocal } = facts.network;
   const [draft, setDraft] = useState(EMPTY_SUBSCRIPTION);
   const { isRunning, failure, run } = useAction();
+  const form = useRef<HTMLFormElement>(null);
+  const problems = problemsOf(failure, draft);
+  useEffect(() => {
+    if (failure) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [failure]);
   // A secret that the answer brings must not be missed.
   const close = (): void => {
     if (!isRunning) onClose();
@@ -27,6 +32,7 @@ export function CreateDialog({ onClose, onCreated }: Props) {
   return (
     <Dialog title="Create a subscription" onClose={close}>
       <form
+        ref={form}
         onSubmit={(event) => {
           event.preventDefault();
           run(async () => onCreated(await api.createSubscription(subscriptionRequestOf(draft))));
@@ -35,6 +41,7 @@ export function CreateDialog({ onClose, onCreated }: Props) {
         <Field
           label="Sink"
           isRequired
+          problems={problems.sink}
           hint={`The https URL that events are sent to.${isLocal ? ' Here also http to this machine.' : ''}`}
         >
           {(control) => (
@@ -50,9 +57,9 @@ export function CreateDialog({ onClose, onCreated }: Props) {
             />
           )}
         </Field>
-        <EventChoice draft={draft} setDraft={setDraft} />
-        <DeliveryOptions draft={draft} setDraft={setDraft} />
-        {failure && <FailureNotice failure={failure} />}
+        <EventChoice draft={draft} setDraft={setDraft} problems={problems} />
+        <DeliveryOptions draft={draft} setDraft={setDraft} problems={problems} />
+        {failure && Object.keys(problems).length === 0 && <FailureNotice failure={failure} />}
         <p class="buttons">
           <button type="submit" class="main" aria-disabled={isRunning}>
             {isRunning ? 'Creating …' : 'Create'}

@@ -4,16 +4,17 @@ import { Dialog } from '../parts/dialog';
 import { FailureNotice, Notice } from '../parts/notice';
 import { ShownText } from '../parts/shown-text';
 import { useAction } from '../parts/use-action';
+import type { Subscription } from '../requests/api';
 import { RequestFailure } from '../requests/request';
 
 interface Props {
-  id: string;
+  subscription: Subscription;
   onClose: () => void;
   onDeleted: () => void;
 }
 
 /** Asks before a subscription is deleted, and again if events would be lost. */
-export function DeleteDialog({ id, onClose, onDeleted }: Props) {
+export function DeleteDialog({ subscription: { id, sink }, onClose, onDeleted }: Props) {
   const { api, announce } = useConsole();
   const { isRunning, failure, run } = useAction();
   const [undelivered, setUndelivered] = useState<string>();
@@ -33,7 +34,8 @@ export function DeleteDialog({ id, onClose, onDeleted }: Props) {
   return (
     <Dialog title="Delete the subscription" onClose={onClose}>
       <p>
-        Its sink gets no further event: <span class="wrap">{id}</span>
+        <ShownText text={sink} longest={200} /> gets no further event. The list of deliveries forgets the
+        subscription.
       </p>
       {undelivered !== undefined && (
         <Notice tone="bad" word="Not delivered">
@@ -45,7 +47,7 @@ export function DeleteDialog({ id, onClose, onDeleted }: Props) {
         <button type="button" class="danger" aria-disabled={isRunning} onClick={() => run(remove)}>
           {undelivered === undefined ? 'Delete' : 'Delete with its undelivered events'}
         </button>
-        <button type="button" onClick={onClose}>
+        <button type="button" autofocus onClick={onClose}>
           Cancel
         </button>
       </p>

@@ -1,14 +1,15 @@
 import { Field } from '../parts/field';
 import { HeaderFields } from './header-fields';
-import type { SubscriptionDraft } from './subscription-draft';
+import type { DraftProblems, SubscriptionDraft } from './subscription-draft';
 
 interface Props {
   draft: SubscriptionDraft;
   setDraft: (draft: SubscriptionDraft) => void;
+  problems: DraftProblems;
 }
 
 /** Where a new subscription begins, and how its events are sent. */
-export function DeliveryOptions({ draft, setDraft }: Props) {
+export function DeliveryOptions({ draft, setDraft, problems }: Props) {
   return (
     <>
       <div class="fields">
@@ -28,7 +29,7 @@ export function DeliveryOptions({ draft, setDraft }: Props) {
           )}
         </Field>
         {draft.startFrom === 'block' && (
-          <Field label="Block" isRequired>
+          <Field label="Block" isRequired problems={problems.block}>
             {(control) => (
               <input
                 {...control}

@@ -1,15 +1,16 @@
 import { SUBSCRIBABLE_TYPES, RETRACTED_TYPE } from '../../service/subscriptions/event-types';
 import { useConsole } from '../frame/console-context';
 import { Field } from '../parts/field';
-import type { SubscriptionDraft } from './subscription-draft';
+import type { DraftProblems, SubscriptionDraft } from './subscription-draft';
 
 interface Props {
   draft: SubscriptionDraft;
   setDraft: (draft: SubscriptionDraft) => void;
+  problems: DraftProblems;
 }
 
 /** Chooses the events that a new subscription gets. */
-export function EventChoice({ draft, setDraft }: Props) {
+export function EventChoice({ draft, setDraft, problems }: Props) {
   const { overview } = useConsole();
   const toggle = (type: string): void => {
     const { types } = draft;
@@ -18,7 +19,7 @@ export function EventChoice({ draft, setDraft }: Props) {
   };
   return (
     <>
-      <Field label="Registry">
+      <Field label="Registry" problems={problems.source}>
         {(control) => (
           <select
             {...control}
@@ -44,7 +45,11 @@ export function EventChoice({ draft, setDraft }: Props) {
         ))}
       </fieldset>
       <div class="fields">
-        <Field label="Tokens" hint="Only events of these token ids, one in each line.">
+        <Field
+          label="Tokens"
+          problems={problems.tokens}
+          hint="Only events of these token ids, one in each line."
+        >
           {(control) => (
             <textarea
               {...control}
@@ -56,7 +61,11 @@ export function EventChoice({ draft, setDraft }: Props) {
             />
           )}
         </Field>
-        <Field label="Parties" hint="Only events that name one of these addresses.">
+        <Field
+          label="Parties"
+          problems={problems.parties}
+          hint="Only events that name one of these addresses, one in each line."
+        >
           {(control) => (
             <textarea
               {...control}

@@ -18,6 +18,9 @@ const MARKS: Record<Subscription['config']['state'], { tone: Tone; shape: Shape 
   gone: { tone: 'bad', shape: 'cross' },
 };
 
+/** The subscription of the settings. */
+const DEFAULT = 'default';
+
 interface Props {
   subscription: Subscription;
   onChange: () => void;
@@ -34,7 +37,11 @@ export function SubscriptionCard({ subscription, onChange }: Props) {
         <h2 id={heading} class="wrap">
           {id}
         </h2>
-        <StateMark word={config.state} {...MARKS[config.state]} />
+        {failingSince === undefined ? (
+          <StateMark word={config.state} {...MARKS[config.state]} />
+        ) : (
+          <StateMark word="failing" tone="bad" shape="warning" />
+        )}
       </header>
       <FactsList
         rows={[
@@ -64,6 +71,9 @@ export function SubscriptionCard({ subscription, onChange }: Props) {
           The sink answered 410 Gone. Its events are kept, and are sent when the subscription is resumed.
         </p>
       )}
+      {id === DEFAULT && (
+        <p class="note">It is the webhook of WEBHOOK_URL and the settings: here it can only be paused.</p>
+      )}
       {mayChange && <Buttons subscription={subscription} onChange={onChange} />}
     </article>
   );
@@ -85,8 +95,7 @@ function Buttons({ subscription, onChange }: Props) {
   const { isRunning, failure, run } = useAction();
   const [result, setResult] = useState<{ tone: Tone; words: string }>();
   const [isDeleting, setDeleting] = useState(false);
-  // The subscription of WEBHOOK_URL belongs to the settings.
-  const isDefault = id === 'default';
+  const isDefault = id === DEFAULT;
   const isActive = config.state === 'active';
 
   const change = async (): Promise<void> => {
@@ -102,7 +111,7 @@ function Buttons({ subscription, onChange }: Props) {
   const test = async (): Promise<void> => {
     const { isDelivered, status, error, milliseconds } = await api.testSubscription(id);
     const answer = status === null ? 'The sink did not answer' : `The sink answered ${status}`;
-    const reason = error === null ? '' : `: ${error}`;
+    const reason = error === null || error === `answered ${status}` ? '' : `: ${error}`;
     setResult({
       tone: isDelivered ? 'good' : 'bad',
       words: `${answer} in ${milliseconds.toLocaleString('en')} ms${reason}`,
@@ -147,7 +156,9 @@ function Buttons({ subscription, onChange }: Props) {
         </Notice>
       )}
       {failure && <FailureNotice failure={failure} />}
-      {isDeleting && <DeleteDialog id={id} onClose={() => setDeleting(false)} onDeleted={onChange} />}
+      {isDeleting && (
+        <DeleteDialog subscription={subscription} onClose={() => setDeleting(false)} onDeleted={onChange} />
+      )}
     </>
   );
 }

@@ -1,4 +1,6 @@
+import { problemAt, type FieldProblem } from '../parts/field-problem';
 import type { SubscriptionRequest } from '../requests/api';
+import type { RequestFailure } from '../requests/request';
 
 /** The content of the form of a new subscription. */
 export interface SubscriptionDraft {
@@ -57,6 +59,28 @@ export function subscriptionRequestOf(draft: SubscriptionDraft): SubscriptionReq
       retractions,
     },
   };
+}
+
+/** Fields that an error of the service may name. */
+export type DraftProblems = Partial<
+  Record<'sink' | 'source' | 'tokens' | 'parties' | 'block', FieldProblem[]>
+>;
+
+/** The fields for which the request was refused, each with its problem. */
+export function problemsOf(failure: RequestFailure | undefined, draft: SubscriptionDraft): DraftProblems {
+  const pointers = {
+    sink: '/sink',
+    source: '/source',
+    tokens: '/filters/0/tokens',
+    parties: `/filters/${linesOf(draft.tokens).length > 0 ? 1 : 0}/parties`,
+    block: '/config/startFrom',
+  };
+  return Object.fromEntries(
+    Object.entries(pointers).flatMap(([field, pointer]) => {
+      const problem = problemAt(failure, pointer);
+      return problem ? [[field, [problem]]] : [];
+    }),
+  );
 }
 
 function linesOf(text: string): string[] {

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
 import type { TokenView } from '../../service/console/views';
 import { accountNames } from '../../cli/token/account-names';
 import { useConsole } from '../frame/console-context';
@@ -14,7 +15,8 @@ import { Timeline } from './timeline';
 
 /** A token as it is now, and how it came there. */
 export function TokenDetails({ token }: { token: TokenView }) {
-  const { facts } = useConsole();
+  const { facts, announce } = useConsole();
+  useEffect(() => announce(`Token ${token.state}.`), [token.tokenId]);
   const names = accountNames(addressesOf(token));
   const party = (address: string | null): ComponentChildren =>
     address === null ? undefined : <Party address={address} names={names} />;
@@ -24,6 +26,12 @@ export function TokenDetails({ token }: { token: TokenView }) {
       <section class="card" aria-labelledby="now">
         <h2 id="now">Now</h2>
         <StateDiagram state={token.state} />
+        {token.state === 'not minted' && !issuing && (
+          <p class="note">
+            This registry never had a token with this id. A local chain that was started anew has none of the
+            earlier ones.
+          </p>
+        )}
         {token.isPaused && (
           <p class="note">The registry is paused: nothing is possible until its admin unpauses it.</p>
         )}

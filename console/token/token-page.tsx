@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
 import { Field } from '../parts/field';
+import { problemAt } from '../parts/field-problem';
 import { FileDrop } from '../parts/file-drop';
 import { WhenLoaded } from '../parts/loading';
 import { FailureNotice } from '../parts/notice';
@@ -44,7 +45,10 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
     : { tokenId: id, ...(registry !== undefined && { registry }) };
   const loaded = useLoaded(key, (signal) => api.token(question, signal));
 
+  const wrongId = problemAt(loaded.failure, '/tokenId');
+
   const choose = async (file: File): Promise<void> => {
+    setChosen(undefined);
     const credential = namesOf(JSON.parse(await readJsonFile(file)) as object);
     setChosen((before) => ({ name: file.name, number: (before?.number ?? 0) + 1, credential }));
     setTyped('');
@@ -64,7 +68,7 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
             location.hash = hrefOf('token', { id: typed.trim(), ...(isSame && { registry }) });
           }}
         >
-          <Field label="Token id" hint="Hexadecimal or decimal digits.">
+          <Field label="Token id" hint="Hexadecimal or decimal digits." problems={wrongId ? [wrongId] : []}>
             {(control) => (
               <span class="joined">
                 <input
@@ -93,15 +97,14 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
         {fileFailure && <FailureNotice failure={fileFailure} />}
         {chosen && (
           <p class="dim">
-            Read from <ShownText text={chosen.name} longest={80} />.
+            Read from <ShownText text={chosen.name} longest={80} />, which is not verified here:{' '}
+            <a href={hrefOf('verify')}>Verify</a> checks it.
           </p>
         )}
       </div>
-      {key !== undefined ? (
-        <WhenLoaded loaded={loaded}>{(token) => <TokenDetails token={token} />}</WhenLoaded>
-      ) : (
-        facts.canIssue && <IssuedDocuments />
-      )}
+      {key !== undefined
+        ? !wrongId && <WhenLoaded loaded={loaded}>{(token) => <TokenDetails token={token} />}</WhenLoaded>
+        : facts.canIssue && <IssuedDocuments />}
     </>
   );
 }

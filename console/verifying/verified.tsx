@@ -23,7 +23,11 @@ export function Verified({ view }: { view: VerifyView }) {
         <StateMark word={view.outcome} {...MARKS[view.outcome]} />
       </p>
       <AnswerCard title="Document integrity" question="Is it as it was signed?" answer={documentIntegrity} />
-      <AnswerCard title="Issuer identity" question="Did the named issuer sign it?" answer={issuerIdentity}>
+      <AnswerCard
+        title="Issuer identity"
+        question="Does the named issuer publish the key?"
+        answer={issuerIdentity}
+      >
         <FactsList
           rows={[
             [
@@ -67,7 +71,11 @@ export function Verified({ view }: { view: VerifyView }) {
       {shown && (
         <section class="card" aria-labelledby="shown">
           <h3 id="shown">What the credential says</h3>
-          <ShownText isBlock text={JSON.stringify(shown, null, 2)} longest={10_000} />
+          <ShownText
+            block="What the credential says"
+            text={JSON.stringify(shown, null, 2)}
+            longest={10_000}
+          />
         </section>
       )}
     </>

@@ -65,6 +65,8 @@ describe('the console in a browser', function () {
       await route.abort();
     });
     await page.getByLabel('Bill of Lading number').fill('BROWSER-2');
+    // Enter in a field issues nothing.
+    await page.getByLabel('Bill of Lading number').press('Enter');
     await page.getByRole('button', { name: 'Issue', exact: true }).click();
     await page.getByText('The document may have been issued.').waitFor();
     await page.unroute(path);
@@ -129,6 +131,10 @@ describe('the console in a browser', function () {
     try {
       await open('subscriptions');
       await page.getByRole('button', { name: 'Create a subscription' }).click();
+      own.errors.provoke(answeredError('subscriptions', '400 (Bad Request)'));
+      await page.getByLabel('Sink').fill('ftp://sink.example');
+      await page.getByRole('button', { name: 'Create', exact: true }).click();
+      await page.locator('[name=sink][aria-invalid=true]:focus').waitFor();
       await page.getByLabel('Sink').fill(sink.url);
       await page.getByLabel('nomination', { exact: true }).check();
       await page.getByRole('button', { name: 'Create', exact: true }).click();
@@ -142,6 +148,21 @@ describe('the console in a browser', function () {
     } finally {
       await sink.close();
     }
+  });
+
+  it('keeps the rows of deliveries at their places while somebody points at them', async () => {
+    const { tokenId } = await devnet.issue();
+    await open('deliveries');
+    await page.mouse.move(0, 0);
+    const first = page.getByRole('row').nth(1);
+    await first.getByText(tokenId.slice(0, 8)).waitFor();
+    await first.hover();
+    const newest = await first.getByRole('link').first().innerText();
+    await devnet.transferHolder(tokenId, { to: 2 });
+    await page.getByText('1 newer delivery when you leave the list.').waitFor();
+    expect(await first.getByRole('link').first().innerText()).to.equal(newest);
+    await page.mouse.move(0, 0);
+    await first.getByText('holder_transfer').waitFor();
   });
 
   it('shows that a credential was changed, and its texts as texts', async () => {
@@ -216,6 +237,8 @@ describe('the console in a browser', function () {
       await look(hash, content);
       for (const name of await reader.getByRole('button').allInnerTexts()) buttons.add(name);
     }
+    // A long list has it.
+    buttons.delete('Show more');
     // Those without a text copy a value, or choose a file.
     expect([...buttons].sort()).to.deep.equal(['', 'Download the credential', 'Log out', 'Show', 'Verify']);
     own.errors.provoke(answeredError('create/BILL_OF_LADING', '403 (Forbidden)'));

@@ -1,9 +1,13 @@
 import { expect } from 'chai';
+import { inPlace } from '../../console/deliveries/in-place';
 import { redeliveryResult } from '../../console/deliveries/redelivery-result';
+import { problemAt } from '../../console/parts/field-problem';
 import { accountName } from '../../console/parts/account-name';
 import { pauseAfter } from '../../console/requests/pause-after';
 import { rereader } from '../../console/requests/rereader';
+import { RequestFailure } from '../../console/requests/request';
 import { conditionsOf } from '../../console/subscriptions/filter-words';
+import { EMPTY_SUBSCRIPTION, problemsOf } from '../../console/subscriptions/subscription-draft';
 import { explorerLink } from '../../console/token/explorer-link';
 import { changesOf, sentenceOf } from '../../console/token/operation-words';
 import type { Subscription } from '../../console/requests/api';
@@ -51,8 +55,25 @@ describe('words of the console', () => {
       }),
     ).to.deep.equal({
       tone: 'good',
-      words: '2 events will be sent again, and 1 event waited already.',
+      words: '3 events will be sent.',
     });
+  });
+
+  it('tell a field why it was refused, without the pointer to it', () => {
+    const refused = (message: string) => new RequestFailure(400, 'SUBSCRIPTION_INVALID', message);
+    expect(problemAt(refused('/sink is not https.'), '/sink')).to.deep.equal({
+      message: 'Is not https.',
+      isRefused: true,
+    });
+    expect(problemAt(refused('/sinks is unknown.'), '/sink')).to.equal(undefined);
+    expect(problemAt(undefined, '/sink')).to.equal(undefined);
+    const draft = { ...EMPTY_SUBSCRIPTION, parties: '0x1' };
+    expect(problemsOf(refused('/filters/0/parties/0 is not an address.'), draft)).to.deep.equal({
+      parties: [{ message: 'Is not an address.', isRefused: true }],
+    });
+    expect(
+      problemsOf(refused('/filters/0/parties/0 is not an address.'), { ...draft, tokens: '1' }),
+    ).to.deep.equal({});
   });
 
   it('tell the conditions of a subscription', () => {
@@ -84,6 +105,27 @@ describe('words of the console', () => {
     expect(explorerLink('https://scan.example/', 'tx', '0x1')).to.equal('https://scan.example/tx/0x1');
     expect(explorerLink('javascript:alert(1)', 'tx', '0x1')).to.equal(undefined);
     expect(explorerLink(null, 'tx', '0x1')).to.equal(undefined);
+  });
+});
+
+describe('rows of the console', () => {
+  const rows = (text: string): { key: string; state: string }[] =>
+    [...text].map((key) => ({ key: key.toLowerCase(), state: key === key.toLowerCase() ? 'old' : 'new' }));
+  const held = (shown: string, latest: string): string =>
+    inPlace(rows(shown), rows(latest), ({ key }) => key)
+      .map(({ key, state }) => (state === 'old' ? key : key.toUpperCase()))
+      .join('');
+
+  it('keep their places when newer ones come, and change there', () => {
+    expect(held('abc', 'zyabc')).to.equal('abc');
+    expect(held('abc', 'zaBc')).to.equal('aBc');
+  });
+
+  it('stay when they are no longer listed, and get the older ones behind them', () => {
+    expect(held('abc', 'zac')).to.equal('abc');
+    expect(held('abc', 'zabcde')).to.equal('abcde');
+    expect(held('abc', 'xyz')).to.equal('abc');
+    expect(held('', 'ab')).to.equal('');
   });
 });
 

@@ -1,0 +1,15 @@
+import type { RequestFailure } from '../requests/request';
+
+/** A problem of a field. One that is not refused is a recommendation. */
+export interface FieldProblem {
+  message: string;
+  isRefused: boolean;
+}
+
+/** The problem of a field, if a request was refused because of the member at this JSON pointer. */
+export function problemAt(failure: RequestFailure | undefined, pointer: string): FieldProblem | undefined {
+  const { message = '' } = failure ?? {};
+  if (!message.startsWith(`${pointer} `) && !message.startsWith(`${pointer}/`)) return undefined;
+  const words = message.slice(message.indexOf(' ') + 1);
+  return { message: words.charAt(0).toUpperCase() + words.slice(1), isRefused: true };
+}
