@@ -30,6 +30,13 @@ describe("texts on the console's page", () => {
     expect(escapedText('🚢')).to.equal('🚢');
   });
 
+  it('escapes blank characters, and marks after the fourth of a letter', () => {
+    expect(escapedText('a\u3164b\u2800c')).to.equal('a\\u3164b\\u2800c');
+    const accent = '\u0301';
+    expect(escapedText(`e${accent.repeat(4)}f`)).to.equal(`e${accent.repeat(4)}f`);
+    expect(escapedText(`e${accent.repeat(6)}f`)).to.equal(`e${accent.repeat(4)}\\u0301\\u0301f`);
+  });
+
   it('keeps line feeds and tabs only where a text has several lines', () => {
     expect(escapedText('one\n\ttwo')).to.equal('one\\u000a\\u0009two');
     expect(segmentsOf('one\n\ttwo', { keepLines: true })).to.deep.equal([
