@@ -20,13 +20,13 @@ export const OPERATION_TITLES: Readonly<Record<Operation, string>> = {
 
 const ACTIONS: Readonly<Record<Next['operation'], string>> = {
   mint: 'mint the token',
-  nominate: 'nominate the next beneficiary:',
-  transferBeneficiary: 'transfer the beneficiary to',
-  transferHolder: 'transfer the holder to',
-  transferOwners: 'transfer both roles to',
-  rejectTransferBeneficiary: 'reject the transfer of the beneficiary,',
-  rejectTransferHolder: 'reject the transfer of the holder,',
-  rejectTransferOwners: 'reject the transfer of both roles,',
+  nominate: 'nominate WHOM as the next beneficiary',
+  transferBeneficiary: 'transfer the beneficiary to WHOM',
+  transferHolder: 'transfer the holder to WHOM',
+  transferOwners: 'transfer both roles to WHOM',
+  rejectTransferBeneficiary: 'reject the transfer of the beneficiary, WHOM',
+  rejectTransferHolder: 'reject the transfer of the holder, WHOM',
+  rejectTransferOwners: 'reject the transfer of both roles, WHOM',
   returnToIssuer: 'return the token to the issuer',
   restore: 'restore the token to its title escrow',
   burn: 'shred the token',
@@ -40,7 +40,7 @@ export type SentencePart = { words: string } | { address: string };
 export function sentenceOf({ operation, by, whom = '' }: Next): SentencePart[] {
   const isAddress = by.startsWith('0x');
   const subject: SentencePart = isAddress ? { address: by } : { words: `An account with the role ${by}` };
-  return [subject, ...partsOf(` may ${ACTIONS[operation]}${whom === '' ? '' : ` ${whom}`}.`)];
+  return [subject, ...partsOf(` may ${ACTIONS[operation].replace('WHOM', whom)}.`)];
 }
 
 function partsOf(text: string): SentencePart[] {
