@@ -931,6 +931,8 @@ export interface components {
       tokenId: string;
       /** @description The id of the credential. */
       id: string;
+      /** @description The first 100 characters of the number in the subject. */
+      blNumber?: string;
       /** @description The beneficiary, as in the request. */
       owner: string;
       /** @description The holder, as in the request. */

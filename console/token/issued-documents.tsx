@@ -3,6 +3,7 @@ import { hrefOf } from '../frame/route';
 import { Hex } from '../parts/hex';
 import { WhenLoaded } from '../parts/loading';
 import { Party } from '../parts/party';
+import { ShownText } from '../parts/shown-text';
 import { Table, type Column } from '../parts/table';
 import { When } from '../parts/when';
 import type { Issuance } from '../requests/api';
@@ -11,6 +12,11 @@ import { useLoaded } from '../requests/use-loaded';
 const MOST = 20;
 
 const COLUMNS: readonly Column<Issuance>[] = [
+  {
+    head: 'Number',
+    cell: ({ blNumber }) =>
+      blNumber === undefined ? <span class="dim">—</span> : <ShownText text={blNumber} />,
+  },
   {
     head: 'Token',
     cell: ({ tokenId }) => <Hex value={tokenId} what="token id" href={hrefOf('token', { id: tokenId })} />,

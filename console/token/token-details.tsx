@@ -6,6 +6,7 @@ import { useConsole } from '../frame/console-context';
 import { Hex } from '../parts/hex';
 import { FactsList } from '../parts/facts-list';
 import { Party } from '../parts/party';
+import { ShownText } from '../parts/shown-text';
 import { DownloadButton } from '../issuing/download-button';
 import { ProgressLine } from '../issuing/progress-line';
 import { explorerLink } from './explorer-link';
@@ -47,6 +48,10 @@ export function TokenDetails({ token }: { token: TokenView }) {
           />
           <FactsList
             rows={[
+              [
+                'Bill of Lading',
+                issuing?.blNumber == null ? undefined : <ShownText text={issuing.blNumber} />,
+              ],
               ['Token id', <Hex value={token.tokenId} what="token id" />],
               [
                 'Registry',

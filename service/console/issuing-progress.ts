@@ -18,7 +18,7 @@ export async function issuingProgress(
   const name = scopeName(scope);
   const issuance = await findIssuance(db, name, { token_id: tokenId });
   if (issuance === undefined) return undefined;
-  const { state, createdAt, txHash = null, failure = null } = issuance;
+  const { state, createdAt, blNumber = null, txHash = null, failure = null } = issuance;
   const row = await db
     .selectFrom('issuances')
     .select('block_number')
@@ -28,5 +28,5 @@ export async function issuingProgress(
   const block = row?.block_number ?? undefined;
   const isMined = (state === 'mined' || state === 'final') && block !== undefined;
   const confirmedBlocks = isMined && headBlock !== undefined ? Math.max(0, headBlock - block) : null;
-  return { tokenId, state, createdAt, txHash, confirmedBlocks, failure };
+  return { tokenId, blNumber, state, createdAt, txHash, confirmedBlocks, failure };
 }

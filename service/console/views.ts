@@ -116,6 +116,8 @@ export interface Validation {
 /** GET /console/api/documents/{tokenId}/progress: how far issuing is. */
 export interface IssuingProgress {
   tokenId: string;
+  /** The first characters of the number of the Bill of Lading; null if it is not known. */
+  blNumber: string | null;
   state: 'signed' | 'submitted' | 'mined' | 'final' | 'failed';
   createdAt: number;
   txHash: string | null;

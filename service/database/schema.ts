@@ -228,6 +228,8 @@ export interface IssuancesTable {
   beneficiary: string;
   holder: string;
   remark: string;
+  /** The beginning of it; null if the subject has none, and in issuances before this column. */
+  bl_number: Defaulted<string | null>;
   /** Size of all parts; 0 after a failure, which deletes them. */
   document_bytes: number;
   state: 'signed' | 'submitted' | 'mined' | 'final' | 'failed';

@@ -58,9 +58,18 @@ export async function createDocumentPreparer(settings: PreparationSettings): Pro
       beneficiary: owner,
       holder,
       remark: encryptRemark(remarks, id),
+      blNumber: numberOf(credentialSubject),
       document: new TextEncoder().encode(JSON.stringify(signed)),
     };
   };
+}
+
+/** Characters of a number that lists show. */
+const LONGEST_NUMBER = 100;
+
+/** The beginning of the number of a Bill of Lading. PostgreSQL stores no NUL in a text. */
+function numberOf({ blNumber }: Readonly<Record<string, unknown>>): string | undefined {
+  return typeof blNumber === 'string' ? blNumber.slice(0, LONGEST_NUMBER).replaceAll('\0', '') : undefined;
 }
 
 /**

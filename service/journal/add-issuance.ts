@@ -91,6 +91,7 @@ async function insertIssuance(
       beneficiary: signed.beneficiary,
       holder: signed.holder,
       remark: signed.remark,
+      bl_number: signed.blNumber ?? null,
       document_bytes: signed.document.length,
       state: 'signed',
       idempotency_key: request?.key ?? null,

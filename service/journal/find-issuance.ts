@@ -11,6 +11,7 @@ export function issuanceOf(row: Selectable<IssuancesTable>): Issuance {
     beneficiary: row.beneficiary,
     holder: row.holder,
     remark: row.remark,
+    blNumber: row.bl_number ?? undefined,
     state: row.state,
     txHash: row.tx_hash ?? undefined,
     failure: code === null || message === null ? undefined : { code, message },

@@ -19,6 +19,8 @@ export interface Issuance {
   holder: string;
   /** 0x-prefixed hex. */
   remark: string;
+  /** The first characters of the number of the Bill of Lading; undefined if it is not known. */
+  blNumber: string | undefined;
   state: IssuanceState;
   /** Hash of the transaction that made the token, 0x-prefixed; kept when a reorganisation takes its block. */
   txHash: string | undefined;
@@ -33,7 +35,7 @@ export interface Issuance {
 /** A signed document before it is added to the journal. `document`: JSON in UTF-8. */
 export interface SignedDocument extends Pick<
   Issuance,
-  'tokenId' | 'credentialId' | 'beneficiary' | 'holder' | 'remark'
+  'tokenId' | 'credentialId' | 'beneficiary' | 'holder' | 'remark' | 'blNumber'
 > {
   document: Uint8Array;
 }

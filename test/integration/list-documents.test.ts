@@ -98,7 +98,9 @@ for (const engine of ENGINES)
       const listed = (await pages('')).flat();
       const [mined, failed] = [1, 2].map((index) => listed.find(({ tokenId }) => tokenId === tokens[index]));
       expect(mined).to.include({ state: 'mined', txHash: TX_HASH, createdAt: '2026-05-01T12:00:01.000Z' });
-      expect(mined).to.have.all.keys('tokenId', 'id', 'owner', 'holder', 'state', 'createdAt', 'txHash');
+      const members = ['tokenId', 'id', 'blNumber', 'owner', 'holder', 'state', 'createdAt', 'txHash'];
+      expect(mined).to.have.all.keys(members);
+      expect(mined).to.include({ blNumber: 'SGCNM21566325' });
       expect(failed).to.deep.include({
         state: 'failed',
         failure: { code: 'GAS_TOO_LOW', message: 'no gas' },

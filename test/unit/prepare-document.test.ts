@@ -57,6 +57,14 @@ describe('preparing a document', () => {
     expect((await verify(derived, issuer.didDocument)).verified).to.equal(true);
   });
 
+  it('returns the beginning of the number, without characters that a database refuses', async () => {
+    const numberIn = async (blNumber: unknown): Promise<string | undefined> =>
+      (await prepare(preparationOf(bodyWith({ ...full.credentialSubject, blNumber })))).blNumber;
+    expect(await numberIn('A-1')).to.equal('A-1');
+    expect(await numberIn(`A\u0000${'1'.repeat(200)}`)).to.equal(`A${'1'.repeat(98)}`);
+    expect(await numberIn(['A-1', 'A-2'])).to.equal(undefined);
+  });
+
   it("returns the mint's token id, beneficiary, holder and encrypted remark", async () => {
     const prepared = await prepare(preparationOf(bodyWith({}, { remarks: 'Grüße' })));
     const { credentialStatus, id } = await documentOf(bodyWith());

@@ -8,6 +8,7 @@ import { purgedEvents } from './0006-purged-events';
 import { subscriptions } from './0007-subscriptions';
 import { registries } from './0008-registries';
 import { fillingChannels } from './0009-filling-channels';
+import { billOfLadingNumbers } from './0010-bill-of-lading-numbers';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
@@ -20,4 +21,5 @@ export const migrations: Record<string, Migration> = {
   '0007-subscriptions': subscriptions,
   '0008-registries': registries,
   '0009-filling-channels': fillingChannels,
+  '0010-bill-of-lading-numbers': billOfLadingNumbers,
 };

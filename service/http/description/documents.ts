@@ -20,6 +20,7 @@ const ISSUANCE = z
   .strictObject({
     tokenId: TOKEN_ID_HEX,
     id: TEXT.meta({ description: 'The id of the credential.' }),
+    blNumber: TEXT.optional().meta({ description: 'The first 100 characters of the number in the subject.' }),
     owner: ADDRESS.meta({ description: 'The beneficiary, as in the request.' }),
     holder: ADDRESS.meta({ description: 'The holder, as in the request.' }),
     state: ISSUANCE_STATE,

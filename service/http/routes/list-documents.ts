@@ -21,10 +21,12 @@ export function listDocuments(
 }
 
 function shown(issuance: Issuance): object {
-  const { tokenId, credentialId, beneficiary, holder, state, txHash, failure, createdAt } = issuance;
+  const { tokenId, credentialId, blNumber, beneficiary, holder, state, txHash, failure, createdAt } =
+    issuance;
   return {
     tokenId,
     id: credentialId,
+    ...(blNumber !== undefined && { blNumber }),
     owner: beneficiary,
     holder,
     state,

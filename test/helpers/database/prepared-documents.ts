@@ -24,6 +24,7 @@ export function preparedDocument(bytes = 3_000): PreparedDocument {
     beneficiary: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
     holder: '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC',
     remark: '0x',
+    blNumber: 'SGCNM21566325',
     document,
   };
 }

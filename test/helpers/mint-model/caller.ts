@@ -76,6 +76,7 @@ export class Caller {
       holder: someone,
       // The gas of a mint depends on the length of its remark.
       remark: this.#random.chance(0.8) ? '0x' : this.#random.hex(1 + this.#random.below(100)),
+      blNumber: undefined,
       document: Buffer.from(tokenId),
     };
   }

@@ -109,6 +109,7 @@ export function newIssuance(remarkBytes = 0): Issuance {
     beneficiary: someone,
     holder: someone,
     remark: `0x${randomBytes(remarkBytes).toString('hex')}`,
+    blNumber: undefined,
     state: 'signed',
     txHash: undefined,
     failure: undefined,
