@@ -36,6 +36,8 @@ interface Upload {
   request: ClientRequest;
   /** Whether the service has taken the whole body. */
   isTaken: boolean;
+  /** Whether its answer begins, which has the whole document. */
+  isAnswered: boolean;
   answer: Answer | undefined;
   answered: Promise<Answer>;
 }
@@ -99,7 +101,7 @@ describe('the service with many large bodies at once', () => {
 
   /** The number of bodies that the service has read and not answered. */
   function inHand(uploads: readonly Upload[]): number {
-    return uploads.filter(({ isTaken, answer }) => isTaken && answer === undefined).length;
+    return uploads.filter(({ isTaken, isAnswered }) => isTaken && !isAnswered).length;
   }
 
   /** Sends the body until the document is issued; waits for Retry-After after each 503. */
@@ -127,8 +129,9 @@ describe('the service with many large bodies at once', () => {
     const url = `${service.url}/create/BILL_OF_LADING`;
     const request = httpRequest(url, { method: 'POST', headers, agent: false });
     const answered = answerOf(request);
-    const upload: Upload = { request, isTaken: false, answer: undefined, answered };
+    const upload: Upload = { request, isTaken: false, isAnswered: false, answer: undefined, answered };
     request.on('finish', () => (upload.isTaken = true));
+    request.on('response', () => (upload.isAnswered = true));
     answered.then(
       (answer) => (upload.answer = answer),
       () => undefined,
