@@ -34,7 +34,7 @@ export function IssuingCards() {
       </article>
       <article class="card" aria-label="Wallet">
         <h2>Wallet</h2>
-        <Figure value={wallet?.mintsAffordable ?? null} noun="mint" after="affordable at current fees" />
+        <Figure value={wallet?.mintsAffordable ?? null} noun="mint" after="affordable now" />
         <FactsList
           rows={[
             [

@@ -20,9 +20,7 @@ export function RegistryCard({ registry }: { registry: RegistryView }) {
   return (
     <article class="card registry" aria-label={`Registry on ${network}`}>
       <header>
-        <h2>
-          Registry <span class="dim">{network}</span>
-        </h2>
+        <h2>Registry</h2>
         <StateMark tone={TONES[state]} word={state} />
       </header>
       <Figure value={lagBlocks} noun="block" after="behind the head" />
@@ -33,8 +31,8 @@ export function RegistryCard({ registry }: { registry: RegistryView }) {
       )}
       <FactsList
         rows={[
-          ['Chain', chainId],
-          ['Registry', <Hex value={registry.registry} what="address of the registry" />],
+          ['Network', `${network}, chain ${chainId}`],
+          ['Address', <Hex value={registry.registry} what="address of the registry" />],
           ['Newest block', <Count value={headBlock} />],
           ['Read up to', <Count value={readUpTo} />],
           ['Events waiting', <Count value={registry.waiting} />],
