@@ -73,9 +73,11 @@ export function useSession(): SessionControl {
       if (document.visibilityState === 'visible' && isLoggedOut.current) void begin();
     };
     addEventListener('hashchange', change);
+    addEventListener('focus', look);
     document.addEventListener('visibilitychange', look);
     return () => {
       removeEventListener('hashchange', change);
+      removeEventListener('focus', look);
       document.removeEventListener('visibilitychange', look);
     };
   }, []);

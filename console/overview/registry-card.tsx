@@ -31,7 +31,8 @@ export function RegistryCard({ registry }: { registry: RegistryView }) {
       )}
       <FactsList
         rows={[
-          ['Network', `${network}, chain ${chainId}`],
+          ['Network', network],
+          ['Chain', chainId],
           ['Address', <Hex value={registry.registry} what="address of the registry" />],
           ['Newest block', <Count value={headBlock} />],
           ['Read up to', <Count value={readUpTo} />],
