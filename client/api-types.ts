@@ -187,7 +187,7 @@ export interface paths {
     put?: never;
     /**
      * Send events again
-     * @description Sends the events that the subscription selects now, and all its dead letters. Events keep their ids. `queued` is the number of events that will be sent; it is 0 for an event that does not exist. One event that waits for another attempt is sent now.
+     * @description Sends the events that the subscription selects now, and all its dead letters. Events keep their ids. `queued` is the number of events that will be sent; it is 0 for an event that does not exist. One event that waits ends the pause of its token: the attempts begin now, in order.
      *
      *     Exists only if the service has ADMIN_API_KEY, and needs it.
      */

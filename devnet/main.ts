@@ -109,7 +109,7 @@ async function issueAndWalk(
   const isWatched = process.stdout.isTTY && !flags.json && !flags.once;
   if (isWatched) {
     step(`watch it in the console: ${await devnet.consoleLink(pageOf(tokenId))}`);
-    step(`the document moves in ${TO_OPEN_MS / 1_000} seconds`);
+    step(`the holder hands the document on in ${TO_OPEN_MS / 1_000} seconds`);
   }
   const expected: string[] = [...MINT_EVENTS];
   for (const [index, { title, run: send, events }] of stepsFor(devnet, tokenId).entries()) {

@@ -1,12 +1,9 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
 import { Field } from '../parts/field';
-import { WhenLoaded } from '../parts/loading';
 import { useLoaded } from '../requests/use-loaded';
-import { countOf } from '../text/relative-time';
 import { DeadLetters } from './dead-letters';
-import { DeliveryTable } from './delivery-table';
+import { DeliveryList } from './delivery-list';
 
 const STATES: readonly { value: string; words: string }[] = [
   { value: '', words: 'Every state' },
@@ -16,35 +13,13 @@ const STATES: readonly { value: string; words: string }[] = [
   { value: 'delivered', words: 'Delivered' },
 ];
 
-const FIRST = 50;
-/** The limit of the service. */
-const MOST = 200;
-
 /** Deliveries by state and subscription. */
 export function DeliveriesPage({ query }: { query: Readonly<Record<string, string>> }) {
-  const { api, announce } = useConsole();
+  const { api } = useConsole();
   const { state = '', subscription = '' } = query;
-  const [limit, setLimit] = useState(FIRST);
-  const loaded = useLoaded(`${state} ${subscription}`, (signal) =>
-    api.deliveries(
-      { ...(state && { state }), ...(subscription && { subscription }), limit: String(limit) },
-      signal,
-    ),
-  );
-  useEffect(() => loaded.reload(), [limit]);
-  const count = loaded.data?.deliveries.length;
-  useEffect(() => {
-    if (count !== undefined) announce(`${countOf(count, 'delivery', 'deliveries')}.`);
-  }, [state, subscription, count === undefined]);
   const known = useLoaded('subscriptions', (signal) => api.subscriptions(signal));
   const names = new Set([...(known.data ?? []).map(({ id }) => id), ...(subscription ? [subscription] : [])]);
-  const isMoreAsked = useRef(false);
-  const showMore = (): void => {
-    isMoreAsked.current = true;
-    setLimit(MOST);
-  };
   const show = (changed: Readonly<Record<string, string>>): void => {
-    setLimit(FIRST);
     location.hash = hrefOf('deliveries', { state, subscription, ...changed });
   };
   return (
@@ -83,33 +58,15 @@ export function DeliveriesPage({ query }: { query: Readonly<Record<string, strin
           )}
         </Field>
       </div>
-      {state === 'dead' && subscription !== '' && <DeadLetters subscription={subscription} />}
-      <WhenLoaded loaded={loaded}>
-        {({ deliveries, hasMore }) => (
-          <>
-            {deliveries.length === 0 ? (
-              <p class="note">There are no such deliveries.</p>
-            ) : (
-              <DeliveryTable
-                key={`${state} ${subscription}`}
-                deliveries={deliveries}
-                subscriptions={known.data ?? []}
-                isMoreAsked={isMoreAsked}
-              />
-            )}
-            {hasMore &&
-              (limit < MOST ? (
-                <button type="button" onClick={showMore}>
-                  Show more
-                </button>
-              ) : (
-                <p class="dim">
-                  The newest {MOST} are shown. Choose a state or a subscription to see others.
-                </p>
-              ))}
-          </>
-        )}
-      </WhenLoaded>
+      {state === 'dead' && subscription !== '' && (
+        <DeadLetters key={subscription} subscription={subscription} />
+      )}
+      <DeliveryList
+        key={`${state} ${subscription}`}
+        state={state}
+        subscription={subscription}
+        subscriptions={known.data ?? []}
+      />
     </>
   );
 }

@@ -62,12 +62,16 @@ export function DeliveryTable({ deliveries, subscriptions, isMoreAsked }: Props)
       <p class="dim held" role="status">
         {waiting > 0 && `${countOf(waiting, 'newer delivery', 'newer deliveries')} when you leave the list.`}
       </p>
-      <Table
-        caption="Deliveries, the newest first"
-        columns={COLUMNS}
-        rows={rows.map((row) => ({ ...row, subscriptionState: states.get(row.subscription) }))}
-        keyOf={keyOf}
-      />
+      {rows.length === 0 ? (
+        <p class="note">There are no such deliveries.</p>
+      ) : (
+        <Table
+          caption="Deliveries, the newest first"
+          columns={COLUMNS}
+          rows={rows.map((row) => ({ ...row, subscriptionState: states.get(row.subscription) }))}
+          keyOf={keyOf}
+        />
+      )}
     </div>
   );
 }

@@ -10,7 +10,7 @@ export interface HeldRows<T> {
     onPointerEnter: () => void;
     onPointerLeave: () => void;
     onFocusIn: () => void;
-    onFocusOut: () => void;
+    onFocusOut: (event: FocusEvent) => void;
   };
 }
 
@@ -31,7 +31,13 @@ export function useHeldRows<T>(latest: readonly T[], keyOf: (row: T) => string):
       onPointerEnter: () => setPointed(true),
       onPointerLeave: () => setPointed(false),
       onFocusIn: () => setFocused(true),
-      onFocusOut: () => setFocused(false),
+      onFocusOut: ({ currentTarget, relatedTarget }) => {
+        const isInside =
+          currentTarget instanceof Node &&
+          relatedTarget instanceof Node &&
+          currentTarget.contains(relatedTarget);
+        if (!isInside) setFocused(false);
+      },
     },
   };
 }

@@ -1,7 +1,7 @@
 import { absoluteTime } from '../text/relative-time';
 
 interface Props {
-  /** When it was noticed; undefined while the service answers. */
+  /** When it was noticed, by the service's clock; undefined while the service answers. */
   lostAt: number | undefined;
   onRetry: () => void;
 }
@@ -13,8 +13,8 @@ export function ConnectionBanner({ lostAt, onRetry }: Props) {
       {lostAt !== undefined && (
         <div class="banner">
           <p>
-            <b>The service does not answer.</b> The page shows what was known at {absoluteTime(lostAt)}, and
-            connects again by itself.
+            <b>The service does not answer.</b> It was noticed at {absoluteTime(lostAt)}. The page shows what
+            was known before, and connects again by itself.
           </p>
           <button type="button" onClick={onRetry}>
             Connect now

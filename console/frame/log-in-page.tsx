@@ -25,7 +25,11 @@ export function LogInPage({ reason, onLogIn }: Props) {
     <main class="log-in">
       <h1>Console</h1>
       <p class="dim">Transferable document service</p>
-      {reason !== undefined && <Notice tone="wait">{reason}</Notice>}
+      {reason !== undefined && (
+        <div id="reason">
+          <Notice tone="wait">{reason}</Notice>
+        </div>
+      )}
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -36,6 +40,7 @@ export function LogInPage({ reason, onLogIn }: Props) {
           {(control) => (
             <input
               {...control}
+              aria-describedby={`reason ${control['aria-describedby']}`}
               ref={field}
               type="password"
               name="key"

@@ -95,7 +95,10 @@ export function LoggedIn({ known, isUpdated, wasAsked, onReturn, onLogOut }: Pro
       <div class="frame" ref={frame}>
         <Navigation current={route.page} onLogOut={onLogOut} />
         <div class="column">
-          <ConnectionBanner lostAt={lostAt} onRetry={() => following.current?.retry()} />
+          <ConnectionBanner
+            lostAt={lostAt === undefined ? undefined : lostAt + (clockOffset ?? 0)}
+            onRetry={() => following.current?.retry()}
+          />
           <main id="content" ref={main} tabIndex={-1}>
             {isUpdated && <Notice tone="wait">The service was updated. Load the page again.</Notice>}
             <CurrentPage key={pageKey} route={route} />

@@ -26,7 +26,7 @@ export function useKeptFocus(root: RefObject<HTMLElement | null>, main: RefObjec
       )?.target;
       last = null;
       const group = around instanceof Element ? around.closest<HTMLElement>('[tabindex="-1"]') : null;
-      (group ?? main.current)?.focus({ preventScroll: true });
+      (group?.isConnected ? group : main.current)?.focus({ preventScroll: true });
     });
     current.addEventListener('focusin', note);
     current.addEventListener('pointerdown', forget);

@@ -59,7 +59,8 @@ export function useSession(): SessionControl {
       const failure = failureFrom(error);
       if (failure.status === 401)
         setState((now) => ({ ...UNKNOWN, session: null, reason: reason ?? now.reason }));
-      else setState({ ...UNKNOWN, failure });
+      // Somebody who is about to log in goes on with that.
+      else setState((now) => (now.session === null ? now : { ...UNKNOWN, failure }));
     }
   };
 

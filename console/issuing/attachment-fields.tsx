@@ -12,7 +12,7 @@ import { readAttachment } from './read-attachment';
 export function AttachmentFields({ draft, setDraft, problemsOf, touch }: FormFields) {
   const { attachments } = draft;
   const pointer = pointerOfTerm('attachments');
-  const { isReadingFiles, attach } = useConsole().issuing;
+  const { isReadingFiles, isChecking, attach } = useConsole().issuing;
   return (
     <fieldset class="card" tabIndex={-1}>
       <legend>
@@ -48,7 +48,7 @@ export function AttachmentFields({ draft, setDraft, problemsOf, touch }: FormFie
           isReadingFiles ? 'Reading …' : 'Any files, for example the PDF. The document may have 50 MB in all.'
         }
         isMultiple
-        isDisabled={isReadingFiles}
+        isDisabled={isReadingFiles || isChecking}
         onFiles={(files) => {
           touch(pointer);
           void attach(files, readAttachment, draft);

@@ -63,7 +63,9 @@ export function IssueForm({ draft, isLocked }: Props) {
       noValidate
       onKeyDown={(event) => {
         // Enter in a field would issue a document that nobody finished.
-        if (event.key === 'Enter' && event.target instanceof HTMLInputElement) event.preventDefault();
+        const { target } = event;
+        const isText = target instanceof HTMLInputElement && target.type === 'text';
+        if (event.key === 'Enter' && isText) event.preventDefault();
       }}
       onSubmit={(event) => {
         event.preventDefault();
@@ -87,7 +89,12 @@ export function IssueForm({ draft, isLocked }: Props) {
           )}
           {failure && <FailureNotice failure={failure} />}
           <p class="buttons">
-            <button type="submit" class="main" disabled={isTooLarge || isReadingFiles}>
+            <button
+              type="submit"
+              class="main"
+              disabled={isTooLarge || isReadingFiles}
+              aria-disabled={isChecking}
+            >
               {isChecking ? 'Checking …' : 'Issue'}
             </button>
             <span class="dim">{sizeOf(bytes)} of 50 MB</span>

@@ -132,8 +132,9 @@ export function createIssuing(changed: (now: IssuingNow) => void, makeKey = rand
       try {
         const validation = await check(api, draft);
         setThis({ isChecking: false, ...(validation && { validation }) });
-        if (form !== keys || withRequired(validation?.problems ?? []).some(({ isRefused }) => isRefused))
-          return;
+        // A draft that was changed meanwhile is not what somebody wanted to issue.
+        if (form !== keys || now.draft !== draft) return;
+        if (withRequired(validation?.problems ?? []).some(({ isRefused }) => isRefused)) return;
       } catch (error) {
         return setThis({ isChecking: false, failure: failureFrom(error) });
       }

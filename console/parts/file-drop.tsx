@@ -38,9 +38,10 @@ export function FileDrop({ label, hint, accept, isMultiple = false, isDisabled =
         multiple={isMultiple}
         aria-disabled={isDisabled}
         aria-describedby={`${id}-hint`}
-        onClick={({ currentTarget }) => {
+        onClick={(event) => {
+          if (isDisabled) return event.preventDefault();
           // So that the same file can be chosen again.
-          currentTarget.value = '';
+          event.currentTarget.value = '';
         }}
         onChange={({ currentTarget }) => take(currentTarget.files)}
       />

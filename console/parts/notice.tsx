@@ -11,16 +11,21 @@ interface Props {
   tone: Tone;
   /** Replaces the word of the tone. */
   word?: string;
+  /** Announced instead of the whole text, if that is not for everybody's ears. */
+  spoken?: string;
   children: ComponentChildren;
 }
 
 /** A message. Failures interrupt those who hear the page; others are announced when they appear. */
-export function Notice({ tone, word = WORDS[tone], children }: Props) {
+export function Notice({ tone, word = WORDS[tone], spoken, children }: Props) {
   const { announce } = useAnnouncer();
   const box = useRef<HTMLDivElement>(null);
+  const told = useRef('');
   useEffect(() => {
-    if (tone !== 'bad') announce(box.current?.innerText ?? '');
-  }, [tone]);
+    const text = spoken ?? box.current?.innerText ?? '';
+    if (tone !== 'bad' && text !== told.current) announce(text);
+    told.current = text;
+  });
   return (
     <div ref={box} class={`notice ${tone}`} role={tone === 'bad' ? 'alert' : undefined}>
       <StateMark tone={tone} word={word} />

@@ -10,7 +10,7 @@ interface Props {
 /** A new subscription, and its secret, which no later answer shows. */
 export function SecretNotice({ subscription: { id, config }, onClose }: Props) {
   return (
-    <Notice tone="good" word="Created">
+    <Notice tone="good" word="Created" spoken="The subscription is created.">
       <p>
         Subscription <span class="wrap">{id}</span>
       </p>

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
 import { Field } from '../parts/field';
@@ -33,6 +33,7 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
   const { id = '', registry } = query;
   const [typed, setTyped] = useState(id);
   const [chosen, setChosen] = useState<Chosen>();
+  const files = useRef(0);
   const { failure: fileFailure, run } = useAction();
   useEffect(() => {
     setTyped(id);
@@ -50,10 +51,11 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
   const choose = async (file: File): Promise<void> => {
     setChosen(undefined);
     const credential = namesOf(JSON.parse(await readJsonFile(file)) as object);
-    setChosen((before) => ({ name: file.name, number: (before?.number ?? 0) + 1, credential }));
+    setChosen({ name: file.name, number: ++files.current, credential });
     setTyped('');
-    // The address must not name another token than the page.
+    // The address must not name another token than the page. Browsers do not tell of a script's changes.
     history.replaceState(null, '', hrefOf('token'));
+    dispatchEvent(new HashChangeEvent('hashchange'));
   };
   return (
     <>

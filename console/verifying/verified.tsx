@@ -70,9 +70,9 @@ export function Verified({ view }: { view: VerifyView }) {
       </section>
       {shown && (
         <section class="card" aria-labelledby="shown">
-          <h3 id="shown">What the credential says</h3>
+          <h3 id="shown">Content of the credential</h3>
           <ShownText
-            block="What the credential says"
+            block="Content of the credential"
             text={JSON.stringify(shown, null, 2)}
             longest={10_000}
           />

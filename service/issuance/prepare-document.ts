@@ -69,7 +69,12 @@ const LONGEST_NUMBER = 100;
 
 /** The beginning of the number of a Bill of Lading. PostgreSQL stores no NUL in a text. */
 function numberOf({ blNumber }: Readonly<Record<string, unknown>>): string | undefined {
-  return typeof blNumber === 'string' ? blNumber.slice(0, LONGEST_NUMBER).replaceAll('\0', '') : undefined;
+  if (typeof blNumber !== 'string') return undefined;
+  // A surrogate pair that was cut leaves its first half.
+  return blNumber
+    .slice(0, LONGEST_NUMBER)
+    .replaceAll('\0', '')
+    .replace(/[\ud800-\udbff]$/, '');
 }
 
 /**

@@ -36,8 +36,8 @@ const BATCH = 200;
 /**
  * Appends events to a channel's token queues again, in chain order, with the ids that were sent before.
  * Events that the subscription does not want, or whose blocks were orphaned, are not sent again. An event
- * that was retracted and announced again is sent as it was announced last. A single event that waits for
- * another attempt is due now.
+ * that was retracted and announced again is sent as it was announced last. A single event that waits ends
+ * the pause of its token's queue.
  */
 export async function redeliver(
   database: Database,

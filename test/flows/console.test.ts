@@ -163,6 +163,37 @@ describe('the console in a browser', function () {
     expect(await first.getByRole('link').first().innerText()).to.equal(newest);
     await page.mouse.move(0, 0);
     await first.getByText('holder_transfer').waitFor();
+    // Among the rows with the keyboard, too.
+    const event = first.getByRole('link').first();
+    const focused = await event.getAttribute('href');
+    await event.focus();
+    await devnet.transferHolder(tokenId, { to: 1 });
+    await page.getByText('1 newer delivery when you leave the list.').waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    expect(await event.getAttribute('href')).to.equal(focused);
+    await page.getByText('1 newer delivery when you leave the list.').waitFor();
+    await page.getByLabel('State').focus();
+    await eventually('the newer row', async () => (await event.getAttribute('href')) !== focused);
+  });
+
+  it('shows the token of the last credential file that was chosen', async () => {
+    const [one, other] = [await devnet.issue(), await devnet.issue()];
+    const choose = (credential: object): Promise<void> =>
+      page.getByLabel('Credential file').setInputFiles({
+        name: 'credential.json',
+        mimeType: 'application/json',
+        buffer: Buffer.from(JSON.stringify(credential)),
+      });
+    await open(`token?id=${one.tokenId}`);
+    await page.getByTitle(one.tokenId).waitFor();
+    await choose(other.document);
+    await page.getByTitle(other.tokenId).waitFor();
+    own.errors.provoke(answeredError('token', '400 (Bad Request)'));
+    await choose({ ...one.document, credentialStatus: {} });
+    await page.getByText('CREDENTIAL_STATUS_INVALID').waitFor();
+    expect(await page.getByTitle(other.tokenId).count()).to.equal(0);
+    expect(await page.getByTitle(one.tokenId).count()).to.equal(0);
   });
 
   it('shows that a credential was changed, and its texts as texts', async () => {

@@ -2,6 +2,11 @@ import { expect } from 'chai';
 import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
 import type { Devnet } from '../../devnet/devnet';
 import type { Issued } from '../../devnet/service-requests';
+import { newDeferred } from '../../service/base/deferred';
+import { CallerLeftError } from '../../service/base/errors';
+import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/base/published-files';
+import { createCheckingPool } from '../../service/console/checking-pool';
+import type { TokenState } from '../../service/registry/read-token-state';
 import type {
   Facts,
   IssuingProgress,
@@ -110,6 +115,33 @@ describe('the console of a devnet', () => {
       const asked = JSON.stringify(body).slice(0, 200);
       expect([answer.status, answer.code], asked).to.deep.equal([status, code]);
       expect(answer.body.error.message, asked).to.have.length.within(10, 500);
+    }
+  });
+
+  it('ends a check whose caller leaves, and goes on with the next', async () => {
+    const pool = createCheckingPool({
+      contextUrl: TRUSTVC_BILL_OF_LADING_CONTEXT_URL,
+      rules: { allowPrivate: true, allowLoopback: true },
+    });
+    const bytes = (): Uint8Array<ArrayBuffer> => new TextEncoder().encode(JSON.stringify(issued.document));
+    try {
+      const callers = [new AbortController(), new AbortController()];
+      const waiting = newDeferred<TokenState>();
+      const [first, second] = callers.map(({ signal }) =>
+        pool
+          .verify(bytes(), signal, () => {
+            for (const caller of callers) caller.abort(new CallerLeftError());
+            return waiting.promise;
+          })
+          .catch((error: unknown) => error),
+      );
+      expect(await first).to.be.instanceOf(CallerLeftError);
+      expect(await second).to.be.instanceOf(CallerLeftError);
+      const lost = (): Promise<TokenState> => Promise.reject(new Error('the node is away'));
+      const view = await pool.verify(bytes(), new AbortController().signal, lost);
+      expect(view.documentIntegrity.outcome).to.equal('valid');
+    } finally {
+      await pool.stop();
     }
   });
 

@@ -39,7 +39,7 @@ class FakeEventSource extends EventTarget {
     this.isOpen = false;
   }
 
-  /** What the service sends. */
+  /** Sends an event as the service does. */
   send(type: 'overview' | 'alive' | 'end' | 'error', data = '{}'): void {
     this.dispatchEvent(Object.assign(new Event(type), { data }));
   }

@@ -49,6 +49,16 @@ describe('issuing in the console', () => {
     expect(form.now.submission?.tokenId).to.equal('ab');
   });
 
+  it('sends nothing if the document was changed while it was checked', async () => {
+    const checking = newDeferred<Validation>();
+    const { issue, change, api, form } = startForm({ validate: () => checking.promise });
+    const issued = issue(api, DRAFT);
+    change((now) => ({ ...now, remarks: 'other' }), DRAFT);
+    checking.resolve(FINE);
+    await issued;
+    expect([form.keys, form.now.isChecking, form.now.draft?.remarks]).to.deep.equal([[], false, 'other']);
+  });
+
   it('keeps the key of an uncertain document until its bytes change', async () => {
     const { issue, sendAgain, edit, change, api, form } = startForm({ answers: [LOST, LOST, LOST] });
     await issue(api, DRAFT);

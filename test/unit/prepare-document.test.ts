@@ -62,6 +62,7 @@ describe('preparing a document', () => {
       (await prepare(preparationOf(bodyWith({ ...full.credentialSubject, blNumber })))).blNumber;
     expect(await numberIn('A-1')).to.equal('A-1');
     expect(await numberIn(`A\u0000${'1'.repeat(200)}`)).to.equal(`A${'1'.repeat(98)}`);
+    expect(await numberIn(`${'1'.repeat(99)}🚢`)).to.equal('1'.repeat(99));
     expect(await numberIn(['A-1', 'A-2'])).to.equal(undefined);
   });
 

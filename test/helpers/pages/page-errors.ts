@@ -37,12 +37,12 @@ export function collectPageErrors(): PageErrors {
   };
 }
 
-/** What Chromium says of an answer that is no success. */
+/** Chromium's words for an answer that is no success. */
 export function answeredError(path: string, status: string): string {
   return `/console/api/${path}: Failed to load resource: the server responded with a status of ${status}`;
 }
 
-/** What Chromium says of a request that a test aborted. */
+/** Chromium's words for a request that a test aborted. */
 export function abortedError(path: string): string {
   return `/console/api/${path}: Failed to load resource: net::ERR_FAILED`;
 }
