@@ -1,6 +1,7 @@
 import { SUBSCRIBABLE_TYPES, RETRACTED_TYPE } from '../../service/subscriptions/event-types';
 import { useConsole } from '../frame/console-context';
 import { Field } from '../parts/field';
+import type { FieldProblem } from '../parts/field-problem';
 import type { DraftProblems, SubscriptionDraft } from './subscription-draft';
 
 interface Props {
@@ -45,39 +46,47 @@ export function EventChoice({ draft, setDraft, problems }: Props) {
         ))}
       </fieldset>
       <div class="fields">
-        <Field
+        <LinesField
           label="Tokens"
-          problems={problems.tokens}
           hint="Only events of these token ids, one in each line."
-        >
-          {(control) => (
-            <textarea
-              {...control}
-              class="mono"
-              rows={2}
-              spellcheck={false}
-              value={draft.tokens}
-              onInput={({ currentTarget }) => setDraft({ ...draft, tokens: currentTarget.value })}
-            />
-          )}
-        </Field>
-        <Field
+          problems={problems.tokens}
+          value={draft.tokens}
+          onChange={(tokens) => setDraft({ ...draft, tokens })}
+        />
+        <LinesField
           label="Parties"
-          problems={problems.parties}
           hint="Only events that name one of these addresses, one in each line."
-        >
-          {(control) => (
-            <textarea
-              {...control}
-              class="mono"
-              rows={2}
-              spellcheck={false}
-              value={draft.parties}
-              onInput={({ currentTarget }) => setDraft({ ...draft, parties: currentTarget.value })}
-            />
-          )}
-        </Field>
+          problems={problems.parties}
+          value={draft.parties}
+          onChange={(parties) => setDraft({ ...draft, parties })}
+        />
       </div>
     </>
+  );
+}
+
+interface LinesProps {
+  label: string;
+  hint: string;
+  problems: readonly FieldProblem[] | undefined;
+  value: string;
+  onChange: (value: string) => void;
+}
+
+/** Several values, one in each line. */
+function LinesField({ label, hint, problems, value, onChange }: LinesProps) {
+  return (
+    <Field label={label} hint={hint} problems={problems}>
+      {(control) => (
+        <textarea
+          {...control}
+          class="mono"
+          rows={2}
+          spellcheck={false}
+          value={value}
+          onInput={({ currentTarget }) => onChange(currentTarget.value)}
+        />
+      )}
+    </Field>
   );
 }
