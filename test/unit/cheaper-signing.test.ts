@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import * as EcdsaMultikey from '@digitalbazaar/ecdsa-multikey';
 import { expect } from 'chai';
 import { encodeBase58 } from 'ethers';
@@ -19,6 +21,8 @@ import { seededRandom } from '../helpers/seeded-random';
 import { createTestIssuer } from '../helpers/credentials/test-issuer';
 import { CONTEXT_URL, credentialWith } from '../helpers/credentials/unchecked-issuer';
 import { variedCredentials } from '../helpers/credentials/varied-credentials';
+
+const run = promisify(execFile);
 
 const DATE = '2026-01-31T00:00:00.000Z';
 /** To repeat a run, put the seed of its failure here. */
@@ -169,6 +173,21 @@ describe('the statement key', () => {
 
   it('is new each time', () => {
     expect(newStatementKey().publicKey).to.not.deep.equal(newStatementKey().publicKey);
+  });
+
+  it('is made 10,000 times without a deadlock with garbage collection', async function () {
+    this.timeout(60_000);
+    // A process of its own, because a thread that hangs in Node.js itself cannot be ended. With the smallest
+    // heap of young objects, garbage is collected often.
+    const flags = ['--max-semi-space-size=1', '--require', 'ts-node/register/transpile-only'];
+    const script =
+      `const { newStatementKey } = require('./service/issuance/statement-key');` +
+      `for (let made = 0; made < 10_000; made++) newStatementKey();`;
+    await run(process.execPath, [...flags, '--eval', script], {
+      cwd: PROJECT_ROOT,
+      timeout: 50_000,
+      killSignal: 'SIGKILL',
+    });
   });
 });
 
