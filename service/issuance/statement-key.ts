@@ -21,7 +21,7 @@ const COORDINATE_BYTES = 32;
  *
  * The pair is made by ECDH, because Node.js 20 may deadlock after `generateKeyPair`: garbage collection that
  * starts during the export of the new key waits for the lock that the export holds. The thread then hangs
- * forever, about once in 5,000 documents.
+ * forever, once in some thousands of documents.
  *
  * Measured (medians of 200 interleaved rounds): a document of 3 packages takes 0.59 of the library's time
  * with this alone. One of 300 packages, which WebCrypto spreads over the processors, takes 0.94 (24 rounds)
