@@ -1,7 +1,10 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Sleeps; returns early when the signal aborts. */
+/** Sleeps; returns early when the signal aborts. Any number of callers may wait on one signal. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  // Node.js would print a warning about a memory leak when more than ten wait.
+  setMaxListeners(0, signal);
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
 
