@@ -1,5 +1,6 @@
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
+import { goTo } from '../frame/use-route';
 import { Field } from '../parts/field';
 import { useLoaded } from '../requests/use-loaded';
 import { DeadLetters } from './dead-letters';
@@ -20,7 +21,7 @@ export function DeliveriesPage({ query }: { query: Readonly<Record<string, strin
   const known = useLoaded('subscriptions', (signal) => api.subscriptions(signal));
   const names = new Set([...(known.data ?? []).map(({ id }) => id), ...(subscription ? [subscription] : [])]);
   const show = (changed: Readonly<Record<string, string>>): void => {
-    location.hash = hrefOf('deliveries', { state, subscription, ...changed });
+    goTo(hrefOf('deliveries', { state, subscription, ...changed }));
   };
   return (
     <>

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
+import { goTo } from '../frame/use-route';
 import { Field } from '../parts/field';
 import { problemAt } from '../parts/field-problem';
 import { FileDrop } from '../parts/file-drop';
@@ -67,7 +68,7 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
             setChosen(undefined);
             // The registry of the address is that of the id beside it.
             const isSame = !chosen && typed.trim() === id;
-            location.hash = hrefOf('token', { id: typed.trim(), ...(isSame && { registry }) });
+            goTo(hrefOf('token', { id: typed.trim(), ...(isSame && { registry }) }));
           }}
         >
           <Field label="Token id" hint="Hexadecimal or decimal digits." problems={wrongId ? [wrongId] : []}>
