@@ -938,7 +938,7 @@ export interface components {
       /** @description The holder, as in the request. */
       holder: string;
       /**
-       * @description `signed`: stored, and no transaction is known to be sent; `submitted`: its mint was sent; `mined`: its token exists; `final`: no reorganisation can remove it; `failed`: it will never exist.
+       * @description `signed`: stored, and no transaction is known to be sent; `submitted`: its mint was sent; `mined`: its token exists; `final`: its block has CONFIRMATIONS blocks on top; `failed`: it will never exist.
        * @enum {string}
        */
       state: 'signed' | 'submitted' | 'mined' | 'final' | 'failed';
@@ -2479,14 +2479,13 @@ export interface components {
     /**
      * @description The state of the service does not allow the request; the message says what does.
      *     - `SIGNING_KEY_MISSING`: SIGNING_PRIVATE_KEY is not set: GET /.well-known/jwks.json has no key to publish (404), and nothing can be signed for a subscription (409). Remedy: `npx tdoc signing-key`, then restart.
-     *     - `SECRETS_KEY_WRONG`: the stored secrets of a subscription were encrypted with another SECRETS_KEY, or were changed; its events wait. Remedy: set the former SECRETS_KEY, or PUT the headers again with their values.
      *     - `SUBSCRIPTION_IN_SETTINGS`: the subscription `default` is made of settings: the API sets its state only. Remedy: change WEBHOOK_URL or service.config.json.
      */
-    '409.SIGNING_KEY_MISSING.SECRETS_KEY_WRONG.SUBSCRIPTION_IN_SETTINGS': {
+    '409.SIGNING_KEY_MISSING.SUBSCRIPTION_IN_SETTINGS': {
       headers: {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
-        'X-Error-Code'?: 'SIGNING_KEY_MISSING' | 'SECRETS_KEY_WRONG' | 'SUBSCRIPTION_IN_SETTINGS';
+        'X-Error-Code'?: 'SIGNING_KEY_MISSING' | 'SUBSCRIPTION_IN_SETTINGS';
         [name: string]: unknown;
       };
       content: {
@@ -2927,7 +2926,7 @@ export interface operations {
   listDocuments: {
     parameters: {
       query?: {
-        /** @description `signed`: stored, and no transaction is known to be sent; `submitted`: its mint was sent; `mined`: its token exists; `final`: no reorganisation can remove it; `failed`: it will never exist. */
+        /** @description `signed`: stored, and no transaction is known to be sent; `submitted`: its mint was sent; `mined`: its token exists; `final`: its block has CONFIRMATIONS blocks on top; `failed`: it will never exist. */
         state?: 'signed' | 'submitted' | 'mined' | 'final' | 'failed';
         /** @description Created at this time or later, in RFC 3339: `2026-05-01T00:00:00Z`. */
         since?: string;
@@ -3184,7 +3183,7 @@ export interface operations {
       401: components['responses']['401.ADMIN_API_KEY_WRONG'];
       404: components['responses']['404.NOT_FOUND.SUBSCRIPTION_UNKNOWN'];
       408: components['responses']['408.REQUEST_TIMEOUT.BODY_TOO_SLOW'];
-      409: components['responses']['409.SIGNING_KEY_MISSING.SECRETS_KEY_WRONG.SUBSCRIPTION_IN_SETTINGS'];
+      409: components['responses']['409.SIGNING_KEY_MISSING.SUBSCRIPTION_IN_SETTINGS'];
       413: components['responses']['413.BODY_TOO_LARGE'];
       415: components['responses']['415.CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED'];
       431: components['responses']['431.HEADERS_TOO_LARGE'];

@@ -28,7 +28,7 @@ export function readArguments(args: readonly string[]): { arguments: Arguments }
     .option('--port <n>', 'port of the service; the node has the next, the receiver the one after', number)
     .option(
       '--block-time <seconds>',
-      'mine a block at this interval (default: one for each transaction)',
+      'time between blocks; 0: a block for each transaction (default: that of the network)',
       number,
     )
     .option('--network <name>', `stand in for a public network: ${publicNames()}`)

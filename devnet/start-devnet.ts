@@ -120,7 +120,7 @@ export async function startDevnetWith(
     const known = { ...more, ...settings, TOKEN_REGISTRY_ADDRESS: registryAddress };
     await setEnvValue(files.envFile, 'TOKEN_REGISTRY_ADDRESS', registryAddress);
     service = await startServiceProcess(known, files.log('service'));
-    say(`creator service at ${service.url}`);
+    say(`service at ${service.url}`);
     await subscribe(service.url, adminApiKey, options.retractions ? receiverUrl : undefined);
     const facts: DevnetFacts = {
       serviceUrl: service.url,

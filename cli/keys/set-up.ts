@@ -1,4 +1,5 @@
-import { readSettings } from '../../service/config/config';
+import { pathsOf, readSettings } from '../../service/config/config';
+import { readConfigFile } from '../../service/config/config-file';
 import { settingOf, type Settings } from '../../service/config/settings';
 import { withCommandsFor } from '../../service/config/tenant';
 import type { Answer, Say } from '../answer';
@@ -19,13 +20,14 @@ export async function setUp(say: Say, environment?: Settings): Promise<Answer> {
   const signingKey = await makeSigningKey({ force: false }, environment);
   signingKey.lines.forEach(say);
   const { envFile, settings } = readSettings(environment);
-  const missing = missingSettings(settings).map(({ setting, remedy }) => ({
+  const { webhook } = readConfigFile(pathsOf(envFile, settings).serviceConfig);
+  const missing = missingSettings(settings, webhook?.url).map(({ setting, remedy }) => ({
     setting,
     remedy: withCommandsFor(envFile, remedy),
   }));
   return {
     lines: [
-      missing.length === 0 ? 'Nothing is missing. Next: `npm run service`.' : `Missing in ${envFile}:`,
+      missing.length === 0 ? 'Nothing is missing. Next: `npx tdoc service`.' : `Missing in ${envFile}:`,
       ...missing.map(({ setting, remedy }) => `  ${setting}: ${remedy}`),
     ],
     json: printableJson({ didKey: didKey.json, signingKey: signingKey.json, missing }),
@@ -33,11 +35,21 @@ export async function setUp(say: Say, environment?: Settings): Promise<Answer> {
   };
 }
 
-/** The missing settings, each with its remedy. */
-function missingSettings(settings: Settings): { setting: string; remedy: string }[] {
+/** The missing settings, each with its remedy. `webhookUrl`: that of service.config.json. */
+function missingSettings(
+  settings: Settings,
+  webhookUrl: string | undefined,
+): { setting: string; remedy: string }[] {
   const network = settingOf(settings, 'NET');
   settingOf(settings, 'DOMAIN');
+  const { rpcKey } = network;
   const remedies = {
+    ...(rpcKey && {
+      [rpcKey]:
+        settings[rpcKey] === undefined &&
+        settings.RPC_URL === undefined &&
+        `set it to reach ${network.name}, or set RPC_URL to a node of your own`,
+    }),
     WALLET_PRIVATE_KEY:
       settingOf(settings, 'WALLET_PRIVATE_KEY') === undefined &&
       `set it to the key of a wallet that can pay on ${network.name}`,
@@ -46,6 +58,7 @@ function missingSettings(settings: Settings): { setting: string; remedy: string 
       '`npx hardhat deploy` deploys a registry and writes it',
     WEBHOOK_URL:
       settings.WEBHOOK_URL === undefined &&
+      webhookUrl === undefined &&
       'set it to the URL that receives events; without it they are stored but not delivered',
   };
   return Object.entries(remedies).flatMap(([setting, remedy]) => (remedy ? [{ setting, remedy }] : []));

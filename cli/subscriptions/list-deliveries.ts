@@ -22,10 +22,10 @@ export async function listDeliveries(
   { state, token, limit }: { state: string | undefined; token: string | undefined; limit: number },
 ): Promise<Answer> {
   if (state !== undefined && !STATES.includes(state))
-    throw invalid(`--state is one of ${STATES.join(', ')}.`);
+    throw invalid(`--state must be one of ${STATES.join(', ')}.`);
   const tokenId = token === undefined ? undefined : parseTokenId(token)?.toString();
   if (token !== undefined && tokenId === undefined)
-    throw invalid('--token is a token id: decimal digits, or 64 hexadecimal digits.');
+    throw invalid('--token is not a token id: give decimal digits, or 64 hexadecimal digits.');
   return withSubscriptions(async ({ database: { db } }) => {
     const feeds = await findFeeds(db);
     if ((await channelKeysOf(db, feeds, id)).length === 0) throw unknownSubscription(id);

@@ -12,7 +12,8 @@ export function DeadLetters({ subscription }: { subscription: string }) {
   const [result, setResult] = useState<ReturnType<typeof redeliveryResult>>();
   if (!mayChange) return null;
   const redeliver = async (): Promise<void> => {
-    setResult(redeliveryResult(await api.redeliver(subscription, { dead: true })));
+    const redelivery = await api.redeliver(subscription, { dead: true });
+    setResult(redeliveryResult(redelivery, 'the subscription has no dead letters'));
   };
   return (
     <div class="stack">

@@ -60,7 +60,8 @@ export function DeliveryTable({ deliveries, subscriptions, isMoreAsked }: Props)
   return (
     <div class="stack" ref={box} {...holders}>
       <p class="dim held" role="status">
-        {waiting > 0 && `${countOf(waiting, 'newer delivery', 'newer deliveries')} when you leave the list.`}
+        {waiting > 0 &&
+          `${countOf(waiting, 'newer delivery', 'newer deliveries')}, shown when you leave the list.`}
       </p>
       {rows.length === 0 ? (
         <p class="note">There are no such deliveries.</p>

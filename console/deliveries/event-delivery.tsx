@@ -33,6 +33,8 @@ interface Props {
   onChange: () => void;
 }
 
+const NOT_SENT = 'the subscription does not want this event now, or the event was removed because it was old';
+
 /** An event in one subscription. */
 export function EventDelivery({ eventId, delivery, subscriptionState, onChange }: Props) {
   const { subscription, state, headers, attempts } = delivery;
@@ -42,7 +44,8 @@ export function EventDelivery({ eventId, delivery, subscriptionState, onChange }
   const [result, setResult] = useState<ReturnType<typeof redeliveryResult>>();
   const heading = useId();
   const redeliver = async (): Promise<void> => {
-    setResult(redeliveryResult(await api.redeliver(subscription, { event: eventId })));
+    const redelivery = await api.redeliver(subscription, { event: eventId });
+    setResult(redeliveryResult(redelivery, NOT_SENT));
     onChange();
   };
   return (

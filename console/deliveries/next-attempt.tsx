@@ -12,7 +12,7 @@ interface Props {
 export function NextAttempt({ delivery: { state, nextAttemptAt }, subscription = 'active' }: Props) {
   if (state !== 'waiting' && state !== 'failed') return null;
   if (subscription !== 'active') return <>next when the subscription is resumed</>;
-  if (nextAttemptAt === null) return <>next after the event before it</>;
+  if (nextAttemptAt === null) return <>waits for an earlier event of its token</>;
   return (
     <>
       next <When at={nextAttemptAt} />

@@ -47,5 +47,5 @@ const WORDS: Record<(typeof STEPS)[number], string> = {
   signed: 'The document is signed and stored. Its mint is sent next.',
   submitted: 'The mint is sent. The network makes a block with it.',
   mined: 'The token exists.',
-  final: 'The token exists, and no reorganisation can remove it.',
+  final: 'The token exists. Its block has the confirmations that the operator set.',
 };

@@ -36,7 +36,7 @@ function Uncertain({ failure }: { failure: RequestFailure }) {
         </button>
       </p>
       <p class="dim">
-        A document that was changed is another one, with a token of its own. Unchanged, it is the same.
+        A changed document gets a token of its own. An unchanged document is not issued twice.
       </p>
     </FailureNotice>
   );

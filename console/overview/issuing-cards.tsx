@@ -34,7 +34,11 @@ export function IssuingCards() {
       </article>
       <article class="card" aria-label="Wallet">
         <h2>Wallet</h2>
-        <Figure value={wallet?.mintsAffordable ?? null} noun="mint" after="affordable now" />
+        {wallet && wallet.mintsAffordable === null ? (
+          <p class="figure">Gas is free on this network.</p>
+        ) : (
+          <Figure value={wallet?.mintsAffordable ?? null} noun="mint" after="affordable now" />
+        )}
         <FactsList
           rows={[
             [

@@ -5,7 +5,11 @@ const MOST_BYTES = 50 * 1024 * 1024;
 
 /** Reads a file that has to be a JSON object, and returns its text. */
 export async function readJsonFile(file: File): Promise<string> {
-  if (file.size > MOST_BYTES) throw refused('FILE_TOO_LARGE', `${file.name} has more than 50 MB.`);
+  if (file.size > MOST_BYTES)
+    throw refused(
+      'FILE_TOO_LARGE',
+      `${file.name} has more than 50 MB. Verify it with: npx tdoc verify-credential`,
+    );
   return jsonObjectText(await file.text(), file.name);
 }
 

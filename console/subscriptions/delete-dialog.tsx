@@ -34,8 +34,8 @@ export function DeleteDialog({ subscription: { id, sink }, onClose, onDeleted }:
   return (
     <Dialog title="Delete the subscription" onClose={onClose}>
       <p>
-        <ShownText text={sink} longest={200} /> gets no further event. The list of deliveries forgets the
-        subscription.
+        <ShownText text={sink} longest={200} /> gets no further event. The page Deliveries no longer shows its
+        deliveries.
       </p>
       {undelivered !== undefined && (
         <Notice tone="bad" word="Not delivered">

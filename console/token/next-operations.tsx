@@ -19,7 +19,7 @@ export function NextOperations({ next, token: { beneficiary, holder }, names }: 
   };
   return (
     <section class="card" aria-labelledby="next">
-      <h2 id="next">Who can do what next</h2>
+      <h2 id="next">Possible next operations</h2>
       {next.length === 0 ? (
         <p>No operation is possible any more.</p>
       ) : (

@@ -20,10 +20,10 @@ export const OPERATION_TITLES: Readonly<Record<Operation, string>> = {
 
 const ACTIONS: Readonly<Record<Next['operation'], string>> = {
   mint: 'mint the token',
-  nominate: 'nominate WHOM as the next beneficiary',
+  nominate: 'nominate the next beneficiary: WHOM',
   transferBeneficiary: 'transfer the beneficiary to WHOM',
   transferHolder: 'transfer the holder to WHOM',
-  transferOwners: 'transfer both roles to WHOM',
+  transferOwners: 'transfer both roles (WHOM)',
   rejectTransferBeneficiary: 'reject the transfer of the beneficiary, WHOM',
   rejectTransferHolder: 'reject the transfer of the holder, WHOM',
   rejectTransferOwners: 'reject the transfer of both roles, WHOM',

@@ -9,8 +9,12 @@ export function consoleReadKeyOf(settings: Settings): string | undefined {
   if (adminApiKey === undefined)
     throw wrong('CONSOLE_READ_KEY', 'is set, but there is no console', 'Set ADMIN_API_KEY too, or unset it.');
   if (readKey === adminApiKey)
-    throw wrong('CONSOLE_READ_KEY', 'is the same as ADMIN_API_KEY', 'Choose another: it may only look.');
+    throw wrong(
+      'CONSOLE_READ_KEY',
+      'is the same as ADMIN_API_KEY',
+      'Choose another: it must change nothing.',
+    );
   if (readKey === settingOf(settings, 'API_KEY'))
-    throw wrong('CONSOLE_READ_KEY', 'is the same as API_KEY', 'Choose another: it may only look.');
+    throw wrong('CONSOLE_READ_KEY', 'is the same as API_KEY', 'Choose another: it must change nothing.');
   return readKey;
 }

@@ -1,7 +1,6 @@
 /** The text that `--help` prints. */
 export const HELP = `\
-The issuing service: issues transferable documents over HTTP, and delivers the events of their
-registry to a webhook.
+Issues transferable documents over HTTP, and delivers the events of their registry to webhooks.
 
 Usage: npx tdoc service
        ENV_FILE=tenants/acme.env npx tdoc service

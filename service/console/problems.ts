@@ -91,7 +91,7 @@ function deliveryProblems({ registries, subscriptions }: Observed): Problem[] {
     problems.push({
       severity: 'error',
       message: `${counted(dead, 'dead letter')} ${dead === 1 ? 'is' : 'are'} not sent again.`,
-      remedy: 'Correct the receiver, then redeliver the dead letters.',
+      remedy: 'Correct the sink. Then choose the subscription here, and deliver its dead letters again.',
       href: '#/deliveries?state=dead',
     });
   const waiting = sum('waiting');
@@ -112,8 +112,8 @@ function subscriptionProblems({ subscriptions, failingBefore, now }: Observed): 
     if (state === 'gone')
       return {
         severity: 'error',
-        message: `The receiver of the subscription ${id} answered that it is gone.`,
-        remedy: 'Resume the subscription when its receiver is back.',
+        message: `The sink of the subscription ${id} answered that it is gone.`,
+        remedy: 'Resume the subscription when its sink accepts events again.',
         href,
       };
     if (state === 'paused' || failingSince === undefined)
@@ -128,7 +128,7 @@ function subscriptionProblems({ subscriptions, failingBefore, now }: Observed): 
     return {
       severity: isFailing ? 'error' : 'warning',
       message: `No delivery to the subscription ${id} has succeeded for ${counted(minutes, 'minute')}.`,
-      remedy: 'Look at the error of its last attempt, and correct the receiver.',
+      remedy: 'Look at the error of its last attempt, and correct the sink.',
       href: `#/deliveries?state=failed&subscription=${encodeURIComponent(id)}`,
     };
   });

@@ -26,7 +26,7 @@ function givenOf(ctx: Context, names: readonly string[]): Record<string, string>
   const given: Record<string, string> = {};
   for (const name of names) {
     const value = ctx.query[name];
-    if (Array.isArray(value)) throw wrongQuery(name, 'is there twice');
+    if (Array.isArray(value)) throw wrongQuery(name, 'is there twice: give it once');
     if (value !== undefined && value !== '') given[name] = value;
   }
   return given;

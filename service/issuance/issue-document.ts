@@ -199,10 +199,9 @@ const LONGEST_SHOWN = 100;
 /** https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header, section 2.7. */
 function requireSame(earlier: { requestHash: string | undefined }, { requestHash }: IdempotentRequest): void {
   if (earlier.requestHash === requestHash) return;
-  const message = 'This Idempotency-Key was sent with another request before.';
-  throw new RequestError('IDEMPOTENCY_KEY_REUSED', message, {
-    remedy: 'Use a new key for each document, and the same bytes when a request is sent again.',
-  });
+  const remedy = 'Use a new key for each document, and the same bytes when a request is sent again.';
+  const message = `This Idempotency-Key was sent with another request before. ${remedy}`;
+  throw new RequestError('IDEMPOTENCY_KEY_REUSED', message, { remedy });
 }
 
 function documentTypeOf(documentId: string): DocumentType {

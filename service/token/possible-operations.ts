@@ -31,7 +31,7 @@ function inEscrow(state: EscrowState): PossibleOperation[] {
   const transfers: PossibleOperation[] = whom
     ? [
         { operation: 'transferBeneficiary', by: holder, whom },
-        { operation: 'transferOwners', by: holder, whom: `${whom}, and anybody else as holder` },
+        { operation: 'transferOwners', by: holder, whom: `beneficiary: ${whom}; holder: ${ANYBODY_ELSE}` },
       ]
     : [];
   return [

@@ -44,6 +44,7 @@ function tooDeep(kept: readonly KeptBlock[]): ChainError {
     'Nothing is delivered until an operator acts.';
   const remedy =
     'Compare what was delivered with the chain; ' +
-    'then start with a new DATA_DIR (or database) and a larger FINALITY_DEPTH.';
+    'then start with a new DATA_DIR (or database) and a larger FINALITY_DEPTH. ' +
+    'Keep the old one: it has the issued documents and the subscriptions.';
   return new ChainError('CHAIN_REORGANISED', message, { remedy });
 }

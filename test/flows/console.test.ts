@@ -37,7 +37,7 @@ describe('the console in a browser', function () {
     await page.getByLabel('Add files').setInputFiles(file);
     await page.getByText('invoice.pdf').waitFor();
     await page.getByRole('button', { name: 'Issue', exact: true }).click();
-    await page.getByText('no reorganisation can remove it').waitFor();
+    await page.getByText('Its block has the confirmations').waitFor();
     const downloading = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download the credential' }).click();
     const download = await downloading;
@@ -73,7 +73,7 @@ describe('the console in a browser', function () {
     const again = page.waitForRequest(path);
     await page.getByRole('button', { name: 'Try again' }).click();
     expect([(await again).headers()['idempotency-key']]).to.deep.equal(keys);
-    await page.getByText('no reorganisation can remove it').waitFor();
+    await page.getByText('Its block has the confirmations').waitFor();
   });
 
   it('finds the newest document again after a reload', async () => {
@@ -159,7 +159,7 @@ describe('the console in a browser', function () {
     await first.hover();
     const newest = await first.getByRole('link').first().innerText();
     await devnet.transferHolder(tokenId, { to: 2 });
-    await page.getByText('1 newer delivery when you leave the list.').waitFor();
+    await page.getByText('1 newer delivery, shown when you leave the list.').waitFor();
     expect(await first.getByRole('link').first().innerText()).to.equal(newest);
     await page.mouse.move(0, 0);
     await first.getByText('holder_transfer').waitFor();
@@ -168,11 +168,11 @@ describe('the console in a browser', function () {
     const focused = await event.getAttribute('href');
     await event.focus();
     await devnet.transferHolder(tokenId, { to: 1 });
-    await page.getByText('1 newer delivery when you leave the list.').waitFor();
+    await page.getByText('1 newer delivery, shown when you leave the list.').waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Tab');
     expect(await event.getAttribute('href')).to.equal(focused);
-    await page.getByText('1 newer delivery when you leave the list.').waitFor();
+    await page.getByText('1 newer delivery, shown when you leave the list.').waitFor();
     await page.getByLabel('State').focus();
     await eventually('the newer row', async () => (await event.getAttribute('href')) !== focused);
   });
@@ -234,6 +234,21 @@ describe('the console in a browser', function () {
     await banner.waitFor({ state: 'detached' });
     await devnet.transferHolder(tokenId, { to: 2 });
     await page.getByRole('listitem').filter({ hasText: 'Holder transferred' }).first().waitFor();
+  });
+
+  it('shows the page of an address that changes while the console appears', async () => {
+    const hasty = await page.context().newPage();
+    // Microtasks run before the next frame of the page, and before any effect that waits for it.
+    await hasty.addInitScript(`
+      new MutationObserver((_, observer) => {
+        if (!document.querySelector('nav')) return;
+        observer.disconnect();
+        location.hash = '#/verify';
+      }).observe(document, { childList: true, subtree: true });
+    `);
+    await open('subscriptions', hasty);
+    await hasty.getByRole('heading', { name: 'Verify' }).waitFor();
+    await hasty.close();
   });
 
   it('runs no script that somebody puts into the page', async () => {

@@ -48,7 +48,7 @@ describe('npm run devnet', () => {
   it('runs until it is interrupted, then stops everything and exits with 0', async () => {
     const child = startChild('devnet', DEVNET, [], {});
     const untrack = track('devnet');
-    const [, serviceUrl = ''] = await child.lineMatching(/creator service at (http:\S+)/);
+    const [, serviceUrl = ''] = await child.lineMatching(/service at (http:\S+)/);
     await child.lineMatching(/all 9 webhooks verified, in order/);
     await child.lineMatching(/Ctrl-C stops everything/);
     expect((await fetch(serviceUrl)).status).to.equal(200);

@@ -122,8 +122,22 @@ describe('tdoc', () => {
       const before = readFileSync(envFile, 'utf8');
       const { code, stdout } = await ask(['setup'], settings);
       expect(code).to.equal(0);
-      expect(stdout).to.contain('Nothing is missing. Next: `npm run service`.');
+      expect(stdout).to.contain('Nothing is missing. Next: `npx tdoc service`.');
       expect(readFileSync(envFile, 'utf8')).to.equal(before);
+    });
+
+    it('names the key of the network’s node, and takes the webhook of service.config.json', async () => {
+      const SERVICE_CONFIG = file('webhook.config.json');
+      writeFileSync(SERVICE_CONFIG, JSON.stringify({ webhook: { url: 'https://s.example/' } }));
+      const missing = async (more: Record<string, string>): Promise<string[]> => {
+        const changed = { ...settings, SERVICE_CONFIG, WEBHOOK_URL: '', NET: 'amoy', ...more };
+        const { stdout } = await ask(['setup', '--json'], changed);
+        const told = JSON.parse(stdout) as { missing: { setting: string }[] };
+        return told.missing.map(({ setting }) => setting);
+      };
+      expect(await missing({})).to.deep.equal(['PROVIDER_API_KEY']);
+      expect(await missing({ RPC_URL: 'https://node.example/' })).to.deep.equal([]);
+      expect(await missing({ PROVIDER_API_KEY: 'the-key-of-the-provider' })).to.deep.equal([]);
     });
   });
 });

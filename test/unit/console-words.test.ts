@@ -26,6 +26,13 @@ describe('words of the console', () => {
       { address: TWO },
       { words: '.' },
     ]);
+    const whom = `beneficiary: the nominee ${TWO}; holder: anybody else`;
+    expect(sentenceOf({ operation: 'transferOwners', by: ONE, whom })).to.deep.equal([
+      { address: ONE },
+      { words: ' may transfer both roles (beneficiary: the nominee ' },
+      { address: TWO },
+      { words: '; holder: anybody else).' },
+    ]);
     expect(sentenceOf({ operation: 'restore', by: 'restorer' })).to.deep.equal([
       { words: 'An account with the role restorer' },
       { words: ' may restore the token to its title escrow.' },
@@ -43,16 +50,18 @@ describe('words of the console', () => {
 
   it('tell what a redelivery did', () => {
     const registry = '31337:0x0';
-    const nothing = redeliveryResult({ registries: [] });
-    expect(nothing.tone).to.equal('wait');
-    expect(nothing.words).to.match(/^Nothing is sent/);
+    const nothing = redeliveryResult({ registries: [] }, 'there are none');
+    expect(nothing).to.deep.equal({ tone: 'wait', words: 'Nothing is sent: there are none.' });
     expect(
-      redeliveryResult({
-        registries: [
-          { registry, queued: 1, alreadyWaiting: 0 },
-          { registry, queued: 1, alreadyWaiting: 1 },
-        ],
-      }),
+      redeliveryResult(
+        {
+          registries: [
+            { registry, queued: 1, alreadyWaiting: 0 },
+            { registry, queued: 1, alreadyWaiting: 1 },
+          ],
+        },
+        'there are none',
+      ),
     ).to.deep.equal({
       tone: 'good',
       words: '3 events will be sent.',

@@ -13,7 +13,7 @@ const ISSUANCE_STATE = z
   .meta({
     description:
       '`signed`: stored, and no transaction is known to be sent; `submitted`: its mint was sent; `mined`: ' +
-      'its token exists; `final`: no reorganisation can remove it; `failed`: it will never exist.',
+      'its token exists; `final`: its block has CONFIRMATIONS blocks on top; `failed`: it will never exist.',
   });
 
 const ISSUANCE = z

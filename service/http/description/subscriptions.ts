@@ -150,7 +150,7 @@ the new source, types, filters and state.`,
   errors: {
     400: ['SUBSCRIPTION_INVALID', 'SINK_NOT_ALLOWED', 'SECRETS_KEY_MISSING'],
     404: ['SUBSCRIPTION_UNKNOWN'],
-    409: ['SIGNING_KEY_MISSING', 'SECRETS_KEY_WRONG', 'SUBSCRIPTION_IN_SETTINGS'],
+    409: ['SIGNING_KEY_MISSING', 'SUBSCRIPTION_IN_SETTINGS'],
   },
 } as const satisfies Operation;
 
