@@ -14,8 +14,9 @@ export type { Verification, VerificationOptions };
 
 /**
  * Verifies a credential, or an answer of POST /create with one: whether the document is as it was signed, who
- * signed it, and the state of its token. It asks the issuer's host and a node of the token's network; the
- * settings RPC_URL and PROVIDER_API_KEY choose the node.
+ * signed it, and the state of its token. It asks the issuer's host, a node of the token's network, and the
+ * hosts of contexts that this package does not have. The settings RPC_URL and PROVIDER_API_KEY choose the
+ * node.
  *
  * @throws Error with a `code` (docs/verification.md) if the credential or an option cannot be processed.
  */

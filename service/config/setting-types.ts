@@ -52,7 +52,7 @@ export function url<Word extends string = never>(schemes: string[], word?: Word)
       return schemes.includes(new URL(given).protocol.slice(0, -1)) ? given : undefined;
     },
     'is not a URL',
-    `It starts with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`,
+    `It starts with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}${word ? `, or is ${word}` : ''}`,
   );
 }
 
