@@ -48,11 +48,12 @@ export async function readBody(
       source.on('end', resolve);
       if (source !== request)
         source.on('error', (cause) => reject(new BodyProblem('wrongly encoded', cause)));
-      // The connection may have closed before the body is read, as when a waiting caller leaves.
+      // The connection may have closed before the body is read, as when a waiting caller leaves. A body that
+      // has arrived whole may still be on its way to the decoder, which then never gets its end.
       const abort = (): void => reject(new BodyProblem('aborted'));
-      if (request.destroyed && !request.complete) abort();
+      if (request.destroyed && !request.readableEnded) abort();
       request.on('close', () => {
-        if (!request.complete) abort();
+        if (!request.readableEnded) abort();
       });
     });
   } finally {

@@ -1,7 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
-import type { IncomingMessage } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import { newDeferred } from '../../service/base/deferred';
 import { readBody } from '../../service/http/read-body';
 
 const MEGABYTE = 1024 * 1024;
@@ -27,5 +31,28 @@ describe('reading a large body', () => {
     expect(bytes.buffer.byteLength).to.equal(body.length);
     const hash = (data: Uint8Array): string => createHash('sha256').update(data).digest('hex');
     expect(hash(bytes)).to.equal(hash(body));
+  });
+
+  it('ends when the caller closes the connection right after a compressed body', async () => {
+    const body = gzipSync(randomBytes(MEGABYTE), { level: 0 });
+    const outcome = newDeferred<string>();
+    const server = createServer((request) => {
+      readBody(request, 2 * MEGABYTE, () => undefined).then(
+        ({ length }) => outcome.resolve(`${length} bytes`),
+        ({ message }: Error) => outcome.resolve(message),
+      );
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    const head = `Host: x\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}`;
+    socket.write(`POST / HTTP/1.1\r\n${head}\r\n\r\n`);
+    socket.on('error', () => undefined).end(body);
+    try {
+      expect(await outcome.promise).to.equal('the body is aborted');
+    } finally {
+      socket.destroy();
+      server.close();
+    }
   });
 });
