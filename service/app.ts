@@ -146,7 +146,7 @@ function startRetentions(
   const shared = { clock: systemClock, logger };
   const documents = journal && {
     what: 'issued documents',
-    purge: (before: number) => journal.purge(before),
+    purge: (before: number, signal: AbortSignal) => journal.purge(before, signal),
     days: documentRetentionDays,
   };
   const events = { what: 'old events', purge: eventDelivery.purge, days: eventRetentionDays };

@@ -9,7 +9,7 @@ import { withCommandsFor } from '../../service/config/tenant';
 import { printable, printableJson } from '../terminal/printable';
 import { compareDidDocuments, findSecretKeys } from './compare-did-documents';
 import { didDocumentOf } from './did-document';
-import { publicKeyOf } from './public-key-of';
+import { publicKeyOf } from './p256-multikey';
 
 /**
  * The result of a check. `areEqual` is undefined if no difference was found but not everything could be

@@ -1,14 +1,20 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { generate } from '@digitalbazaar/ecdsa-multikey';
 import { pathsOf, readSettings } from '../../service/config/config';
 import { settingOf, type Settings } from '../../service/config/settings';
-import { didWebOf, KEY_FRAGMENT, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
+import {
+  didWebOf,
+  KEY_FRAGMENT,
+  MULTIKEY_CONTEXT_URL,
+  parseDidKeyPair,
+  type DidKeyPair,
+} from '../../service/base/did-key-pair';
 import { ConfigurationError } from '../../service/base/errors';
 import { setEnvValue, shadowWarning } from '../files/env-file';
 import { PUBLIC_MODE, writeFileAtomically } from '../files/write-file';
 import { didDocumentOf, publishedKeyOf } from './did-document';
 import { keyExists } from './key-exists';
 import type { MadeKey } from './made-key';
+import { newSecretKey, publicKeyOf } from './p256-multikey';
 
 const SETTING = 'DID_KEY_PAIRS';
 
@@ -80,8 +86,15 @@ async function writeNewKey(
     isReplaced,
   }: { envFile: string; documentPath: string; environment: Settings | undefined; isReplaced: boolean },
 ): Promise<MadeKey> {
-  const pair = await generate({ id: `${did}#${KEY_FRAGMENT}`, controller: did, curve: 'P-256' });
-  const value = JSON.stringify(await pair.export({ publicKey: true, secretKey: true, includeContext: true }));
+  const secretKeyMultibase = newSecretKey();
+  const value = JSON.stringify({
+    '@context': MULTIKEY_CONTEXT_URL,
+    id: `${did}#${KEY_FRAGMENT}`,
+    type: 'Multikey',
+    controller: did,
+    publicKeyMultibase: publicKeyOf(secretKeyMultibase),
+    secretKeyMultibase,
+  });
   const parsed = parseDidKeyPair(value);
   if ('problem' in parsed) throw new Error(`the new key ${parsed.problem}`);
   // The key comes first: nothing could be signed for a document that is published without its key.

@@ -25,6 +25,9 @@ const didKeyPairSchema = z.object({
   secretKeyMultibase: z.string().startsWith(P256_SECRET_PREFIX, 'must be a P-256 secret key'),
 });
 
+/** The context of an exported Multikey. */
+export const MULTIKEY_CONTEXT_URL = 'https://w3id.org/security/multikey/v1';
+
 /** The verification method's fragment (docs/specification.md 3.7: `<did>#keys-1`). */
 export const KEY_FRAGMENT = 'keys-1';
 

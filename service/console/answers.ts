@@ -2,6 +2,7 @@ import { BusyError } from '../base/errors';
 import type { Clock } from '../base/clock';
 import { printableUrl } from '../base/mask-secrets';
 import { createSemaphore } from '../base/semaphore';
+import { untilAborted } from '../base/until-aborted';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';
 import type { DeliveredFeed } from '../feed-set';
@@ -68,7 +69,11 @@ export function createAnswers(parts: AnswersParts): Answers {
       const node = nodeOf(config, location);
       const history = await inTurn(left, () =>
         reachRegistry(node, registry, (reached) =>
-          readTokenHistory(reached.client, reached.registry, tokenId, { bulkClient: reached.bulkClient }),
+          // Reading a long history ends when the caller leaves: the clients are then closed.
+          untilAborted(
+            left,
+            readTokenHistory(reached.client, reached.registry, tokenId, { bulkClient: reached.bulkClient }),
+          ),
         ),
       );
       const name = `${chainId}:${registry.toLowerCase()}`;

@@ -89,7 +89,7 @@ async function withoutTimeLimit(
   connection: ClientConfig,
   prepare: (db: Kysely<Schema>) => Promise<void>,
 ): Promise<void> {
-  const unlimited = { statement_timeout: 0, idle_in_transaction_session_timeout: 0, query_timeout: 0 };
+  const unlimited = { statement_timeout: 0, query_timeout: 0 };
   const pool = new Pool({ ...connection, ...unlimited, max: 1 });
   pool.on('error', () => undefined);
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener, type ServerOptions } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { ConfigurationError, codeOf, messageOf } from '../base/errors';
 import { boundConnections, type ConnectionBound } from './bounded-connections';
 import { answerMalformedRequests } from './malformed-request';
@@ -14,6 +14,8 @@ export interface HttpServer {
 }
 
 const CLOSE_IDLE_EVERY_MS = 50;
+/** How long a connection may take to send its first request after the server was closed. */
+const CLOSE_UNUSED_AFTER_MS = 1_000;
 
 /** Time limits for a request to arrive; the default is Node.js's five minutes. Tests use shorter ones. */
 type Patience = Pick<ServerOptions, 'requestTimeout' | 'connectionsCheckingInterval'>;
@@ -33,6 +35,12 @@ export async function listen(
   // Node.js would answer a missing Host in its own format; the application checks it instead.
   const server = createServer({ ...patience, requireHostHeader: false }, handler);
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  const unused = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    unused.add(socket);
+    socket.once('close', () => unused.delete(socket));
+  });
+  server.on('request', ({ socket }) => unused.delete(socket));
   if (connections) boundConnections(server, connections);
   answerMalformedRequests(server, randomUUID, connections?.logger);
   await new Promise<void>((resolve, reject) => {
@@ -47,8 +55,14 @@ export async function listen(
         // A connection becomes idle when its last request is answered, and clients keep it open. Closing must
         // not wait for it.
         const closeIdle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
+        // Node.js does not count a connection as idle that browsers and proxies open for later.
+        const closeUnused = setTimeout(
+          () => unused.forEach((socket) => socket.destroy()),
+          CLOSE_UNUSED_AFTER_MS,
+        );
         server.close((error) => {
           clearInterval(closeIdle);
+          clearTimeout(closeUnused);
           if (error) reject(error);
           else resolve();
         });

@@ -1,8 +1,6 @@
 import * as EcdsaMultikey from '@digitalbazaar/ecdsa-multikey';
-import type { DidKeyPair } from '../base/did-key-pair';
+import { MULTIKEY_CONTEXT_URL, type DidKeyPair } from '../base/did-key-pair';
 import { ConfigurationError, messageOf } from '../base/errors';
-
-const MULTIKEY_CONTEXT_URL = 'https://w3id.org/security/multikey/v1';
 
 /**
  * Creates a signer from the issuer's key. Both the public and the secret part are imported here, so that a

@@ -31,7 +31,8 @@ export interface SigningPool {
    * unless it is nearly done.
    *
    * @throws BusyError when too many documents wait, or one waits too long; SigningError SIGNING_WORKER_LOST
-   *   (retryable) when the thread ended before it answered; otherwise any error of preparing.
+   *   (retryable) when the thread ended before it answered, or took too long; otherwise any error of
+   *   preparing.
    */
   prepare: PrepareForCallers;
   figures(): SigningFigures;
@@ -46,6 +47,8 @@ export interface SigningPoolOptions {
   /** The number of documents that may wait for a thread, and how long in milliseconds. */
   waiting?: number;
   waitMs?: number;
+  /** The longest time in milliseconds that a thread may take for a document. */
+  longestMs?: number;
 }
 
 /** Compiled: a thread that loads TypeScript needs twice the processor time. */
@@ -70,6 +73,9 @@ const LONGEST_WAIT_MS = 60_000;
  */
 const ABANDONED_MS = 1_000;
 
+/** Far longer than the largest document takes. A thread that takes longer hangs. */
+const LONGEST_SIGNING_MS = 5 * 60_000;
+
 /** Far longer than loading takes on a busy machine. */
 const LONGEST_LOADING_MS = 60_000;
 const LOADING_POLL_MS = 10;
@@ -86,6 +92,7 @@ export async function createSigningPool(
     threads = availableParallelism(),
     waiting = MOST_WAITING,
     waitMs = LONGEST_WAIT_MS,
+    longestMs = LONGEST_SIGNING_MS,
   }: SigningPoolOptions = {},
 ): Promise<SigningPool> {
   await createIssuerSigner(settings.keyPair);
@@ -131,7 +138,7 @@ export async function createSigningPool(
       try {
         if (isDestroyed) throw lost(new Error('The pool has ended.'));
         left.throwIfAborted();
-        const outcome = await answerOf(pool, preparation, left, alive.signal);
+        const outcome = await answerOf(pool, preparation, { left, longestMs, alive: alive.signal });
         if ('error' in outcome) throw fromTransferredError(outcome.error);
         return outcome.prepared;
       } finally {
@@ -164,27 +171,30 @@ async function allLoaded(pool: { threads: readonly Worker[] }, loaded: Set<numbe
 async function answerOf(
   pool: Piscina<SigningTask, PreparationOutcome>,
   preparation: Preparation,
-  left: AbortSignal,
-  alive: AbortSignal,
+  { left, longestMs, alive }: { left: AbortSignal; longestMs: number; alive: AbortSignal },
 ): Promise<PreparationOutcome> {
   const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const task = { ...preparation, body: withBufferOfItsOwn(preparation.body), begun };
-  const { end, cancel } = endWhenAbandoned(left, begun);
+  const { end, cancel } = endInTime(left, longestMs, begun);
   try {
     const options = { transferList: [task.body.buffer], signal: end };
     return await untilAborted(alive, pool.run(task, options));
   } catch (cause) {
-    throw end.aborted ? (left.reason as Error) : lost(cause);
+    throw end.aborted && left.aborted ? (left.reason as Error) : lost(cause);
   } finally {
     cancel();
   }
 }
 
 /**
- * Signals when to terminate the thread of an abandoned task. A thread that has not begun its task may still
- * be loading, and terminating it then would end the process.
+ * Signals when to terminate the thread of a task that is abandoned or takes too long. A thread that has not
+ * begun its task may still be loading, and terminating it then would end the process.
  */
-function endWhenAbandoned(left: AbortSignal, begun: Int32Array): { end: AbortSignal; cancel: () => void } {
+function endInTime(
+  left: AbortSignal,
+  longestMs: number,
+  begun: Int32Array,
+): { end: AbortSignal; cancel: () => void } {
   const controller = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const abandon = (): void => {
@@ -192,8 +202,10 @@ function endWhenAbandoned(left: AbortSignal, begun: Int32Array): { end: AbortSig
     timer = setTimeout(() => (hasBegun ? controller.abort() : abandon()), ABANDONED_MS);
   };
   left.addEventListener('abort', abandon, { once: true });
+  const limit = setTimeout(abandon, longestMs);
   const cancel = (): void => {
     left.removeEventListener('abort', abandon);
+    clearTimeout(limit);
     clearTimeout(timer);
   };
   return { end: controller.signal, cancel };

@@ -48,7 +48,7 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
     enterChain: (genesisHash) => enterChain(rows, genesisHash),
     highestFinal: (below) => highestFinal(rows, below),
     finalSince: (blockNumber) => finalSince(rows, blockNumber),
-    purge: (endedBefore) => purgeIssuances(db, scope, endedBefore, clock.now()),
+    purge: (endedBefore, signal) => purgeIssuances(db, scope, { endedBefore, now: clock.now(), signal }),
     remove: (tokenId) => removeIssuance(db, scope, tokenId, clock.now()),
   };
 }

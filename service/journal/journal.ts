@@ -66,9 +66,9 @@ export interface Journal {
   finalSince(blockNumber: number): Promise<Unfinished[]>;
   /**
    * Removes issuances that ended before a time (epoch milliseconds), and documents that were only partly
-   * stored. Resolves to the number of removed issuances.
+   * stored. It ends early when the signal aborts. Resolves to the number of removed issuances.
    */
-  purge(endedBefore: number): Promise<number>;
+  purge(endedBefore: number, signal?: AbortSignal): Promise<number>;
   /** Removes one issuance that is final or failed, with its document. */
   remove(tokenId: string): Promise<Removal>;
 }

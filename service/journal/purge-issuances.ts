@@ -10,18 +10,18 @@ const BATCH = 100;
 
 /**
  * Removes issuances that ended before a time (epoch milliseconds), and documents that were only partly
- * stored.
+ * stored. It ends early when the signal aborts.
  *
  * @returns the number of removed issuances.
  */
 export async function purgeIssuances(
   db: Kysely<Schema>,
   scope: string,
-  endedBefore: number,
-  now: number,
+  { endedBefore, now, signal }: { endedBefore: number; now: number; signal: AbortSignal | undefined },
 ): Promise<number> {
   let total = 0;
   for (;;) {
+    if (signal?.aborted) return total;
     const ended = await db
       .selectFrom('issuances')
       .select('token_id')

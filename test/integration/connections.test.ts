@@ -56,6 +56,15 @@ describe('the HTTP server with limited connections', () => {
     return response.statusCode;
   }
 
+  it('closes soon although a connection has sent no request', async function () {
+    this.timeout(10_000);
+    const other = await listen((_, response) => void response.end(), '127.0.0.1', 0);
+    const unused = connect(Number(new URL(other.url).port), '127.0.0.1').on('error', () => undefined);
+    sockets.push(unused);
+    await once(unused, 'connect');
+    await other.close();
+  });
+
   it('answers requests while many idle connections are open, and closes the oldest of them', async () => {
     for (let count = 0; count < 3 * MOST; count++) await open();
     for (let count = 0; count < MOST; count++) expect(await get()).to.equal(200);

@@ -357,6 +357,7 @@ for (const engine of ENGINES) {
         now += 10;
         const recent = await issued();
         expect(await journal.purge(now - 10)).to.equal(0);
+        expect(await journal.purge(now, AbortSignal.abort()), 'while the service stops').to.equal(0);
         expect(await journal.purge(now)).to.equal(2);
         for (const tokenId of [old, failed.tokenId]) expect(await journal.find(tokenId)).to.equal(undefined);
         expect(await journal.find(recent)).to.include({ state: 'final' });

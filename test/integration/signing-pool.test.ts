@@ -161,7 +161,7 @@ describe('the signing pool', () => {
 
   /** Runs `use` with a pool of one loaded thread. */
   async function withOneThread(
-    options: { waiting?: number; waitMs?: number },
+    options: { waiting?: number; waitMs?: number; longestMs?: number },
     use: (other: SigningPool) => Promise<void>,
   ): Promise<void> {
     const other = await createSigningPool(settingsOf(issuer), { threads: 1, ...options });
@@ -229,6 +229,14 @@ describe('the signing pool', () => {
     });
     expect(before.filter((thread) => threads.includes(thread))).to.have.lengthOf(THREADS - 1);
     expect(await Promise.all([6, 7, 8].map((number) => signed(bodyWith(), number)))).to.have.lengthOf(3);
+  });
+
+  it('ends a thread that takes too long for a document, and replaces it', async () => {
+    await withOneThread({ longestMs: 10 }, async (other) => {
+      const refusal = await refusalOf(other.prepare(preparationOf(slow(MANY_NUMBERS), 1)));
+      expect(refusal).to.include({ code: 'SIGNING_WORKER_LOST', retryable: true });
+      expect(await other.prepare(preparationOf(bodyWith(), 2))).to.have.property('document');
+    });
   });
 
   it('ends no thread that is still loading when callers leave', async () => {
