@@ -1,4 +1,4 @@
-import { FetchRequest, Network as EthersNetwork, type JsonRpcProvider } from 'ethers';
+import { Network as EthersNetwork, type JsonRpcProvider } from 'ethers';
 import { ConfigurationError } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { BulkRpcClient } from './bulk-rpc-client';
@@ -44,9 +44,7 @@ export function createRpcClient(url: string, network: Network, use: 'single' | '
   const options = { cacheTimeout: -1, batchMaxCount: 1, staticNetwork: chain, pollingInterval };
   if (/^wss?:/.test(url)) return new SocketRpcClient(url, chain, options, REQUEST_TIMEOUT_MS);
   if (use === 'bulk') return new BulkRpcClient(url, chain, options, REQUEST_TIMEOUT_MS);
-  const request = new FetchRequest(url);
-  request.timeout = REQUEST_TIMEOUT_MS;
-  return new HttpRpcClient(request, chain, options);
+  return new HttpRpcClient(url, chain, options, REQUEST_TIMEOUT_MS);
 }
 
 /**
