@@ -12,15 +12,16 @@ import { makeSigningKey } from './make-signing-key';
  * settings that the service still needs to issue and deliver.
  *
  * @param environment instead of the process's.
- * @throws the errors of makeDidKey and makeSigningKey.
+ * @throws the errors of readConfigFile, makeDidKey and makeSigningKey.
  */
 export async function setUp(say: Say, environment?: Settings): Promise<Answer> {
+  const { envFile, settings } = readSettings(environment);
+  // A damaged file is reported before anything is made.
+  const { webhook } = readConfigFile(pathsOf(envFile, settings).serviceConfig);
   const didKey = await makeDidKey({ force: false }, environment);
   didKey.lines.forEach(say);
   const signingKey = await makeSigningKey({ force: false }, environment);
   signingKey.lines.forEach(say);
-  const { envFile, settings } = readSettings(environment);
-  const { webhook } = readConfigFile(pathsOf(envFile, settings).serviceConfig);
   const missing = missingSettings(settings, webhook?.url).map(({ setting, remedy }) => ({
     setting,
     remedy: withCommandsFor(envFile, remedy),

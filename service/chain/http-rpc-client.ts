@@ -1,6 +1,8 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { pipeline, type Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { createGunzip } from 'node:zlib';
 import {
   FetchRequest,
   JsonRpcProvider,
@@ -32,7 +34,7 @@ export class HttpRpcClient extends JsonRpcProvider {
  * leaves it open, and waits for ever for an answer that arrives byte by byte.
  */
 async function answerOf({ url, method, headers, body, timeout }: FetchRequest): Promise<GetUrlResponse> {
-  const send = url.startsWith('https:') ? httpsRequest : httpRequest;
+  const send = new URL(url).protocol === 'https:' ? httpsRequest : httpRequest;
   const late = AbortSignal.timeout(timeout);
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -44,14 +46,18 @@ async function answerOf({ url, method, headers, body, timeout }: FetchRequest): 
       statusCode,
       statusMessage,
       headers: Object.fromEntries(named) as Record<string, string>,
-      body: await buffer(response),
+      body: await buffer(decoded(response)),
     };
   } catch (cause) {
     if (!late.aborted) throw cause;
-    const timedOut: Error = makeError('request timeout', 'TIMEOUT', {
-      operation: 'request',
-      reason: 'timeout',
-    });
+    const message = `no answer within ${timeout} ms`;
+    const timedOut: Error = makeError(message, 'TIMEOUT', { operation: 'request', reason: 'timeout' });
     throw timedOut;
   }
+}
+
+/** ethers asks for gzip, and some proxies use it whatever was asked for. */
+function decoded(response: IncomingMessage): Readable {
+  if (response.headers['content-encoding'] !== 'gzip') return response;
+  return pipeline(response, createGunzip(), () => undefined);
 }

@@ -91,7 +91,7 @@ function deliveryProblems({ registries, subscriptions }: Observed): Problem[] {
     problems.push({
       severity: 'error',
       message: `${counted(dead, 'dead letter')} ${dead === 1 ? 'is' : 'are'} not sent again.`,
-      remedy: 'Correct the sink. Then choose the subscription here, and deliver its dead letters again.',
+      remedy: 'Correct the sink. Then choose its subscription in Deliveries, and deliver them again.',
       href: '#/deliveries?state=dead',
     });
   const waiting = sum('waiting');

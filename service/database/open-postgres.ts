@@ -84,7 +84,7 @@ async function open(
   };
 }
 
-/** Migrations run without a time limit, and so does waiting for another process that migrates. */
+/** Statements of migrations have no time limit, and neither has waiting for another process that migrates. */
 async function withoutTimeLimit(
   connection: ClientConfig,
   prepare: (db: Kysely<Schema>) => Promise<void>,

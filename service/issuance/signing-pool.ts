@@ -198,6 +198,7 @@ function endInTime(
   const controller = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const abandon = (): void => {
+    clearTimeout(timer);
     const hasBegun = Atomics.load(begun, 0) === 1;
     timer = setTimeout(() => (hasBegun ? controller.abort() : abandon()), ABANDONED_MS);
   };

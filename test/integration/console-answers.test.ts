@@ -5,7 +5,12 @@ import type { Issued } from '../../devnet/service-requests';
 import { newDeferred } from '../../service/base/deferred';
 import { CallerLeftError } from '../../service/base/errors';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/base/published-files';
-import { createCheckingPool } from '../../service/console/checking-pool';
+import { systemClock } from '../../service/base/clock';
+import { createAnswers } from '../../service/console/answers';
+import { createCheckingPool, type CheckingPool } from '../../service/console/checking-pool';
+import type { Database } from '../../service/database/database';
+import { networkOfChain } from '../../service/token/reach-registry';
+import { startRpcProxy } from '../helpers/chain/rpc-proxy';
 import type { TokenState } from '../../service/registry/read-token-state';
 import type {
   Facts,
@@ -115,6 +120,43 @@ describe('the console of a devnet', () => {
       const asked = JSON.stringify(body).slice(0, 200);
       expect([answer.status, answer.code], asked).to.deep.equal([status, code]);
       expect(answer.body.error.message, asked).to.have.length.within(10, 500);
+    }
+  });
+
+  it('ends the reading of a history whose caller leaves', async () => {
+    const asked = newDeferred<undefined>();
+    const proxy = await startRpcProxy(devnet.nodeUrl, async (method) => {
+      if (method !== 'eth_getLogs') return 'none';
+      asked.resolve(undefined);
+      return new Promise(() => undefined);
+    });
+    const network = networkOfChain(devnet.chainId);
+    const tokenRegistryAddress = devnet.registryAddress;
+    const answers = createAnswers({
+      config: {
+        network,
+        rpcUrl: proxy.url,
+        registries: [],
+        followedOf: () => expect.fail('the node is known'),
+        tokenRegistryAddress,
+      },
+      database: {} as Database,
+      feeds: () => [],
+      scope: undefined,
+      checking: {} as CheckingPool,
+      clock: systemClock,
+    });
+    try {
+      const leaving = new AbortController();
+      const answer = answers
+        .token({ tokenId: issued.tokenId }, leaving.signal)
+        .catch((error: unknown) => error);
+      await asked.promise;
+      leaving.abort(new CallerLeftError());
+      expect(await answer).to.be.instanceOf(CallerLeftError);
+      await eventually('the node is not asked any more', () => proxy.waiting() === 0);
+    } finally {
+      await proxy.close();
     }
   });
 

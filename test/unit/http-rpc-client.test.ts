@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { isError } from 'ethers';
 import { HttpRpcClient } from '../../service/chain/http-rpc-client';
@@ -48,6 +49,20 @@ describe('the RPC client over HTTP', () => {
       const trickle = setInterval(() => response.write(' '), TRICKLE_MS);
       response.on('close', () => clearInterval(trickle));
     });
+    expect(isError(await asked(), 'TIMEOUT')).to.equal(true);
+    await eventually('it is closed', () => open.size === 0);
+  });
+
+  it('reads a compressed answer, and does not wait for one that arrives byte by byte', async () => {
+    const answer = gzipSync('{"jsonrpc":"2.0","id":1,"result":"0x7a69"}');
+    let isSlow = false;
+    await serve((_, response) => {
+      response.setHeader('Content-Encoding', 'gzip');
+      if (isSlow) response.write(answer.subarray(0, 10));
+      else response.end(answer);
+    });
+    expect(await asked()).to.equal('0x7a69');
+    isSlow = true;
     expect(isError(await asked(), 'TIMEOUT')).to.equal(true);
     await eventually('it is closed', () => open.size === 0);
   });

@@ -1,0 +1,24 @@
+import { createECDH } from 'node:crypto';
+import { expect } from 'chai';
+import { newSecretKey, publicKeyOf } from '../../cli/keys/p256-multikey';
+import { newP256Key } from '../../service/base/p256-key';
+
+/** About four of them begin with a zero byte. */
+const KEYS = 1_000;
+
+describe('a new P-256 key', () => {
+  it('has a secret of 32 bytes, also with leading zeros, that belongs to its public key', () => {
+    for (let made = 0; made < KEYS; made++) {
+      const { secret, point, compressed } = newP256Key();
+      expect(secret).to.have.lengthOf(32);
+      const pair = createECDH('prime256v1');
+      pair.setPrivateKey(secret);
+      expect(pair.getPublicKey().equals(point)).to.equal(true);
+      expect(pair.getPublicKey(null, 'compressed').equals(compressed)).to.equal(true);
+    }
+  });
+
+  it('is exported with a public key that can be found from it', () => {
+    expect(publicKeyOf(newSecretKey())).to.match(/^zDn[1-9A-HJ-NP-Za-km-z]{46}$/);
+  });
+});
