@@ -1,4 +1,4 @@
-import type { BlockId, Unfinished } from '../journal/issuance';
+import type { BlockId } from '../journal/issuance';
 import type { Mint } from './mint';
 import type { QueueParts } from './queue-parts';
 
@@ -83,11 +83,12 @@ export function createMintFinality(parts: QueueParts): MintFinality {
       since = block?.number ?? since;
       block = await highestFinal(since);
     }
-    const reopened = (await recorder.persist((journal) => journal.finalSince(since))) ?? [];
+    const removed = (await recorder.persist((journal) => journal.finalSince(since))) ?? [];
+    // The journal calls a mint final until it is sent again: one that was taken up is not counted twice.
+    const reopened = removed.filter(({ issuance }) => states.find(issuance.tokenId) === undefined);
     if (reopened.length === 0) return;
     recorder.reorganised(reopened.length, since);
-    const isNew = ({ issuance }: Unfinished): boolean => states.find(issuance.tokenId) === undefined;
-    for (const one of reopened.filter(isNew)) states.takeUp(one, wallet.address);
+    for (const one of reopened) states.takeUp(one, wallet.address);
   }
 
   return { followMined, followFinal };
