@@ -84,19 +84,27 @@ function notify(received: ServiceEvent | UnknownDelivery, options: ReceiverOptio
   else options.onEvent(received);
 }
 
-/** Opens the store, listens (port 0 for any free port), and returns the address. */
+/**
+ * Listens (port 0 for any free port), opens the store, and returns the address. The port comes first: if
+ * another receiver has it, the file is not touched. Requests wait until the store is open.
+ */
 export async function startReceiver(
   options: Omit<ReceiverOptions, 'store'> & StoreOptions & { eventsFile: string; host: string; port: number },
 ): Promise<RunningReceiver> {
   const { eventsFile, host, port, ...rest } = options;
-  const store = await EventStore.open(eventsFile, rest);
-  const handle = createReceiver({ ...rest, store }).callback();
-  const server = createServer((request, response) => void handle(request, response));
+  const server = createServer((request, response) => {
+    handler.then(
+      (handle) => handle(request, response),
+      () => response.destroy(),
+    );
+  });
   server.requestTimeout = REQUEST_TIMEOUT_MS;
+  const store = listen(server, host, port).then(() => EventStore.open(eventsFile, rest));
+  const handler = store.then((opened) => createReceiver({ ...rest, store: opened }).callback());
   try {
-    await listen(server, host, port);
+    await handler;
   } catch (error) {
-    await store.close();
+    if (server.listening) server.close().closeAllConnections();
     throw error;
   }
   const address = server.address() as AddressInfo;
@@ -105,7 +113,7 @@ export async function startReceiver(
     url: `http://${printedHost}:${address.port}`,
     close: async () => {
       await closeServer(server);
-      await store.close();
+      await (await store).close();
     },
   };
 }

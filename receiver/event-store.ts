@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { mkdir, open, type FileHandle } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
 import { dirname } from 'node:path';
 import { dedupeKeyOf, type Received } from './received-event';
 import { readStoredEvents } from './stored-events';
@@ -10,6 +11,8 @@ export interface StoreOptions {
   keyOf?: (received: Received) => string;
   /** Called for each event that is in the file already, in order. */
   onStored?: (received: Received) => void;
+  /** Called for each line of the file that is damaged. It stays in the file, and is not used. */
+  onDamaged?: (problem: string) => void;
 }
 
 interface WaitingLine {
@@ -20,10 +23,11 @@ interface WaitingLine {
 
 /**
  * All events and unknown deliveries received so far: an append-only file with one JSON line each, and an
- * index that finds duplicates. Only one process at a time may have the file open.
+ * index that finds duplicates. Only one store at a time has the file open.
  */
 export class EventStore {
   readonly #file: FileHandle;
+  readonly #lock: Server | undefined;
   readonly #known: Set<string>;
   readonly #keyOf: (received: Received) => string;
   readonly #arriving = new Map<string, Promise<void>>();
@@ -35,10 +39,12 @@ export class EventStore {
 
   private constructor(
     file: FileHandle,
+    lock: Server | undefined,
     stored: { keys: Set<string>; size: number },
     keyOf: (received: Received) => string,
   ) {
     this.#file = file;
+    this.#lock = lock;
     this.#known = stored.keys;
     this.#size = stored.size;
     this.#keyOf = keyOf;
@@ -48,24 +54,31 @@ export class EventStore {
    * Opens the file and reads its events. If need be, it creates the file and its folder, readable by their
    * owner only. A last line without a newline is cut off: the process was killed while it wrote the line, so
    * the event was never acknowledged.
+   *
+   * @throws Error if the file cannot be used, or another process uses it. The file is then unchanged.
    */
-  static async open(path: string, { keyOf = dedupeKeyOf, onStored }: StoreOptions = {}): Promise<EventStore> {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+  static async open(path: string, options: StoreOptions = {}): Promise<EventStore> {
+    const { keyOf = dedupeKeyOf, onStored, onDamaged } = options;
+    const file = await openFile(path);
+    let lock: Server | undefined;
     try {
-      // An existing file would otherwise keep its mode.
-      await file.chmod(0o600);
+      lock = await lockFile(file, path);
       const keys = new Set<string>();
-      const size = await readStoredEvents(file, path, (received) => {
-        keys.add(keyOf(received));
-        onStored?.(received);
-      });
+      const size = await readStoredEvents(
+        file,
+        (received) => {
+          keys.add(keyOf(received));
+          onStored?.(received);
+        },
+        (line) => onDamaged?.(`Line ${line} of ${path} is damaged and was skipped. Correct or remove it.`),
+      );
       await file.truncate(size);
       await file.sync();
       await syncFolder(dirname(path));
-      return new EventStore(file, { keys, size }, keyOf);
+      return new EventStore(file, lock, { keys, size }, keyOf);
     } catch (error) {
       await file.close();
+      lock?.close();
       throw error;
     }
   }
@@ -97,6 +110,7 @@ export class EventStore {
   async close(): Promise<void> {
     await this.#writing;
     await this.#file.close();
+    this.#lock?.close();
   }
 
   #append(bytes: Buffer): Promise<void> {
@@ -130,13 +144,50 @@ export class EventStore {
     if (this.#isDirty) await this.#file.truncate(this.#size);
     this.#isDirty = true;
     for (let done = 0; done < bytes.length;) {
-      const { bytesWritten } = await this.#file.write(bytes, done, bytes.length - done, this.#size + done);
+      const { bytesWritten } = await this.#file.write(bytes, done);
       done += bytesWritten;
     }
     await this.#file.datasync();
     this.#isDirty = false;
     this.#size += bytes.length;
   }
+}
+
+/** Opens the file for reading and appending, and takes the rights of others away. */
+async function openFile(path: string): Promise<FileHandle> {
+  let file: FileHandle | undefined;
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    file = await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, 0o600);
+    // An existing file would otherwise keep its mode.
+    await file.chmod(0o600);
+    return file;
+  } catch (cause) {
+    await file?.close();
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const remedy = 'Give the user of this process the file and its folder, or set RECEIVER_EVENTS_FILE.';
+    throw new Error(`The events file ${path} cannot be written: ${reason}. ${remedy}`, { cause });
+  }
+}
+
+/**
+ * Takes a name that is made from the file's identity and that one process of the machine can have. The
+ * operating system frees it when the process ends, also after SIGKILL. A lock file would remain, and Node.js
+ * has no flock. Other systems than Linux and Windows have no such names: there, nothing is locked.
+ */
+async function lockFile(file: FileHandle, path: string): Promise<Server | undefined> {
+  const prefix = { linux: '\0', win32: '\\\\.\\pipe\\' }[process.platform as string];
+  if (prefix === undefined) return undefined;
+  const { dev, ino } = await file.stat({ bigint: true });
+  const lock = createServer((socket) => socket.destroy());
+  return new Promise((resolve, reject) => {
+    lock.once('error', (cause: NodeJS.ErrnoException) => {
+      if (cause.code !== 'EADDRINUSE') return reject(cause);
+      const remedy = 'Stop it, or set RECEIVER_EVENTS_FILE to another file.';
+      reject(new Error(`Another receiver uses the events file ${path}. ${remedy}`, { cause }));
+    });
+    lock.listen(`${prefix}webhook-receiver-${dev}-${ino}`, () => resolve(lock));
+  });
 }
 
 /**

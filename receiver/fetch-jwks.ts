@@ -39,11 +39,15 @@ function keysOf(jwks: unknown): Map<string, KeyObject> {
   return new Map(keys.flatMap(keyOf));
 }
 
-/** The id and the key of a JWK; nothing if it is not an Ed25519 key with an id. */
+/** The id and the key of a JWK; nothing if it is not an Ed25519 key with an id, or malformed. */
 function keyOf(jwk: unknown): [string, KeyObject][] {
   const { kty, crv, x, kid } = (jwk ?? {}) as Record<string, unknown>;
   if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string' || typeof kid !== 'string') return [];
-  return [[kid, createPublicKey({ key: { kty, crv, x }, format: 'jwk' })]];
+  try {
+    return [[kid, createPublicKey({ key: { kty, crv, x }, format: 'jwk' })]];
+  } catch {
+    return [];
+  }
 }
 
 /** `fetch` says "fetch failed" and keeps the reason as the cause. */

@@ -32,6 +32,7 @@ async function main(): Promise<void> {
     },
     onTest: (event) => print({ ...summaryOf(event), test: true }),
     onUnknown: ({ unknown }) => print({ verified: true, unknown }),
+    onDamaged: (problem) => console.error(JSON.stringify({ problem })),
     onProblem: (problem) => console.error(JSON.stringify(problem)),
   });
 

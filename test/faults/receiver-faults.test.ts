@@ -74,17 +74,20 @@ describe('event delivery to a faulty receiver', () => {
   });
 
   it('repeats an event after the timeout when the receiver hangs; other tokens do not wait', async () => {
+    // A sink gets several deliveries at a time when it has answered one.
+    await mint(1);
+    await eventually('the first', () => receiver.deliveries.length === EVENTS_OF_A_MINT);
     receiver.answerWith((delivery, response) =>
-      delivery === receiver.deliveries[0] ? undefined : accept(delivery, response),
+      delivery === receiver.deliveries[EVENTS_OF_A_MINT] ? undefined : accept(delivery, response),
     );
     await mint(3);
     const deliveries = await everything();
-    const [first, second] = attemptsOf(deliveries[0]);
+    const [first, second] = attemptsOf(deliveries[EVENTS_OF_A_MINT]);
     // The first request arrived some time after the service's clock for it had started.
     expect(pause(first, second)).to.be.at.least(TIMEOUT_MS - ON_THE_WAY_MS);
     expect(failures().map(({ reason }) => reason)).to.deep.equal([`no answer within ${TIMEOUT_MS} ms`]);
     const others = deliveries.filter(({ event }) => event.subject !== first?.event.subject);
-    expect(others).to.have.length(2 * EVENTS_OF_A_MINT);
+    expect(others).to.have.length(3 * EVENTS_OF_A_MINT);
     for (const { arrivedAt } of others) expect(arrivedAt).to.be.below(second?.arrivedAt ?? 0);
   });
 
@@ -102,6 +105,20 @@ describe('event delivery to a faulty receiver', () => {
       expect(status).to.equal(undefined);
       expect(reason).to.be.a('string').and.not.equal('');
     }
+  });
+
+  it('waits for the answer that follows informational ones', async () => {
+    receiver.answerWith((delivery, response) => {
+      response.writeContinue();
+      response.writeProcessing();
+      response.writeEarlyHints({ link: '</style.css>; rel=preload' });
+      setTimeout(() =>
+        response.writeHead(isOfFirstEvent(delivery) && delivery.attempt === 1 ? 503 : 204).end(),
+      );
+    });
+    await mint(1);
+    expect(await everything()).to.have.length(1 + EVENTS_OF_A_MINT);
+    expect(failures().map(({ status }) => status)).to.deep.equal([503]);
   });
 
   it('takes a 2xx as delivered, whether the rest of the answer breaks off or never ends', async () => {

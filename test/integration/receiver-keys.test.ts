@@ -100,9 +100,11 @@ describe('published keys of the service in the receiver', () => {
     expect(await found(second.kid)).to.equal(second.x);
   });
 
-  it('are only those for Ed25519 signatures with an id; others are skipped', async () => {
-    publish(null, { kty: 'EC', crv: 'P-256', kid: 'other' }, { ...first, kid: undefined }, second);
+  it('are only those for Ed25519 signatures with an id; others and malformed ones are skipped', async () => {
+    const ofOtherCurve = { kty: 'EC', crv: 'P-256', kid: 'other' };
+    publish(null, ofOtherCurve, { ...first, x: 'too short' }, { ...first, kid: undefined }, second);
     expect(await found('other')).to.equal(undefined);
+    expect(await found(first.kid)).to.equal(undefined);
     expect(await found(second.kid)).to.equal(second.x);
   });
 

@@ -18,6 +18,8 @@ import {
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const EVENTS_FILE = '.receiver/received-events.jsonl';
+/** Large enough that a reader can see half of a line that is being written. */
+const padding = 'x'.repeat(100_000);
 
 describe('receiver as a process', () => {
   const sender = newSender();
@@ -162,6 +164,86 @@ describe('receiver as a process', () => {
     expect(stored().trimEnd().split('\n')).to.have.length(20);
   });
 
+  it('loses nothing if others start on its port or its file and it is killed under load', async function () {
+    // Node.js has no lock that macOS would free after SIGKILL.
+    if (process.platform === 'darwin') this.skip();
+    const first = start();
+    const url = await first.listening();
+    const sent = (number: number): string => JSON.stringify({ ...sampleEvent(number), padding });
+    const acknowledged: number[] = [];
+    let next = 0;
+    let isKilled = false;
+    const send = async (): Promise<void> => {
+      while (!isKilled) {
+        const number = next++;
+        const status = await post(url, sender.signed(sent(number))).then(
+          (answer) => answer.status,
+          () => undefined,
+        );
+        if (status === 200) acknowledged.push(number);
+        else if (!isKilled) throw new Error(`The answer to ${number} is ${status}.`);
+      }
+    };
+    const load = Promise.all(Array.from({ length: 20 }, send));
+    const others = ['0', new URL(url).port].flatMap((RECEIVER_PORT) =>
+      [1, 2, 3].map(() => startReceiverProcess(folder.path, { RECEIVER_PORT })),
+    );
+    const outcomes = await Promise.race([load, Promise.all(others.map(outcomeOf))]);
+    isKilled = true;
+    for (const one of [first, ...others]) one.kill('SIGKILL');
+    await Promise.all([load, ...[first, ...others].map(({ ended }) => ended)]);
+    for (const [index, outcome] of outcomes.entries())
+      expect(outcome).to.match(index < 3 ? /^1: .*Another receiver uses .* Stop it/ : /^1: .*EADDRINUSE/);
+
+    const second = start();
+    const restarted = await second.listening();
+    const lines = new Set(stored().split('\n'));
+    expect(acknowledged.length).to.be.above(0);
+    expect(acknowledged.filter((number) => !lines.has(sent(number)))).to.deep.equal([]);
+    for (const number of acknowledged.slice(-20))
+      expect((await post(restarted, sender.signed(sent(number)))).status).to.equal(200);
+    second.kill('SIGTERM');
+    await second.ended;
+    expect({ lines: second.lines(), errors: second.errors() }).to.deep.equal({
+      lines: [{ listening: restarted }],
+      errors: '',
+    });
+  });
+
+  it('leaves the file as it is if it cannot have the port', async () => {
+    const url = await start().listening();
+    const file = join(folder.path, 'other.jsonl');
+    writeFileSync(file, '{"specversion":"1.0","id":"');
+    const settings = { RECEIVER_PORT: new URL(url).port, RECEIVER_EVENTS_FILE: file };
+    expect(await startReceiverProcess(folder.path, settings).ended).to.equal(1);
+    expect(readFileSync(file, 'utf8')).to.equal('{"specversion":"1.0","id":"');
+  });
+
+  it('reports a damaged line, keeps it, and goes on with the others', async () => {
+    const lines = [JSON.stringify(sampleEvent(1)), '\0\0{"specversion":', JSON.stringify(sampleEvent(2))];
+    const file = join(folder.path, 'events.jsonl');
+    writeFileSync(file, `${lines.join('\n')}\n{"specversion":"1.0","id`);
+    const receiver = start({ RECEIVER_EVENTS_FILE: file });
+    const url = await receiver.listening();
+    for (const number of [1, 2, 3])
+      expect((await post(url, sender.signed(JSON.stringify(sampleEvent(number))))).status).to.equal(200);
+    receiver.kill('SIGTERM');
+    await receiver.ended;
+    expect(receiver.lines().slice(1)).to.have.length(1);
+    expect(readFileSync(file, 'utf8')).to.equal(`${[...lines, JSON.stringify(sampleEvent(3))].join('\n')}\n`);
+    expect(receiver.errors()).to.match(/^\{"problem":"Line 2 of .*events\.jsonl is damaged[^\n]*\n$/);
+  });
+
+  it('names the setting and the remedy if its events file cannot be written', async () => {
+    writeFileSync(join(folder.path, 'file'), '');
+    const receiver = start({ RECEIVER_EVENTS_FILE: 'file/events.jsonl' });
+    expect(await receiver.ended).to.equal(1);
+    expect(receiver.errors()).to.match(
+      /^The receiver stopped\. The events file file\/events\.jsonl cannot be/,
+    );
+    expect(receiver.errors()).to.match(/set RECEIVER_EVENTS_FILE[^\n]*\n$/);
+  });
+
   it('answers 500 to an event too big for the disk, keeps none of it, and takes the next', async function () {
     if (process.platform === 'win32') this.skip();
     // The limit would truncate the coverage report too.
@@ -242,6 +324,18 @@ describe('arguments of the receiver', () => {
     expect(errors).to.match(/Unknown option '--prot'.*--help/);
   });
 });
+
+/** The exit code and the errors of a receiver that does not start; or that it listens. */
+async function outcomeOf(receiver: ReceiverProcess): Promise<string> {
+  const ended = receiver.ended.then((code) => `${code}: ${receiver.errors()}`);
+  return Promise.race([
+    ended,
+    receiver.listening().then(
+      () => 'listens',
+      () => ended,
+    ),
+  ]);
+}
 
 function pick({ transactionHash, logIndex }: { transactionHash: string; logIndex: number }): object {
   return { transactionHash, logIndex };

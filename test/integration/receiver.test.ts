@@ -323,21 +323,6 @@ describe('receiver over HTTP', () => {
     expect(stored()).to.have.length(501);
   });
 
-  it('refuses to start on a damaged file, naming the line, and leaves the file as it is', async () => {
-    await post(receiver.url, delivery(1));
-    await stop();
-    appendFileSync(eventsFile, '{"garbage":1}\n');
-    const before = readFileSync(eventsFile);
-    const failure = await start().then(
-      () => undefined,
-      (error: Error) => error.message,
-    );
-    expect(failure).to.match(/^Line 2 of .*events\.jsonl is not an event/);
-    expect(readFileSync(eventsFile).equals(before)).to.equal(true);
-    writeFileSync(eventsFile, before.subarray(0, before.indexOf('{"garbage')));
-    await start();
-  });
-
   it('answers 401 under an unknown key, 500 if the keys cannot be fetched, and stores neither', async () => {
     let areFetched = true;
     const publicKeys = {
