@@ -30,7 +30,6 @@ export function useSession(): SessionControl {
   const enter = (session: Session): void => setState({ ...UNKNOWN, session });
   const leave = (reason?: string): void => setState({ ...UNKNOWN, session: null, reason });
   const api = useMemo(
-    // The first answer of a visitor is no end of a session.
     () =>
       createApi(() => setState((now) => (now.session ? { ...UNKNOWN, session: null, reason: ENDED } : now))),
     [],
@@ -54,13 +53,13 @@ export function useSession(): SessionControl {
           : failure.message;
     }
     try {
-      enter(await api.session());
+      const session = await api.session();
+      if (session) enter(session);
+      else setState((now) => ({ ...UNKNOWN, session: null, reason: reason ?? now.reason }));
     } catch (error) {
       const failure = failureFrom(error);
-      if (failure.status === 401)
-        setState((now) => ({ ...UNKNOWN, session: null, reason: reason ?? now.reason }));
       // Somebody who is about to log in goes on with that.
-      else setState((now) => (now.session === null ? now : { ...UNKNOWN, failure }));
+      setState((now) => (now.session === null ? now : { ...UNKNOWN, failure }));
     }
   };
 

@@ -36,7 +36,8 @@ export function createApi(onSessionEnded: () => void) {
     (await send<T>('POST', path, { ...(body !== undefined && { body }), ...(signal && { signal }) })).body;
   return {
     logIn: (body: LogIn) => post<Session>('session', body),
-    session: () => get<Session>('session'),
+    /** Undefined: nobody is logged in. */
+    session: () => get<Session | undefined>('session'),
     logOut: async (): Promise<void> => {
       await send<undefined>('DELETE', 'session');
     },

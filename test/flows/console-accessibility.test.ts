@@ -5,7 +5,7 @@ import type { Issued } from '../../devnet/service-requests';
 import { newDeferred } from '../../service/base/deferred';
 import { seriousFindings } from '../helpers/pages/browser';
 import { startConsoleInBrowser, type ConsoleInBrowser } from '../helpers/pages/console-in-browser';
-import { abortedError } from '../helpers/pages/page-errors';
+import { abortedError, answeredError } from '../helpers/pages/page-errors';
 
 /** Narrow, as a telephone is. */
 const NARROW = { width: 360, height: 740 };
@@ -143,6 +143,7 @@ describe('the console for everybody', function () {
     const stranger = await own.newPage();
     await stranger.setViewportSize(NARROW);
     await expectGood(stranger);
+    own.errors.provoke(answeredError('session', '401 (Unauthorized)'));
     await stranger.getByLabel('Key').fill('wrong');
     await stranger.getByRole('button', { name: 'Log in' }).click();
     await stranger.getByText('CONSOLE_KEY_WRONG').waitFor();
@@ -238,7 +239,7 @@ describe('the console for everybody', function () {
     await focused(typist.getByRole('button', { name: 'Pause default' })).waitFor();
   });
 
-  it('had no other errors than those of the log-in, and violated no policy', () => {
+  it('had no other errors than those of the tests before, and violated no policy', () => {
     expect([own.errors.unexpected(), own.errors.missing()]).to.deep.equal([[], []]);
   });
 });

@@ -88,8 +88,25 @@ describe('sessions of the console', () => {
     expect((await page.call('DELETE', 'session')).status).to.equal(204);
   });
 
+  it('of CONSOLE_READ_KEY see no path of a sink; those of ADMIN_API_KEY do', async () => {
+    const sink = 'https://subscriber.example/webhook/the-key-in-the-path';
+    await page.logIn(ADMIN_API_KEY);
+    const { status } = await page.call('POST', 'subscriptions', { sink, protocol: 'HTTP' });
+    expect(status).to.equal(201);
+    const shown = async (): Promise<unknown> => {
+      const { body } = await page.call('GET', 'subscriptions');
+      const [{ id, sink: listed }] = body as unknown as [{ id: string; sink: string }];
+      const one = (await page.call('GET', `subscriptions/${id}`)).body as unknown as { sink: string };
+      expect(one.sink).to.equal(listed);
+      return listed;
+    };
+    expect(await shown()).to.equal(sink);
+    await page.logIn(CONSOLE_READ_KEY);
+    expect(await shown()).to.equal('https://subscriber.example/…');
+  });
+
   it('are needed for every path but the page, whatever the case of its letters', async () => {
-    const paths = ['session', 'facts', 'overview', 'stream', 'subscriptions', 'documents', 'nothing'];
+    const paths = ['facts', 'overview', 'stream', 'subscriptions', 'documents', 'nothing'];
     for (const path of paths) {
       const { status, code } = await page.call('GET', path);
       expect([status, code], path).to.deep.equal([401, 'CONSOLE_SESSION_ENDED']);
@@ -131,13 +148,15 @@ describe('sessions of the console', () => {
     const later = open(page.cookie);
     expect((await later.call('GET', 'session')).status).to.equal(200);
     clock.time += 12 * HOUR_MS;
-    expect((await later.call('GET', 'session')).code).to.equal('CONSOLE_SESSION_ENDED');
+    expect((await later.call('GET', 'session')).status).to.equal(204);
+    expect((await later.call('GET', 'facts')).code).to.equal('CONSOLE_SESSION_ENDED');
     await later.logIn(ADMIN_API_KEY);
     const { cookie } = later;
     const { status, headers } = await later.call('DELETE', 'session');
     expect(status).to.equal(204);
     expect(headers.getSetCookie()[0]).to.match(/^console=; .*Max-Age=0/);
-    expect((await open(cookie).call('GET', 'session')).code).to.equal('CONSOLE_SESSION_ENDED');
+    expect((await open(cookie).call('GET', 'session')).status).to.equal(204);
+    expect((await open(cookie).call('GET', 'facts')).code).to.equal('CONSOLE_SESSION_ENDED');
   });
 
   it('end when their key is changed', async () => {
@@ -146,11 +165,11 @@ describe('sessions of the console', () => {
     await reader.logIn(CONSOLE_READ_KEY);
     await restart({ CONSOLE_READ_KEY: 'another-key-to-look-only' });
     expect((await open(page.cookie).call('GET', 'session')).status).to.equal(200);
-    expect((await open(reader.cookie).call('GET', 'session')).status).to.equal(401);
+    expect((await open(reader.cookie).call('GET', 'session')).status).to.equal(204);
     const again = open();
     await again.logIn('another-key-to-look-only');
-    await restart({ ADMIN_API_KEY: 'another-key', CONSOLE_READ_KEY: 'another-key-to-look-only' });
-    expect((await open(page.cookie).call('GET', 'session')).status).to.equal(401);
+    await restart({ ADMIN_API_KEY: 'another-key-to-operate', CONSOLE_READ_KEY: 'another-key-to-look-only' });
+    expect((await open(page.cookie).call('GET', 'session')).status).to.equal(204);
     expect((await open(again.cookie).call('GET', 'session')).status).to.equal(200);
     await restart();
   });
@@ -190,7 +209,7 @@ describe('sessions of the console', () => {
     expect(again.code).to.equal('CONSOLE_KEY_WRONG');
     // The cookie of a session is no link, and the token of a link is no session.
     const other = await made();
-    expect((await open(`console=${other}`).call('GET', 'session')).status).to.equal(401);
+    expect((await open(`console=${other}`).call('GET', 'session')).status).to.equal(204);
     const cookie = page.cookie.replace('console=', '');
     expect((await open().call('POST', 'session', { link: cookie })).code).to.equal('CONSOLE_KEY_WRONG');
     clock.time += 15 * 60_000;

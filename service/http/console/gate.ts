@@ -19,7 +19,7 @@ const COOKIE = 'console';
 const LONGEST_SHOWN = 100;
 
 /** The requests that readers may send although they are not GET: they change nothing of the service. */
-const HARMLESS = [SESSION, `${API}/validate`, `${API}/token`, `${API}/verify`];
+const HARMLESS = [`${API}/validate`, `${API}/token`, `${API}/verify`];
 
 /** The page and its files hold no data. */
 export const PAGE = { html: CONSOLE, script: `${CONSOLE}/app.js`, style: `${CONSOLE}/app.css` };
@@ -36,7 +36,7 @@ export function isOfConsole(path: string): boolean {
 
 /**
  * Lets a request to the console pass only if it comes from the console's own page and has a session that may
- * send it. Every path needs one, known or not, except the page's own and that of logging in.
+ * send it. Every path needs one, known or not, except the page's own and that of the session itself.
  */
 export function consoleGate(sessions: Sessions): Middleware<Partial<SessionState>> {
   return async (ctx, next) => {
@@ -52,8 +52,7 @@ export function consoleGate(sessions: Sessions): Middleware<Partial<SessionState
         `whose Host is ${ctx.get('Host').slice(0, LONGEST_SHOWN)}. Let the proxy pass Host on unchanged.`;
       throw new HttpError(403, 'CONSOLE_ORIGIN_WRONG', message);
     }
-    const isPublic = isReading ? isOfPage(path) : path === SESSION;
-    if (isPublic) {
+    if (path === SESSION || (isReading && isOfPage(path))) {
       await next();
       return;
     }

@@ -8,7 +8,7 @@ import { requireAdminKey } from '../middleware/admin-key';
 import { declaredBody } from '../middleware/declared-body';
 import { HttpError } from '../middleware/errors';
 import { smallJson, type SmallJsonState } from '../middleware/small-json';
-import { CONSOLE, LINKS, SESSION, sessionOf, setCookie, type SessionState } from './gate';
+import { CONSOLE, LINKS, SESSION, sessionOf, setCookie } from './gate';
 
 const KEY_WRONG =
   'The key is wrong, or the link was used or is older than 15 minutes. ' +
@@ -28,8 +28,11 @@ export function answerSessions(
     ctx.body = shown(outcome.session);
   });
 
-  router.get<SessionState>(SESSION, (ctx) => {
-    ctx.body = shown(ctx.state.session);
+  // The first question of every visitor: without a session it is no error, which a browser would log.
+  router.get(SESSION, (ctx) => {
+    const session = sessionOf(ctx, sessions);
+    if (session === undefined) ctx.status = 204;
+    else ctx.body = shown(session);
   });
 
   router.delete(SESSION, (ctx) => {

@@ -5,7 +5,7 @@ import type { Devnet } from '../../../devnet/devnet';
 import { runningDevnet } from '../processes/running-devnet';
 import { temporaryFolder } from '../temporary-folder';
 import { findChromium, startBrowser } from './browser';
-import { answeredError, collectPageErrors, type PageErrors } from './page-errors';
+import { collectPageErrors, type PageErrors } from './page-errors';
 
 /** A receiver that refuses gets 50 attempts in a moment, and then the event is a dead letter. */
 const GIVE_UP_SOON = { webhook: { retry: { initialDelayMs: 1, maxDelayMs: 1, giveUpAfterMs: 0 } } };
@@ -60,8 +60,6 @@ export async function startConsoleInBrowser(): Promise<ConsoleInBrowser | undefi
       context.setDefaultTimeout(PATIENCE_MS);
       const page = await context.newPage();
       errors.watch(page);
-      // The page asks whether there is a session.
-      errors.provoke(answeredError('session', '401 (Unauthorized)'));
       page.on('dialog', (dialog) => {
         // The form asks before a page with a draft is left.
         if (dialog.type() === 'beforeunload') return void dialog.accept();
