@@ -2,6 +2,7 @@ import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync, utimesSyn
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, codeOf } from '../../service/base/errors';
+import { unwritable } from './write-file';
 
 /** Mode of the folders created for an env file. They are private because the file holds secrets. */
 const FOLDER_MODE = 0o700;
@@ -16,7 +17,8 @@ const ABANDONED_MS = 5_000;
  * reads the env file, changes one line and writes it back.
  *
  * @param patienceMs how long to wait for another process.
- * @throws ServiceError FILE_LOCKED if another process holds the lock for longer.
+ * @throws ServiceError FILE_LOCKED if another process holds the lock for longer; FILE_UNWRITABLE if there can
+ *   be no lock beside the file.
  */
 export async function withFileLock<T>(
   path: string,
@@ -24,7 +26,6 @@ export async function withFileLock<T>(
   patienceMs = PATIENCE_MS,
 ): Promise<T> {
   const lock = `${path}.lock`;
-  mkdirSync(dirname(lock), { recursive: true, mode: FOLDER_MODE });
   const deadline = Date.now() + patienceMs;
   while (!take(lock)) {
     if (Date.now() > deadline) {
@@ -52,10 +53,11 @@ function renew(lock: string): void {
 
 function take(lock: string): boolean {
   try {
+    mkdirSync(dirname(lock), { recursive: true, mode: FOLDER_MODE });
     closeSync(openSync(lock, 'wx'));
     return true;
   } catch (thrown) {
-    if (codeOf(thrown) !== 'EEXIST') throw thrown;
+    if (codeOf(thrown) !== 'EEXIST') throw unwritable(lock, thrown);
     if (isAbandoned(lock)) rmSync(lock, { force: true });
     return false;
   }

@@ -1,6 +1,7 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { sync as writeAtomically } from 'write-file-atomic';
+import { codeOf, ConfigurationError, messageOf } from '../../service/base/errors';
 
 /** Mode of a file: readable by its owner only, or readable by everybody. */
 export const SECRET_MODE = 0o600;
@@ -9,8 +10,35 @@ export const PUBLIC_MODE = 0o644;
 /**
  * Writes a whole file or nothing: it writes a temporary file beside it, flushes it to disk and renames it.
  * Missing folders are created and symbolic links are followed.
+ *
+ * @throws ConfigurationError FILE_UNWRITABLE
  */
 export function writeFileAtomically(path: string, content: string, mode: number): void {
-  mkdirSync(dirname(path), { recursive: true });
-  writeAtomically(path, content, { mode });
+  refuseReadOnly(path);
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    writeAtomically(path, content, { mode });
+  } catch (cause) {
+    throw unwritable(path, cause);
+  }
+}
+
+/**
+ * Refuses a file that its owner made read-only: a rename would replace it all the same, also for root.
+ *
+ * @throws ConfigurationError FILE_UNWRITABLE
+ */
+export function refuseReadOnly(path: string): void {
+  const { mode = 0o200 } = statSync(path, { throwIfNoEntry: false }) ?? {};
+  if ((mode & 0o200) !== 0) return;
+  const remedy = `If it is to be replaced, run \`chmod u+w ${path}\` first.`;
+  throw new ConfigurationError('FILE_UNWRITABLE', `${path} is read-only.`, { remedy });
+}
+
+/** The error for a file that cannot be created or replaced. */
+export function unwritable(path: string, cause: unknown): ConfigurationError {
+  const isForbidden = ['EACCES', 'EPERM', 'EROFS'].includes(codeOf(cause) ?? '');
+  const remedy = `Let the user of this command write to ${dirname(path)}, or name another file.`;
+  const message = `${path} cannot be written: ${messageOf(cause)}.`;
+  return new ConfigurationError('FILE_UNWRITABLE', message, isForbidden ? { cause, remedy } : { cause });
 }

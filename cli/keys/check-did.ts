@@ -68,7 +68,7 @@ function checkKeyPair(text: string | undefined, did: string): { keyPair?: DidKey
   const part = (...differences: string[]): Part => ({ name: 'DID_KEY_PAIRS', differences });
   if (text === undefined) return { part: part('is not set') };
   const parsed = parseDidKeyPair(text);
-  if ('problem' in parsed) return { part: part(parsed.problem) };
+  if ('problem' in parsed) return { part: part([parsed.problem, parsed.remedy].filter(Boolean).join('. ')) };
   const { keyPair } = parsed;
   const unsuitable = problemOfPair(keyPair);
   if (unsuitable !== undefined) return { part: part(unsuitable) };

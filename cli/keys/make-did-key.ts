@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { pathsOf, readSettings } from '../../service/config/config';
+import { wrong } from '../../service/config/setting-types';
 import { settingOf, type Settings } from '../../service/config/settings';
 import {
   didWebOf,
@@ -10,7 +11,7 @@ import {
 } from '../../service/base/did-key-pair';
 import { ConfigurationError } from '../../service/base/errors';
 import { setEnvValue, shadowWarning } from '../files/env-file';
-import { PUBLIC_MODE, writeFileAtomically } from '../files/write-file';
+import { PUBLIC_MODE, refuseReadOnly, writeFileAtomically } from '../files/write-file';
 import { didDocumentOf, publishedKeyOf } from './did-document';
 import { keyExists } from './key-exists';
 import type { MadeKey } from './made-key';
@@ -37,11 +38,18 @@ export async function makeDidKey({ force }: { force: boolean }, environment?: Se
   const did = didWebOf(domain);
   const documentPath = pathsOf(envFile, settings).didDocumentPath;
   const text = settings[SETTING];
+  if (text !== undefined) refuseCutKey(text);
   if (!force && text !== undefined) return keepKey(existingKey(text, did), envFile, documentPath);
   if (!force && existsSync(documentPath)) {
     throw keyExists(`${documentPath} is there, but its secret key is not in ${SETTING}. Restore the key`);
   }
   return writeNewKey(did, { envFile, documentPath, environment, isReplaced: text !== undefined });
+}
+
+/** Not even `force` replaces it: the user has the key, and may not know that it is not read. */
+function refuseCutKey(text: string): void {
+  const parsed = parseDidKeyPair(text);
+  if ('remedy' in parsed) throw wrong(SETTING, parsed.problem, parsed.remedy);
 }
 
 function existingKey(text: string, did: string): DidKeyPair {
@@ -98,6 +106,7 @@ async function writeNewKey(
   const parsed = parseDidKeyPair(value);
   if ('problem' in parsed) throw new Error(`the new key ${parsed.problem}`);
   // The key comes first: nothing could be signed for a document that is published without its key.
+  refuseReadOnly(documentPath);
   await setEnvValue(envFile, SETTING, value);
   writeDocument(parsed.keyPair, documentPath);
   const warning = shadowWarning(SETTING, value, environment);

@@ -39,17 +39,28 @@ export function didWebOf(domain: string): string {
   return `did:web:${domain.replace(':', '%3A')}`;
 }
 
+/** JSON that ends within its first DID: in an env file, `#` ends a value that has no quotes around it. */
+const CUT_AT_FRAGMENT = /^\{[^#]*"did:web:[^"#]*$/;
+
 /**
  * Reads DID_KEY_PAIRS. Quotes that a shell or a container platform left escaped (`{\"id\":…}`) are stripped
  * of their backslashes first, as docs/specification.md 1.2 asks. Never throws the value itself: the
  * reason names only fields.
+ *
+ * @returns the key pair, or what is wrong. `remedy` is there if the value is cut: the whole of it is still in
+ *   the env file, so that a new pair would be a mistake.
  */
-export function parseDidKeyPair(text: string): { keyPair: DidKeyPair } | { problem: string } {
+export function parseDidKeyPair(
+  text: string,
+): { keyPair: DidKeyPair } | { problem: string; remedy?: string } {
+  const json = text.replaceAll('\\"', '"');
   let value: unknown;
   try {
-    value = JSON.parse(text.replaceAll('\\"', '"'));
+    value = JSON.parse(json);
   } catch {
-    return { problem: 'is not valid JSON' };
+    if (!CUT_AT_FRAGMENT.test(json)) return { problem: 'is not valid JSON' };
+    const remedy = "Put the value in single quotes in the env file: DID_KEY_PAIRS='{…}'.";
+    return { problem: 'is cut at its first #, which starts a comment in a value without quotes', remedy };
   }
   const parsed = didKeyPairSchema.safeParse(value);
   if (!parsed.success) {

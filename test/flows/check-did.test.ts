@@ -242,6 +242,10 @@ describe('npx tdoc did --check', () => {
       ['', /DID_KEY_PAIRS: is not set/],
       ['{', /DID_KEY_PAIRS: is not valid JSON/],
       [
+        JSON.stringify(keyPair).replace(/#.*/, ''),
+        /is cut at its first #.* in single quotes in the env file/,
+      ],
+      [
         JSON.stringify({ ...keyPair, publicKeyMultibase }),
         /public key that does not belong to its secret key/,
       ],

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { from } from '@digitalbazaar/ecdsa-multikey';
@@ -94,6 +94,14 @@ describe('npx tdoc did', () => {
     expect(readFileSync(document, 'utf8')).to.equal(before);
   });
 
+  it('replaces nothing, not even with --force, if did.json is read-only', async () => {
+    await did();
+    chmodSync(document, 0o444);
+    const before = [readFileSync(envFile, 'utf8'), readFileSync(document, 'utf8')];
+    expect(await refusal(did(['--force']))).to.contain(`chmod u+w ${document}`);
+    expect([readFileSync(envFile, 'utf8'), readFileSync(document, 'utf8')]).to.deep.equal(before);
+  });
+
   it('replaces the key with --force, and warns that earlier credentials no longer verify', async () => {
     await did();
     const before = keyPair();
@@ -124,6 +132,24 @@ describe('npx tdoc did', () => {
     const before = readFileSync(envFile, 'utf8');
     expect(await refusal(did([], { DOMAIN: 'trade.example.com' }))).to.contain('KEY_EXISTS');
     expect(readFileSync(envFile, 'utf8')).to.equal(before);
+  });
+
+  it('asks for quotes around a key that was pasted without them, and never makes another', async () => {
+    await did();
+    const quoted = readFileSync(envFile, 'utf8');
+    const pasted = quoted.replaceAll("'", '');
+    for (const text of [pasted, pasted.replaceAll('"', '\\"')]) {
+      writeFileSync(envFile, text);
+      const ofService = (): unknown => loadConfig({ ...settings, NET: '31337' });
+      expect(ofService).to.throw(/DID_KEY_PAIRS is cut at its first #.*Put the value in single quotes/);
+      for (const args of [['did'], ['did', '--force'], ['setup']])
+        expect(await refusal(tdocInProcess(args, settings)))
+          .to.match(/DID_KEY_PAIRS is cut at its first #.*Put the value in single quotes/)
+          .and.not.match(/new (pair|key)/);
+      expect(readFileSync(envFile, 'utf8')).to.equal(text);
+    }
+    writeFileSync(envFile, quoted);
+    expect(await did()).to.contain('nothing was written');
   });
 
   it('asks for DOMAIN when it is missing', async () => {
