@@ -39,7 +39,7 @@ export async function readFees({
     try {
       return { type: 2, ...(await readStation()) };
     } catch (cause) {
-      warn("The gas station does not answer: the node's own estimate is used", cause);
+      warn("The gas station gives no usable fees: the node's own estimate is used", cause);
     }
   }
   return estimatedFees(gasPricing, await readNode());

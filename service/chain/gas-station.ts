@@ -1,6 +1,7 @@
 import { parseUnits } from 'ethers';
 import { request } from 'undici';
 import { z } from 'zod';
+import { readBounded } from '../base/read-bounded';
 
 /** EIP-1559 fees in wei. */
 export interface GasFees {
@@ -12,6 +13,8 @@ export interface GasFees {
 export type FeeSource = () => Promise<GasFees>;
 
 const REQUEST_TIMEOUT_MS = 5_000;
+/** An answer takes less than a kilobyte. */
+const LARGEST_BYTES = 64 * 1024;
 const GWEI_DECIMALS = 9;
 
 /** Some stations send numbers as strings. */
@@ -27,9 +30,12 @@ export function createGasStation(url: string, timeoutMs = REQUEST_TIMEOUT_MS): F
     // The timeout covers the whole request. A host that accepts the connection, or sends half of the answer,
     // and then stalls would keep a mint waiting.
     const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(timeoutMs) });
-    const text = await body.text();
+    const answer = await readBounded(body, LARGEST_BYTES);
     if (statusCode !== 200) throw new Error(`the gas station answered ${statusCode}`);
-    const fees = feesOf(JSON.parse(text));
+    if (answer === undefined) throw new Error(`the gas station sent more than ${LARGEST_BYTES} bytes`);
+    const fees = feesOf(JSON.parse(answer.toString('utf8')));
+    // Every mint would fail that offers nothing (docs/specification.md 2.9).
+    if (fees.maxFeePerGas === 0n) throw new Error('the gas station sent no fee');
     if (fees.maxPriorityFeePerGas <= fees.maxFeePerGas) return fees;
     throw new Error("the gas station's priority fee is higher than its fee");
   };

@@ -1,8 +1,9 @@
 import { isError, type JsonRpcProvider } from 'ethers';
-import { ChainError } from '../base/errors';
+import { ChainError, codeOf } from '../base/errors';
 import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
 import type { Network } from './networks';
 import { nodeErrorOf } from './refusals';
+import { AnswerTooLargeError } from './rpc-answer';
 
 /**
  * Asks a node for its chain id.
@@ -17,6 +18,7 @@ export async function readChainId(
 ): Promise<number> {
   const node = printableUrl(url);
   const chainId = await client.send('eth_chainId', []).then(Number, (cause: unknown) => {
+    if (cause instanceof AnswerTooLargeError) throw cause;
     const status = isError(cause, 'SERVER_ERROR') ? cause.response?.statusCode : undefined;
     if (status === 401 || status === 403) throw keyRefused(status, url, network, cause);
     throw unreachable(
@@ -28,8 +30,6 @@ export async function readChainId(
   throw unreachable(`The node at ${node} does not report its chain id.`);
 }
 
-/** Error codes of ethers for an answer that it cannot read. */
-const NONSENSE = ['BAD_DATA', 'UNSUPPORTED_OPERATION', 'UNKNOWN_ERROR'] as const;
 const LONGEST_REASON = 200;
 
 /** Describes a failure without an HTTP status. */
@@ -37,8 +37,7 @@ function answerOf(cause: unknown, url: string): string {
   const reason = nodeErrorOf(cause);
   const mask = secretMasker(secretPartsOf(url));
   if (reason !== undefined) return `answers with an error: ${mask(reason).slice(0, LONGEST_REASON)}`;
-  const isNonsense = cause instanceof SyntaxError || NONSENSE.some((code) => isError(cause, code));
-  return isNonsense ? 'answers, but not like a node' : 'does not answer';
+  return codeOf(cause) === 'ANSWER_MALFORMED' ? 'answers, but not like a node' : 'does not answer';
 }
 
 /** Describes a failure by its HTTP status. */

@@ -1,5 +1,6 @@
 import pMap from 'p-map';
 import { ChainError } from '../base/errors';
+import { malformed } from './rpc-answer';
 import type { RpcClient } from './rpc-client';
 
 /** The fields of a block header that reading logs needs. */
@@ -9,6 +10,8 @@ export interface ChainBlock {
   parentHash: string;
   /** In seconds. */
   timestamp: number;
+  /** Hex of the Bloom filter of all its logs. `0x` if the node does not give it. */
+  logsBloom: string;
 }
 
 /** A log, with its address in lower case. */
@@ -75,6 +78,7 @@ function blockOf(answer: unknown): ChainBlock | undefined {
     hash: textOf(GET_BLOCK, block.hash),
     parentHash: textOf(GET_BLOCK, block.parentHash),
     timestamp: numberOf(GET_BLOCK, block.timestamp),
+    logsBloom: typeof block.logsBloom === 'string' ? block.logsBloom : '0x',
   };
 }
 
@@ -111,9 +115,11 @@ export async function logsOf(client: RpcClient, filter: LogFilter): Promise<Chai
     },
   ]);
   if (!Array.isArray(answer)) throw malformed('eth_getLogs');
-  return answer
-    .map((log) => logOf(log))
-    .sort((left, right) => left.blockNumber - right.blockNumber || left.index - right.index);
+  // Some nodes repeat a log.
+  const logs = new Map(answer.map((one) => logOf(one)).map((log) => [`${log.blockHash}:${log.index}`, log]));
+  return [...logs.values()].sort(
+    (left, right) => left.blockNumber - right.blockNumber || left.index - right.index,
+  );
 }
 
 /**
@@ -206,9 +212,4 @@ function numberOf(method: string, value: unknown): number {
   const number = typeof value === 'string' ? Number(value) : NaN;
   if (Number.isSafeInteger(number) && number >= 0) return number;
   throw malformed(method);
-}
-
-function malformed(method: string): ChainError {
-  const message = `The node's answer to ${method} is not valid JSON-RPC.`;
-  return new ChainError('ANSWER_MALFORMED', message, { retryable: true });
 }

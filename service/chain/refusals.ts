@@ -1,5 +1,7 @@
 import { inspect } from 'node:util';
-import { isError, type CallExceptionError } from 'ethers';
+import { isError, isHexString, type CallExceptionError } from 'ethers';
+import { ServiceError } from '../base/errors';
+import { AnswerTooLargeError } from './rpc-answer';
 
 /**
  * Messages of providers for a range of blocks that is too wide or has too many logs. There is no common code
@@ -14,8 +16,9 @@ const REFUSALS = [
 
 const THROTTLING = /rate limit|too many requests/i;
 
-/** Whether a provider refused a read, but may answer it for fewer blocks. */
+/** Whether a provider refused a read, or answered too much, but may answer it for fewer blocks. */
 export function isRangeRefused(error: unknown): boolean {
+  if (error instanceof ServiceError) return error instanceof AnswerTooLargeError;
   const isTooLarge = isError(error, 'SERVER_ERROR') && error.response?.statusCode === 413;
   return isTooLarge || isThrottled(error) || REFUSALS.some((refusal) => refusal.test(textOf(error)));
 }
@@ -32,6 +35,19 @@ export function isThrottled(error: unknown): boolean {
  */
 export function isReverted(error: unknown): error is CallExceptionError & { data: string } {
   return isError(error, 'CALL_EXCEPTION') && error.data !== null;
+}
+
+/** Messages of geth, Erigon, Nethermind, Besu, Hardhat and Anvil for a call that ran and failed. */
+const EXECUTION_FAILURES =
+  /revert|invalid opcode|opcodenotfound|bad ?instruction|jump destination|invalidjump|out of ?gas|stack ?underflow|vm execution error/i;
+
+/**
+ * Whether a node ran a call, and the contract did not do what a contract with that function does: it failed,
+ * or returned something else. Nodes report a failure without data by their message alone.
+ */
+export function isNotImplemented(error: unknown): boolean {
+  if (isError(error, 'BAD_DATA')) return isHexString(error.value);
+  return isReverted(error) || EXECUTION_FAILURES.test(nodeErrorOf(error) ?? '');
 }
 
 /** The message of the node's own error, if the node answered with one. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isError, type JsonRpcPayload } from 'ethers';
+import { codeOf } from '../base/errors';
 import { isRangeRefused } from './refusals';
 
 const ATTEMPTS = 4;
@@ -24,6 +25,8 @@ export async function retryIdempotent<T>(
       return await send();
     } catch (cause) {
       if (attempt === attempts || isError(cause, 'TIMEOUT') || isRangeRefused(cause)) throw cause;
+      // The calls of a batch are repeated one by one.
+      if (Array.isArray(payload) && codeOf(cause) === 'ANSWER_MALFORMED') throw cause;
       await sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1));
     }
   }

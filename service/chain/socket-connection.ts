@@ -1,5 +1,7 @@
 import { makeError } from 'ethers';
-import { WebSocket, type RawData } from 'ws';
+import { WebSocket } from 'ws';
+import { codeOf } from '../base/errors';
+import { AnswerTooLargeError, LARGEST_ANSWER_BYTES, malformed, parseAnswer } from './rpc-answer';
 
 /** Requests and answers over one WebSocket. */
 export interface SocketConnection {
@@ -29,17 +31,32 @@ export function openSocket(
   timeoutMs: number,
   { onClosed, onNewHead }: SocketListeners,
 ): Promise<SocketConnection> {
-  const socket = new WebSocket(url, { handshakeTimeout: timeoutMs, maxPayload: 0 });
+  const socket = new WebSocket(url, { handshakeTimeout: timeoutMs, maxPayload: LARGEST_ANSWER_BYTES });
   const waiting = new Map<number, Waiting>();
+  let isEnded = false;
+  const end = (cause: Error): void => {
+    if (isEnded) return;
+    isEnded = true;
+    for (const { failed } of waiting.values()) failed(cause);
+    waiting.clear();
+    onClosed();
+    socket.terminate();
+  };
   return new Promise((resolve, reject) => {
-    socket.on('message', (data) => take(parse(data), waiting, onNewHead));
-    // 'close' follows every 'error'.
-    socket.on('error', reject);
-    socket.on('close', () => {
-      for (const { failed } of waiting.values()) failed(new Error('the WebSocket was closed'));
-      waiting.clear();
-      onClosed();
+    socket.on('message', (data) => {
+      try {
+        take(parseAnswer(data as Buffer) as Message, waiting, onNewHead);
+      } catch (cause) {
+        // The message may answer any of the requests.
+        end(cause instanceof AnswerTooLargeError ? cause : malformed('a request'));
+      }
     });
+    // 'close' follows every 'error'.
+    socket.on('error', (cause) => {
+      if (codeOf(cause) === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') end(new AnswerTooLargeError());
+      reject(cause);
+    });
+    socket.on('close', () => end(new Error('the WebSocket was closed')));
     socket.on('open', () => resolve(connection(socket, waiting)));
   });
 }
@@ -73,7 +90,7 @@ function connection(socket: WebSocket, waiting: Map<number, Waiting>): SocketCon
 }
 
 /** Dispatches a message. The only subscription is the one to new blocks. */
-function take(message: Message | undefined, waiting: Map<number, Waiting>, onNewHead: () => void): void {
+function take(message: Message | null, waiting: Map<number, Waiting>, onNewHead: () => void): void {
   if (message?.method === 'eth_subscription') onNewHead();
   else if (message?.id !== undefined) waiting.get(message.id)?.answered(message);
 }
@@ -81,13 +98,4 @@ function take(message: Message | undefined, waiting: Map<number, Waiting>, onNew
 interface Message {
   id?: number;
   method?: string;
-}
-
-/** Undefined for a message that is not JSON. It is ignored, because no request waits for it. */
-function parse(data: RawData): Message | undefined {
-  try {
-    return JSON.parse((data as Buffer).toString('utf8')) as Message;
-  } catch {
-    return undefined;
-  }
 }

@@ -6,6 +6,7 @@ import {
   type Networkish,
 } from 'ethers';
 import { retryIdempotent } from './retry-idempotent';
+import { answersTo } from './rpc-answer';
 import { openSocket, type SocketConnection } from './socket-connection';
 
 /**
@@ -33,11 +34,10 @@ export class SocketRpcClient extends JsonRpcProvider {
   async #sendOnce(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
     const connection = await this.#connected();
     const requests = Array.isArray(payload) ? payload : [payload];
-    const answers = requests.map(
-      (request) =>
-        connection.ask(request.id, JSON.stringify(request), this.#timeoutMs) as Promise<JsonRpcResult>,
+    const answers = requests.map((request) =>
+      connection.ask(request.id, JSON.stringify(request), this.#timeoutMs),
     );
-    return Promise.all(answers);
+    return answersTo(payload, await Promise.all(answers)) as JsonRpcResult[];
   }
 
   /** Calls the listener for each new block that the node reports, on the current and later connections. */

@@ -1,4 +1,5 @@
 import { codeOf, messageOf } from '../base/errors';
+import { readBounded } from '../base/read-bounded';
 import { isThisMachine } from '../base/this-machine';
 
 /**
@@ -74,8 +75,10 @@ async function ask(url: URL, timeoutMs: number, get: Get): Promise<FetchedJson |
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     const response = await get(url, { signal, redirect: 'manual', headers: { accept: ACCEPT } });
-    if (response.ok)
-      return parsed(url, response.headers.get('content-type') ?? '', await limitedText(response));
+    if (response.ok) {
+      const body = await readBounded((response.body ?? []) as AsyncIterable<Uint8Array>, LARGEST_BYTES);
+      return parsed(url, response.headers.get('content-type') ?? '', body);
+    }
     await response.body?.cancel();
     const { status } = response;
     const location = response.headers.get('location') ?? '';
@@ -96,24 +99,13 @@ function isFinal(status: number): boolean {
   return status >= 400 && status < 500 && !NOT_ABOUT_THE_DOCUMENT.includes(status);
 }
 
-/** The body. Undefined if it is larger than any such document. */
-async function limitedText(response: Response): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length;
-    if (bytes > LARGEST_BYTES) return undefined;
-    chunks.push(chunk);
-  }
-  // TextDecoder drops the byte order mark, like `response.json()`.
-  return new TextDecoder().decode(Buffer.concat(chunks));
-}
-
-function parsed(url: URL, contentType: string, text: string | undefined): FetchedJson {
-  if (text === undefined)
+function parsed(url: URL, contentType: string, body: Buffer | undefined): FetchedJson {
+  if (body === undefined)
     return { kind: 'refused', url: url.href, problem: `is larger than ${LARGEST_BYTES} bytes` };
   try {
-    return { kind: 'json', url: url.href, contentType, json: JSON.parse(text) as unknown };
+    // TextDecoder drops the byte order mark, like `response.json()`.
+    const json = JSON.parse(new TextDecoder().decode(body)) as unknown;
+    return { kind: 'json', url: url.href, contentType, json };
   } catch {
     return { kind: 'refused', url: url.href, problem: 'is not JSON' };
   }

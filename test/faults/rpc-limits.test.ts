@@ -6,6 +6,7 @@ import { whileFollowingThroughProxy } from '../helpers/processes/following-throu
 import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import {
+  BOMB,
   THROUGH,
   type Answerer,
   type Fault,
@@ -39,6 +40,7 @@ const TOO_WIDE: Record<string, RpcAnswer | HttpAnswer> = {
   },
   'status 429': { status: 429, body: 'Too Many Requests' },
   'status 413': { status: 413, body: 'Payload Too Large' },
+  'an answer that is too large to be read': BOMB,
 };
 const MOST_BLOCKS = 40;
 const STRETCH = 200;

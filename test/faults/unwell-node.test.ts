@@ -7,7 +7,7 @@ import { eventually } from '../helpers/eventually';
 import type { FollowedRegistry } from '../helpers/processes/followed-registry';
 import { whileFollowingThroughProxy } from '../helpers/processes/following-through-proxy';
 import { healthOf } from '../helpers/processes/health-and-metrics';
-import { THROUGH, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
+import { BOMB, THROUGH, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
 import { mineTogether, type Call } from '../helpers/chain/transactions';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
@@ -78,9 +78,24 @@ describe('the events of a registry on a failing node', () => {
     });
   });
 
+  it('are delivered after an outage in which each answer is too large; /health names it', async () => {
+    await whileFollowingThroughProxy(local, { name: 'bombs' }, async (proxy, followed) => {
+      await followed.caughtUp();
+      proxy.answer(() => BOMB);
+      await mintDirectly(local, await local.account(1));
+      await eventually('it fails', () => pausesOf(followed).length > 0);
+      const [feed] = (await healthOf(followed.service.url)).feeds;
+      expect(feed).to.include({ state: 'failing', code: 'RPC_UNREACHABLE' });
+      expect(feed).to.have.property('reason').that.contains('larger than 64 MB');
+      proxy.answer(THROUGH);
+      await followed.allDeliveredOnce();
+    });
+  });
+
   for (const [words, refusal] of [
     ['and says so', TOO_MANY_RESULTS],
     ['and fails otherwise', { error: { code: -32000, message: 'context deadline exceeded' } }],
+    ['with more than can be read', BOMB],
   ] as const) {
     const refuses = `refuses the many logs of their block, ${words}`;
     it(`are delivered without forgeries when the node ${refuses}`, async () => {

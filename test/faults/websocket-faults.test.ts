@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { WebSocketServer } from 'ws';
 import { freePort } from '../../devnet/free-port';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { findNetwork, type Network } from '../../service/chain/networks';
@@ -8,6 +11,7 @@ import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
 import { whileFollowing } from '../helpers/processes/followed-registry';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
+import { BOMB, startRpcProxy } from '../helpers/chain/rpc-proxy';
 import { startReceiver } from '../helpers/receiver/running-receiver';
 import { startService } from '../helpers/processes/running-service';
 import { startTcpProxy } from '../helpers/processes/tcp-proxy';
@@ -87,6 +91,32 @@ describe('the service with a node over WebSocket', () => {
     }
   });
 
+  it('connects again after answers that are too large, and reads such ranges in parts', async () => {
+    const fromBlock = (await local.client.getBlockNumber()) + 1;
+    await makeTraffic(local, { tokens: 2, rounds: 1 });
+    await local.client.send('hardhat_mine', ['0x7d0']);
+    const proxy = await startRpcProxy(local.node.url, () => BOMB);
+    const front = await startSocketFront(proxy.url);
+    const settings = { RPC_URL: front.url };
+    try {
+      await whileFollowing(local, { name: 'too-large', settings, fromBlock }, async (followed) => {
+        const failed = 'the chain cannot be read: ';
+        const line = await eventually('it fails', () =>
+          followed.service.log.find(({ msg }) => msg?.startsWith(failed)),
+        );
+        expect(line.msg).to.contain('larger than 64 MB');
+        const since = proxy.requests.length;
+        proxy.answer((_, [filter]) => (widthOf(filter) > 600 ? BOMB : 'none'));
+        await followed.allDeliveredOnce();
+        const widths = proxy.requests.slice(since).map(({ params: [filter] }) => widthOf(filter));
+        expect(Math.max(...widths)).to.be.greaterThan(600);
+      });
+    } finally {
+      await front.close();
+      await proxy.close();
+    }
+  });
+
   it('runs without the node, and logs that it does not answer', async () => {
     const RPC_URL = `ws://127.0.0.1:${await freePort(0)}`;
     const service = await startService({
@@ -116,3 +146,32 @@ describe('the service with a node over WebSocket', () => {
     }
   });
 });
+
+/** A node over WebSocket: it passes requests on to a node over HTTP, and its answers back. */
+async function startSocketFront(nodeUrl: string): Promise<{ url: string; close(): Promise<void> }> {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  await once(server, 'listening');
+  server.on('connection', (socket) => {
+    socket.on('message', (body) => {
+      const headers = { 'Content-Type': 'application/json' };
+      fetch(nodeUrl, { method: 'POST', headers, body: (body as Buffer).toString() })
+        .then((answer) => answer.text())
+        .then((text) => socket.send(text))
+        .catch(() => socket.terminate());
+    });
+  });
+  return {
+    url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      for (const socket of server.clients) socket.terminate();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** The number of blocks that a filter of logs asks for; 0 for other parameters. */
+function widthOf(filter: unknown): number {
+  const { fromBlock, toBlock } = (filter ?? {}) as { fromBlock?: string; toBlock?: string };
+  return fromBlock === undefined ? 0 : Number(toBlock) - Number(fromBlock) + 1;
+}

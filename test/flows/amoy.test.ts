@@ -134,7 +134,7 @@ function commandsOf(block: string): string[][] {
     const mint = await amoy.chain.getTransaction(body.txHash);
     expect(mint?.type).to.equal(2);
     expect(mint?.maxFeePerGas).not.to.equal(MAX_FEE);
-    expect(amoy.service.output()).to.contain('The gas station does not answer');
+    expect(amoy.service.output()).to.contain('The gas station gives no usable fees');
   });
 
   it('names PROVIDER_API_KEY, without its value, when the provider refuses the key', async () => {

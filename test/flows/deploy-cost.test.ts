@@ -104,7 +104,7 @@ describe('npx hardhat deploy on Amoy', () => {
     station.fail();
     const { code, stderr } = await deploy('--new');
     expect(code, stderr).to.equal(0);
-    expect(stderr).to.contain('warning: The gas station does not answer');
+    expect(stderr).to.contain('warning: The gas station gives no usable fees');
     const { type, maxFeePerGas, maxPriorityFeePerGas, blockNumber } = await lastTransaction();
     const before = await amoy.chain.getBlock((blockNumber ?? 1) - 1);
     expect(type).to.equal(2);

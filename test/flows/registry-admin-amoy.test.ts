@@ -81,7 +81,7 @@ describe('registry admin commands on Amoy', () => {
     const { code, stderr } = await run(['role', 'revoke', '--role', 'minter', '--account', DEPLOYER]);
     stationStatus = 200;
     expect(code, stderr).to.equal(0);
-    expect(stderr).to.contain('warning: The gas station does not answer');
+    expect(stderr).to.contain('warning: The gas station gives no usable fees');
   });
 
   it('send nothing when the wallet cannot pay, and name the missing amount', async () => {

@@ -48,7 +48,12 @@ describe('gas station', () => {
     expect(fees).to.deep.equal({ maxFeePerGas: 31_500_000_000n, maxPriorityFeePerGas: 30_000_000_000n });
   });
 
-  it('rejects an error status, a malformed answer, and fees that are impossible', async () => {
+  it('may give no priority fee', async () => {
+    const fees = await ask((_request, response) => response.end('{"standard":{"maxFee":31.5}}'));
+    expect(fees).to.deep.equal({ maxFeePerGas: 31_500_000_000n, maxPriorityFeePerGas: 0n });
+  });
+
+  it('rejects an error status, a malformed or too large answer, and fees that are impossible', async () => {
     for (const [status, text] of [
       [500, '{}'],
       [200, '<html>'],
@@ -58,12 +63,16 @@ describe('gas station', () => {
       // No transaction can offer these fees.
       [200, '{"standard":{"maxPriorityFee":30}}'],
       [200, '{"standard":{"maxFee":1e30}}'],
+      // Every mint would fail.
+      [200, '{}'],
+      [200, '{"standard":{"maxFee":0,"maxPriorityFee":0}}'],
+      [200, '{"standard":{"maxFee":31.5}}'.padStart(100_000)],
     ] as const) {
       const failure = await ask((_request, response) => response.writeHead(status).end(text)).then(
         () => undefined,
         (error: unknown) => error,
       );
-      expect(failure, text).to.be.instanceOf(Error);
+      expect(failure, text.trim()).to.be.instanceOf(Error);
     }
   });
 

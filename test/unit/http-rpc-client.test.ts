@@ -1,32 +1,38 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type OutgoingHttpHeaders, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { json } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { isError } from 'ethers';
 import { HttpRpcClient } from '../../service/chain/http-rpc-client';
+import { isRangeRefused, nodeErrorOf } from '../../service/chain/refusals';
+import { LARGEST_ANSWER_BYTES } from '../../service/chain/rpc-answer';
 import { eventually } from '../helpers/eventually';
 
 const CHAIN_ID = 31337;
 const TIMEOUT_MS = 100;
 const TRICKLE_MS = 20;
+/** For answers that are expected. */
+const LONG_MS = 60_000;
 
 describe('the RPC client over HTTP', () => {
   let server: Server;
   let open: Set<Socket>;
   let client: HttpRpcClient;
 
-  async function serve(listener: RequestListener): Promise<void> {
+  async function serve(listener: RequestListener, timeoutMs = TIMEOUT_MS): Promise<void> {
     open = new Set();
     server = createServer(listener).listen(0, '127.0.0.1');
-    server.on('connection', (socket: Socket) => {
+    server.on('request', ({ socket }) => {
       open.add(socket);
       socket.once('close', () => open.delete(socket));
     });
     await once(server, 'listening');
     const url = `http://user:key@127.0.0.1:${(server.address() as AddressInfo).port}/v3?key=1`;
     const options = { staticNetwork: true, batchMaxCount: 1, cacheTimeout: -1 };
-    client = new HttpRpcClient(url, CHAIN_ID, options, TIMEOUT_MS);
+    client = new HttpRpcClient(url, CHAIN_ID, options, timeoutMs);
   }
 
   afterEach(() => {
@@ -35,7 +41,8 @@ describe('the RPC client over HTTP', () => {
     server.close();
   });
 
-  const asked = (): Promise<unknown> => client.send('eth_chainId', []).catch((error: unknown) => error);
+  const asked = (method = 'eth_chainId'): Promise<unknown> =>
+    client.send(method, []).catch((error: unknown) => error);
 
   it('closes the connection of each request that is not answered in time', async () => {
     await serve(() => undefined);
@@ -75,5 +82,101 @@ describe('the RPC client over HTTP', () => {
     });
     expect(await asked()).to.equal('0x7a69');
     expect(seen).to.deep.equal([`Basic ${Buffer.from('user:key').toString('base64')}`, '/v3?key=1']);
+  });
+
+  it('reports an answer that is too large, and asks for it once', async () => {
+    const large = Buffer.alloc(LARGEST_ANSWER_BYTES + 1, ' ');
+    const answers: [Buffer, OutgoingHttpHeaders][] = [
+      [large, {}],
+      [gzipSync(large), { 'content-encoding': 'gzip' }],
+      // One byte of it would take 40 bytes of memory.
+      [Buffer.alloc(2_000_000, '['), {}],
+    ];
+    let requests = 0;
+    await serve((_, response) => {
+      const [body, headers] = answers[requests++] ?? [];
+      response.writeHead(200, headers).end(body);
+    }, LONG_MS);
+    for (const error of [await asked(), await asked(), await asked()]) {
+      expect(error).to.include({ code: 'RPC_UNREACHABLE', retryable: true });
+      expect((error as Error).message)
+        .to.contain('64 MB')
+        .and.to.contain('RPC_URL');
+      expect(isRangeRefused(error)).to.equal(true);
+    }
+    expect(requests).to.equal(answers.length);
+  });
+
+  it('reads no more than two large answers at once, and closes their connections', async () => {
+    const sockets: Socket[] = [];
+    await serve((_, response) => {
+      sockets.push(response.socket as Socket);
+      const chunk = Buffer.alloc(1_000_000, ' ');
+      Readable.from(Array<Buffer>(100).fill(chunk)).pipe(response);
+    }, LONG_MS);
+    const all = Array.from({ length: 6 }, () => asked());
+    await Promise.race(all);
+    // What a waiting answer has sent is in the buffers of its sockets.
+    const read = sockets.filter(({ bytesWritten }) => bytesWritten > LARGEST_ANSWER_BYTES / 2);
+    expect(read).to.have.lengthOf.within(1, 2);
+    for (const error of await Promise.all(all)) expect(error).to.have.property('code', 'RPC_UNREACHABLE');
+    await eventually('all are closed', () => open.size === 0);
+  });
+
+  it('keeps the status of a refusal that is too large to be read', async () => {
+    const body = gzipSync(Buffer.alloc(1_000_000, ' '));
+    await serve((_, response) => response.writeHead(413, { 'content-encoding': 'gzip' }).end(body));
+    expect(isRangeRefused(await asked())).to.equal(true);
+  });
+
+  describe('with an answer that is no answer to the request', () => {
+    const one = (parts: object): string => JSON.stringify({ jsonrpc: '2.0', id: 1, ...parts });
+    const CASES: [what: string, body: string, method?: string][] = [
+      ['is HTML', '<html>'],
+      ['is empty', ''],
+      ['is cut', one({ result: '0x1' }).slice(0, -2)],
+      ['is []', '[]'],
+      ['is [null]', '[null]'],
+      ['is null', 'null'],
+      ['is text', '"0x1"'],
+      ['is a number', '1'],
+      ['is {}', '{}'],
+      ['has another id', one({ id: 7, result: '0x1' })],
+      ['has an id of another type', one({ id: '1', result: '0x1' })],
+      ['has no result', one({})],
+      ['has an error without a message', one({ error: {} })],
+      ['has an error that is text', one({ error: 'no' })],
+      ['has a chain id that is a number', one({ result: 31337 })],
+      ['has an empty quantity', one({ result: '0x' })],
+      ['has a quantity of more than 256 bits', one({ result: `0x${'f'.repeat(65)}` }), 'eth_estimateGas'],
+      ['has a count that is null', one({ result: null }), 'eth_getTransactionCount'],
+      ['has data that is an object', one({ result: {} }), 'eth_call'],
+      ['has data that is null', one({ result: null }), 'eth_call'],
+      ['has half a byte of data', one({ result: '0x123' }), 'eth_call'],
+      ['has code that is not hexadecimal', one({ result: '0xcode' }), 'eth_getCode'],
+      ['has logs that are an object', one({ result: {} }), 'eth_getLogs'],
+      ['has a block that is text', one({ result: '0x1' }), 'eth_getBlockByNumber'],
+      ['has a receipt that is a list', one({ result: [] }), 'eth_getTransactionReceipt'],
+      ['has a hash that is true', one({ result: true }), 'eth_sendRawTransaction'],
+    ];
+    for (const [what, body, method] of CASES)
+      it(`blames the node when the answer ${what}`, async () => {
+        await serve((request, response) => void json(request).then(() => response.end(body)), LONG_MS);
+        expect(await asked(method)).to.include({ code: 'ANSWER_MALFORMED', retryable: true });
+      });
+
+    it('blames the node when the answer is not gzip, but says so', async () => {
+      await serve((_, response) => response.setHeader('content-encoding', 'gzip').end('{}'), LONG_MS);
+      expect(await asked()).to.include({ code: 'ANSWER_MALFORMED', retryable: true });
+    });
+  });
+
+  it("reads a node's error that has no id, and a result beside an error that is null", async () => {
+    const error = { code: -32005, message: 'quota exceeded' };
+    let answer: object = { id: null, error };
+    await serve((_, response) => response.end(JSON.stringify(answer)));
+    expect(nodeErrorOf(await asked())).to.equal('quota exceeded');
+    answer = { id: 2, result: '0x1', error: null };
+    expect(await asked()).to.equal('0x1');
   });
 });

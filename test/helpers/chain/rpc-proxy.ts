@@ -1,5 +1,7 @@
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { LARGEST_ANSWER_BYTES } from '../../../service/chain/rpc-answer';
 import { track } from '../resources';
 
 /** The fate of a JSON-RPC call when the connection fails. */
@@ -18,8 +20,15 @@ export type RpcAnswer = { result: unknown } | { error: { code: number; message: 
 export interface HttpAnswer {
   status: number;
   headers?: Record<string, string>;
-  body?: string;
+  body?: string | Buffer;
 }
+
+/** A few kilobytes that decode to more than is read of any answer. */
+export const BOMB: HttpAnswer = {
+  status: 200,
+  headers: { 'Content-Encoding': 'gzip' },
+  body: gzipSync(Buffer.alloc(LARGEST_ANSWER_BYTES + 1, ' ')),
+};
 
 /** One call of the caller. */
 export interface RpcCall {

@@ -80,10 +80,7 @@ export class VirtualTime {
     const { setTimeout: sleep } = timersPromises;
     const real = { performance: Object.getOwnPropertyDescriptor(performance, 'now'), random: Math.random };
     const later = (work: (...given: unknown[]) => unknown, ms = 0, ...given: unknown[]): VirtualTimer =>
-      new VirtualTimer(
-        this.#at(ms, () => work(...given)),
-        this.#due,
-      );
+      new VirtualTimer(() => this.#at(ms, () => work(...given)), this.#due);
     const cancel = (timer: unknown): void => {
       if (timer instanceof VirtualTimer) timer.close();
       else clearTimeout(timer as NodeJS.Timeout);
@@ -148,12 +145,20 @@ export class VirtualTime {
 
 /** The result of `setTimeout`. */
 class VirtualTimer {
-  readonly #due: Due;
+  #due: Due;
+  readonly #begin: () => Due;
   readonly #all: Set<Due>;
 
-  constructor(due: Due, all: Set<Due>) {
-    this.#due = due;
+  constructor(begin: () => Due, all: Set<Due>) {
+    this.#begin = begin;
+    this.#due = begin();
     this.#all = all;
+  }
+
+  refresh(): this {
+    this.#all.delete(this.#due);
+    this.#due = this.#begin();
+    return this;
   }
 
   close(): this {
