@@ -3,6 +3,7 @@ import { Agent, request } from 'undici';
 import { systemClock } from '../service/base/clock';
 import { signingKeyOf } from '../service/base/signing-keys';
 import type { Database } from '../service/database/database';
+import { createDeliverySlots } from '../service/delivery/delivery-slots';
 import { createFeedDelivery } from '../service/delivery/feed-delivery';
 import { DEFAULT_RETRY_SCHEDULE } from '../service/config/followed-registries';
 import { startCountingReceiver, type CountingReceiver } from './counting-receiver';
@@ -89,6 +90,7 @@ async function deliver(
     database,
     clock: systemClock,
     logger: log.logger,
+    slots: createDeliverySlots({ most: 1_000, logger: log.logger }),
     targetOf: () => webhook,
     restorePurged: async () => undefined,
     onAttempt: () => undefined,

@@ -3,6 +3,7 @@ import { lookup } from 'node:dns';
 import { systemClock } from '../service/base/clock';
 import { signingKeyOf } from '../service/base/signing-keys';
 import type { Database } from '../service/database/database';
+import { createDeliverySlots } from '../service/delivery/delivery-slots';
 import { createFeedDelivery, type FeedDelivery } from '../service/delivery/feed-delivery';
 import { DEFAULT_SUBSCRIPTION } from '../service/outbox/channels';
 import { targetOf } from '../service/subscriptions/channel-target';
@@ -38,6 +39,7 @@ export function deliverToSubscribers(database: Database): FeedDelivery {
     database,
     clock: systemClock,
     logger: log.logger,
+    slots: createDeliverySlots({ most: 1_000, logger: log.logger }),
     targetOf: ({ subscription, definition, secrets, changedAt, state, isDefault }) => {
       if (isDefault) return undefined;
       const row = { id: 0, name: subscription, definition, secrets, state };

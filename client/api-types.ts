@@ -28,8 +28,9 @@ export interface paths {
      *     **Sending again.** With an `Idempotency-Key`, send the same request again after any answer or none. Without
      *     a key, a status from 400 to 499 means that nothing was issued: correct the request, or send it again as it is
      *     after a 408. Send it again as it is after a 503. A 500 made no token and may be sent again when its cause is
-     *     gone, except the codes MINT_NOT_CONFIRMED, INTERNAL and ISSUANCE_UNKNOWN. After these, and after no answer at
-     *     all, look at [what was issued](#operation-listDocuments) first, because a second request makes a second token.
+     *     gone, except the codes MINT_STILL_WAITING, MINT_NOT_CONFIRMED, INTERNAL and ISSUANCE_UNKNOWN. After these, ask
+     *     for the document of `X-Token-Id`. Without that header, and after no answer at all, look at
+     *     [what was issued](#operation-listDocuments) first, because a second request makes a second token.
      *     A caller who disconnects before the document is stored cancels it; after five minutes the list has it, or
      *     never will.
      *
@@ -300,32 +301,15 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
-  '/contexts/bill-of-lading-v1.json': {
+  '/contexts/{file}': {
     parameters: {
       query?: never;
       header?: never;
       path?: never;
       cookie?: never;
     };
-    /** JSON-LD context */
-    get: operations['getContextFile1'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/contexts/bill-of-lading-v1.schema.json': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /** JSON Schema of a Bill of Lading's subject */
-    get: operations['getContextFile2'];
+    /** A JSON-LD context, or the JSON Schema of a subject */
+    get: operations['getContextFile'];
     put?: never;
     post?: never;
     delete?: never;
@@ -1432,7 +1416,7 @@ export interface components {
       network: string | number;
       /** @description The registry, in lower case or with its checksum. */
       address: string;
-      /** @description The first block to read. Absent: the registry's first. */
+      /** @description The first block to read, at most the newest of the chain. Absent: the registry's first. */
       startBlock?: number;
       /** @description Blocks on top of an event before it is delivered. Absent: the default of the network. */
       confirmations?: number;
@@ -1465,6 +1449,11 @@ export interface components {
     Health: {
       /** @enum {string} */
       status: 'ok' | 'failing';
+      /**
+       * @description The files of the database were removed: do not restart the service.
+       * @constant
+       */
+      database?: 'removed';
       feeds: {
         network: string;
         chainId: number;
@@ -2281,6 +2270,27 @@ export interface components {
       };
     };
     /**
+     * @description Too much at once, or a node does not answer.
+     *     - `DATABASE_REMOVED`: the files of the database were removed, moved or replaced while the service runs. Remedy: run the command of the log before anything else.
+     *     - `BUSY`: the limit of bodies over 1 MB, or over 64 KB, is reached; or 1,000 documents wait for a thread, or this one did for 60 s; or callers wait on all connections that may create documents. Remedy: send it again after `Retry-After`.
+     */
+    '503.DATABASE_REMOVED.BUSY': {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id'];
+        /** @description The code of the error. */
+        'X-Error-Code'?: 'DATABASE_REMOVED' | 'BUSY';
+        /**
+         * @description Seconds after which to send it again.
+         * @example 10
+         */
+        'Retry-After'?: string;
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['Error'];
+      };
+    };
+    /**
      * @description The Idempotency-Key belongs to a request with another body.
      *     - `IDEMPOTENCY_KEY_REUSED`: the same Idempotency-Key came before with another body. Remedy: take a new key for another document.
      */
@@ -2289,26 +2299,6 @@ export interface components {
         'X-Request-Id': components['headers']['X-Request-Id'];
         /** @description The code of the error. */
         'X-Error-Code'?: 'IDEMPOTENCY_KEY_REUSED';
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /**
-     * @description Too much at once, or a node does not answer.
-     *     - `BUSY`: the limit of bodies over 1 MB, or over 64 KB, is reached; or 1,000 documents wait for a thread, or this one did for 60 s; or callers wait on all connections that may create documents. Remedy: send it again after `Retry-After`.
-     */
-    '503.BUSY': {
-      headers: {
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        /** @description The code of the error. */
-        'X-Error-Code'?: 'BUSY';
-        /**
-         * @description Seconds after which to send it again.
-         * @example 10
-         */
-        'Retry-After'?: string;
         [name: string]: unknown;
       };
       content: {
@@ -2384,7 +2374,7 @@ export interface components {
      * @description The request is wrong; the message names the member, parameter or header.
      *     - `PATH_MALFORMED`: the path has malformed percent-encoding, or is no path. Remedy: write % as %25.
      *     - `REQUEST_MALFORMED`: the request is not valid HTTP.
-     *     - `QUERY_INVALID`: a parameter of the query is wrong; the message names it. Remedy: see the message.
+     *     - `QUERY_INVALID`: a parameter of the query is wrong or not known; the message names it. Remedy: see the message.
      */
     '400.PATH_MALFORMED.REQUEST_MALFORMED.QUERY_INVALID': {
       headers: {
@@ -2422,6 +2412,26 @@ export interface components {
         /** @description The code of the error. */
         'X-Error-Code'?: 'ADMIN_API_KEY_WRONG';
         'WWW-Authenticate'?: 'Bearer';
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['Error'];
+      };
+    };
+    /**
+     * @description Too much at once, or a node does not answer.
+     *     - `DATABASE_REMOVED`: the files of the database were removed, moved or replaced while the service runs. Remedy: run the command of the log before anything else.
+     */
+    '503.DATABASE_REMOVED': {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id'];
+        /** @description The code of the error. */
+        'X-Error-Code'?: 'DATABASE_REMOVED';
+        /**
+         * @description Seconds after which to send it again.
+         * @example 10
+         */
+        'Retry-After'?: string;
         [name: string]: unknown;
       };
       content: {
@@ -2782,6 +2792,7 @@ export interface operations {
        *     - `DOCUMENT_NOT_SUPPORTED` (caller): the path names another type than BILL_OF_LADING. Remedy: use BILL_OF_LADING.
        *     - `NOT_CONFIGURED` (operator): WALLET_PRIVATE_KEY, DID_KEY_PAIRS, TOKEN_REGISTRY_ADDRESS or DOMAIN is missing. Remedy: `npx hardhat deploy`, `npx tdoc did`.
        *     - `TEXT_NOT_PROTECTED` (caller): the subject has content that the signature would not protect; the log names its JSON pointer. Remedy: write it as the log says: ask the operator for the line with the `X-Request-Id`.
+       *     - `SUBJECT_EMPTY` (caller): the subject states nothing: it has no member but an id, nulls and empty lists. Remedy: give it a type and terms with values.
        *     - `SUBJECT_VALUE_INVALID` (caller): the subject has a number that cannot be kept exactly, an id or a type that is not an IRI, or more than 100 levels; the log names its JSON pointer. Remedy: write it as the log says: ask the operator for the line with the `X-Request-Id`.
        *     - `SUBJECT_TERM_UNDEFINED` (caller): no context defines a term of the subject, for example because the type is missing; or an id is not absolute. Remedy: use defined terms; the log names the undefined one.
        *     - `CONTEXT_UNKNOWN` (operator): a credential names a context that would have to be fetched. Remedy: use a context that the log names.
@@ -2791,13 +2802,14 @@ export interface operations {
        *     - `CHAIN_ID_MISMATCH` (operator): the node is on another chain than NET, or than the network of a registry that is to be added. Remedy: set NET, or RPC_URL.
        *     - `REGISTRY_MISSING` (operator): no contract at TOKEN_REGISTRY_ADDRESS, or at the address of a registry that is to be added; a mint waits 15 s for it on a local chain. Remedy: deploy, or correct the address and restart.
        *     - `RPC_KEY_REFUSED` (operator): the provider answers 401 or 403: the key is wrong, or not allowed to use this network. Remedy: correct the key that the log names, or allow it the network at the provider.
-       *     - `RPC_UNREACHABLE` (nobody): no node answers at RPC_URL, or the answer is not a node's; 402 and 429 mean that the provider wants to be paid, or is asked too often. Remedy: start the node, or do as the log says.
+       *     - `RPC_UNREACHABLE` (nobody): no node answers at RPC_URL, or the answer is not a node's, or is larger than 64 MB; 402 and 429 mean that the provider wants to be paid, or is asked too often. Remedy: start the node, or do as the log says.
        *     - `FEES_UNKNOWN` (nobody): the node returns no gas price. Remedy: try again; if it stays, use a node that answers `eth_gasPrice`.
        *     - `MINT_SIMULATION_FAILED` (operator): the registry refuses the mint ("Failed to mint token"). Remedy: the log has the name of the contract's error as `reason`, and a remedy.
        *     - `MINT_NOT_SENT` (nobody): gas could not be estimated or fees read after the simulation passed. Remedy: nothing was sent: send the request again.
        *     - `TRANSACTION_REJECTED` (operator): nodes refuse the transaction, and no transaction that was sent can be mined any more. Remedy: fund the wallet, or do as the log says.
        *     - `MINT_REVERTED` (nobody): mined, but reverted, CONFIRMATIONS blocks deep: the registry changed after the simulation; the log has its reason. Remedy: send the request again.
-       *     - `MINT_NOT_CONFIRMED` (nobody): the mint was not mined within ten minutes, or the service stopped meanwhile: it goes on by itself, and the Idempotency-Key stays taken. Remedy: ask GET /documents/{tokenId}, or send the request again with the same key.
+       *     - `MINT_STILL_WAITING` (nobody): the mint was not mined within ten minutes: it goes on by itself, and the Idempotency-Key stays taken. Remedy: ask GET /documents/{tokenId} for the token in `X-Token-Id`, or send the request again with the same key.
+       *     - `MINT_NOT_CONFIRMED` (nobody): the service stopped before the mint was mined: it goes on after the next start, and the Idempotency-Key stays taken. Remedy: ask GET /documents/{tokenId} for the token in `X-Token-Id`, or send the request again with the same key.
        *     - `ISSUANCE_UNKNOWN` (operator): the document was purged while the request waited for its mint. Remedy: look at what was issued.
        *     - `STORING_INTERRUPTED` (nobody): storing a document took more than an hour, and it was removed like the leftovers of a crash. Remedy: nothing was sent: send the request again.
        *     - `DATABASE_LOCKED` (nobody): another program has kept `state.sqlite` locked for 30 s. Remedy: end its transaction.
@@ -2812,6 +2824,7 @@ export interface operations {
             | 'DOCUMENT_NOT_SUPPORTED'
             | 'NOT_CONFIGURED'
             | 'TEXT_NOT_PROTECTED'
+            | 'SUBJECT_EMPTY'
             | 'SUBJECT_VALUE_INVALID'
             | 'SUBJECT_TERM_UNDEFINED'
             | 'CONTEXT_UNKNOWN'
@@ -2827,18 +2840,21 @@ export interface operations {
             | 'MINT_NOT_SENT'
             | 'TRANSACTION_REJECTED'
             | 'MINT_REVERTED'
+            | 'MINT_STILL_WAITING'
             | 'MINT_NOT_CONFIRMED'
             | 'ISSUANCE_UNKNOWN'
             | 'STORING_INTERRUPTED'
             | 'DATABASE_LOCKED'
             | 'DATABASE_FULL';
+          /** @description The token of the document, if it was stored: 64 hexadecimal digits. */
+          'X-Token-Id'?: string;
           [name: string]: unknown;
         };
         content: {
           'application/json': components['schemas']['Error'];
         };
       };
-      503: components['responses']['503.BUSY'];
+      503: components['responses']['503.DATABASE_REMOVED.BUSY'];
     };
   };
   getDocument: {
@@ -3079,6 +3095,7 @@ export interface operations {
       415: components['responses']['415.CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED'];
       431: components['responses']['431.HEADERS_TOO_LARGE'];
       500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      503: components['responses']['503.DATABASE_REMOVED'];
     };
   };
   getSubscription: {
@@ -3188,6 +3205,7 @@ export interface operations {
       415: components['responses']['415.CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED'];
       431: components['responses']['431.HEADERS_TOO_LARGE'];
       500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      503: components['responses']['503.DATABASE_REMOVED'];
     };
   };
   deleteSubscription: {
@@ -3233,6 +3251,7 @@ export interface operations {
       409: components['responses']['409.SUBSCRIPTION_UNDELIVERED.SUBSCRIPTION_IN_SETTINGS'];
       431: components['responses']['431.HEADERS_TOO_LARGE'];
       500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      503: components['responses']['503.DATABASE_REMOVED'];
     };
   };
   testSubscription: {
@@ -3270,6 +3289,7 @@ export interface operations {
       409: components['responses']['409.SUBSCRIPTION_IN_SETTINGS.SIGNING_KEY_MISSING.SECRETS_KEY_WRONG'];
       431: components['responses']['431.HEADERS_TOO_LARGE'];
       500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      503: components['responses']['503.DATABASE_REMOVED'];
     };
   };
   redeliver: {
@@ -3338,6 +3358,7 @@ export interface operations {
       415: components['responses']['415.CONTENT_TYPE_WRONG.CONTENT_ENCODING_UNSUPPORTED'];
       431: components['responses']['431.HEADERS_TOO_LARGE'];
       500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      503: components['responses']['503.DATABASE_REMOVED'];
     };
   };
   listDeliveries: {
@@ -3509,7 +3530,8 @@ export interface operations {
       500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
       /**
        * @description Too much at once, or a node does not answer.
-       *     - `RPC_UNREACHABLE`: no node answers at RPC_URL, or the answer is not a node's; 402 and 429 mean that the provider wants to be paid, or is asked too often. Remedy: start the node, or do as the log says.
+       *     - `DATABASE_REMOVED`: the files of the database were removed, moved or replaced while the service runs. Remedy: run the command of the log before anything else.
+       *     - `RPC_UNREACHABLE`: no node answers at RPC_URL, or the answer is not a node's, or is larger than 64 MB; 402 and 429 mean that the provider wants to be paid, or is asked too often. Remedy: start the node, or do as the log says.
        *     - `RPC_KEY_REFUSED`: the provider answers 401 or 403: the key is wrong, or not allowed to use this network. Remedy: correct the key that the log names, or allow it the network at the provider.
        *     - `DATABASE_LOCKED`: another program has kept `state.sqlite` locked for 30 s. Remedy: end its transaction.
        *     - `DATABASE_FULL`: the disk with `state.sqlite` is full. Remedy: free some space.
@@ -3518,7 +3540,8 @@ export interface operations {
         headers: {
           'X-Request-Id': components['headers']['X-Request-Id'];
           /** @description The code of the error. */
-          'X-Error-Code'?: 'RPC_UNREACHABLE' | 'RPC_KEY_REFUSED' | 'DATABASE_LOCKED' | 'DATABASE_FULL';
+          'X-Error-Code'?:
+            'DATABASE_REMOVED' | 'RPC_UNREACHABLE' | 'RPC_KEY_REFUSED' | 'DATABASE_LOCKED' | 'DATABASE_FULL';
           /**
            * @description Seconds after which to send it again.
            * @example 10
@@ -3575,6 +3598,7 @@ export interface operations {
       409: components['responses']['409.REGISTRY_IN_SETTINGS.REGISTRY_HAS_UNDELIVERED'];
       431: components['responses']['431.HEADERS_TOO_LARGE'];
       500: components['responses']['500.INTERNAL.DATABASE_LOCKED.DATABASE_FULL'];
+      503: components['responses']['503.DATABASE_REMOVED'];
     };
   };
   getDidDocument: {
@@ -3636,14 +3660,20 @@ export interface operations {
       500: components['responses']['500.INTERNAL'];
     };
   };
-  getContextFile1: {
+  getContextFile: {
     parameters: {
       query?: never;
       header?: {
         /** @description The request's id: 1 to 128 letters, digits, dots, colons, hyphens and underscores; otherwise the service makes one. */
         'X-Request-Id'?: string;
       };
-      path?: never;
+      path: {
+        /**
+         * @description A file of the service, or one that its operator put beside them.
+         * @example bill-of-lading-v1.json
+         */
+        file: string;
+      };
       cookie?: never;
     };
     requestBody?: never;
@@ -3663,46 +3693,6 @@ export interface operations {
           'application/ld+json': {
             [key: string]: unknown;
           };
-        };
-      };
-      /** @description Not modified: `If-None-Match` has the `ETag`. */
-      304: {
-        headers: {
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED'];
-      408: components['responses']['408.REQUEST_TIMEOUT'];
-      431: components['responses']['431.HEADERS_TOO_LARGE'];
-      500: components['responses']['500.INTERNAL'];
-    };
-  };
-  getContextFile2: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description The request's id: 1 to 128 letters, digits, dots, colons, hyphens and underscores; otherwise the service makes one. */
-        'X-Request-Id'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The file, which never changes. */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          /**
-           * @description Identifies the content: send it in `If-None-Match`.
-           * @example "kX2…"
-           */
-          ETag?: string;
-          [name: string]: unknown;
-        };
-        content: {
           'application/schema+json': {
             [key: string]: unknown;
           };
@@ -3717,6 +3707,7 @@ export interface operations {
         content?: never;
       };
       400: components['responses']['400.PATH_MALFORMED.REQUEST_MALFORMED'];
+      404: components['responses']['404.NOT_FOUND'];
       408: components['responses']['408.REQUEST_TIMEOUT'];
       431: components['responses']['431.HEADERS_TOO_LARGE'];
       500: components['responses']['500.INTERNAL'];
@@ -3909,7 +3900,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description Every registry's events are read. */
+      /** @description Every registry's events are read; or the database was removed. */
       200: {
         headers: {
           'X-Request-Id': components['headers']['X-Request-Id'];

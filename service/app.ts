@@ -4,12 +4,14 @@ import { v7 as uuidV7 } from 'uuid';
 import { createChainCheck, createRpcClient } from './chain/rpc-client';
 import { systemClock, type Clock } from './base/clock';
 import type { Config } from './config/config';
-import { connectionsFor, creatingAtOnce, readOpenFilesLimit } from './http/connection-limit';
+import { connectionLimitsFor, creatingAtOnce, readOpenFilesLimit } from './base/connection-limits';
 import type { Database } from './database/database';
+import { createDeliverySlots } from './delivery/delivery-slots';
 import { openDatabase } from './database/open-database';
 import { ChainError } from './base/errors';
 import { createHttpApp } from './http/app';
 import { createRegistries, type Registries } from './registries/registries';
+import { readRegistries } from './registries/stored-registries';
 import { listen } from './http/server';
 import { createAcceptDocument } from './issuance/issue-document';
 import type { Logger } from './base/logger';
@@ -82,8 +84,13 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     open.push(() => issuing.stop());
     const { progressEveryMs, deliveryClock: clock = systemClock, lookup } = replaced;
     const subscribing = createSubscribing(config, { database, clock, logger, ...(lookup && { lookup }) });
+    const stored = await readRegistries(database.db);
+    const { signingThreads } = config;
+    const needs = { signingThreads, registries: config.registries.length + stored.length };
+    const limits = connectionLimitsFor(needs, readOpenFilesLimit());
     const eventDelivery = await startEventDelivery(config, {
       database,
+      slots: createDeliverySlots({ most: limits.deliveries, logger }),
       targetOf: subscribing.targetOf,
       clock,
       observer: {
@@ -112,12 +119,22 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
       logger,
     });
     open.push(() => console?.stop());
-    const most = connectionsFor(config, readOpenFilesLimit());
     const subscriptions = subscribing.routes(eventDelivery);
     const registries = registriesOf(config, { database, eventDelivery });
-    const parts = { issuing, observing, subscriptions, registries, console, logger, connections: most };
+    const parts = {
+      issuing,
+      observing,
+      subscriptions,
+      registries,
+      console,
+      logger,
+      callers: limits.callers,
+      isDatabaseRemoved: () => database.isRemoved(),
+    };
     const handler = httpHandler(config, parts);
-    const server = await listen(handler, config.host, config.port, { connections: { most, logger } });
+    const server = await listen(handler, config.host, config.port, {
+      connections: { most: limits.callers, logger },
+    });
     const isIssuing = !('missing' in issuing.issuer);
     const warning = isIssuing ? openIssuingWarning(config, server.url) : undefined;
     if (warning) logger[warning.level](warning.message);
@@ -190,7 +207,8 @@ function httpHandler(
     registries: Registries;
     console: OperatorConsole | undefined;
     logger: Logger;
-    connections: number;
+    callers: number;
+    isDatabaseRemoved: () => boolean;
   },
 ): RequestListener {
   const { logger } = parts;
@@ -219,7 +237,8 @@ function httpHandler(
     issuedDocuments: journal,
     subscriptions: parts.subscriptions,
     console: parts.console,
-    callersAtOnce: creatingAtOnce(parts.connections),
+    isDatabaseRemoved: parts.isDatabaseRemoved,
+    callersAtOnce: creatingAtOnce(parts.callers),
     bodyLimits: { large: { permits: config.largeBodiesAtOnce } },
   });
   const handle = app.callback();

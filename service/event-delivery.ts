@@ -2,6 +2,7 @@ import { createRpcClient, createChainCheck } from './chain/rpc-client';
 import type { Clock } from './base/clock';
 import type { Config } from './config/config';
 import type { Database } from './database/database';
+import type { DeliverySlots } from './delivery/delivery-slots';
 import { createFeedDelivery, type FeedDeliveryOptions } from './delivery/feed-delivery';
 import type { FollowedRegistry } from './config/followed-registries';
 import type { Logger } from './base/logger';
@@ -125,6 +126,7 @@ interface FeedParts {
   clock: Clock;
   observer: EventDeliveryObserver;
   logger: Logger;
+  slots: DeliverySlots;
   /** The webhook of a subscription of the API. Undefined: its events wait. */
   targetOf: FeedDeliveryOptions['targetOf'];
   /** Shorter in tests. */
@@ -172,12 +174,13 @@ function stoppedFeed(stored: StoredRegistry, error: ConfigurationError, parts: F
     opened: undefined,
     targetOf,
     refresh: nothing,
+    readAgain: () => undefined,
     stop: nothing,
   };
 }
 
 function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed {
-  const { config, database, clock, observer } = parts;
+  const { config, database, clock, observer, slots } = parts;
   const { network, rpcUrl, address } = registry;
   const registryAddress = address.toLowerCase();
   const name = `${network.chainId}:${registryAddress}`;
@@ -191,6 +194,7 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed 
     database,
     clock,
     logger,
+    slots,
     targetOf,
     restorePurged: (feed, blocks, signal) =>
       restorePurged(
@@ -235,6 +239,7 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed 
     },
     targetOf,
     refresh: () => delivery.refresh(),
+    readAgain: follower.readAgain,
     async stop() {
       await Promise.all([follower.stop(), delivery.stop()]);
       client.destroy();

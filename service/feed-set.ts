@@ -12,6 +12,8 @@ export interface DeliveredFeed extends ReportedFeed {
   targetOf(this: void, channel: Channel): ChannelTarget | undefined;
   /** Call it after subscriptions have changed. */
   refresh(): Promise<void>;
+  /** Reads a block again after it has been read, because an event of its transactions is missing. */
+  readAgain(this: void, block: number): void;
   stop(): Promise<void>;
 }
 

@@ -28,7 +28,7 @@ async function main(): Promise<void> {
   }
   const app = await starting.catch((error: unknown) => {
     fail(
-      edit(mask(messageOf(error))),
+      edit(mask(`${messageOf(error)}${error instanceof ServiceError ? ` [${error.code}]` : ''}`)),
       error instanceof ServiceError ? undefined : mask(String((error as Error).stack)),
     );
   });

@@ -15,6 +15,7 @@ import { logUnfollowed, unfollowedOf, type Followed, type Unfollowed } from './o
 import { createWalletReading } from './observability/wallet-reading';
 import type { OutboxFigures } from './outbox/outbox-figures';
 import type { EventDelivery } from './event-delivery';
+import type { DeliveredFeed } from './feed-set';
 import type { Subscribing } from './subscribing';
 import { ownRegistryOf, type Issuing } from './issuing';
 
@@ -77,7 +78,8 @@ export function startObserving(config: Config, parts: ObservingParts): Observing
         askForUnfollowed(HEALTH_WITHIN_MS),
         askForSubscriptions(HEALTH_WITHIN_MS),
       ]);
-      return healthOf(eventDelivery.feeds, issuing, systemClock.now(), unfollowed, subscriptions);
+      const report = healthOf(eventDelivery.feeds, issuing, systemClock.now(), unfollowed, subscriptions);
+      return { ...report, isDatabaseRemoved: database.isRemoved() };
     },
     metrics: {
       contentType: metrics.contentType,
@@ -108,8 +110,8 @@ function followedBy({ network }: Config, { issuing, eventDelivery }: ObservingPa
 /** Undefined unless the registry of issuing is also followed. */
 function startCheck(
   config: Config,
-  { database, metrics, issuing, logger, timing }: ObservingParts,
-): { stop(): Promise<void> } | undefined {
+  { database, metrics, outcomes, issuing, eventDelivery, logger, timing }: ObservingParts,
+): { stop(): Promise<unknown> } | undefined {
   const registry = ownRegistryOf(config);
   if (issuing.watched === undefined || registry === undefined) return undefined;
   return startContradictionCheck({
@@ -121,6 +123,13 @@ function startCheck(
     clock: systemClock,
     logger,
     contradicted: () => metrics.contradicted(),
+    recentMints: outcomes.recent,
+    readAgain(block) {
+      const address = registry.address.toLowerCase();
+      const isOwn = (feed: DeliveredFeed): boolean =>
+        feed.chainId === registry.network.chainId && feed.registry === address;
+      eventDelivery.feeds.find(isOwn)?.readAgain(block);
+    },
     timing,
   });
 }

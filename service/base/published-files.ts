@@ -1,18 +1,27 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from './project-root';
 
-const CONTEXT = 'application/ld+json';
+/** Media type of a context (JSON-LD 1.1, section C). */
+export const CONTEXT_TYPE = 'application/ld+json';
+
+/** Media type of a JSON Schema (draft 2020-12, section 14.1). */
+export const SCHEMA_TYPE = 'application/schema+json';
+
+const FOLDER = join(PROJECT_ROOT, 'contexts');
+const PUBLISHED = /bill-of-lading-v\d+(\.schema)?\.json$/;
 
 /**
- * The files under `/contexts/`, with their media types. A file that was ever listed here must never change:
- * credentials signed under it must keep their meaning (docs/specification.md 6.2). docs/contexts.md explains
- * how to add a version.
+ * The files under `/contexts/`, with their media types: ours, and those that an issuer put beside them. A
+ * file that was ever published must never change: credentials signed under it must keep their meaning
+ * (docs/specification.md 6.2). docs/contexts.md explains how to add one.
  */
-export const PUBLISHED_FILES: Readonly<Record<string, string>> = {
-  'bill-of-lading-v1.json': CONTEXT,
-  'bill-of-lading-v1.schema.json': 'application/schema+json',
-};
+export const PUBLISHED_FILES: Readonly<Record<string, string>> = Object.fromEntries(
+  readdirSync(FOLDER).flatMap((name) => {
+    const [isPublished, isSchema] = PUBLISHED.exec(name) ?? [];
+    return isPublished ? [[name, isSchema ? SCHEMA_TYPE : CONTEXT_TYPE]] : [];
+  }),
+);
 
 /** The context of newly issued Bills of Lading. */
 export const BILL_OF_LADING_CONTEXT = 'bill-of-lading-v1.json';
@@ -25,7 +34,7 @@ export const TRUSTVC_BILL_OF_LADING_CONTEXT_URL = 'https://trustvc.io/context/bi
 
 /** The contexts of Bills of Lading that credentials may name, in words. */
 export const KNOWN_CONTEXTS = `a URL that ends with /${Object.keys(PUBLISHED_FILES)
-  .filter((fileName) => PUBLISHED_FILES[fileName] === CONTEXT)
+  .filter((fileName) => PUBLISHED_FILES[fileName] === CONTEXT_TYPE)
   .join(' or /')}, or ${TRUSTVC_BILL_OF_LADING_CONTEXT_URL}`;
 
 /**
@@ -39,7 +48,7 @@ export function contextFileAt(url: string): string | undefined {
   const fileName = pathname.slice(pathname.lastIndexOf('/') + 1);
   // No credentials, query or fragment.
   const isPlain = href === origin + pathname;
-  return isPlain && PUBLISHED_FILES[fileName] === CONTEXT ? fileName : undefined;
+  return isPlain && PUBLISHED_FILES[fileName] === CONTEXT_TYPE ? fileName : undefined;
 }
 
 /** The path of a published file at the service. */
@@ -49,5 +58,5 @@ export function publishedPath(fileName: string): string {
 
 /** The bytes of a file of `contexts/`. */
 export function readContextFile(fileName: string): Buffer {
-  return readFileSync(join(PROJECT_ROOT, 'contexts', fileName));
+  return readFileSync(join(FOLDER, fileName));
 }

@@ -8,6 +8,14 @@ export const must =
   ({ code, input }: { code?: string; input?: unknown }): string =>
     `must be ${be}${code === 'invalid_type' || input === undefined ? `, ${found(input)}` : ''}. ${remedy}`;
 
+/**
+ * Whether a text has no half of a surrogate pair. JSON can write one, but UTF-8 cannot: it would become
+ * U+FFFD.
+ */
+export function isWellFormed(text: string): boolean {
+  return !/\p{Surrogate}/u.test(text);
+}
+
 /** An object without other members. `refused`: reasons why members that callers may expect do not exist. */
 export function members<Shape extends z.ZodRawShape>(
   name: string,

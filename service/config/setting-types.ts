@@ -82,6 +82,13 @@ export const bytes32 = parsed(
   'Make a key with `openssl rand -base64 32`.',
 );
 
+/** A key that callers show: browsers and HTTP clients cannot send all other characters in a header. */
+export const accessKey = parsed(
+  (given) => (/^[\x20-\x7e]{16,}$/.test(given) ? given : undefined),
+  'is not a key of at least 16 characters, all printable ASCII',
+  `Make one with \`node -p "require('crypto').randomBytes(24).toString('base64url')"\`.`,
+);
+
 /** Characters of an address. Keys are longer. */
 const LONGEST_SHOWN = 42;
 

@@ -11,7 +11,19 @@ import {
 import { parseSigningKey } from '../base/signing-key';
 import { isThisMachine } from '../base/this-machine';
 import { DEFAULT_NETWORK, findNetwork, knownNetworks, type Network } from '../chain/networks';
-import { bytes32, flag, integer, parsed, refuse, refused, secret, text, url, wrong } from './setting-types';
+import {
+  accessKey,
+  bytes32,
+  flag,
+  integer,
+  parsed,
+  refuse,
+  refused,
+  secret,
+  text,
+  url,
+  wrong,
+} from './setting-types';
 
 /** The settings as text, by name. */
 export type Settings = Readonly<Record<string, string | undefined>>;
@@ -84,9 +96,9 @@ export const SERVICE_SETTINGS = {
   WEBHOOK_URL: secret('URL', url(['http', 'https'])),
   HOST: text.default('127.0.0.1'),
   PORT: integer(0, 65_535).default(3000),
-  API_KEY: secret('whole', text),
-  ADMIN_API_KEY: secret('whole', text),
-  CONSOLE_READ_KEY: secret('whole', text),
+  API_KEY: secret('whole', accessKey),
+  ADMIN_API_KEY: secret('whole', accessKey),
+  CONSOLE_READ_KEY: secret('whole', accessKey),
   ALLOW_PRIVATE_SINKS: flag.default(false),
   SECRETS_KEY: secret('whole', bytes32),
   SUBSCRIPTION_FAILING_AFTER_MINUTES: integer(1, 525_600).default(60),
@@ -230,7 +242,8 @@ function timeOf(given: string): number | undefined {
 function readKeyPair(given: string, context: z.RefinementCtx): DidKeyPair {
   const read = parseDidKeyPair(given);
   if ('keyPair' in read) return read.keyPair;
-  return refuse(context, read.problem, 'Make a new pair with `npx tdoc did`, or restore the one you had.');
+  const remedy = 'Make a new pair with `npx tdoc did`, or restore the one you had.';
+  return refuse(context, read.problem, read.remedy ?? remedy);
 }
 
 /** The URL must serve the context that credentials are signed under. */

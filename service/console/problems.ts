@@ -44,7 +44,7 @@ export function problemsOf(observed: Observed): Problem[] {
 }
 
 function feedProblems({ network, registry, status }: ReportedFeed, now: number): Problem[] {
-  const { state, since, reason, catchUp } = status;
+  const { state, since, code, reason, catchUp } = status;
   const name = `${registry} on ${network}`;
   const why = sentenceEnd(reason ?? (state === 'stopped' ? 'see the log' : 'its node does not answer'));
   if (state === 'stopped')
@@ -53,6 +53,14 @@ function feedProblems({ network, registry, status }: ReportedFeed, now: number):
         severity: 'error',
         message: `The events of ${name} are no longer read: ${why}`,
         remedy: 'Correct the cause, then restart the service.',
+      },
+    ];
+  if (code === 'START_BLOCK_AHEAD')
+    return [
+      {
+        severity: 'warning',
+        message: `The events of ${name} are not read yet. ${why}`,
+        remedy: 'Nothing is recorded yet, so the feed begins where it is told after a restart.',
       },
     ];
   if (state === 'failing' || (state === 'starting' && now - since >= FAILING_AFTER_MS)) {

@@ -11,7 +11,7 @@ import { validateBillOfLading } from '../validation/validate-bill-of-lading';
 const SUBJECT = '/credentialSubject';
 
 /** Codes of a subject's problems for which POST /create refuses it. */
-const REFUSED = ['SUBJECT_TERM_UNDEFINED', 'TEXT_NOT_PROTECTED', 'SUBJECT_VALUE_INVALID'];
+const REFUSED = ['SUBJECT_EMPTY', 'SUBJECT_TERM_UNDEFINED', 'TEXT_NOT_PROTECTED', 'SUBJECT_VALUE_INVALID'];
 
 /** Checks a request as POST /create does, and its subject as strictly as an author may want. */
 export async function validateRequest(body: JsonObject): Promise<Validation> {

@@ -12,7 +12,7 @@ import type { Check, Outcome } from '../verification/answer';
 /** `operator` (ADMIN_API_KEY) may change things; `reader` (CONSOLE_READ_KEY) only looks. */
 export type Role = 'operator' | 'reader';
 
-/** GET and POST /console/api/session. */
+/** GET and POST /console/api/session. GET answers 204 if nobody is logged in. */
 export interface Session {
   role: Role;
   expiresAt: number;

@@ -21,6 +21,11 @@ export interface Database {
   lead(feed: string): Promise<Leadership | undefined>;
   /** Whether another process reads the feed. Only for feeds that this process does not read. */
   isLed(feed: string): Promise<boolean>;
+  /**
+   * Whether the open files are no longer at their path, so that everything is lost when the process ends:
+   * never on PostgreSQL, whose server has the files.
+   */
+  isRemoved(): boolean;
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-import { Migrator, type Kysely } from 'kysely';
+import { DEFAULT_MIGRATION_TABLE, Migrator, type Kysely } from 'kysely';
 import { ConfigurationError, ServiceError, messageOf } from '../base/errors';
 import { migrations } from './migrations/all';
 import type { Schema } from './schema';
@@ -11,28 +11,46 @@ function migratorOf(db: Kysely<Schema>): Migrator {
  * Migrates the tables to the latest version. Processes that start together on PostgreSQL wait for each other
  * (Kysely takes a lock).
  *
+ * @param place for messages.
+ * @throws ConfigurationError DATABASE_NEWER
  * @throws ServiceError MIGRATION_FAILED
  */
-export async function migrate(db: Kysely<Schema>): Promise<void> {
+export async function migrate(db: Kysely<Schema>, place: string): Promise<void> {
+  await executedIn(db, place);
   const { error } = await migratorOf(db).migrateToLatest();
   if (error === undefined) return;
-  throw new ServiceError('MIGRATION_FAILED', `The database cannot be migrated: ${messageOf(error)}`, {
-    cause: error,
-  });
+  const remedy = 'It is unchanged: run the version before, or restore a backup.';
+  const message = `The database ${place} cannot be migrated: ${messageOf(error)}. ${remedy}`;
+  throw new ServiceError('MIGRATION_FAILED', message, { cause: error, remedy });
 }
 
 /**
  * For commands that use the database of a service that may be running: they must not change its tables.
  *
- * @throws ConfigurationError DATABASE_NOT_MIGRATED if the tables are of another version.
+ * @param place for messages.
+ * @throws ConfigurationError DATABASE_NOT_MIGRATED or DATABASE_NEWER if the tables are of another version.
  */
-export async function expectMigrated(db: Kysely<Schema>): Promise<void> {
-  const known = await migratorOf(db).getMigrations();
-  if (known.every(({ executedAt }) => executedAt !== undefined)) return;
+export async function expectMigrated(db: Kysely<Schema>, place: string): Promise<void> {
+  const executed = await executedIn(db, place);
+  if (Object.keys(migrations).every((name) => executed.includes(name))) return;
   const remedy = 'Start the service once: `npm run service`.';
   throw new ConfigurationError(
     'DATABASE_NOT_MIGRATED',
-    `The database has not been used by this version yet. ${remedy}`,
+    `The database ${place} has not been used by this version yet. ${remedy}`,
     { remedy },
   );
+}
+
+/** The names of the migrations that were executed. @throws ConfigurationError DATABASE_NEWER */
+async function executedIn(db: Kysely<Schema>, place: string): Promise<string[]> {
+  const known = await migratorOf(db).getMigrations();
+  if (known.every(({ executedAt }) => executedAt === undefined)) return [];
+  const recorded = db.withTables<{ [DEFAULT_MIGRATION_TABLE]: { name: string } }>();
+  const rows = await recorded.selectFrom(DEFAULT_MIGRATION_TABLE).select('name').execute();
+  const executed = rows.map(({ name }) => name);
+  const unknown = executed.find((name) => !(name in migrations));
+  if (unknown === undefined) return executed;
+  const remedy = 'Run that version, or restore a backup from before it was first run.';
+  const message = `A newer version of the service has used the database ${place} (${unknown}). ${remedy}`;
+  throw new ConfigurationError('DATABASE_NEWER', message, { remedy });
 }

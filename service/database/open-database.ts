@@ -12,7 +12,7 @@ export interface DatabaseLocation {
 
 /** Opens the service's database and brings its tables up to date. */
 export function openDatabase({ databaseUrl, dataDir }: DatabaseLocation, logger: Logger): Promise<Database> {
-  return databaseUrl === undefined ? openSqlite(dataDir) : openPostgres(databaseUrl, logger);
+  return databaseUrl === undefined ? openSqlite(dataDir, { logger }) : openPostgres(databaseUrl, logger);
 }
 
 /** Opens the service's database for a command. The service may be running. */

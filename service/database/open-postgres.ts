@@ -45,7 +45,7 @@ export async function openPostgresBesideService(url: string): Promise<Database> 
 
 async function open(
   url: string,
-  prepare: (db: Kysely<Schema>) => Promise<void>,
+  prepare: (db: Kysely<Schema>, place: string) => Promise<void>,
   onLost: (error: Error) => void,
 ): Promise<Database> {
   const connection: ClientConfig = {
@@ -69,7 +69,7 @@ async function open(
     await pool.query('select 1').catch((cause: unknown) => {
       throw unreachable(url, cause);
     });
-    await withoutTimeLimit(connection, prepare);
+    await withoutTimeLimit(connection, (one) => prepare(one, `at ${printableUrl(url)}`));
   } catch (cause) {
     await db.destroy();
     throw cause;
@@ -80,6 +80,7 @@ async function open(
     transact: (work) => db.transaction().execute(work),
     lead: (feed) => takeLeadership(connection, feed),
     isLed: (feed) => isLeadershipTaken(db, feed),
+    isRemoved: () => false,
     close: () => db.destroy(),
   };
 }

@@ -46,6 +46,8 @@ export interface FeedsTable {
   opened_at: Defaulted<number>;
   /** The last block whose old events were purged; null if none were. */
   purged_up_to: Defaulted<number | null>;
+  /** The first block that the feed was told to read; null if it began before this column existed. */
+  start_block: Defaulted<number | null>;
 }
 
 /** Hashes of blocks that were read, back to the finality depth. A reorganisation is recognised by them. */
@@ -126,6 +128,8 @@ export interface ChannelsTable {
   fill_index: Defaulted<number | null>;
   /** Start of the first failed attempt since the last success. Null if the last attempt succeeded. */
   failing_since: Defaulted<number | null>;
+  /** SHA-256 of the sink that failed last. Null if none did. */
+  sink_hash: Defaulted<string | null>;
 }
 
 /**

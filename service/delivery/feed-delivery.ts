@@ -1,13 +1,15 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
+import { splitCredentials } from '../base/url-credentials';
 import type { Webhook } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import { channelsOf, type Channel } from '../outbox/channels';
-import { dueChannels, releaseLeases } from '../outbox/claim-queues';
+import { changeSink, dueChannels, releaseLeases } from '../outbox/claim-queues';
 import { fillChannel } from '../outbox/fill-channels';
 import type { AttemptOptions } from './attempt-delivery';
+import type { DeliverySlots } from './delivery-slots';
 import type { SinkGuard } from './guarded-connector';
 import { createWebhookClient, type ContentType, type WebhookClient } from './post';
 import { wakeDue } from './wake-due';
@@ -39,6 +41,7 @@ export interface FeedDeliveryOptions {
   database: Database;
   clock: Clock;
   logger: Logger;
+  slots: DeliverySlots;
   /** The webhook that a channel delivers to. Undefined: its events wait in the outbox. */
   targetOf: (channel: Channel) => ChannelTarget | undefined;
   /** Stores events again that were removed because they were old. */
@@ -63,7 +66,7 @@ interface Running {
 
 /** Delivers each channel of a feed to its webhook. The channels do not wait for each other. */
 export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
-  const { database, clock, logger } = options;
+  const { database, clock, logger, slots } = options;
   const running = new Map<number, Running>();
   /** Channels whose last deliveries are under way. A channel is started again only after they end. */
   const ending = new Map<number, Promise<void>>();
@@ -87,15 +90,19 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     // A SQLite database belongs to this process alone, so a holder of a lease has ended. On PostgreSQL other
     // processes may hold leases.
     if (database.engine === 'sqlite') await releaseLeases(database.db, channel.channel, clock.now());
+    const sinkHash = createHash('sha256').update(splitCredentials(target.url).url).digest('hex');
+    if (channel.sinkHash !== null && channel.sinkHash !== sinkHash)
+      await changeSink(database, { channel: channel.channel, sinkHash, now: clock.now() });
     if (stopping.signal.aborted) return;
     const { timeoutMs, maxConcurrentDeliveries: concurrency, retry } = target;
-    const client = createWebhookClient({ ...target, clock, connections: concurrency });
+    const client = createWebhookClient({ ...target, clock, idle: slots.idle });
     const worker = startDeliveryWorker({
       database,
       channel: channel.channel,
-      changedAt: channel.changedAt,
+      sentTo: { changedAt: channel.changedAt, sinkHash },
       client,
       concurrency,
+      slots: slots.newShare(channel.failingSince !== null),
       timeoutMs,
       schedule: retry,
       clock,

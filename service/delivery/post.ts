@@ -1,8 +1,13 @@
-import { Agent, request, type Dispatcher } from 'undici';
+import { Agent as HttpAgent, request, type ClientRequest, type IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { urlToHttpOptions } from 'node:url';
+import type { Duplex } from 'node:stream';
+import { buildConnector } from 'undici';
 import type { Clock } from '../base/clock';
 import { messageOf } from '../base/errors';
 import { signingKeyAt, type SigningKeys } from '../base/signing-keys';
 import { splitCredentials } from '../base/url-credentials';
+import type { IdleConnections } from './delivery-slots';
 import { guardedConnector, type SinkGuard } from './guarded-connector';
 import { signatureHeaders } from './signature';
 import { standardWebhookHeaders, type SignedContent } from './standard-webhooks';
@@ -30,7 +35,8 @@ export interface WebhookTarget {
   /** Its time decides at each attempt which key signs. */
   clock: Clock;
   timeoutMs: number;
-  connections: number;
+  /** Where connections are kept alive between deliveries. Undefined: none is kept. */
+  idle?: IdleConnections;
   /** Default: `application/json`. */
   contentType?: ContentType;
   /** Undefined for a webhook of the operator: it may be at any address. */
@@ -44,51 +50,90 @@ export type ContentType = 'application/json' | 'application/cloudevents+json';
 
 /** A connection attempt cannot be aborted, so it must be shorter than the service's stop. */
 const CONNECT_WITHIN_MS = 5_000;
+/** Sinks usually close an idle connection after five seconds or more. */
+const KEEP_ALIVE_MS = 4_000;
 const USER_AGENT = 'transferable-document-service';
 /** Only the status of an answer counts. A short, prompt body is read so that the connection can be reused. */
 const MOST_ANSWER_BYTES = 64 * 1024;
 const ANSWER_BODY_WITHIN_MS = 1_000;
 
 /**
- * Creates a client that keeps connections alive between deliveries. A request times out after `timeoutMs`;
- * redirects are not followed.
+ * Creates a client. A request times out after `timeoutMs`; redirects are not followed. Informational answers
+ * (1xx), which a sink may send first, are skipped: undici would take 100 Continue for an error.
  */
 export function createWebhookClient(target: WebhookTarget): WebhookClient {
-  const { timeoutMs, clock, guard } = target;
+  const { timeoutMs, clock } = target;
   const { url } = splitCredentials(target.url);
-  const timeout = Math.min(timeoutMs, CONNECT_WITHIN_MS);
-  const connect = guard ? guardedConnector(guard, new URL(url).protocol, timeout) : { timeout };
-  const agent = new Agent({ connections: target.connections, connect });
-  const underWay = new Set<AbortController>();
+  // Parsed once: there may be thousands of deliveries a second.
+  const place = urlToHttpOptions(new URL(url));
+  const agent = agentOf(url, target);
+  const underWay = new Set<ClientRequest>();
+
+  async function send(text: string, eventId: string): Promise<IncomingMessage> {
+    const body = Buffer.from(text, 'utf8');
+    const headers = deliveryHeaders(target, { body, eventId, now: clock.now() });
+    const attempt = request({ ...place, agent, method: 'POST', headers });
+    const late = new Error(`no answer within ${timeoutMs} ms`);
+    const timer = setTimeout(() => attempt.destroy(late), timeoutMs);
+    underWay.add(attempt);
+    try {
+      const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+        attempt.on('response', resolve).on('error', reject).end(body);
+      });
+      await drop(answer);
+      return answer;
+    } finally {
+      clearTimeout(timer);
+      underWay.delete(attempt);
+    }
+  }
 
   return {
     async post(text, eventId) {
-      const body = Buffer.from(text, 'utf8');
-      const attempt = new AbortController();
-      const timer = setTimeout(() => attempt.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
-      underWay.add(attempt);
       try {
-        const answer = await request(url, {
-          dispatcher: agent,
-          method: 'POST',
-          headers: deliveryHeaders(target, { body, eventId, now: clock.now() }),
-          body,
-          signal: attempt.signal,
-        });
-        await drop(answer.body);
-        return { status: answer.statusCode, retryAfter: firstOf(answer.headers['retry-after']) };
+        const { statusCode = 0, headers } = await send(text, eventId);
+        return { status: statusCode, retryAfter: headers['retry-after'] };
       } catch (cause) {
         return { status: undefined, failure: failureOf(cause) };
-      } finally {
-        clearTimeout(timer);
-        underWay.delete(attempt);
       }
     },
     abort() {
-      for (const attempt of underWay) attempt.abort(new Error('the service was stopped'));
+      for (const attempt of underWay) attempt.destroy(new Error('the service was stopped'));
     },
-    close: () => agent.destroy(),
+    close: async () => agent.destroy(),
   };
+}
+
+/** Opens the connections to a sink, and enters those that are idle in the target's list. */
+function agentOf(url: string, { timeoutMs, guard, idle }: WebhookTarget): HttpAgent {
+  const { protocol, hostname, host, port } = new URL(url);
+  const timeout = Math.min(timeoutMs, CONNECT_WITHIN_MS);
+  const connect = guard ? guardedConnector(guard, protocol, timeout) : buildConnector({ timeout });
+  const place = { protocol, hostname: hostname.replace(/^\[|\]$/g, ''), host, port };
+  const options = { keepAlive: idle !== undefined, timeout: KEEP_ALIVE_MS, maxFreeSockets: Infinity };
+  const agent = protocol === 'https:' ? new HttpsAgent(options) : new HttpAgent(options);
+  agent.createConnection = (_options, callback) => {
+    connect(place, (...opened) => {
+      const [, socket] = opened;
+      socket?.once('close', () => idle?.delete(socket));
+      (callback as buildConnector.Callback)(...opened);
+    });
+    return undefined;
+  };
+  if (idle === undefined) return agent;
+  // Its type says that it returns nothing. It returns false if the sink closes the connection soon.
+  const keep = agent.keepSocketAlive.bind(agent) as (socket: Duplex) => boolean;
+  const reuse = agent.reuseSocket.bind(agent);
+  agent.keepSocketAlive = (socket) => {
+    const isKept = keep(socket);
+    if (isKept) idle.add(socket);
+    return isKept;
+  };
+  agent.reuseSocket = (socket, attempt) => {
+    idle.delete(socket);
+    reuse(socket, attempt);
+  };
+  return agent;
 }
 
 /** The headers of a delivery that is sent now. Those of the operator come first. */
@@ -108,17 +153,15 @@ export function deliveryHeaders(
   };
 }
 
-async function drop(body: Dispatcher.ResponseData['body']): Promise<void> {
-  const patience = new AbortController();
-  // AbortSignal.timeout would keep its timer to the end, and there may be thousands of answers a second.
-  const timer = setTimeout(() => patience.abort(), ANSWER_BODY_WITHIN_MS);
-  await body.dump({ limit: MOST_ANSWER_BYTES, signal: patience.signal }).catch(() => undefined);
+async function drop(answer: IncomingMessage): Promise<void> {
+  let bytes = 0;
+  answer.on('data', ({ length }: Buffer) => {
+    bytes += length;
+    if (bytes > MOST_ANSWER_BYTES) answer.destroy();
+  });
+  const timer = setTimeout(() => answer.destroy(), ANSWER_BODY_WITHIN_MS);
+  await new Promise((resolve) => answer.on('close', resolve));
   clearTimeout(timer);
-  body.destroy();
-}
-
-function firstOf(header: string | string[] | undefined): string | undefined {
-  return Array.isArray(header) ? header[0] : header;
 }
 
 function failureOf(cause: unknown): string {

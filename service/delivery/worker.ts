@@ -4,9 +4,10 @@ import type { Database } from '../database/database';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { makeDue, nextDueAt, releaseLease, type ClaimedQueue } from '../outbox/claim-queues';
-import type { Settlement } from '../outbox/settle-queues';
+import type { SentTo, Settlement } from '../outbox/settle-queues';
 import { takeTurn } from '../outbox/take-turn';
 import { attemptQueue, type AttemptOptions } from './attempt-delivery';
+import type { SlotShare } from './delivery-slots';
 import { createPace } from './pace';
 import { longestPauseMs } from './retry-schedule';
 import { createWakeableSleep } from '../base/wakeable-sleep';
@@ -25,11 +26,11 @@ export interface DeliveryWorker {
 export interface DeliveryWorkerOptions extends AttemptOptions {
   database: Database;
   channel: number;
-  /** When the channel's subscription was changed last. */
-  changedAt: number;
+  sentTo: SentTo;
   /** Maximum number of queues that are sent from at once. */
   concurrency: number;
   timeoutMs: number;
+  slots: SlotShare;
   clock: Clock;
   newId: () => string;
   logger: Logger;
@@ -49,6 +50,8 @@ const LONGEST_SLEEP_MS = 1_000;
  * Shortest sleep, for a due delivery that cannot be claimed: it is held, or another process is claiming it.
  */
 const SHORTEST_SLEEP_MS = 100;
+/** A sink that answers within this time is prompt. */
+const PROMPT_MS = 2_000;
 const PAUSE_AFTER_DATABASE_ERROR_MS = 1_000;
 const CHECK_CLOCK_EVERY_MS = 60_000;
 /**
@@ -62,7 +65,8 @@ const STOP_WITHIN_MS = 8_000;
  * because a commit costs as much as many deliveries. When there is nothing left to send, it settles at once.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
-  const { database, channel, changedAt, concurrency, clock, client, logger } = options;
+  const { database, channel, sentTo, slots, clock, client, logger } = options;
+  const concurrency = Math.min(options.concurrency, slots.most);
   const leaseMs = 2 * options.timeoutMs + LEASE_MARGIN_MS;
   const sleeper = createWakeableSleep();
   const pace = createPace(concurrency, concurrency * CLAIM_AHEAD_MOST, CLAIM_AHEAD_MS);
@@ -78,25 +82,31 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   /** Time at which the next queue falls due. */
   let dueAt: number | undefined;
   let underWay = 0;
+  /** Whether claimed queues wait for a slot. */
+  let lacksSlot = false;
   let holds = 0;
   let stopped = false;
 
+  // A delivery begins only in the first half of the lease: it must have ended, and be settled, before the
+  // queue falls due again.
+  const mayBegin = ({ leasedUntil }: ClaimedQueue): boolean => leasedUntil - clock.now() >= leaseMs / 2;
+
   function begin(): void {
-    while (!stopped && underWay < concurrency) {
-      const queue = claimed.shift();
+    lacksSlot = false;
+    while (!stopped && underWay < concurrency && claimed.length > 0) {
+      lacksSlot = !slots.take(begin);
+      const queue = lacksSlot ? undefined : claimed.shift();
       if (queue === undefined) break;
       underWay++;
       const holdsBefore = holds;
-      // A delivery begins only in the first half of the lease: it must have ended, and be settled, before the
-      // queue falls due again.
-      const mayGoOn = (): boolean =>
-        !stopped && holds === holdsBefore && queue.leasedUntil - clock.now() >= leaseMs / 2;
+      const mayGoOn = (): boolean => !stopped && holds === holdsBefore && mayBegin(queue);
       void attemptQueue(options, queue, mayGoOn).then(ended);
     }
   }
 
   function ended(settlement: Settlement): void {
     underWay--;
+    slots.release(wasPrompt(settlement));
     settlements.push(stopped ? dueAtOnce(settlement, clock.now()) : settlement);
     if (settlement.failed) mayBackOff = true;
     pace.ended();
@@ -114,8 +124,10 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   }
 
   async function turn(): Promise<void> {
-    if (stopped) settlements.push(...claimed.splice(0).map(released));
-    const limit = stopped ? 0 : Math.max(concurrency - underWay, 0) + pace.ahead() - claimed.length;
+    // A queue that waited too long for a slot is claimed anew.
+    if (stopped || !claimed.every(mayBegin)) settlements.push(...claimed.splice(0).map(released));
+    const isFull = stopped || (lacksSlot && claimed.length > 0);
+    const limit = isFull ? 0 : Math.max(concurrency - underWay, 0) + pace.ahead() - claimed.length;
     const mayClaim = mayBeDue || (dueAt ?? Infinity) <= clock.now();
     if ((limit <= 0 || !mayClaim) && settlements.length === 0 && lostClaim === undefined) return;
     const holdsBefore = holds;
@@ -136,7 +148,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
         now: clock.now(),
         leaseMs,
       };
-      const taken = await takeTurn(database, { settlements: settling, claim, mayBeDue: mayClaim, changedAt });
+      const taken = await takeTurn(database, { settlements: settling, claim, mayBeDue: mayClaim, sentTo });
       mayBeDue ||= taken.mayBeDue;
       for (const { queue } of taken.lost)
         logger.warn(
@@ -174,7 +186,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       dueAt = await nextDueAt(database.db, channel);
       mayBackOff = dueAt !== undefined;
     }
-    const inMs = Math.max((dueAt ?? Infinity) - clock.now(), SHORTEST_SLEEP_MS);
+    const nextAt = claimed.length > 0 ? Infinity : (dueAt ?? Infinity);
+    const inMs = Math.max(nextAt - clock.now(), SHORTEST_SLEEP_MS);
     const isIdle = underWay === 0 && claimed.length === 0 && settlements.length === 0;
     await sleeper.sleep(Math.min(inMs, isIdle ? CHECK_CLOCK_EVERY_MS : LONGEST_SLEEP_MS));
   }
@@ -213,6 +226,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     },
     async stop() {
       stopped = true;
+      slots.leave();
       sleeper.wake();
       const patience = setTimeout(() => client.abort(), STOP_WITHIN_MS);
       await finished;
@@ -223,6 +237,13 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
 function released(queue: ClaimedQueue): Settlement {
   return { queue, delivered: [] };
+}
+
+/** Undefined if nothing was sent. */
+function wasPrompt({ delivered, failed }: Settlement): boolean | undefined {
+  const attempts = [...delivered, ...(failed ? [failed] : [])].map(({ attempt }) => attempt);
+  if (attempts.length === 0) return undefined;
+  return attempts.every(({ status, milliseconds }) => status !== undefined && milliseconds <= PROMPT_MS);
 }
 
 /** An attempt that the stop aborted is retried right after the next start. */

@@ -1,3 +1,4 @@
+import type { RouterMiddleware } from '@koa/router';
 import type { AcceptDocument } from '../issuance/issue-document';
 import type { Registries } from '../registries/registries';
 import { CREATE_DOCUMENT, GET_DOCUMENT, LIST_DOCUMENTS } from './description/documents';
@@ -6,6 +7,7 @@ import { acceptDocument } from './middleware/accept-document';
 import { callerLeft } from './middleware/caller-left';
 import { callersAtOnce } from './middleware/callers-at-once';
 import { declaredBody } from './middleware/declared-body';
+import { HttpError } from './middleware/errors';
 import { idempotencyKey } from './middleware/idempotency-key';
 import { jsonBody } from './middleware/json-body';
 import type { LimitBodies } from './middleware/limit-bodies';
@@ -15,6 +17,9 @@ import { issuedDocument, type IssuedDocuments } from './routes/issued-document';
 import { listDocuments } from './routes/list-documents';
 import { addRegistry, listRegistries, removeRegistry } from './routes/registries';
 import { answerSubscriptions, type SubscriptionRoutes } from './routes/subscriptions';
+
+/** Seconds in `Retry-After` after which an operator may have restored the database. */
+const ASK_AGAIN_S = '60';
 
 /** The parts of the paths that issue documents, and manage registries and subscriptions. */
 export interface ManagedParts {
@@ -27,6 +32,8 @@ export interface ManagedParts {
   callersAtOnce?: number | undefined;
   /** The paths under /subscriptions, which exist only with an admin key. */
   subscriptions?: SubscriptionRoutes | undefined;
+  /** Whether what is stored now may be lost. */
+  isDatabaseRemoved?: () => boolean;
 }
 
 /** `hasDocuments`: whether the router has GET /documents/{tokenId}. */
@@ -38,8 +45,12 @@ export type AnswerManaged = (operations: OperationRouter, options: { hasDocument
 export function createManagedRoutes(parts: ManagedParts, limit: LimitBodies): AnswerManaged {
   const { issuedDocuments, registries, subscriptions } = parts;
   const limitCallers = callersAtOnce(parts.callersAtOnce ?? Infinity);
-  return (operations, options) => {
-    const { answer } = operations;
+  const storable = ifStorable(parts.isDatabaseRemoved ?? (() => false));
+  return ({ router, answer: answerAlways }, options) => {
+    const answer: OperationRouter['answer'] = (operation, ...route) =>
+      operation.method === 'get'
+        ? answerAlways(operation, ...route)
+        : answerAlways(operation, storable, ...route);
     answer(
       CREATE_DOCUMENT,
       callerLeft,
@@ -61,6 +72,18 @@ export function createManagedRoutes(parts: ManagedParts, limit: LimitBodies): An
       answer(ADD_REGISTRY, addRegistry(registries));
       answer(REMOVE_REGISTRY, removeRegistry(registries));
     }
-    if (subscriptions) answerSubscriptions(operations, subscriptions);
+    if (subscriptions) answerSubscriptions({ router, answer }, subscriptions);
+  };
+}
+
+/** Refuses to store anything in a database that was removed. */
+function ifStorable(isDatabaseRemoved: () => boolean): RouterMiddleware {
+  return async (ctx, next) => {
+    if (isDatabaseRemoved()) {
+      ctx.set('Retry-After', ASK_AGAIN_S);
+      const message = 'The database was removed, so nothing is stored until the operator has restored it.';
+      throw new HttpError(503, 'DATABASE_REMOVED', message);
+    }
+    await next();
   };
 }

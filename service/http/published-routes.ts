@@ -7,7 +7,7 @@ import { eventSchemas } from './routes/event-schemas';
 import { health, type HealthReport } from './routes/health';
 import { jwks } from './routes/jwks';
 import { metrics, type MetricsText } from './routes/metrics';
-import { publishedFile } from './routes/published-file';
+import { publishedFiles } from './routes/published-files';
 
 /** The parts of the paths that anybody may read. */
 export interface PublishedParts {
@@ -29,8 +29,7 @@ export function answerPublished({ answer }: OperationRouter, parts: PublishedPar
   });
   answer(discovery.DID_DOCUMENT, didDocument(parts.didDocumentPath));
   answer(discovery.JWKS, jwks(parts.signingKeys));
-  for (const [fileName, operation] of Object.entries(discovery.PUBLISHED))
-    answer(operation, publishedFile(fileName));
+  answer(discovery.PUBLISHED_FILE, publishedFiles());
   const schemas = eventSchemas(parts.domain);
   answer(discovery.LIST_SCHEMAS, schemas.list);
   answer(discovery.EVENT_SCHEMA, schemas.schema);

@@ -6,11 +6,14 @@ import { HttpError } from './middleware/errors';
 export interface QueryState<Query> {
   /** The checked parameters. */
   query: Query;
-  /** The parameters as the request has them, without empty and unknown ones. */
+  /** The parameters as the request has them, without empty ones. */
   givenQuery: Readonly<Record<string, string>>;
 }
 
-/** Checks the parameters of a query. Unknown ones are ignored. @throws HttpError QUERY_INVALID */
+/** Characters of an unknown name that an error repeats. */
+const LONGEST_SHOWN = 64;
+
+/** Checks the parameters of a query, and refuses unknown ones. @throws HttpError QUERY_INVALID */
 export function checkQuery(schema: z.ZodObject): Middleware<QueryState<unknown>> {
   return async (ctx, next) => {
     const given = givenOf(ctx, Object.keys(schema.shape));
@@ -24,10 +27,15 @@ export function checkQuery(schema: z.ZodObject): Middleware<QueryState<unknown>>
 
 function givenOf(ctx: Context, names: readonly string[]): Record<string, string> {
   const given: Record<string, string> = {};
-  for (const name of names) {
-    const value = ctx.query[name];
+  for (const [name, value = ''] of Object.entries(ctx.query)) {
+    if (!names.includes(name)) {
+      const known = `leave it out, or write one of ${names.join(', ')}`;
+      throw wrongQuery(name.slice(0, LONGEST_SHOWN), `is not known: ${known}`);
+    }
     if (Array.isArray(value)) throw wrongQuery(name, 'is there twice: give it once');
-    if (value !== undefined && value !== '') given[name] = value;
+    // PostgreSQL cannot store the character NUL, so nothing has it.
+    if (value.includes('\0')) throw wrongQuery(name, 'has the character NUL (%00): leave it out');
+    if (value !== '') given[name] = value;
   }
   return given;
 }

@@ -4,7 +4,7 @@ import { checksummed } from '../base/checksummed';
 import { RequestError } from '../base/errors';
 import { found } from '../base/found';
 import { pointerOf } from '../base/json-pointer';
-import { firstProblemOf, members, must } from '../base/strict-members';
+import { firstProblemOf, isWellFormed, members, must } from '../base/strict-members';
 import { isJsonObject, type JsonObject } from './credential';
 import { SUBJECT_TERMS } from './subject-terms';
 
@@ -59,6 +59,7 @@ export const CREATE_REQUEST = members('the request', {
   holder: account('holder'),
   remarks: z
     .string({ error: must('a string', 'Give a text, or leave it out.') })
+    .refine(isWellFormed, { error: 'contains half of a surrogate pair. Leave it out.' })
     .nullish()
     .transform((text) => text ?? undefined)
     .meta({

@@ -10,6 +10,19 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/**
+ * The problem of a subject without a claim (W3C Verifiable Credentials Data Model v2.0, section 4.8): JSON-LD
+ * makes no statement of an id, of null or of an empty list. Other programs derive nothing from such a
+ * credential.
+ */
+export function emptinessOf(subject: JsonObject): { code: 'SUBJECT_EMPTY'; problem: string } | undefined {
+  const statesNothing = Object.entries(subject).every(
+    ([name, value]) => name === 'id' || [value].flat().every((one) => one === null),
+  );
+  if (!statesNothing) return undefined;
+  return { code: 'SUBJECT_EMPTY', problem: 'states nothing; give it a type and terms with values' };
+}
+
 /** A credential before it is signed. Its fields are in the order of the answer. */
 export interface UnsignedCredential {
   '@context': string[];

@@ -14,7 +14,7 @@ export interface KeptDocument {
    * Waits for the mint, but not for ever.
    *
    * @throws ServiceError ISSUANCE_UNKNOWN when the document was removed meanwhile; ChainError
-   *   MINT_NOT_CONFIRMED (retryable) when it is not mined in time; the mint's own error.
+   *   MINT_STILL_WAITING (retryable) when it is not mined in time; the mint's own error.
    */
   minted(this: void): Promise<MintedDocument>;
 }
@@ -60,7 +60,7 @@ export function keptDocument(
 /**
  * Waits for a mint and resolves with its transaction hash. The mint goes on when nobody waits any more.
  *
- * @throws ChainError MINT_NOT_CONFIRMED (retryable) after `waitMs`; otherwise the mint's own error.
+ * @throws ChainError MINT_STILL_WAITING (retryable) after `waitMs`; otherwise the mint's own error.
  */
 async function awaitMint(mint: Promise<string>, tokenId: string, waitMs: number): Promise<string> {
   const patience = AbortSignal.timeout(waitMs);
@@ -72,6 +72,6 @@ async function awaitMint(mint: Promise<string>, tokenId: string, waitMs: number)
     const remedy =
       'The mint continues: ask for the document later, ' +
       'or send the request again with the same Idempotency-Key.';
-    throw new ChainError('MINT_NOT_CONFIRMED', message, { cause, remedy, retryable: true });
+    throw new ChainError('MINT_STILL_WAITING', message, { cause, remedy, retryable: true });
   }
 }

@@ -2,7 +2,7 @@ import type { DidKeyPair } from '../base/did-key-pair';
 import { RequestError } from '../base/errors';
 import { refusedMint } from '../registry/refused-mint';
 import { parseCreateRequest } from './create-request';
-import { buildCredential, type UnsignedCredential } from './credential';
+import { buildCredential, emptinessOf, type UnsignedCredential } from './credential';
 import { credentialIdOf } from './credential-id';
 import { createDocumentLoader } from './document-loader';
 import { parseBody } from './parse-body';
@@ -78,13 +78,15 @@ function numberOf({ blNumber }: Readonly<Record<string, unknown>>): string | und
 }
 
 /**
- * Refuses content that the signature would not protect, and a subject whose statements are too long. The
- * caller's parts are the only ones that may contain such content, so the pointer is valid in the request
+ * Refuses content that the signature would not protect, and a subject whose statements are none or too long.
+ * The caller's parts are the only ones that may contain such content, so the pointer is valid in the request
  * body.
  */
 function refuseUnsignable(credential: UnsignedCredential): void {
   const { done, value } = unprotectedContentIn(credential).next();
   if (!done) throw new RequestError(value.code, `${value.pointer} ${value.problem}.`);
+  const empty = emptinessOf(credential.credentialSubject);
+  if (empty) throw new RequestError(empty.code, `/credentialSubject ${empty.problem}.`);
   if (value <= MOST_CHARACTERS) return;
   const remedy = 'Shorten the ids, and attach bytes in base64.';
   const message = `/credentialSubject is too long when it is written as statements to be signed. ${remedy}`;

@@ -1,3 +1,5 @@
+import { isWellFormed } from '../base/strict-members';
+
 /** The reason why the signature does not protect a value, a key or a list, and a remedy. */
 export interface Problem {
   code: 'TEXT_NOT_PROTECTED' | 'SUBJECT_VALUE_INVALID';
@@ -59,7 +61,7 @@ function isExact(value: number): boolean {
 function problemOfText(text: string): Problem | undefined {
   if (text.includes('_:')) return BLANK_NODE;
   if (text.includes('urn:bnid:')) return SKOLEM_NAME;
-  return /\p{Surrogate}/u.test(text) ? LONE_SURROGATE : undefined;
+  return isWellFormed(text) ? undefined : LONE_SURROGATE;
 }
 
 /**

@@ -127,8 +127,9 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
   async function judgeEstimate(mint: Mint, cause: unknown): Promise<boolean> {
     // A local chain that was just started gets its registry some seconds later.
     const mayGetRegistry = ++mint.deferrals * MISSING_PAUSE_MS <= timing.registryMs;
-    if (cause instanceof ChainError && mayGetRegistry) states.defer(mint, MISSING_PAUSE_MS);
-    else if (cause instanceof ChainError) await giveUp(parts, mint, cause);
+    const isMissing = cause instanceof ChainError && cause.code === 'REGISTRY_MISSING';
+    if (isMissing && mayGetRegistry) states.defer(mint, MISSING_PAUSE_MS);
+    else if (isMissing) await giveUp(parts, mint, cause);
     else if (isReverted(cause)) await giveUp(parts, mint, simulationFailed(cause));
     else if (classifyRefusal(cause) === 'no funds') await shortOfFunds(parts, mint, cause);
     else if (nodeErrorOf(cause) === undefined) return false;

@@ -25,6 +25,8 @@ export type MintJournal = Pick<
 
 /** Receives the events that the service counts. */
 export interface MintObserver {
+  /** A token was minted in this block. `tokenId`: 64 lower-case hexadecimal digits. */
+  mined(tokenId: string, block: number): void;
   /** A mint failed with this error code. */
   failed(code: string): void;
   /** A reorganisation deeper than CONFIRMATIONS removed the blocks of this many mints. */
@@ -88,7 +90,7 @@ export class MintRecorder {
 
   /** The token exists. */
   mined(mint: Mint, mined: MinedMint): void {
-    const { states, isFinalAtOnce: isFinal, logger } = this.options;
+    const { states, isFinalAtOnce: isFinal, logger, observer } = this.options;
     if (states.stateOf(mint) === 'settled' || mint.mined?.block.hash === mined.block.hash) return;
     states.mined(mint, mined);
     if (isFinal) states.settle(mint);
@@ -98,6 +100,7 @@ export class MintRecorder {
       const tokenId = tokenIdOf(mint);
       const { txHash, block } = mined;
       await journal.mined(tokenId, mined, isFinal);
+      observer.mined(tokenId, block.number);
       logger.debug({ tokenId, txHash, block: block.number, isFinal }, 'mint mined');
       outcome.resolve(txHash);
       if (isFinal) states.forget(mint);

@@ -37,19 +37,26 @@ export interface ContradictionCheckOptions {
   logger: Logger;
   /** Called for each contradiction that is reported. */
   contradicted: () => void;
+  /** The blocks of mints by token id, as the mint queue of this process reports them. */
+  recentMints: Map<string, number>;
+  /** Lets the feed read a block again: a mint of the journal is in it, and its events are missing. */
+  readAgain: (block: number) => void;
   /** Shortened in tests. */
   timing?: Partial<CheckTiming>;
 }
 
 /** Durations in milliseconds. */
 export interface CheckTiming {
-  /** Interval of the checks. */
+  /** Interval of the checks of all new rows. */
   everyMs: number;
+  /** Interval of the looks at recent mints. */
+  lookEveryMs: number;
   /** How long a contradiction must last before it is reported. */
   patienceMs: number;
 }
 
 const EVERY_MS = 60_000;
+const LOOK_EVERY_MS = 1_000;
 /** Stands for the time of CONFIRMATIONS blocks on chains that have no block time. */
 const LOCAL_PATIENCE_MS = 60_000;
 /** Other processes write the journal by their own clocks, and a row is visible only once it is committed. */
@@ -79,7 +86,8 @@ interface Known {
  * lasted for the time of CONFIRMATIONS blocks. It is reported once while it lasts.
  *
  * A check looks at everything new on either side since the last one, and again at the contradictions it saw.
- * The first checks go through all rows.
+ * The first checks go through all rows. The block of a mint without its events is read again as soon as the
+ * watcher has passed it.
  */
 export class ContradictionCheck {
   readonly #options: ContradictionCheckOptions;
@@ -99,16 +107,30 @@ export class ContradictionCheck {
     this.#places = this.#firstPlaces();
   }
 
+  /** Compares the recent mints of this process whose blocks the watcher has passed. */
+  async look(): Promise<void> {
+    const { db, scope, startBlock, recentMints, readAgain } = this.#options;
+    const feed = recentMints.size > 0 ? await readFeed(db, scope) : undefined;
+    if (feed === undefined) return;
+    const passed = [...recentMints].flatMap(([tokenId, block]) => (block < feed.nextBlock ? tokenId : []));
+    const seen = { first: startBlock ?? 0, last: feed.nextBlock - 1 };
+    const sides = { db, scope: scopeName(scope), feed: feed.feed };
+    for (const statements of await readStatements(sides, passed))
+      if (contradictionIn(statements, seen) === 'MINT_WITHOUT_EVENT')
+        readAgain(statements.journal.block ?? 0);
+    for (const tokenId of passed) recentMints.delete(tokenId);
+  }
+
   /** Makes one check. It ends early if the signal aborts. */
   async run(signal?: AbortSignal): Promise<void> {
-    const { db, scope, confirmations, startBlock, clock } = this.#options;
+    const { db, scope, startBlock, clock } = this.#options;
     const now = clock.now();
     const feed = await readFeed(db, scope);
     if (feed === undefined) return;
     await this.#follow(feed);
     const sides = { db, scope: scopeName(scope), feed: feed.feed };
     const first = Math.max(startBlock ?? 0, feed.purgedUpTo + 1);
-    const seen = { first, last: feed.nextBlock - 1 - confirmations };
+    const seen = { first, last: feed.nextBlock - 1 };
     const found = new Map<string, Found>();
     await this.#compare(sides, seen, [...this.#known.keys()], found);
     const last: Record<Order, number> = {
@@ -179,6 +201,8 @@ export class ContradictionCheck {
       const known = this.#known.get(tokenId);
       if (known === undefined) {
         this.#known.set(tokenId, { contradiction, since: now, isTold: false });
+        const { block } = statements.journal;
+        if (contradiction === 'MINT_WITHOUT_EVENT' && block !== undefined) this.#options.readAgain(block);
       } else if (!known.isTold && now - known.since >= this.#patienceMs) {
         known.isTold = true;
         this.#tell(contradiction, statements, nextBlock);
@@ -200,16 +224,16 @@ export class ContradictionCheck {
 }
 
 /**
- * Checks every minute. A failed check is repeated a minute later.
+ * Checks every minute, and looks at recent mints every second. A failed check is repeated at its next turn.
  *
  * @returns `stop`, which waits for a check that is under way.
  */
-export function startContradictionCheck(options: ContradictionCheckOptions): { stop(): Promise<void> } {
+export function startContradictionCheck(options: ContradictionCheckOptions): { stop(): Promise<unknown> } {
   const check = new ContradictionCheck(options);
-  const everyMs = options.timing?.everyMs ?? EVERY_MS;
-  const run = (signal: AbortSignal): Promise<void> =>
-    check.run(signal).catch((error: unknown) => {
-      options.logger.warn({ error }, `journal and watcher could not be compared: ${messageOf(error)}`);
-    });
-  return repeat(run, everyMs, everyMs);
+  const { everyMs = EVERY_MS, lookEveryMs = LOOK_EVERY_MS } = options.timing ?? {};
+  const tell = (error: unknown): void =>
+    options.logger.warn({ error }, `journal and watcher could not be compared: ${messageOf(error)}`);
+  const checks = repeat((signal) => check.run(signal).catch(tell), everyMs, everyMs);
+  const looks = repeat(() => check.look().catch(tell), lookEveryMs, lookEveryMs);
+  return { stop: () => Promise.all([checks.stop(), looks.stop()]) };
 }

@@ -76,7 +76,8 @@ function timeOf(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }
 
-function isWell({ state, since }: FeedStatus, now: number): boolean {
-  if (state === 'following' || state === 'standby') return true;
+function isWell({ state, code, since }: FeedStatus, now: number): boolean {
+  // A restart would not bring the chain to the block at which the feed begins.
+  if (state === 'following' || state === 'standby' || code === 'START_BLOCK_AHEAD') return true;
   return state !== 'stopped' && now - since < UNHEALTHY_AFTER_MS;
 }

@@ -26,7 +26,7 @@ export interface Statements {
   minted: readonly MintedEvent[];
 }
 
-/** A range of blocks that the watcher has read completely, with CONFIRMATIONS more after it. */
+/** A range of blocks that the watcher has read completely. */
 export interface SeenBlocks {
   first: number;
   last: number;

@@ -164,6 +164,8 @@ export interface Channel {
   isFilling: boolean;
   /** Start of the first failed attempt since the last success. Epoch milliseconds. */
   failingSince: number | null;
+  /** SHA-256 of the sink that failed last. Null if none did. */
+  sinkHash: string | null;
 }
 
 /** The channels of a feed; of one subscription if its name is given. */
@@ -186,6 +188,7 @@ export async function channelsOf(
       'subscriptions.changed_at as changedAt',
       'channels.fill_block',
       'channels.failing_since as failingSince',
+      'channels.sink_hash as sinkHash',
     ])
     .where('feeds.feed', '=', feed)
     .$if(subscription !== undefined, (query) => query.where('subscriptions.name', '=', subscription ?? ''))

@@ -235,6 +235,64 @@ export async function makeDue(
     .execute();
 }
 
+/** The queues whose pauses end. `tokens`: undefined for all. */
+interface Paused {
+  channel: number;
+  tokens?: readonly number[];
+  /** Whether attempts are counted anew. */
+  isNewSink?: boolean;
+  now: number;
+}
+
+/** The former sink may have the event at the head. */
+const COUNTED_ANEW = {
+  attempts: 0,
+  first_attempted_at: null,
+  sent_to: sql<number>`case when attempts > 0 and head > sent_to then head else sent_to end`,
+};
+
+/**
+ * Ends the pauses of queues after failed attempts. An attempt under way goes on. It waits for no lock, so
+ * call it at the end of a transaction.
+ */
+export async function endPauses(
+  { engine }: Pick<Database, 'engine'>,
+  db: Kysely<Schema>,
+  { channel, tokens, isNewSink = false, now }: Paused,
+): Promise<void> {
+  await db
+    .with('paused', (cte) =>
+      cte
+        .selectFrom('queues')
+        .select('token')
+        .where('channel', '=', channel)
+        .where('next_attempt_at', '>', isNewSink ? 0 : now)
+        .where('lease', 'is', null)
+        .$if(tokens !== undefined, (query) => query.where('token', 'in', tokens ?? []))
+        .$if(engine === 'postgres', (query) => query.forUpdate().skipLocked()),
+    )
+    .updateTable('queues')
+    .set({ next_attempt_at: now, ...(isNewSink && COUNTED_ANEW) })
+    .where('channel', '=', channel)
+    .where('token', 'in', (eb) => eb.selectFrom('paused').select('paused.token'))
+    .execute();
+}
+
+/** Begins the delivery to another sink than before: what the former one answered does not count. */
+export async function changeSink(
+  database: Database,
+  { channel, sinkHash, now }: { channel: number; sinkHash: string; now: number },
+): Promise<void> {
+  await database.db.transaction().execute(async (transaction) => {
+    await transaction
+      .updateTable('channels')
+      .set({ sink_hash: sinkHash, failing_since: null })
+      .where('id', '=', channel)
+      .execute();
+    await endPauses(database, transaction, { channel, isNewSink: true, now });
+  });
+}
+
 /** Releases the claims of a process that died. Call it only in the one process that owns the database. */
 export async function releaseLeases(db: Kysely<Schema>, channel: number, now: number): Promise<void> {
   await db

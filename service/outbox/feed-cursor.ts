@@ -30,9 +30,9 @@ export interface OpenFeed {
 }
 
 /**
- * Opens a feed at its stored cursor; a new feed starts at `startBlock`. Its deliveries are held until
- * `releaseFeed`, `recordRange` or `rewindFeed` has succeeded: the blocks read earlier have then been compared
- * with the chain.
+ * Opens a feed at its stored cursor. A new feed starts at `startBlock`, and so does one that has recorded no
+ * events and was told to start elsewhere before. Its deliveries are held until `releaseFeed`, `recordRange`
+ * or `rewindFeed` has succeeded: the blocks read earlier have then been compared with the chain.
  */
 export async function openFeed(
   db: Kysely<Schema>,
@@ -40,9 +40,10 @@ export async function openFeed(
   startBlock: number,
   now: number,
 ): Promise<OpenFeed & { cursor: FeedCursor }> {
-  const row = await db
+  const start = { next_block: startBlock, start_block: startBlock, last_block_hash: null };
+  const opened = await db
     .insertInto('feeds')
-    .values({ feed, next_block: startBlock, last_block_hash: null, epoch: 1, held: 1, opened_at: now })
+    .values({ feed, ...start, epoch: 1, held: 1, opened_at: now })
     .onConflict((conflict) =>
       conflict
         .column('feed')
@@ -50,10 +51,23 @@ export async function openFeed(
     )
     .returningAll()
     .executeTakeFirstOrThrow();
+  const isTold = opened.start_block === startBlock;
+  const row = isTold || (await hasRecorded(db, opened)) ? opened : { ...opened, ...start };
+  if (row !== opened) {
+    await db.deleteFrom('blocks').where('feed', '=', row.id).execute();
+    await db.updateTable('feeds').set(start).where('id', '=', row.id).execute();
+  }
   await addChannels(db, now);
   const kept = await keptBlocks(db, row.id);
   if (kept.length === 0) kept.push(await keepFirst(db, row));
   return { feed, id: row.id, epoch: row.epoch, cursor: { nextBlock: row.next_block, kept } };
+}
+
+/** Whether the feed has, or had, events. If it is not known where it began, any block read counts. */
+async function hasRecorded(db: Kysely<Schema>, feed: Selectable<FeedsTable>): Promise<boolean> {
+  if (feed.purged_up_to !== null || (feed.start_block === null && feed.last_block_hash !== null)) return true;
+  const event = await db.selectFrom('events').select('id').where('feed', '=', feed.id).limit(1).execute();
+  return event.length > 0;
 }
 
 async function keptBlocks(db: Kysely<Schema>, feed: number): Promise<KeptBlock[]> {

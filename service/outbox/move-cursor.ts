@@ -4,19 +4,19 @@ import { ServiceError } from '../base/errors';
 import type { KeptBlock, OpenFeed } from './feed-cursor';
 
 /**
- * Moves a feed's cursor and releases its deliveries. Every transaction that writes what was read calls this
- * first: it locks the feed's row, so that these transactions run one at a time.
+ * Moves a feed's cursor and releases its deliveries; without `to`, both stay. Every transaction that writes
+ * what was read calls this first: it locks the feed's row, so that these transactions run one at a time.
  *
  * @throws ServiceError CURSOR_MOVED (retryable: the feed is opened again) if another reader took over.
  */
 export async function moveCursor(
   db: Transaction<Schema>,
   { feed, epoch }: OpenFeed,
-  to: { nextBlock: number; lastBlockHash: string | undefined },
+  to?: { nextBlock: number; lastBlockHash: string | undefined },
 ): Promise<void> {
   const { numUpdatedRows } = await db
     .updateTable('feeds')
-    .set({ next_block: to.nextBlock, last_block_hash: to.lastBlockHash ?? null, held: 0 })
+    .set(to ? { next_block: to.nextBlock, last_block_hash: to.lastBlockHash ?? null, held: 0 } : { epoch })
     .where('feed', '=', feed)
     .where('epoch', '=', epoch)
     .executeTakeFirst();

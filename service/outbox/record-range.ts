@@ -22,6 +22,9 @@ export interface RecordedRange {
   nextBlock: number;
 }
 
+/** The events of blocks that were read before: the cursor stays. */
+export type ReadAgain = Pick<RecordedRange, 'events'> & { nextBlock?: never };
+
 /**
  * Stores the events of a range, queues them for the channels that want them, and moves the cursor, all in one
  * transaction. An event that is already stored is left as it is. An event that was delivered before a
@@ -34,14 +37,18 @@ export async function recordRange(
   database: Database,
   open: OpenFeed,
   registry: RegistryIdentity,
-  range: RecordedRange,
+  range: RecordedRange | ReadAgain,
   now: number,
 ): Promise<{ added: number; channels: readonly number[] }> {
   const { id: feed } = open;
   return database.db.transaction().execute(async (transaction) => {
-    const lastBlockHash = range.blocks.at(-1)?.hash;
-    await moveCursor(transaction, open, { nextBlock: range.nextBlock, lastBlockHash });
-    await keepBlocks(transaction, feed, range.blocks, range.oldestKept);
+    if (range.nextBlock === undefined) {
+      await moveCursor(transaction, open);
+    } else {
+      const lastBlockHash = range.blocks.at(-1)?.hash;
+      await moveCursor(transaction, open, { nextBlock: range.nextBlock, lastBlockHash });
+      await keepBlocks(transaction, feed, range.blocks, range.oldestKept);
+    }
     if (range.events.length === 0) return { added: 0, channels: [] };
     const recipients = await recipientsOf(database, transaction, feed);
     const channelKeys = recipients.map(({ channel }) => channel);

@@ -3,6 +3,7 @@ import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { presentAnnouncements } from './announcements';
 import { recipientsOf, type Recipient } from './channels';
+import { endPauses } from './claim-queues';
 import type { CloudEvent } from './cloud-event';
 import { enqueue } from './enqueue';
 import { waitingAmong } from './event-history';
@@ -36,8 +37,8 @@ const BATCH = 200;
 /**
  * Appends events to a channel's token queues again, in chain order, with the ids that were sent before.
  * Events that the subscription does not want, or whose blocks were orphaned, are not sent again. An event
- * that was retracted and announced again is sent as it was announced last. A single event that waits ends
- * the pause of its token's queue.
+ * that was retracted and announced again is sent as it was announced last. An event that waits ends the pause
+ * of its token's queue.
  */
 export async function redeliver(
   database: Database,
@@ -63,9 +64,6 @@ export async function redeliver(
       const wanted = found.filter((event) => isFor(recipient, selection, event));
       const waiting = await waitingAmong(transaction, channel, wanted);
       const due = wanted.filter(({ id }) => !waiting.has(id));
-      if ('eventId' in selection)
-        for (const { id, token } of wanted)
-          if (waiting.has(id)) await dueNow(transaction, { channel, token }, now);
       await enqueue(
         transaction,
         due.map(({ id, token }) => ({ channel, token, event: id })),
@@ -82,6 +80,8 @@ export async function redeliver(
             due.map(({ id }) => id),
           )
           .execute();
+      const tokens = wanted.flatMap(({ id, token }) => (waiting.has(id) ? token : []));
+      if (tokens.length > 0) await endPauses(database, transaction, { channel, tokens, now });
       total.enqueued += due.length;
       total.waiting += waiting.size;
       return events;
@@ -90,22 +90,6 @@ export async function redeliver(
     if (last === undefined) return total;
     after = last;
   }
-}
-
-/** Ends the pause of a token's queue before its next attempt. An attempt under way goes on. */
-async function dueNow(
-  db: Transaction<Schema>,
-  { channel, token }: { channel: number; token: number },
-  now: number,
-): Promise<void> {
-  await db
-    .updateTable('queues')
-    .set({ next_attempt_at: now })
-    .where('channel', '=', channel)
-    .where('token', '=', token)
-    .where('next_attempt_at', '>', now)
-    .where('lease', 'is', null)
-    .execute();
 }
 
 /** The rows to send. Retractions, and events under a further id, go only to channels that had them before. */

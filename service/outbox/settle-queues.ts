@@ -31,6 +31,14 @@ export interface Settlement {
   failed?: Attempted & { nextAttemptAt: number | undefined; isGone?: boolean };
 }
 
+/** A subscription as the sender of its events knew it. */
+export interface SentTo {
+  /** When the subscription was changed last. */
+  changedAt: number;
+  /** SHA-256 of its sink. */
+  sinkHash: string;
+}
+
 /**
  * Records attempts and advances their token queues. Many are settled in one transaction: a commit is a disk
  * write, and would be most of a single delivery's cost. Every write checks the lease: a queue that another
@@ -43,12 +51,15 @@ export async function settleQueues(
   db: Transaction<Schema>,
   channel: number,
   settlements: readonly Settlement[],
-  { now, changedAt }: { now: number; changedAt: number | undefined },
+  { now, sentTo }: { now: number; sentTo: SentTo | undefined },
 ): Promise<{ lost: Settlement[]; areDue: boolean }> {
-  if (settlements.some(({ failed }) => failed?.isGone)) await stopChannel(db, channel, changedAt);
+  if (settlements.some(({ failed }) => failed?.isGone)) await stopChannel(db, channel, sentTo?.changedAt);
   await recordAttempts(db, channel, settlements);
   // Queues are locked in the order of their keys, as in enqueue.ts: any other order could deadlock.
   if (engine === 'postgres') await lockInOrder(db, channel, settlements);
+  const hasFailed = settlements.some(({ failed }) => failed);
+  // An answer of a former sink says nothing of the present one.
+  const isOutdated = hasFailed && sentTo !== undefined && (await isChanged(db, channel, sentTo));
   const lost: Settlement[] = [];
   let areDue = false;
   for (const round of oneOfEachQueue(settlements)) {
@@ -58,14 +69,15 @@ export async function settleQueues(
       const { queue, failed } = settled;
       let isMine = moved.has(queue.token);
       if (overOf(settled) === 0 || failed?.nextAttemptAt !== undefined) {
-        isMine = await (failed ? waitUntil(db, settled) : release(db, queue, now));
-        areDue ||= (failed?.nextAttemptAt ?? now) <= now;
+        const dueAt = isOutdated ? now : (failed?.nextAttemptAt ?? now);
+        isMine = await (failed ? waitUntil(db, settled, dueAt) : release(db, queue, now));
+        areDue ||= dueAt <= now;
       }
       if (isMine && failed && failed.nextAttemptAt === undefined) await bury(db, channel, failed, now);
       if (!isMine) lost.push(settled);
     }
   }
-  await noteHealth(db, channel, settlements);
+  await noteHealth(db, channel, settlements, sentTo);
   return { lost, areDue };
 }
 
@@ -184,6 +196,7 @@ async function moveOn(
 async function waitUntil(
   db: Transaction<Schema>,
   { queue, delivered, failed }: Settlement,
+  dueAt: number,
 ): Promise<boolean> {
   const isFirst = delivered.length === 0;
   const { numUpdatedRows } = await db
@@ -192,7 +205,7 @@ async function waitUntil(
       head: eb('head', '+', delivered.length),
       lease: null,
       claimed_to: null,
-      next_attempt_at: failed?.nextAttemptAt ?? null,
+      next_attempt_at: dueAt,
       ...(!isFirst && { attempts: 1, first_attempted_at: failed?.attempt.attemptedAt ?? null }),
     }))
     .where('channel', '=', queue.channel)
@@ -242,14 +255,28 @@ async function noteHealth(
   db: Transaction<Schema>,
   channel: number,
   settlements: readonly Settlement[],
+  sentTo: SentTo | undefined,
 ): Promise<void> {
   const hasDelivered = settlements.some(({ delivered }) => delivered.length > 0);
   const firstFailure = settlements.find(({ failed }) => failed)?.failed?.attempt.attemptedAt;
   if (!hasDelivered && firstFailure === undefined) return;
   await db
     .updateTable('channels')
-    .set({ failing_since: hasDelivered ? null : firstFailure })
+    .set({
+      failing_since: hasDelivered ? null : firstFailure,
+      ...(!hasDelivered && sentTo && { sink_hash: sentTo.sinkHash }),
+    })
     .where('id', '=', channel)
     .where('failing_since', hasDelivered ? 'is not' : 'is', null)
     .execute();
+}
+
+async function isChanged(db: Transaction<Schema>, channel: number, { changedAt }: SentTo): Promise<boolean> {
+  const row = await db
+    .selectFrom('channels')
+    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+    .select('changed_at')
+    .where('channels.id', '=', channel)
+    .executeTakeFirst();
+  return row?.changed_at !== changedAt;
 }

@@ -1,6 +1,6 @@
 import type { Database } from '../database/database';
 import { claimQueues, type Claim, type ClaimedQueue } from './claim-queues';
-import { settleQueues, type Settlement } from './settle-queues';
+import { settleQueues, type SentTo, type Settlement } from './settle-queues';
 
 /** The outcomes to record and the queues to claim. */
 export interface Turn {
@@ -9,8 +9,8 @@ export interface Turn {
   claim: Claim;
   /** Whether a queue may be due besides those of the settlements. */
   mayBeDue: boolean;
-  /** When the subscription was changed last, as far as the sender knew. */
-  changedAt?: number;
+  /** The subscription as the sender knew it: when it was changed last, and the SHA-256 of its sink. */
+  sentTo?: SentTo;
 }
 
 /**
@@ -21,14 +21,14 @@ export interface Turn {
  */
 export async function takeTurn(
   database: Database,
-  { settlements, claim, mayBeDue, changedAt }: Turn,
+  { settlements, claim, mayBeDue, sentTo }: Turn,
 ): Promise<{ claimed: ClaimedQueue[]; lost: Settlement[]; mayBeDue: boolean }> {
   return database.transact(async (transaction) => {
     const { channel, limit, now } = claim;
     const { lost, areDue } =
       settlements.length === 0
         ? { lost: [], areDue: false }
-        : await settleQueues(database, transaction, channel, settlements, { now, changedAt });
+        : await settleQueues(database, transaction, channel, settlements, { now, sentTo });
     if (limit === 0 || !(mayBeDue || areDue)) return { claimed: [], lost, mayBeDue: mayBeDue || areDue };
     const claimed = await claimQueues(database, transaction, claim);
     return { claimed, lost, mayBeDue: claimed.length === limit };

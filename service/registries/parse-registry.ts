@@ -41,7 +41,9 @@ export const REGISTRY_REQUEST = members(
     startBlock: wholeNumber(
       Number.MAX_SAFE_INTEGER,
       'Leave it out for the first block of the registry.',
-    ).meta({ description: "The first block to read. Absent: the registry's first." }),
+    ).meta({
+      description: "The first block to read, at most the newest of the chain. Absent: the registry's first.",
+    }),
     confirmations: wholeNumber(MOST_CONFIRMATIONS, 'Leave it out for the default of the network.').meta({
       description: 'Blocks on top of an event before it is delivered. Absent: the default of the network.',
     }),

@@ -1,5 +1,7 @@
-import { ZeroAddress, type EventFragment, type Interface, type Result } from 'ethers';
+import { ZeroAddress, type Interface } from 'ethers';
 import type { ChainEventPayload } from '../../receiver/event-schemas';
+import type { TitleEscrow, TitleEscrowFactory, TradeTrustTokenStandard } from '../../typechain-types';
+import type { TypedContractEvent } from '../../typechain-types/common';
 import type { ChainLog } from '../chain/read-chain';
 import { escrowInterface, factoryInterface, registryInterface } from './abi';
 import type { RegistryContracts } from './registry-contracts';
@@ -16,24 +18,50 @@ export interface DecodedLog {
 
 type Payload = DecodedLog['payload'];
 
+/** The arguments of a contract's event, from its TypeChain binding. */
+type ArgumentsOf<Contract extends { filters: object }, Name extends keyof Contract['filters']> =
+  Contract['filters'][Name] extends TypedContractEvent<never[], never, infer Arguments> ? Arguments : never;
+
+/** A log of one of these events of a contract. */
+type ParsedLog<Contract extends { filters: object }, Name extends keyof Contract['filters']> = {
+  [Each in Name]: { name: Each; args: ArgumentsOf<Contract, Each> };
+}[Name];
+
+/** Returns undefined if the log is of another event, or does not decode: it is forged then. */
+type EventParser<Contract extends { filters: object }, Name extends keyof Contract['filters']> = (
+  log: ChainLog,
+) => ParsedLog<Contract, Name> | undefined;
+
 /**
- * The events of a contract by first topic. It is faster than ethers' `parseLog`, which hashes event
- * signatures for each log until one matches.
+ * Makes a parser of these events. It finds the event by its first topic, which is faster than ethers'
+ * `parseLog`: that hashes event signatures for each log until one matches.
  */
-interface EventDecoder {
-  contract: Interface;
-  events: ReadonlyMap<string, EventFragment>;
+function parserOf<Contract extends { filters: object }, Name extends string & keyof Contract['filters']>(
+  contract: Interface,
+  names: readonly Name[],
+): EventParser<Contract, Name> {
+  const fragments = names.map((name) => [name, contract.getEvent(name)] as const);
+  const byTopic = new Map(fragments.map((one) => [one[1]?.topicHash, one]));
+  return ({ topics, data }) => {
+    const [name, fragment] = byTopic.get(topics[0]?.toLowerCase()) ?? [];
+    if (!name || !fragment) return undefined;
+    try {
+      const args = contract.decodeEventLog(fragment, data, topics).toObject();
+      return { name, args } as ParsedLog<Contract, Name>;
+    } catch {
+      return undefined;
+    }
+  };
 }
 
-function decoderOf(contract: Interface): EventDecoder {
-  const events = new Map<string, EventFragment>();
-  contract.forEachEvent((event) => events.set(event.topicHash, event));
-  return { contract, events };
-}
+const parseRegistryLog = parserOf<
+  TradeTrustTokenStandard,
+  'Transfer' | 'PauseWithRemark' | 'UnpauseWithRemark'
+>(registryInterface, ['Transfer', 'PauseWithRemark', 'UnpauseWithRemark']);
 
-const REGISTRY = decoderOf(registryInterface);
-const FACTORY = decoderOf(factoryInterface);
-const ESCROW = decoderOf(escrowInterface);
+const parseFactoryLog = parserOf<TitleEscrowFactory, 'TitleEscrowCreated'>(factoryInterface, [
+  'TitleEscrowCreated',
+]);
 
 /** The address that burned tokens are sent to (TradeTrustTokenBurnable, BURN_ADDRESS). */
 export const BURN_ADDRESS = '0x000000000000000000000000000000000000dead';
@@ -59,14 +87,15 @@ function chainOrder(left: ChainLog, right: ChainLog): number {
 }
 
 function decodeRegistryLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
-  const parsed = parse(REGISTRY, log);
+  const parsed = parseRegistryLog(log);
   switch (parsed?.name) {
     case 'Transfer':
-      return decodeTransfer(log, parsed, contracts);
+      return decodeTransfer(log, parsed.args, contracts);
     case 'PauseWithRemark':
     case 'UnpauseWithRemark': {
       const type = parsed.name === 'PauseWithRemark' ? 'registry_paused' : 'registry_unpaused';
-      return { type, tokenId: undefined, payload: fields(parsed, ['account', 'remark']), log };
+      const { account, remark } = parsed.args;
+      return { type, tokenId: undefined, payload: payloadOf({ account, remark }), log };
     }
     default:
       return undefined;
@@ -79,11 +108,11 @@ function decodeRegistryLog(log: ChainLog, contracts: RegistryContracts): Decoded
  */
 function decodeTransfer(
   log: ChainLog,
-  parsed: ParsedLog,
+  { tokenId, ...parties }: ArgumentsOf<TradeTrustTokenStandard, 'Transfer'>,
   contracts: RegistryContracts,
 ): DecodedLog | undefined {
-  const { from, to } = fields(parsed, ['from', 'to']) as { from: string; to: string };
-  const tokenId = parsed.args.getValue('tokenId') as bigint;
+  const from = parties.from.toLowerCase();
+  const to = parties.to.toLowerCase();
   const token = { tokenId: tokenId.toString() };
   const decoded = (type: EventTypeSuffix, payload: Payload): DecodedLog => ({ type, tokenId, payload, log });
   if (from === ZeroAddress) return decoded('minted', { ...token, escrowAddress: to });
@@ -95,20 +124,33 @@ function decodeTransfer(
 
 /** The factory serves every registry of its chain: only escrows of this registry count. */
 function decodeFactoryLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
-  const parsed = parse(FACTORY, log);
-  if (parsed?.name !== 'TitleEscrowCreated') return undefined;
-  const { tokenRegistry, titleEscrow } = fields(parsed, ['tokenRegistry', 'titleEscrow']);
-  if (tokenRegistry !== contracts.registry || titleEscrow === undefined) return undefined;
-  const tokenId = parsed.args.getValue('tokenId') as bigint;
-  return { type: 'escrow_created', tokenId, payload: { escrowAddress: titleEscrow }, log };
+  const parsed = parseFactoryLog(log);
+  if (parsed?.args.tokenRegistry.toLowerCase() !== contracts.registry) return undefined;
+  const { titleEscrow: escrowAddress, tokenId } = parsed.args;
+  return { type: 'escrow_created', tokenId, payload: payloadOf({ escrowAddress }), log };
 }
 
+/** The events of title escrows that count. */
+type EscrowEventName =
+  | 'TokenReceived'
+  | 'Nomination'
+  | 'BeneficiaryTransfer'
+  | 'HolderTransfer'
+  | 'ReturnToIssuer'
+  | 'Shred'
+  | 'RejectTransferBeneficiary'
+  | 'RejectTransferHolder'
+  | 'RejectTransferOwners';
+
 /** A type of event, and the log's arguments that its payload has: members of the published schema. */
-type EscrowEvent = {
-  [Type in EventTypeSuffix]: { type: Type; payload: (keyof ChainEventPayload<Type>)[] };
+type EscrowEvent<Name extends EscrowEventName> = {
+  [Type in EventTypeSuffix]: {
+    type: Type;
+    payload: (keyof ChainEventPayload<Type> & keyof ArgumentsOf<TitleEscrow, Name>)[];
+  };
 }[EventTypeSuffix];
 
-const ESCROW_EVENTS: Record<string, EscrowEvent> = {
+const ESCROW_EVENTS: { [Name in EscrowEventName]: EscrowEvent<Name> } = {
   TokenReceived: { type: 'token_received', payload: ['beneficiary', 'holder', 'isMinting', 'remark'] },
   Nomination: { type: 'nomination', payload: ['prevNominee', 'nominee', 'remark'] },
   BeneficiaryTransfer: {
@@ -129,21 +171,25 @@ const ESCROW_EVENTS: Record<string, EscrowEvent> = {
   },
 };
 
+const parseEscrowLog = parserOf<TitleEscrow, EscrowEventName>(
+  escrowInterface,
+  Object.keys(ESCROW_EVENTS) as EscrowEventName[],
+);
+
 function decodeEscrowLog(
   log: ChainLog,
   emitter: string,
   contracts: RegistryContracts,
 ): DecodedLog | undefined {
-  const parsed = parse(ESCROW, log);
-  const event = parsed && ESCROW_EVENTS[parsed.name];
-  if (!event) return undefined;
-  const tokenId = parsed.args.getValue('tokenId') as bigint;
-  if (fields(parsed, ['registry']).registry !== contracts.registry) return undefined;
+  const parsed = parseEscrowLog(log);
+  if (parsed?.args.registry.toLowerCase() !== contracts.registry) return undefined;
+  const { tokenId } = parsed.args;
   if (titleEscrowAddress(contracts, tokenId) !== emitter) return undefined;
-  const payload = fields(parsed, event.payload);
-  if (event.type === 'token_received')
-    return { ...event, tokenId, payload: { escrowAddress: emitter, ...payload }, log };
-  return { ...event, tokenId, payload, log };
+  const { type, payload: names } = ESCROW_EVENTS[parsed.name];
+  const args = payloadOf(parsed.args);
+  const payload = Object.fromEntries(names.map((name) => [name, args[name] ?? '']));
+  if (type !== 'token_received') return { type, tokenId, payload, log };
+  return { type, tokenId, payload: { escrowAddress: emitter, ...payload }, log };
 }
 
 /**
@@ -169,33 +215,10 @@ function mintKey({ log, tokenId }: DecodedLog): string {
   return `${log.transactionHash}:${tokenId}`;
 }
 
-/** An event's name and arguments. */
-interface ParsedLog {
-  name: string;
-  args: Result;
-}
-
-/**
- * Returns undefined if the log does not decode: it is forged then. ethers throws the error of an invalid
- * argument only when the argument is read.
- */
-function parse({ contract, events }: EventDecoder, { topics, data }: ChainLog): ParsedLog | undefined {
-  const fragment = events.get(topics[0]?.toLowerCase() ?? '');
-  if (fragment === undefined) return undefined;
-  try {
-    const args = contract.decodeEventLog(fragment, data, topics);
-    args.toArray();
-    return { name: fragment.name, args };
-  } catch {
-    return undefined;
-  }
-}
-
-/** The arguments by name. Addresses and hex are in lower case. */
-function fields(parsed: ParsedLog, names: string[]): Payload {
-  const values = names.map((name): [string, string | boolean] => {
-    const value: unknown = parsed.args.getValue(name);
+/** A payload with these members. Addresses and hex are in lower case. */
+function payloadOf(args: object): Payload {
+  const members = Object.entries(args).map(([name, value]: [string, unknown]): [string, string | boolean] => {
     return [name, typeof value === 'string' ? value.toLowerCase() : Boolean(value)];
   });
-  return Object.fromEntries(values);
+  return Object.fromEntries(members);
 }

@@ -1,6 +1,6 @@
 import { TitleEscrowFactory__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { existingBlock } from '../chain/read-chain';
-import { isReverted } from '../chain/refusals';
+import { existingBlock, headNumberOf } from '../chain/read-chain';
+import { isNotImplemented } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
 
@@ -46,7 +46,9 @@ async function findRegistry(
   client: RpcClient,
   address: string,
 ): Promise<Omit<RegistryOnChain, 'chainGenesisHash'>> {
-  if ((await client.getCode(address)) === '0x') {
+  // All at one block: a node that lags behind has none, and answers with an error instead of an empty result.
+  const at = { blockTag: await headNumberOf(client) };
+  if ((await client.getCode(address, at.blockTag)) === '0x') {
     const remedy = 'Deploy one with `npx hardhat deploy`, or correct TOKEN_REGISTRY_ADDRESS or NET.';
     throw new ChainError('REGISTRY_MISSING', `There is no contract at ${address}. ${remedy}`, {
       remedy,
@@ -54,11 +56,15 @@ async function findRegistry(
     });
   }
   const registry = TradeTrustTokenStandard__factory.connect(address, client);
-  const titleEscrowFactory = await registry.titleEscrowFactory().catch((cause: unknown) => {
-    throw isReverted(cause) ? notARegistry(address, cause) : cause;
+  const read = async () => {
+    const titleEscrowFactory = await registry.titleEscrowFactory(at);
+    const factory = TitleEscrowFactory__factory.connect(titleEscrowFactory, client);
+    const [implementation, genesis] = await Promise.all([factory.implementation(at), registry.genesis(at)]);
+    return { titleEscrowFactory, implementation, genesis };
+  };
+  const { titleEscrowFactory, implementation, genesis } = await read().catch((cause: unknown) => {
+    throw isNotImplemented(cause) ? notARegistry(address, cause) : cause;
   });
-  const factory = TitleEscrowFactory__factory.connect(titleEscrowFactory, client);
-  const [implementation, genesis] = await Promise.all([factory.implementation(), registry.genesis()]);
   return {
     contracts: {
       registry: address.toLowerCase(),

@@ -1,5 +1,6 @@
 import { checksummed } from '../base/checksummed';
 import { found } from '../base/found';
+import { isWellFormed } from '../base/strict-members';
 import { LONGEST_SINK, MOST_TYPES } from './bounds';
 import { RETRACTED_TYPE, SUBSCRIBABLE_TYPES } from './event-types';
 import { subscriptionError } from './subscription-error';
@@ -55,6 +56,7 @@ function sinkProblem(sink: string): string | undefined {
   const { username, password } = new URL(sink);
   if (username + password !== '')
     return 'has a user or a password. Send them in a header: protocolsettings/headers/authorization.';
+  if (!isWellFormed(sink)) return 'contains half of a surrogate pair. Leave it out.';
   if (sink.includes('#')) return 'has a fragment, which is never sent. Leave out # and what follows it.';
   return undefined;
 }

@@ -158,7 +158,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
       if (signingKeys === undefined) throw noSigningKey();
       const subscription = withSecrets(row);
       const target = targetOf(subscription, { signingKeys, rules, ...(lookup && { lookup }) });
-      const client = createWebhookClient({ ...target, clock, connections: 1 });
+      const client = createWebhookClient({ ...target, clock });
       try {
         const event = testEventOf(name, options.newId(), clock.now());
         const start = performance.now();

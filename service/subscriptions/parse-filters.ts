@@ -1,6 +1,7 @@
 import { isAddress } from 'ethers';
 import { found } from '../base/found';
 import type { Path } from '../base/json-pointer';
+import { isWellFormed } from '../base/strict-members';
 import { parseTokenId } from '../registry/token-id-forms';
 import { DEEPEST_FILTER, LONGEST_STRING, MOST_ENTRIES, MOST_FILTERS } from './bounds';
 import type { AttributeValues, Filter } from './subscription';
@@ -15,6 +16,8 @@ interface Place {
 
 const TOKEN_ID = 'a token id: decimal digits, or 64 hexadecimal digits with or without 0x';
 const ADDRESS = 'an address: 0x and 40 hexadecimal digits, in lower case or with the right checksum';
+
+const HALF = 'contains half of a surrogate pair. Leave it out.';
 
 /** Checks the value of a dialect. The result is the checked filter. */
 const DIALECTS = new Map<string, (value: unknown, place: Place) => Filter>([
@@ -121,6 +124,7 @@ function attributeValues(value: unknown, { path }: Place): AttributeValues {
     if (name === '') throw subscriptionError(path, 'has an empty name. Give the name of an attribute.');
     if (name.length > LONGEST_STRING)
       throw subscriptionError(path, `has a name of more than ${LONGEST_STRING} characters. Shorten it.`);
+    if (!isWellFormed(name)) throw subscriptionError([...path, name], HALF);
     return [name, textAt(given, [...path, name])];
   });
   return Object.fromEntries(checked);
@@ -173,5 +177,6 @@ function textAt(value: unknown, path: Path): string {
   if (value === '') throw subscriptionError(path, 'is empty. Give a value, or leave it out.');
   if (value.length > LONGEST_STRING)
     throw subscriptionError(path, `has more than ${LONGEST_STRING} characters. Shorten it.`);
+  if (!isWellFormed(value)) throw subscriptionError(path, HALF);
   return value;
 }

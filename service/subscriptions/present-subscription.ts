@@ -1,3 +1,4 @@
+import { printableUrl } from '../base/mask-secrets';
 import { MASK } from './headers';
 import type { Subscription, SubscriptionConfig } from './subscription';
 
@@ -15,6 +16,11 @@ export function presentSubscription({ config, protocolsettings, ...rest }: Store
     }),
     config: withoutSecret(config),
   };
+}
+
+/** The subscription as readers see it, who may not send to its sink: the path may hold a key. */
+export function forReaders<Shown extends Pick<Subscription, 'sink'>>(subscription: Shown): Shown {
+  return { ...subscription, sink: printableUrl(subscription.sink) };
 }
 
 function withoutSecret(config: StoredSubscription['config']): SubscriptionConfig {

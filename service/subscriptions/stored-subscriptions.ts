@@ -6,6 +6,7 @@ import { noteChange } from '../outbox/change-version';
 import { findFeeds } from '../outbox/find-feeds';
 import { undeliveredOfChannels } from '../outbox/outbox-figures';
 import { addDefault, channelsOf, DEFAULT_SUBSCRIPTION, FIRST_FILL } from '../outbox/channels';
+import { endPauses } from '../outbox/claim-queues';
 import { removeQueues } from '../outbox/remove-queues';
 import { MASK } from './headers';
 import type { StoredSubscription } from './present-subscription';
@@ -145,13 +146,13 @@ function tooMany(): RequestError {
 
 /** Replaces a subscription, and sets the state of its channels if it changed. False if there is none. */
 export async function replaceSubscription(
-  { db }: Database,
+  database: Database,
   name: string,
   change: (row: SubscriptionRow) => StoredSubscription,
   cipher: SecretsCipher,
   now: number,
 ): Promise<boolean> {
-  return db.transaction().execute(async (transaction) => {
+  return database.db.transaction().execute(async (transaction) => {
     await noteChange(transaction);
     const row = await findSubscription(transaction, name);
     if (row === undefined) return false;
@@ -160,7 +161,7 @@ export async function replaceSubscription(
     const changed_at = Math.max(now, row.changed_at + 1);
     // The channels come first, as when a delivery finds that the sink is gone: any other order could
     // deadlock.
-    if (columns.state !== row.state) await setState(transaction, row.id, columns.state);
+    if (columns.state !== row.state) await setState(database, transaction, row.id, columns.state, now);
     await transaction
       .updateTable('subscriptions')
       .set({ ...columns, changed_at })
@@ -189,11 +190,11 @@ export async function defaultStateOf(
 
 /** Pauses or resumes the subscription `default`, whose other members are settings. */
 export async function setDefaultState(
-  { db }: Database,
+  database: Database,
   state: SubscriptionState,
   now: number,
 ): Promise<void> {
-  await db.transaction().execute(async (transaction) => {
+  await database.db.transaction().execute(async (transaction) => {
     await noteChange(transaction);
     await addDefault(transaction, now);
     const { id } = await transaction
@@ -202,21 +203,26 @@ export async function setDefaultState(
       .where('definition', 'is', null)
       .returning('id')
       .executeTakeFirstOrThrow();
-    await setState(transaction, id, state);
+    await setState(database, transaction, id, state, now);
   });
 }
 
-/** Failures before a pause do not count after it. */
+/** Failures before a pause do not count after it: a resumed subscription is tried at once. */
 async function setState(
+  database: Database,
   db: Transaction<Schema>,
   subscription: number,
   state: SubscriptionState,
+  now: number,
 ): Promise<void> {
   await db
     .updateTable('channels')
     .set({ state, failing_since: null })
     .where('subscription', '=', subscription)
     .execute();
+  if (state !== 'active') return;
+  for (const channel of await channelsOfSubscription(db, subscription))
+    await endPauses(database, db, { channel, now });
 }
 
 /**

@@ -213,3 +213,13 @@ const DEAD_PLACES = Number.MIN_SAFE_INTEGER;
 function placeOfDead(event: number): number {
   return DEAD_PLACES + event;
 }
+
+/** PostgreSQL's largest `integer`: the type of the keys of channels, tokens and events. */
+const HIGHEST_KEY = 2 ** 31 - 1;
+
+/** Whether a page may end there. PostgreSQL refuses larger numbers. */
+export function isPlace({ channel, token, position }: Place): boolean {
+  const isDead = position >= DEAD_PLACES && position <= DEAD_PLACES + HIGHEST_KEY;
+  const isWaiting = position >= 0 && position <= Number.MAX_SAFE_INTEGER;
+  return channel <= HIGHEST_KEY && token <= HIGHEST_KEY && (isDead || isWaiting);
+}

@@ -53,9 +53,8 @@ export function networkOfChain(chainId: number): Network {
   throw new ConfigurationError('NETWORK_UNKNOWN', message, { remedy: `Known: ${knownNetworks()}.` });
 }
 
-/** A SyntaxError means that an answer is not JSON. */
 function isOfLibrary(thrown: unknown): boolean {
-  return !(thrown instanceof ServiceError) && (codeOf(thrown) !== undefined || thrown instanceof SyntaxError);
+  return !(thrown instanceof ServiceError) && codeOf(thrown) !== undefined;
 }
 
 function nodeFailed(thrown: unknown, url: string): ChainError {

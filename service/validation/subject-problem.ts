@@ -6,13 +6,14 @@ export interface SubjectProblem {
   message: string;
 }
 
-/** Listed in docs/contexts.md. The create endpoint refuses a subject with one of the last three. */
+/** Listed in docs/contexts.md. The create endpoint refuses a subject with one of the last four. */
 export type SubjectProblemCode =
   | 'SUBJECT_MISSING'
   | 'TYPE_NOT_BILL_OF_LADING'
   | 'REQUIRED_FIELD_MISSING'
   | 'VALUE_TYPE_WRONG'
   | 'TERM_UNKNOWN'
+  | 'SUBJECT_EMPTY'
   | 'SUBJECT_TERM_UNDEFINED'
   | 'TEXT_NOT_PROTECTED'
   | 'SUBJECT_VALUE_INVALID';

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../issuance/credential';
+import { emptinessOf, isJsonObject, type JsonObject } from '../issuance/credential';
 import { unprotectedContentIn } from '../issuance/unprotected-content';
 import { jsonLdProblems } from './json-ld-problems';
 import { shapeProblems } from './shape-problems';
@@ -22,11 +22,13 @@ export async function validateBillOfLading(credentialSubject: unknown): Promise<
   const others = shape.filter(({ code, pointer }) => {
     return code !== 'REQUIRED_FIELD_MISSING' || !checks.some((check) => check.pointer === pointer);
   });
+  const empty = emptinessOf(credentialSubject);
   const unprotected = [...unprotectedContentIn(credentialSubject)].filter(
     ({ pointer }) => !shape.some((told) => told.pointer === pointer),
   );
   const meaning = await jsonLdProblems(wellFormedPart(credentialSubject, shape));
-  return [...checks, ...others, ...unprotected.map(problemOf), ...meaning];
+  const ofSigning = [...(empty ? [{ ...empty, pointer: '' }] : []), ...unprotected];
+  return [...checks, ...others, ...ofSigning.map(problemOf), ...meaning];
 }
 
 function typeProblems({ type }: JsonObject): SubjectProblem[] {

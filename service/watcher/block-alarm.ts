@@ -11,6 +11,8 @@ export interface BlockAlarm {
   wait(signal: AbortSignal): Promise<void>;
   /** Shortens the pause again: the registry had an event and more may follow, or there is more to read. */
   quicken(): void;
+  /** Ends the pause, or the next one. */
+  wake(this: void): void;
   stop(): void;
 }
 
@@ -35,6 +37,7 @@ export function createBlockAlarm(client: RpcClient, { shortest, longest }: Pause
       pauseMs = Math.min(pauseMs * GROWTH, longest);
     },
     quicken: () => void (pauseMs = shortest),
+    wake: sleeper.wake,
     stop: () => unsubscribe?.(),
   };
 }

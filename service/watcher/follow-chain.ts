@@ -11,8 +11,7 @@ import { untilAborted } from '../base/until-aborted';
 import type { BlockAlarm } from './block-alarm';
 import { findAncestor, isOnChain } from './find-ancestor';
 import { keepRead, newestUpTo } from './kept-blocks';
-import { readByReceipts } from './read-by-receipts';
-import { readRange, type RangeRead } from './read-range';
+import { readByReceipts, readRange, type RangeRead } from './read-range';
 
 /**
  * An observation of the watcher, and the first block that has not been read after it:
@@ -54,7 +53,7 @@ export interface ChainFollowing {
   finalityDepth: number;
   /** How many blocks the provider accepts in one request. */
   span: BlockSpan;
-  alarm: BlockAlarm;
+  alarm: Pick<BlockAlarm, 'wait' | 'quicken'>;
   signal: AbortSignal;
 }
 
@@ -153,10 +152,12 @@ async function readOrShrink(
   try {
     return await readRange(client, contracts, first, last);
   } catch (error) {
-    if (error instanceof ServiceError) throw error;
-    // Any error shrinks the next range: many providers give no reason when a query takes too long.
-    const isShorter = span.shrink();
     const isRefused = isRangeRefused(error);
+    const isBroken = codeOf(error) === 'ANSWER_MALFORMED';
+    if (error instanceof ServiceError && !isRefused && !isBroken) throw error;
+    // Any failure of the node shrinks the next range: many providers give no reason when a query takes too
+    // long.
+    const isShorter = span.shrink();
     if (isThrottled(error)) {
       if (!isShorter) throw error;
       // There is more to read; only the provider needs a pause.

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createBlockSpan, type BlockSpan } from '../chain/block-span';
+import { existingBlock } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Clock } from '../base/clock';
+import { messageOf } from '../base/errors';
 import type { Pauses } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { Logger } from '../base/logger';
@@ -20,8 +22,9 @@ import { createRegistryFinder, type RegistryOnChain } from '../registry/registry
 import { untilAborted } from '../base/until-aborted';
 import { createBlockAlarm, type BlockAlarm } from './block-alarm';
 import { reportCatchUp, type CatchUpReport } from './catch-up';
-import { newFeedStatus, type FeedStatus } from './feed-status';
+import { newFeedStatus, setState, type FeedStatus } from './feed-status';
 import { followChain, type Sighting } from './follow-chain';
+import { readByReceipts } from './read-range';
 
 /** Options for following the events of a registry. */
 export interface FeedFollowing {
@@ -47,7 +50,7 @@ export interface FeedFollowing {
    * Called when deliveries may have become due: `events` events were stored for these channels, or the feed
    * was released.
    */
-  onDue(events: number, channels?: readonly number[]): void;
+  onDue(this: void, events: number, channels?: readonly number[]): void;
   /** Called when nothing may be sent until the next `onDue`. */
   onHeld(): void;
 }
@@ -65,6 +68,10 @@ export interface FeedMemory {
   status: FeedStatus;
   /** Kept here because a catch-up goes on when the node fails. Stop it at the end. */
   catchUp: CatchUpReport;
+  /** Blocks to read again once they have been read, because an event of theirs is missing. */
+  again: Set<number>;
+  /** Ends the pause before the next look at the chain. */
+  wake: () => void;
 }
 
 /** The memory of a feed that has not been read yet. */
@@ -77,6 +84,8 @@ export function newFeedMemory(options: FeedFollowing): FeedMemory {
     span: createBlockSpan(MOST_BLOCKS),
     status,
     catchUp: reportCatchUp(status, options),
+    again: new Set(),
+    wake: () => undefined,
   };
 }
 
@@ -105,6 +114,7 @@ export async function followFeed(
   }
   const signal = AbortSignal.any([stop, leadership.lost]);
   const alarm = createBlockAlarm(options.client, options.pauses);
+  memory.wake = alarm.wake;
   try {
     const first = options.startBlock ?? registry.genesisBlock;
     const { cursor, ...open } = await openFeed(options.database.db, feed, first, options.clock.now());
@@ -120,7 +130,7 @@ export async function followFeed(
 
 async function takeSightings(
   options: FeedFollowing,
-  { span, status, catchUp }: FeedMemory,
+  { span, status, catchUp, again }: FeedMemory,
   following: {
     open: OpenFeed;
     cursor: FeedCursor;
@@ -134,6 +144,7 @@ async function takeSightings(
   const { client, confirmations, finalityDepth } = options;
   const { contracts, chainGenesisHash: genesisHash } = registry;
   const chain = { client, contracts, genesisHash, confirmations, finalityDepth };
+  const isNew = cursor.kept.every(({ hash }) => hash === undefined);
   let isHeld = true;
   let isFirst = true;
   let hasTold = false;
@@ -143,17 +154,58 @@ async function takeSightings(
     status.nextBlock = sighting.nextBlock;
     catchUp.seen(sighting.headBlock - confirmations);
     const isBehind = sighting.kind === 'unchanged' && !sighting.isAllThere && isHeld;
-    if (isBehind && !hasTold) {
+    if (isBehind && isNew) waitForStart(options, status, sighting, hasTold);
+    else if (isBehind && !hasTold)
       options.logger.warn(
         { nextBlock: status.nextBlock, headBlock: sighting.headBlock },
         'the node lacks blocks that were read before: deliveries are held until it has them',
       );
-      hasTold = true;
-    }
+    hasTold ||= isBehind;
     // The first sighting only shows that the earlier blocks are still there, not that more can be read.
     const isRead = sighting.kind === 'range' || sighting.kind === 'unchanged';
     if (isRead && !isFirst && !isBehind) onRead();
     isFirst = false;
+    if (!isHeld) await readBlocksAgain(options, open, registry, again, sighting.nextBlock);
+  }
+}
+
+/** Shows that the feed waits for its first block. */
+function waitForStart(
+  { clock, logger }: FeedFollowing,
+  status: FeedStatus,
+  { nextBlock, headBlock }: Sighting,
+  hasTold: boolean,
+): void {
+  const reason =
+    `The feed begins with block ${nextBlock}, and the newest block is ${headBlock}. ` +
+    'If it should begin earlier, correct START_BLOCK, or the startBlock of the registry.';
+  setState(status, 'starting', clock.now(), { code: 'START_BLOCK_AHEAD', reason });
+  if (!hasTold) logger.warn({ nextBlock, headBlock, code: status.code }, reason);
+}
+
+/**
+ * Reads blocks again from the receipts of all their transactions, and records the events that are missing.
+ * They are sent after later events of their token that were recorded before.
+ */
+async function readBlocksAgain(
+  { client, database, identity, clock, logger, onDue }: FeedFollowing,
+  open: OpenFeed,
+  { contracts }: RegistryOnChain,
+  again: Set<number>,
+  nextBlock: number,
+): Promise<void> {
+  for (const number of again) {
+    if (number >= nextBlock) continue;
+    // A block that cannot be read is not repeated by itself: the feed would stand still for it.
+    again.delete(number);
+    try {
+      const { events } = await readByReceipts(client, contracts, await existingBlock(client, number));
+      const { added, channels } = await recordRange(database, open, identity, { events }, clock.now());
+      if (added > 0) onDue(added, channels);
+      logger.warn({ block: number, events: added }, 'a block was read again: the node had left events out');
+    } catch (error) {
+      logger.warn({ error, block: number }, `a block cannot be read again: ${messageOf(error)}`);
+    }
   }
 }
 

@@ -6,6 +6,8 @@ import { followFeed, newFeedMemory, type FeedMemory, type FeedFollowing } from '
 /** A registry that is being followed. */
 export interface Follower {
   readonly status: Readonly<FeedStatus>;
+  /** Reads a block again after it has been read, because an event of its transactions is missing. */
+  readAgain(this: void, block: number): void;
   /** Stops reading; resolves when the events being stored are stored. */
   stop(): Promise<void>;
 }
@@ -26,6 +28,10 @@ export function followRegistry(options: FeedFollowing): Follower {
   const finished = run(options, memory, abort.signal).finally(() => memory.catchUp.stop());
   return {
     status: memory.status,
+    readAgain(block) {
+      memory.again.add(block);
+      memory.wake();
+    },
     async stop() {
       abort.abort();
       await finished;

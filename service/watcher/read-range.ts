@@ -1,12 +1,21 @@
-import { blocksAt, type ChainBlock, type ChainLog } from '../chain/read-chain';
+import { keccak256 } from 'ethers';
+import pMap from 'p-map';
+import {
+  blocksAt,
+  logsOf,
+  receiptLogsOf,
+  transactionsOf,
+  type ChainBlock,
+  type ChainLog,
+  type LogFilter,
+  type TransactionInBlock,
+} from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
 import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../registry/abi';
 import { completeMints, genuineOf, type DecodedLog } from '../registry/decode-log';
 import type { RegistryContracts } from '../registry/registry-contracts';
 import type { RegistryEvent } from '../registry/registry-event';
-import { readPositions, type PositionOf } from './log-positions';
-import { readTwice } from './read-twice';
 
 /** The contents of a range of blocks. */
 export interface RangeRead {
@@ -15,12 +24,22 @@ export interface RangeRead {
   blocks: ChainBlock[];
 }
 
+/** Maximum number of readings that differ before the error is thrown. */
+const READINGS = 3;
+/** Blocks whose logs are all requested at the same time. */
+const CONCURRENT_BLOCKS = 8;
+/** A header's Bloom filter has 2,048 bits. With more of them set, it says little about one address. */
+const MOST_BLOOM_BITS = 1_024;
+
 /**
  * Reads all genuine events of the blocks `first` to `last`, in chain order. It makes two `eth_getLogs`
  * queries for any number of tokens: title escrow events carry their registry unindexed, so they are selected
  * by topic and checked here. It also makes one call per block with events, for the block's time, and one per
- * transaction with events, for the positions of its logs. A single block is requested by hash: a node that
- * does not have the block fails then, instead of answering with no logs.
+ * transaction with events, for all of its logs. A single block is requested by hash: a node that does not
+ * have the block fails then, instead of answering with no logs.
+ *
+ * @throws ChainError ANSWERS_DIFFER (retryable) if the node contradicts itself, as when a receipt has an
+ *   event that the logs of its block lack.
  */
 export async function readRange(
   client: RpcClient,
@@ -28,10 +47,8 @@ export async function readRange(
   first: ChainBlock,
   last: ChainBlock,
 ): Promise<RangeRead> {
-  const blocks =
-    first.number === last.number
-      ? { blockHash: last.hash }
-      : { fromBlock: first.number, toBlock: last.number };
+  const isSingle = first.number === last.number;
+  const blocks = isSingle ? { blockHash: last.hash } : { fromBlock: first.number, toBlock: last.number };
   const [own, escrows] = await Promise.all([
     readTwice(client, {
       ...blocks,
@@ -41,34 +58,180 @@ export async function readRange(
     readTwice(client, { ...blocks, topics: ESCROW_TOPICS }),
   ]);
   const genuine = genuineOf([...own, ...escrows], contracts);
-  const [read, positionOf] = await Promise.all([
+  const [read, logs] = await Promise.all([
     blocksOf(client, genuine, first, last),
-    readPositions(
-      client,
-      genuine.map(({ log }) => log),
-    ),
+    isSingle && mayLackLogs(last, own, contracts)
+      ? logsOfBlock(client, last)
+      : logsOfTransactions(
+          client,
+          genuine.map(({ log }) => log),
+        ),
   ]);
-  const byNumber = new Map(read.map((block) => [block.number, block]));
-  return { events: eventsOf(genuine, byNumber, positionOf), blocks: read };
+  refuseLacking(genuine, logs, contracts);
+  return { events: eventsOf(genuine, read, logs), blocks: read };
 }
 
-/** Combines decoded logs with their blocks and their positions in their transactions. */
-export function eventsOf(
+/**
+ * Reads a block from the receipts of all its transactions. It is used for blocks whose logs the provider
+ * refuses because too many match: anybody can fill a block with logs that look like those of title escrows.
+ *
+ * @throws ChainError RECEIPT_MISSING (retryable)
+ */
+export async function readByReceipts(
+  client: RpcClient,
+  contracts: RegistryContracts,
+  block: ChainBlock,
+): Promise<RangeRead> {
+  const transactions = await transactionsIn(client, block);
+  const receipts = await receiptLogsOf(client, transactions);
+  const logs = receipts.flatMap((receipt, index) => receipt ?? missing(transactions[index]));
+  return { events: eventsOf(genuineOf(logs, contracts), [block], logs), blocks: [block] };
+}
+
+function missing(transaction: TransactionInBlock | undefined): never {
+  const message =
+    `The node does not have the receipt of transaction ${transaction?.transactionHash}, ` +
+    'and does not give all logs of its block. If the block is old, ' +
+    'use a node that keeps its whole index of transactions (geth: --history.transactions 0).';
+  throw new ChainError('RECEIPT_MISSING', message, { retryable: true });
+}
+
+/**
+ * Reads the matching logs twice and compares the answers. Providers behind a load balancer sometimes omit
+ * logs, and an omitted log would never be read.
+ */
+async function readTwice(client: RpcClient, filter: LogFilter): Promise<ChainLog[]> {
+  for (let reading = 1; reading <= READINGS; reading++) {
+    const [logs, again] = await Promise.all([logsOf(client, filter), logsOf(client, filter)]);
+    if (logs.map(positionIn).join() === again.map(positionIn).join()) return logs;
+  }
+  throw differing('The node gives different logs each time it is asked for the same blocks.');
+}
+
+/**
+ * Whether the header says that the block may have logs of the registry or its factory, and the answer has
+ * none of that contract. The Bloom filter never misses a log (Ethereum Yellow Paper, 4.4.1), and less than
+ * half full it is wrong about an address in one of eight blocks at most.
+ */
+function mayLackLogs({ logsBloom }: ChainBlock, own: readonly ChainLog[], contracts: RegistryContracts) {
+  const bloom = Buffer.from(logsBloom.slice(2), 'hex');
+  const bitsSet = bloom.reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0);
+  if (bitsSet === 0 || bitsSet >= MOST_BLOOM_BITS) return false;
+  return [contracts.registry, contracts.titleEscrowFactory].some(
+    (address) => isInBloom(bloom, address) && own.every((log) => log.address !== address),
+  );
+}
+
+function isInBloom(bloom: Buffer, address: string): boolean {
+  const hash = Buffer.from(keccak256(address).slice(2), 'hex');
+  return [0, 2, 4].every((pair) => {
+    const bit = hash.readUInt16BE(pair) % 2_048;
+    return ((bloom.at(-1 - Math.floor(bit / 8)) ?? 0) >> (bit % 8)) % 2 === 1;
+  });
+}
+
+async function transactionsIn(client: RpcClient, { hash }: ChainBlock): Promise<TransactionInBlock[]> {
+  const hashes = await transactionsOf(client, hash);
+  return hashes.map((transactionHash) => ({ transactionHash, blockHash: hash }));
+}
+
+async function logsOfBlock(client: RpcClient, block: ChainBlock): Promise<ChainLog[]> {
+  return logsOfTransactions(client, await transactionsIn(client, block));
+}
+
+/**
+ * All logs of the transactions, in order within each. It reads one receipt per transaction, since a node has
+ * a receipt completely or not at all.
+ *
+ * Nodes index transactions by hash for about a year only (geth's `--history.transactions`). For a transaction
+ * that the node does not find, all logs of its block are read.
+ */
+async function logsOfTransactions(
+  client: RpcClient,
+  wanted: readonly TransactionInBlock[],
+): Promise<ChainLog[]> {
+  const transactions = [...new Map(wanted.map((one) => [transactionIn(one), one])).values()];
+  const receipts = await receiptLogsOf(client, transactions);
+  const unknown = transactions.filter((_, index) => receipts[index] === undefined);
+  const unknownKeys = new Set(unknown.map(transactionIn));
+  const blocks = [...new Set(unknown.map(({ blockHash }) => blockHash))];
+  const logs = await pMap(blocks, (blockHash) => readTwice(client, { blockHash }), {
+    concurrency: CONCURRENT_BLOCKS,
+  });
+  const found = logs.flat().filter((log) => unknownKeys.has(transactionIn(log)));
+  return [...receipts.flatMap((receipt) => receipt ?? []), ...found];
+}
+
+/** Refuses an answer that lacks an event which the transactions' own logs have. */
+function refuseLacking(
+  genuine: readonly DecodedLog[],
+  logs: readonly ChainLog[],
+  contracts: RegistryContracts,
+): void {
+  const known = new Set(genuine.map(({ log }) => positionIn(log)));
+  const others = logs.filter((log) => !known.has(positionIn(log)));
+  const [lacking] = genuineOf(others, contracts);
+  if (lacking === undefined) return;
+  const { blockNumber, transactionHash, index } = lacking.log;
+  throw differing(
+    `The node leaves log ${index} out of the logs of block ${blockNumber}, ` +
+      `but the receipt of transaction ${transactionHash} has it.`,
+  );
+}
+
+/**
+ * Combines decoded logs with their blocks and their positions in their transactions; `eth_getLogs` only gives
+ * positions within blocks.
+ *
+ * @param logs all logs of every transaction with a decoded log, in order within each transaction.
+ */
+function eventsOf(
   decoded: readonly DecodedLog[],
-  blocks: ReadonlyMap<number, ChainBlock>,
-  positionOf: PositionOf,
+  blocks: readonly ChainBlock[],
+  logs: readonly ChainLog[],
 ): RegistryEvent[] {
+  const byNumber = new Map(blocks.map((block) => [block.number, block]));
+  const byTransaction = new Map<string, ChainLog[]>();
+  for (const log of logs) {
+    const ofTransaction = byTransaction.get(transactionIn(log));
+    if (ofTransaction) ofTransaction.push(log);
+    else byTransaction.set(transactionIn(log), [log]);
+  }
   return completeMints(decoded).map(({ type, tokenId, payload, log }) => ({
     type,
     tokenId,
     payload,
     blockNumber: log.blockNumber,
     blockHash: log.blockHash,
-    blockTimestamp: timestampOf(blocks, log),
+    blockTimestamp: timestampOf(byNumber, log),
     transactionHash: log.transactionHash,
-    logIndex: positionOf(log),
+    logIndex: positionAmong(byTransaction.get(transactionIn(log)) ?? [], log),
     blockLogIndex: log.index,
   }));
+}
+
+function positionAmong(ofTransaction: readonly ChainLog[], log: ChainLog): number {
+  const position = log.index - (ofTransaction[0]?.index ?? 0);
+  const found = ofTransaction[position];
+  if (found && isSame(found, log)) return position;
+  throw differing(`The node gives other logs for transaction ${log.transactionHash} than for its block.`);
+}
+
+function isSame(left: ChainLog, right: ChainLog): boolean {
+  return (
+    left.index === right.index &&
+    left.address === right.address &&
+    left.data === right.data &&
+    left.topics.join() === right.topics.join()
+  );
+}
+
+function transactionIn({ transactionHash, blockHash }: TransactionInBlock): string {
+  return `${blockHash}:${transactionHash}`;
+}
+
+function positionIn({ blockHash, index }: ChainLog): string {
+  return `${blockHash}:${index}`;
 }
 
 /**
@@ -105,4 +268,8 @@ function timestampOf(blocks: ReadonlyMap<number, ChainBlock>, { blockNumber, blo
 function changed(number: number): ChainError {
   const message = `Block ${number} changed while it was being read.`;
   return new ChainError('BLOCK_CHANGED', message, { retryable: true });
+}
+
+function differing(message: string): ChainError {
+  return new ChainError('ANSWERS_DIFFER', message, { retryable: true });
 }

@@ -2,12 +2,13 @@ import type { Clock } from '../base/clock';
 import { untilAborted } from '../base/until-aborted';
 import { createBlockSpan } from '../chain/block-span';
 import { existingBlock } from '../chain/read-chain';
+import { isRangeRefused, isThrottled } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Database } from '../database/database';
 import type { RegistryIdentity } from '../outbox/cloud-event';
 import { restoreEvents } from '../outbox/restore-events';
 import { createRegistryFinder } from '../registry/registry-contracts';
-import { readRange } from './read-range';
+import { readByReceipts, readRange } from './read-range';
 
 /** Blocks per request at first. */
 const MOST_BLOCKS = 2_000;
@@ -40,7 +41,12 @@ export async function restorePurged(
   for (let last = upTo; last >= oldest && !signal.aborted;) {
     const first = Math.max(last - span.blocks() + 1, oldest);
     const blocks = Promise.all([existingBlock(client, first), existingBlock(client, last)]);
-    const reading = blocks.then((both) => readRange(client, contracts, ...both));
+    const reading = blocks.then((both) =>
+      readRange(client, contracts, ...both).catch((error: unknown) => {
+        if (first < last || !isRangeRefused(error) || isThrottled(error)) throw error;
+        return readByReceipts(client, contracts, both[0]);
+      }),
+    );
     const read = await untilAborted(signal, reading).catch((error: unknown) => {
       if (!signal.aborted && span.shrink()) return undefined;
       throw error;

@@ -360,7 +360,12 @@ describe('a mint on a public network', () => {
 
   it('is minted again, and counted, when a deep reorganisation removed it', async () => {
     let reorganised = 0;
-    const observer = { failed: () => undefined, reorganised: (mints: number) => void (reorganised += mints) };
+    const ignore = (): undefined => undefined;
+    const observer = {
+      mined: ignore,
+      failed: ignore,
+      reorganised: (mints: number) => void (reorganised += mints),
+    };
     const back = await fork();
     await withMint({ observer }, async ({ queue, outcome, untilState }) => {
       await untilPending();

@@ -1,13 +1,18 @@
 import { expect } from 'chai';
-import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { mintTogether, newTokenId } from '../helpers/chain/direct-mint';
 import type { FollowedRegistry } from '../helpers/processes/followed-registry';
 import { whileFollowingThroughProxy } from '../helpers/processes/following-through-proxy';
-import type { Answerer, RpcProxy } from '../helpers/chain/rpc-proxy';
+import { THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { eventually } from '../helpers/eventually';
+import { create } from '../helpers/processes/create-call';
+import { healthOf } from '../helpers/processes/health-and-metrics';
 import { mineTogether, type Call } from '../helpers/chain/transactions';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
 const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
+const RECEIVED = TitleEscrow__factory.createInterface().getEvent('TokenReceived').topicHash;
 const RECEIPT = 'eth_getTransactionReceipt';
 const ZERO_HASH = `0x${'0'.repeat(64)}`;
 
@@ -38,7 +43,7 @@ const LIES: Record<string, (receipt: Receipt) => Receipt | null> = {
   }),
 };
 
-describe('the positions of logs in their transactions', () => {
+describe('the logs of a transaction, in its receipt', () => {
   let local: LocalSetup;
 
   before(async () => {
@@ -50,7 +55,8 @@ describe('the positions of logs in their transactions', () => {
   const throughProxy = (
     name: string,
     act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
-  ): Promise<void> => whileFollowingThroughProxy(local, { name }, act);
+    settings: Record<string, string> = {},
+  ): Promise<void> => whileFollowingThroughProxy(local, { name, settings }, act);
 
   it('are read from the receipts of transactions with events alone, several in one request', () =>
     throughProxy('one-receipt', async (proxy, followed) => {
@@ -112,7 +118,65 @@ describe('the positions of logs in their transactions', () => {
       expect(left, 'an answer was short').to.be.lessThan(0);
       expect(failuresOf(followed)).to.deep.equal([]);
     }));
+
+  for (const [name, isLeftOut, reason] of [
+    ['some logs of a mint', ({ topics: [topic] }) => topic === RECEIVED, /receipt of transaction/],
+    ['all logs of a mint', () => true, /receipt of transaction/],
+  ] as [string, (log: Log) => boolean, RegExp][])
+    it(`stop the feed, by name, while every answer leaves out ${name}, and nothing is lost`, () =>
+      throughProxy(name.replaceAll(' ', '-'), async (proxy, followed) => {
+        proxy.answer(changingLogs((logs) => logs.filter((log) => !isLeftOut(log))));
+        await mintTogether(local, await local.account(1), 2);
+        const { code, reason: told } = await eventually('GET /health names it', async () => {
+          const [feed] = (await healthOf(followed.service.url)).feeds;
+          return feed?.code === undefined ? undefined : feed;
+        });
+        expect(code).to.equal('ANSWERS_DIFFER');
+        expect(told).to.match(reason);
+        expect(followed.attempted).to.deep.equal([]);
+        proxy.answer(THROUGH);
+        await followed.allDeliveredOnce();
+      }));
+
+  it('bring the events of a mint of our own, though every answer and the header leave them out', () =>
+    throughProxy(
+      'own-mint',
+      async (proxy, followed) => {
+        const leavesOut = changingLogs(() => []);
+        proxy.answer(async (method, params, forward) => {
+          if (!method.startsWith('eth_getBlockBy')) return leavesOut(method, params, forward);
+          const { result } = (await forward()) as { result: object | null };
+          return { result: result && { ...result, logsBloom: '0x' } };
+        });
+        const owner = await local.account(1);
+        const { status } = await create(followed.service.url, { ...minimal, owner, holder: owner });
+        expect(status).to.equal(200);
+        await eventually('its events arrive', () => followed.accepted.length === 5);
+        await followed.allDeliveredOnce();
+      },
+      { WALLET_PRIVATE_KEY: local.settings.WALLET_PRIVATE_KEY ?? '' },
+    ));
+
+  it('are counted once when every answer has each log twice', () =>
+    throughProxy('repeated', async (proxy, followed) => {
+      proxy.answer(changingLogs((logs) => [...logs, ...logs]));
+      await mintTogether(local, await local.account(1), 2);
+      await followed.allDeliveredOnce();
+    }));
 });
+
+interface Log {
+  topics: string[];
+}
+
+/** Changes the logs in all answers to `eth_getLogs`. */
+function changingLogs(change: (logs: Log[]) => Log[]): Answerer {
+  return async (method, _params, forward) => {
+    if (method !== 'eth_getLogs') return 'none';
+    const { result } = (await forward()) as { result: Log[] };
+    return { result: change(result) };
+  };
+}
 
 /** Changes the first receipt that the node gives. */
 function lyingOnce(lie: (receipt: Receipt) => Receipt | null): {

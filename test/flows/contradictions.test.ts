@@ -55,13 +55,18 @@ describe('the contradiction check of journal and events', () => {
     expect(await metricOf(service.url, 'etr_contradictions_total')).to.equal(0);
   });
 
-  it('logs and counts each contradiction once, and the service stays healthy', async () => {
-    const [failed = '', unseen = ''] = tokens;
+  it('logs and counts each contradiction once, stays healthy, and reads missing events again', async () => {
+    const [failed = '', unseen = '', other = ''] = tokens;
     const { db } = database;
     await db
       .updateTable('issuances')
       .set({ state: 'failed', failure_code: 'MINT_REVERTED', failure_message: 'It was paused.' })
       .where('token_id', '=', failed)
+      .execute();
+    await db
+      .updateTable('issuances')
+      .set({ tx_hash: `0x${'ab'.repeat(32)}` })
+      .where('token_id', '=', other)
       .execute();
     const event = (await mintedEvents()).find(({ token_id }) => BigInt(token_id) === BigInt(`0x${unseen}`));
     await db
@@ -79,8 +84,9 @@ describe('the contradiction check of journal and events', () => {
       told().map(({ tokenId, error }) => [tokenId, (error as { code: string }).code]),
     ).to.have.deep.members([
       [failed, 'FAILED_MINT_HAS_TOKEN'],
-      [unseen, 'MINT_WITHOUT_EVENT'],
+      [other, 'MINTED_BY_ANOTHER_TRANSACTION'],
     ]);
+    expect(await mintedEvents()).to.have.length(tokens.length);
     expect(told().map(({ level }) => level)).to.deep.equal(['error', 'error']);
     expect(await metricOf(service.url, 'etr_contradictions_total')).to.equal(2);
     expect(await healthOf(service.url)).to.include({ httpStatus: 200, status: 'ok' });

@@ -29,7 +29,7 @@ describe('npx hardhat deploy on Amoy, when its provider fails', () => {
       RPC_URL: `${proxy.url.replace('//', '//marked-user:marked-password@')}/v3/${KEY}?marked=${KEY}`,
       GAS_STATION_URL: stationUrl,
       NETWORK_A_API_KEY: 'marked-stability-key',
-      API_KEY: 'marked-api-key',
+      API_KEY: 'marked-api-key-of-the-issuer',
     });
     const output = answer.stdout + answer.stderr;
     expect(output).not.to.contain('marked');
@@ -84,7 +84,7 @@ describe('npx hardhat deploy on Amoy, when its provider fails', () => {
   it('deploys, and warns without a key, when the gas station cannot be reached', async () => {
     const { code, stderr } = await deploy([], `http://marked-user:marked-pass@127.0.0.1:9/${KEY}`);
     expect(code, stderr).to.equal(0);
-    expect(stderr).to.contain('warning: The gas station does not answer');
+    expect(stderr).to.contain('warning: The gas station gives no usable fees');
   });
 });
 

@@ -50,7 +50,6 @@ describe('POST /create/{documentId} with large and hostile subjects', () => {
     ['an attachment of 5 MiB', JSON.stringify(billOfLadingWithPdf())],
     ['empty strings', billWith('"scac":"","blNumber":"","links":"","packages":[{"packagesWeight":""}]')],
     ['nothing but a type', '{"type":["BillOfLading"]}'],
-    ['no member at all', '{}'],
     ['a type that is a string', '{"type":"BillOfLading","vessel":"x"}'],
     ['a second type that is a URL', '{"type":["BillOfLading","https://carrier.example/Bill"],"vessel":"x"}'],
     ['an id', billWith('"id":"did:web:carrier.example","vessel":"x"')],
@@ -89,6 +88,7 @@ describe('POST /create/{documentId} with large and hostile subjects', () => {
     billWith(`"vessel":${open.repeat(DEPTH)}"x"${close.repeat(DEPTH)}`);
   const bill = '/credentialSubject';
   const refused: [what: string, subject: string, code: string, reason: string][] = [
+    ['no member at all', '{}', 'SUBJECT_EMPTY', `${bill} states nothing`],
     ['deeply nested lists', nested('[', ']'), 'TEXT_NOT_PROTECTED', `${bill}/vessel/0 is a list in a list`],
     ['deeply nested objects', nested('{"name":', '}'), 'SUBJECT_VALUE_INVALID', 'nested deeper than 100'],
     ['terms without a type', '{"blNumber":"1"}', 'SUBJECT_TERM_UNDEFINED', '"blNumber" is not defined'],

@@ -52,7 +52,9 @@ describe('the HTTP side of the creator service', () => {
     expect(headers.get('Access-Control-Allow-Headers')).to.equal(
       'Origin, X-Requested-With, Content-Type, Accept',
     );
-    expect(headers.get('Access-Control-Expose-Headers')).to.equal('X-Error-Code, X-Request-Id, Retry-After');
+    expect(headers.get('Access-Control-Expose-Headers')).to.equal(
+      'X-Error-Code, X-Request-Id, X-Token-Id, Retry-After',
+    );
     expect(headers.get('X-Request-Id')).to.match(/^[\w.:-]+$/);
   }
 
@@ -271,6 +273,8 @@ describe('the HTTP side of the creator service', () => {
     for (const [text, status, code] of [
       ['FOOBAR / HTTP/1.1\r\n\r\n', 400, 'REQUEST_MALFORMED'],
       ['GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'REQUEST_MALFORMED'],
+      ['GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\nConnection: close\r\n\r\n', 400, 'REQUEST_MALFORMED'],
+      ['GET / HTTP/1.0\r\nHost: x\r\nhost: y\r\n\r\n', 400, 'REQUEST_MALFORMED'],
       [`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'HEADERS_TOO_LARGE'],
       ['GET http://[ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400, 'PATH_MALFORMED'],
       ['GET /no HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nConnection: close\r\n\r\n', 404, 'NOT_FOUND'],
@@ -301,7 +305,7 @@ describe('the HTTP side of the creator service', () => {
     before(async () => {
       const settings = {
         ...local.settings,
-        API_KEY: 'correct-horse',
+        API_KEY: 'correct-horse-battery',
         DATA_DIR: join(local.folder, 'guarded'),
       };
       guarded = await startService(settings);
@@ -319,8 +323,8 @@ describe('the HTTP side of the creator service', () => {
       for (const headers of [
         {},
         { Authorization: 'Bearer wrong' },
-        { Authorization: 'correct-horse' },
-        { Authorization: 'Basic correct-horse' },
+        { Authorization: 'correct-horse-battery' },
+        { Authorization: 'Basic correct-horse-battery' },
       ]) {
         const response = await post(headers);
         expect(response.headers.get('WWW-Authenticate')).to.equal('Bearer');
@@ -330,7 +334,7 @@ describe('the HTTP side of the creator service', () => {
 
     it('accepts the key with the scheme in any case, and serves did.json without the key', async () => {
       for (const scheme of ['Bearer', 'bearer', 'BEARER '])
-        expect((await post({ Authorization: `${scheme} correct-horse` })).status).to.equal(400);
+        expect((await post({ Authorization: `${scheme} correct-horse-battery` })).status).to.equal(400);
       expect((await fetch(`${guarded.url}/.well-known/did.json`)).status).to.equal(200);
     });
   });

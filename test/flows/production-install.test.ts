@@ -1,15 +1,19 @@
-import { existsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/free-port';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { ask, type CommandAnswer } from '../helpers/processes/command-answer';
+import { ask, askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
 import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
 import { installProduction } from '../helpers/processes/production-install';
 import { startServiceProcess, type ServiceProcess } from '../helpers/processes/service-process';
 import { temporaryFolder } from '../helpers/temporary-folder';
+import { readDocument } from '../helpers/pages/markdown';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+
+const CONTEXTS_PAGE = readDocument('docs/contexts.md');
 
 describe('an installation without development packages', () => {
   const folder = temporaryFolder();
@@ -20,9 +24,20 @@ describe('an installation without development packages', () => {
 
   before(async () => {
     installProduction(root);
-    local = await createLocalSetup();
-    // Nobody listens there, so deliveries wait.
-    settings = { ...local.settings, WEBHOOK_URL: `http://127.0.0.1:${await freePort(0)}/` };
+    execFileSync('sh', ['-c', CONTEXTS_PAGE.code('Terms of your own', 'sh')], { cwd: root });
+    const context = join(root, 'contexts/trade-bill-of-lading-v1.json');
+    const terms = readFileSync(context, 'utf8');
+    const ofScac = /"scac": "(.*)scac",/;
+    writeFileSync(context, terms.replace(ofScac, '$&\n"sealNo": "$1sealNo",'));
+    const PORT = String(await freePort(0));
+    local = await createLocalSetup({ domain: `localhost:${PORT}` });
+    settings = {
+      ...local.settings,
+      PORT,
+      // Nobody listens there, so deliveries wait.
+      WEBHOOK_URL: `http://127.0.0.1:${await freePort(0)}/`,
+      BILL_OF_LADING_CONTEXT_URL: `https://localhost:${PORT}/contexts/trade-bill-of-lading-v1.json`,
+    };
     service = await startServiceProcess(settings, { root });
   });
 
@@ -52,6 +67,35 @@ describe('an installation without development packages', () => {
       expect(code, stderr).to.equal(0);
       return stdout.includes('"waiting":5');
     });
+  });
+
+  it('issues under a context of its own that it publishes, as docs/contexts.md says', async () => {
+    const url = settings.BILL_OF_LADING_CONTEXT_URL ?? '';
+    expect(CONTEXTS_PAGE.code('Terms of your own', 'ini')).to.contain(new URL(url).pathname);
+    const served = await fetch(url.replace('https:', 'http:'));
+    expect(served.headers.get('Content-Type')).to.equal('application/ld+json');
+    expect(await served.text())
+      .to.contain('https://trade.example.com/terms#scac')
+      .and.not.contain('/example.com');
+    const account = await local.account(1);
+    const credentialSubject = { ...minimal.credentialSubject, sealNo: 'S 1' };
+    const bill = { ...minimal, owner: account, holder: account, credentialSubject };
+    const { body } = await create(service.url, bill);
+    expect(body.signedW3CDocument['@context']).to.include(url);
+
+    // The checkout does not have the file.
+    const stranger = { NET: '31337', RPC_URL: local.node.url, ENV_FILE: join(root, 'none.env') };
+    const [answer, shown] = ['answer.json', 'shown.json'].map((name) => join(root, name)) as [string, string];
+    writeFileSync(answer, JSON.stringify(body));
+    const pointer = '/credentialSubject/sealNo';
+    const derived = await askTdoc(['derive', answer, '--reveal', pointer, '--out', shown], stranger);
+    expect(derived.code, derived.stderr).to.equal(0);
+    expect(readFileSync(shown, 'utf8')).to.contain('S 1');
+    for (const file of [answer, shown]) {
+      const verified = await askTdoc(['verify-credential', file], stranger);
+      expect(verified.code, verified.stdout + verified.stderr).to.equal(0);
+      expect(verified.stdout).to.contain('document integrity: VALID');
+    }
   });
 
   it('names Hardhat and how to install it if a devnet is to be started', async () => {

@@ -147,6 +147,24 @@ for (const engine of ENGINES) {
       expect(await listed()).to.have.length(1);
     });
 
+    it("refuses a contract whose answers are no registry's, as each node reports it", async () => {
+      const error = (message: string) => ({ error: { code: -32000, message } });
+      for (const answer of [
+        // A fallback function that returns nothing, and one that returns zero.
+        { result: '0x' },
+        { result: `0x${'0'.repeat(64)}` },
+        error('execution reverted'),
+        error('invalid opcode: opcode 0xfe not defined'),
+        error('VM execution error.'),
+        error('EVM error OpcodeNotFound'),
+      ]) {
+        proxy.answer((method) => (method === 'eth_call' ? answer : 'none'));
+        const { status: answered, code } = await add({ network: 31337, address: added });
+        proxy.answer(THROUGH);
+        expect([answered, code], JSON.stringify(answer)).to.deep.equal([400, 'REGISTRY_INVALID']);
+      }
+    });
+
     it('refuses a registry of version 4', async () => {
       proxy.answer((method, [call]) =>
         method === 'eth_call' && (call as { data: string }).data.startsWith(SUPPORTS_INTERFACE)
@@ -156,6 +174,17 @@ for (const engine of ENGINES) {
       const answer = await add({ network: 31337, address: added });
       proxy.answer(THROUGH);
       expect([answer.status, answer.code]).to.deep.equal([400, 'REGISTRY_INVALID']);
+    });
+
+    it('refuses a start block that the chain does not have yet, and names the newest', async () => {
+      const head = await local.client.getBlockNumber();
+      const answer = await add({ network: 31337, address: added, startBlock: head + 1 });
+      expect([answer.status, answer.code]).to.deep.equal([400, 'REGISTRY_INVALID']);
+      expect(answer.body.error?.message).to.match(
+        new RegExp(
+          `^/startBlock is ${head + 1}, but the newest block of localhost is ${head}\\. Give a block`,
+        ),
+      );
     });
 
     it('refuses a network whose node needs a key that is not set', async () => {
@@ -177,8 +206,12 @@ for (const engine of ENGINES) {
       await proxy.accept();
       proxy.answer((method) => (method === 'eth_call' ? { status: 502, body: 'bad gateway' } : 'none'));
       const broken = await add({ network: 31337, address: added });
+      proxy.answer((method) =>
+        method === 'eth_call' ? { error: { code: -32000, message: 'header not found' } } : 'none',
+      );
+      const behind = await add({ network: 31337, address: added });
       proxy.answer(THROUGH);
-      for (const { status: answered, code, headers } of [down, broken]) {
+      for (const { status: answered, code, headers } of [down, broken, behind]) {
         expect([answered, code]).to.deep.equal([503, 'RPC_UNREACHABLE']);
         expect(headers.get('Retry-After')).to.equal('10');
       }

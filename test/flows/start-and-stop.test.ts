@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/free-port';
@@ -9,10 +9,12 @@ import { untilAborted } from '../../service/base/until-aborted';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';
-import { EVENTS_OF_A_MINT } from '../helpers/chain/direct-mint';
+import { EVENTS_OF_A_MINT, mintTogether } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
+import { healthOf } from '../helpers/processes/health-and-metrics';
 import { installRegistry } from '../../devnet/installed-registry';
 import { startNode } from '../helpers/chain/node';
+import { ADMIN_API_KEY, callApi } from '../helpers/processes/subscribed-service';
 import { startRecordingReceiver, type RecordingReceiver } from '../helpers/receiver/recording-receiver';
 import { startRpcProxy, type Fault } from '../helpers/chain/rpc-proxy';
 import { startService, type LogLine, type RunningService } from '../helpers/processes/running-service';
@@ -55,7 +57,7 @@ describe('the service at start and stop', () => {
   });
 
   it('does not start with a broken setting, and names it without its value', async () => {
-    const { code, output } = await failToStart({ ...local.settings, DID_KEY_PAIRS: '{"id": "did:web:x' });
+    const { code, output } = await failToStart({ ...local.settings, DID_KEY_PAIRS: '{"id": "did:web:x#' });
     expect(code).to.equal(1);
     expect(output).to.match(/^The service cannot start\.\nDID_KEY_PAIRS is not valid JSON/m);
     expect(output).not.to.contain('did:web:x');
@@ -83,7 +85,7 @@ describe('the service at start and stop', () => {
       /^The database at postgres:\/\/127\.0\.0\.1:\d+\/… cannot be used: .*ECONNREFUSED/m,
     );
     expect(output)
-      .to.match(/correct DATABASE_URL/)
+      .to.match(/correct DATABASE_URL.* \[DATABASE_UNREACHABLE\]$/m)
       .and.not.contain('secret-of-the-database');
     expect(output).not.to.match(/^ {4}at /m);
   });
@@ -136,6 +138,32 @@ describe('the service at start and stop', () => {
     } finally {
       expect(await service.end('SIGTERM')).to.equal(0);
       await node.close();
+    }
+  });
+
+  it('waits for a START_BLOCK above the head by name, and begins where it is told then', async () => {
+    const settings = { ...local.settings, DATA_DIR: join(local.folder, 'ahead'), WALLET_PRIVATE_KEY: '' };
+    const head = await local.client.getBlockNumber();
+    let service = await startService({ ...settings, START_BLOCK: String(head + 5_000) });
+    try {
+      const feedOf = async () => (await healthOf(service.url)).feeds[0];
+      const waiting = await eventually('it waits', async () => {
+        const feed = await feedOf();
+        return feed?.code === undefined ? undefined : feed;
+      });
+      expect(waiting).to.include({ state: 'starting', code: 'START_BLOCK_AHEAD' });
+      expect(waiting.reason).to.match(new RegExp(`block ${head + 5_000}, .* is ${head}\\. .*START_BLOCK`));
+      expect(await healthOf(service.url)).to.include({ httpStatus: 200, status: 'ok' });
+      expect(service.log.filter(({ code }) => code === 'START_BLOCK_AHEAD')).to.have.length(1);
+      expect(JSON.stringify(service.log)).not.to.contain('were read before');
+      await service.stop();
+      service = await startService({ ...settings, START_BLOCK: '0' });
+      await eventually('all is read', async () => (await feedOf())?.nextBlock === head + 1);
+      expect(await feedOf())
+        .to.include({ state: 'following' })
+        .and.not.have.property('code');
+    } finally {
+      await service.stop();
     }
   });
 
@@ -206,6 +234,7 @@ describe('the service at start and stop', () => {
         WEBHOOK_URL: receiver.url,
         START_BLOCK: String((await local.client.getBlockNumber()) + 1),
         DATA_DIR: join(local.folder, 'few-descriptors'),
+        ADMIN_API_KEY,
         NODE_ENV: 'development',
       };
       service = await startServiceProcess(settings, { openFiles: 200 });
@@ -234,6 +263,45 @@ describe('the service at start and stop', () => {
         await eventually('its events', () => receiver.deliveries.length >= EVENTS_OF_A_MINT);
       } finally {
         for (const socket of idle) socket.destroy();
+      }
+    });
+
+    it('answers and delivers while sinks that do not answer exceed its file descriptors', async () => {
+      const connected = new Set<Socket>();
+      const sink = createServer((socket) => {
+        connected.add(
+          socket
+            .resume()
+            .on('error', () => undefined)
+            .on('close', () => connected.delete(socket)),
+        );
+      }).listen(0, '127.0.0.1');
+      await once(sink, 'listening');
+      const { port } = sink.address() as AddressInfo;
+      const subscription = {
+        sink: `http://127.0.0.1:${port}/`,
+        protocol: 'HTTP',
+        config: { timeoutMs: 120_000, maxConcurrentDeliveries: 1_000 },
+      };
+      try {
+        for (let count = 0; count < 60; count++)
+          expect(await callApi(service.url, 'POST', '/subscriptions', subscription)).to.include({
+            status: 201,
+          });
+        receiver.deliveries.length = 0;
+        await mintTogether(local, owner, 8);
+        await eventually('the events of others', () => receiver.deliveries.length === 8 * EVENTS_OF_A_MINT);
+        await eventually('some wait for a connection', () =>
+          /deliveries wait for a connection/.test(service.output()),
+        );
+        expect(connected.size).to.be.within(8, 60);
+        expect((await healthOf(service.url)).httpStatus).to.equal(200);
+        expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(200);
+        await eventually('its events', () => receiver.deliveries.length === 9 * EVENTS_OF_A_MINT);
+        expect(service.output()).not.to.match(/EMFILE/);
+      } finally {
+        for (const socket of connected) socket.destroy();
+        sink.close();
       }
     });
 

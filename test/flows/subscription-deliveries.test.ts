@@ -218,6 +218,60 @@ for (const engine of ENGINES) {
       await remove(id);
     });
 
+    describe('after a sink asked for a pause of a day', () => {
+      const type = 'com.service.etr.minted';
+
+      /** Waits for the attempt that the sink refuses with Retry-After. */
+      const refused = async (sink: RecordingReceiver, id: string): Promise<void> => {
+        sink.answerWith((_, response) => void response.writeHead(503, { 'retry-after': '86400' }).end());
+        await mint();
+        await eventually('it failed', async () => (await undelivered(id, '?state=failed')).length === 1);
+        sink.answerWith(accept);
+      };
+
+      it('sends to another sink at once, and counts its attempts anew', async () => {
+        const [sink, other] = [await api.sink(), await api.sink()];
+        const config = { retry: { initialDelayMs: 60_000 } };
+        const { id, ...body } = await api.subscribe(sink, { types: [type], config });
+        await refused(sink, id);
+        other.answerWith((_, response) => void response.writeHead(500).end());
+        const moved = await api.call('PUT', `/subscriptions/${id}`, { ...body, sink: other.url });
+        expect(moved.status, moved.message).to.equal(200);
+        await came(other, 1);
+        const failed = await eventually('it failed', async () =>
+          (await undelivered(id)).find(({ status }) => status === 500),
+        );
+        expect(failed.attempts).to.equal(1);
+        await remove(id);
+      });
+
+      it('sends at once when the subscription is resumed, and when its range is sent again', async () => {
+        const sink = await api.sink();
+        const { id } = await api.subscribe(sink, { types: [type] });
+        await refused(sink, id);
+        await putState(id, 'paused');
+        await putState(id, 'active');
+        await came(sink, 2);
+        const fromBlock = (await api.local.client.getBlockNumber()) + 1;
+        await refused(sink, id);
+        const answer = await api.call('POST', `/subscriptions/${id}/redeliver`, { fromBlock });
+        expect(answer.body).to.have.nested.include({
+          'registries[0].queued': 0,
+          'registries[0].alreadyWaiting': 1,
+        });
+        await came(sink, 4);
+        await remove(id);
+      });
+
+      it('sends at once to another WEBHOOK_URL', async () => {
+        await refused(api.ofSettings, 'default');
+        const other = await api.sink();
+        await api.restart({ WEBHOOK_URL: other.url });
+        await came(other, EVENTS_OF_A_MINT);
+        await api.restart();
+      });
+    });
+
     it('is failing SUBSCRIPTION_FAILING_AFTER_MINUTES after a failure, until a success', async () => {
       let ahead = 0;
       const clock = { now: () => Date.now() + ahead };

@@ -133,9 +133,19 @@ for (const engine of ENGINES) {
       expect(await refused('POST', '/subscriptions', ofSize(65_537))).to.match(
         /^413 BODY_TOO_LARGE .* 64 KB\.$/,
       );
-      for (const query of ['limit=0', 'limit=101', 'limit=x', 'after=nobody', 'limit=1&limit=2'])
+      const noPage = [
+        'limit=0',
+        'limit=101',
+        'limit=x',
+        'limit=1&limit=2',
+        'after=nobody',
+        'after=%00',
+        'x=1',
+      ];
+      for (const query of noPage)
         expect(await refused('GET', `/subscriptions?${query}`)).to.match(/^400 QUERY_INVALID/);
-      for (const query of ['state=sent', 'token=x', 'after=1'])
+      const noPlace = ['1', '%00', '1.99999999999.1', '2147483648.1.1', '1.1.-1', '1.1.9007199254740992'];
+      for (const query of ['state=sent', 'token=x', 'x=', ...noPlace.map((place) => `after=${place}`)])
         expect(await refused('GET', `/subscriptions/default/deliveries?${query}`)).to.match(
           /^400 QUERY_INVALID/,
         );

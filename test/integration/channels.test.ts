@@ -265,7 +265,12 @@ for (const engine of ENGINES) {
         const settlement = { queue, delivered: [], failed: { ...failed, nextAttemptAt: outbox.now } };
         const nothing = { lease: 'none', limit: 0, perQueue: 0, now: outbox.now, leaseMs: 0 };
         const claim = { channel: second, ...nothing };
-        await takeTurn(outbox.database, { settlements: [settlement], claim, mayBeDue: false, changedAt });
+        await takeTurn(outbox.database, {
+          settlements: [settlement],
+          claim,
+          mayBeDue: false,
+          sentTo: { changedAt, sinkHash: 'a sink' },
+        });
         const [channel] = await channelsOf(outbox.database.db, SAMPLE_FEED, name);
         return channel?.state;
       };
@@ -273,6 +278,23 @@ for (const engine of ENGINES) {
       await replaceSubscription(outbox.database, name, () => moved, cipher, before + 5);
       expect(await gone(before)).to.equal('active');
       expect(await gone(before + 5)).to.equal('gone');
+    });
+
+    it('does not wait for what a former sink asked for, if its answer comes after the change', async () => {
+      await store(1, [eventIn(1, 7n)]);
+      const [queue] = await outbox.claimQueues(1, 1, second);
+      const [delivery] = queue?.deliveries ?? [];
+      if (queue === undefined || delivery === undefined) throw new Error('a queue should be due');
+      const moved = { ...subscriptionWith({ sink: 'https://new.example/' }), id: name };
+      await replaceSubscription(outbox.database, name, () => moved, cipher, outbox.now + 5);
+      const failed = { delivery, attempt: attempt(outbox.now, 'answered 503') };
+      const { claimed } = await takeTurn(outbox.database, {
+        settlements: [{ queue, delivered: [], failed: { ...failed, nextAttemptAt: outbox.now + 60_000 } }],
+        claim: { channel: second, lease: 'next', limit: 1, perQueue: 1, now: outbox.now, leaseMs: 1 },
+        mayBeDue: false,
+        sentTo: { changedAt: outbox.now, sinkHash: 'the former sink' },
+      });
+      expect(claimed).to.have.length(1);
     });
 
     it('lets other processes know of a 410', async () => {

@@ -284,6 +284,8 @@ describe('the console of a devnet', () => {
       { ...BILL_OF_LADING, foo: 1 },
       { ...BILL_OF_LADING, name: 'x', vessel: 5 },
       { type: ['BillOfLading'] },
+      {},
+      { id: 'urn:x:1', type: [] },
       { scac: 'A' },
       { ...BILL_OF_LADING, links: '_:x' },
       { ...BILL_OF_LADING, packages: [{ weight: '1' }] },

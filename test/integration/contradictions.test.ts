@@ -40,6 +40,9 @@ for (const engine of ENGINES) {
     let counted: number;
     let now: number;
     let check: ContradictionCheck;
+    let recent: Map<string, number>;
+    /** The blocks that the feed was told to read again. */
+    let again: number[];
     const clock = { now: () => now };
     const scope = { ...SCOPE, registryAddress: SAMPLE_REGISTRY.registryAddress };
 
@@ -50,6 +53,8 @@ for (const engine of ENGINES) {
       now = 1_000_000_000;
       log = [];
       counted = 0;
+      recent = new Map();
+      again = [];
       journal = createDatabaseJournal(database, scope, clock);
       await journal.enterChain(GENESIS);
       feed = await openSampleFeed(database);
@@ -73,6 +78,8 @@ for (const engine of ENGINES) {
         clock,
         logger: createLogger({ level: 'info', mask: (text) => text, destination }),
         contradicted: () => void counted++,
+        recentMints: recent,
+        readAgain: (block) => void again.push(block),
         ...changes,
       };
     }
@@ -187,25 +194,46 @@ for (const engine of ENGINES) {
       expect(told()).to.deep.equal([]);
     });
 
-    it('reports a mint without an event CONFIRMATIONS blocks after its block', async () => {
+    it('reads the block of a mint without an event again at once, and reports a lasting one', async () => {
       const tokenId = await final(7);
       const unfinished = await added();
       await journal.mined(unfinished, mintedBy(MINT, 8), false);
-      const transfer = eventIn(8, BigInt(`0x${tokenId}`), { transactionHash: OTHER_MINT, logIndex: 0 });
-      await record(database, feed, 8, [transfer], now);
+      await read(6);
       await look(3);
+      expect(again).to.deep.equal([]);
+      const transfer = eventIn(7, BigInt(`0x${tokenId}`), { transactionHash: OTHER_MINT, logIndex: 0 });
+      await record(database, feed, 7, [transfer], now);
+      await look();
+      expect(again).to.deep.equal([7]);
       expect(told()).to.deep.equal([]);
-      await read(9);
-      await look(3);
+      await look(2);
       expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', tokenId));
       expect(log[0]).to.deep.include({
         journal: { state: 'final', txHash: MINT, block: 7 },
-        watcher: { minted: [], nextBlock: 10 },
+        watcher: { minted: [], nextBlock: 8 },
       });
-      await read(10);
+      await read(8);
       await look(3);
+      expect(again).to.deep.equal([7, 8]);
       expect(told().slice(1)).to.deep.equal(once('MINT_WITHOUT_EVENT', unfinished));
       expect(counted).to.equal(2);
+    });
+
+    it('looks at recent mints of this process as soon as the watcher has passed their blocks', async () => {
+      const [seen, lost, later] = [await final(7), await final(7), await final(8)];
+      for (const [tokenId, block] of [
+        [seen, 7],
+        [lost, 7],
+        [later, 8],
+      ] as const)
+        recent.set(tokenId, block);
+      await check.look();
+      expect(again).to.deep.equal([]);
+      await read(7, [{ tokenId: seen, block: 7 }]);
+      await check.look();
+      await check.look();
+      expect(again).to.deep.equal([7]);
+      expect([...recent.keys()]).to.deep.equal([later]);
     });
 
     it('reports a mint that is found late, in a block that was read long ago', async () => {

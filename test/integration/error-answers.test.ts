@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { subscriptionError } from '../../service/subscriptions/subscription-error';
+import { keptDocument } from '../../service/issuance/kept-document';
+import { preparedDocument } from '../helpers/database/prepared-documents';
 import { accepting, REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 
 describe('the header X-Error-Code', () => {
@@ -55,7 +57,27 @@ describe('the header X-Error-Code', () => {
     expect(await answer.json()).to.deep.equal({ error: { message: '/a~1b/0 is wrong. Correct it.' } });
   });
 
-  for (const path of ['/create/%E0%A4%A', '/create/BILL_OF_LADING%', '/documents/%', '/nothing/%zz'])
+  it('is MINT_STILL_WAITING, with 500 and the token in X-Token-Id, when a mint takes too long', async () => {
+    const never = new Promise<never>(() => undefined);
+    const minting = { queue: { mint: () => never }, journal: { documentOf: () => never }, waitMs: 1 };
+    const prepared = preparedDocument(10);
+    const issuance = { state: 'signed', txHash: undefined, failure: undefined, createdAt: 0 } as const;
+    const slow = await startHttpApp({
+      acceptDocument: accepting(async () =>
+        keptDocument(minting, { ...prepared, ...issuance, requestHash: undefined }),
+      ),
+    });
+    const headers = { 'Content-Type': 'application/json' };
+    const answer = await fetch(`${slow.url}/create/any`, { method: 'POST', headers, body: REQUEST });
+    const body: unknown = await answer.json();
+    await slow.close();
+    expect([answer.status, body]).to.deep.equal([500, { error: { message: 'Internal server error' } }]);
+    expect(answer.headers.get('X-Error-Code')).to.equal('MINT_STILL_WAITING');
+    expect(answer.headers.get('X-Token-Id')).to.equal(prepared.tokenId);
+  });
+
+  const malformed = ['/create/%E0%A4%A', '/create/BILL_OF_LADING%', '/documents/%', '/nothing/%zz'];
+  for (const path of [...malformed, '/documents/%00', '/subscriptions/a%00b/test'])
     it(`is PATH_MALFORMED, with 400, for the percent-encoding in ${path}`, async () => {
       expect(await codeAt(path, { method: 'POST', body: '{}' })).to.deep.equal([400, 'PATH_MALFORMED']);
     });

@@ -63,7 +63,6 @@ describe('delivery to a guarded sink', () => {
       signingKeys,
       clock: systemClock,
       timeoutMs: 2_000,
-      connections: 1,
       guard: rules && { rules, lookup },
     });
     const results: PostResult[] = [];

@@ -4,6 +4,7 @@ import type { KyselyPlugin } from 'kysely';
 import pino from 'pino';
 import { systemClock } from '../../service/base/clock';
 import type { Database } from '../../service/database/database';
+import { createDeliverySlots } from '../../service/delivery/delivery-slots';
 import { createFeedDelivery, type FeedDelivery } from '../../service/delivery/feed-delivery';
 import { createSecretsCipher } from '../../service/subscriptions/secrets';
 import { addSubscription } from '../../service/subscriptions/stored-subscriptions';
@@ -35,6 +36,7 @@ for (const engine of ENGINES)
         database: counted(database, () => statements++),
         clock: systemClock,
         logger: pino({ level: 'silent' }),
+        slots: createDeliverySlots({ most: 1_000, logger: pino({ level: 'silent' }) }),
         targetOf: ({ isDefault }) => (isDefault ? undefined : webhook),
         restorePurged: async () => undefined,
         onAttempt: () => undefined,

@@ -325,6 +325,23 @@ for (const engine of ENGINES) {
       expect(await findFeeds(db, `0x${'00'.repeat(20)}`)).to.deep.equal([]);
     });
 
+    it('begins a feed where it is told, until the feed has recorded an event', async () => {
+      const { db } = outbox.database;
+      let feed = outbox.feed;
+      const begun = async (startBlock: number): Promise<[number, number[]]> => {
+        const { id, epoch, cursor } = await openFeed(db, SAMPLE_FEED, startBlock, 1);
+        feed = { feed: SAMPLE_FEED, id, epoch };
+        return [cursor.nextBlock, cursor.kept.map(({ number }) => number)];
+      };
+      expect(await begun(900)).to.deep.equal([900, [899]]);
+      expect(await begun(5)).to.deep.equal([5, [4]]);
+      await record(outbox.database, feed, 20, [], outbox.now);
+      expect(await begun(5), 'told the same').to.deep.equal([21, [4, 20]]);
+      expect(await begun(3)).to.deep.equal([3, [2]]);
+      await record(outbox.database, feed, 20, [eventIn(12, 7n)], outbox.now);
+      expect(await begun(1)).to.deep.equal([21, [2, 12, 20]]);
+    });
+
     it('hands out nothing of a held feed until it is released', async () => {
       await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
       await holdFeed(outbox.database.db, outbox.feed);

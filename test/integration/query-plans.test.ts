@@ -139,9 +139,12 @@ describe('the SQLite queries', () => {
       clock: systemClock,
       logger: createLogger({ level: 'silent', mask: (text) => text }),
       contradicted: () => undefined,
+      recentMints: new Map([['ab'.repeat(32), 1]]),
+      readAgain: () => undefined,
     });
     await check.run();
     await check.run();
+    await check.look();
     expect(longWays(FEW_ROWS, 9)).to.deep.equal([]);
   });
 

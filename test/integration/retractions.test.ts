@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Retraction, ServiceEvent } from '../../receiver/event-schemas';
+import { changeSink } from '../../service/outbox/claim-queues';
 import { listDeadLetters } from '../../service/outbox/list-deliveries';
 import { fillChannel } from '../../service/outbox/fill-channels';
 import { presentAnnouncements } from '../../service/outbox/announcements';
@@ -98,6 +99,15 @@ for (const engine of ENGINES) {
         'retracts block 2',
       ]);
       expect(await subscriber.takeAll()).to.deep.equal([]);
+    });
+
+    it('are sent of an event that the former sink of the subscription may have received', async () => {
+      await store(2, [eventIn(2, 7n)]);
+      await subscriber.refuse();
+      const { channel } = subscriber;
+      await changeSink(outbox.database, { channel, sinkHash: 'another', now: outbox.now });
+      await rewind(1);
+      expect((await subscriber.takeAll()).map(briefly)).to.deep.equal(['retracts block 2']);
     });
 
     it('are sent of all events that a dead process had claimed', async () => {

@@ -47,7 +47,6 @@ describe('programs of docs/webhooks.md and of the API description', () => {
       signingKeys: { key: signingKeyOf(privateKey), next: undefined },
       clock: { now: Date.now },
       timeoutMs: 5_000,
-      connections: 1,
       standardWebhooks: { secret },
     });
     for (const sent of [event, testEvent]) await client.post(JSON.stringify(sent), sent.id);

@@ -30,7 +30,6 @@ describe('third-party verifiers of webhooks', () => {
       signingKeys,
       clock: { now: () => now },
       timeoutMs: 5_000,
-      connections: 1,
       ...options,
     });
     try {

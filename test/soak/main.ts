@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { inheritedEnvironment } from '../../service/config/config';
+import { ENGINES } from '../helpers/database/engines';
 import type { ScenarioResult } from '../helpers/mint-model/mint-model';
 import { MODELS, type SeedRange } from './seed-range';
 
@@ -77,15 +78,18 @@ async function runInProcess(range: SeedRange, onResult: (result: ScenarioResult)
 
 async function main(): Promise<void> {
   const text = { type: 'string' } as const;
-  const { values } = parseArgs({ options: { model: text, seeds: text, seed: text, workers: text } });
+  const options = { model: text, engine: text, seeds: text, seed: text, workers: text };
+  const { values } = parseArgs({ options });
   const model = MODELS.find((name) => name === (values.model ?? 'mints'));
   if (model === undefined) throw new Error(`--model is one of ${MODELS.join(', ')}`);
+  const engine = ENGINES.find((name) => name === (values.engine ?? 'SQLite'));
+  if (engine === undefined) throw new Error(`--engine is one of ${ENGINES.join(', ')}`);
   const first = values.seed === undefined ? randomInt(HIGHEST_SEED) : Number(values.seed);
   const isReplay = values.seed !== undefined && values.seeds === undefined;
   const count = isReplay ? 1 : Number(values.seeds ?? SEEDS_OF_A_PROCESS);
   console.log(`seeds ${first} to ${first + count - 1}`);
   const tally = new Tally();
-  await soak({ model, first, count }, Math.min(Number(values.workers ?? 2), count), (result) => {
+  await soak({ model, engine, first, count }, Math.min(Number(values.workers ?? 2), count), (result) => {
     tally.add(result);
     const { seed, violations, history } = result;
     if (isReplay) console.log(history.join('\n'));
@@ -96,7 +100,7 @@ async function main(): Promise<void> {
   if (tally.failed.length === 0) return;
   console.log(
     `failed: ${tally.failed.join(' ')}; ` +
-      `npm run soak -- --model ${model} --seed ${tally.failed[0]} runs that one again`,
+      `npm run soak -- --model ${model} --engine ${engine} --seed ${tally.failed[0]} runs that one again`,
   );
   process.exitCode = 1;
 }

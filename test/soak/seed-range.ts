@@ -1,3 +1,5 @@
+import type { Engine } from '../helpers/database/engines';
+
 /** The models that scenarios test. */
 export const MODELS = ['mints', 'retractions', 'requests'] as const;
 export type Model = (typeof MODELS)[number];
@@ -5,6 +7,8 @@ export type Model = (typeof MODELS)[number];
 /** The scenarios that main.ts gives to a process. Each result is sent as a message. */
 export interface SeedRange {
   model: Model;
+  /** For requests: the other models have one. */
+  engine: Engine;
   first: number;
   count: number;
 }

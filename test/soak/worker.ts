@@ -1,9 +1,10 @@
+import type { Engine } from '../helpers/database/engines';
 import { runScenario } from '../helpers/mint-model/mint-model';
 import { createMintPlace } from '../helpers/mint-model/place';
 import { createRequestPlace } from '../helpers/request-model/request-model';
 import { nothingIsLeftRunning } from '../helpers/resources';
 import { createRetractionPlace } from '../helpers/retraction-model/retraction-model';
-import type { Model, SeedRange } from './seed-range';
+import type { SeedRange } from './seed-range';
 
 /** An environment that runs the scenarios of a model one after the other. */
 interface Place {
@@ -11,15 +12,23 @@ interface Place {
   stop(): Promise<void>;
 }
 
-async function createPlace(model: Model): Promise<Place> {
+async function createPlace({ model, engine }: SeedRange): Promise<Place> {
   if (model === 'retractions') return createRetractionPlace();
-  if (model === 'requests') return createRequestPlace();
+  if (model === 'requests') return requestPlaceOn(engine);
   const place = await createMintPlace();
   return { run: (seed) => runScenario(place, seed), stop: () => place.stop() };
 }
 
-async function run({ model, first, count }: SeedRange): Promise<void> {
-  const place = await createPlace(model);
+/** Fails if the engine is not installed. */
+async function requestPlaceOn(engine: Engine): Promise<Place> {
+  const place = await createRequestPlace(engine);
+  if (place === undefined) throw new Error(`${engine} is not installed`);
+  return place;
+}
+
+async function run(range: SeedRange): Promise<void> {
+  const { first, count } = range;
+  const place = await createPlace(range);
   try {
     for (let seed = first; seed < first + count; seed++) process.send?.(await place.run(seed));
   } finally {

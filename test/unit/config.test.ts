@@ -270,12 +270,27 @@ describe('configuration', () => {
 
   it('takes a CONSOLE_READ_KEY beside another ADMIN_API_KEY only', () => {
     const CONSOLE_READ_KEY = 'key-to-look-only';
-    expect(load({ CONSOLE_READ_KEY, ADMIN_API_KEY: 'a-123456' }).consoleReadKey).to.equal(CONSOLE_READ_KEY);
+    expect(load({ CONSOLE_READ_KEY, ADMIN_API_KEY: 'key-of-the-operator' }).consoleReadKey).to.equal(
+      CONSOLE_READ_KEY,
+    );
     const problem = problemOf({ CONSOLE_READ_KEY });
     expect(problem).to.match(/^CONSOLE_READ_KEY is set, but there is no console\. Set ADMIN_API_KEY/);
     const same = problemOf({ CONSOLE_READ_KEY, ADMIN_API_KEY: CONSOLE_READ_KEY });
     expect(same).to.match(/^CONSOLE_READ_KEY is the same as ADMIN_API_KEY\./);
     expect(problem + same).not.to.contain(CONSOLE_READ_KEY);
+  });
+
+  it('takes keys of at least 16 printable ASCII characters only', () => {
+    const ADMIN_API_KEY = 'key-of-the-operator';
+    for (const name of ['API_KEY', 'ADMIN_API_KEY', 'CONSOLE_READ_KEY'])
+      for (const key of ['x'.repeat(15), 'pässwort-of-the-issuer', 'key-with-a\ttab-in-it']) {
+        const problem = problemOf({ ADMIN_API_KEY, [name]: key });
+        expect(problem).to.match(
+          new RegExp(`^${name} is not a key of at least 16 characters, .* \`node -p `),
+        );
+        expect(problem).not.to.contain(key);
+      }
+    expect(load({ API_KEY: 'at least 16 & " too' }).apiKey).to.equal('at least 16 & " too');
   });
 
   it('collects the secrets that must not be printed', () => {
@@ -284,17 +299,17 @@ describe('configuration', () => {
     const SECRETS_KEY = Buffer.alloc(32, 7).toString('base64');
     const config = load({
       WALLET_PRIVATE_KEY: privateKey,
-      API_KEY: 'k-123456',
-      ADMIN_API_KEY: 'a-123456',
-      CONSOLE_READ_KEY: 'r-123456',
+      API_KEY: 'key-of-the-issuer',
+      ADMIN_API_KEY: 'key-of-the-operator',
+      CONSOLE_READ_KEY: 'key-of-the-reader',
       SECRETS_KEY,
       RPC_URL: `https://n.example/v3/${secret}`,
     });
     expect(config.secrets).to.include.members([
       privateKey,
-      'k-123456',
-      'a-123456',
-      'r-123456',
+      'key-of-the-issuer',
+      'key-of-the-operator',
+      'key-of-the-reader',
       SECRETS_KEY,
       secret,
     ]);

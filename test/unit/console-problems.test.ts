@@ -114,6 +114,13 @@ describe('the problems that the console shows', () => {
       undefined,
     ],
     [
+      'a feed whose start block is above the head',
+      withFeed({ state: 'starting', code: 'START_BLOCK_AHEAD', reason: 'Too high.' }),
+      'warning',
+      /not read yet\. Too high\.$/,
+      undefined,
+    ],
+    [
       'a feed that lags',
       withFeed({ nextBlock: 51, catchUp: { fromBlock: 1, toBlock: 100, since: NOW - 2 * MINUTE } }),
       'warning',

@@ -1,5 +1,7 @@
 import {
+  chmodSync,
   lstatSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   statSync,
@@ -131,6 +133,35 @@ describe('setting a variable of an env file', () => {
       utimesSync(`${path}.lock`, 0, 0);
       await setEnvValue(path, 'NAME', 'x');
       expect(parse(readFileSync(path))).to.deep.equal({ NAME: 'x' });
+    });
+
+    it('stays as it is if its owner made it read-only, and the error has the remedy', async () => {
+      const path = join(folder.path, 'read-only.env');
+      writeFileSync(path, 'A=1\n', { mode: 0o444 });
+      const thrown: unknown = await setEnvValue(path, 'NAME', 'x').catch((error: unknown) => error);
+      expect(thrown).to.include({ code: 'FILE_UNWRITABLE', message: `${path} is read-only.` });
+      expect(thrown).to.have.property('remedy').that.contains(`\`chmod u+w ${path}\``);
+      expect(readFileSync(path, 'utf8')).to.equal('A=1\n');
+      expect(readdirSync(folder.path).filter((name) => name.startsWith('read-only'))).to.have.length(1);
+    });
+
+    it('is refused with the remedy in a folder that the user may not write to', async function () {
+      if (process.platform === 'win32') this.skip();
+      const path = join(folder.path, 'closed/tenant.env');
+      mkdirSync(join(folder.path, 'closed'), { mode: 0o555 });
+      chmodSync(folder.path, 0o755);
+      // Modes do not hold root back.
+      const isRoot = process.getuid?.() === 0;
+      if (isRoot) process.seteuid?.(65534);
+      try {
+        const thrown: unknown = await setEnvValue(path, 'NAME', 'x').catch((error: unknown) => error);
+        expect(thrown).to.have.property('code', 'FILE_UNWRITABLE');
+        expect(thrown)
+          .to.have.property('remedy')
+          .that.contains(`write to ${join(folder.path, 'closed')}`);
+      } finally {
+        if (isRoot) process.seteuid?.(0);
+      }
     });
 
     it('stays unchanged when the value cannot be written', async () => {

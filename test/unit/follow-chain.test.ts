@@ -2,8 +2,7 @@ import { expect } from 'chai';
 import { makeError, toQuantity, ZeroHash, zeroPadValue } from 'ethers';
 import type { RpcClient } from '../../service/chain/rpc-client';
 import { createBlockSpan } from '../../service/chain/block-span';
-import type { BlockAlarm } from '../../service/watcher/block-alarm';
-import { followChain, type Sighting } from '../../service/watcher/follow-chain';
+import { followChain, type ChainFollowing, type Sighting } from '../../service/watcher/follow-chain';
 import { eventually } from '../helpers/eventually';
 
 const ADDRESS = `0x${'1'.repeat(40)}`;
@@ -16,7 +15,6 @@ describe('following a chain', () => {
     const alarm = {
       wait: async () => (done.push('wait'), end.abort()),
       quicken: () => void done.push('quicken'),
-      stop: () => undefined,
     };
     const kinds: string[] = [];
     await (async () => {
@@ -28,7 +26,7 @@ describe('following a chain', () => {
 
   it('reads the next range while the caller stores the last one', async () => {
     const end = new AbortController();
-    const alarm = { wait: async () => end.abort(), quicken: () => undefined, stop: () => undefined };
+    const alarm = { wait: async () => end.abort(), quicken: () => undefined };
     const asked: string[] = [];
     const client: Answer = async (method, params) => {
       if (method !== 'eth_getLogs') return answer(method, params);
@@ -49,7 +47,11 @@ describe('following a chain', () => {
 
 type Answer = (method: string, params: [unknown]) => Promise<unknown>;
 
-function sightings(send: Answer, alarm: BlockAlarm, signal: AbortSignal): AsyncGenerator<Sighting> {
+function sightings(
+  send: Answer,
+  alarm: ChainFollowing['alarm'],
+  signal: AbortSignal,
+): AsyncGenerator<Sighting> {
   return followChain({
     client: { send } as unknown as RpcClient,
     contracts: { registry: ADDRESS, titleEscrowFactory: ADDRESS, titleEscrowImplementation: ADDRESS },

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { ConfigurationError, RequestError, SigningError, type ServiceError } from '../../service/base/errors';
+import type { JsonObject } from '../../service/issuance/credential';
 import { parseBody } from '../../service/issuance/parse-body';
 import { createDocumentPreparer } from '../../service/issuance/prepare-document';
 import type { PrepareDocument } from '../../service/issuance/preparation';
@@ -8,6 +9,7 @@ import type { SignedCredential } from '../../service/issuance/sign';
 import full from '../fixtures/bill-of-lading-full.json';
 import { derive, verify } from '../helpers/credentials/derive-and-verify';
 import { HOLDER, OWNER, bodyWith, preparationOf, settingsOf } from '../helpers/credentials/preparations';
+import { statementsOf, withoutProof } from '../helpers/credentials/statements';
 import { TEST_REGISTRY, createTestIssuer, type TestIssuer } from '../helpers/credentials/test-issuer';
 
 describe('preparing a document', () => {
@@ -110,6 +112,13 @@ describe('preparing a document', () => {
   for (const [what, body, ErrorClass, code, message] of [
     ['an invalid owner', bodyWith({}, { owner: '0x1' }), RequestError, 'REQUEST_FIELD_INVALID', /^\/owner /],
     [
+      'a remark that UTF-8 cannot write',
+      bodyWith({}, { remarks: 'half \ud83d' }),
+      RequestError,
+      'REQUEST_FIELD_INVALID',
+      /^\/remarks contains half of a surrogate pair/,
+    ],
+    [
       'text that a signature would not protect',
       bodyWith({ vessel: 'PO_:1' }),
       RequestError,
@@ -131,6 +140,32 @@ describe('preparing a document', () => {
       expect(refusal.message).to.match(message);
     });
   }
+
+  /** Subjects, and whether a signed credential would have a statement about them. */
+  const CLAIMS: [JsonObject, boolean][] = [
+    [{}, false],
+    [{ id: 'urn:x:1' }, false],
+    [{ type: [] }, false],
+    [{ id: 'urn:x:1', attachments: [], description: null, name: [null] }, false],
+    [{ type: 'BillOfLading' }, true],
+    [{ type: ['BillOfLading'], packages: [], vessel: null }, true],
+    [{ name: '' }, true],
+    [{ attachments: {} }, true],
+    [{ attachments: [null, {}] }, true],
+  ];
+  for (const [credentialSubject, isStated] of CLAIMS)
+    it(`${isStated ? 'signs' : 'refuses'} the subject ${JSON.stringify(credentialSubject)}`, async () => {
+      const signed = await issuer.sign(credentialSubject);
+      const statements = (await statementsOf(withoutProof(signed), issuer.contextUrl)) ?? [];
+      const about = / \S+#credentialSubject> (\S+) \.$/m.exec(statements.join('\n'))?.[1];
+      expect(statements.some((statement) => statement.startsWith(`${about} `))).to.equal(isStated);
+      const body = JSON.stringify({ credentialSubject, owner: OWNER, holder: HOLDER });
+      const code = await prepare(preparationOf(body)).then(
+        () => 'signed',
+        (error: unknown) => (error as ServiceError).code,
+      );
+      expect(code).to.equal(isStated ? 'signed' : 'SUBJECT_EMPTY');
+    });
 
   it('refuses more than 20,000 values, which would take minutes to sign', async () => {
     const bodyOfValues = (count: number): Uint8Array =>

@@ -67,10 +67,16 @@ describe('secrets', () => {
   });
 
   it('cause a warning when they are too short to be masked', () => {
-    const settings = { API_KEY: 'abc', TUNNEL_AUTHTOKEN: 'abcdef', RPC_URL: 'https://u:p%40@node.example/' };
-    expect(unmaskedSettings(settings)).to.deep.equal(['RPC_URL', 'API_KEY']);
-    const { warnings, secrets } = loadConfig({ ENV_FILE: devNull, NET: '31337', API_KEY: 'abc' });
-    expect(warnings).to.include('API_KEY: a secret of less than 6 characters is not masked in outputs');
+    const settings = {
+      PROVIDER_API_KEY: 'abc',
+      TUNNEL_AUTHTOKEN: 'abcdef',
+      RPC_URL: 'https://u:p%40@node.example/',
+    };
+    expect(unmaskedSettings(settings)).to.deep.equal(['RPC_URL', 'PROVIDER_API_KEY']);
+    const { warnings, secrets } = loadConfig({ ENV_FILE: devNull, NET: '31337', PROVIDER_API_KEY: 'abc' });
+    expect(warnings).to.include(
+      'PROVIDER_API_KEY: a secret of less than 6 characters is not masked in outputs',
+    );
     expect(secretMasker(secrets)('abc')).to.equal('abc');
   });
 

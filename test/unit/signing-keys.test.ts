@@ -63,7 +63,6 @@ describe('change of the signing key', () => {
       signingKeys: { key, next: { key: next, from } },
       clock: { now: () => now },
       timeoutMs: 5_000,
-      connections: 1,
     });
     try {
       await client.post('{"event":1}', randomUUID());

@@ -121,6 +121,7 @@ describe('a request for a subscription', () => {
     [{ sink: 'https://user@subscriber.example/' }, '/sink has a user or a password.'],
     [{ sink: 'https://subscriber.example/#part' }, '/sink has a fragment, which is never sent.'],
     [{ sink: 'https://subscriber.example/#' }, '/sink has a fragment'],
+    [{ sink: 'https://subscriber.example/\ud800' }, '/sink contains half of a surrogate pair.'],
 
     [{ protocol: undefined }, '/protocol must be `HTTP`, but it is missing.'],
     [{ protocol: 'http' }, '/protocol must be `HTTP`. No other protocol is supported.'],
@@ -214,6 +215,8 @@ describe('a request for a subscription', () => {
     [inFilter({ prefix: {} }), '/filters/0/prefix names no attribute.'],
     [inFilter({ suffix: { '': 'a' } }), '/filters/0/suffix has an empty name.'],
     [inFilter({ exact: { type: '' } }), '/filters/0/exact/type is empty.'],
+    [inFilter({ exact: { type: '\udc00\ud800' } }), '/filters/0/exact/type contains half of a surrogate'],
+    [inFilter({ prefix: { 'a\ud800': 'b' } }), '/filters/0/prefix/a\ud800 contains half of a surrogate'],
     [inFilter({ exact: { subject: 1 } }), '/filters/0/exact/subject must be a string, but it is a number.'],
     [inFilter({ all: {} }), '/filters/0/all must be an array, but it is an object.'],
     [inFilter({ any: [] }), '/filters/0/any is empty. Give at least one filter, or leave it out.'],

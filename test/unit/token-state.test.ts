@@ -54,6 +54,14 @@ describe('the state that follows from the events of a token', () => {
     });
   });
 
+  it('has no nominee after a nomination of the zero address, also if there was none before', () => {
+    const nominated = event('nomination', { prevNominee: NOBODY, nominee: CAROL });
+    const cleared = event('nomination', { prevNominee: CAROL, nominee: NOBODY });
+    const returned = event('nomination', { prevNominee: NOBODY, nominee: NOBODY });
+    for (const history of [[nominated, cleared], [returned], [nominated, cleared, returned]])
+      expect(tokenStateOf([...mint(), ...history])).to.deep.equal(MINTED);
+  });
+
   it('says where the token is', () => {
     const history = [...mint(), event('surrendered', { tokenId: '1', escrowAddress: ESCROW })];
     expect(tokenStateOf(history).state).to.equal('returned to issuer');

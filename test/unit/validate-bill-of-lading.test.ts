@@ -57,6 +57,16 @@ describe('strict validation of a Bill of Lading', () => {
     expect(await validateBillOfLading({ ...VALID, blNumber: '' })).to.deep.equal([missing('/blNumber')]);
   });
 
+  it('reports a subject that states nothing, which signing refuses', async () => {
+    for (const empty of [{}, { id: 'urn:x:1', vessel: null, packages: [] }])
+      expect(await validateBillOfLading(empty)).to.deep.include({
+        pointer: '',
+        code: 'SUBJECT_EMPTY',
+        message: 'States nothing; give it a type and terms with values',
+      });
+    expect(await problemsOf({ type: ['Invoice'] })).not.to.include(' SUBJECT_EMPTY');
+  });
+
   it('requires an array of strings as type', async () => {
     expect(await problemsOf({ type: 'BillOfLading' })).to.deep.equal(['/type VALUE_TYPE_WRONG']);
     expect(await problemsOf({ type: ['BillOfLading', 5] })).to.deep.equal(['/type/1 VALUE_TYPE_WRONG']);

@@ -37,7 +37,6 @@ describe('user and password in the URL of a webhook', () => {
       signingKeys,
       clock: systemClock,
       timeoutMs: 5_000,
-      connections: 1,
     });
     try {
       for (const body of ['{}', '{"second": true}'])

@@ -9,6 +9,8 @@ import { subscriptions } from './0007-subscriptions';
 import { registries } from './0008-registries';
 import { fillingChannels } from './0009-filling-channels';
 import { billOfLadingNumbers } from './0010-bill-of-lading-numbers';
+import { startBlocks } from './0011-start-blocks';
+import { sinksOfChannels } from './0012-sinks-of-channels';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
@@ -22,4 +24,6 @@ export const migrations: Record<string, Migration> = {
   '0008-registries': registries,
   '0009-filling-channels': fillingChannels,
   '0010-bill-of-lading-numbers': billOfLadingNumbers,
+  '0011-start-blocks': startBlocks,
+  '0012-sinks-of-channels': sinksOfChannels,
 };

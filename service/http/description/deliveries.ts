@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseTokenId } from '../../registry/token-id-forms';
+import { isPlace } from '../../subscriptions/undelivered-events';
 import type { Operation } from './operation';
 import { linkHeader, PAGE_LIMIT, pagePosition } from './paging';
 import { SUBSCRIPTION_PATH } from './subscriptions';
@@ -127,11 +128,11 @@ export const LIST_DELIVERIES = {
     }),
     token,
     limit: PAGE_LIMIT,
-    after: pagePosition(/^(\d{1,15})\.(\d{1,15})\.(-?\d{1,16})$/, (channel, tokenKey, position) => ({
-      channel: Number(channel),
-      token: Number(tokenKey),
-      position: Number(position),
-    })),
+    after: pagePosition(/^(\d{1,10})\.(\d{1,10})\.(-?\d{1,16})$/, (...parts) => {
+      const [channel = 0, tokenKey = 0, position = 0] = parts.map(Number);
+      const place = { channel, token: tokenKey, position };
+      return isPlace(place) ? place : undefined;
+    }),
   }),
   answers: {
     200: {

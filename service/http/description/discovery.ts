@@ -1,12 +1,16 @@
 import { z } from 'zod';
-import { PUBLISHED_FILES, publishedPath } from '../../base/published-files';
+import { BILL_OF_LADING_CONTEXT, CONTEXT_TYPE, SCHEMA_TYPE } from '../../base/published-files';
 import type { Answer, Operation } from './operation';
 import { ADDRESS, COUNT, FEED_STATE, REGISTRY_NAME, TEXT, TIME } from './values';
 
 /** Any JSON object. Its own specification says what it has. */
 const OBJECT = z.record(TEXT, z.unknown());
 
-function json(description: string, schema: z.ZodType = OBJECT, mediaType = 'application/json'): Answer {
+function json(
+  description: string,
+  schema: z.ZodType = OBJECT,
+  mediaType: string | readonly string[] = 'application/json',
+): Answer {
   return { description, content: { mediaType, schema } };
 }
 
@@ -73,20 +77,27 @@ export const JWKS = publicGet(
   { errors: { 404: ['SIGNING_KEY_MISSING'] } },
 );
 
-/** The contexts and schemas of documents, by file name. */
-export const PUBLISHED: Readonly<Record<string, Operation>> = Object.fromEntries(
-  Object.entries(PUBLISHED_FILES).map(([fileName, mediaType], index) => [
-    fileName,
-    publicGet(
-      `getContextFile${index + 1}`,
-      publishedPath(fileName),
-      mediaType.includes('schema') ? "JSON Schema of a Bill of Lading's subject" : 'JSON-LD context',
-      {
-        200: { ...json('The file, which never changes.', OBJECT, mediaType), headers: HEADERS_OF_CACHEABLE },
-        304: NOT_MODIFIED,
+/** GET /contexts/{file} */
+export const PUBLISHED_FILE = publicGet(
+  'getContextFile',
+  '/contexts/{file}',
+  'A JSON-LD context, or the JSON Schema of a subject',
+  {
+    200: {
+      ...json('The file, which never changes.', OBJECT, [CONTEXT_TYPE, SCHEMA_TYPE]),
+      headers: HEADERS_OF_CACHEABLE,
+    },
+    304: NOT_MODIFIED,
+  },
+  {
+    pathParameters: {
+      file: {
+        description: 'A file of the service, or one that its operator put beside them.',
+        example: BILL_OF_LADING_CONTEXT,
       },
-    ),
-  ]),
+    },
+    errors: { 404: ['NOT_FOUND'] },
+  },
 );
 
 /** GET /schemas */
@@ -173,6 +184,10 @@ const ISSUING = z.strictObject({
 const HEALTH = z
   .strictObject({
     status: z.enum(['ok', 'failing']),
+    database: z
+      .literal('removed')
+      .optional()
+      .meta({ description: 'The files of the database were removed: do not restart the service.' }),
     feeds: z.array(FEED),
     issuing: ISSUING.optional().meta({ description: 'Absent if settings for issuing are missing.' }),
     unfollowed: z
@@ -197,7 +212,7 @@ export const HEALTH_CHECK = publicGet(
   '/health',
   'Whether every registry is read',
   {
-    200: json("Every registry's events are read.", HEALTH),
+    200: json("Every registry's events are read; or the database was removed.", HEALTH),
     503: {
       ...json('The events of a registry are not read.', HEALTH),
       headers: { 'X-Error-Code': { description: 'Always `UNHEALTHY`.', example: 'UNHEALTHY' } },

@@ -65,8 +65,9 @@ curl -s https://carrier.example/create/BILL_OF_LADING \\
 **Sending again.** With an \`Idempotency-Key\`, send the same request again after any answer or none. Without
 a key, a status from 400 to 499 means that nothing was issued: correct the request, or send it again as it is
 after a 408. Send it again as it is after a 503. A 500 made no token and may be sent again when its cause is
-gone, except the codes MINT_NOT_CONFIRMED, INTERNAL and ISSUANCE_UNKNOWN. After these, and after no answer at
-all, look at [what was issued](#operation-listDocuments) first, because a second request makes a second token.
+gone, except the codes MINT_STILL_WAITING, MINT_NOT_CONFIRMED, INTERNAL and ISSUANCE_UNKNOWN. After these, ask
+for the document of \`X-Token-Id\`. Without that header, and after no answer at all, look at
+[what was issued](#operation-listDocuments) first, because a second request makes a second token.
 A caller who disconnects before the document is stored cancels it; after five minutes the list has it, or
 never will.
 
@@ -124,6 +125,7 @@ has the reason, in the line with the answer's \`X-Request-Id\`.`,
       'DOCUMENT_NOT_SUPPORTED',
       'NOT_CONFIGURED',
       'TEXT_NOT_PROTECTED',
+      'SUBJECT_EMPTY',
       'SUBJECT_VALUE_INVALID',
       'SUBJECT_TERM_UNDEFINED',
       'CONTEXT_UNKNOWN',
@@ -139,6 +141,7 @@ has the reason, in the line with the answer's \`X-Request-Id\`.`,
       'MINT_NOT_SENT',
       'TRANSACTION_REJECTED',
       'MINT_REVERTED',
+      'MINT_STILL_WAITING',
       'MINT_NOT_CONFIRMED',
       'ISSUANCE_UNKNOWN',
       'STORING_INTERRUPTED',
@@ -202,12 +205,16 @@ export const GET_DOCUMENT: Operation = {
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i;
 
+/** Date.parse would take 30 February for 2 March. */
+const CALENDAR = z.iso.datetime({ offset: true });
+
 /** A time, which becomes epoch milliseconds. */
 function time(description: string) {
   return z
     .string()
     .transform((text, context) => {
-      const at = RFC3339.test(text) ? Date.parse(text) : NaN;
+      const isReal = RFC3339.test(text) && CALENDAR.safeParse(text.toUpperCase()).success;
+      const at = isReal ? Date.parse(text) : NaN;
       if (Number.isNaN(at)) {
         const message = 'must be a time such as 2026-05-01T12:00:00Z (in a URL, write + as %2B)';
         context.addIssue({ code: 'custom', message });

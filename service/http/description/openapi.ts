@@ -151,12 +151,15 @@ function described({ description, content, headers = {} }: Answer): Json {
       ...mapValues(headers, (header) => ({ ...header, schema: { type: 'string' } })),
     },
     ...(content && {
-      content: {
-        [content.mediaType]: {
-          schema: refOf(content.schema),
-          ...(content.examples && { examples: mapValues(content.examples, (value) => ({ value })) }),
-        },
-      },
+      content: Object.fromEntries(
+        [content.mediaType].flat().map((mediaType) => [
+          mediaType,
+          {
+            schema: refOf(content.schema),
+            ...(content.examples && { examples: mapValues(content.examples, (value) => ({ value })) }),
+          },
+        ]),
+      ),
     }),
   };
 }
@@ -192,6 +195,12 @@ function errorAnswer(status: number, codes: readonly ErrorCode[]): Json {
       'X-Request-Id': REQUEST_ID,
       'X-Error-Code': { description: 'The code of the error.', schema: { type: 'string', enum: codes } },
       ...(status === 401 && { 'WWW-Authenticate': { schema: { type: 'string', const: 'Bearer' } } }),
+      ...(codes.includes('MINT_STILL_WAITING') && {
+        'X-Token-Id': {
+          description: 'The token of the document, if it was stored: 64 hexadecimal digits.',
+          schema: { type: 'string', pattern: '^[0-9a-f]{64}$' },
+        },
+      }),
       ...(status === 503 && {
         'Retry-After': {
           description: 'Seconds after which to send it again.',

@@ -18,7 +18,12 @@ export interface AnswerHeader {
 export interface Answer {
   description: string;
   /** Absent: no body. */
-  content?: { mediaType: string; schema: z.ZodType; examples?: Readonly<Record<string, unknown>> };
+  content?: {
+    /** Several: the answer has one of them. */
+    mediaType: string | readonly string[];
+    schema: z.ZodType;
+    examples?: Readonly<Record<string, unknown>>;
+  };
   headers?: Readonly<Record<string, AnswerHeader>>;
 }
 
@@ -86,14 +91,18 @@ const OF_BODY: Errors = {
   415: ['CONTENT_TYPE_WRONG', 'CONTENT_ENCODING_UNSUPPORTED'],
 };
 
+/** Operations that only read are answered even then. */
+const OF_STORING: Errors = { 503: ['DATABASE_REMOVED'] };
+
 /** Every error of an operation: its codes, by status. */
-export function errorsOf({ access, query, body, errors = {} }: Operation): Map<number, ErrorCode[]> {
+export function errorsOf({ method, access, query, body, errors = {} }: Operation): Map<number, ErrorCode[]> {
   const all = new Map<number, ErrorCode[]>();
   const sources = [
     OF_EVERY_REQUEST,
     OF_ACCESS[access],
     query ? { 400: ['QUERY_INVALID'] as const } : {},
     body ? OF_BODY : {},
+    method === 'get' ? {} : OF_STORING,
     errors,
   ];
   for (const source of sources)

@@ -23,7 +23,7 @@ export const OPERATIONS: readonly Operation[] = [
   registries.REMOVE_REGISTRY,
   discovery.DID_DOCUMENT,
   discovery.JWKS,
-  ...Object.values(discovery.PUBLISHED),
+  discovery.PUBLISHED_FILE,
   discovery.LIST_SCHEMAS,
   discovery.EVENT_SCHEMA,
   discovery.OPENAPI,

@@ -18,15 +18,22 @@ export const PAGE_LIMIT = z
 /** Describes the parameter `after`. */
 export const AFTER = 'The place where the next page begins, from the header `Link` of the page before.';
 
-/** The parameter `after`, in a form of which the groups of the pattern are the parts. */
-export function pagePosition<Position>(pattern: RegExp, positionOf: (...parts: string[]) => Position) {
+/**
+ * The parameter `after`, in a form of which the groups of the pattern are the parts. `positionOf`: undefined
+ * for parts that no page has.
+ */
+export function pagePosition<Position extends object>(
+  pattern: RegExp,
+  positionOf: (...parts: string[]) => Position | undefined,
+) {
   return z
     .string()
     .transform((text, context) => {
       const [whole, ...parts] = pattern.exec(text) ?? [];
-      if (whole === undefined)
+      const position = whole === undefined ? undefined : positionOf(...parts);
+      if (position === undefined)
         context.addIssue({ code: 'custom', message: 'must be taken from the header Link of a page' });
-      return positionOf(...parts);
+      return position;
     })
     .optional()
     .meta({ description: AFTER });

@@ -7,7 +7,7 @@ import type { Middleware } from 'koa';
 export const CORS_HEADERS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Allow-Headers': 'Origin, X-Requested-With, Content-Type, Accept',
-  'Access-Control-Expose-Headers': 'X-Error-Code, X-Request-Id, Retry-After',
+  'Access-Control-Expose-Headers': 'X-Error-Code, X-Request-Id, X-Token-Id, Retry-After',
 } as const;
 
 /** Sets the cross-origin headers on every response, and answers OPTIONS. */

@@ -55,7 +55,11 @@ export function createDocument({ hasDocuments }: { hasDocuments: boolean }): Mid
       ctx.body = { tokenId };
       return;
     }
-    const { txHash, document } = await kept.minted();
+    const { txHash, document } = await kept.minted().catch((error: unknown) => {
+      // The mint may go on, and a caller without an Idempotency-Key has nothing else to find it by.
+      ctx.set('X-Token-Id', tokenId);
+      throw error;
+    });
     log.info({ id, tokenId, txHash }, 'document issued');
     // After the caller has left, no answer can be sent.
     left.throwIfAborted();

@@ -1,4 +1,6 @@
+import type { Context } from 'koa';
 import type { z } from 'zod';
+import { forReaders } from '../../subscriptions/present-subscription';
 import type { Subscriptions } from '../../subscriptions/manage-subscriptions';
 import type { Subscription, SubscriptionState } from '../../subscriptions/subscription';
 import type { DeliveriesPage, DeliveriesQuery, Redelivery } from '../../subscriptions/undelivered-events';
@@ -11,6 +13,7 @@ import {
   REPLACE_SUBSCRIPTION,
   STATE_OF_DEFAULT,
 } from '../description/subscriptions';
+import type { SessionState } from '../console/gate';
 import { HttpError } from '../middleware/errors';
 import type { SmallJsonState } from '../middleware/small-json';
 import type { OperationRouter } from '../operation-router';
@@ -45,9 +48,11 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
     return found;
   };
 
-  const withHealth = async (subscription: Subscription): Promise<object> => {
+  const withHealth = async (ctx: Context, subscription: Subscription): Promise<object> => {
     const failingSince = await options.failingSince(subscription.id);
-    return failingSince === undefined ? subscription : { ...subscription, failingSince };
+    const { session } = ctx.state as Partial<SessionState>;
+    const shown = session?.role === 'reader' ? forReaders(subscription) : subscription;
+    return failingSince === undefined ? shown : { ...shown, failingSince };
   };
 
   answer<QueryOf<typeof LIST_SUBSCRIPTIONS>>(LIST_SUBSCRIPTIONS, async (ctx) => {
@@ -61,7 +66,7 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
     const shown = [...(ofSettings ? [ofSettings] : []), ...page.slice(0, rest)];
     const last = page.length > rest ? shown.at(-1) : undefined;
     if (last) linkNextPage(ctx, last.id);
-    ctx.body = await Promise.all(shown.map(withHealth));
+    ctx.body = await Promise.all(shown.map((one) => withHealth(ctx, one)));
   });
 
   answer<SmallJsonState>(CREATE_SUBSCRIPTION, async (ctx) => {
@@ -74,7 +79,7 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
 
   answer(GET_SUBSCRIPTION, async (ctx) => {
     noStore(ctx);
-    ctx.body = await withHealth(await foundBy(nameOf(ctx)));
+    ctx.body = await withHealth(ctx, await foundBy(nameOf(ctx)));
   });
 
   answer<SmallJsonState>(REPLACE_SUBSCRIPTION, async (ctx) => {

@@ -3,6 +3,7 @@ import pino from 'pino';
 import { systemClock, type Clock } from '../../../service/base/clock';
 import { DEFAULT_RETRY_SCHEDULE } from '../../../service/config/followed-registries';
 import type { Database } from '../../../service/database/database';
+import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
 import type { WebhookClient } from '../../../service/delivery/post';
 import { startDeliveryWorker, type DeliveryWorker } from '../../../service/delivery/worker';
 
@@ -13,10 +14,11 @@ export function startWorker(
   post: (body: string) => number | Promise<number>,
   { clock = systemClock, concurrency = 2 }: { clock?: Clock; concurrency?: number } = {},
 ): DeliveryWorker {
+  const logger = pino({ level: 'silent' });
   return startDeliveryWorker({
     database,
     channel,
-    changedAt: 1,
+    sentTo: { changedAt: 1, sinkHash: 'a sink' },
     client: clientOf(post),
     schedule: DEFAULT_RETRY_SCHEDULE,
     concurrency,
@@ -24,7 +26,8 @@ export function startWorker(
     clock,
     random: () => 0,
     newId: randomUUID,
-    logger: pino({ level: 'silent' }),
+    slots: createDeliverySlots({ most: 1_000, logger }).newShare(false),
+    logger,
     onAttempt: () => undefined,
   });
 }

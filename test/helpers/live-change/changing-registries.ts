@@ -4,6 +4,7 @@ import pino from 'pino';
 import type { ChainEventPayload } from '../../../receiver/event-schemas';
 import { systemClock } from '../../../service/base/clock';
 import type { Database } from '../../../service/database/database';
+import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
 import { createFeedDelivery, type FeedDelivery } from '../../../service/delivery/feed-delivery';
 import type { Channel } from '../../../service/outbox/channels';
 import { openFeed } from '../../../service/outbox/feed-cursor';
@@ -172,6 +173,7 @@ function deliveryOf(database: Database): FeedDelivery {
     database,
     clock: systemClock,
     logger: pino({ level: 'silent' }),
+    slots: createDeliverySlots({ most: 1_000, logger: pino({ level: 'silent' }) }),
     targetOf({ subscription, changedAt, isDefault, ...channel }: Channel) {
       if (isDefault) return undefined;
       const row = { id: 0, name: subscription, created_at: 0, changed_at: changedAt, ...channel };

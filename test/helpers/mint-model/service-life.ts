@@ -1,3 +1,4 @@
+import type { HttpRpcClient } from '../../../service/chain/http-rpc-client';
 import { readFees } from '../../../service/chain/fees';
 import type { Network } from '../../../service/chain/networks';
 import { createChainCheck, createRpcClient, type RpcClient } from '../../../service/chain/rpc-client';
@@ -71,7 +72,7 @@ export class ServiceLife {
     // No caller may be waiting for it.
     this.#ended.catch(() => undefined);
     const client = createRpcClient(proxy.url, network);
-    tellOfRequests(client, parts.time);
+    tellOfRequests(client as HttpRpcClient, parts.time);
     this.#client = client;
     this.journal = mortalJournal(journal, parts, random, {
       isDead: () => this.#isDead,
@@ -94,7 +95,7 @@ export class ServiceLife {
         }),
       logger: loggerInto(parts.history),
       mask: (text) => text,
-      observer: { failed: () => undefined, reorganised: () => undefined },
+      observer: { mined: () => undefined, failed: () => undefined, reorganised: () => undefined },
       timing,
     });
     if (death && 'afterMs' in death) void parts.time.sleep(death.afterMs).then(() => this.#mayBeKilled());
@@ -154,14 +155,9 @@ export class ServiceLife {
 }
 
 /** Stops virtual time while a request of the client is running. */
-function tellOfRequests(client: RpcClient, time: VirtualTime): void {
-  const connect = client._getConnection.bind(client);
-  client._getConnection = () => {
-    const request = connect();
-    const fetch = request.getUrlFunc;
-    request.getUrlFunc = (...given) => time.real(fetch(...given));
-    return request;
-  };
+function tellOfRequests({ transport }: HttpRpcClient, time: VirtualTime): void {
+  const send = transport.send.bind(transport);
+  transport.send = (payload) => time.real(send(payload));
 }
 
 interface LogLine extends Partial<Record<'tokenId' | 'nonce' | 'attempts' | 'reason', string | number>> {

@@ -70,7 +70,7 @@ export async function startQueue(
       }),
     logger: createLogger({ level: 'debug', mask: (text) => text, destination }),
     mask: (text) => text,
-    observer: { failed: () => undefined, reorganised: () => undefined },
+    observer: { mined: () => undefined, failed: () => undefined, reorganised: () => undefined },
     ...others,
   });
   const untrack = track(`queue on ${proxy.url}`);

@@ -12,6 +12,8 @@ export interface ServiceProcess {
   pid: number;
   /** The output so far. */
   output(): string;
+  /** Resolves with the exit code when it ends; null if a signal ended it. */
+  ended: Promise<number | null>;
   /** Sends a signal and waits for the end. Returns the exit code; null if a signal ended it. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
@@ -61,6 +63,7 @@ export function launchServiceProcess(
       }),
     pid: child.pid ?? -1,
     output,
+    ended,
     async end(signal) {
       child.kill(signal);
       return ended;

@@ -58,12 +58,13 @@ function indexed({ id }: CloudEvent, index: number): [string, number] {
   return [id, index];
 }
 
-/** The events of each token, and of the registry as a whole. */
+/** The events of each token, and of the registry as a whole, whose subject is that of token 0 too. */
 function bySubject(deliveries: readonly Delivery[]): Map<string, CloudEvent[]> {
   const groups = new Map<string, CloudEvent[]>();
   for (const { event } of deliveries) {
-    const group = groups.get(event.subject) ?? [];
-    groups.set(event.subject, group);
+    const key = event.data.tokenIdHex ?? 'registry';
+    const group = groups.get(key) ?? [];
+    groups.set(key, group);
     group.push(event);
   }
   return groups;

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { Pool } from 'undici';
 import { createLocalSetup } from '../chain/local-setup';
+import { newState, type Engine } from '../database/engines';
 import { undescribed } from '../described-answers';
 import { residentMegabytes } from '../processes/process-memory';
 import { rawRequest } from '../processes/raw-request';
@@ -37,12 +38,15 @@ const MOST_MEGABYTES = 500;
 const API_KEY = 'key-of-the-requests';
 const ADMIN_API_KEY = 'admin-key-of-the-requests-0123456789';
 
-/** Starts the service. */
-export async function createRequestPlace(): Promise<RequestPlace> {
+/** Starts the service. Undefined if the engine is not installed. */
+export async function createRequestPlace(engine: Engine): Promise<RequestPlace | undefined> {
+  const state = await newState(engine);
+  if (state === undefined) return undefined;
   const local = await createLocalSetup();
   const receiver = await startRawReceiver();
   const service = await startServiceProcess({
     ...local.settings,
+    ...state.settings,
     API_KEY,
     ADMIN_API_KEY,
     SECRETS_KEY: randomBytes(32).toString('base64'),
@@ -87,6 +91,7 @@ export async function createRequestPlace(): Promise<RequestPlace> {
       await service.end('SIGTERM');
       await receiver.close();
       await local.stop();
+      await state.remove();
     },
   };
 }

@@ -37,6 +37,25 @@ const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PATCH', 'TR
 const HEADER_TEXT = fc.stringMatching(/^[\t\x20-\x7e\xa0-\xff]{0,60}$/);
 const BYTES = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
 
+const HUGE = '9'.repeat(15);
+const NUMBER = fc.oneof(
+  fc.constant(1),
+  fc.nat(50),
+  fc.maxSafeInteger(),
+  fc.constantFrom(2 ** 31, HUGE, `${HUGE}9`, '-1', ''),
+);
+/** Values that look right: places of pages with any numbers, and dates that do not exist. */
+const QUERY_TEXT = fc.oneof(
+  fc.array(NUMBER, { minLength: 2, maxLength: 3 }).map((numbers) => numbers.join('.')),
+  fc.constantFrom(
+    '\0',
+    'default\0',
+    '2026-02-30T00:00:00Z',
+    '2027-02-29T23:59:60+01:00',
+    '9999-12-31T00:00:00Z',
+  ),
+);
+
 /** Requests to every operation of the description: right ones, and wrong ones of every kind. */
 export function requestsTo(surroundings: Surroundings): fc.Arbitrary<ChosenRequest> {
   const { sink } = surroundings;
@@ -110,7 +129,7 @@ function requestOf(
 function pathOf(path: string, parameters: Described['parameters']): fc.Arbitrary<string> {
   const parts = parameters.map(({ name, example = '' }) => {
     const some = fc.oneof(
-      fc.constantFrom(example, 'default', '0', '%', '..', '0x', 'f'.repeat(64)),
+      fc.constantFrom(example, 'default', '0', '%', '%00', `${example}%00`, '..', '0x', 'f'.repeat(64), HUGE),
       fc.string({ maxLength: 30 }).map(encodeURIComponent),
     );
     return fc.tuple(fc.constant(`{${name}}`), mostly(example, some));
@@ -124,11 +143,12 @@ function queryOf(parameters: Described['parameters'], options: ValueOptions): fc
   if (parameters.length === 0) return rarely(fc.webQueryParameters()).map((query) => query ?? '');
   const pairs = parameters.map(({ name, schema }) =>
     fc
-      .oneof(textOf(schema, options), fc.string({ unit: 'grapheme', maxLength: 20 }))
+      .oneof(textOf(schema, options), fc.string({ unit: 'grapheme', maxLength: 20 }), QUERY_TEXT)
       .map((value): [string, string] => [name, value]),
   );
+  const unknown = fc.tuple(fc.string({ maxLength: 20 }), fc.string({ maxLength: 20 }));
   return fc
-    .array(fc.oneof(...pairs), { maxLength: 4 })
+    .array(fc.oneof({ weight: 9, arbitrary: fc.oneof(...pairs) }, unknown), { maxLength: 4 })
     .map((chosen) => new URLSearchParams(chosen).toString());
 }
 

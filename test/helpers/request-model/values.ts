@@ -31,8 +31,21 @@ const MOST_ITEMS = 4;
 /** Any text, also control characters, lone surrogates and names that JavaScript gives a meaning. */
 const TEXT = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }),
-  fc.constantFrom('', '__proto__', 'constructor', '_:', '\u0000', '\ud800', '%2e%2e', '…'.repeat(100)),
+  fc.constantFrom(
+    '',
+    '__proto__',
+    'constructor',
+    '_:',
+    '\u0000',
+    'a\u0000b',
+    '\ud800',
+    '\udc00x',
+    '%2e%2e',
+    '…'.repeat(100),
+  ),
 );
+
+const HUGE = fc.constantFrom(2 ** 31, 2 ** 53, 2 ** 63, 1e21, -1e300);
 
 /** Values that the schema accepts. */
 export function valuesOf(schema: Schema, options: ValueOptions): fc.Arbitrary<unknown> {
@@ -94,7 +107,7 @@ function objectsOf(schema: Schema, options: ValueOptions): fc.Arbitrary<object> 
 
 /** A value in which one member, at any depth, is missing, added or another value. */
 export function mutated(value: unknown): fc.Arbitrary<unknown> {
-  const junk = fc.oneof(fc.jsonValue({ maxDepth: 2 }), TEXT, fc.bigInt().map(Number));
+  const junk = fc.oneof(fc.jsonValue({ maxDepth: 2 }), TEXT, fc.bigInt().map(Number), HUGE);
   if (typeof value !== 'object' || value === null) return junk;
   const entries = Object.entries(value) as [string, unknown][];
   const rebuilt = (changed: [string, unknown][]): unknown =>

@@ -6,6 +6,7 @@ import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createRpcClient } from '../../../service/chain/rpc-client';
 import type { Database } from '../../../service/database/database';
 import { createJointTransactions } from '../../../service/database/joint-transactions';
+import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
 import { createFeedDelivery } from '../../../service/delivery/feed-delivery';
 import { DEFAULT_SUBSCRIPTION } from '../../../service/outbox/channels';
 import { followRegistry } from '../../../service/watcher/follow-registry';
@@ -65,6 +66,7 @@ export class MortalService {
       database: mortal.database,
       clock,
       logger,
+      slots: createDeliverySlots({ most: 1_000, logger: logger }),
       targetOf: ({ subscription }) => ({
         url: urls.get(subscription) ?? '',
         headers: {},

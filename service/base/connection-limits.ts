@@ -1,9 +1,18 @@
 import { readFileSync } from 'node:fs';
 
-/** The settings that decide how many descriptors the service needs. */
+/** What decides how many descriptors the process needs besides connections. */
 interface Needs {
   signingThreads: number;
-  registries: readonly { webhook: { maxConcurrentDeliveries: number } | undefined }[];
+  /** The number of followed registries. */
+  registries: number;
+}
+
+/** The highest numbers of connections that may be open at once. */
+export interface ConnectionLimits {
+  /** Of callers to the HTTP server. */
+  callers: number;
+  /** Of deliveries to sinks, those kept alive included. */
+  deliveries: number;
 }
 
 /** Descriptors of the database, files, the standard streams and Node.js itself, with a reserve. */
@@ -16,25 +25,27 @@ const LEAST = 16;
 const MOST = 10_000;
 
 /**
- * The number of allowed connections, so that deliveries, the database and nodes never lack a descriptor. A
- * request opens a connection to the node, so half of the remaining descriptors is reserved for those.
+ * Divides the descriptors of the process, so that none of its parts lacks one. Callers and deliveries get a
+ * third each of those that the process does not need itself. The last third is for the connections that
+ * requests open to the node.
  *
  * @param openFiles the number of descriptors that the process may have.
  */
-export function connectionsFor({ signingThreads, registries }: Needs, openFiles: number): number {
-  const eventDelivery = registries.map(
-    ({ webhook }) => OF_A_REGISTRY + (webhook?.maxConcurrentDeliveries ?? 0),
-  );
-  const own = eventDelivery.reduce((sum, one) => sum + one, OF_THE_PROCESS + signingThreads * OF_A_THREAD);
-  return Math.min(Math.max(Math.floor((openFiles - own) / 2), LEAST), MOST);
+export function connectionLimitsFor(
+  { signingThreads, registries }: Needs,
+  openFiles: number,
+): ConnectionLimits {
+  const own = OF_THE_PROCESS + signingThreads * OF_A_THREAD + registries * OF_A_REGISTRY;
+  const third = Math.min(Math.max(Math.floor((openFiles - own) / 3), LEAST), MOST);
+  return { callers: third, deliveries: third };
 }
 
 /** Connections reserved for requests that create no document, such as GET /health. */
 const OF_OTHER_REQUESTS = 8;
 
 /** The highest number of concurrent requests that create documents. */
-export function creatingAtOnce(connections: number): number {
-  return connections - OF_OTHER_REQUESTS;
+export function creatingAtOnce(callers: number): number {
+  return callers - OF_OTHER_REQUESTS;
 }
 
 /** The lowest common limit, for systems that do not report theirs. */

@@ -1,0 +1,139 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { EVENTS_OF_A_MINT } from '../helpers/chain/direct-mint';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { eventually } from '../helpers/eventually';
+import { create, type CreateAnswer } from '../helpers/processes/create-call';
+import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/processes/documents-call';
+import { healthOf } from '../helpers/processes/health-and-metrics';
+import type { LogLine } from '../helpers/processes/running-service';
+import { startServiceProcess, type ServiceProcess } from '../helpers/processes/service-process';
+import {
+  startRecordingReceiver,
+  accept,
+  type RecordingReceiver,
+} from '../helpers/receiver/recording-receiver';
+
+const ADMIN_API_KEY = 'admin-key-of-a-removed-database';
+const NAMES = ['state.sqlite', 'state.sqlite-wal', 'state.sqlite-shm'];
+
+/** What happens to the files at this path while the service runs. */
+const ACCIDENTS: Readonly<Record<string, (folder: string) => void>> = {
+  'files are removed': (folder) => NAMES.forEach((name) => rmSync(join(folder, name))),
+  'write-ahead log is removed': (folder) => rmSync(join(folder, 'state.sqlite-wal')),
+  'folder is removed': (folder) => rmSync(folder, { recursive: true }),
+  'file is replaced': (folder) => {
+    rmSync(join(folder, 'state.sqlite'));
+    writeFileSync(join(folder, 'state.sqlite'), '');
+  },
+  'folder is moved to another disk': (folder) => {
+    rmSync(folder, { recursive: true });
+    mkdirSync(folder);
+  },
+};
+
+describe('a service whose SQLite database is removed while it runs', () => {
+  let local: LocalSetup;
+  let receiver: RecordingReceiver;
+  let service: ServiceProcess | undefined;
+  let settings: Record<string, string>;
+  let owner: string;
+  let runs = 0;
+
+  before(async function () {
+    if (!existsSync('/proc/self/fd')) return this.skip();
+    local = await createLocalSetup();
+    owner = await local.account(1);
+  });
+
+  after(() => local?.stop());
+
+  beforeEach(async () => {
+    receiver = await startRecordingReceiver(local.publicKeyFile);
+    settings = {
+      ...local.settings,
+      // A quote, because the command is for a shell.
+      DATA_DIR: join(local.folder, `carrier's data ${++runs}`, 'state'),
+      START_BLOCK: String((await local.client.getBlockNumber()) + 1),
+      WEBHOOK_URL: receiver.url,
+      API_KEY,
+      ADMIN_API_KEY,
+    };
+    service = await startServiceProcess(settings);
+  });
+
+  afterEach(async () => {
+    await service?.end('SIGTERM');
+    await receiver.close();
+  });
+
+  const issue = (key: string): Promise<CreateAnswer> => {
+    const body = { ...minimal, owner, holder: owner };
+    return create(service?.url ?? '', body, { headers: { ...AUTHORIZATION, 'Idempotency-Key': key } });
+  };
+
+  /** The lines of the log with this code. */
+  const reported = (): LogLine[] =>
+    (service?.output() ?? '')
+      .split('\n')
+      .filter((line) => line.includes('"DATABASE_REMOVED"') && line.includes('"level":"error"'))
+      .map((line) => JSON.parse(line) as LogLine);
+
+  for (const [what, happen] of Object.entries(ACCIDENTS))
+    it(`refuses to store anything, and loses nothing if the named command is run: ${what}`, async () => {
+      const first = await issue('first');
+      await eventually('the events of the first', () => receiver.deliveries.length === EVENTS_OF_A_MINT);
+      receiver.answerWith((_delivery, response) => void response.writeHead(500).end());
+      const second = await issue('second');
+      await eventually('an attempt to deliver', () => receiver.deliveries.length > EVENTS_OF_A_MINT);
+
+      happen(settings.DATA_DIR ?? '');
+      const line = await eventually('a line in the log', () => reported()[0]);
+      expect((await issue('third')).errorCode).to.equal('DATABASE_REMOVED');
+      const subscribed = await fetch(`${service?.url}/subscriptions`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${ADMIN_API_KEY}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ sink: receiver.url, protocol: 'HTTP' }),
+      });
+      expect(subscribed.status).to.equal(503);
+      expect(await healthOf(service?.url ?? '')).to.include({
+        httpStatus: 200,
+        status: 'failing',
+        database: 'removed',
+      });
+      expect((await fetchDocument(service?.url ?? '', tokenIdOf(first))).status).to.equal(200);
+      expect(reported()).to.have.length(1);
+
+      execFileSync('sh', ['-c', String(line.command)]);
+      expect(await service?.ended).to.equal(0);
+      receiver.deliveries.splice(0);
+      receiver.answerWith(accept);
+      service = await startServiceProcess(settings);
+      expect((await issue('first')).text).to.equal(first.text);
+      expect((await issue('second')).text).to.equal(second.text);
+      await eventually('the undelivered events', () => receiver.deliveries.length >= EVENTS_OF_A_MINT);
+      expect(receiver.deliveries.map(({ event }) => event.data.tokenIdHex)).to.deep.equal(
+        Array<string>(EVENTS_OF_A_MINT).fill(tokenIdOf(second)),
+      );
+      expect((await healthOf(service.url)).status).to.equal('ok');
+    });
+
+  it('goes on as before if the file is moved back', async () => {
+    const path = join(settings.DATA_DIR ?? '', 'state.sqlite');
+    const elsewhere = join(dirname(settings.DATA_DIR ?? ''), 'elsewhere');
+    renameSync(path, elsewhere);
+    await eventually('a line in the log', () => reported().length > 0);
+    renameSync(elsewhere, path);
+    await eventually('it is issued again', async () => (await issue('first')).status === 200);
+    expect(await healthOf(service?.url ?? ''))
+      .to.include({ status: 'ok' })
+      .and.not.have.property('database');
+  });
+});
+
+function tokenIdOf({ body }: CreateAnswer): string {
+  return body.signedW3CDocument.credentialStatus.tokenId;
+}

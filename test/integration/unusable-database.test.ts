@@ -1,0 +1,129 @@
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import Sqlite from 'libsql';
+import type { Database } from '../../service/database/database';
+import { openDatabaseBesideService } from '../../service/database/open-database';
+import { openSqlite, openSqliteBesideService } from '../../service/database/open-sqlite';
+import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
+import { errorOf } from '../helpers/error-of';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+/** An account without rights. */
+const NOBODY = 65_534;
+const PAGE = 4_096;
+
+describe('a database that cannot be opened', () => {
+  let root: ReturnType<typeof temporaryFolder>;
+  let folder: string;
+
+  beforeEach(async () => {
+    root = temporaryFolder();
+    folder = join(root.path, 'data');
+    await (await openSqlite(folder)).close();
+  });
+
+  afterEach(() => root.remove());
+
+  /** The database without its write-ahead log. */
+  function wholeFile(): Buffer {
+    const path = join(folder, 'state.sqlite');
+    const file = new Sqlite(path);
+    file.pragma('wal_checkpoint(TRUNCATE)');
+    file.close();
+    return readFileSync(path);
+  }
+
+  /** Both the service and a command report the same. */
+  async function expectRefused(code: string, path: string, dataDir = folder): Promise<void> {
+    for (const open of [openSqlite, openSqliteBesideService]) {
+      const error = await errorOf(openAndClose(open, dataDir));
+      expect(error, open.name).to.include({ name: 'ConfigurationError', code });
+      expect(error.message, open.name).to.include(path).and.include(String(error.remedy));
+    }
+  }
+
+  const DAMAGES: Readonly<Record<string, (content: Buffer) => Buffer | string>> = {
+    'is not a database': () => 'no database at all\n'.repeat(1_000),
+    'has another header': (content) => Buffer.concat([Buffer.alloc(PAGE, 1), content.subarray(PAGE)]),
+    'is cut off': (content) => content.subarray(0, 2 * PAGE),
+    'has pages of rubbish': (content) =>
+      Buffer.concat([content.subarray(0, PAGE), Buffer.alloc(50 * PAGE, 7)]),
+  };
+  for (const [what, damage] of Object.entries(DAMAGES))
+    it(`is named with its path and a remedy if it ${what}`, async () => {
+      const copy = join(root.path, 'copy', 'state.sqlite');
+      mkdirSync(dirname(copy));
+      writeFileSync(copy, damage(wholeFile()));
+      await expectRefused('DATABASE_DAMAGED', copy, dirname(copy));
+    });
+
+  it('is named with its folder and a remedy if a folder has its name', async () => {
+    const other = join(root.path, 'other');
+    mkdirSync(join(other, 'state.sqlite'), { recursive: true });
+    await expectRefused('DATA_DIR_UNUSABLE', other, other);
+  });
+
+  it('is named with its folder and a remedy if DATA_DIR is below a file', async () => {
+    writeFileSync(join(root.path, 'file'), '');
+    const below = join(root.path, 'file', 'data');
+    await expectRefused('DATA_DIR_UNUSABLE', below, below);
+  });
+
+  for (const [what, path] of Object.entries({ folder: '', file: 'state.sqlite', lock: 'service.lock' }))
+    it(`is named with its folder and a remedy if the ${what} belongs to somebody else`, async function () {
+      if (process.geteuid?.() !== 0) return this.skip();
+      for (const one of [root.path, folder])
+        chmodSync(one, one === folder && what !== 'folder' ? 0o777 : 0o755);
+      for (const name of ['state.sqlite', 'service.lock']) chmodSync(join(folder, name), 0o666);
+      chmodSync(join(folder, path), 0o555);
+      process.seteuid?.(NOBODY);
+      try {
+        const error = await errorOf(openAndClose(openSqlite, folder));
+        expect(error).to.include({ name: 'ConfigurationError', code: 'DATA_DIR_UNUSABLE' });
+        expect(error.message).to.include(folder).and.include(String(error.remedy));
+      } finally {
+        process.seteuid?.(0);
+      }
+    });
+});
+
+for (const engine of ENGINES)
+  describe(`a database of a newer version on ${engine}`, () => {
+    let state: State | undefined;
+
+    before(async function () {
+      state = await newState(engine);
+      if (state === undefined) return this.skip();
+      const database = await openState(state);
+      await database.db
+        .withTables<{ kysely_migration: { name: string; timestamp: string } }>()
+        .insertInto('kysely_migration')
+        .values({ name: '9999-of-tomorrow', timestamp: new Date().toISOString() })
+        .execute();
+      await database.close();
+    });
+
+    after(() => state?.remove());
+
+    it('is opened neither by the service nor by a command, which name where it is', async () => {
+      if (state === undefined) return;
+      const { DATA_DIR: dataDir, DATABASE_URL: databaseUrl } = state.settings;
+      const place = databaseUrl === undefined ? join(dataDir, 'state.sqlite') : new URL(databaseUrl).host;
+      for (const open of [
+        () => openState(state as State),
+        () => openDatabaseBesideService({ dataDir, databaseUrl }),
+      ]) {
+        const { name, code, message } = await errorOf(openAndClose(open, ''));
+        expect({ name, code }).to.deep.equal({ name: 'ConfigurationError', code: 'DATABASE_NEWER' });
+        expect(message)
+          .to.include(place)
+          .and.include('9999-of-tomorrow')
+          .and.match(/restore a backup/);
+      }
+    });
+  });
+
+async function openAndClose(open: (dataDir: string) => Promise<Database>, dataDir: string): Promise<void> {
+  await (await open(dataDir)).close();
+}
