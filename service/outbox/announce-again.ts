@@ -4,6 +4,7 @@ import { unusedIds } from './announcements';
 import { eventIdOf, toCloudEvent, type CloudEvent, type RegistryIdentity } from './cloud-event';
 import { insertEvents } from './insert-events';
 import type { Matched } from './match-orphans';
+import { keyIn } from './tokens';
 
 /**
  * Stores a further announcement of each event that was retracted for a channel and is on the chain again. The
@@ -36,9 +37,6 @@ export async function announceAgain(
   }));
   const keys = await insertEvents(db, feed, announced, now);
   return new Map(
-    announced.map(({ original, cloudEvent }) => [
-      original,
-      { key: keys.get(cloudEvent.id) ?? 0, cloudEvent },
-    ]),
+    announced.map(({ original, cloudEvent }) => [original, { key: keyIn(keys, cloudEvent.id), cloudEvent }]),
   );
 }

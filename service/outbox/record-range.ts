@@ -10,7 +10,7 @@ import type { KeptBlock, OpenFeed } from './feed-cursor';
 import { insertEvents } from './insert-events';
 import { matchOrphans, type Matched } from './match-orphans';
 import { keepBlocks, moveCursor } from './move-cursor';
-import { keysOfTokens } from './tokens';
+import { keyIn, keysOfTokens } from './tokens';
 
 /** A range of blocks that was read, with its events. */
 export interface RecordedRange {
@@ -62,7 +62,7 @@ export async function recordRange(
       ...one,
       at: one.event,
       cloudEvent: toCloudEvent(one.asSent, registry, one.eventId),
-      token: tokens.get(tokenKeyOf(one.event)) ?? 0,
+      token: keyIn(tokens, tokenKeyOf(one.event)),
     }));
     const unknown = events.filter(({ orphan }) => orphan === undefined);
     const inserted = await insertEvents(transaction, feed, unknown, now);

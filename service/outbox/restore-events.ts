@@ -2,7 +2,7 @@ import type { Database } from '../database/database';
 import type { RegistryEvent } from '../registry/registry-event';
 import { toCloudEvent, tokenKeyOf, type RegistryIdentity } from './cloud-event';
 import { insertEvents } from './insert-events';
-import { keysOfTokens } from './tokens';
+import { keyIn, keysOfTokens } from './tokens';
 
 /**
  * Stores events again that were removed because they were old, without enqueueing them. Events that are still
@@ -45,7 +45,7 @@ export async function restoreEvents(
     const tokens = await keysOfTokens(transaction, feed, missing.map(tokenKeyOf));
     const events = missing.map((event) => ({
       cloudEvent: toCloudEvent(event, registry),
-      token: tokens.get(tokenKeyOf(event)) ?? 0,
+      token: keyIn(tokens, tokenKeyOf(event)),
       at: event,
       // They are as old as others of their blocks: the removal of old events ends at the first that are not.
       recordedAt: Math.min(now, event.blockTimestamp * 1_000),

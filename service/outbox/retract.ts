@@ -8,6 +8,7 @@ import { EVENT_ID_NAMESPACE, type CloudEvent } from './cloud-event';
 import { enqueue, type Enqueued } from './enqueue';
 import { insertEvents } from './insert-events';
 import { idOfBytes } from './stored-ids';
+import { keyIn } from './tokens';
 
 /** An announcement whose block is orphaned. */
 export interface OrphanedAnnouncement {
@@ -70,9 +71,10 @@ export async function retract(
     }),
   );
   const keys = await insertEvents(db, feed, retractions, now);
-  const queued = newestFirst.flatMap(({ id, token }, index): Enqueued[] =>
-    [...(told.get(id) ?? [])].map((channel) => ({ channel, token, event: keys.get(ids[index] ?? '') ?? 0 })),
-  );
+  const queued = newestFirst.flatMap(({ id, token }, index): Enqueued[] => {
+    const event = keyIn(keys, ids[index] ?? '');
+    return [...(told.get(id) ?? [])].map((channel) => ({ channel, token, event }));
+  });
   await enqueue(db, queued, now);
 }
 

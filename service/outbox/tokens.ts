@@ -35,3 +35,14 @@ export async function keysOfTokens(
   }
   return keys;
 }
+
+/**
+ * The key of a row that was read or added.
+ *
+ * @throws Error if there is none: a delivery without its event or token would be claimed for ever.
+ */
+export function keyIn(keys: ReadonlyMap<string, number>, name: string): number {
+  const key = keys.get(name);
+  if (key === undefined) throw new Error(`The database gave no key for the row of ${name}`);
+  return key;
+}

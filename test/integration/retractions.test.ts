@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import type { KyselyPlugin, QueryId } from 'kysely';
 import type { Retraction, ServiceEvent } from '../../receiver/event-schemas';
+import type { Database } from '../../service/database/database';
 import { changeSink } from '../../service/outbox/claim-queues';
 import { listDeadLetters } from '../../service/outbox/list-deliveries';
 import { fillChannel } from '../../service/outbox/fill-channels';
@@ -165,6 +167,31 @@ for (const engine of ENGINES) {
       ]);
       expect(retractedBy(taken)).to.deep.equal(told.map(({ id }) => id).reverse());
       expect(new Set([...told, ...taken].map(({ id }) => id)).size).to.equal(6);
+    });
+
+    it('and their event are not queued if the database gives no key of its row', async () => {
+      const event = eventIn(2, 7n);
+      const forgetful = { ...outbox.database, db: outbox.database.db.withPlugin(keysLostOf('events')) };
+      const storeIn = (database: Database): Promise<number> =>
+        record(database, outbox.feed, 2, [ofBlock(event, 2, 'b')], outbox.now, 'b');
+      await store(2, [event]);
+      await subscriber.takeAll();
+      const back = rewindFeed(forgetful, outbox.feed, { number: 1, hash: hashOf(1) }, outbox.now);
+      expect(await back.catch(String)).to.contain('no key');
+      expect(await subscriber.takeAll()).to.deep.equal([]);
+      await rewind(1);
+      expect(brieflyOf('7', await subscriber.takeAll())).to.deep.equal(['retracts block 2']);
+      expect(await storeIn(forgetful).catch(String)).to.contain('no key');
+      await storeIn(outbox.database);
+      expect(brieflyOf('7', await subscriber.takeAll())).to.deep.equal(['holder_transfer in block 2']);
+    });
+
+    it('have no events to take back if the database gave no key of their token', async () => {
+      const forgetful = { ...outbox.database, db: outbox.database.db.withPlugin(keysLostOf('tokens')) };
+      const stored = record(forgetful, outbox.feed, 2, [eventIn(2, 7n)], outbox.now);
+      expect(await stored.catch(String)).to.contain('no key');
+      expect(await subscriber.takeAll()).to.deep.equal([]);
+      expect(await store(2, [eventIn(2, 7n)])).to.equal(1);
     });
 
     it('leave subscribers without them as they were', async () => {
@@ -417,4 +444,17 @@ function isOf(token: string): (event: ServiceEvent) => boolean {
 
 function brieflyOf(token: string, events: readonly ServiceEvent[]): string[] {
   return events.filter(isOf(token)).map(briefly);
+}
+
+/** Drops the keys that statements which add rows to this table return. */
+function keysLostOf(table: string): KyselyPlugin {
+  const inserts = new WeakSet<QueryId>();
+  return {
+    transformQuery({ node, queryId }) {
+      const isInsert = node.kind === 'InsertQueryNode' && node.into?.table.identifier.name === table;
+      if (isInsert) inserts.add(queryId);
+      return node;
+    },
+    transformResult: async ({ result, queryId }) => (inserts.has(queryId) ? { ...result, rows: [] } : result),
+  };
 }
