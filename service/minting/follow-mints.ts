@@ -7,7 +7,7 @@ import { createMintFinality } from './mint-finality';
 import type { PendingTransaction } from './mint';
 import { pause } from '../base/pause';
 import type { QueueParts } from './queue-parts';
-import { giveUp } from './record-mints';
+import { giveUp } from './give-up-mints';
 import { createMintResending } from './resend-mints';
 
 const SHORTEST_POLL_MS = 40;

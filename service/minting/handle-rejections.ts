@@ -3,10 +3,9 @@ import { classifyRefusal, isDefinite, type Refusal } from '../chain/classify-ref
 import { nodeErrorOf } from '../chain/refusals';
 import { ChainError, messageOf } from '../base/errors';
 import { decideRejection, type Remedy } from './decide-rejection';
+import { giveUp, shortOfFunds } from './give-up-mints';
 import { newestOf, type PendingTransaction, type SignedMint } from './mint';
-import { shortOfFunds } from './prepare-mints';
 import type { QueueParts } from './queue-parts';
-import { giveUp } from './record-mints';
 import { raiseFees } from './transaction-terms';
 
 /** A transaction that no node acknowledged. `wasTaken`: a node may have accepted it before this attempt. */

@@ -14,9 +14,9 @@ import { MintStates } from './mint-states';
 import { Nonces } from './nonces';
 import { prepareMints } from './prepare-mints';
 import { pause } from '../base/pause';
-import { timingFor, type MintTiming, type QueueParts } from './queue-parts';
+import { BroadcastWidth, timingFor, type MintTiming, type QueueParts } from './queue-parts';
 import { MintRecorder, type MintJournal, type MintObserver } from './record-mints';
-import { BroadcastWidth, sendMints } from './send-mints';
+import { sendMints } from './send-mints';
 import { TransactionTerms } from './transaction-terms';
 
 /**

@@ -4,8 +4,8 @@ import { simulationFailed } from '../registry/simulate-mint';
 import { ChainError } from '../base/errors';
 import { lastPending, newestOf, newPending, type Mint, type PendingTransaction } from './mint';
 import { pause } from '../base/pause';
+import { giveUp, shortOfFunds } from './give-up-mints';
 import type { QueueParts } from './queue-parts';
-import { giveUp, mayStillBeMade } from './record-mints';
 
 /** How many mints are signed and kept in the journal together. */
 const BATCH = 16;
@@ -20,7 +20,6 @@ const NODE_PAUSE_MS = 500;
 const MOST_DEFERRALS = 5;
 const REFUSED_PAUSE_MS = 1_000;
 const MISSING_PAUSE_MS = 500;
-const OTHERS_PAUSE_MS = 1_000;
 
 /**
  * Gives nonces to waiting mints, signs them and keeps them in the journal, while earlier ones are being sent.
@@ -155,29 +154,6 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
       nonces.settle(given);
     }
   }
-}
-
-/**
- * Handles a mint that the wallet cannot pay for. Nodes count the cost of pending transactions too, so the
- * mint is tried again after those in flight. Without any, its caller gets an error, unless the mint may still
- * be mined. In that case it waits until the wallet is funded. A mint of an earlier run waits too: its
- * document may have been handed out, and its caller is gone.
- */
-export async function shortOfFunds(parts: QueueParts, mint: Mint, cause: unknown): Promise<void> {
-  const { states, logger, timing } = parts;
-  mint.isUnfunded = true;
-  if (states.held().some((held) => held.mint !== mint && states.stateOf(held.mint) !== 'ready'))
-    return states.defer(mint, OTHERS_PAUSE_MS);
-  const error = notFunded(cause);
-  if (!mint.isRecovered && !(await mayStillBeMade(parts, mint))) return giveUp(parts, mint, error);
-  logger.warn({ tokenId: mint.issuance.tokenId, error }, 'mint waits until the wallet is funded');
-  states.defer(mint, timing.deferMs);
-}
-
-function notFunded(cause: unknown): ChainError {
-  const remedy = 'Fund the wallet of WALLET_PRIVATE_KEY, then send the request again.';
-  const message = `The wallet cannot pay for the mint: ${nodeErrorOf(cause)}`;
-  return new ChainError('TRANSACTION_REJECTED', message, { cause, remedy });
 }
 
 function notSent(cause: unknown): ChainError {

@@ -1,12 +1,10 @@
 import { type ChainError, codeOf, messageOf } from '../base/errors';
-import { saysTokenExists } from '../registry/simulate-mint';
 import type { Journal } from '../journal/journal';
 import type { Failure, MinedMint } from '../journal/issuance';
 import type { Logger } from '../base/logger';
 import type { Mint, PendingTransaction, SignedMint } from './mint';
 import type { MintStates } from './mint-states';
 import { pause } from '../base/pause';
-import type { QueueParts } from './queue-parts';
 
 /** The journal methods that the queue uses. */
 export type MintJournal = Pick<
@@ -199,38 +197,4 @@ export class MintRecorder {
 
 function tokenIdOf({ issuance }: Mint): string {
   return issuance.tokenId;
-}
-
-/**
- * Marks a mint as failed if that is certain: the token never existed, and at a block with CONFIRMATIONS
- * blocks on top every nonce that could make it is used. Until then the mint is deferred and tried again. The
- * token is looked for first, because the registry also refuses one that exists already.
- *
- * @throws any error of the node.
- */
-export async function giveUp(parts: QueueParts, mint: Mint, error: ChainError): Promise<void> {
-  const { chain, recorder, states, timing, logger } = parts;
-  const { tokenId } = mint.issuance;
-  const mined = await chain.findMint(mint);
-  if (mined !== undefined) return recorder.mined(mint, mined);
-  const mayFail = !mint.wasMined && !saysTokenExists(error);
-  if (mayFail && !(await mayStillBeMade(parts, mint))) return recorder.failed(mint, error);
-  logger.warn({ tokenId, error }, 'mint deferred: it cannot be made now, and may have been made');
-  states.defer(mint, timing.patienceMs);
-}
-
-/**
- * Whether the token exists, or a sent transaction may still make it. A transaction counts as sent even if
- * every node refused it.
- */
-export async function mayStillBeMade({ chain }: QueueParts, mint: Mint): Promise<boolean> {
-  const possible = mint.transactions.filter(({ wasSent }) => wasSent);
-  if (possible.length === 0) return false;
-  const deep = await chain.deep();
-  if (deep < 0) return true;
-  for (const wallet of new Set(possible.map(({ from }) => from))) {
-    const used = await chain.count(wallet, deep);
-    if (possible.some(({ from, nonce }) => from === wallet && nonce >= used)) return true;
-  }
-  return chain.existsAt(mint.issuance.tokenId, deep);
 }

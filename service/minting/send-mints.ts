@@ -63,29 +63,3 @@ export async function sendMints(parts: QueueParts): Promise<void> {
     return undefined;
   }
 }
-
-/** A larger number gains nothing: a node works on a few requests at a time. */
-const WIDEST = 16;
-/** How long transactions are sent one after the other once a node refused one for its order. */
-const NARROW_FOR_MS = 60_000;
-
-/**
- * How many transactions may be on their way to the node before it acknowledges the first. Most nodes accept
- * transactions in any order. A local node that mines at once refuses one that arrives too early. There, and
- * for a while after any node refuses one for that reason, transactions are sent one after the other.
- */
-export class BroadcastWidth {
-  #narrowUntil = -Infinity;
-
-  /** @param minesAtOnce whether the node mines each transaction on arrival, as far as is known. */
-  constructor(public minesAtOnce: boolean) {}
-
-  now(): number {
-    return this.minesAtOnce || performance.now() < this.#narrowUntil ? 1 : WIDEST;
-  }
-
-  /** The node refused a transaction because the one before it had not arrived. */
-  refused(): void {
-    this.#narrowUntil = performance.now() + NARROW_FOR_MS;
-  }
-}

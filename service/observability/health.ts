@@ -1,7 +1,6 @@
 import type { HealthReport } from '../http/routes/health';
 import type { IssuingReport } from './issuing-report';
-import { progressOf } from '../watcher/catch-up';
-import type { FeedStatus } from '../watcher/feed-status';
+import { progressOf, type FeedStatus } from '../watcher/feed-status';
 import type { SubscriptionsHealth } from '../subscriptions/subscription-health';
 import { isAny, type Unfollowed } from './unfollowed';
 

@@ -1,7 +1,6 @@
 import type { MintFigures } from '../journal/mint-figures';
 import type { Clock } from '../base/clock';
 import { answerInTime } from './answer-in-time';
-import type { LastFailure } from './mint-outcomes';
 import type { WalletFigures } from './wallet-reading';
 
 /** The state of issuing. */
@@ -18,6 +17,13 @@ export interface MintsReport extends Pick<MintFigures, 'waiting' | 'inFlight' | 
   /** Age of the oldest mint that is neither mined nor failed, in seconds. Undefined if there is none. */
   oldestSeconds: number | undefined;
   lastFailure: LastFailure | undefined;
+}
+
+/** The last mint that failed in this process. */
+export interface LastFailure {
+  code: string;
+  /** Epoch milliseconds. */
+  at: number;
 }
 
 /** Documents that wait for a signing thread, busy threads, and all threads. */

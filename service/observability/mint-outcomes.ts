@@ -1,12 +1,6 @@
 import type { Clock } from '../base/clock';
+import type { LastFailure } from './issuing-report';
 import type { Metrics } from './metrics';
-
-/** The last mint that failed in this process. */
-export interface LastFailure {
-  code: string;
-  /** Epoch milliseconds. */
-  at: number;
-}
 
 /** Counts the outcomes that the mint queue reports, and remembers the last failure and recent mints. */
 export interface MintOutcomes {

@@ -1,4 +1,5 @@
-import type { CatchUp } from './catch-up';
+import type { Clock } from '../base/clock';
+import type { Logger } from '../base/logger';
 
 /**
  * State of a feed:
@@ -51,4 +52,93 @@ export function setState(
   status.state = state;
   status.code = error?.code;
   status.reason = error?.reason;
+}
+
+/** A catch-up: the reader has not reached the newest blocks yet. */
+export interface CatchUp {
+  /** The blocks to read, both included. `toBlock` grows with the chain. */
+  fromBlock: number;
+  toBlock: number;
+  /** Epoch milliseconds. */
+  since: number;
+}
+
+/** The progress of a catch-up. */
+export interface CatchUpProgress {
+  blocksRead: number;
+  /** Number of blocks in the whole catch-up. */
+  blocks: number;
+  blocksPerSecond: number;
+  /** Undefined until a block has been read. */
+  secondsLeft: number | undefined;
+}
+
+/** Tracks the catch-ups of a feed and logs their progress. */
+export interface CatchUpReport {
+  /** Call it when `status.nextBlock` or the last block to read may have changed. */
+  seen(lastBlock: number): void;
+  /** Ends a catch-up that is not continued, without a log line. */
+  forget(): void;
+  stop(): void;
+}
+
+/** Shorter catch-ups are not reported: they are a few blocks that arrived together. */
+const SHORTEST_MS = 1_000;
+
+/** The progress of a feed's catch-up. Undefined if there is none, or it has just begun. */
+export function progressOf(
+  { catchUp, nextBlock }: Pick<FeedStatus, 'catchUp' | 'nextBlock'>,
+  now: number,
+): CatchUpProgress | undefined {
+  if (catchUp === undefined || nextBlock === undefined) return undefined;
+  const milliseconds = now - catchUp.since;
+  if (milliseconds < SHORTEST_MS) return undefined;
+  const blocksRead = nextBlock - catchUp.fromBlock;
+  const blocks = catchUp.toBlock + 1 - catchUp.fromBlock;
+  const rate = (1000 * blocksRead) / milliseconds;
+  return {
+    blocksRead,
+    blocks,
+    blocksPerSecond: Math.round(10 * rate) / 10,
+    secondsLeft: rate > 0 ? Math.ceil((blocks - blocksRead) / rate) : undefined,
+  };
+}
+
+/** Maintains `status.catchUp`. Logs its progress every `progressEveryMs` milliseconds, and its end. */
+export function reportCatchUp(
+  status: FeedStatus,
+  { clock, logger, progressEveryMs }: { clock: Clock; logger: Logger; progressEveryMs: number },
+): CatchUpReport {
+  let isTold = false;
+  const timer = setInterval(() => {
+    const progress = progressOf(status, clock.now());
+    if (progress === undefined) return;
+    isTold = true;
+    logger.info({ nextBlock: status.nextBlock, ...progress }, 'catching up with the chain');
+  }, progressEveryMs);
+  return {
+    seen(lastBlock) {
+      const { catchUp, nextBlock = 0 } = status;
+      const now = clock.now();
+      if (nextBlock <= lastBlock) {
+        const { fromBlock = nextBlock, since = now } = catchUp ?? {};
+        // A reorganisation may rewind to a block before the first.
+        status.catchUp = { fromBlock: Math.min(fromBlock, nextBlock), toBlock: lastBlock, since };
+        return;
+      }
+      status.catchUp = undefined;
+      if (!isTold || catchUp === undefined) return;
+      isTold = false;
+      const figures = { blocks: nextBlock - catchUp.fromBlock, seconds: (now - catchUp.since) / 1000 };
+      logger.info(figures, 'caught up with the chain');
+    },
+    forget() {
+      status.catchUp = undefined;
+      isTold = false;
+    },
+    stop() {
+      clearInterval(timer);
+      status.catchUp = undefined;
+    },
+  };
 }

@@ -21,8 +21,7 @@ import { rewindFeed, type Rewound } from '../outbox/rewind-feed';
 import { createRegistryFinder, type RegistryOnChain } from '../registry/registry-contracts';
 import { untilAborted } from '../base/until-aborted';
 import { createBlockAlarm, type BlockAlarm } from './block-alarm';
-import { reportCatchUp, type CatchUpReport } from './catch-up';
-import { newFeedStatus, setState, type FeedStatus } from './feed-status';
+import { newFeedStatus, reportCatchUp, setState, type CatchUpReport, type FeedStatus } from './feed-status';
 import { followChain, type Sighting } from './follow-chain';
 import { readByReceipts } from './read-range';
 

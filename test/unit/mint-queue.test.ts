@@ -4,7 +4,7 @@ import { classifyRefusal, type Refusal } from '../../service/chain/classify-refu
 import { decideRejection, type Rejection, type Remedy } from '../../service/minting/decide-rejection';
 import { judgeReceipts, mintTopics, type MintReceipt } from '../../service/minting/mint-chain';
 import { Nonces } from '../../service/minting/nonces';
-import { BroadcastWidth } from '../../service/minting/send-mints';
+import { BroadcastWidth } from '../../service/minting/queue-parts';
 import { raiseFees } from '../../service/minting/transaction-terms';
 
 describe('the decisions of the mint queue', () => {
