@@ -10,8 +10,8 @@ const direction = (files, patterns, message) => ({
 const ISSUING = ['**/http/**', '**/issuance/**', '**/minting/**', '**/journal/**'];
 const DELIVERING = ['**/watcher/**', '**/outbox/**', '**/delivery/**'];
 const READING = ['**/did/**', '**/token/**', '**/validation/**', '**/verification/**'];
-/** The folder of the registry's contracts, except for one leaf. */
-const registryBut = (leaf) => ['**/registry/**', `!**/registry/${leaf}`];
+/** The folder of the registry's contracts, except for some leaves. */
+const registryBut = (...leaves) => ['**/registry/**', ...leaves.map((leaf) => `!**/registry/${leaf}`)];
 const ROOT = ['**/app', '**/main'];
 /** The folders above: they start or observe the others. */
 const ABOVE = [...ROOT, '**/observability/**'];
@@ -134,6 +134,20 @@ export default tseslint.config(
     'Both lines use this; it knows the chain only.',
   ),
   direction(
+    ['service/events/**'],
+    [
+      ...ISSUING,
+      ...DELIVERING,
+      ...READING,
+      '**/subscriptions/**',
+      '**/database/**',
+      '**/chain/**',
+      ...registryBut('registry-event', 'token-id-forms'),
+      ...ABOVE,
+    ],
+    'What an event is, and who selects it: pure functions below the outbox and the subscriptions.',
+  ),
+  direction(
     ['service/watcher/**'],
     [...ISSUING, ...READING, '**/delivery/**', ...ABOVE],
     'watcher → outbox → delivery: the watcher knows the outbox, the registry and the chain.',
@@ -144,12 +158,13 @@ export default tseslint.config(
       ...ISSUING,
       ...READING,
       ...registryBut('registry-event'),
+      '**/subscriptions/**',
       '**/watcher/**',
       '**/delivery/**',
       '**/chain/**',
       ...ABOVE,
     ],
-    'watcher → outbox → delivery: the outbox knows neither end.',
+    'watcher → outbox → delivery: the outbox knows neither end, and no subscriptions.',
   ),
   direction(
     ['service/delivery/**'],

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hexlify, randomBytes } from 'ethers';
 import { WebSocket } from 'ws';
-import type { CloudEvent } from '../service/outbox/cloud-event';
+import type { CloudEvent } from '../service/events/cloud-event';
 import { TradeTrustTokenStandard__factory } from '../typechain-types';
 import { eventually } from '../test/helpers/eventually';
 import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-setup';

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorText } from '../cli/terminal/error-text';
+import { shortType } from '../service/events/event-types';
 import { codeOf, ConfigurationError, messageOf, ServiceError } from '../service/base/errors';
 import { PROJECT_ROOT } from '../service/base/project-root';
 import { readArguments, type Arguments } from './arguments';
@@ -123,7 +124,7 @@ async function issueAndWalk(
   if (flags.receiver !== undefined) return tokenId;
   for (const [index, type] of expected.entries()) {
     const event = await devnet.webhooks.next({ tokenId, withinMs: WEBHOOKS_WITHIN_MS });
-    const got = event.type.replace('com.service.etr.', '');
+    const got = shortType(event.type);
     if (got !== type) throw new Error(`Webhook ${index + 1} should be ${type}, but is ${got}.`);
   }
   step(`all ${expected.length} webhooks verified, in order`);

@@ -1,4 +1,5 @@
 import type { ServiceEvent } from '../receiver/event-schemas';
+import { shortType } from '../service/events/event-types';
 import { BILL_OF_LADING } from './bill-of-lading';
 import type { Devnet, DevnetFacts } from './devnet';
 
@@ -16,7 +17,6 @@ interface Next {
   tokenId: string | undefined;
 }
 
-const PREFIX = 'com.service.etr.';
 const startedAt = performance.now();
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const elapsed = (): number => Number(((performance.now() - startedAt) / 1000).toFixed(1));
@@ -26,7 +26,7 @@ export const seconds = (): string => `${elapsed().toFixed(1)} s`;
 
 export const forPeople: Printer = {
   step: say,
-  webhook: ({ type, id }) => say(`  webhook verified: ${type.replace(PREFIX, '').padEnd(20)} ${id}`),
+  webhook: ({ type, id }) => say(`  webhook verified: ${shortType(type).padEnd(20)} ${id}`),
   ready: ({ serviceUrl, folder, accounts }, { consoleLink, tokenId = 'TOKEN' }) =>
     print(`
 The console, with a link that logs in once, within 15 minutes:

@@ -1,10 +1,10 @@
 import { EventEmitter, once } from 'node:events';
 import { EVENT_SCHEMAS, type ServiceEvent } from '../receiver/event-schemas';
 import { ConfigurationError, ServiceError } from '../service/base/errors';
+import { shortType, TYPE_PREFIX } from '../service/events/event-types';
 import { tokenIdHexOf } from '../service/registry/token-id-forms';
 import { anyTokenId } from './any-token-id';
 
-const PREFIX = 'com.service.etr.';
 const WITHIN_MS = 20_000;
 
 /** The type of an event, with or without its beginning `com.service.etr.`. */
@@ -80,7 +80,7 @@ export class WebhookInbox implements Webhooks {
       if (this.#end) throw this.#end;
       await once(this.#arrival, 'event', { signal }).catch(() => {
         const of = `${ofToken(tokenId)}${transaction === undefined ? '' : ` of transaction ${transaction}`}`;
-        throw this.#missing(`${type?.replace(PREFIX, '') ?? 'webhook'}${of}`, withinMs);
+        throw this.#missing(`${type === undefined ? 'webhook' : shortType(type)}${of}`, withinMs);
       });
     }
   }
@@ -88,7 +88,7 @@ export class WebhookInbox implements Webhooks {
   #missing(what: string, withinMs: number): ServiceError {
     const left = this.#left.map((event) => {
       const about = 'subject' in event ? ofToken(BigInt(event.subject)) : '';
-      return `${event.type.replace(PREFIX, '')}${about}`;
+      return `${shortType(event.type)}${about}`;
     });
     const arrived = `${this.events.length} arrived; not taken yet: ${left.join(', ') || 'none'}.`;
     return new ServiceError('WEBHOOK_MISSING', `No ${what} arrived within ${withinMs} ms. ${arrived}`);
@@ -107,9 +107,9 @@ function ofToken(tokenId: bigint | undefined): string {
 }
 
 function fullTypeOf(type: string): string {
-  const full = type.startsWith(PREFIX) ? type : `${PREFIX}${type}`;
+  const full = TYPE_PREFIX + shortType(type);
   if (Object.hasOwn(EVENT_SCHEMAS, full)) return full;
-  const known = Object.keys(EVENT_SCHEMAS).map((name) => name.replace(PREFIX, ''));
+  const known = Object.keys(EVENT_SCHEMAS).map(shortType);
   throw new ConfigurationError('ARGUMENT_INVALID', `There is no type ${type}. Known: ${known.join(', ')}.`);
 }
 

@@ -1,4 +1,4 @@
-import { SUBSCRIBABLE_TYPES, RETRACTED_TYPE } from '../../service/subscriptions/event-types';
+import { RETRACTED_TYPE, SUBSCRIBABLE_TYPES, shortType } from '../../service/events/event-types';
 import { useConsole } from '../frame/console-context';
 import { Field } from '../parts/field';
 import type { FieldProblem } from '../parts/field-problem';
@@ -41,7 +41,7 @@ export function EventChoice({ draft, setDraft, problems }: Props) {
         {SUBSCRIBABLE_TYPES.filter((type) => type !== RETRACTED_TYPE).map((type) => (
           <label key={type}>
             <input type="checkbox" checked={draft.types.includes(type)} onChange={() => toggle(type)} />
-            {type.replace('com.service.etr.', '')}
+            {shortType(type)}
           </label>
         ))}
       </fieldset>

@@ -1,14 +1,13 @@
+import { shortType } from '../../service/events/event-types';
 import { shortened } from '../text/shorten';
 import type { Subscription } from '../requests/api';
-
-const PREFIX = 'com.service.etr.';
 
 /** The events that a subscription gets, in words: one condition in each line. */
 export function conditionsOf({ source, types, filters = [] }: Subscription): string[] {
   const registry = source?.replace(/^urn:service:/, '');
   const conditions = [
     ...(registry === undefined ? [] : [`of the registry ${registry}`]),
-    ...(types === undefined ? [] : [`of the types ${types.map(withoutPrefix).join(', ')}`]),
+    ...(types === undefined ? [] : [`of the types ${types.map(shortType).join(', ')}`]),
     ...filters.map(wordsOf),
   ];
   if (conditions.length === 0) return ['all events of all registries'];
@@ -27,7 +26,7 @@ function wordsOf(filter: object): string {
   }
   const verb = VERBS[dialect] ?? dialect;
   return Object.entries(value as Record<string, string>)
-    .map(([attribute, text]) => `with a ${attribute} that ${verb} ${withoutPrefix(text)}`)
+    .map(([attribute, text]) => `with a ${attribute} that ${verb} ${shortType(text)}`)
     .join(' and ');
 }
 
@@ -40,8 +39,4 @@ const VERBS: Readonly<Record<string, string>> = {
 function namesOf(value: unknown, one: string, many: string): string {
   const names = value as string[];
   return names.length === 1 ? `${one} ${names[0] ?? ''}`.trim() : `one of ${names.length} ${many}`;
-}
-
-function withoutPrefix(type: string): string {
-  return type.startsWith(PREFIX) ? type.slice(PREFIX.length) : type;
 }

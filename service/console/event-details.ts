@@ -6,7 +6,8 @@ import { channelsOf, type Channel } from '../outbox/channels';
 import { deliveryStatesOf } from '../outbox/delivery-states';
 import { registryOfFeed } from '../outbox/find-feeds';
 import { bytesOfId, isEventId } from '../outbox/stored-ids';
-import { shortType, shownState, shownTokenId } from './shown-events';
+import { shortType } from '../events/event-types';
+import { shownState, shownTokenId } from './shown-events';
 import type { EventDetails } from './views';
 
 /** Replaces a header's value that is secret. */

@@ -4,7 +4,8 @@ import { deliveryStatesOf, type DeliveryStateOf } from '../outbox/delivery-state
 import { findFeeds, registryOfFeed } from '../outbox/find-feeds';
 import { idOfBytes } from '../outbox/stored-ids';
 import { deadCandidates, queuedCandidates, type Candidates } from './delivery-candidates';
-import { shortType, shownState, shownTokenId } from './shown-events';
+import { shortType } from '../events/event-types';
+import { shownState, shownTokenId } from './shown-events';
 import type { DeliveryList, DeliveryView } from './views';
 
 /** Selects deliveries. Undefined: all states, all subscriptions. Those that failed are waiting, too. */

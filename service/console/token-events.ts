@@ -1,10 +1,11 @@
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
-import { aboutOf } from '../outbox/cloud-event';
+import { aboutOf } from '../events/cloud-event';
 import { deliveryStatesOf } from '../outbox/delivery-states';
 import { findFeeds } from '../outbox/find-feeds';
 import { idOfBytes } from '../outbox/stored-ids';
-import { shortType, shownState } from './shown-events';
+import { shortType } from '../events/event-types';
+import { shownState } from './shown-events';
 import type { EventView } from './views';
 
 /** Blocks per statement: both engines limit the parameters. */

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock';
 import type { Logger } from '../base/logger';
 import type { RetrySchedule } from '../config/followed-registries';
 import type { ClaimedDelivery, ClaimedQueue } from '../outbox/claim-queues';
-import { aboutOf } from '../outbox/cloud-event';
+import { aboutOf } from '../events/cloud-event';
 import type { Attempted, Settlement } from '../outbox/settle-queues';
 import { classifyOutcome } from './classify-outcome';
 import type { WebhookClient } from './post';

@@ -2,7 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 import { channelKeysOf } from '../outbox/channels';
-import type { CloudEvent } from '../outbox/cloud-event';
+import type { CloudEvent } from '../events/cloud-event';
+import { MINTED_TYPE } from '../events/event-types';
 import { findFeeds } from '../outbox/find-feeds';
 import { scopeName, type JournalScope } from '../journal/journal-scope';
 import { tokenIdHexOf } from '../registry/token-id-forms';
@@ -10,8 +11,6 @@ import type { JournalStatement, MintedEvent, Statements } from './judge-statemen
 
 /** Tokens per statement and rows per query: SQLite blocks the event loop. */
 const BATCH = 100;
-
-const MINTED: CloudEvent['type'] = 'com.service.etr.minted';
 
 /** How far the watcher has read the journal's registry. */
 export interface FeedPosition {
@@ -190,7 +189,7 @@ async function readEvents({ db, feed }: Sides, { from, to, limit }: Span): Promi
     .$if(limit !== undefined, (query) => query.limit(limit ?? 0))
     .execute();
   return rows.map(({ type, token_id, block_number: place }) => ({
-    tokenId: type === MINTED ? tokenIdHexOf(BigInt(token_id)) : undefined,
+    tokenId: type === MINTED_TYPE ? tokenIdHexOf(BigInt(token_id)) : undefined,
     place,
   }));
 }
@@ -243,7 +242,7 @@ async function mintedAmong(
     .distinct()
     .where('feeds.feed', '=', feed)
     .where('tokens.token_id', 'in', [...tokens.keys()])
-    .where('events.type', '=', MINTED)
+    .where('events.type', '=', MINTED_TYPE)
     .where('events.audience', '=', 'all')
     .where('events.orphaned_at', 'is', null)
     .execute();

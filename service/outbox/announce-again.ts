@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely';
 import type { Schema } from '../database/schema';
 import { unusedIds } from './announcements';
-import { eventIdOf, toCloudEvent, type CloudEvent, type RegistryIdentity } from './cloud-event';
+import { eventIdOf, toCloudEvent, type CloudEvent, type RegistryIdentity } from '../events/cloud-event';
 import { insertEvents } from './insert-events';
 import type { Matched } from './match-orphans';
 import { keyIn } from './tokens';

@@ -1,8 +1,8 @@
 import type { Expression, ExpressionBuilder, Kysely, SqlBool, Transaction } from 'kysely';
 import { v5 as uuidV5 } from 'uuid';
 import type { Schema } from '../database/schema';
-import { RETRACTED_TYPE } from '../subscriptions/event-types';
-import { EVENT_ID_NAMESPACE } from './cloud-event';
+import { RETRACTED_TYPE } from '../events/event-types';
+import { EVENT_ID_NAMESPACE } from '../events/cloud-event';
 import { bytesOfId, idOfBytes } from './stored-ids';
 
 /**

@@ -1,9 +1,9 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
-import { compileSubscription, type CompiledSubscription } from '../subscriptions/compile-subscription';
+import { compileRules, type EventRules } from '../events/select-events';
 import { noteChange } from './change-version';
-import type { CloudEvent } from './cloud-event';
+import type { CloudEvent } from '../events/cloud-event';
 
 /** The subscription of WEBHOOK_URL and service.config.json. */
 export const DEFAULT_SUBSCRIPTION = 'default';
@@ -12,7 +12,7 @@ export const DEFAULT_SUBSCRIPTION = 'default';
 export const FIRST_FILL = -1;
 
 /** A channel that events may be recorded for. */
-export interface Recipient extends CompiledSubscription {
+export interface Recipient extends EventRules {
   channel: number;
   /** Events that were stored before are still being enqueued, and new ones wait behind them. */
   isFilling: boolean;
@@ -58,11 +58,11 @@ export async function addDefault(transaction: Transaction<Schema>, now: number):
 /** The rules of subscriptions and the channels of feeds. They are read once for each version. */
 interface Rules {
   version: number;
-  bySubscription: ReadonlyMap<number, CompiledSubscription>;
+  bySubscription: ReadonlyMap<number, EventRules>;
   byFeed: Map<number, readonly Omit<Recipient, 'isFilling'>[]>;
 }
 
-const WANTS_ALL: CompiledSubscription = { wants: () => true, hasRetractions: false };
+const WANTS_ALL: EventRules = { wants: () => true, hasRetractions: false };
 
 const rulesOf = new WeakMap<Kysely<Schema>, Rules>();
 
@@ -112,13 +112,13 @@ export async function recipientsOf(
   return recipients.map((recipient) => ({ ...recipient, isFilling: filling.has(recipient.channel) }));
 }
 
-async function readRules(db: Transaction<Schema>): Promise<Map<number, CompiledSubscription>> {
+async function readRules(db: Transaction<Schema>): Promise<Map<number, EventRules>> {
   const rows = await db
     .selectFrom('subscriptions')
     .select(['id', 'definition'])
     .where('definition', 'is not', null)
     .execute();
-  return new Map(rows.map(({ id, definition }) => [id, compileSubscription(definition ?? '')]));
+  return new Map(rows.map(({ id, definition }) => [id, compileRules(definition ?? '')]));
 }
 
 /** The channels that an event is enqueued for when it is recorded. */

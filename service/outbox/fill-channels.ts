@@ -3,7 +3,7 @@ import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { presentAnnouncements } from './announcements';
 import { recipientsOf } from './channels';
-import type { CloudEvent } from './cloud-event';
+import type { CloudEvent } from '../events/cloud-event';
 import { enqueue } from './enqueue';
 
 /** Events per transaction. Transactions are short because a running service waits for each. */

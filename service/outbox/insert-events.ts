@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely';
 import type { Retraction } from '../../receiver/event-schemas';
 import type { Schema } from '../database/schema';
 import type { RegistryEvent } from '../registry/registry-event';
-import type { CloudEvent } from './cloud-event';
+import type { CloudEvent } from '../events/cloud-event';
 import { bytesOfId, idOfBytes } from './stored-ids';
 
 /** An event that is to be stored. */

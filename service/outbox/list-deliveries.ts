@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 import { channelKeysOf } from './channels';
-import { aboutOf } from './cloud-event';
+import { aboutOf } from '../events/cloud-event';
 import { registryOfFeed } from './find-feeds';
 import { idOfBytes } from './stored-ids';
 import { deadEvents, namesOf, queuedEvents } from './undelivered';

@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely';
 import type { Schema } from '../database/schema';
 import type { RegistryEvent } from '../registry/registry-event';
 import { lastEntriesOf, otherRowsOf } from './announcements';
-import { eventIdOf, typeOf, type CloudEvent, type RegistryIdentity } from './cloud-event';
+import { eventIdOf, typeOf, type CloudEvent, type RegistryIdentity } from '../events/cloud-event';
 import { bytesOfId, idOfBytes } from './stored-ids';
 
 /** An event with the id to send it with. */

@@ -4,7 +4,7 @@ import type { Schema } from '../database/schema';
 import type { RegistryEvent } from '../registry/registry-event';
 import { announceAgain } from './announce-again';
 import { channelsFor, recipientsOf, type Recipient } from './channels';
-import { toCloudEvent, tokenKeyOf, type CloudEvent, type RegistryIdentity } from './cloud-event';
+import { toCloudEvent, tokenKeyOf, type CloudEvent, type RegistryIdentity } from '../events/cloud-event';
 import { enqueue, type Enqueued } from './enqueue';
 import type { KeptBlock, OpenFeed } from './feed-cursor';
 import { insertEvents } from './insert-events';

@@ -4,7 +4,7 @@ import type { Schema } from '../database/schema';
 import { presentAnnouncements } from './announcements';
 import { recipientsOf, type Recipient } from './channels';
 import { endPauses } from './claim-queues';
-import type { CloudEvent } from './cloud-event';
+import type { CloudEvent } from '../events/cloud-event';
 import { enqueue } from './enqueue';
 import { waitingAmong } from './event-history';
 import { bytesOfId, isEventId } from './stored-ids';

@@ -1,6 +1,6 @@
 import type { Database } from '../database/database';
 import type { RegistryEvent } from '../registry/registry-event';
-import { toCloudEvent, tokenKeyOf, type RegistryIdentity } from './cloud-event';
+import { toCloudEvent, tokenKeyOf, type RegistryIdentity } from '../events/cloud-event';
 import { insertEvents } from './insert-events';
 import { keyIn, keysOfTokens } from './tokens';
 

@@ -3,7 +3,7 @@ import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { isOfBlock, otherRowsOf } from './announcements';
 import { recipientsOf } from './channels';
-import type { CloudEvent } from './cloud-event';
+import type { CloudEvent } from '../events/cloud-event';
 import type { KeptBlock, OpenFeed } from './feed-cursor';
 import { keepBlocks, moveCursor } from './move-cursor';
 import { retract, type OrphanedAnnouncement } from './retract';

@@ -2,7 +2,7 @@ import { checksummed } from '../base/checksummed';
 import { found } from '../base/found';
 import { isWellFormed } from '../base/strict-members';
 import { LONGEST_SINK, MOST_TYPES } from './bounds';
-import { RETRACTED_TYPE, SUBSCRIBABLE_TYPES } from './event-types';
+import { RETRACTED_TYPE, SUBSCRIBABLE_TYPES } from '../events/event-types';
 import { subscriptionError } from './subscription-error';
 
 /** Checks a source, and writes the address of its registry in lower case, as in events. */

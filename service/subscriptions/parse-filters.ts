@@ -2,9 +2,9 @@ import { isAddress } from 'ethers';
 import { found } from '../base/found';
 import type { Path } from '../base/json-pointer';
 import { isWellFormed } from '../base/strict-members';
+import type { AttributeValues, Filter } from '../events/select-events';
 import { parseTokenId } from '../registry/token-id-forms';
 import { DEEPEST_FILTER, LONGEST_STRING, MOST_ENTRIES, MOST_FILTERS } from './bounds';
-import type { AttributeValues, Filter } from './subscription';
 import { membersOf, subscriptionError } from './subscription-error';
 
 /** The position of a filter: its path, its depth, and the number of filters so far. */

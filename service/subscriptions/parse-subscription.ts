@@ -10,7 +10,7 @@ import { firstProblemOf, members, must } from '../base/strict-members';
 import { DEFAULT_RETRY_SCHEDULE } from '../config/followed-registries';
 import { LONGEST_HEADER_VALUE, LONGEST_SINK, MOST_FILTERS, MOST_HEADERS, MOST_TYPES } from './bounds';
 import { checkedSource, checkedTypes, checkSink } from './check-members';
-import { SUBSCRIBABLE_TYPES } from './event-types';
+import { SUBSCRIBABLE_TYPES } from '../events/event-types';
 import { checkHeaders, mergeHeaders, newHeaders, type GivenHeaders } from './headers';
 import { FILTER_SCHEMA, parseFilters } from './parse-filters';
 import type { Headers, Subscription } from './subscription';

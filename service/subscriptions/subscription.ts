@@ -1,3 +1,5 @@
+import type { Selection } from '../events/select-events';
+
 /**
  * Terms of subscriptions, from the CloudEvents Subscriptions API (version 0.1-wip) where it has one:
  *
@@ -7,29 +9,6 @@
  * - party: an account or a contract whose address is in the payload of an event.
  * - realised: with a value for every member that has a default.
  */
-
-/** Values of attributes, by the attribute's name. */
-export type AttributeValues = Readonly<Record<string, string>>;
-
-/** A condition on an event. `tokens` and `parties` are our own dialects, the others are the standard's. */
-export type Filter =
-  | { readonly exact: AttributeValues }
-  | { readonly prefix: AttributeValues }
-  | { readonly suffix: AttributeValues }
-  | { readonly all: readonly Filter[] }
-  | { readonly any: readonly Filter[] }
-  | { readonly not: Filter }
-  | { readonly tokens: readonly string[] }
-  | { readonly parties: readonly string[] };
-
-/** The members that select events. An absent one selects all events. */
-export interface Selection {
-  /** `urn:service:<chainId>:<registry>`, in lower case. */
-  readonly source?: string;
-  readonly types?: readonly string[];
-  /** All of them must be true. */
-  readonly filters?: readonly Filter[];
-}
 
 /** `gone`: the sink has answered 410. Only the service sets it. */
 export type SubscriptionState = 'active' | 'paused' | 'gone';

@@ -1,4 +1,5 @@
 import type { TestEvent } from '../../receiver/event-schemas';
+import { TEST_TYPE } from '../events/event-types';
 
 /** An event that tries a subscription out. It is about nothing on the chain, so it has no pair. */
 export function testEventOf(subscription: string, id: string, now: number): TestEvent {
@@ -6,7 +7,7 @@ export function testEventOf(subscription: string, id: string, now: number): Test
     specversion: '1.0',
     id,
     source: `urn:service:subscriptions:${subscription}`,
-    type: 'com.service.etr.test',
+    type: TEST_TYPE,
     datacontenttype: 'application/json',
     time: new Date(now).toISOString(),
     data: { subscription, test: true },

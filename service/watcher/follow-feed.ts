@@ -7,7 +7,7 @@ import { messageOf } from '../base/errors';
 import type { Pauses } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { Logger } from '../base/logger';
-import type { RegistryIdentity } from '../outbox/cloud-event';
+import type { RegistryIdentity } from '../events/cloud-event';
 import {
   holdFeed,
   openFeed,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { dedupeKeyOf } from '../../receiver/received-event';
 import { openDatabaseBesideService } from '../../service/database/open-database';
-import { eventIdOf, type CloudEvent } from '../../service/outbox/cloud-event';
+import { eventIdOf, type CloudEvent } from '../../service/events/cloud-event';
 import { bytesOfId } from '../../service/outbox/stored-ids';
 import { expectedEvents, type ExpectedEvent } from '../helpers/chain/expected-events';
 import { eventually } from '../helpers/eventually';

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { ZeroAddress } from 'ethers';
-import type { CloudEvent } from '../../service/outbox/cloud-event';
+import type { CloudEvent } from '../../service/events/cloud-event';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { expectedEvents } from '../helpers/chain/expected-events';
 import { expectPromisesKept } from '../helpers/receiver/delivery-promises';

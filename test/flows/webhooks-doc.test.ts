@@ -10,7 +10,7 @@ import { verifySignature } from '../../receiver/verify-signature';
 import { signingKeyOf, type Jwks } from '../../service/base/signing-keys';
 import { inheritedEnvironment } from '../../service/config/config';
 import { type ConfigFile } from '../../service/config/config-file';
-import type { CloudEvent } from '../../service/outbox/cloud-event';
+import type { CloudEvent } from '../../service/events/cloud-event';
 import { webhookOf } from '../../service/config/followed-registries';
 import { eventually } from '../helpers/eventually';
 import { runningDevnet } from '../helpers/processes/running-devnet';

@@ -1,5 +1,5 @@
-import type { CloudEvent } from '../../service/outbox/cloud-event';
-import type { Filter } from '../../service/subscriptions/subscription';
+import type { CloudEvent } from '../../service/events/cloud-event';
+import type { Filter } from '../../service/events/select-events';
 import type { SeededRandom } from './seeded-random';
 
 /** Few values, so that random filters often match random events. */

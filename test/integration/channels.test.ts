@@ -5,7 +5,7 @@ import type { Schema } from '../../service/database/schema';
 import { noteChange } from '../../service/outbox/change-version';
 import { channelsOf } from '../../service/outbox/channels';
 import type { ClaimedQueue } from '../../service/outbox/claim-queues';
-import type { CloudEvent } from '../../service/outbox/cloud-event';
+import type { CloudEvent } from '../../service/events/cloud-event';
 import { openFeed, type KeptBlock } from '../../service/outbox/feed-cursor';
 import { fillChannel } from '../../service/outbox/fill-channels';
 import { historyOf } from '../../service/outbox/event-history';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { dedupeKeyOf } from '../../receiver/received-event';
-import { eventIdOf, type CloudEvent } from '../../service/outbox/cloud-event';
+import { eventIdOf, type CloudEvent } from '../../service/events/cloud-event';
 import { rewindFeed } from '../../service/outbox/rewind-feed';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { delivered, emptyOutbox, failed } from '../helpers/database/empty-outbox';

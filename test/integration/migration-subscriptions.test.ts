@@ -4,7 +4,7 @@ import { ServiceError } from '../../service/base/errors';
 import type { Database } from '../../service/database/database';
 import { channelsOf } from '../../service/outbox/channels';
 import { claimQueues, releaseLeases, type ClaimedQueue } from '../../service/outbox/claim-queues';
-import type { CloudEvent } from '../../service/outbox/cloud-event';
+import type { CloudEvent } from '../../service/events/cloud-event';
 import { openFeed } from '../../service/outbox/feed-cursor';
 import { historyOf } from '../../service/outbox/event-history';
 import { listDeadLetters, listOrphans, listWaiting } from '../../service/outbox/list-deliveries';

@@ -6,7 +6,7 @@ import { findFeeds } from '../../service/outbox/find-feeds';
 import { holdFeed, openFeed, releaseFeed } from '../../service/outbox/feed-cursor';
 import { historyOf } from '../../service/outbox/event-history';
 import { listDeadLetters, listWaiting } from '../../service/outbox/list-deliveries';
-import type { CloudEvent } from '../../service/outbox/cloud-event';
+import type { CloudEvent } from '../../service/events/cloud-event';
 import { redeliver } from '../../service/outbox/redeliver';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { ENGINES } from '../helpers/database/engines';

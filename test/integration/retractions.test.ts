@@ -12,7 +12,7 @@ import { redeliver } from '../../service/outbox/redeliver';
 import { restoreEvents } from '../../service/outbox/restore-events';
 import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
 import type { RegistryEvent } from '../../service/registry/registry-event';
-import { RETRACTED_TYPE } from '../../service/subscriptions/event-types';
+import { RETRACTED_TYPE } from '../../service/events/event-types';
 import { emptyOutbox, LEASE_MS } from '../helpers/database/empty-outbox';
 import { ENGINES } from '../helpers/database/engines';
 import { eventIn, hashOf, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';

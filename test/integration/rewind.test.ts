@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { sql } from 'kysely';
-import type { CloudEvent } from '../../service/outbox/cloud-event';
+import type { CloudEvent } from '../../service/events/cloud-event';
 import { listDeadLetters, listOrphans, listWaiting } from '../../service/outbox/list-deliveries';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { redeliver } from '../../service/outbox/redeliver';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { EVENT_SCHEMAS, type ChainEvent } from '../../receiver/event-schemas';
-import { toCloudEvent } from '../../service/outbox/cloud-event';
+import { toCloudEvent } from '../../service/events/cloud-event';
 import { schemaProblem } from '../helpers/receiver/schema-problems';
 import { sampleEvent, sampleRetraction, sampleTest } from '../helpers/receiver/signed-delivery';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import type { CloudEvent } from '../../service/outbox/cloud-event';
-import { compileSelection } from '../../service/subscriptions/filters';
-import type { Filter, Selection } from '../../service/subscriptions/subscription';
+import type { CloudEvent } from '../../service/events/cloud-event';
+import { compileSelection, type Filter, type Selection } from '../../service/events/select-events';
 import { randomEvent, randomFilter, randomSelection } from '../helpers/random-filters';
 import { seededRandom } from '../helpers/seeded-random';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { SMALL_BYTES } from '../../service/http/body-limit';
 import * as bounds from '../../service/subscriptions/bounds';
-import { compileSelection } from '../../service/subscriptions/filters';
+import { compileSelection } from '../../service/events/select-events';
 import { codeBlocks, quoted, readDocument, tables } from '../helpers/pages/markdown';
 import { ID, refusalOf, subscriptionWith } from '../helpers/subscription-body';
 

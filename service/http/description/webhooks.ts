@@ -1,4 +1,5 @@
 import { EVENT_SCHEMAS } from '../../../receiver/event-schemas';
+import { shortType } from '../../events/event-types';
 import type { Json } from './operation';
 
 /** Meanings of the event types, without their prefix. */
@@ -24,8 +25,6 @@ const MEANINGS: Readonly<Record<string, string>> = {
     '`data.retracts`. Only with `config.retractions`.',
   test: 'An event to try a subscription out. It is about nothing on the chain.',
 };
-
-const PREFIX = 'com.service.etr.';
 
 /** A delivery that was signed with a key made for the documentation. */
 const SIGNED = {
@@ -97,8 +96,8 @@ export const WEBHOOKS: Readonly<Record<string, Json>> = Object.fromEntries(
     const post = {
       operationId: `webhook-${type}`,
       tags: ['Webhooks'],
-      summary: type.slice(PREFIX.length),
-      description: MEANINGS[type.slice(PREFIX.length)],
+      summary: shortType(type),
+      description: MEANINGS[shortType(type)],
       security: [],
       parameters: Object.keys(WEBHOOK_HEADERS).map((name) => ({ $ref: `#/components/parameters/${name}` })),
       requestBody: {

@@ -1,5 +1,5 @@
 import { type Block, type Interface, type JsonRpcProvider, type Log, type LogDescription } from 'ethers';
-import type { CloudEvent } from '../../../service/outbox/cloud-event';
+import type { CloudEvent } from '../../../service/events/cloud-event';
 import {
   TitleEscrowFactory__factory,
   TitleEscrow__factory,

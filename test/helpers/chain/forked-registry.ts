@@ -1,4 +1,4 @@
-import type { CloudEvent } from '../../../service/outbox/cloud-event';
+import type { CloudEvent } from '../../../service/events/cloud-event';
 import {
   TitleEscrow__factory,
   TradeTrustTokenStandard__factory,

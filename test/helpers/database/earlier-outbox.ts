@@ -5,7 +5,7 @@ import Sqlite from 'libsql';
 import { Pool } from 'pg';
 import { migrations } from '../../../service/database/migrations/all';
 import { sqliteDialect } from '../../../service/database/sqlite-driver';
-import { toCloudEvent, type CloudEvent, type RegistryIdentity } from '../../../service/outbox/cloud-event';
+import { toCloudEvent, type CloudEvent, type RegistryIdentity } from '../../../service/events/cloud-event';
 import type { RegistryEvent } from '../../../service/registry/registry-event';
 import type { State } from './engines';
 

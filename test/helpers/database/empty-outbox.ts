@@ -1,6 +1,6 @@
 import type { Database } from '../../../service/database/database';
 import { claimQueues, type ClaimedDelivery, type ClaimedQueue } from '../../../service/outbox/claim-queues';
-import type { CloudEvent } from '../../../service/outbox/cloud-event';
+import type { CloudEvent } from '../../../service/events/cloud-event';
 import { channelsOf } from '../../../service/outbox/channels';
 import type { OpenFeed } from '../../../service/outbox/feed-cursor';
 import type { AttemptRecord, Settlement } from '../../../service/outbox/settle-queues';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../service/database/database';
-import type { CloudEvent } from '../../../service/outbox/cloud-event';
+import type { CloudEvent } from '../../../service/events/cloud-event';
 import { idOfBytes } from '../../../service/outbox/stored-ids';
 import { eventually } from '../eventually';
 import { seededRandom } from '../seeded-random';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { CloudEvent } from '../../../service/outbox/cloud-event';
+import type { CloudEvent } from '../../../service/events/cloud-event';
 import { checkEvent } from '../receiver/schema-problems';
 import { track } from '../resources';
 import type { SeededRandom } from '../seeded-random';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { CloudEvent } from '../../../service/outbox/cloud-event';
+import type { CloudEvent } from '../../../service/events/cloud-event';
 import { expectedEvents, type ExpectedEvent } from '../chain/expected-events';
 import { eventually } from '../eventually';
 import { healthOf, metricOf } from './health-and-metrics';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { CloudEvent } from '../../../service/outbox/cloud-event';
+import type { CloudEvent } from '../../../service/events/cloud-event';
 import type { ExpectedEvent } from '../chain/expected-events';
 import type { Delivery } from './recording-receiver';
 

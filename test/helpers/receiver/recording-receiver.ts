@@ -5,7 +5,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net';
 import { readRawBody } from '../../../receiver/raw-body';
 import { SIGNATURE_HEADER, verifySignature } from '../../../receiver/verify-signature';
-import type { CloudEvent } from '../../../service/outbox/cloud-event';
+import type { CloudEvent } from '../../../service/events/cloud-event';
 import { track } from '../resources';
 import { checkEvent } from './schema-problems';
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startReceiver as startRealReceiver } from '../../../receiver/app';
 import { onlyKey, type PublicKeys } from '../../../receiver/public-keys';
-import type { CloudEvent } from '../../../service/outbox/cloud-event';
+import type { CloudEvent } from '../../../service/events/cloud-event';
 import { track } from '../resources';
 import { checkEvent } from './schema-problems';
 

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import type { Retraction, TestEvent } from '../../../receiver/event-schemas';
-import { toCloudEvent, type CloudEvent } from '../../../service/outbox/cloud-event';
+import { toCloudEvent, type CloudEvent } from '../../../service/events/cloud-event';
 
 /** A body and the headers of its sender. */
 export interface Delivery {

@@ -1,6 +1,28 @@
-import type { CloudEvent } from '../outbox/cloud-event';
 import { parseTokenId } from '../registry/token-id-forms';
-import type { AttributeValues, Filter, Selection } from './subscription';
+import type { CloudEvent } from './cloud-event';
+
+/** Values of attributes, by the attribute's name. */
+export type AttributeValues = Readonly<Record<string, string>>;
+
+/** A condition on an event. `tokens` and `parties` are our own dialects, the others are the standard's. */
+export type Filter =
+  | { readonly exact: AttributeValues }
+  | { readonly prefix: AttributeValues }
+  | { readonly suffix: AttributeValues }
+  | { readonly all: readonly Filter[] }
+  | { readonly any: readonly Filter[] }
+  | { readonly not: Filter }
+  | { readonly tokens: readonly string[] }
+  | { readonly parties: readonly string[] };
+
+/** The members that select events. An absent one selects all events. */
+export interface Selection {
+  /** `urn:service:<chainId>:<registry>`, in lower case. */
+  readonly source?: string;
+  readonly types?: readonly string[];
+  /** All of them must be true. */
+  readonly filters?: readonly Filter[];
+}
 
 /** Whether a registry event is for a subscription. */
 export type EventPredicate = (event: CloudEvent) => boolean;
@@ -17,6 +39,30 @@ const ATTRIBUTES = {
 } satisfies Record<Exclude<keyof CloudEvent, 'data'>, (event: CloudEvent) => string>;
 
 const READERS = new Map<string, (event: CloudEvent) => string>(Object.entries(ATTRIBUTES));
+
+/** What decides which events a subscription gets. */
+export interface EventRules {
+  readonly wants: EventPredicate;
+  /** Whether the subscriber gets retractions of events that a reorganisation removed. */
+  readonly hasRetractions: boolean;
+}
+
+/** The members of a realised subscription that decide it. */
+interface Selecting extends Selection {
+  readonly config: { readonly startFrom: 'now' | 'beginning' | number; readonly retractions: boolean };
+}
+
+/** Compiles a stored definition: a realised subscription as JSON. */
+export function compileRules(definition: string): EventRules {
+  const selecting = JSON.parse(definition) as Selecting;
+  const { startFrom, retractions } = selecting.config;
+  const selects = compileSelection(selecting);
+  const wants: EventPredicate =
+    typeof startFrom === 'number'
+      ? (event) => event.data.blockNumber >= startFrom && selects(event)
+      : selects;
+  return { wants, hasRetractions: retractions };
+}
 
 /**
  * Compiles `source`, `types` and `filters` of a checked subscription. All of them must be true for an event.

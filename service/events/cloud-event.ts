@@ -1,9 +1,7 @@
 import { v5 as uuidV5 } from 'uuid';
 import type { ChainEvent, Retraction, TokenEvent } from '../../receiver/event-schemas';
 import type { RegistryEvent } from '../registry/registry-event';
-
-/** Prefix of every event type (docs/webhooks.md, "Event types"). */
-const TYPE_PREFIX = 'com.service.etr.';
+import { TYPE_PREFIX } from './event-types';
 
 /** Namespace of the event ids. If it changes, every event is sent again with a new id. */
 export const EVENT_ID_NAMESPACE = 'ef6a20b8-0d2d-46c0-ab17-9ff867596923';
