@@ -20,6 +20,9 @@ const SOURCES = [
   'tsconfig.json',
 ];
 
+/** The build makes it among the sources. */
+const MADE = 'api-types.ts';
+
 /** A hash over the names, sizes and modification times of all sources. */
 function stampOf(names) {
   const hash = createHash('sha256');
@@ -33,7 +36,7 @@ function stampOf(names) {
     if (!statSync(path).isDirectory()) add(path);
     else
       for (const entry of readdirSync(path, { recursive: true, withFileTypes: true }))
-        if (entry.isFile()) add(join(entry.parentPath ?? entry.path, entry.name));
+        if (entry.isFile() && entry.name !== MADE) add(join(entry.parentPath ?? entry.path, entry.name));
   }
   return hash.digest('hex');
 }
@@ -41,7 +44,9 @@ function stampOf(names) {
 // Nothing can be built without Hardhat or sources: a production installation and a package have their build.
 if (existsSync(join(ROOT, 'node_modules/hardhat')) && existsSync(join(ROOT, 'tsconfig.json'))) {
   const stamp = stampOf(SOURCES);
-  const isBuilt = existsSync(STAMP) && existsSync(join(ROOT, 'typechain-types'));
+  const isBuilt =
+    existsSync(STAMP) &&
+    ['typechain-types', 'client/api-types.ts'].every((made) => existsSync(join(ROOT, made)));
   if (!isBuilt || readFileSync(STAMP, 'utf8') !== stamp) {
     process.stderr.write('building: the sources changed …\n');
     const { status } = spawnSync('npm', ['run', '--silent', 'compile'], {

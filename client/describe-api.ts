@@ -6,24 +6,24 @@ import { PROJECT_ROOT } from '../service/base/project-root';
 import { openApi } from '../service/http/description/openapi';
 import { OPERATIONS } from '../service/http/description/operations';
 
-// Writes what is made from the description of the API. A test compares the files with it.
+/** The texts that are made from the description of the API, by the files that they are written to. */
+const TEXTS: Readonly<Record<string, () => Promise<string>>> = {
+  /** In git, for readers and other programs. A test compares it with the description. */
+  'docs/openapi.json': async () => {
+    const filepath = join(PROJECT_ROOT, 'docs/openapi.json');
+    return format(JSON.stringify(openApi()), { ...(await resolveConfig(filepath)), filepath });
+  },
+  /** Made by the build. */
+  'client/api-types.ts': async () => {
+    // A member of a request that has a default may be left out.
+    const ast = await openapiTS(openApi() as never, { defaultNonNullable: false });
+    return `${COMMENT_HEADER}${astToString(ast)}\n${keyOfPaths()}\n`;
+  },
+};
 
-/** The files, relative to the project, and their texts. */
-export async function describedFiles(): Promise<[path: string, text: string][]> {
-  const description = openApi();
-  // A member of a request that has a default may be left out.
-  const ast = await openapiTS(description as never, { defaultNonNullable: false });
-  const types = astToString(ast);
-  const files: [string, string][] = [
-    ['docs/openapi.json', JSON.stringify(description)],
-    ['client/api-types.ts', `${COMMENT_HEADER}${types}\n${keyOfPaths()}`],
-  ];
-  return Promise.all(
-    files.map(async ([path, text]): Promise<[string, string]> => {
-      const filepath = join(PROJECT_ROOT, path);
-      return [path, await format(text, { ...(await resolveConfig(filepath)), filepath })];
-    }),
-  );
+/** The text of one of the files; undefined if there is none. */
+export async function describedText(path: string): Promise<string | undefined> {
+  return TEXTS[path]?.();
 }
 
 /** The key of each path that needs one, so that the client sends no key to others. */
@@ -36,8 +36,13 @@ function keyOfPaths(): string {
 export const KEY_OF_PATH: ${type} = ${JSON.stringify(Object.fromEntries(keys))};`;
 }
 
+/** Writes the files that the arguments name. */
 async function main(): Promise<void> {
-  for (const [path, text] of await describedFiles()) writeFileSync(join(PROJECT_ROOT, path), text);
+  for (const path of process.argv.slice(2)) {
+    const text = await describedText(path);
+    if (text === undefined) throw new Error(`${path} is not one of ${Object.keys(TEXTS).join(', ')}`);
+    writeFileSync(join(PROJECT_ROOT, path), text);
+  }
 }
 
 if (require.main === module) void main();
