@@ -72,6 +72,8 @@ export default tseslint.config(
     ['service/http/**'],
     [
       ...DELIVERING,
+      '!**/outbox/redeliver',
+      '!**/outbox/undelivered',
       ...READING,
       ...registryBut('token-id-forms'),
       '**/chain/**',
@@ -82,7 +84,7 @@ export default tseslint.config(
       '**/main',
       '**/observability/**',
     ],
-    'http → issuance → minting → chain: http knows issuance, and what the journal has.',
+    'http → issuance → minting → chain: http knows issuance, and what journal and outbox have.',
   ),
   direction(
     ['service/issuance/**'],

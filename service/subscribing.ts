@@ -21,7 +21,7 @@ import {
   type HealthQuery,
   type SubscriptionsHealth,
 } from './subscriptions/subscription-health';
-import { listChannelDeliveries } from './subscriptions/undelivered-events';
+import { listChannelDeliveries } from './outbox/undelivered';
 import { defaultStateOf, setDefaultState, subscriptionOf } from './subscriptions/stored-subscriptions';
 
 /** The subscriptions of the API, and the paths that manage them. */

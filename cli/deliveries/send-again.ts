@@ -3,7 +3,7 @@ import { loadConfig } from '../../service/config/config';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { channelsOf } from '../../service/outbox/channels';
 import { findFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
-import { historyOf } from '../../service/outbox/event-history';
+import { deliveriesOfEvent } from '../../service/outbox/deliveries';
 import { purgedUpTo } from '../../service/outbox/purge-events';
 import { redeliver, type Selection } from '../../service/outbox/redeliver';
 import type { Answer } from '../answer';
@@ -39,10 +39,12 @@ export async function sendAgain(options: SendAgainOptions): Promise<Answer> {
       throw invalid(`--from-block needs a registry: give --registry with one of ${names}.`);
     }
     if ('eventId' in selection) {
-      const histories = await historyOf(database.db, selection.eventId);
-      const history = histories.find(({ subscription }) => subscription === options.subscription);
-      if (history === undefined) throw unknownEvent(selection.eventId);
-      if (history.state === 'orphaned')
+      const events = await deliveriesOfEvent(database.db, selection.eventId);
+      const delivery = events
+        .flatMap(({ deliveries }) => deliveries)
+        .find(({ subscription }) => subscription === options.subscription);
+      if (delivery === undefined) throw unknownEvent(selection.eventId);
+      if (delivery.state === 'orphaned')
         throw invalid(
           `The block of event ${selection.eventId} was orphaned: the event cannot be sent again.`,
         );

@@ -4,7 +4,7 @@ import { openDatabaseBesideService } from '../../service/database/open-database'
 import { ConfigurationError } from '../../service/base/errors';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import { findFeeds } from '../../service/outbox/find-feeds';
-import { historyOf, type EventHistory } from '../../service/outbox/event-history';
+import { deliveriesOfEvent, type Delivery } from '../../service/outbox/deliveries';
 import {
   listDeadLetters,
   listOrphans,
@@ -12,7 +12,7 @@ import {
   type DeadLetter,
   type Orphan,
   type WaitingDelivery,
-} from '../../service/outbox/list-deliveries';
+} from '../../service/outbox/undelivered';
 
 /** Selects the deliveries to show and the format. */
 export interface ShowOptions {
@@ -21,6 +21,13 @@ export interface ShowOptions {
   event: string | undefined;
   registry: string | undefined;
   json: boolean;
+}
+
+/** An event in one subscription. */
+interface EventHistory extends Omit<Delivery, 'nextAttemptAt'> {
+  registry: string;
+  eventId: string;
+  body: string;
 }
 
 const MOST_WAITING = 50;
@@ -34,7 +41,12 @@ export async function showDeliveries(options: ShowOptions): Promise<string[]> {
   try {
     const { db } = database;
     if (event !== undefined) {
-      const histories = await historyOf(db, event);
+      const events = await deliveriesOfEvent(db, event);
+      const histories = events.flatMap(({ registry, eventId, body, deliveries }) =>
+        deliveries.map(({ subscription, state, attempts }): EventHistory => {
+          return { registry, subscription, eventId, state, body, attempts };
+        }),
+      );
       if (histories.length === 0) throw unknownEvent(event);
       return histories.flatMap((history) => (json ? jsonOf(history) : historyLines(history)));
     }

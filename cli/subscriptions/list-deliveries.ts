@@ -3,10 +3,10 @@ import { channelKeysOf } from '../../service/outbox/channels';
 import { parseTokenId } from '../../service/registry/token-id-forms';
 import {
   listChannelDeliveries,
-  type DeliveryState,
+  type UndeliveredState,
   type Place,
   type UndeliveredEvent,
-} from '../../service/subscriptions/undelivered-events';
+} from '../../service/outbox/undelivered';
 import type { Answer } from '../answer';
 import { invalid, unknownSubscription } from '../deliveries/show-deliveries';
 import { printable, printableJson } from '../terminal/printable';
@@ -34,7 +34,7 @@ export async function listDeliveries(
     do {
       const page = await listChannelDeliveries(db, feeds, {
         subscription: id,
-        state: state as DeliveryState | undefined,
+        state: state as UndeliveredState | undefined,
         tokenId,
         after,
         limit: Math.min(PAGE, limit - all.length),

@@ -1,4 +1,4 @@
-import type { DeliveryState as State } from '../../service/console/views';
+import type { DeliveryState as State } from '../../service/outbox/deliveries';
 import { StateMark, type Shape, type Tone } from '../parts/state-mark';
 
 /** The service tries failed deliveries again. Dead letters wait for the operator. */

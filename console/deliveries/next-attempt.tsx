@@ -1,4 +1,4 @@
-import type { DeliveryState } from '../../service/console/views';
+import type { DeliveryState } from '../../service/outbox/deliveries';
 import { When } from '../parts/when';
 import type { Subscription } from '../requests/api';
 

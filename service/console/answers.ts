@@ -7,17 +7,16 @@ import type { Config } from '../config/config';
 import type { Database } from '../database/database';
 import type { DeliveredFeed } from '../feed-set';
 import type { JournalScope } from '../journal/journal-scope';
+import { deliveriesOfToken } from '../outbox/deliveries';
 import { readTokenState } from '../registry/read-token-state';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 import { reachRegistry } from '../token/reach-registry';
 import { readTokenHistory } from '../token/read-token-history';
 import type { CheckingPool } from './checking-pool';
 import type { Answers } from './console';
-import { eventDetails } from './event-details';
+import { deliveryList, eventDetails } from './delivery-views';
 import { nodeOf } from './find-node';
 import { issuingProgress } from './issuing-progress';
-import { listDeliveries } from './list-deliveries';
-import { eventsOfToken } from './token-events';
 import { askedToken } from './token-question';
 import { tokenView } from './token-view';
 import type { IssuingProgress } from './views';
@@ -78,12 +77,12 @@ export function createAnswers(parts: AnswersParts): Answers {
       );
       const name = `${chainId}:${registry.toLowerCase()}`;
       const blocks = new Set(history.endorsements.map(({ blockNumber }) => blockNumber));
-      const events = await eventsOfToken(db, name, tokenId, [...blocks]);
+      const events = await deliveriesOfToken(db, name, tokenId, [...blocks]);
       const isOwn = chainId === own.chainId && registry.toLowerCase() === own.registry?.toLowerCase();
       const issuing = isOwn ? await progress(tokenIdHexOf(tokenId)) : undefined;
       return tokenView({ asked, network: node.network, history, events, issuing });
     },
-    deliveries: (wanted) => listDeliveries(db, wanted),
+    deliveries: (wanted) => deliveryList(db, wanted),
     event: (eventId) => eventDetails(db, feeds(), eventId, clock.now()),
     async verify(bytes, left) {
       const nodes: string[] = [];

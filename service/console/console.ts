@@ -1,5 +1,5 @@
 import type { JsonObject } from '../issuance/credential';
-import type { DeliveriesWanted } from './list-deliveries';
+import type { DeliveriesWanted } from '../outbox/deliveries';
 import type { Sessions } from './sessions';
 import type { Streams } from './streams';
 import type {

@@ -1,19 +1,21 @@
 import { getAddress } from 'ethers';
 import type { Network } from '../chain/networks';
 import { decryptRemark } from '../issuance/remarks';
+import type { DeliveredEvent } from '../outbox/deliveries';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 import { possibleOperations } from '../token/possible-operations';
 import type { TokenHistory } from '../token/read-token-history';
+import { eventView } from './delivery-views';
 import type { AskedToken } from './token-question';
-import type { EventView, IssuingProgress, OperationView, TokenView } from './views';
+import type { IssuingProgress, OperationView, TokenView } from './views';
 
 /** Facts that are known about a token. */
 export interface KnownToken {
   asked: AskedToken;
   network: Network;
   history: TokenHistory;
-  /** By transaction hash. */
-  events: ReadonlyMap<string, EventView[]>;
+  /** In the order of the log. */
+  events: readonly DeliveredEvent[];
   issuing: IssuingProgress | undefined;
 }
 
@@ -48,7 +50,7 @@ export function tokenView({ asked, network, history, events, issuing }: KnownTok
 /** The events of a transaction are beside the first of its operations. It nearly always has only one. */
 function operationViews(
   { endorsements }: TokenHistory,
-  events: ReadonlyMap<string, EventView[]>,
+  events: readonly DeliveredEvent[],
   credentialId: string | undefined,
 ): OperationView[] {
   return endorsements.map(({ timestamp, remark, ...endorsement }, index) => {
@@ -58,7 +60,9 @@ function operationViews(
       ...endorsement,
       at: timestamp * 1_000,
       remark: remarkView(remark, credentialId),
-      events: isFirst ? (events.get(transactionHash) ?? []) : [],
+      events: isFirst
+        ? events.filter((event) => event.transactionHash === transactionHash).map(eventView)
+        : [],
     };
   });
 }

@@ -1,4 +1,4 @@
-import type { Attempt, DeliveryOutcome } from '../outbox/delivery-states';
+import type { Delivery, DeliveryState } from '../outbox/deliveries';
 import type { Endorsement } from '../token/endorsement-chain';
 import type { PossibleOperation } from '../token/possible-operations';
 import type { Check, Outcome } from '../verification/answer';
@@ -139,9 +139,6 @@ export interface TokenQuestion {
   credential?: unknown;
 }
 
-/** Where an event is in a subscription. `failed`: it waits for another attempt. */
-export type DeliveryState = DeliveryOutcome | 'failed';
-
 /** An event of the chain, and where it is in each subscription that it is for. */
 export interface EventView {
   id: string;
@@ -198,7 +195,7 @@ export interface DeliveryView {
   registry: string;
   tokenId: string | null;
   subscription: string;
-  state: Exclude<DeliveryState, 'orphaned'>;
+  state: DeliveryState;
   attempts: number;
   nextAttemptAt: number | null;
   lastAttemptAt: number | null;
@@ -221,14 +218,10 @@ export interface EventDetails {
   tokenId: string | null;
   /** The bytes that are sent, as text. */
   body: string;
-  deliveries: {
-    subscription: string;
-    state: DeliveryState;
-    nextAttemptAt: number | null;
+  deliveries: (Delivery & {
     /** Headers as they would be sent now; values that are secret are `•••`. */
     headers: Record<string, string>;
-    attempts: Attempt[];
-  }[];
+  })[];
 }
 
 /** An answer of the verification. */

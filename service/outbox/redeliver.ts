@@ -6,7 +6,6 @@ import { recipientsOf, type Recipient } from './channels';
 import { endPauses } from './claim-queues';
 import type { CloudEvent } from '../events/cloud-event';
 import { enqueue } from './enqueue';
-import { waitingAmong } from './event-history';
 import { bytesOfId, isEventId } from './stored-ids';
 
 /** The events to send again. */
@@ -103,6 +102,33 @@ async function presentOf(
   const queued = await queuedAmong(db, channel, others);
   const present = await presentAnnouncements(db, channel, originals);
   return [...present, ...others.filter(({ id }) => queued.has(id))];
+}
+
+/** The keys of those events that wait in the channel. */
+async function waitingAmong(
+  db: Transaction<Schema>,
+  channel: number,
+  events: readonly { id: number; token: number }[],
+): Promise<ReadonlySet<number>> {
+  if (events.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('deliveries')
+    .innerJoin('queues', (join) =>
+      join
+        .onRef('queues.channel', '=', 'deliveries.channel')
+        .onRef('queues.token', '=', 'deliveries.token')
+        .onRef('deliveries.position', '>=', 'queues.head'),
+    )
+    .select('deliveries.event')
+    .where('deliveries.channel', '=', channel)
+    .where('deliveries.token', 'in', [...new Set(events.map(({ token }) => token))])
+    .where(
+      'deliveries.event',
+      'in',
+      events.map(({ id }) => id),
+    )
+    .execute();
+  return new Set(rows.map(({ event }) => event));
 }
 
 /** The keys of those events that were ever enqueued for the channel. */

@@ -8,8 +8,8 @@ import type { ClaimedQueue } from '../../service/outbox/claim-queues';
 import type { CloudEvent } from '../../service/events/cloud-event';
 import { openFeed, type KeptBlock } from '../../service/outbox/feed-cursor';
 import { fillChannel } from '../../service/outbox/fill-channels';
-import { historyOf } from '../../service/outbox/event-history';
-import { listDeadLetters, listWaiting } from '../../service/outbox/list-deliveries';
+import { deliveriesOfEvent } from '../../service/outbox/deliveries';
+import { listDeadLetters, listWaiting } from '../../service/outbox/undelivered';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { recordRange } from '../../service/outbox/record-range';
 import { redeliver } from '../../service/outbox/redeliver';
@@ -212,8 +212,8 @@ for (const engine of ENGINES) {
       expect(again).to.deep.equal({ enqueued: 2, waiting: 0 });
       expect(await deliver(first)).to.deep.equal([]);
       expect(await deliver(second)).to.have.length(2);
-      const histories = await historyOf(outbox.database.db, event?.id ?? '');
-      expect(histories.map(({ attempts }) => attempts.length)).to.deep.equal([1, 2]);
+      const [told] = await deliveriesOfEvent(outbox.database.db, event?.id ?? '');
+      expect(told?.deliveries.map(({ attempts }) => attempts.length)).to.deep.equal([1, 2]);
     });
 
     it('sends nothing twice to a channel that was being filled when the chain was reorganised', async () => {

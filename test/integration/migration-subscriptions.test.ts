@@ -6,8 +6,8 @@ import { channelsOf } from '../../service/outbox/channels';
 import { claimQueues, releaseLeases, type ClaimedQueue } from '../../service/outbox/claim-queues';
 import type { CloudEvent } from '../../service/events/cloud-event';
 import { openFeed } from '../../service/outbox/feed-cursor';
-import { historyOf } from '../../service/outbox/event-history';
-import { listDeadLetters, listOrphans, listWaiting } from '../../service/outbox/list-deliveries';
+import { deliveriesOfEvent } from '../../service/outbox/deliveries';
+import { listDeadLetters, listOrphans, listWaiting } from '../../service/outbox/undelivered';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgedUpTo } from '../../service/outbox/purge-events';
 import { recordRange } from '../../service/outbox/record-range';
@@ -247,14 +247,15 @@ for (const engine of ENGINES) {
 
     it('keeps the state and all attempts of each event', async () => {
       const told = async (event: CloudEvent | undefined): Promise<unknown> => {
-        const [history] = await historyOf(database.db, event?.id ?? '');
-        expect(history?.body).to.equal(JSON.stringify(event));
+        const [found] = await deliveriesOfEvent(database.db, event?.id ?? '');
+        const [history] = found?.deliveries ?? [];
+        expect(found?.body).to.equal(JSON.stringify(event));
         return [history?.state, ...(history?.attempts ?? []).map(({ status }) => status)];
       };
       expect(await told(stored.delivered[0])).to.deep.equal(['delivered', 500, 500, 200]);
       expect(await told(stored.delivered[1])).to.deep.equal(['delivered', 200]);
       expect(await told(stored.waiting[2])).to.deep.equal(['waiting']);
-      expect(await told(stored.backingOff[0])).to.deep.equal(['waiting', 500, 500]);
+      expect(await told(stored.backingOff[0])).to.deep.equal(['failed', 500, 500]);
       expect(await told(stored.dead[0])).to.deep.equal(['dead', 500, 500, 500]);
       expect(await told(stored.orphaned[0])).to.deep.equal(['orphaned', 200]);
       expect(await told(stored.attempted[0])).to.deep.equal(['orphaned', 500, 500]);

@@ -3,17 +3,16 @@ import { expect } from 'chai';
 import Sqlite from 'libsql';
 import type { Database } from '../../service/database/database';
 import { systemClock } from '../../service/base/clock';
-import { eventDetails } from '../../service/console/event-details';
+import { eventDetails } from '../../service/console/delivery-views';
 import { issuingProgress } from '../../service/console/issuing-progress';
-import { listDeliveries } from '../../service/console/list-deliveries';
 import { movedSince } from '../../service/console/moved';
-import { eventsOfToken } from '../../service/console/token-events';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import { mintFiguresOf } from '../../service/journal/mint-figures';
 import { createLogger } from '../../service/base/logger';
 import { ContradictionCheck } from '../../service/observability/check-contradictions';
 import { unfollowedOf } from '../../service/observability/unfollowed';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
+import { deliveriesOfToken, newestDeliveries } from '../../service/outbox/deliveries';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { subscriptionsHealth } from '../../service/subscriptions/subscription-health';
@@ -182,12 +181,12 @@ describe('the SQLite queries', () => {
     statements.clear();
     for (const state of [undefined, 'waiting', 'failed', 'dead', 'delivered'] as const)
       for (const subscription of [undefined, DEFAULT_SUBSCRIPTION])
-        await listDeliveries(db, { state, subscription, limit: 1 });
-    const { deliveries } = await listDeliveries(db, { state: 'dead', subscription: undefined, limit: 1 });
-    const found = await eventDetails(db, [NOT_DELIVERED], deliveries[0]?.eventId ?? '', 0);
+        await newestDeliveries(db, { state, subscription, limit: 1 });
+    const { deliveries } = await newestDeliveries(db, { state: 'dead', subscription: undefined, limit: 1 });
+    const found = await eventDetails(db, [NOT_DELIVERED], deliveries[0]?.event.eventId ?? '', 0);
     expect(found?.deliveries.map(({ attempts }) => attempts.length)).to.deep.equal([1]);
     const name = `${SAMPLE_REGISTRY.chainId}:${SAMPLE_REGISTRY.registryAddress}`;
-    expect([...(await eventsOfToken(db, name, 1n, [1, 4])).values()].flat()).to.have.length(2);
+    expect(await deliveriesOfToken(db, name, 1n, [1, 4])).to.have.length(2);
     await issuingProgress(db, SCOPE, '00', undefined);
     await movedSince(db);
     // The queues that are due are limited before they are joined; names and ids are of one row in each feed.

@@ -5,8 +5,8 @@ import { DEFAULT_RETRY_SCHEDULE } from '../../service/config/followed-registries
 import { attemptQueue } from '../../service/delivery/attempt-delivery';
 import { releaseLeases, type ClaimedQueue } from '../../service/outbox/claim-queues';
 import { holdFeed, releaseFeed } from '../../service/outbox/feed-cursor';
-import { historyOf } from '../../service/outbox/event-history';
-import { listDeadLetters, listWaiting } from '../../service/outbox/list-deliveries';
+import { deliveriesOfEvent } from '../../service/outbox/deliveries';
+import { listDeadLetters, listWaiting } from '../../service/outbox/undelivered';
 import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
 import type { Settlement } from '../../service/outbox/settle-queues';
 import { attempt, blocksOf, emptyOutbox, LEASE_MS } from '../helpers/database/empty-outbox';
@@ -85,7 +85,8 @@ for (const engine of ENGINES) {
       const row = rows.find(({ block_number }) => block_number === block);
       const id = Buffer.from(row?.event_id as Uint8Array).toString('hex');
       const eventId = id.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
-      const [history] = await historyOf(outbox.database.db, eventId);
+      const [found] = await deliveriesOfEvent(outbox.database.db, eventId);
+      const [history] = found?.deliveries ?? [];
       return [history?.state, ...(history?.attempts ?? []).map(({ status }) => status)];
     };
     const rewind = async (block: number): Promise<Rewound> => {
@@ -118,7 +119,7 @@ for (const engine of ENGINES) {
       expect(sent).to.deep.equal(blocks(1, 6));
       expect(await settle(settlement)).to.deep.equal([]);
       expect(await stateOf(5)).to.deep.equal(['delivered', 200]);
-      expect(await stateOf(6)).to.deep.equal(['waiting', 500]);
+      expect(await stateOf(6)).to.deep.equal(['failed', 500]);
       expect(await stateOf(7)).to.deep.equal(['waiting']);
       expect(await claimQueues()).to.deep.equal([]);
       const firstAttemptedAt = outbox.now;

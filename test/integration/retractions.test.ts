@@ -3,7 +3,7 @@ import type { KyselyPlugin, QueryId } from 'kysely';
 import type { Retraction, ServiceEvent } from '../../receiver/event-schemas';
 import type { Database } from '../../service/database/database';
 import { changeSink } from '../../service/outbox/claim-queues';
-import { listDeadLetters } from '../../service/outbox/list-deliveries';
+import { listDeadLetters } from '../../service/outbox/undelivered';
 import { fillChannel } from '../../service/outbox/fill-channels';
 import { presentAnnouncements } from '../../service/outbox/announcements';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { sql } from 'kysely';
 import type { CloudEvent } from '../../service/events/cloud-event';
-import { listDeadLetters, listOrphans, listWaiting } from '../../service/outbox/list-deliveries';
+import { listDeadLetters, listOrphans, listWaiting } from '../../service/outbox/undelivered';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { redeliver } from '../../service/outbox/redeliver';
 import type { RegistryEvent } from '../../service/registry/registry-event';

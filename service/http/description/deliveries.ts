@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseTokenId } from '../../registry/token-id-forms';
-import { isPlace } from '../../subscriptions/undelivered-events';
+import { isPlace } from '../../outbox/undelivered';
 import type { Operation } from './operation';
 import { linkHeader, PAGE_LIMIT, pagePosition } from './paging';
 import { SUBSCRIPTION_PATH } from './subscriptions';

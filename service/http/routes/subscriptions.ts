@@ -1,9 +1,11 @@
 import type { Context } from 'koa';
 import type { z } from 'zod';
+import type { Selection } from '../../outbox/redeliver';
+import type { DeliveriesPage, DeliveriesQuery } from '../../outbox/undelivered';
 import { forReaders } from '../../subscriptions/present-subscription';
 import type { Subscriptions } from '../../subscriptions/manage-subscriptions';
 import type { Subscription, SubscriptionState } from '../../subscriptions/subscription';
-import type { DeliveriesPage, DeliveriesQuery, Redelivery } from '../../subscriptions/undelivered-events';
+
 import { LIST_DELIVERIES, REDELIVER, REDELIVERY_REQUEST, TEST_SUBSCRIPTION } from '../description/deliveries';
 import {
   CREATE_SUBSCRIPTION,
@@ -30,7 +32,7 @@ export interface SubscriptionRoutes {
   deliveries(query: DeliveriesQuery): Promise<DeliveriesPage>;
   redeliver(
     name: string,
-    selection: Redelivery,
+    selection: Selection,
   ): Promise<readonly { registry: string; queued: number; alreadyWaiting: number }[]>;
 }
 
@@ -163,7 +165,7 @@ function unknown(name: string): HttpError {
   return new HttpError(404, 'SUBSCRIPTION_UNKNOWN', `There is no subscription ${name.slice(0, 64)}.`);
 }
 
-function selectionOf(body: unknown): Redelivery {
+function selectionOf(body: unknown): Selection {
   const { data } = REDELIVERY_REQUEST.safeParse(body);
   if (data === undefined) {
     const message =

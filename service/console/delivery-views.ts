@@ -1,0 +1,96 @@
+import type { Kysely } from 'kysely';
+import type { Schema } from '../database/schema';
+import { deliveryHeaders } from '../delivery/post';
+import { shortType } from '../events/event-types';
+import type { DeliveredFeed } from '../feed-set';
+import { channelsOf, type Channel } from '../outbox/channels';
+import {
+  deliveriesOfEvent,
+  newestDeliveries,
+  type DeliveredEvent,
+  type DeliveriesWanted,
+  type StoredEvent,
+} from '../outbox/deliveries';
+import { tokenIdHexOf } from '../registry/token-id-forms';
+import type { DeliveryList, EventDetails, EventView } from './views';
+
+/** Replaces a header's value that is secret. */
+const SECRET = '•••';
+/** A fresh signature of an old event would pass for a delivery. */
+const SIGNATURE = /-signature$/i;
+
+/** An event as the page names it. The token id is null for events of the registry itself. */
+function named({ eventId, type, registry, tokenId }: StoredEvent) {
+  const shown = tokenId === '' ? null : tokenIdHexOf(BigInt(tokenId));
+  return { eventId, type: shortType(type), registry, tokenId: shown };
+}
+
+/** Deliveries of all registries, those of the newest events first. */
+export async function deliveryList(db: Kysely<Schema>, wanted: DeliveriesWanted): Promise<DeliveryList> {
+  const { deliveries, hasMore } = await newestDeliveries(db, wanted);
+  return {
+    deliveries: deliveries.map(({ event, delivery }) => {
+      const { subscription, state, nextAttemptAt, attempts } = delivery;
+      const last = attempts.at(-1);
+      return {
+        ...named(event),
+        subscription,
+        state,
+        attempts: attempts.length,
+        nextAttemptAt,
+        lastAttemptAt: last?.attemptedAt ?? null,
+        status: last?.status ?? null,
+        error: last?.error ?? null,
+      };
+    }),
+    hasMore,
+  };
+}
+
+/** An event beside the operation that made it. */
+export function eventView({ eventId, type, deliveries }: DeliveredEvent): EventView {
+  return {
+    id: eventId,
+    type: shortType(type),
+    deliveries: deliveries.map(({ subscription, state, attempts }) => ({
+      subscription,
+      state,
+      attempts: attempts.length,
+      lastError: attempts.at(-1)?.error ?? null,
+    })),
+  };
+}
+
+/** The event with its body, its headers and its attempts. Undefined: there is no such event. */
+export async function eventDetails(
+  db: Kysely<Schema>,
+  feeds: readonly Pick<DeliveredFeed, 'opened' | 'targetOf'>[],
+  eventId: string,
+  now: number,
+): Promise<EventDetails | undefined> {
+  const [event] = await deliveriesOfEvent(db, eventId);
+  if (event === undefined) return undefined;
+  const { body, deliveries } = event;
+  const feed = feeds.find(({ opened }) => opened === event.feed);
+  const channels = feed === undefined ? [] : await channelsOf(db, event.feed);
+  const headersTo = (channel: Channel | undefined): Record<string, string> => {
+    const target = channel && feed?.targetOf(channel);
+    if (target === undefined) return {};
+    const secret = [...Object.keys(target.headers), 'authorization'];
+    const headers = deliveryHeaders(target, { body: Buffer.from(body), eventId, now });
+    return Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [
+        name,
+        secret.includes(name) || SIGNATURE.test(name) ? SECRET : value,
+      ]),
+    );
+  };
+  return {
+    ...named(event),
+    body,
+    deliveries: deliveries.map((delivery) => ({
+      ...delivery,
+      headers: headersTo(channels.find(({ subscription }) => subscription === delivery.subscription)),
+    })),
+  };
+}
