@@ -84,8 +84,8 @@ const UNBUNDLED = {
 
 /** Whatever becomes of the command, the bundled programs are in dist/ afterwards, and nothing else. */
 function runUnbundled([command, ...args]) {
-  // Ctrl-C ends the command.
-  process.on('SIGINT', () => undefined);
+  // A signal ends the command.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => undefined);
   try {
     buildSync(UNBUNDLED);
     process.exitCode =

@@ -15,6 +15,9 @@ export interface StoreOptions {
   onDamaged?: (problem: string) => void;
 }
 
+const MEND_LINE = 'Stop the receiver before you correct or remove it.';
+const NAME_OTHER = 'Set RECEIVER_EVENTS_FILE to another file.';
+
 interface WaitingLine {
   bytes: Buffer;
   stored: () => void;
@@ -52,8 +55,8 @@ export class EventStore {
 
   /**
    * Opens the file and reads its events. If need be, it creates the file and its folder, readable by their
-   * owner only. A last line without a newline is cut off: the process was killed while it wrote the line, so
-   * the event was never acknowledged.
+   * owner only. An incomplete last line is cut off: the process was killed while it wrote the line, so the
+   * event was never acknowledged.
    *
    * @throws Error if the file cannot be used, or another process uses it. The file is then unchanged.
    */
@@ -64,18 +67,23 @@ export class EventStore {
     try {
       lock = await lockFile(file, path);
       const keys = new Set<string>();
-      const size = await readStoredEvents(
-        file,
-        (received) => {
+      const { size, end } = await readStoredEvents(file, {
+        onStored(received) {
           keys.add(keyOf(received));
           onStored?.(received);
         },
-        (line) => onDamaged?.(`Line ${line} of ${path} is damaged and was skipped. Correct or remove it.`),
-      );
+        onDamaged: (line) => onDamaged?.(`Line ${line} of ${path} is damaged and was skipped. ${MEND_LINE}`),
+      });
+      if (end === 'of no events file')
+        throw new Error(`${path} is no file of received events. ${NAME_OTHER}`);
+      // An existing file would otherwise keep its mode.
+      await file.chmod(0o600);
       await file.truncate(size);
+      // An editor may leave the newline out.
+      if (end === 'without newline') await file.write('\n', size);
       await file.sync();
       await syncFolder(dirname(path));
-      return new EventStore(file, lock, { keys, size }, keyOf);
+      return new EventStore(file, lock, { keys, size: (await file.stat()).size }, keyOf);
     } catch (error) {
       await file.close();
       lock?.close();
@@ -144,7 +152,7 @@ export class EventStore {
     if (this.#isDirty) await this.#file.truncate(this.#size);
     this.#isDirty = true;
     for (let done = 0; done < bytes.length;) {
-      const { bytesWritten } = await this.#file.write(bytes, done);
+      const { bytesWritten } = await this.#file.write(bytes, done, bytes.length - done, this.#size + done);
       done += bytesWritten;
     }
     await this.#file.datasync();
@@ -153,17 +161,18 @@ export class EventStore {
   }
 }
 
-/** Opens the file for reading and appending, and takes the rights of others away. */
+/**
+ * Where no name can be locked, a second receiver then cannot overwrite lines of the first. Windows cannot cut
+ * off the end of such a file.
+ */
+const APPENDING = process.platform === 'win32' ? 0 : constants.O_APPEND;
+
+/** Opens the file for reading and appending. */
 async function openFile(path: string): Promise<FileHandle> {
-  let file: FileHandle | undefined;
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    file = await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, 0o600);
-    // An existing file would otherwise keep its mode.
-    await file.chmod(0o600);
-    return file;
+    return await open(path, constants.O_RDWR | constants.O_CREAT | APPENDING, 0o600);
   } catch (cause) {
-    await file?.close();
     const reason = cause instanceof Error ? cause.message : String(cause);
     const remedy = 'Give the user of this process the file and its folder, or set RECEIVER_EVENTS_FILE.';
     throw new Error(`The events file ${path} cannot be written: ${reason}. ${remedy}`, { cause });

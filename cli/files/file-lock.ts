@@ -54,6 +54,10 @@ function renew(lock: string): void {
 function take(lock: string): boolean {
   try {
     mkdirSync(dirname(lock), { recursive: true, mode: FOLDER_MODE });
+  } catch (cause) {
+    throw unwritable(lock, cause);
+  }
+  try {
     closeSync(openSync(lock, 'wx'));
     return true;
   } catch (thrown) {

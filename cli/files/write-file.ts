@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { sync as writeAtomically } from 'write-file-atomic';
 import { codeOf, ConfigurationError, messageOf } from '../../service/base/errors';
@@ -14,9 +14,8 @@ export const PUBLIC_MODE = 0o644;
  * @throws ConfigurationError FILE_UNWRITABLE
  */
 export function writeFileAtomically(path: string, content: string, mode: number): void {
-  refuseReadOnly(path);
+  refuseUnwritable(path);
   try {
-    mkdirSync(dirname(path), { recursive: true });
     writeAtomically(path, content, { mode });
   } catch (cause) {
     throw unwritable(path, cause);
@@ -24,11 +23,20 @@ export function writeFileAtomically(path: string, content: string, mode: number)
 }
 
 /**
- * Refuses a file that its owner made read-only: a rename would replace it all the same, also for root.
+ * Refuses a file that cannot be written: its folder allows none, or its owner made it read-only. A rename
+ * would replace such a file all the same, also for root.
  *
  * @throws ConfigurationError FILE_UNWRITABLE
  */
-export function refuseReadOnly(path: string): void {
+export function refuseUnwritable(path: string): void {
+  const trial = `${path}.${process.pid}.tmp`;
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    closeSync(openSync(trial, 'wx'));
+    rmSync(trial);
+  } catch (cause) {
+    throw unwritable(path, cause);
+  }
   const { mode = 0o200 } = statSync(path, { throwIfNoEntry: false }) ?? {};
   if ((mode & 0o200) !== 0) return;
   const remedy = `If it is to be replaced, run \`chmod u+w ${path}\` first.`;
@@ -37,7 +45,7 @@ export function refuseReadOnly(path: string): void {
 
 /** The error for a file that cannot be created or replaced. */
 export function unwritable(path: string, cause: unknown): ConfigurationError {
-  const isForbidden = ['EACCES', 'EPERM', 'EROFS'].includes(codeOf(cause) ?? '');
+  const isForbidden = ['EACCES', 'EEXIST', 'ENOTDIR', 'EPERM', 'EROFS'].includes(codeOf(cause) ?? '');
   const remedy = `Let the user of this command write to ${dirname(path)}, or name another file.`;
   const message = `${path} cannot be written: ${messageOf(cause)}.`;
   return new ConfigurationError('FILE_UNWRITABLE', message, isForbidden ? { cause, remedy } : { cause });

@@ -11,7 +11,7 @@ import {
 } from '../../service/base/did-key-pair';
 import { ConfigurationError } from '../../service/base/errors';
 import { setEnvValue, shadowWarning } from '../files/env-file';
-import { PUBLIC_MODE, refuseReadOnly, writeFileAtomically } from '../files/write-file';
+import { PUBLIC_MODE, refuseUnwritable, writeFileAtomically } from '../files/write-file';
 import { didDocumentOf, publishedKeyOf } from './did-document';
 import { keyExists } from './key-exists';
 import type { MadeKey } from './made-key';
@@ -106,7 +106,7 @@ async function writeNewKey(
   const parsed = parseDidKeyPair(value);
   if ('problem' in parsed) throw new Error(`the new key ${parsed.problem}`);
   // The key comes first: nothing could be signed for a document that is published without its key.
-  refuseReadOnly(documentPath);
+  refuseUnwritable(documentPath);
   await setEnvValue(envFile, SETTING, value);
   writeDocument(parsed.keyPair, documentPath);
   const warning = shadowWarning(SETTING, value, environment);

@@ -6,7 +6,7 @@ import type { Settings } from '../../service/config/settings';
 import { parseSigningKey } from '../../service/base/signing-key';
 import { tenantFilesOf, tenantOf } from '../../service/config/tenant';
 import { setEnvValue, shadowWarning } from '../files/env-file';
-import { PUBLIC_MODE, refuseReadOnly, writeFileAtomically } from '../files/write-file';
+import { PUBLIC_MODE, refuseUnwritable, writeFileAtomically } from '../files/write-file';
 import { keyExists } from './key-exists';
 import type { MadeKey } from './made-key';
 
@@ -64,7 +64,7 @@ async function writeNewKey(
   const key = parseSigningKey(seed);
   if (key === undefined) throw new Error('the new seed is not accepted as a key');
   // The private key comes first: a subscriber must never hold a public key without a private key.
-  refuseReadOnly(file);
+  refuseUnwritable(file);
   await setEnvValue(envFile, SETTING, seed);
   writePublicKey(key, file);
   const warning = shadowWarning(SETTING, seed, environment);

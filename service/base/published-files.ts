@@ -17,9 +17,11 @@ const PUBLISHED = /bill-of-lading-v\d+(\.schema)?\.json$/;
  * (docs/specification.md 6.2). docs/contexts.md explains how to add one.
  */
 export const PUBLISHED_FILES: Readonly<Record<string, string>> = Object.fromEntries(
-  readdirSync(FOLDER).flatMap((name) => {
+  readdirSync(FOLDER, { withFileTypes: true }).flatMap((entry) => {
+    const { name } = entry;
     const [isPublished, isSchema] = PUBLISHED.exec(name) ?? [];
-    return isPublished ? [[name, isSchema ? SCHEMA_TYPE : CONTEXT_TYPE]] : [];
+    // A container makes a folder of a file that is mounted and does not exist.
+    return isPublished && !entry.isDirectory() ? [[name, isSchema ? SCHEMA_TYPE : CONTEXT_TYPE]] : [];
   }),
 );
 

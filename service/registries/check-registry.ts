@@ -61,8 +61,9 @@ async function check(client: RpcClient, registry: FollowedRegistry): Promise<voi
     throw isNotImplemented(cause) ? notARegistry(cause) : cause;
   });
   if (!isVersion5) throw notARegistry(undefined);
+  if (startBlock === undefined) return;
   const head = await headNumberOf(client);
-  if (startBlock === undefined || startBlock <= head) return;
+  if (startBlock <= head) return;
   const message = `/startBlock is ${startBlock}, but the newest block of ${network.name} is ${head}.`;
   const remedy = 'Give a block that exists, or leave it out for the first block of the registry.';
   throw refused('REGISTRY_INVALID', `${message} ${remedy}`, undefined);

@@ -159,14 +159,12 @@ export async function replaceSubscription(
     const columns = columnsOf(change(row), cipher);
     // Always later than before, even if the clock was set back: deliveries notice the change by it.
     const changed_at = Math.max(now, row.changed_at + 1);
-    // The channels come first, as when a delivery finds that the sink is gone: any other order could
-    // deadlock.
-    if (columns.state !== row.state) await setState(database, transaction, row.id, columns.state, now);
     await transaction
       .updateTable('subscriptions')
       .set({ ...columns, changed_at })
       .where('id', '=', row.id)
       .execute();
+    if (columns.state !== row.state) await setState(database, transaction, row.id, columns.state, now);
     return true;
   });
 }
@@ -197,12 +195,16 @@ export async function setDefaultState(
   await database.db.transaction().execute(async (transaction) => {
     await noteChange(transaction);
     await addDefault(transaction, now);
-    const { id } = await transaction
-      .updateTable('subscriptions')
-      .set({ state })
+    const { id, changed_at } = await transaction
+      .selectFrom('subscriptions')
+      .select(['id', 'changed_at'])
       .where('definition', 'is', null)
-      .returning('id')
       .executeTakeFirstOrThrow();
+    await transaction
+      .updateTable('subscriptions')
+      .set({ state, changed_at: Math.max(now, changed_at + 1) })
+      .where('id', '=', id)
+      .execute();
     await setState(database, transaction, id, state, now);
   });
 }

@@ -234,6 +234,18 @@ describe('receiver as a process', () => {
     expect(receiver.errors()).to.match(/^\{"problem":"Line 2 of .*events\.jsonl is damaged[^\n]*\n$/);
   });
 
+  it('does not start with a file that has no event, and leaves it as it is', async () => {
+    const file = join(folder.path, 'notes.md');
+    for (const text of ['# Notes\n\nnone yet', 'none yet']) {
+      writeFileSync(file, text, { mode: 0o644 });
+      const receiver = start({ RECEIVER_EVENTS_FILE: file });
+      expect(await receiver.ended).to.equal(1);
+      expect(receiver.errors()).to.match(/no file of received events\. Set RECEIVER_EVENTS_FILE[^\n]*\n$/);
+      expect(readFileSync(file, 'utf8')).to.equal(text);
+      expect(statSync(file).mode & 0o777).to.equal(0o644);
+    }
+  });
+
   it('names the setting and the remedy if its events file cannot be written', async () => {
     writeFileSync(join(folder.path, 'file'), '');
     const receiver = start({ RECEIVER_EVENTS_FILE: 'file/events.jsonl' });

@@ -311,6 +311,15 @@ describe('receiver over HTTP', () => {
     expect(processed).to.have.length(2);
   });
 
+  it('keeps a whole last line that an editor left without its newline', async () => {
+    await stop();
+    writeFileSync(eventsFile, JSON.stringify(sampleEvent(1)));
+    await start();
+    expect((await post(receiver.url, delivery(1))).status).to.equal(200);
+    expect((await post(receiver.url, delivery(2))).status).to.equal(200);
+    expect(stored()).to.deep.equal([sampleEvent(1), sampleEvent(2)]);
+  });
+
   it('reads back a file that takes more than one read', async () => {
     await stop();
     const lines = Array.from({ length: 500 }, (_, number) => `${JSON.stringify(sampleEvent(number))}\n`);

@@ -102,6 +102,16 @@ describe('npx tdoc did', () => {
     expect([readFileSync(envFile, 'utf8'), readFileSync(document, 'utf8')]).to.deep.equal(before);
   });
 
+  it('keeps the key, also with --force, if did.json or the env file can be written nowhere', async () => {
+    await did();
+    const before = readFileSync(envFile, 'utf8');
+    const elsewhere = { DID_DOCUMENT_PATH: join(envFile, 'did.json') };
+    expect(await refusal(did(['--force'], elsewhere))).to.contain('FILE_UNWRITABLE');
+    expect(readFileSync(envFile, 'utf8')).to.equal(before);
+    const nowhere = { ENV_FILE: join(envFile, 'x.env'), DID_DOCUMENT_PATH: join(folder.path, 'new.json') };
+    expect(await refusal(did([], nowhere))).to.contain('FILE_UNWRITABLE');
+  });
+
   it('replaces the key with --force, and warns that earlier credentials no longer verify', async () => {
     await did();
     const before = keyPair();

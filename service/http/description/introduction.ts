@@ -29,8 +29,8 @@ body, and one without a length, counts as large. Others wait for up to 30 second
 \`Retry-After\`, and at once if too many wait.
 
 **Scripts of other origins** may send GET and POST with the headers \`Content-Type\` and \`Accept\`, and read
-\`X-Error-Code\`, \`X-Request-Id\` and \`Retry-After\`. They can send no key, so they reach only what needs
-none.`;
+\`X-Error-Code\`, \`X-Request-Id\`, \`X-Token-Id\` and \`Retry-After\`. They can send no key, so they reach
+only what needs none.`;
 
 /** The texts of the chapters. Markdown. */
 export const TAGS: Readonly<Record<Tag, string>> = {
