@@ -58,7 +58,7 @@ async function busy(service: ProbedService, issue: () => Promise<unknown>): Prom
   return ((after.cpuMs - before.cpuMs) / (performance.now() - start)) * 1_000;
 }
 
-/** Opens consoles: each reads the stream, and the list of deliveries whenever the revision changes. */
+/** Opens consoles: each asks for the overview, and for the deliveries whenever the revision changes. */
 async function openConsoles(url: string): Promise<() => void> {
   const answer = await fetch(`${url}/console/api/session`, {
     method: 'POST',
@@ -76,15 +76,21 @@ async function openConsoles(url: string): Promise<() => void> {
   return () => closing.abort();
 }
 
-async function watch(url: string, options: RequestInit): Promise<void> {
-  const stream = await fetch(`${url}/console/api/stream`, options);
-  if (!stream.ok || stream.body === null) throw new Error(`the stream answered ${stream.status}`);
-  let revision = '';
-  const decoder = new TextDecoder();
-  for await (const chunk of stream.body as unknown as AsyncIterable<Uint8Array>) {
-    const [, found] = /"revision":"([^"]+)"/.exec(decoder.decode(chunk)) ?? [];
-    if (found === undefined || found === revision) continue;
-    revision = found;
+async function watch(
+  url: string,
+  options: { headers: { cookie: string }; signal: AbortSignal },
+): Promise<void> {
+  let etag = '';
+  let revision: string | undefined;
+  for (; !options.signal.aborted; await sleep(1_000)) {
+    const headers = { ...options.headers, 'if-none-match': etag };
+    const answer = await fetch(`${url}/console/api/overview`, { ...options, headers });
+    if (answer.status === 304) continue;
+    if (!answer.ok) throw new Error(`the overview answered ${answer.status}`);
+    etag = answer.headers.get('etag') ?? '';
+    const before = revision;
+    ({ revision } = (await answer.json()) as { revision: string });
+    if (revision === before) continue;
     await (await fetch(`${url}/console/api/deliveries?limit=50`, options)).arrayBuffer();
   }
 }

@@ -116,7 +116,6 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
       observing,
       attempts,
       clock: consoleClock,
-      logger,
     });
     open.push(() => console?.stop());
     const subscriptions = subscribing.routes(eventDelivery);

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from './base/clock';
-import type { Logger } from './base/logger';
 import type { RpcClient } from './chain/rpc-client';
 import type { Config } from './config/config';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from './base/published-files';
@@ -12,7 +11,6 @@ import { movedSince } from './console/moved';
 import { createOverview } from './console/overview';
 import { startSamples } from './console/samples';
 import { createSessions } from './console/sessions';
-import { createStreams } from './console/streams';
 import type { Database } from './database/database';
 import type { EventDelivery, EventDeliveryObserver } from './event-delivery';
 import { confirmationsOf, type Issuing } from './issuing';
@@ -22,7 +20,7 @@ import { subscriptionsHealth } from './subscriptions/subscription-health';
 
 /** The console with what the composition needs of it. */
 export interface OperatorConsole extends Console {
-  /** Ends the streams and the checks under way, which would keep the server open. */
+  /** Ends the checks under way, which would keep the server open. */
   stop(this: void): Promise<void>;
 }
 
@@ -35,7 +33,6 @@ export interface ConsoleParts {
   observing: Observing;
   attempts: AttemptCounter;
   clock: Clock;
-  logger: Logger;
 }
 
 /** Deliveries that fail for this long are shown, long before the subscription counts as failing. */
@@ -45,7 +42,7 @@ const SLOW_AFTER_MS = 60_000;
 export function startConsole(config: Config, parts: ConsoleParts): OperatorConsole | undefined {
   const { adminApiKey, consoleReadKey: readKey, network } = config;
   if (adminApiKey === undefined) return undefined;
-  const { client, database, issuing, eventDelivery, observing, attempts, clock, logger } = parts;
+  const { client, database, issuing, eventDelivery, observing, attempts, clock } = parts;
   const { db } = database;
   const samples = startSamples(() => eventDelivery.feeds, clock);
   attempts.onDelivered = samples.delivered;
@@ -70,11 +67,6 @@ export function startConsole(config: Config, parts: ConsoleParts): OperatorConso
     contextUrl: config.billOfLadingContextUrl ?? TRUSTVC_BILL_OF_LADING_CONTEXT_URL,
     rules: { allowPrivate: config.allowPrivateSinks, allowLoopback: network.local },
   });
-  const streams = createStreams({
-    overview,
-    clock,
-    failed: (error) => logger.warn({ error }, 'the overview of the console cannot be made'),
-  });
   return {
     ...createAnswers({
       config,
@@ -85,13 +77,11 @@ export function startConsole(config: Config, parts: ConsoleParts): OperatorConso
       clock,
     }),
     sessions: createSessions({ adminApiKey, readKey }, { clock, randomBytes }),
-    streams,
     overview,
     facts: () =>
       factsOf(config, { confirmations: confirmationsOf(config), canIssue: missing.length === 0, client }),
     async stop() {
       samples.stop();
-      streams.stop();
       await checking.stop();
     },
   };
@@ -103,7 +93,6 @@ export interface AttemptCounter extends Pick<EventDeliveryObserver, 'attempted'>
   onDelivered: () => void;
 }
 
-/** Creates it. */
 export function createAttemptCounter(): AttemptCounter {
   let count = 0;
   return {

@@ -25,6 +25,12 @@ export type Redelivery = Schemas['Redelivery'];
 /** Large documents are uploaded, signed and stored before their answer. */
 const LONG_MS = 15 * 60_000;
 
+/** An overview, and the ETag that names its content. */
+export interface TaggedOverview {
+  etag: string | undefined;
+  overview: Overview;
+}
+
 /** The requests of the console. */
 export type Api = ReturnType<typeof createApi>;
 
@@ -42,7 +48,12 @@ export function createApi(onSessionEnded: () => void) {
       await send<undefined>('DELETE', 'session');
     },
     facts: () => get<Facts>('facts'),
-    overview: () => get<Overview>('overview'),
+    /** Undefined: the overview with this ETag is still the present one. */
+    overview: async (etag: string | undefined): Promise<TaggedOverview | undefined> => {
+      const headers = etag === undefined ? {} : { 'If-None-Match': etag };
+      const answer = await send<Overview | undefined>('GET', 'overview', { headers });
+      return answer.body && { etag: answer.headers.get('ETag') ?? undefined, overview: answer.body };
+    },
     validate: (body: ValidateBody, signal: AbortSignal) => post<Validation>('validate', body, signal),
     /** `json` and `key` are the same each time: then the service issues the document once. */
     issue: (json: string, key: string): Promise<Answer<Schemas['AcceptedDocument'] | IssuedDocument>> =>

@@ -1,17 +1,18 @@
 import type { Overview } from '../../service/console/views';
+import type { TaggedOverview } from './api';
 import { pauseAfter } from './pause-after';
 import { failureFrom } from './request';
 
 interface Listener {
   overview: (overview: Overview) => void;
-  /** Events come, for the first time or again. */
+  /** The service answers: for the first time, or again after a failure or while the page was hidden. */
   connected: () => void;
   /** The page may show old data until it is connected again. */
   lost: () => void;
 }
 
-/** The service sends an event at least every 15 seconds. A connection may die without an error. */
-const SILENCE_MS = 40_000;
+/** The service measures once a second, for all pages. */
+const EVERY_MS = 1_000;
 
 /** A followed overview. `retry` does not wait for the next attempt. */
 export interface Following {
@@ -20,78 +21,62 @@ export interface Following {
 }
 
 /**
- * Follows the overview by server-sent events while the tab is visible: a browser allows six connections to a
- * host, and hidden tabs would hold them. It asks for the overview before, which also tells whether the
- * session ended, and shows something if a proxy holds the events back.
+ * Asks for the overview each second while the tab is visible, and after growing pauses while the service does
+ * not answer. It ends with the session.
+ *
+ * @param read resolves to undefined if the overview with that ETag is still the present one.
  */
-export function followOverview(read: () => Promise<Overview>, listener: Listener): Following {
-  let source: EventSource | undefined;
+export function followOverview(
+  read: (etag: string | undefined) => Promise<TaggedOverview | undefined>,
+  listener: Listener,
+): Following {
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let etag: string | undefined;
   let failures = 0;
-  let stopped = false;
+  let isConnected = false;
+  /** An answer to an earlier question than this one is late, and not used. */
+  let question = 0;
 
-  /** Connects again if no event comes. */
-  const watch = (): void => {
+  const pause = (): void => {
     clearTimeout(timer);
-    timer = setTimeout(again, SILENCE_MS);
+    question++;
   };
-  const close = (): void => {
-    clearTimeout(timer);
-    source?.close();
-    source = undefined;
-  };
-  const open = (): void => {
-    close();
-    const opened = new EventSource('/console/api/stream');
-    let isFirst = true;
-    source = opened;
-    watch();
-    opened.addEventListener('alive', watch);
-    opened.addEventListener('overview', ({ data }: MessageEvent<string>) => {
-      watch();
-      failures = 0;
-      listener.overview(JSON.parse(data) as Overview);
-      if (isFirst) listener.connected();
-      isFirst = false;
-    });
-    opened.addEventListener('end', again);
-    opened.addEventListener('error', again);
-  };
-  const again = (): void => {
-    close();
-    // A service that restarts is back before anybody has to know.
-    if (failures >= 2) listener.lost();
-    timer = setTimeout(() => void check(), pauseAfter(failures++));
-  };
-  const isUnwanted = (): boolean => stopped || document.visibilityState === 'hidden';
-  const check = async (): Promise<void> => {
+  const ask = async (): Promise<void> => {
+    pause();
+    const own = question;
     try {
-      const overview = await read();
-      if (isUnwanted()) return;
-      listener.overview(overview);
-      open();
+      const answer = await read(etag);
+      if (own !== question) return;
+      failures = 0;
+      if (answer) {
+        etag = answer.etag;
+        listener.overview(answer.overview);
+      }
+      if (!isConnected) listener.connected();
+      isConnected = true;
+      timer = setTimeout(() => void ask(), EVERY_MS);
     } catch (error) {
-      if (isUnwanted() || failureFrom(error).code === 'CONSOLE_SESSION_ENDED') return;
-      listener.lost();
-      again();
+      if (own !== question || failureFrom(error).code === 'CONSOLE_SESSION_ENDED') return;
+      // A service that restarts is back before anybody has to know.
+      if (failures > 0 || etag === undefined) listener.lost();
+      isConnected = false;
+      timer = setTimeout(() => void ask(), pauseAfter(failures++));
     }
   };
   const change = (): void => {
-    if (document.visibilityState === 'hidden') close();
-    else void check();
+    if (document.visibilityState === 'hidden') {
+      pause();
+      isConnected = false;
+    } else void ask();
   };
 
   document.addEventListener('visibilitychange', change);
   change();
   return {
     stop: () => {
-      stopped = true;
       document.removeEventListener('visibilitychange', change);
-      close();
+      pause();
     },
-    retry: () => {
-      close();
-      void check();
-    },
+    retry: () => void ask(),
   };
 }

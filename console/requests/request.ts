@@ -11,6 +11,8 @@ export class RequestFailure extends Error {
 
 /** Ends requests that hang. Uploads and issuing may take longer. */
 const TIMEOUT_MS = 60_000;
+/** Only to requests with `If-None-Match`. */
+const NOT_MODIFIED = 304;
 
 export interface RequestOptions {
   /** Sent as JSON. */
@@ -45,7 +47,7 @@ export function sender(onSessionEnded: () => void): Send {
         signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
       });
       const text = await response.text();
-      if (!response.ok) throw failureOf(response, text);
+      if (!response.ok && response.status !== NOT_MODIFIED) throw failureOf(response, text);
       const answer = (text === '' ? undefined : JSON.parse(text)) as T;
       return { status: response.status, headers: response.headers, body: answer };
     } catch (error) {

@@ -1,7 +1,6 @@
 import type { JsonObject } from '../issuance/credential';
 import type { DeliveriesWanted } from '../outbox/deliveries';
 import type { Sessions } from './sessions';
-import type { Streams } from './streams';
 import type {
   DeliveryList,
   EventDetails,
@@ -32,7 +31,6 @@ export interface Answers {
 /** The parts of the console that its paths need. They know nothing of HTTP. */
 export interface Console extends Answers {
   readonly sessions: Sessions;
-  readonly streams: Streams;
   facts(this: void): Promise<Facts>;
   overview(this: void): Promise<Overview>;
 }

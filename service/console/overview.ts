@@ -30,7 +30,7 @@ export interface OverviewSources {
   plots(this: void): Overview['plots'];
 }
 
-/** Streams ask every second: a little less, so that each of these questions is answered anew. */
+/** Pages ask every second: a little less, so that each of these questions is answered anew. */
 const WHOLE_MS = 900;
 const PART = { leastMs: 500, withinMs: 2_000 };
 

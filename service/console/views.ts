@@ -54,7 +54,7 @@ export interface RegistryView {
   deadLetters: number | null;
 }
 
-/** GET /console/api/overview, and the data of the event `overview` of GET /console/api/stream. */
+/** GET /console/api/overview. Its ETag names all but `at`. */
 export interface Overview {
   at: number;
   /** Changes whenever the chain, a mint or a delivery moved: a page that shows those reads them again. */

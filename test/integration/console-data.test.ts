@@ -11,8 +11,7 @@ import { MINT_EVENTS } from '../../devnet/walk-token';
 import { mintDirectly, transferHolder } from '../helpers/chain/direct-mint';
 import { ENGINES } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
-import { openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
-import { openConsoleStream } from '../helpers/processes/console-stream';
+import { openConsolePage, type ConsoleAnswer, type ConsolePage } from '../helpers/processes/console-page';
 import {
   ADMIN_API_KEY,
   startSubscribedService,
@@ -77,40 +76,25 @@ for (const engine of ENGINES)
       ]);
     });
 
-    it('tells open pages what moved, once a second at most, until the page logs out', async () => {
-      const other = openConsolePage(api.service.url);
-      await other.logIn(ADMIN_API_KEY);
-      const stream = await openConsoleStream(api.service.url, other.cookie);
-      await eventually('the first overview', () => stream.overviews.length > 0);
-      const before = stream.overviews.at(-1)?.revision;
-      const began = Date.now();
-      await mintDirectly(api.local, account);
-      await eventually('another revision', () => stream.overviews.at(-1)?.revision !== before);
-      await eventually('all is delivered', () => api.ofSettings.deliveries.length >= MINT_EVENTS.length);
-      expect(stream.overviews.length).to.be.at.most(2 + Math.ceil((Date.now() - began) / 1_000));
-      expect((await other.call('DELETE', 'session')).status).to.equal(204);
-      await stream.ended;
-      expect(stream.events.at(-1)).to.equal('end');
-    });
-
-    it('tells 50 pages at once, five of each session, and refuses others', async () => {
-      const others = Array.from({ length: 11 }, () => openConsolePage(api.service.url));
-      for (const other of others) await other.logIn(ADMIN_API_KEY);
-      const [own, ...more] = others.map(({ cookie }) => cookie);
-      const first = await openConsoleStream(api.service.url, own ?? '');
-      const cookies = [own, ...more].flatMap((cookie = '') => Array<string>(5).fill(cookie)).slice(0, 51);
-      const streams = await Promise.all(cookies.map((cookie) => openConsoleStream(api.service.url, cookie)));
-      await first.ended;
-      expect(first.events).not.to.include('end');
-      const statuses = streams.map(({ status }) => status).sort();
-      expect(statuses).to.deep.equal([...Array<number>(50).fill(200), 503]);
-      for (const one of streams) one.close();
-      await Promise.all(streams.map(({ ended }) => ended));
-      await eventually('there is room again', async () => {
-        const again = await openConsoleStream(api.service.url, page.cookie);
-        again.close();
-        return again.status === 200;
+    it('answers 304 to the ETag of an overview until something moved, and logs both at debug', async () => {
+      const ask = (etag = ''): Promise<ConsoleAnswer<Overview>> =>
+        page.call('GET', 'overview', undefined, { 'If-None-Match': etag });
+      const first = await ask();
+      const etag = first.headers.get('ETag') ?? '';
+      expect(etag).to.match(/^"[\w-]{43}"$/);
+      await eventually('nothing moves', async () => {
+        const [one, two] = [await ask(), await ask()];
+        return (await ask(two.headers.get('ETag') ?? '')).status === 304 && one.status === 200;
       });
+      await mintDirectly(api.local, account);
+      await eventually('all is delivered', () => api.ofSettings.deliveries.length >= MINT_EVENTS.length);
+      const moved = await eventually('another revision', async () => {
+        const { status, body } = await ask(etag);
+        return status === 200 && body.revision !== first.body.revision ? body : undefined;
+      });
+      expect(moved.at).to.be.greaterThan(first.body.at);
+      const logged = api.service.log.filter(({ path }) => path === '/console/api/overview');
+      expect(new Set(logged.map(({ level }) => level))).to.deep.equal(new Set(['debug']));
     });
 
     it('shows what a subscriber has not got, in each state, and why', async () => {
@@ -216,25 +200,5 @@ for (const engine of ENGINES)
       expect(next.map(({ operation }) => operation)).to.include('transferHolder');
       const unknown = await page.call<TokenView>('POST', 'token', { tokenId: '12345' });
       expect(unknown.body).to.include({ state: 'not minted' });
-    });
-
-    it('ends streams at the end of the session, and a stop does not wait for them', async () => {
-      const clock = { time: Date.now(), now: () => clock.time };
-      await api.restart({}, undefined, { consoleClock: clock });
-      const { url } = api.service;
-      const ending = openConsolePage(url);
-      await ending.logIn(ADMIN_API_KEY);
-      const first = await openConsoleStream(url, ending.cookie);
-      clock.time += 12 * 3_600_000;
-      await first.ended;
-      expect(first.events.at(-1)).to.equal('end');
-      await ending.logIn(ADMIN_API_KEY);
-      const second = await openConsoleStream(url, ending.cookie);
-      await eventually('an overview', () => second.overviews.length > 0);
-      const began = Date.now();
-      await api.restart();
-      expect(Date.now() - began).to.be.lessThan(5_000);
-      await second.ended;
-      expect(second.events.at(-1)).to.equal('end');
     });
   });

@@ -106,7 +106,7 @@ describe('sessions of the console', () => {
   });
 
   it('are needed for every path but the page, whatever the case of its letters', async () => {
-    const paths = ['facts', 'overview', 'stream', 'subscriptions', 'documents', 'nothing'];
+    const paths = ['facts', 'overview', 'subscriptions', 'documents', 'nothing'];
     for (const path of paths) {
       const { status, code } = await page.call('GET', path);
       expect([status, code], path).to.deep.equal([401, 'CONSOLE_SESSION_ENDED']);

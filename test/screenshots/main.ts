@@ -68,7 +68,7 @@ async function take(devnet: Devnet, browser: Browser, colorScheme: 'light' | 'da
   const shoot = async (name: string): Promise<void> => {
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.mouse.move(0, 0);
-    // The stream brings the first figures within a second.
+    // The first figures come within a second.
     await page.waitForTimeout(1_500);
     await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`) });
   };

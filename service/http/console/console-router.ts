@@ -1,9 +1,9 @@
-import type { Middleware } from 'koa';
+import { createHash } from 'node:crypto';
 import { Router } from '@koa/router';
 import type { Console } from '../../console/console';
-import { HttpError } from '../middleware/errors';
+import type { RequestState } from '../middleware/request-log';
 import { answerQuestions } from './question-routes';
-import { API, requireSession, type SessionState } from './gate';
+import { API, requireSession } from './gate';
 import { answerPage } from './page';
 import { answerSessions } from './session-routes';
 
@@ -15,29 +15,16 @@ export function consoleRouter(parts: Console & { adminApiKey: string }): Router 
   router.get(`${API}/facts`, requireSession, async (ctx) => {
     ctx.body = await parts.facts();
   });
-  router.get(`${API}/overview`, requireSession, async (ctx) => {
-    ctx.body = await parts.overview();
+  router.get<Partial<RequestState>>(`${API}/overview`, requireSession, async (ctx) => {
+    // Each page asks once a second.
+    ctx.state.isRoutine = true;
+    const { at, ...content } = await parts.overview();
+    const etag = `"${createHash('sha256').update(JSON.stringify(content)).digest('base64url')}"`;
+    ctx.set('ETag', etag);
+    // Not `ctx.fresh`: a browser adds `Cache-Control: no-cache` to a request that names an ETag.
+    if (ctx.get('If-None-Match') === etag) ctx.status = 304;
+    else ctx.body = { at, ...content };
   });
-  router.get<SessionState>(`${API}/stream`, requireSession, stream(parts));
   answerQuestions(router, parts);
   return router;
-}
-
-/** Seconds after which to ask for a stream again. */
-const ASK_AGAIN_S = '10';
-
-function stream({ streams }: Pick<Console, 'streams'>): Middleware<SessionState> {
-  return (ctx) => {
-    ctx.type = 'text/event-stream';
-    // Some proxies would keep events back until more arrive.
-    ctx.set('X-Accel-Buffering', 'no');
-    ctx.status = 200;
-    if (ctx.method === 'HEAD') return;
-    const opened = streams.open(ctx.state.session, () => ctx.res.writableLength);
-    if (opened === undefined) {
-      ctx.set('Retry-After', ASK_AGAIN_S);
-      throw new HttpError(503, 'CONSOLE_STREAMS', 'Too many pages of the console are open: close some.');
-    }
-    ctx.body = opened;
-  };
 }

@@ -17,7 +17,7 @@ const KEY_WRONG =
 /** Answers logging in and out, and the links that log in once. */
 export function answerSessions(
   router: Router,
-  { sessions, streams }: Pick<Console, 'sessions' | 'streams'>,
+  { sessions }: Pick<Console, 'sessions'>,
   adminApiKey: string,
 ): void {
   router.post<SmallJsonState>(SESSION, declaredBody, smallJson, (ctx) => {
@@ -37,10 +37,7 @@ export function answerSessions(
 
   router.delete(SESSION, (ctx) => {
     const session = sessionOf(ctx, sessions);
-    if (session !== undefined) {
-      sessions.end(session);
-      streams.endOf(session);
-    }
+    if (session !== undefined) sessions.end(session);
     setCookie(ctx, '', 0);
     ctx.status = 204;
   });

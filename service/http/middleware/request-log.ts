@@ -9,6 +9,8 @@ const LONGEST_PATH = 500;
 /** State that the middleware sets for later ones. */
 export interface RequestState {
   log: Logger;
+  /** A program asks over and over: its answers are logged at debug, unless they are errors. */
+  isRoutine?: boolean;
 }
 
 /**
@@ -26,6 +28,7 @@ export function requestLog(logger: Logger, newId: () => string): Middleware<Requ
     const ms = Math.round(performance.now() - start);
     // ctx.path would throw for a target that is not a URL.
     const path = ctx.url.split('?')[0]?.slice(0, LONGEST_PATH);
-    ctx.state.log.info({ method: ctx.method, path, status: ctx.status, ms }, 'request');
+    const level = ctx.state.isRoutine === true && ctx.status < 400 ? 'debug' : 'info';
+    ctx.state.log[level]({ method: ctx.method, path, status: ctx.status, ms }, 'request');
   };
 }
