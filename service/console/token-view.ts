@@ -1,5 +1,6 @@
 import { getAddress } from 'ethers';
 import type { Network } from '../chain/networks';
+import { aboutOf } from '../events/cloud-event';
 import { decryptRemark } from '../issuance/remarks';
 import type { DeliveredEvent } from '../outbox/deliveries';
 import { tokenIdHexOf } from '../registry/token-id-forms';
@@ -61,7 +62,7 @@ function operationViews(
       at: timestamp * 1_000,
       remark: remarkView(remark, credentialId),
       events: isFirst
-        ? events.filter((event) => event.transactionHash === transactionHash).map(eventView)
+        ? events.filter(({ body }) => aboutOf(body).transactionHash === transactionHash).map(eventView)
         : [],
     };
   });

@@ -1,6 +1,5 @@
 import { sql, type Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
-import { aboutOf } from '../events/cloud-event';
 import { channelKeysOf } from './channels';
 import { findFeeds, registryOfFeed } from './find-feeds';
 import { bytesOfId, idOfBytes, isEventId } from './stored-ids';
@@ -46,13 +45,12 @@ export interface StoredEvent {
   feed: string;
   /** In decimals. Empty for events of the registry itself. */
   tokenId: string;
-  transactionHash: string;
-  /** The bytes that are sent, as text. */
-  body: string;
 }
 
 /** An event with its deliveries, in the order of the channels. */
 export interface DeliveredEvent extends StoredEvent {
+  /** The bytes that are sent, as text. */
+  body: string;
   deliveries: Delivery[];
 }
 
@@ -72,11 +70,12 @@ const BATCH = 200;
 export async function deliveriesOfEvent(db: Kysely<Schema>, eventId: string): Promise<DeliveredEvent[]> {
   if (!isEventId(eventId)) return [];
   const rows = await selectEvents(db)
+    .select('events.body')
     .innerJoin('feeds', 'feeds.id', 'events.feed')
     .where('events.event_id', '=', bytesOfId(eventId))
     .orderBy('feeds.opened_at', 'desc')
     .execute();
-  return withDeliveries(db, rows);
+  return withBodies(await withDeliveries(db, rows));
 }
 
 /**
@@ -103,6 +102,7 @@ export async function deliveriesOfToken(
   const events: DeliveredEvent[] = [];
   for (let from = 0; from < blocks.length; from += BATCH) {
     const rows = await selectEvents(db)
+      .select('events.body')
       .where('events.feed', '=', token.feed)
       .where('events.block_number', 'in', blocks.slice(from, from + BATCH))
       .where('events.token', '=', token.id)
@@ -111,7 +111,7 @@ export async function deliveriesOfToken(
       .orderBy('events.log_index')
       .orderBy('events.id')
       .execute();
-    events.push(...(await withDeliveries(db, rows)));
+    events.push(...withBodies(await withDeliveries(db, rows)));
   }
   return events;
 }
@@ -159,7 +159,7 @@ export async function newestDeliveries(
       break;
     }
     below = rows.at(-1)?.id ?? below;
-    for (const { deliveries: found, ...event } of await withDeliveries(db, rows))
+    for (const { event, deliveries: found } of await withDeliveries(db, rows))
       for (const delivery of found) if (isWanted(delivery, wanted)) deliveries.push({ event, delivery });
   }
   return {
@@ -305,7 +305,7 @@ function selectEvents(db: Kysely<Schema>) {
   return db
     .selectFrom('events')
     .innerJoin('tokens', 'tokens.id', 'events.token')
-    .select(['events.id', 'events.feed', 'events.token', 'events.event_id', 'events.type', 'events.body'])
+    .select(['events.id', 'events.feed', 'events.token', 'events.event_id', 'events.type'])
     .select(['events.orphaned_at', 'tokens.token_id']);
 }
 
@@ -328,8 +328,22 @@ function entryIn(entries: Entries, event: number, channel: number): Entry {
   return entry;
 }
 
+/** A row of an event, and what it says. */
+interface Read<Row extends EventRow> {
+  row: Row;
+  event: StoredEvent;
+  deliveries: Delivery[];
+}
+
+function withBodies(events: readonly Read<EventRow & { body: string }>[]): DeliveredEvent[] {
+  return events.map(({ row, event, deliveries }) => ({ ...event, body: row.body, deliveries }));
+}
+
 /** The events of these rows with their deliveries, in the same order. */
-async function withDeliveries(db: Kysely<Schema>, rows: readonly EventRow[]): Promise<DeliveredEvent[]> {
+async function withDeliveries<Row extends EventRow>(
+  db: Kysely<Schema>,
+  rows: readonly Row[],
+): Promise<Read<Row>[]> {
   if (rows.length === 0) return [];
   const entries: Entries = new Map();
   for (let from = 0; from < rows.length; from += BATCH)
@@ -341,14 +355,11 @@ async function withDeliveries(db: Kysely<Schema>, rows: readonly EventRow[]): Pr
     const ofEvent = entries.get(row.id);
     // An orphaned event was taken out of the queues, so it may be in none of them.
     const own = channels.filter(({ id }) => row.orphaned_at !== null || ofEvent?.has(id));
+    const eventId = idOfBytes(row.event_id);
+    const event = { eventId, type: row.type, registry: registryOfFeed(feed), feed, tokenId: row.token_id };
     return {
-      eventId: idOfBytes(row.event_id),
-      type: row.type,
-      registry: registryOfFeed(feed),
-      feed,
-      tokenId: row.token_id,
-      transactionHash: aboutOf(row.body).transactionHash,
-      body: row.body,
+      row,
+      event,
       deliveries: own
         .filter((channel) => channel.feed === row.feed)
         .map(({ id, subscription }) => {
