@@ -16,8 +16,8 @@ import { defaultSubscription } from './subscriptions/default-subscription';
 import { createSubscriptions } from './subscriptions/manage-subscriptions';
 import { createSecretsCipher } from './subscriptions/secrets';
 import {
-  failingSinceOf,
   subscriptionsHealth,
+  withFailures,
   type HealthQuery,
   type SubscriptionsHealth,
 } from './subscriptions/subscription-health';
@@ -90,10 +90,7 @@ export function createSubscribing(config: Config, parts: SubscribingParts): Subs
           await setDefaultState(database, state, clock.now());
           await onChanged();
         },
-        async failingSince(name) {
-          const since = await failingSinceOf(db, name, await healthQueryOf(config, db, clock.now()));
-          return since === undefined ? undefined : new Date(since).toISOString();
-        },
+        withFailures: async (shown) => withFailures(db, shown, await healthQueryOf(config, db, clock.now())),
         deliveries: async (query) => listChannelDeliveries(db, await findFeeds(db), query),
         async redeliver(name, selection) {
           const results: { registry: string; queued: number; alreadyWaiting: number }[] = [];

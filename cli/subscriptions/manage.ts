@@ -4,11 +4,7 @@ import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import { findFeeds } from '../../service/outbox/find-feeds';
 import { defaultSubscription } from '../../service/subscriptions/default-subscription';
 import { defaultStateOf, setDefaultState } from '../../service/subscriptions/stored-subscriptions';
-import {
-  failingSinceOf,
-  subscriptionsHealth,
-  type HealthQuery,
-} from '../../service/subscriptions/subscription-health';
+import { withFailures, type HealthQuery } from '../../service/subscriptions/subscription-health';
 import type { Subscription } from '../../service/subscriptions/subscription';
 import { healthQueryOf } from '../../service/subscribing';
 import type { Answer } from '../answer';
@@ -33,9 +29,7 @@ export async function listAll(): Promise<Answer> {
       if (page.length < PAGE) break;
       after = page.at(-1)?.id;
     }
-    const { troubled } = await subscriptionsHealth(open.database.db, await queryOf(open));
-    const failing = new Map(troubled.map(({ id, failingSince }) => [id, failingSince]));
-    const listed = all.map((one) => withFailing(one, failing.get(one.id)));
+    const listed = await withFailures(open.database.db, all, await queryOf(open));
     const lines = all.map(({ id, sink, config }) => `${id}  ${config.state}  ${printable(sink)}`);
     return {
       lines: lines.length > 0 ? lines : ['no subscriptions'],
@@ -49,8 +43,10 @@ export async function listAll(): Promise<Answer> {
 export async function showOne(id: string): Promise<Answer> {
   return withSubscriptions(async (open) => {
     const found = id === DEFAULT_SUBSCRIPTION ? await findDefault(open) : await open.subscriptions.find(id);
-    const since = await failingSinceOf(open.database.db, id, await queryOf(open));
-    return shown(withFailing(found ?? refuseUnknown(id), since));
+    const [one = refuseUnknown(id)] = found
+      ? await withFailures(open.database.db, [found], await queryOf(open))
+      : [];
+    return shown(one);
   });
 }
 
@@ -111,12 +107,6 @@ export async function test(id: string): Promise<Answer> {
 
 async function queryOf({ config, database }: OpenSubscriptions): Promise<HealthQuery> {
   return healthQueryOf(config, database.db, systemClock.now());
-}
-
-/** Adds the time as the API shows it. */
-function withFailing(subscription: Subscription, since: number | undefined): Subscription {
-  if (since === undefined) return subscription;
-  return { ...subscription, failingSince: new Date(since).toISOString() } as Subscription;
 }
 
 async function findDefault({

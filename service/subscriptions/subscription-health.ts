@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 import { DEFAULT_SUBSCRIPTION } from '../outbox/channels';
-import type { SubscriptionState } from './subscription';
+import type { Subscription, SubscriptionState } from './subscription';
 
 /** A subscription that is not active, or whose deliveries fail. */
 export interface TroubledSubscription {
@@ -47,20 +47,25 @@ export async function subscriptionsHealth(
   return { byState, troubled };
 }
 
-/** Start of the failures of a subscription. Undefined if it does not fail, or not for long enough. */
-export async function failingSinceOf(
+/** Adds `failingSince` to those of these subscriptions whose deliveries have failed for long enough. */
+export async function withFailures<Shown extends Pick<Subscription, 'id'>>(
   db: Kysely<Schema>,
-  name: string,
+  subscriptions: readonly Shown[],
   query: HealthQuery,
-): Promise<number | undefined> {
-  const [troubled] = await troubledSubscriptions(db, query, name);
-  return troubled?.failingSince;
+): Promise<(Shown & { failingSince?: string })[]> {
+  const names = subscriptions.map(({ id }) => id);
+  const troubled = names.length === 0 ? [] : await troubledSubscriptions(db, query, names);
+  const failing = new Map(troubled.map(({ id, failingSince }) => [id, failingSince]));
+  return subscriptions.map((one) => {
+    const since = failing.get(one.id);
+    return since === undefined ? one : { ...one, failingSince: new Date(since).toISOString() };
+  });
 }
 
 async function troubledSubscriptions(
   db: Kysely<Schema>,
   { feeds, failingBefore, hasDefault }: HealthQuery,
-  name?: string,
+  names?: readonly string[],
 ): Promise<TroubledSubscription[]> {
   if (feeds.length === 0) return [];
   const rows = await db
@@ -72,7 +77,7 @@ async function troubledSubscriptions(
     .where((eb) =>
       eb.or([eb('channels.state', '<>', 'active'), eb('channels.failing_since', '<=', failingBefore)]),
     )
-    .$if(name !== undefined, (query) => query.where('subscriptions.name', '=', name ?? ''))
+    .$if(names !== undefined, (query) => query.where('subscriptions.name', 'in', names ?? []))
     .orderBy('channels.id')
     .execute();
   const troubled = new Map<string, TroubledSubscription>();

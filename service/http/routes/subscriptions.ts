@@ -27,8 +27,8 @@ export interface SubscriptionRoutes {
   /** The subscription of the settings; undefined if there is none. */
   defaultSubscription(): Promise<Subscription | undefined>;
   setDefaultState(state: SubscriptionState): Promise<void>;
-  /** The time since which deliveries fail, for a member that no client sets. */
-  failingSince(name: string): Promise<string | undefined>;
+  /** Adds `failingSince`, a member that no client sets, to those whose deliveries fail. */
+  withFailures(this: void, subscriptions: readonly Subscription[]): Promise<Subscription[]>;
   deliveries(query: DeliveriesQuery): Promise<DeliveriesPage>;
   redeliver(
     name: string,
@@ -50,11 +50,9 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
     return found;
   };
 
-  const withHealth = async (ctx: Context, subscription: Subscription): Promise<object> => {
-    const failingSince = await options.failingSince(subscription.id);
+  const shownTo = async (ctx: Context, found: readonly Subscription[]): Promise<Subscription[]> => {
     const { session } = ctx.state as Partial<SessionState>;
-    const shown = session?.role === 'reader' ? forReaders(subscription) : subscription;
-    return failingSince === undefined ? shown : { ...shown, failingSince };
+    return options.withFailures(session?.role === 'reader' ? found.map(forReaders) : found);
   };
 
   answer<QueryOf<typeof LIST_SUBSCRIPTIONS>>(LIST_SUBSCRIPTIONS, async (ctx) => {
@@ -68,7 +66,7 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
     const shown = [...(ofSettings ? [ofSettings] : []), ...page.slice(0, rest)];
     const last = page.length > rest ? shown.at(-1) : undefined;
     if (last) linkNextPage(ctx, last.id);
-    ctx.body = await Promise.all(shown.map((one) => withHealth(ctx, one)));
+    ctx.body = await shownTo(ctx, shown);
   });
 
   answer<SmallJsonState>(CREATE_SUBSCRIPTION, async (ctx) => {
@@ -81,7 +79,7 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
 
   answer(GET_SUBSCRIPTION, async (ctx) => {
     noStore(ctx);
-    ctx.body = await withHealth(ctx, await foundBy(nameOf(ctx)));
+    [ctx.body] = await shownTo(ctx, [await foundBy(nameOf(ctx))]);
   });
 
   answer<SmallJsonState>(REPLACE_SUBSCRIPTION, async (ctx) => {
