@@ -35,7 +35,6 @@ export interface AnswersParts {
 /** Histories that are read at once: each may take a node many requests. */
 const READING = { permits: 4, waiting: 20, waitMs: 30_000 };
 
-/** Creates the answers. */
 export function createAnswers(parts: AnswersParts): Answers {
   const { config, database, feeds, scope, checking, clock } = parts;
   const { db } = database;

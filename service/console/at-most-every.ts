@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock';
 
-/** Wraps a question for many that ask: it is asked once in `leastMs`, and all share the answer. */
+/** Callers within `leastMs` milliseconds share one call of `ask`, and its result. */
 export function atMostEvery<T>(ask: () => Promise<T>, clock: Clock, leastMs: number): () => Promise<T> {
   let last: Promise<T> | undefined;
   let nextAt = -Infinity;

@@ -36,7 +36,7 @@ const LONGEST_MS = 60_000;
 const HEAP_MEGABYTES = 512;
 const REMEDY = 'Try it again, or verify it with `npx tdoc verify-credential`, which has no limit.';
 
-/** Creates it. Its threads start when they are first needed. */
+/** The threads start when they are first needed. */
 export function createCheckingPool(settings: VerificationSettings): CheckingPool {
   const pool = new Piscina<CheckingTask, CheckingOutcome>({
     filename: WORKER,

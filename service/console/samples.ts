@@ -14,7 +14,7 @@ const EVERY_MS = 10_000;
 const MOST_SAMPLES = 180;
 const SAMPLES_A_MINUTE = 6;
 
-/** Begins to measure. It goes on until `stop`. */
+/** Takes a sample every ten seconds until `stop`. */
 export function startSamples(feeds: () => readonly ReportedFeed[], clock: Clock): Samples {
   const lag: Sample[] = [];
   const deliveriesPerMinute: Sample[] = [];

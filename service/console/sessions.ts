@@ -23,7 +23,6 @@ export interface Sessions {
 export const SESSION_MS = 12 * 3_600_000;
 const LINK_MS = 15 * 60_000;
 
-/** Creates them. */
 export function createSessions(
   keys: ConsoleKeys,
   { clock, randomBytes }: { clock: Clock; randomBytes: (size: number) => Buffer },

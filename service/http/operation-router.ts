@@ -25,7 +25,7 @@ export interface OperationRouter {
   answer<State>(this: void, operation: Operation, ...route: RouterMiddleware<State>[]): void;
 }
 
-/** Creates it. The paths of its operations begin with `prefix`. */
+/** @param prefix beginning of the paths of all operations. */
 export function createOperationRouter(checkAccess: CheckAccess, prefix = ''): OperationRouter {
   const router = new Router();
   return {

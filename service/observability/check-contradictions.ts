@@ -121,7 +121,7 @@ export class ContradictionCheck {
     for (const tokenId of passed) recentMints.delete(tokenId);
   }
 
-  /** Makes one check. It ends early if the signal aborts. */
+  /** Compares what is new since the last check. It ends early if the signal aborts. */
   async run(signal?: AbortSignal): Promise<void> {
     const { db, scope, startBlock, clock } = this.#options;
     const now = clock.now();

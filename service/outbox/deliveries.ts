@@ -130,7 +130,7 @@ export interface NewestDeliveries {
   hasMore: boolean;
 }
 
-/** Events that are looked at in one step, and in all. */
+/** Events whose deliveries are read in one step, and in all, for a list. */
 const STEP = 100;
 const MOST_EVENTS = 2_000;
 
@@ -200,7 +200,7 @@ interface Candidates {
   hasMore: boolean;
 }
 
-/** Channels that are looked at. One that has nothing does not count. */
+/** Channels whose rows are read for a list. Channels without any do not count. */
 const MOST_CHANNELS = 200;
 
 /**
