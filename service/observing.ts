@@ -4,7 +4,7 @@ import type { Database } from './database/database';
 import type { HttpAppOptions } from './http/app';
 import { mintFiguresOf } from './journal/mint-figures';
 import type { Logger } from './base/logger';
-import { answerInTime } from './observability/answer-in-time';
+import { answerInTime } from './base/shared-answers';
 import { startContradictionCheck, type CheckTiming } from './observability/check-contradictions';
 import { startFailingCheck } from './observability/failing-subscriptions';
 import { healthOf } from './observability/health';

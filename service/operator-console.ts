@@ -7,7 +7,6 @@ import { createAnswers } from './console/answers';
 import { createCheckingPool } from './console/checking-pool';
 import type { Console } from './console/console';
 import { factsOf } from './console/facts';
-import { movedSince } from './console/moved';
 import { createOverview } from './console/overview';
 import { startSamples } from './console/samples';
 import { createSessions } from './console/sessions';
@@ -15,6 +14,7 @@ import type { Database } from './database/database';
 import type { EventDelivery, EventDeliveryObserver } from './event-delivery';
 import { confirmationsOf, type Issuing } from './issuing';
 import type { Observing } from './observing';
+import { movedSince } from './outbox/change-version';
 import { healthQueryOf } from './subscribing';
 import { subscriptionsHealth } from './subscriptions/subscription-health';
 

@@ -10,12 +10,11 @@ import type { JournalScope } from '../journal/journal-scope';
 import { deliveriesOfToken } from '../outbox/deliveries';
 import { readTokenState } from '../registry/read-token-state';
 import { tokenIdHexOf } from '../registry/token-id-forms';
-import { reachRegistry } from '../token/reach-registry';
+import { networkOfChain, reachRegistry, type NetworkNode } from '../token/reach-registry';
 import { readTokenHistory } from '../token/read-token-history';
 import type { CheckingPool } from './checking-pool';
 import type { Answers } from './console';
 import { deliveryList, eventDetails } from './delivery-views';
-import { nodeOf } from './find-node';
 import { issuingProgress } from './issuing-progress';
 import { askedToken } from './token-question';
 import { tokenView } from './token-view';
@@ -95,4 +94,22 @@ export function createAnswers(parts: AnswersParts): Answers {
       return { ...view, lookedUp: [...new Set([...view.lookedUp, ...nodes])] };
     },
   };
+}
+
+/**
+ * The node at which a registry is read: that of the registry, if it is followed, or another of its chain.
+ *
+ * @throws ConfigurationError NETWORK_UNKNOWN, or CONFIGURATION_INVALID without the key of the network's node.
+ */
+function nodeOf(
+  config: Pick<Config, 'network' | 'rpcUrl' | 'registries' | 'followedOf'>,
+  { chainId, registry: address }: { chainId: number; registry: string },
+): NetworkNode {
+  const network = networkOfChain(chainId);
+  const followed = config.registries.filter((one) => one.network.chainId === chainId);
+  const same = followed.find((one) => one.address.toLowerCase() === address.toLowerCase());
+  const [other = same] = followed;
+  if (other !== undefined) return { network, url: (same ?? other).rpcUrl };
+  if (config.network.chainId === chainId) return { network, url: config.rpcUrl };
+  return { network, url: config.followedOf({ network, address }).rpcUrl };
 }

@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto';
 import { formatEther } from 'ethers';
 import type { Clock } from '../base/clock';
+import { answerInTime, atMostEvery, paced } from '../base/shared-answers';
 import type { ReportedFeed } from '../observability/health';
-import { answerInTime } from '../observability/answer-in-time';
 import type { IssuingReport } from '../observability/issuing-report';
 import type { Unfollowed } from '../observability/unfollowed';
 import type { OutboxFigures } from '../outbox/outbox-figures';
 import type { SubscriptionsHealth } from '../subscriptions/subscription-health';
-import { atMostEvery } from './at-most-every';
-import { paced } from './paced';
 import { problemsOf } from './problems';
 import { lagOf } from './samples';
 import type { Overview, RegistryView } from './views';

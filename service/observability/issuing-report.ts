@@ -1,6 +1,6 @@
 import type { MintFigures } from '../journal/mint-figures';
 import type { Clock } from '../base/clock';
-import { answerInTime } from './answer-in-time';
+import { answerInTime } from '../base/shared-answers';
 import type { WalletFigures } from './wallet-reading';
 
 /** The state of issuing. */

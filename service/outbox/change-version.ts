@@ -22,3 +22,12 @@ export async function changeVersionOf(db: Kysely<Schema>): Promise<number> {
     .executeTakeFirstOrThrow();
   return version;
 }
+
+/** A text that changes with every event and every change of a subscription. Both reads use a key. */
+export async function movedSince(db: Kysely<Schema>): Promise<string> {
+  const [last, version] = await Promise.all([
+    db.selectFrom('events').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst(),
+    changeVersionOf(db),
+  ]);
+  return `${last?.id ?? 0} ${version}`;
+}

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { answerInTime } from '../../service/observability/answer-in-time';
+import { answerInTime } from '../../service/base/shared-answers';
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
