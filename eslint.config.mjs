@@ -174,7 +174,7 @@ export default tseslint.config(
     'watcher → outbox → delivery: delivery reads the outbox and knows nothing of the chain.',
   ),
   direction(
-    ['service/registries/**'],
+    ['service/followed-registries/**'],
     [...ISSUING, '**/delivery/**', ...READING, ...ABOVE],
     'Both lines may be followed by it: it knows the settings, the database, the outbox and the chain.',
   ),

@@ -10,7 +10,7 @@ import type { SubscriptionRoutes } from './http/routes/subscriptions';
 import { channelsOf, type Channel } from './outbox/channels';
 import { findFeeds, registryOfFeed } from './outbox/find-feeds';
 import { redeliver } from './outbox/redeliver';
-import { nameOf, readRegistries } from './registries/stored-registries';
+import { nameOf, readRegistries } from './followed-registries/stored-registries';
 import { targetOf, type TargetOptions } from './subscriptions/channel-target';
 import { defaultSubscription } from './subscriptions/default-subscription';
 import { createSubscriptions } from './subscriptions/manage-subscriptions';

@@ -1,5 +1,5 @@
 import { findNetwork } from '../../service/chain/networks';
-import { parseRegistry, type RequestedRegistry } from '../../service/registries/parse-registry';
+import { parseRegistry, type RequestedRegistry } from '../../service/followed-registries/parse-registry';
 import type { Answer } from '../answer';
 import { Refusal } from '../refusal';
 import { printableJson } from '../terminal/printable';

@@ -2,7 +2,7 @@ import { systemClock } from '../../service/base/clock';
 import { RequestError } from '../../service/base/errors';
 import { loadConfig } from '../../service/config/config';
 import { openDatabaseBesideService } from '../../service/database/open-database';
-import { createRegistries, type Registries } from '../../service/registries/registries';
+import { createRegistries, type Registries } from '../../service/followed-registries/registries';
 import { Refusal } from '../refusal';
 
 /**

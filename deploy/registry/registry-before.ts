@@ -7,7 +7,7 @@ import { codeOf, messageOf } from '../../service/base/errors';
 import { countUnfinished } from '../../service/journal/find-journals';
 import { findFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
 import { undeliveredOf } from '../../service/outbox/outbox-figures';
-import { nameOf, readGivenUp, readRegistries } from '../../service/registries/stored-registries';
+import { nameOf, readGivenUp, readRegistries } from '../../service/followed-registries/stored-registries';
 import { settingOf, type Settings } from '../../service/config/settings';
 import { withCommandsFor } from '../../service/config/tenant';
 import type { DeployContext } from './context';

@@ -1,6 +1,6 @@
 import type { RouterMiddleware } from '@koa/router';
 import type { AcceptDocument } from '../issuance/issue-document';
-import type { Registries } from '../registries/registries';
+import type { Registries } from '../followed-registries/registries';
 import { CREATE_DOCUMENT, GET_DOCUMENT, LIST_DOCUMENTS } from './description/documents';
 import { ADD_REGISTRY, LIST_REGISTRIES, REMOVE_REGISTRY } from './description/registries';
 import { acceptDocument } from './middleware/accept-document';

@@ -5,7 +5,7 @@ import { mintingRightOf, scopeName, type JournalScope } from '../journal/journal
 import type { Logger } from '../base/logger';
 import { findFeeds, nextBlocksOf, registryOfFeed } from '../outbox/find-feeds';
 import { undeliveredOf } from '../outbox/outbox-figures';
-import { readGivenUp } from '../registries/stored-registries';
+import { readGivenUp } from '../followed-registries/stored-registries';
 
 /**
  * Work in the database that no service does, because its registry is not followed (any more): events that

@@ -6,7 +6,7 @@ import { mintingRightOf } from '../../service/journal/journal-scope';
 import { createMetrics } from '../../service/observability/metrics';
 import { unfollowedOf, type Followed } from '../../service/observability/unfollowed';
 import { openFeed } from '../../service/outbox/feed-cursor';
-import { giveUpRegistry, storeRegistry } from '../../service/registries/stored-registries';
+import { giveUpRegistry, storeRegistry } from '../../service/followed-registries/stored-registries';
 import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
 import { preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
 import {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { RequestError } from '../../service/base/errors';
-import { parseRegistry } from '../../service/registries/parse-registry';
+import { parseRegistry } from '../../service/followed-registries/parse-registry';
 
 const ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 

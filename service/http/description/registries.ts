@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { REGISTRY_REQUEST } from '../../registries/parse-registry';
+import { REGISTRY_REQUEST } from '../../followed-registries/parse-registry';
 import type { Operation } from './operation';
 import { FORCE_QUERY } from './subscriptions';
 import { ADDRESS, COUNT, FEED_STATE, TEXT } from './values';

@@ -1,8 +1,8 @@
 import type { Middleware } from 'koa';
 import type { z } from 'zod';
 import { ServiceError } from '../../base/errors';
-import { parseRegistry } from '../../registries/parse-registry';
-import type { Registries } from '../../registries/registries';
+import { parseRegistry } from '../../followed-registries/parse-registry';
+import type { Registries } from '../../followed-registries/registries';
 import type { FORCE_QUERY } from '../description/subscriptions';
 import { HttpError } from '../middleware/errors';
 import type { SmallJsonState } from '../middleware/small-json';
