@@ -389,13 +389,15 @@ function feedsOf(rows: readonly EventRow[]): number[] {
 }
 
 /** The channels of the entries, or all of the events' feeds if an event is orphaned. */
-function channelsFor(
+async function channelsFor(
   db: Kysely<Schema>,
   rows: readonly EventRow[],
   entries: Entries,
 ): Promise<{ id: number; feed: number; subscription: string }[]> {
   const isAny = rows.some((row) => row.orphaned_at !== null);
   const known = new Set([...entries.values()].flatMap((ofEvent) => [...ofEvent.keys()]));
+  // PostgreSQL refuses an empty list.
+  if (!isAny && known.size === 0) return [];
   return db
     .selectFrom('channels')
     .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
@@ -410,7 +412,23 @@ function channelsFor(
 async function findEntries(db: Kysely<Schema>, rows: readonly EventRow[], entries: Entries): Promise<void> {
   const ids = rows.map(({ id }) => id);
   const feeds = feedsOf(rows);
-  const [attempts, dead, waiting] = await Promise.all([
+  const waiting = await db
+    .selectFrom('channels')
+    .innerJoin('queues', 'queues.channel', 'channels.id')
+    .innerJoin('deliveries', (join) =>
+      join
+        .onRef('deliveries.channel', '=', 'queues.channel')
+        .onRef('deliveries.token', '=', 'queues.token')
+        .onRef('deliveries.position', '>=', 'queues.head'),
+    )
+    .select(['deliveries.event', 'deliveries.channel', 'deliveries.position'])
+    .select(['queues.head', 'queues.next_attempt_at as nextAttemptAt', HAS_FAILED.as('hasFailed')])
+    .where('channels.feed', 'in', feeds)
+    .where('queues.token', 'in', [...new Set(rows.map(({ token }) => token))])
+    .where('deliveries.event', 'in', ids)
+    .execute();
+  // Read after the queues: an event that left its queue meanwhile is found here.
+  const [attempts, dead] = await Promise.all([
     db
       .selectFrom('attempts')
       .select(['event', 'channel', 'attempt', 'attempted_at as attemptedAt', 'status', 'error'])
@@ -425,21 +443,6 @@ async function findEntries(db: Kysely<Schema>, rows: readonly EventRow[], entrie
       .select(['dead_letters.channel', 'dead_letters.event'])
       .where('channels.feed', 'in', feeds)
       .where('dead_letters.event', 'in', ids)
-      .execute(),
-    db
-      .selectFrom('channels')
-      .innerJoin('queues', 'queues.channel', 'channels.id')
-      .innerJoin('deliveries', (join) =>
-        join
-          .onRef('deliveries.channel', '=', 'queues.channel')
-          .onRef('deliveries.token', '=', 'queues.token')
-          .onRef('deliveries.position', '>=', 'queues.head'),
-      )
-      .select(['deliveries.event', 'deliveries.channel', 'deliveries.position'])
-      .select(['queues.head', 'queues.next_attempt_at as nextAttemptAt', HAS_FAILED.as('hasFailed')])
-      .where('channels.feed', 'in', feeds)
-      .where('queues.token', 'in', [...new Set(rows.map(({ token }) => token))])
-      .where('deliveries.event', 'in', ids)
       .execute(),
   ]);
   for (const { event, channel, ...attempt } of attempts)

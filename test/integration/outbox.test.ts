@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { QueryId } from 'kysely';
 import { sql } from 'kysely';
 import { ServiceError } from '../../service/base/errors';
 import { releaseLease, makeDue } from '../../service/outbox/claim-queues';
@@ -251,6 +252,27 @@ for (const engine of ENGINES) {
       const [history] = found?.deliveries ?? [];
       expect(history).to.include({ state: 'delivered' });
       expect(history?.attempts.map(({ status }) => status)).to.deep.equal([500, 200]);
+    });
+
+    it('finds an event that is delivered while its deliveries are read, and one without any', async () => {
+      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
+      const [head] = (await claim()) as [ClaimedHead];
+      const ofQueues = new WeakSet<QueryId>();
+      const db = outbox.database.db.withPlugin({
+        transformQuery({ node, queryId }) {
+          if (JSON.stringify(node).includes('"next_attempt_at"')) ofQueues.add(queryId);
+          return node;
+        },
+        async transformResult({ result, queryId }) {
+          if (ofQueues.has(queryId)) await settle(delivered(head, outbox.now));
+          return { ...result, rows: ofQueues.has(queryId) ? [] : result.rows };
+        },
+      });
+      const [found] = await deliveriesOfEvent(db, head.eventId);
+      expect(found?.deliveries.map(({ state }) => state)).to.deep.equal(['delivered']);
+      await outbox.database.db.deleteFrom('attempts').execute();
+      const [bare] = await deliveriesOfEvent(outbox.database.db, head.eventId);
+      expect(bare).to.include({ eventId: head.eventId }).and.deep.include({ deliveries: [] });
     });
 
     it('makes an event that waits for another attempt due now, if somebody asks for it', async () => {
