@@ -12,9 +12,9 @@ const DELIVERING = ['**/watcher/**', '**/outbox/**', '**/delivery/**'];
 const READING = ['**/did/**', '**/token/**', '**/validation/**', '**/verification/**'];
 /** The folder of the registry's contracts, except for some leaves. */
 const registryBut = (...leaves) => ['**/registry/**', ...leaves.map((leaf) => `!**/registry/${leaf}`)];
-const ROOT = ['**/app', '**/main'];
+const COMPOSITION = ['**/composition/**', '**/service/main'];
 /** The folders above: they start or observe the others. */
-const ABOVE = [...ROOT, '**/observability/**'];
+const ABOVE = [...COMPOSITION, '**/observability/**'];
 
 export default tseslint.config(
   {
@@ -79,10 +79,7 @@ export default tseslint.config(
       '**/chain/**',
       '**/minting/**',
       '**/database/**',
-      '../app',
-      '../../app',
-      '**/main',
-      '**/observability/**',
+      ...ABOVE,
     ],
     'http → issuance → minting → chain: http knows issuance, and what journal and outbox have.',
   ),
@@ -195,21 +192,21 @@ export default tseslint.config(
   ),
   direction(
     ['service/console/**'],
-    ['**/http/**', '**/delivery/worker', '**/watcher/follow-*', ...ROOT],
+    ['**/http/**', '**/delivery/worker', '**/watcher/follow-*', ...COMPOSITION],
     'The console reads what both lines have, and knows nothing of HTTP.',
   ),
   direction(
     ['service/observability/**'],
-    ['**/issuance/**', '**/minting/**', '**/delivery/**', ...READING, ...ROOT],
+    ['**/issuance/**', '**/minting/**', '**/delivery/**', ...READING, ...COMPOSITION],
     'It looks at what both lines have written down, and does nothing of what they do.',
   ),
   {
     ...direction(
-      ['service/*.ts'],
+      ['service/composition/**'],
       ['**/check-contradictions', '**/judge-statements', '**/read-statements'],
       'Only the composition imports the comparison of the two lines.',
     ),
-    ignores: ['service/observing.ts'],
+    ignores: ['service/composition/observing.ts'],
   },
   {
     files: ['receiver/**/*.ts'],

@@ -1,7 +1,7 @@
 import { v7 as uuidV7 } from 'uuid';
 import { loadConfig } from '../service/config/config';
 import { createSigningPool } from '../service/issuance/signing-pool';
-import { preparationOf } from '../service/issuing';
+import { preparationOf } from '../service/composition/issuing';
 
 /** The service's signing alone, without HTTP, database and chain. */
 export interface SigningAlone {

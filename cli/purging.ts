@@ -3,7 +3,7 @@ import type { Config } from '../service/config/config';
 import { LONGEST_RETENTION_DAYS } from '../service/config/settings';
 import type { Answer } from './answer';
 import { ConfigurationError } from '../service/base/errors';
-import { overBefore } from '../service/retention';
+import { overBefore } from '../service/composition/retention';
 import { invalid, registryOf } from './deliveries/show-deliveries';
 import { confirm } from './terminal/confirm';
 import { printableJson } from './terminal/printable';

@@ -1,4 +1,4 @@
-import { startApp } from './app';
+import { startApp } from './composition/app';
 import { envFileOf, knownSecrets, loadConfig, type Config } from './config/config';
 import { ServiceError, messageOf } from './base/errors';
 import { HELP } from './config/help';

@@ -6,7 +6,7 @@ import { defaultSubscription } from '../../service/subscriptions/default-subscri
 import { defaultStateOf, setDefaultState } from '../../service/subscriptions/stored-subscriptions';
 import { withFailures, type HealthQuery } from '../../service/subscriptions/subscription-health';
 import type { Subscription } from '../../service/subscriptions/subscription';
-import { healthQueryOf } from '../../service/subscribing';
+import { healthQueryOf } from '../../service/composition/subscribing';
 import type { Answer } from '../answer';
 import { unknownSubscription } from '../deliveries/show-deliveries';
 import { readJsonInput } from '../files/user-file';

@@ -5,7 +5,6 @@ import { createSemaphore } from '../base/semaphore';
 import { untilAborted } from '../base/until-aborted';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';
-import type { DeliveredFeed } from '../feed-set';
 import type { JournalScope } from '../journal/journal-scope';
 import { deliveriesOfToken } from '../outbox/deliveries';
 import { readTokenState } from '../registry/read-token-state';
@@ -14,7 +13,7 @@ import { networkOfChain, reachRegistry, type NetworkNode } from '../token/reach-
 import { readTokenHistory } from '../token/read-token-history';
 import type { CheckingPool } from './checking-pool';
 import type { Answers } from './console';
-import { deliveryList, eventDetails } from './delivery-views';
+import { deliveryList, eventDetails, type AnsweringFeed } from './delivery-views';
 import { issuingProgress } from './issuing-progress';
 import { askedToken } from './token-question';
 import { tokenView } from './token-view';
@@ -24,7 +23,7 @@ import type { IssuingProgress } from './views';
 export interface AnswersParts {
   config: Pick<Config, 'network' | 'rpcUrl' | 'registries' | 'followedOf' | 'tokenRegistryAddress'>;
   database: Database;
-  feeds(this: void): readonly DeliveredFeed[];
+  feeds(this: void): readonly AnsweringFeed[];
   /** The scope of the documents that are issued; undefined if none are. */
   scope: JournalScope | undefined;
   checking: CheckingPool;

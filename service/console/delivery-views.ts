@@ -1,8 +1,9 @@
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
+import type { ChannelTarget } from '../delivery/feed-delivery';
 import { deliveryHeaders } from '../delivery/post';
+import type { ReportedFeed } from '../observability/health';
 import { shortType } from '../events/event-types';
-import type { DeliveredFeed } from '../feed-set';
 import { channelsOf, type Channel } from '../outbox/channels';
 import {
   deliveriesOfEvent,
@@ -13,6 +14,14 @@ import {
 } from '../outbox/deliveries';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 import type { DeliveryList, EventDetails, EventView } from './views';
+
+/** A registry's feed, with the webhooks that its events go to. */
+export interface AnsweringFeed extends ReportedFeed {
+  /** The feed's name, once it is known. */
+  readonly opened: string | undefined;
+  /** The webhook of a channel now. Undefined: its events wait. */
+  targetOf(this: void, channel: Channel): ChannelTarget | undefined;
+}
 
 /** Replaces a header's value that is secret. */
 const SECRET = '•••';
@@ -64,7 +73,7 @@ export function eventView({ eventId, type, deliveries }: DeliveredEvent): EventV
 /** The event with its body, its headers and its attempts. Undefined: there is no such event. */
 export async function eventDetails(
   db: Kysely<Schema>,
-  feeds: readonly Pick<DeliveredFeed, 'opened' | 'targetOf'>[],
+  feeds: readonly Pick<AnsweringFeed, 'opened' | 'targetOf'>[],
   eventId: string,
   now: number,
 ): Promise<EventDetails | undefined> {

@@ -3,7 +3,7 @@ import type { Database } from '../../service/database/database';
 import { createLogger } from '../../service/base/logger';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import type { Journal } from '../../service/journal/journal';
-import { startRetention } from '../../service/retention';
+import { startRetention } from '../../service/composition/retention';
 import { newState, openState, type State } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';

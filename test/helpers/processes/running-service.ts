@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { startApp, type ReplacedParts } from '../../../service/app';
+import { type ReplacedParts, startApp } from '../../../service/composition/app';
 import { loadConfig } from '../../../service/config/config';
 import { createLogger } from '../../../service/base/logger';
 import { secretMasker } from '../../../service/base/mask-secrets';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createClient, type components } from '../../../client/create-client';
-import type { ReplacedParts } from '../../../service/app';
+import type { ReplacedParts } from '../../../service/composition/app';
 import { createLocalSetup, type LocalSetup } from '../chain/local-setup';
 import { newState, type Engine, type State } from '../database/engines';
 import { eventually } from '../eventually';

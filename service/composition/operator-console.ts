@@ -1,22 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import type { Clock } from './base/clock';
-import type { RpcClient } from './chain/rpc-client';
-import type { Config } from './config/config';
-import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from './base/published-files';
-import { createAnswers } from './console/answers';
-import { createCheckingPool } from './console/checking-pool';
-import type { Console } from './console/console';
-import { factsOf } from './console/facts';
-import { createOverview } from './console/overview';
-import { startSamples } from './console/samples';
-import { createSessions } from './console/sessions';
-import type { Database } from './database/database';
+import type { Clock } from '../base/clock';
+import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
+import type { RpcClient } from '../chain/rpc-client';
+import type { Config } from '../config/config';
+import { createAnswers } from '../console/answers';
+import { createCheckingPool } from '../console/checking-pool';
+import type { Console } from '../console/console';
+import { factsOf } from '../console/facts';
+import { createOverview } from '../console/overview';
+import { startSamples } from '../console/samples';
+import { createSessions } from '../console/sessions';
+import type { Database } from '../database/database';
+import { movedSince } from '../outbox/change-version';
+import { subscriptionsHealth } from '../subscriptions/subscription-health';
 import type { EventDelivery, EventDeliveryObserver } from './event-delivery';
 import { confirmationsOf, type Issuing } from './issuing';
 import type { Observing } from './observing';
-import { movedSince } from './outbox/change-version';
 import { healthQueryOf } from './subscribing';
-import { subscriptionsHealth } from './subscriptions/subscription-health';
 
 /** The console with what the composition needs of it. */
 export interface OperatorConsole extends Console {

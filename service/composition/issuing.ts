@@ -1,24 +1,24 @@
 import { Wallet } from 'ethers';
-import { readFees, type FeeReading, type TransactionFees } from './chain/fees';
-import { createGasStation } from './chain/gas-station';
-import type { RpcClient } from './chain/rpc-client';
-import { systemClock } from './base/clock';
-import type { Config } from './config/config';
-import type { Database } from './database/database';
-import type { FollowedRegistry } from './config/followed-registries';
-import type { Issuer } from './issuance/issue-document';
-import type { PreparationSettings } from './issuance/prepare-document';
-import { createSigningPool } from './issuance/signing-pool';
-import { createDatabaseJournal } from './journal/database-journal';
-import type { Journal } from './journal/journal';
-import type { JournalScope } from './journal/journal-scope';
-import type { Logger } from './base/logger';
-import { createMintQueue } from './minting/mint-queue';
-import type { MintTiming } from './minting/queue-parts';
-import type { MintObserver } from './minting/record-mints';
-import { startSharedMintQueue } from './minting/shared-mint-queue';
-import { createMintSimulation } from './registry/simulate-mint';
-import { secretMasker } from './base/mask-secrets';
+import { systemClock } from '../base/clock';
+import type { Logger } from '../base/logger';
+import { secretMasker } from '../base/mask-secrets';
+import { type FeeReading, readFees, type TransactionFees } from '../chain/fees';
+import { createGasStation } from '../chain/gas-station';
+import type { RpcClient } from '../chain/rpc-client';
+import type { Config } from '../config/config';
+import type { FollowedRegistry } from '../config/followed-registries';
+import type { Database } from '../database/database';
+import type { Issuer } from '../issuance/issue-document';
+import type { PreparationSettings } from '../issuance/prepare-document';
+import { createSigningPool } from '../issuance/signing-pool';
+import { createDatabaseJournal } from '../journal/database-journal';
+import type { Journal } from '../journal/journal';
+import type { JournalScope } from '../journal/journal-scope';
+import { createMintQueue } from '../minting/mint-queue';
+import type { MintTiming } from '../minting/queue-parts';
+import type { MintObserver } from '../minting/record-mints';
+import { startSharedMintQueue } from '../minting/shared-mint-queue';
+import { createMintSimulation } from '../registry/simulate-mint';
 
 /** Issuing, from a request to a mined token. */
 export interface Issuing {

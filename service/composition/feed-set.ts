@@ -1,15 +1,9 @@
-import { messageOf } from './base/errors';
-import type { Logger } from './base/logger';
-import type { ChannelTarget } from './delivery/feed-delivery';
-import type { ReportedFeed } from './observability/health';
-import type { Channel } from './outbox/channels';
+import { messageOf } from '../base/errors';
+import type { Logger } from '../base/logger';
+import type { AnsweringFeed } from '../console/delivery-views';
 
 /** The event delivery of one registry. */
-export interface DeliveredFeed extends ReportedFeed {
-  /** The feed's name, once it is known. */
-  readonly opened: string | undefined;
-  /** The webhook of a channel now. Undefined: its events wait. */
-  targetOf(this: void, channel: Channel): ChannelTarget | undefined;
+export interface DeliveredFeed extends AnsweringFeed {
   /** Call it after subscriptions have changed. */
   refresh(): Promise<void>;
   /** Reads a block again after it has been read, because an event of its transactions is missing. */

@@ -1,23 +1,23 @@
-import { systemClock } from './base/clock';
-import type { Config } from './config/config';
-import type { Database } from './database/database';
-import type { HttpAppOptions } from './http/app';
-import { mintFiguresOf } from './journal/mint-figures';
-import type { Logger } from './base/logger';
-import { answerInTime } from './base/shared-answers';
-import { startContradictionCheck, type CheckTiming } from './observability/check-contradictions';
-import { startFailingCheck } from './observability/failing-subscriptions';
-import { healthOf } from './observability/health';
-import { createIssuingReport, type IssuingReport } from './observability/issuing-report';
-import type { Metrics } from './observability/metrics';
-import type { MintOutcomes } from './observability/mint-outcomes';
-import { logUnfollowed, unfollowedOf, type Followed, type Unfollowed } from './observability/unfollowed';
-import { createWalletReading } from './observability/wallet-reading';
-import type { OutboxFigures } from './outbox/outbox-figures';
-import type { EventDelivery } from './event-delivery';
+import { systemClock } from '../base/clock';
+import type { Logger } from '../base/logger';
+import { answerInTime } from '../base/shared-answers';
+import type { Config } from '../config/config';
+import type { Database } from '../database/database';
 import type { DeliveredFeed } from './feed-set';
+import type { HttpAppOptions } from '../http/app';
+import { mintFiguresOf } from '../journal/mint-figures';
+import { type CheckTiming, startContradictionCheck } from '../observability/check-contradictions';
+import { startFailingCheck } from '../observability/failing-subscriptions';
+import { healthOf } from '../observability/health';
+import { createIssuingReport, type IssuingReport } from '../observability/issuing-report';
+import type { Metrics } from '../observability/metrics';
+import type { MintOutcomes } from '../observability/mint-outcomes';
+import { type Followed, logUnfollowed, type Unfollowed, unfollowedOf } from '../observability/unfollowed';
+import { createWalletReading } from '../observability/wallet-reading';
+import type { OutboxFigures } from '../outbox/outbox-figures';
+import type { EventDelivery } from './event-delivery';
+import { type Issuing, ownRegistryOf } from './issuing';
 import type { Subscribing } from './subscribing';
-import { ownRegistryOf, type Issuing } from './issuing';
 
 /**
  * Observes issuing and event delivery: it answers GET /health and GET /metrics, and compares the results of

@@ -1,7 +1,7 @@
-import type { Clock } from './base/clock';
-import { messageOf } from './base/errors';
-import type { Logger } from './base/logger';
-import { repeat } from './base/pause';
+import type { Clock } from '../base/clock';
+import { messageOf } from '../base/errors';
+import type { Logger } from '../base/logger';
+import { repeat } from '../base/pause';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;

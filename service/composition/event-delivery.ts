@@ -1,25 +1,25 @@
-import { createRpcClient, createChainCheck } from './chain/rpc-client';
-import type { Clock } from './base/clock';
-import type { Config } from './config/config';
-import type { Database } from './database/database';
-import type { DeliverySlots } from './delivery/delivery-slots';
-import { createFeedDelivery, type FeedDeliveryOptions } from './delivery/feed-delivery';
-import type { FollowedRegistry } from './config/followed-registries';
-import type { Logger } from './base/logger';
-import { ConfigurationError, messageOf } from './base/errors';
+import type { Clock } from '../base/clock';
+import { ConfigurationError, messageOf } from '../base/errors';
+import type { Logger } from '../base/logger';
+import { secretMasker } from '../base/mask-secrets';
+import { createChainCheck, createRpcClient } from '../chain/rpc-client';
+import type { Config } from '../config/config';
+import type { FollowedRegistry } from '../config/followed-registries';
+import type { Database } from '../database/database';
+import type { DeliverySlots } from '../delivery/delivery-slots';
+import { createFeedDelivery, type FeedDeliveryOptions } from '../delivery/feed-delivery';
 import { createFeedSet, type DeliveredFeed, type WantedFeed } from './feed-set';
-import { changeVersionOf } from './outbox/change-version';
-import { findAllFeeds } from './outbox/find-feeds';
-import { outboxFiguresOf, type OutboxFigures } from './outbox/outbox-figures';
-import { purgeEvents } from './outbox/purge-events';
-import { removeLeftoverQueues } from './outbox/remove-queues';
-import { pollChanges } from './outbox/poll-changes';
-import { followedRegistryOf } from './followed-registries/followed-registry';
-import { nameOf, readRegistries, type StoredRegistry } from './followed-registries/stored-registries';
-import { secretMasker } from './base/mask-secrets';
-import { newFeedStatus, setState } from './watcher/feed-status';
-import { followRegistry } from './watcher/follow-registry';
-import { restorePurged } from './watcher/restore-purged';
+import { followedRegistryOf } from '../followed-registries/followed-registry';
+import { nameOf, readRegistries, type StoredRegistry } from '../followed-registries/stored-registries';
+import { changeVersionOf } from '../outbox/change-version';
+import { findAllFeeds } from '../outbox/find-feeds';
+import { type OutboxFigures, outboxFiguresOf } from '../outbox/outbox-figures';
+import { pollChanges } from '../outbox/poll-changes';
+import { purgeEvents } from '../outbox/purge-events';
+import { removeLeftoverQueues } from '../outbox/remove-queues';
+import { newFeedStatus, setState } from '../watcher/feed-status';
+import { followRegistry } from '../watcher/follow-registry';
+import { restorePurged } from '../watcher/restore-purged';
 
 /** Receives the events that the service counts. `registry`: chain id and address. */
 export interface EventDeliveryObserver {

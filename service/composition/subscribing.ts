@@ -1,28 +1,28 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { messageOf } from './base/errors';
-import type { Clock } from './base/clock';
-import type { Logger } from './base/logger';
-import type { Config } from './config/config';
-import type { Database } from './database/database';
-import type { ChannelTarget } from './delivery/feed-delivery';
-import type { EventDelivery } from './event-delivery';
-import type { SubscriptionRoutes } from './http/routes/subscriptions';
-import { channelsOf, type Channel } from './outbox/channels';
-import { findFeeds, registryOfFeed } from './outbox/find-feeds';
-import { redeliver } from './outbox/redeliver';
-import { nameOf, readRegistries } from './followed-registries/stored-registries';
-import { targetOf, type TargetOptions } from './subscriptions/channel-target';
-import { defaultSubscription } from './subscriptions/default-subscription';
-import { createSubscriptions } from './subscriptions/manage-subscriptions';
-import { createSecretsCipher } from './subscriptions/secrets';
+import type { Clock } from '../base/clock';
+import { messageOf } from '../base/errors';
+import type { Logger } from '../base/logger';
+import type { Config } from '../config/config';
+import type { Database } from '../database/database';
+import type { ChannelTarget } from '../delivery/feed-delivery';
+import { nameOf, readRegistries } from '../followed-registries/stored-registries';
+import type { SubscriptionRoutes } from '../http/routes/subscriptions';
+import { type Channel, channelsOf } from '../outbox/channels';
+import { findFeeds, registryOfFeed } from '../outbox/find-feeds';
+import { redeliver } from '../outbox/redeliver';
+import { listChannelDeliveries } from '../outbox/undelivered';
+import { targetOf, type TargetOptions } from '../subscriptions/channel-target';
+import { defaultSubscription } from '../subscriptions/default-subscription';
+import { createSubscriptions } from '../subscriptions/manage-subscriptions';
+import { createSecretsCipher } from '../subscriptions/secrets';
+import { defaultStateOf, setDefaultState, subscriptionOf } from '../subscriptions/stored-subscriptions';
 import {
-  subscriptionsHealth,
-  withFailures,
   type HealthQuery,
+  subscriptionsHealth,
   type SubscriptionsHealth,
-} from './subscriptions/subscription-health';
-import { listChannelDeliveries } from './outbox/undelivered';
-import { defaultStateOf, setDefaultState, subscriptionOf } from './subscriptions/stored-subscriptions';
+  withFailures,
+} from '../subscriptions/subscription-health';
+import type { EventDelivery } from './event-delivery';
 
 /** The subscriptions of the API, and the paths that manage them. */
 export interface Subscribing {
