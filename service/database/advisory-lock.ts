@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql, type Kysely } from 'kysely';
 import { Client, type ClientConfig } from 'pg';
 import { ServiceError } from '../base/errors';
-import type { Leadership } from './database';
+import type { ExclusiveRight } from './database';
 import type { Schema } from './schema';
 
 const END_WITHIN_MS = 5_000;
@@ -20,16 +20,16 @@ const KEEP_ALIVE = `
   set tcp_keepalives_count = 3`;
 
 /**
- * Takes the advisory lock of a feed on a separate connection. PostgreSQL releases the lock when the
+ * Takes the advisory lock of a right on a separate connection. PostgreSQL releases the lock when the
  * connection ends for any reason, so that another process can take over.
  */
-export async function takeLeadership(
+export async function takeRight(
   connection: ClientConfig,
-  feed: string,
-): Promise<Leadership | undefined> {
+  right: string,
+): Promise<ExclusiveRight | undefined> {
   const client = new Client({ ...connection, query_timeout: BEAT_WITHIN_MS });
   const ended = new AbortController();
-  const lose = (): void => ended.abort(lostError(feed));
+  const lose = (): void => ended.abort(lostError(right));
   client.on('error', lose);
   client.on('end', lose);
   try {
@@ -37,7 +37,7 @@ export async function takeLeadership(
     await client.query(KEEP_ALIVE);
     const { rows } = await client.query<{ taken: boolean }>(
       'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken',
-      [feed],
+      [right],
     );
     if (rows[0]?.taken) return { lost: ended.signal, release: beat(client, lose) };
   } catch (cause) {
@@ -48,14 +48,14 @@ export async function takeLeadership(
   return undefined;
 }
 
-/** Whether any process holds the advisory lock of a feed. pg_locks lists the lock's 64 bits in two halves. */
-export async function isLeadershipTaken(db: Kysely<Schema>, feed: string): Promise<boolean> {
+/** Whether any process holds the lock of a right. pg_locks lists the lock's 64 bits in two halves. */
+export async function isRightTaken(db: Kysely<Schema>, right: string): Promise<boolean> {
   const { rows } = await sql<{ taken: boolean }>`
     select exists (
       select 1 from pg_locks
       where locktype = 'advisory' and objsubid = 1 and granted
         and database = (select oid from pg_database where datname = current_database())
-        and ((classid::bigint << 32) | objid::bigint) = hashtextextended(${feed}, 0)
+        and ((classid::bigint << 32) | objid::bigint) = hashtextextended(${right}, 0)
     ) as taken`.execute(db);
   return rows[0]?.taken ?? false;
 }
@@ -69,8 +69,8 @@ function beat(client: Client, lose: () => void): () => Promise<void> {
   };
 }
 
-function lostError(feed: string): ServiceError {
-  const message = `The database connection that holds the right to read ${feed} was lost.`;
+function lostError(right: string): ServiceError {
+  const message = `The database connection that holds the right ${right} was lost.`;
   return new ServiceError('LEADERSHIP_LOST', message, { retryable: true });
 }
 

@@ -17,10 +17,14 @@ export interface Database {
   engine: 'sqlite' | 'postgres';
   /** For many small transactions at once. */
   transact: Transact;
-  /** Makes this process the only reader of a feed's chain. Undefined if another process already is. */
-  lead(feed: string): Promise<Leadership | undefined>;
-  /** Whether another process reads the feed. Only for feeds that this process does not read. */
-  isLed(feed: string): Promise<boolean>;
+  /**
+   * Takes a right that one process at a time has. A feed's name is the right to read its chain and to write
+   * what was read; `mintingRightOf` names the right to mint a journal's documents. Undefined if another
+   * process has the right.
+   */
+  takeRight(right: string): Promise<ExclusiveRight | undefined>;
+  /** Whether another process has the right. Only for rights that this process does not have. */
+  isRightTaken(right: string): Promise<boolean>;
   /**
    * Whether the open files are no longer at their path, so that everything is lost when the process ends:
    * never on PostgreSQL, whose server has the files.
@@ -29,8 +33,8 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** The right to read a feed's chain and to write what was read. */
-export interface Leadership {
+/** A right that this process has. */
+export interface ExclusiveRight {
   /** Aborts when the right was lost, for example with its connection. */
   lost: AbortSignal;
   release(): Promise<void>;

@@ -3,7 +3,7 @@ import { Pool, types, type ClientConfig, type CustomTypesConfig } from 'pg';
 import { ConfigurationError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl } from '../base/mask-secrets';
-import { isLeadershipTaken, takeLeadership } from './advisory-lock';
+import { isRightTaken, takeRight } from './advisory-lock';
 import type { Database } from './database';
 import { guarded } from './guarded-pool';
 import { expectMigrated, migrate } from './migrate';
@@ -78,8 +78,8 @@ async function open(
     db,
     engine: 'postgres',
     transact: (work) => db.transaction().execute(work),
-    lead: (feed) => takeLeadership(connection, feed),
-    isLed: (feed) => isLeadershipTaken(db, feed),
+    takeRight: (right) => takeRight(connection, right),
+    isRightTaken: (right) => isRightTaken(db, right),
     isRemoved: () => false,
     close: () => db.destroy(),
   };

@@ -84,8 +84,8 @@ async function open(
       engine: 'sqlite',
       transact: createJointTransactions(db),
       // This process has the whole database to itself.
-      lead: async () => ({ lost: new AbortController().signal, release: async () => undefined }),
-      isLed: async () => false,
+      takeRight: async () => ({ lost: new AbortController().signal, release: async () => undefined }),
+      isRightTaken: async () => false,
       isRemoved: () => watch.isRemoved(),
       async close() {
         watch.stop();

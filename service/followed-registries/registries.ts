@@ -79,7 +79,7 @@ export function createRegistries(parts: RegistriesParts): Registries {
         const feeds = await findFeeds(db, name);
         if (feeds.length === 0 || (await readGivenUp(db)).includes(name)) throw unknown(key);
         for (const feed of feeds)
-          if (await database.isLed(feed)) throw ofSettings(name, 'of another service ');
+          if (await database.isRightTaken(feed)) throw ofSettings(name, 'of another service ');
       }
       const network = before?.network ?? networkName(key.chainId);
       const result = await giveUpRegistry(database, { ...key, network }, { isForced, now: clock.now() });

@@ -1,4 +1,4 @@
-import type { Database, Leadership } from '../database/database';
+import type { Database, ExclusiveRight } from '../database/database';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import type { Issuance } from '../journal/issuance';
@@ -34,67 +34,67 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
   const stopping = new AbortController();
   let queue: MintQueue | undefined;
 
-  const askToLead = (): Promise<Leadership | undefined> =>
-    database.lead(name).catch((error: unknown) => {
+  const askForRight = (): Promise<ExclusiveRight | undefined> =>
+    database.takeRight(name).catch((error: unknown) => {
       logger.warn({ error }, 'the right to mint cannot be requested');
       return undefined;
     });
 
-  async function lead(leadership: Leadership): Promise<void> {
-    const led = openQueue();
+  async function mintWhileHeld(right: ExclusiveRight): Promise<void> {
+    const own = openQueue();
     const handedOver = new Set<string>();
-    queue = led;
+    queue = own;
     // The queue stops at once, even while the database hangs: another process may have the right already.
-    leadership.lost.addEventListener('abort', () => void led.stop(), { once: true });
-    while (!stopping.signal.aborted && !leadership.lost.aborted) {
-      if (database.engine === 'postgres') await mintForOthers(led, handedOver);
+    right.lost.addEventListener('abort', () => void own.stop(), { once: true });
+    while (!stopping.signal.aborted && !right.lost.aborted) {
+      if (database.engine === 'postgres') await mintForOthers(own, handedOver);
       await pause(LOOK_EVERY_MS, stopping.signal);
     }
     queue = undefined;
-    await led.stop();
-    await leadership.release();
+    await own.stop();
+    await right.release();
   }
 
   /**
    * Hands each issuance over once: while the node is away, the queue may take hours to start on the first.
    */
-  async function mintForOthers(led: MintQueue, handedOver: Set<string>): Promise<void> {
+  async function mintForOthers(own: MintQueue, handedOver: Set<string>): Promise<void> {
     try {
       for (const issuance of await journal.signed()) {
         const { tokenId } = issuance;
         if (handedOver.has(tokenId)) continue;
         handedOver.add(tokenId);
         const ended = (): boolean => handedOver.delete(tokenId);
-        led.mint(issuance).then(ended, ended);
+        own.mint(issuance).then(ended, ended);
       }
     } catch (error) {
       logger.warn({ error }, 'the mints of other processes cannot be read');
     }
   }
 
-  async function run(first: Leadership | undefined): Promise<void> {
-    let leadership = first;
+  async function run(first: ExclusiveRight | undefined): Promise<void> {
+    let right = first;
     while (!stopping.signal.aborted) {
-      if (leadership) await lead(leadership);
+      if (right) await mintWhileHeld(right);
       else await pause(ASK_EVERY_MS, stopping.signal);
-      leadership = stopping.signal.aborted ? undefined : await askToLead();
+      right = stopping.signal.aborted ? undefined : await askForRight();
     }
-    await leadership?.release();
+    await right?.release();
   }
 
   /**
-   * Waits for the outcome of an issuance. The row is read after `queue`: only the leading process may mark a
-   * mint as failed.
+   * Waits for the outcome of an issuance. The row is read after `queue`: only the process with the right
+   * may mark a mint as failed.
    */
   async function outcomeOf(issuance: Issuance): Promise<string> {
     for (let known: Issuance | undefined = issuance; !stopping.signal.aborted; known = undefined) {
-      const led = queue;
+      const own = queue;
       known ??= await readAgain(issuance);
       const { state, txHash, failure } = known ?? issuance;
       if ((state === 'mined' || state === 'final') && txHash !== undefined) return txHash;
       if (state === 'failed')
         throw new ChainError(failure?.code ?? 'MINT_NOT_CONFIRMED', failure?.message ?? '');
-      const hash = led && known && (await mintWith(led, known));
+      const hash = own && known && (await mintWith(own, known));
       if (hash !== undefined) return hash;
       await pause(LOOK_EVERY_MS, stopping.signal);
     }
@@ -115,16 +115,16 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
   }
 
   /** Undefined when the right to send was lost meanwhile and another process goes on. */
-  async function mintWith(led: MintQueue, issuance: Issuance): Promise<string | undefined> {
+  async function mintWith(own: MintQueue, issuance: Issuance): Promise<string | undefined> {
     try {
-      return await led.mint(issuance);
+      return await own.mint(issuance);
     } catch (error) {
-      if (led === queue || codeOf(error) !== 'MINT_NOT_CONFIRMED' || stopping.signal.aborted) throw error;
+      if (own === queue || codeOf(error) !== 'MINT_NOT_CONFIRMED' || stopping.signal.aborted) throw error;
       return undefined;
     }
   }
 
-  const running = run(await askToLead());
+  const running = run(await askForRight());
   /** One outcome for all callers that wait for the same token. */
   const outcomes = new Map<string, Promise<string>>();
   return {

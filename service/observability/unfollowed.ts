@@ -32,7 +32,7 @@ export interface Followed {
  * networks other than NET, which are for trials.
  */
 export async function unfollowedOf(
-  { db, isLed }: Pick<Database, 'db' | 'isLed'>,
+  { db, isRightTaken }: Pick<Database, 'db' | 'isRightTaken'>,
   { chainId: ownChainId, registries, scope: own }: Followed,
 ): Promise<Unfollowed> {
   const isTrial = (chainId: number): boolean =>
@@ -45,12 +45,12 @@ export async function unfollowedOf(
   const waiting = new Map((await undeliveredOf(db, feeds)).map((one) => [one.feed, one.undelivered]));
   const deliveries: Unfollowed['deliveries'][number][] = [];
   for (const { feed, nextBlock } of await nextBlocksOf(db, feeds))
-    if (!(await isLed(feed)))
+    if (!(await isRightTaken(feed)))
       deliveries.push({ registry: registryOfFeed(feed), undelivered: waiting.get(feed) ?? 0, nextBlock });
   const issuances: Unfollowed['issuances'][number][] = [];
   for (const { scope, unfinished } of await countUnfinished(db)) {
     const isOwn = own !== undefined && scopeName(own) === scopeName(scope);
-    if (isOwn || isTrial(scope.chainId) || (await isLed(mintingRightOf(scope)))) continue;
+    if (isOwn || isTrial(scope.chainId) || (await isRightTaken(mintingRightOf(scope)))) continue;
     const { chainId, registryAddress, issuer } = scope;
     issuances.push({ registry: `${chainId}:${registryAddress}`, issuer, unfinished });
   }

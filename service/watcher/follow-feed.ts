@@ -103,15 +103,15 @@ export async function followFeed(
   await untilAborted(stop, options.checkChain());
   const registry = await untilAborted(stop, memory.findRegistry());
   const feed = feedName(options.identity, registry);
-  const leadership = await options.database.lead(feed);
+  const right = await options.database.takeRight(feed);
   // Another process reads the feed, or the chain was replaced.
-  if (leadership === undefined || memory.feed !== feed) memory.catchUp.forget();
+  if (right === undefined || memory.feed !== feed) memory.catchUp.forget();
   memory.feed = feed;
-  if (leadership === undefined) {
+  if (right === undefined) {
     await options.onOpened(feed);
     return 'standby';
   }
-  const signal = AbortSignal.any([stop, leadership.lost]);
+  const signal = AbortSignal.any([stop, right.lost]);
   const alarm = createBlockAlarm(options.client, options.pauses);
   memory.wake = alarm.wake;
   try {
@@ -123,7 +123,7 @@ export async function followFeed(
     return 'ended';
   } finally {
     alarm.stop();
-    await leadership.release();
+    await right.release();
   }
 }
 

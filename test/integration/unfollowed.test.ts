@@ -89,10 +89,10 @@ for (const engine of ENGINES) {
 
     it('has nothing that another process works on', async () => {
       const other = await openState(state as State);
-      const held = [await other.lead(SAMPLE_FEED), await other.lead(mintingRightOf(SCOPE))];
+      const held = [await other.takeRight(SAMPLE_FEED), await other.takeRight(mintingRightOf(SCOPE))];
       const { deliveries, issuances } = await unfollowedOf(database, NONE);
       expect([deliveries.map(({ registry }) => registry), issuances]).to.deep.equal([[DELIVERED], []]);
-      for (const leadership of held) await leadership?.release();
+      for (const right of held) await right?.release();
       expect((await unfollowedOf(database, NONE)).deliveries).to.have.length(2);
       await other.close();
     });

@@ -9,8 +9,8 @@ import { newIssuance } from '../helpers/processes/running-mint-queue';
 
 /** A database in which this process has the right to send, or another one. */
 function databaseOf(leads: boolean): Database {
-  const leadership = { lost: new AbortController().signal, release: async () => undefined };
-  return { engine: 'postgres', lead: async () => (leads ? leadership : undefined) } as unknown as Database;
+  const right = { lost: new AbortController().signal, release: async () => undefined };
+  return { engine: 'postgres', takeRight: async () => (leads ? right : undefined) } as unknown as Database;
 }
 
 describe('a mint queue that several processes share', () => {
