@@ -8,9 +8,9 @@ import { SCOPE } from '../helpers/database/prepared-documents';
 import { newIssuance } from '../helpers/processes/running-mint-queue';
 
 /** A database in which this process has the right to send, or another one. */
-function databaseOf(leads: boolean): Database {
+function databaseOf(hasRight: boolean): Database {
   const right = { lost: new AbortController().signal, release: async () => undefined };
-  return { engine: 'postgres', takeRight: async () => (leads ? right : undefined) } as unknown as Database;
+  return { engine: 'postgres', takeRight: async () => (hasRight ? right : undefined) } as unknown as Database;
 }
 
 describe('a mint queue that several processes share', () => {
@@ -50,14 +50,14 @@ describe('a mint queue that several processes share', () => {
     let isAway = true;
     let looks = 0;
     const given: string[] = [];
-    const lead = async (): Promise<unknown> => {
+    const takeRight = async (): Promise<unknown> => {
       // At the first request, another process has the right.
       if (++looks > 1) return { lost: new AbortController().signal, release: async () => undefined };
       return undefined;
     };
     let afterwards = 0;
     const queue = await startSharedMintQueue({
-      database: { engine: 'sqlite', lead } as unknown as Database,
+      database: { engine: 'sqlite', takeRight } as unknown as Database,
       journal: {
         find: async () => {
           if (looks > 1) afterwards++;
@@ -78,7 +78,7 @@ describe('a mint queue that several processes share', () => {
     });
     try {
       const outcome = queue.mint(issuance).catch((error: unknown) => error);
-      await eventually('it leads, and looked some times', () => afterwards >= 3);
+      await eventually('it has the right, and looked some times', () => afterwards >= 3);
       isAway = false;
       expect(await outcome).to.include({ code: 'MINT_REVERTED' });
       expect(given).to.deep.equal([]);
