@@ -1,46 +1,88 @@
+import { inspect } from 'node:util';
 import type { Command } from 'commander';
 import { envFileOf } from '../service/config/config';
 import { withCommandsFor } from '../service/config/tenant';
-import { withExitCode } from './exit-code';
-import { Refusal } from './refusal';
+import { errorText, Refusal } from './errors';
 import { maskSecrets } from './terminal/masked-output';
 import { printableJson } from './terminal/printable';
 
+/** The exit codes of every command (docs/cli.md). */
+export const EXIT_CODES = { yes: 0, no: 1, failed: 2 } as const;
+
 /**
- * The answer of a command: lines for people, one JSON value for programs, and whether the answer is yes
- * (undefined: not known).
+ * The answer of a command.
+ *
+ * - `lines`: for people.
+ * - `json`: the same for programs.
+ * - `isJsonLines`: `json` is an array; each entry is printed on a line of its own.
+ * - `isYes`: whether the answer is yes; undefined: not known.
+ * - `remarks`: lines about the answer, for standard error.
  */
 export interface Answer {
   lines: string[];
-  json: string;
+  json: unknown;
+  isJsonLines?: true;
   isYes: boolean | undefined;
+  remarks?: string[];
 }
 
 /** Prints a line of progress for people. */
 export type Say = (line: string) => void;
 
+const QUIET_MS = 2_000;
+
 /**
- * Runs a command and prints its answer. With `--json` standard output has one JSON value, also for a refusal,
- * but nothing if the command fails; lines for people go to standard error.
+ * Makes a command's action: it runs the work for the arguments and the options, prints the answer and sets
+ * the exit code: 0 for done or yes, 1 for no or refused, 2 if it failed or the answer is not known.
+ *
+ * With `--json` standard output has one JSON value, also for a refusal, but nothing if the command fails;
+ * lines for people go to standard error. So does an error, with a stack trace only on request. A command that
+ * takes longer than two seconds prints a progress line.
  */
-export async function printAnswer(
-  command: Command,
-  json: boolean,
-  work: (say: Say) => Promise<Answer>,
-): Promise<void> {
-  await withExitCode(command, async () => {
+export function answering<A extends unknown[]>(
+  workFor: (...args: A) => (say: Say) => Promise<Answer>,
+): (...args: [...A, Command]) => Promise<void> {
+  return async (...all) => {
+    const command = all.pop() as Command;
+    const { json: isJson = false, stackTraces = false } = command.optsWithGlobals<Flags>();
+    const timer = setTimeout(tellThatItWorks, QUIET_MS, command.name());
     try {
-      const answer = await work((line) => (json ? console.error(line) : console.log(line)));
-      for (const line of json ? [answer.json] : answer.lines) console.log(line);
-      return answer.isYes;
+      const work = workFor(...(all as unknown as A));
+      const answer = await work((line) => (isJson ? console.error(line) : console.log(line)));
+      for (const line of answer.remarks ?? []) console.error(line);
+      for (const line of isJson ? jsonOf(answer) : answer.lines) console.log(line);
+      process.exitCode =
+        answer.isYes === undefined ? EXIT_CODES.failed : EXIT_CODES[answer.isYes ? 'yes' : 'no'];
     } catch (thrown) {
-      if (!json || !(thrown instanceof Refusal)) throw thrown;
-      const { code, reason } = thrown;
-      const [message, remedy] = [thrown.message, thrown.remedy].map(
-        (text) => text && withCommandsFor(envFileOf(), text),
-      );
-      console.log(maskSecrets(printableJson({ outcome: 'refused', code, reason, message, remedy })));
-      return false;
+      const isRefused = thrown instanceof Refusal;
+      process.exitCode = isRefused ? EXIT_CODES.no : EXIT_CODES.failed;
+      if (isRefused && isJson) console.log(refusalJson(thrown));
+      else console.error(stackTraces ? inspect(thrown) : errorText(thrown));
+    } finally {
+      clearTimeout(timer);
     }
-  });
+  };
+}
+
+interface Flags {
+  json?: true;
+  stackTraces?: true;
+}
+
+function jsonOf({ json, isJsonLines }: Answer): string[] {
+  return isJsonLines ? (json as unknown[]).map((entry) => printableJson(entry, 0)) : [printableJson(json)];
+}
+
+/** Standard output is not masked otherwise. */
+function refusalJson(refusal: Refusal): string {
+  const { code, reason } = refusal;
+  const [message, remedy] = [refusal.message, refusal.remedy].map(
+    (text) => text && withCommandsFor(envFileOf(), text),
+  );
+  return maskSecrets(printableJson({ outcome: 'refused', code, reason, message, remedy }));
+}
+
+/** Only on a terminal: scripts read standard error too. */
+function tellThatItWorks(name: string): void {
+  if (process.stderr.isTTY) console.error(`${name}: still working …`);
 }

@@ -1,10 +1,11 @@
 import { inspect } from 'node:util';
+import { EXIT_CODES, type Answer, type Say } from './answer';
 import type { Command } from 'commander';
-import { Refusal } from './refusal';
-import { errorText } from './terminal/error-text';
-
-/** The exit codes of every command (docs/cli.md). */
-export const EXIT_CODES = { yes: 0, no: 1, failed: 2 } as const;
+import { envFileOf } from '../service/config/config';
+import { withCommandsFor } from '../service/config/tenant';
+import { errorText, Refusal } from './errors';
+import { maskSecrets } from './terminal/masked-output';
+import { printableJson } from './terminal/printable';
 
 const QUIET_MS = 2_000;
 
@@ -32,4 +33,30 @@ export async function withExitCode(
 /** Only on a terminal: scripts read standard error too. */
 function tellThatItWorks(name: string): void {
   if (process.stderr.isTTY) console.error(`${name}: still working …`);
+}
+
+/**
+ * Runs a command and prints its answer. With `--json` standard output has one JSON value, also for a refusal,
+ * but nothing if the command fails; lines for people go to standard error.
+ */
+export async function printAnswer(
+  command: Command,
+  json: boolean,
+  work: (say: Say) => Promise<Answer>,
+): Promise<void> {
+  await withExitCode(command, async () => {
+    try {
+      const answer = await work((line) => (json ? console.error(line) : console.log(line)));
+      for (const line of json ? [answer.json as string] : answer.lines) console.log(line);
+      return answer.isYes;
+    } catch (thrown) {
+      if (!json || !(thrown instanceof Refusal)) throw thrown;
+      const { code, reason } = thrown;
+      const [message, remedy] = [thrown.message, thrown.remedy].map(
+        (text) => text && withCommandsFor(envFileOf(), text),
+      );
+      console.log(maskSecrets(printableJson({ outcome: 'refused', code, reason, message, remedy })));
+      return false;
+    }
+  });
 }

@@ -1,6 +1,6 @@
-import { EXIT_CODES } from './exit-code';
+import { EXIT_CODES } from './answer';
 import { runTdoc } from './program';
-import { errorText } from './terminal/error-text';
+import { errorText } from './errors';
 import { maskStandardError } from './terminal/masked-output';
 
 /** Ends the process after an uncaught error. Node.js itself would print it unmasked. */

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { PROJECT_ROOT } from '../service/base/project-root';
 import { addBurnAndRestore } from './commands/burn-and-restore';
-import { addDecryptRemark } from './commands/decrypt-remark';
 import { addDeliveries } from './commands/deliveries';
 import { addDerive } from './commands/derive';
 import { addKeys } from './commands/keys';
@@ -18,7 +17,7 @@ import { addSubscriptions } from './commands/subscriptions';
 import { addToken } from './commands/token';
 import { addValidate } from './commands/validate';
 import { addVerifyCredential } from './commands/verify-credential';
-import { EXIT_CODES } from './exit-code';
+import { EXIT_CODES } from './answer';
 
 const EXIT_CODE_HELP = `
 Exit codes: 0 done, or yes; 1 no, or refused: nothing was changed; 2 failed, or the answer is not known.
@@ -60,7 +59,6 @@ const COMMANDS = [
   addVerifyCredential,
   addDerive,
   addToken,
-  addDecryptRemark,
   addRole,
   addPauseAndUnpause,
   addBurnAndRestore,

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { HardhatPluginError } from 'hardhat/plugins';
-import { errorText } from '../cli/terminal/error-text';
+import { errorText } from '../cli/errors';
 import { ServiceError } from '../service/base/errors';
 
 /** Hardhat prints it in front of the message: "Error in plugin …". */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorText } from '../cli/terminal/error-text';
+import { errorText } from '../cli/errors';
 import { shortType } from '../service/events/event-types';
 import { codeOf, ConfigurationError, messageOf, ServiceError } from '../service/base/errors';
 import { PROJECT_ROOT } from '../service/base/project-root';

@@ -1,6 +1,6 @@
 import { getAddress, hexlify, isAddress, toUtf8Bytes, type Interface, type JsonRpcProvider } from 'ethers';
 import { parseRevert } from '../cli/registry-admin/explain-refusal';
-import { Refusal } from '../cli/refusal';
+import { Refusal } from '../cli/errors';
 import { isReverted } from '../service/chain/refusals';
 import { ConfigurationError } from '../service/base/errors';
 import { escrowInterface, registryInterface } from '../service/registry/abi';

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { printAnswer, type Answer } from '../answer';
+import type { Answer } from '../answer';
+import { printAnswer } from '../exit-code';
 import type { MadeKey } from '../keys/made-key';
 import { printableJson } from '../terminal/printable';
 import { examples, JSON_FLAG } from './arguments';

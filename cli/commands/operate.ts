@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { printAnswer } from '../answer';
+import { printAnswer } from '../exit-code';
 import type { OperateOptions } from '../operating/operate-token';
 import { examples, JSON_FLAG, TOKEN } from './arguments';
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { printAnswer } from '../answer';
+import { printAnswer } from '../exit-code';
 import { CREDENTIAL, examples, JSON_FLAG, NETWORK, REGISTRY, REMARK, type AdminOptions } from './arguments';
 
 const COMMANDS = {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { printAnswer } from '../answer';
+import { printAnswer } from '../exit-code';
 import { examples, JSON_FLAG, NETWORK, REGISTRY } from './arguments';
 
 interface ListOptions {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { printAnswer, type Answer } from '../answer';
+import type { Answer } from '../answer';
+import { printAnswer } from '../exit-code';
 import { examples, JSON_FLAG, wholeNumber } from './arguments';
 
 interface Json {

@@ -1,15 +1,11 @@
 import type { Command } from 'commander';
-import { withExitCode } from '../exit-code';
-import { examples, JSON_FLAG, NETWORK, REGISTRY, TOKEN, wholeNumber } from './arguments';
+import { answering } from '../answer';
+import type { ShowTokenOptions } from '../token/show-token';
+import { CREDENTIAL_FILE, examples, JSON_FLAG, NETWORK, REGISTRY, TOKEN, wholeNumber } from './arguments';
 
-interface Options {
-  registry?: string;
-  network?: string;
-  fromBlock?: number;
-  json?: true;
-}
+const load = () => require('../token/show-token') as typeof import('../token/show-token');
 
-/** `tdoc token`. Exit code 1: the token is not minted. */
+/** `tdoc token` and `tdoc decrypt-remark`. */
 export function addToken(program: Command): void {
   program
     .command('token')
@@ -23,18 +19,16 @@ export function addToken(program: Command): void {
     .option('--from-block <n>', 'read no logs before this block', wholeNumber)
     .option(...JSON_FLAG)
     .addHelpText('after', examples('token credential.json', 'token 42 --network amoy --json'))
-    .action(async (token: string, { registry, network, fromBlock, json }: Options, command: Command) =>
-      withExitCode(command, async () => {
-        const { showToken } = require('../token/show-token') as typeof import('../token/show-token');
-        const { lines, isMinted } = await showToken({
-          token,
-          registry,
-          network,
-          fromBlock,
-          json: json === true,
-        });
-        for (const line of lines) console.log(line);
-        return isMinted;
-      }),
+    .action(answering((token: string, options: ShowTokenOptions) => () => load().showToken(token, options)));
+  program
+    .command('decrypt-remark')
+    .summary("decrypt the remarks of a credential's token")
+    .description("Decrypts the remarks of a credential's token.")
+    .argument('<file>', CREDENTIAL_FILE)
+    .option('--remark <hex>', 'one remark in hex, as in an event: 0x… (default: all remarks of the token)')
+    .option(...JSON_FLAG)
+    .addHelpText('after', examples('decrypt-remark credential.json'))
+    .action(
+      answering((file: string, options: { remark?: string }) => () => load().showRemarks(file, options)),
     );
 }

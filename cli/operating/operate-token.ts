@@ -9,7 +9,7 @@ import { findNetwork } from '../../service/chain/networks';
 import { parseTokenId, tokenIdHexOf } from '../../service/registry/token-id-forms';
 import type { Answer } from '../answer';
 import { readJsonInput } from '../files/user-file';
-import { Refusal } from '../refusal';
+import { Refusal } from '../errors';
 import { printableJson } from '../terminal/printable';
 import { requireAddress, tokenOf } from '../token/find-token';
 

@@ -1,7 +1,7 @@
 import { findNetwork } from '../../service/chain/networks';
 import { parseRegistry, type RequestedRegistry } from '../../service/followed-registries/parse-registry';
 import type { Answer } from '../answer';
-import { Refusal } from '../refusal';
+import { Refusal } from '../errors';
 import { printableJson } from '../terminal/printable';
 import { registryOf } from '../token/find-token';
 import { withoutStatus } from './list-registries';

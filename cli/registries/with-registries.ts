@@ -3,7 +3,7 @@ import { RequestError } from '../../service/base/errors';
 import { loadConfig } from '../../service/config/config';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { createRegistries, type Registries } from '../../service/followed-registries/registries';
-import { Refusal } from '../refusal';
+import { Refusal } from '../errors';
 
 /**
  * Works on the registries of the service's database. A running service follows a change within seconds.

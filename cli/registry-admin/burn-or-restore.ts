@@ -6,7 +6,7 @@ import { carryOut, type AdminAction } from './carry-out';
 import { confirm } from '../terminal/confirm';
 import { findTokenAndKey } from './find-key';
 import { asAdmin, type RegistryAdmin } from './registry-admin';
-import { Refusal } from '../refusal';
+import { Refusal } from '../errors';
 import { remarkOf, type Remark } from './remark';
 
 /** `isAgreed`: burns without asking for confirmation. */

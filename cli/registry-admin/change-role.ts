@@ -5,7 +5,7 @@ import type { Answer, Say } from '../answer';
 import { carryOut, nothingToDo, type AdminAction } from './carry-out';
 import { asAdmin, type RegistryAdmin } from './registry-admin';
 import { hasOtherAdmin } from './read-roles';
-import { Refusal } from '../refusal';
+import { Refusal } from '../errors';
 import { ADMIN_ROLE, roleHashOf } from './role-names';
 
 /** `isForced`: allows removing the last admin. */

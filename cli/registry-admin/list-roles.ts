@@ -4,7 +4,7 @@ import { settingOf } from '../../service/config/settings';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { printableJson } from '../terminal/printable';
 import { registryOf, requireAddress } from '../token/find-token';
-import { withRegistry } from '../token/reach-registry';
+import { withRegistry } from '../token/find-token';
 import type { Answer } from '../answer';
 import { readRoles, type RegistryRoles } from './read-roles';
 import type { RoleHolder } from './role-history';

@@ -3,7 +3,7 @@ import { readBackwards } from '../../service/chain/read-backwards';
 import { logsOf, type ChainLog } from '../../service/chain/read-chain';
 import { expectUnchanged, headBlockOf, readAgainWhileItMayPass } from '../../service/token/unchanged-block';
 import type { TradeTrustTokenStandard } from '../../typechain-types';
-import type { ReachedRegistry } from '../token/reach-registry';
+import type { ReachedRegistry } from '../token/find-token';
 import { createReadingProgress } from '../terminal/reading-progress';
 import { historyIncomplete, replayRoles, ROLE_TOPICS, type RoleHolder } from './role-history';
 import { ADMIN_ROLE, ROLES } from './role-names';

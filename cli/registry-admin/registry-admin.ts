@@ -5,7 +5,7 @@ import { ConfigurationError } from '../../service/base/errors';
 import { settingOf } from '../../service/config/settings';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import { refusePublishedKey } from '../transactions/published-keys';
-import { withRegistry, type ReachedRegistry } from '../token/reach-registry';
+import { withRegistry, type ReachedRegistry } from '../token/find-token';
 
 /** A registry and the wallet of the settings that administers it. */
 export interface RegistryAdmin extends ReachedRegistry {

@@ -11,7 +11,7 @@ import { printable } from '../terminal/printable';
 import { costLines, gasLimitFor, requireFunds } from '../transactions/transaction-cost';
 import { explainRefusal, parseRevert, type RefusedCall } from './explain-refusal';
 import type { RegistryAdmin } from './registry-admin';
-import { Refusal } from '../refusal';
+import { Refusal } from '../errors';
 
 /**
  * A call of the registry. `doing`: the action in words, after "to". `beforeSending`: runs last before

@@ -10,7 +10,7 @@ import { healthQueryOf } from '../../service/composition/subscribing';
 import type { Answer } from '../answer';
 import { unknownSubscription } from '../deliveries/show-deliveries';
 import { readJsonInput } from '../files/user-file';
-import { Refusal } from '../refusal';
+import { Refusal } from '../errors';
 import { printable, printableJson } from '../terminal/printable';
 import { withSubscriptions, type OpenSubscriptions } from './open-subscriptions';
 

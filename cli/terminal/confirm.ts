@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
-import { Refusal } from '../refusal';
+import { Refusal } from '../errors';
 
 /** The user's terminal, if there is one. */
 export interface Terminal {

@@ -1,31 +1,57 @@
-import { ConfigurationError } from '../../service/base/errors';
+import { decryptRemark } from '../../service/issuance/remarks';
 import { readTokenHistory, type TokenHistory } from '../../service/token/read-token-history';
-import { findToken, type FoundToken, type TokenReference } from './find-token';
-import { withRegistry } from './reach-registry';
+import type { Answer } from '../answer';
+import { readJsonInput } from '../files/user-file';
 import { createReadingProgress } from '../terminal/reading-progress';
-import { tokenJson, tokenLines } from './token-report';
+import { findToken, requireCredentialId, tokenOf, withRegistry, type FoundToken } from './find-token';
+import { printRemark, remarkJson, timeOf, tokenJson, tokenLines } from './token-report';
 
-/** Selects the token and the format. */
-export interface ShowTokenOptions extends TokenReference {
-  fromBlock: number | undefined;
-  json: boolean;
+/** The options of `tdoc token`. */
+export interface ShowTokenOptions {
+  registry?: string;
+  network?: string;
+  fromBlock?: number;
 }
 
-/** Lines to print, and whether the token was minted. */
-export interface ShownToken {
-  lines: string[];
-  isMinted: boolean;
+/** Reads a token's history from its chain. The answer is no if the token is not minted. */
+export async function showToken(token: string, options: ShowTokenOptions): Promise<Answer> {
+  const found = await findToken({ token, ...options });
+  const { history, network } = await readHistory(found, options.fromBlock);
+  return {
+    lines: tokenLines(found, history, network),
+    json: tokenJson(found, history, network),
+    isYes: history.state.state !== 'not minted',
+  };
 }
 
-/** Reads a token's history from its chain and returns the lines to print. */
-export async function showToken({ fromBlock, json, ...reference }: ShowTokenOptions): Promise<ShownToken> {
-  if (fromBlock !== undefined && fromBlock < 0)
-    throw new ConfigurationError('ARGUMENT_INVALID', `--from-block ${fromBlock} is no block.`);
-  const found = await findToken(reference);
-  const { history, network } = await readHistory(found, fromBlock);
-  const isMinted = history.state.state !== 'not minted';
-  const lines = json ? [tokenJson(found, history, network)] : tokenLines(found, history, network);
-  return { lines, isMinted };
+/**
+ * Decrypts a remark, or all remarks of the token on its chain, with the id of the credential in a file. The
+ * answer is no if this credential decrypts none.
+ *
+ * @param options `remark`: the one to decrypt.
+ */
+export async function showRemarks(file: string, { remark }: { remark?: string }): Promise<Answer> {
+  const found = tokenOf(await readJsonInput(file));
+  const credentialId = requireCredentialId(found);
+  if (remark !== undefined) {
+    return {
+      lines: [printRemark(remark, credentialId) || 'no remark'],
+      json: remarkJson(remark, credentialId),
+      isYes: decryptRemark(remark, credentialId).kind !== 'undecipherable',
+    };
+  }
+  const { endorsements } = (await readHistory(found)).history;
+  const lines = endorsements.map(({ timestamp, operation, remark: hex }) => {
+    const text = printRemark(hex, credentialId) || 'no remark';
+    return `${timeOf(timestamp)}  ${operation.padEnd(25)}  ${text}`;
+  });
+  return {
+    lines: lines.length > 0 ? lines : ['The token is not minted.'],
+    json: endorsements.map(({ timestamp, operation, transactionHash, remark: hex }) => {
+      return { time: timeOf(timestamp), operation, transactionHash, ...remarkJson(hex, credentialId) };
+    }),
+    isYes: lines.length > 0,
+  };
 }
 
 const HINT = 'it ends at the mint; --from-block N shortens it';
@@ -33,7 +59,7 @@ const HINT = 'it ends at the mint; --from-block N shortens it';
 /**
  * Reads the history of a token from a node of its chain, with progress on standard error if it takes long.
  */
-export async function readHistory(
+async function readHistory(
   { location }: FoundToken,
   fromBlock?: number,
 ): Promise<{ history: TokenHistory; network: string }> {

@@ -1,12 +1,11 @@
+import { decryptRemark, type DecryptedRemark } from '../../service/issuance/remarks';
 import type { TokenState } from '../../service/registry/read-token-state';
 import { tokenIdHexOf } from '../../service/registry/token-id-forms';
 import type { Roles } from '../../service/token/endorsement-chain';
 import { possibleOperations } from '../../service/token/possible-operations';
 import type { DatedEndorsement, TokenHistory } from '../../service/token/read-token-history';
-import { printableJson } from '../terminal/printable';
-import { accountNames } from './account-names';
+import { accountNames, printable } from '../terminal/printable';
 import type { FoundToken } from './find-token';
-import { printRemark, remarkJson } from './print-remark';
 
 type Name = (address: string | undefined) => string;
 
@@ -35,8 +34,8 @@ export function tokenLines(found: FoundToken, history: TokenHistory, network: st
   ];
 }
 
-/** Formats the same as one JSON object. */
-export function tokenJson(found: FoundToken, history: TokenHistory, network: string): string {
+/** The same for programs. */
+export function tokenJson(found: FoundToken, history: TokenHistory, network: string): object {
   const { location, credentialId } = found;
   const { chainId, registry, tokenId } = location;
   const endorsements = history.endorsements.map(({ timestamp, remark, ...rest }) => ({
@@ -46,7 +45,7 @@ export function tokenJson(found: FoundToken, history: TokenHistory, network: str
   }));
   const token = { network, chainId, registry, tokenId, tokenIdHex: tokenIdHexOf(tokenId) };
   const next = possibleOperations(history.state);
-  return printableJson({ ...token, isWhole: history.isWhole, endorsements, state: history.state, next });
+  return { ...token, isWhole: history.isWhole, endorsements, state: history.state, next };
 }
 
 /** Formats a block's time, given in seconds, as ISO 8601 in UTC. */
@@ -143,4 +142,38 @@ function table(rows: readonly string[][]): string[] {
       .join('  ')
       .trimEnd(),
   );
+}
+
+/**
+ * Formats a remark for people: its text, with a note unless it was encrypted under the credential's id, or
+ * its bytes in hex if it cannot be read. Empty if there is no remark.
+ */
+export function printRemark(remark: string, credentialId: string | undefined): string {
+  const decrypted = decryptRemark(remark, credentialId);
+  switch (decrypted.kind) {
+    case 'none':
+      return '';
+    case 'text':
+      return quoted(decrypted.text);
+    case 'plain text':
+      return `${quoted(decrypted.text)} (plain text)`;
+    case 'default key':
+      return `${quoted(decrypted.text)} (under the default key of TrustVC)`;
+    case 'undecipherable':
+      return credentialId === undefined ? remark : `${remark} (cannot be decrypted with this credential)`;
+  }
+}
+
+/** A remark for JSON output: its bytes, and its text unless a credential's id is needed to read it. */
+export function remarkJson(
+  remark: string,
+  credentialId: string | undefined,
+): { remark: string; decrypted?: DecryptedRemark } {
+  const decrypted = decryptRemark(remark, credentialId);
+  const needsCredential = credentialId === undefined && decrypted.kind === 'undecipherable';
+  return needsCredential ? { remark } : { remark, decrypted };
+}
+
+function quoted(text: string): string {
+  return `"${printable(text)}"`;
 }

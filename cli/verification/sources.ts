@@ -6,7 +6,7 @@ import { createDocumentLoader, type DocumentLoader } from '../../service/issuanc
 import { readTokenState } from '../../service/registry/read-token-state';
 import { contextUrlOf } from '../../service/config/settings';
 import type { VerificationSources } from '../../service/verification/verify-credential';
-import { withRegistry } from '../token/reach-registry';
+import { withRegistry } from '../token/find-token';
 
 /** A URL that the loader knows anyway, used if the issuer has no context of its own configured. */
 const NO_OWN_CONTEXT = 'https://trustvc.io/context/bill-of-lading.json';

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { TokenView } from '../../service/console/views';
-import { accountNames } from '../../cli/token/account-names';
+import { accountNames } from '../../cli/terminal/printable';
 import { useConsole } from '../frame/console-context';
 import { Hex } from '../parts/hex';
 import { FactsList } from '../parts/facts-list';

@@ -1,7 +1,7 @@
 import { subtask, task } from 'hardhat/config';
 import { readSettings } from '../../service/config/config';
 import { ServiceError } from '../../service/base/errors';
-import { errorText } from '../../cli/terminal/error-text';
+import { errorText } from '../../cli/errors';
 import { makeBindings } from '../contract-bindings';
 import { explorerError, networkToVerifyOn } from '../explorers';
 import { checkNode } from '../registry/node';

@@ -1,7 +1,7 @@
 import { createDecipheriv, createHash, randomBytes, randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { hexlify } from 'ethers';
-import { printRemark, remarkJson } from '../../cli/token/print-remark';
+import { printRemark, remarkJson } from '../../cli/token/token-report';
 import { codeOf } from '../../service/base/errors';
 import { decryptRemark, encryptRemark } from '../../service/issuance/remarks';
 import { seededRandom, type SeededRandom } from '../helpers/seeded-random';

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { MaxUint256, getIcapAddress } from 'ethers';
-import { accountNames } from '../../cli/token/account-names';
+import { accountNames } from '../../cli/terminal/printable';
 import { findToken, tokenOf } from '../../cli/token/find-token';
 import { createReadingProgress } from '../../cli/terminal/reading-progress';
 import { codeOf } from '../../service/base/errors';
