@@ -1,3 +1,4 @@
+import { registryName } from '../service/base/registry-name';
 import { systemClock } from '../service/base/clock';
 import type { Config } from '../service/config/config';
 import { LONGEST_RETENTION_DAYS } from '../service/config/settings';
@@ -20,7 +21,7 @@ export function registryToPurge(
 ): string {
   const registry = registryOf(named);
   if (registry !== undefined) return registry;
-  if (tokenRegistryAddress !== undefined) return `${network.chainId}:${tokenRegistryAddress}`;
+  if (tokenRegistryAddress !== undefined) return registryName(network.chainId, tokenRegistryAddress);
   const remedy = 'Set TOKEN_REGISTRY_ADDRESS, or give --registry.';
   throw new ConfigurationError('NOT_CONFIGURED', `No registry is set. ${remedy}`, { remedy });
 }

@@ -4,10 +4,11 @@ import { pathsOf } from '../../service/config/config';
 import type { Database } from '../../service/database/database';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { codeOf, messageOf } from '../../service/base/errors';
+import { registryName } from '../../service/base/registry-name';
 import { countUnfinished } from '../../service/journal/find-journals';
 import { findFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
 import { undeliveredOf } from '../../service/outbox/outbox-figures';
-import { nameOf, readGivenUp, readRegistries } from '../../service/followed-registries/stored-registries';
+import { readGivenUp, readRegistries } from '../../service/followed-registries/stored-registries';
 import { settingOf, type Settings } from '../../service/config/settings';
 import { withCommandsFor } from '../../service/config/tenant';
 import type { DeployContext } from './context';
@@ -28,8 +29,7 @@ export async function leftBehind(
   try {
     const { dataDir, serviceConfig } = pathsOf(tenant.envFile, settings);
     const { registries = [] } = readConfigFile(serviceConfig);
-    // As feeds are named.
-    const listed = registries.map(({ network, address }) => `${network.chainId}:${address.toLowerCase()}`);
+    const listed = registries.map(({ network, address }) => registryName(network.chainId, address));
     const databaseUrl = settingOf(settings, 'DATABASE_URL');
     const database = await openDatabaseBesideService({ dataDir, databaseUrl });
     try {
@@ -48,7 +48,7 @@ export async function leftBehind(
 }
 
 async function eventLines({ db }: Database, before: string, listed: readonly string[]): Promise<string[]> {
-  const added = (await readRegistries(db)).map(nameOf);
+  const added = (await readRegistries(db)).map(({ chainId, address }) => registryName(chainId, address));
   const followed = [...listed, ...added, ...(await readGivenUp(db))];
   const feeds = (await findFeeds(db, before)).filter((feed) => !followed.includes(registryOfFeed(feed)));
   const waiting = new Map((await undeliveredOf(db, feeds)).map((one) => [one.feed, one.undelivered]));

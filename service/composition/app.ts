@@ -6,6 +6,7 @@ import { connectionLimitsFor, creatingAtOnce, readOpenFilesLimit } from '../base
 import { ChainError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker } from '../base/mask-secrets';
+import { registryName, type RegistryName } from '../base/registry-name';
 import { toldIfSlow } from '../base/told-if-slow';
 import { createChainCheck, createRpcClient } from '../chain/rpc-client';
 import type { Config } from '../config/config';
@@ -185,8 +186,8 @@ function registriesOf(
   settings: Config,
   { database, eventDelivery }: { database: Database; eventDelivery: EventDelivery },
 ): Registries {
-  const named = (name: string) =>
-    eventDelivery.feeds.find(({ chainId, registry }) => `${chainId}:${registry}` === name);
+  const named = (name: RegistryName) =>
+    eventDelivery.feeds.find(({ chainId, registry }) => registryName(chainId, registry) === name);
   return createRegistries({
     database,
     settings,

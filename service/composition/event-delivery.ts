@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock';
 import { ConfigurationError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
+import { registryName, type RegistryName } from '../base/registry-name';
 import { createChainCheck, createRpcClient } from '../chain/rpc-client';
 import type { Config } from '../config/config';
 import type { FollowedRegistry } from '../config/followed-registries';
@@ -10,7 +11,7 @@ import type { DeliverySlots } from '../delivery/delivery-slots';
 import { createFeedDelivery, type FeedDeliveryOptions } from '../delivery/feed-delivery';
 import { createFeedSet, type DeliveredFeed, type WantedFeed } from './feed-set';
 import { followedRegistryOf } from '../followed-registries/followed-registry';
-import { nameOf, readRegistries, type StoredRegistry } from '../followed-registries/stored-registries';
+import { readRegistries, type StoredRegistry } from '../followed-registries/stored-registries';
 import { changeVersionOf } from '../outbox/change-version';
 import { findAllFeeds } from '../outbox/find-feeds';
 import { type OutboxFigures, outboxFiguresOf } from '../outbox/outbox-figures';
@@ -21,10 +22,10 @@ import { newFeedStatus, setState } from '../watcher/feed-status';
 import { followRegistry } from '../watcher/follow-registry';
 import { restorePurged } from '../watcher/restore-purged';
 
-/** Receives the events that the service counts. `registry`: chain id and address. */
+/** Receives the events that the service counts. */
 export interface EventDeliveryObserver {
-  recorded(registry: string, events: number): void;
-  attempted(registry: string, outcome: 'delivered' | 'failed' | 'dead'): void;
+  recorded(registry: RegistryName, events: number): void;
+  attempted(registry: RegistryName, outcome: 'delivered' | 'failed' | 'dead'): void;
 }
 
 /** Event delivery, from the chain to the subscribers. */
@@ -39,7 +40,7 @@ export interface EventDelivery {
    */
   refresh(this: void): Promise<void>;
   /** Figures of the outboxes, for registries whose feeds are known by now. */
-  figures(): Promise<({ registry: string } & OutboxFigures)[]>;
+  figures(): Promise<({ registry: RegistryName } & OutboxFigures)[]>;
   /**
    * Removes events of the followed registries that were recorded and last sent before a time (epoch
    * milliseconds) and are not needed any more. Resolves to their number.
@@ -65,7 +66,7 @@ export async function startEventDelivery(
 
   async function follow(): Promise<void> {
     const stored = (await readRegistries(database.db)).filter(
-      (one) => !namesOfSettings.includes(nameOf(one)),
+      (one) => !namesOfSettings.includes(registryName(one.chainId, one.address)),
     );
     feeds.change([...ofSettings, ...stored.map((one) => storedFeed(one, feedParts))]);
     await Promise.all(feeds.running.map((feed) => feed.refresh()));
@@ -98,7 +99,7 @@ export async function startEventDelivery(
           opened === undefined
             ? []
             : outboxFiguresOf(database.db, opened).then((figures) => ({
-                registry: `${chainId}:${registry}`,
+                registry: registryName(chainId, registry),
                 ...figures,
               })),
         ),
@@ -106,7 +107,7 @@ export async function startEventDelivery(
     async purge(before, signal) {
       let removed = 0;
       for (const { chainId, registry } of feeds.running)
-        for (const feed of await findAllFeeds(database.db, `${chainId}:${registry}`))
+        for (const feed of await findAllFeeds(database.db, registryName(chainId, registry)))
           removed += await purgeEvents(database, feed, before, signal);
       return removed;
     },
@@ -138,13 +139,13 @@ const PROGRESS_EVERY_MS = 10_000;
 
 function settingsFeed(registry: FollowedRegistry, parts: FeedParts): WantedFeed {
   const { network, address } = registry;
-  const name = nameOf({ chainId: network.chainId, address: address.toLowerCase() });
+  const name = registryName(network.chainId, address);
   return { name, version: 'settings', start: () => startFeed(registry, parts) };
 }
 
 function storedFeed(stored: StoredRegistry, parts: FeedParts): WantedFeed {
   return {
-    name: nameOf(stored),
+    name: registryName(stored.chainId, stored.address),
     version: String(stored.addedAt),
     start() {
       try {
@@ -163,7 +164,10 @@ function stoppedFeed(stored: StoredRegistry, error: ConfigurationError, parts: F
   const { code, message: reason } = error;
   const status = newFeedStatus(parts.clock.now());
   setState(status, 'stopped', parts.clock.now(), { code, reason });
-  parts.logger.error({ error, code, registry: nameOf(stored) }, `a registry cannot be followed: ${reason}`);
+  parts.logger.error(
+    { error, code, registry: registryName(stored.chainId, stored.address) },
+    `a registry cannot be followed: ${reason}`,
+  );
   const nothing = async (): Promise<void> => undefined;
   const targetOf = (): undefined => undefined;
   return {
@@ -183,7 +187,7 @@ function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed 
   const { config, database, clock, observer, slots } = parts;
   const { network, rpcUrl, address } = registry;
   const registryAddress = address.toLowerCase();
-  const name = `${network.chainId}:${registryAddress}`;
+  const name = registryName(network.chainId, address);
   const logger = parts.logger.child({ registry: name });
   if (!registry.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
   const client = createRpcClient(rpcUrl, network, 'bulk');

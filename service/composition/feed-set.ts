@@ -1,5 +1,6 @@
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
+import type { RegistryName } from '../base/registry-name';
 import type { AnsweringFeed } from '../console/delivery-views';
 
 /** The event delivery of one registry. */
@@ -13,8 +14,7 @@ export interface DeliveredFeed extends AnsweringFeed {
 
 /** A feed that is to run. */
 export interface WantedFeed {
-  /** Chain id and address of the registry. */
-  name: string;
+  name: RegistryName;
   /** A feed that runs with another version is replaced. */
   version: string;
   start: () => DeliveredFeed;
@@ -30,12 +30,12 @@ export interface FeedSet {
 
 /** Creates an empty set. */
 export function createFeedSet(logger: Logger): FeedSet {
-  const running = new Map<string, { version: string; feed: DeliveredFeed }>();
+  const running = new Map<RegistryName, { version: string; feed: DeliveredFeed }>();
   /** A feed that stops waits for its deliveries. Until then it must not be started again. */
-  const stopping = new Map<string, Promise<void>>();
+  const stopping = new Map<RegistryName, Promise<void>>();
   let wanted: readonly WantedFeed[] = [];
 
-  function stopFeed(name: string, feed: DeliveredFeed): void {
+  function stopFeed(name: RegistryName, feed: DeliveredFeed): void {
     running.delete(name);
     const stopped = feed
       .stop()

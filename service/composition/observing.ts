@@ -1,5 +1,6 @@
 import { systemClock } from '../base/clock';
 import type { Logger } from '../base/logger';
+import { registryName, type RegistryName } from '../base/registry-name';
 import { answerInTime } from '../base/shared-answers';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';
@@ -27,7 +28,7 @@ export interface Observing extends Pick<HttpAppOptions, 'health' | 'metrics'> {
   /** Reports that the console shows too. Undefined: it is not known in time. */
   readonly reports: {
     issuing(this: void): Promise<IssuingReport | undefined>;
-    outboxes(this: void): Promise<({ registry: string } & OutboxFigures)[] | undefined>;
+    outboxes(this: void): Promise<({ registry: RegistryName } & OutboxFigures)[] | undefined>;
     unfollowed(this: void): Promise<Unfollowed | undefined>;
   };
   stop(): Promise<void>;
@@ -103,7 +104,7 @@ export function startObserving(config: Config, parts: ObservingParts): Observing
 }
 
 function followedBy({ network }: Config, { issuing, eventDelivery }: ObservingParts): Followed {
-  const registries = eventDelivery.feeds.map(({ chainId, registry }) => `${chainId}:${registry}`);
+  const registries = eventDelivery.feeds.map(({ chainId, registry }) => registryName(chainId, registry));
   return { chainId: network.chainId, registries, scope: issuing.watched?.scope };
 }
 

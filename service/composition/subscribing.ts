@@ -2,10 +2,11 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
+import { registryName, type RegistryName } from '../base/registry-name';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';
 import type { ChannelTarget } from '../delivery/feed-delivery';
-import { nameOf, readRegistries } from '../followed-registries/stored-registries';
+import { readRegistries } from '../followed-registries/stored-registries';
 import type { SubscriptionRoutes } from '../http/routes/subscriptions';
 import { type Channel, channelsOf } from '../outbox/channels';
 import { findFeeds, registryOfFeed } from '../outbox/find-feeds';
@@ -93,7 +94,7 @@ export function createSubscribing(config: Config, parts: SubscribingParts): Subs
         withFailures: async (shown) => withFailures(db, shown, await healthQueryOf(config, db, clock.now())),
         deliveries: async (query) => listChannelDeliveries(db, await findFeeds(db), query),
         async redeliver(name, selection) {
-          const results: { registry: string; queued: number; alreadyWaiting: number }[] = [];
+          const results: { registry: RegistryName; queued: number; alreadyWaiting: number }[] = [];
           for (const feed of await findFeeds(db)) {
             const [channel] = await channelsOf(db, feed, name);
             if (channel === undefined) continue;
@@ -115,8 +116,8 @@ export async function healthQueryOf(
   now: number,
 ): Promise<HealthQuery> {
   const followed = new Set([
-    ...config.registries.map(({ network, address }) => `${network.chainId}:${address.toLowerCase()}`),
-    ...(await readRegistries(db)).map(nameOf),
+    ...config.registries.map(({ network, address }) => registryName(network.chainId, address)),
+    ...(await readRegistries(db)).map(({ chainId, address }) => registryName(chainId, address)),
   ]);
   return {
     feeds: (await findFeeds(db)).filter((feed) => followed.has(registryOfFeed(feed))),

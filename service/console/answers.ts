@@ -1,6 +1,7 @@
 import { BusyError } from '../base/errors';
 import type { Clock } from '../base/clock';
 import { printableUrl } from '../base/mask-secrets';
+import { registryName } from '../base/registry-name';
 import { createSemaphore } from '../base/semaphore';
 import { untilAborted } from '../base/until-aborted';
 import type { Config } from '../config/config';
@@ -50,8 +51,8 @@ export function createAnswers(parts: AnswersParts): Answers {
 
   async function progress(tokenId: string): Promise<IssuingProgress | undefined> {
     if (scope === undefined) return undefined;
-    const name = `${scope.chainId}:${scope.registryAddress.toLowerCase()}`;
-    const feed = feeds().find(({ chainId, registry }) => `${chainId}:${registry}` === name);
+    const name = registryName(scope.chainId, scope.registryAddress);
+    const feed = feeds().find(({ chainId, registry }) => registryName(chainId, registry) === name);
     return issuingProgress(db, scope, tokenId, feed?.status.headBlock);
   }
 
@@ -72,7 +73,7 @@ export function createAnswers(parts: AnswersParts): Answers {
           ),
         ),
       );
-      const name = `${chainId}:${registry.toLowerCase()}`;
+      const name = registryName(chainId, registry);
       const blocks = new Set(history.endorsements.map(({ blockNumber }) => blockNumber));
       const events = await deliveriesOfToken(db, name, tokenId, [...blocks]);
       const isOwn = chainId === own.chainId && registry.toLowerCase() === own.registry?.toLowerCase();

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { formatEther } from 'ethers';
 import type { Clock } from '../base/clock';
+import { registryName, type RegistryName } from '../base/registry-name';
 import { answerInTime, atMostEvery, paced } from '../base/shared-answers';
 import type { ReportedFeed } from '../observability/health';
 import type { IssuingReport } from '../observability/issuing-report';
@@ -17,7 +18,7 @@ export interface OverviewSources {
   currency: string;
   missing: readonly string[];
   feeds(this: void): readonly ReportedFeed[];
-  figures(this: void): Promise<readonly ({ registry: string } & OutboxFigures)[] | undefined>;
+  figures(this: void): Promise<readonly ({ registry: RegistryName } & OutboxFigures)[] | undefined>;
   issuing(this: void): Promise<IssuingReport | undefined>;
   subscriptions(this: void): Promise<SubscriptionsHealth | undefined>;
   /** The time before which failures must have begun to count. */
@@ -90,9 +91,9 @@ export function createOverview(sources: OverviewSources): () => Promise<Overview
 
 function registryView(
   { network, chainId, registry, status }: ReportedFeed,
-  figures: readonly ({ registry: string } & OutboxFigures)[] | undefined,
+  figures: readonly ({ registry: RegistryName } & OutboxFigures)[] | undefined,
 ): RegistryView {
-  const own = figures?.find((one) => one.registry === `${chainId}:${registry}`);
+  const own = figures?.find((one) => one.registry === registryName(chainId, registry));
   const { state, since, headBlock, nextBlock, reason } = status;
   return {
     network,

@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns';
 import { Agent, fetch } from 'undici';
 import { systemClock } from '../base/clock';
+import { registryName } from '../base/registry-name';
 import type { SinkRules } from '../base/sink-rules';
 import { guardedConnector } from '../delivery/guarded-connector';
 import { fetchJson, type FetchedJson, type Get } from '../did/fetch-json';
@@ -65,7 +66,7 @@ export async function verifyPresented(
       documentStatus: {
         ...status,
         tokenId: token ? tokenIdHexOf(token.tokenId) : null,
-        registry: token ? `${token.chainId}:${token.registry.toLowerCase()}` : null,
+        registry: token ? registryName(token.chainId, token.registry) : null,
       },
       lookedUp,
       shown: shown ?? null,

@@ -1,4 +1,5 @@
 import { v5 as uuidV5 } from 'uuid';
+import { registryName, type RegistryName } from '../base/registry-name';
 import type { ChainEvent, Retraction, TokenEvent } from '../../receiver/event-schemas';
 import type { RegistryEvent } from '../registry/registry-event';
 import { TYPE_PREFIX } from './event-types';
@@ -48,6 +49,11 @@ export function aboutOf(body: string): { tokenId: string; transactionHash: strin
   return { tokenId: data.tokenId, transactionHash };
 }
 
+/** The `source` of the events of a registry. */
+export function sourceOf(registry: RegistryName): string {
+  return `urn:service:${registry}`;
+}
+
 /** The CloudEvent's type. */
 export function typeOf({ type }: RegistryEvent): CloudEvent['type'] {
   return `${TYPE_PREFIX}${type}`;
@@ -71,7 +77,7 @@ export function toCloudEvent(
   return {
     specversion: '1.0',
     id,
-    source: `urn:service:${registry.chainId}:${registry.registryAddress}`,
+    source: sourceOf(registryName(registry.chainId, registry.registryAddress)),
     type: typeOf(event),
     datacontenttype: 'application/json',
     time: new Date(event.blockTimestamp * 1000).toISOString(),

@@ -1,12 +1,13 @@
 import type { Kysely } from 'kysely';
 import { ConfigurationError } from '../base/errors';
+import { registryName, type RegistryName } from '../base/registry-name';
 import type { Following } from '../config/followed-registries';
 import type { Schema } from '../database/schema';
 import { findFeeds, nextBlocksOf, registryOfFeed } from '../outbox/find-feeds';
 import { undeliveredOf } from '../outbox/outbox-figures';
 import type { FeedState, FeedStatus } from '../watcher/feed-status';
 import { followedRegistryOf } from './followed-registry';
-import { nameOf, readRegistries, type RegistryKey, type StoredRegistry } from './stored-registries';
+import { readRegistries, type RegistryKey, type StoredRegistry } from './stored-registries';
 
 /** A followed registry, as the API and the commands show it. */
 export interface ListedRegistry extends RegistryKey {
@@ -27,13 +28,15 @@ export interface ListedRegistry extends RegistryKey {
 export type Entry = Omit<ListedRegistry, 'undelivered' | 'feed'>;
 
 /** The status of a registry, by its name; undefined if this process does not follow it. */
-export type StatusOf = (name: string) => Readonly<FeedStatus> | undefined;
+export type StatusOf = (name: RegistryName) => Readonly<FeedStatus> | undefined;
 
 /** The registries of the settings, and those of the database that the settings do not name. */
 export async function readEntries(db: Kysely<Schema>, settings: Following): Promise<Entry[]> {
   const ofSettings = entriesOf(settings);
-  const names = ofSettings.map(nameOf);
-  const stored = (await readRegistries(db)).filter((one) => !names.includes(nameOf(one)));
+  const names = ofSettings.map(({ chainId, address }) => registryName(chainId, address));
+  const stored = (await readRegistries(db)).filter(
+    (one) => !names.includes(registryName(one.chainId, one.address)),
+  );
   return [...ofSettings, ...stored.map((one) => entryOf(one, settings))];
 }
 
@@ -75,7 +78,7 @@ export async function withFigures(
   db: Kysely<Schema>,
   statusOf: StatusOf,
 ): Promise<ListedRegistry[]> {
-  const names = entries.map(nameOf);
+  const names = entries.map(({ chainId, address }) => registryName(chainId, address));
   const feeds = (await findFeeds(db)).filter((feed) => names.includes(registryOfFeed(feed)));
   const waiting = (await undeliveredOf(db, feeds)).map(
     (one) => [registryOfFeed(one.feed), one.undelivered] as const,
@@ -86,7 +89,7 @@ export async function withFigures(
   );
   const nextBlocks = new Map(next);
   return entries.map((entry) => {
-    const name = nameOf(entry);
+    const name = registryName(entry.chainId, entry.address);
     const { state, headBlock, nextBlock = nextBlocks.get(name), code, reason } = statusOf(name) ?? {};
     return {
       ...entry,

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock';
 import { ConfigurationError, RequestError } from '../base/errors';
+import { registryName, type RegistryName } from '../base/registry-name';
 import { findNetwork } from '../chain/networks';
 import type { Following } from '../config/followed-registries';
 import type { Database } from '../database/database';
@@ -14,7 +15,7 @@ import {
   type StatusOf,
 } from './listed-registries';
 import type { RequestedRegistry } from './parse-registry';
-import { giveUpRegistry, nameOf, readGivenUp, storeRegistry, type RegistryKey } from './stored-registries';
+import { giveUpRegistry, readGivenUp, storeRegistry, type RegistryKey } from './stored-registries';
 
 /** Lists, adds and gives up followed registries. */
 export interface Registries {
@@ -58,8 +59,8 @@ export function createRegistries(parts: RegistriesParts): Registries {
     async add(requested) {
       const { network, startBlock, confirmations } = requested;
       const key = { chainId: network.chainId, address: requested.address.toLowerCase() };
-      const same = (one: Entry): boolean => nameOf(one) === nameOf(key);
-      const before = (await entries()).find(same);
+      const name = registryName(key.chainId, key.address);
+      const before = (await entries()).find(isNamed(name));
       if (before !== undefined) expectSame(before, requested);
       else {
         await checkRegistry(followable({ ...key, startBlock, confirmations }, settings));
@@ -67,17 +68,17 @@ export function createRegistries(parts: RegistriesParts): Registries {
         await storeRegistry(database, { ...key, network: network.name, startBlock, confirmations, addedAt });
         await onChange();
       }
-      const [registry] = await withFigures((await entries()).filter(same), db, statusOf);
-      if (registry === undefined) throw unknown(key);
+      const [registry] = await withFigures((await entries()).filter(isNamed(name)), db, statusOf);
+      if (registry === undefined) throw unknown(name);
       return { registry, isNew: before === undefined };
     },
     async giveUp(key, isForced) {
-      const name = nameOf(key);
-      const before = (await entries()).find((one) => nameOf(one) === name);
+      const name = registryName(key.chainId, key.address);
+      const before = (await entries()).find(isNamed(name));
       if (before?.origin === 'settings') throw ofSettings(name);
       if (before === undefined) {
         const feeds = await findFeeds(db, name);
-        if (feeds.length === 0 || (await readGivenUp(db)).includes(name)) throw unknown(key);
+        if (feeds.length === 0 || (await readGivenUp(db)).includes(name)) throw unknown(name);
         for (const feed of feeds)
           if (await database.isRightTaken(feed)) throw ofSettings(name, 'of another service ');
       }
@@ -87,6 +88,10 @@ export function createRegistries(parts: RegistriesParts): Registries {
       return result;
     },
   };
+}
+
+function isNamed(name: RegistryName): (one: Entry) => boolean {
+  return ({ chainId, address }) => registryName(chainId, address) === name;
 }
 
 /** @throws RequestError NETWORK_NOT_CONFIGURED if the settings have no key for the network's node. */
@@ -112,11 +117,12 @@ function expectSame(before: Entry, { startBlock, confirmations }: RequestedRegis
   if (differing.length === 0) return;
   const remedy =
     before.origin === 'settings' ? 'Change the settings.' : 'Remove the registry first, then add it again.';
-  const message = `${nameOf(before)} is followed already, with another ${differing.join(' and ')}. ${remedy}`;
+  const name = registryName(before.chainId, before.address);
+  const message = `${name} is followed already, with another ${differing.join(' and ')}. ${remedy}`;
   throw new RequestError('REGISTRY_FOLLOWED', message, { remedy });
 }
 
-function ofSettings(name: string, whose = ''): RequestError {
+function ofSettings(name: RegistryName, whose = ''): RequestError {
   const remedy =
     'Take it out of service.config.json, or change TOKEN_REGISTRY_ADDRESS, and restart the service.';
   return new RequestError('REGISTRY_IN_SETTINGS', `The settings ${whose}follow ${name}. ${remedy}`, {
@@ -124,10 +130,9 @@ function ofSettings(name: string, whose = ''): RequestError {
   });
 }
 
-function unknown(key: RegistryKey): RequestError {
+function unknown(name: RegistryName): RequestError {
   const message =
-    `${nameOf(key)} is not followed. GET /registries and \`npx tdoc registries list\` list ` +
-    'those that are.';
+    `${name} is not followed. ` + 'GET /registries and `npx tdoc registries list` list those that are.';
   return new RequestError('REGISTRY_UNKNOWN', message);
 }
 

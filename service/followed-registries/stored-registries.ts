@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { registryName, type RegistryName } from '../base/registry-name';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { noteChange } from '../outbox/change-version';
@@ -23,11 +24,6 @@ export interface StoredRegistry extends RegistryKey {
   addedAt: number;
 }
 
-/** Chain id and address, as feeds and metrics name a registry. */
-export function nameOf({ chainId, address }: RegistryKey): string {
-  return `${chainId}:${address}`;
-}
-
 /** The registries that are followed without a setting, oldest first. */
 export async function readRegistries(db: Kysely<Schema>): Promise<StoredRegistry[]> {
   const rows = await db
@@ -48,13 +44,13 @@ export async function readRegistries(db: Kysely<Schema>): Promise<StoredRegistry
 }
 
 /** The names of the registries that were given up. */
-export async function readGivenUp(db: Kysely<Schema>): Promise<string[]> {
+export async function readGivenUp(db: Kysely<Schema>): Promise<RegistryName[]> {
   const rows = await db
     .selectFrom('registries')
     .select(['chain_id', 'address'])
     .where('removed_at', 'is not', null)
     .execute();
-  return rows.map(({ chain_id, address }) => nameOf({ chainId: chain_id, address }));
+  return rows.map(({ chain_id, address }) => registryName(chain_id, address));
 }
 
 /** Stores a registry, unless it is followed already. */
@@ -98,7 +94,7 @@ export async function giveUpRegistry(
 ): Promise<{ isGivenUp: boolean; undelivered: number }> {
   return db.transaction().execute(async (transaction) => {
     await noteChange(transaction);
-    const feeds = await findFeeds(transaction, nameOf({ chainId, address }));
+    const feeds = await findFeeds(transaction, registryName(chainId, address));
     const waiting = await undeliveredOf(transaction, feeds);
     const undelivered = waiting.reduce((sum, one) => sum + one.undelivered, 0);
     if (undelivered > 0 && !isForced) return { isGivenUp: false, undelivered };

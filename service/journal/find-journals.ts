@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { registryName } from '../base/registry-name';
 import type { Schema } from '../database/schema';
 import { parseScope, scopeName, type JournalScope } from './journal-scope';
 
@@ -14,7 +15,7 @@ export async function findJournals(db: Kysely<Schema>, registry: string): Promis
     .map(({ scope }) => parseScope(scope))
     .filter(
       ({ chainId, registryAddress }) =>
-        wanted === registryAddress || wanted === `${chainId}:${registryAddress}`,
+        wanted === registryAddress || wanted === registryName(chainId, registryAddress),
     );
 }
 

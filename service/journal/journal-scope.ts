@@ -12,7 +12,7 @@ export interface JournalScope {
 
 /** The `scope` of a journal's rows: `<chainId>:<registry>:<DID>`. */
 export function scopeName({ chainId, registryAddress, issuer }: JournalScope): string {
-  return `${chainId}:${registryAddress.toLowerCase()}:${issuer}`;
+  return `${registryName(chainId, registryAddress)}:${issuer}`;
 }
 
 /** Name of the right to mint the documents of a journal, which one process at a time has. */
@@ -25,3 +25,4 @@ export function parseScope(name: string): JournalScope {
   const [chainId, registryAddress = '', ...issuer] = name.split(':');
   return { chainId: Number(chainId), registryAddress, issuer: issuer.join(':') };
 }
+import { registryName } from '../base/registry-name';

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client';
+import { registryName, type RegistryName } from '../base/registry-name';
 import type { OutboxFigures } from '../outbox/outbox-figures';
 import type { ReportedFeed } from './health';
 import type { IssuingReport } from './issuing-report';
@@ -7,8 +8,8 @@ import type { Unfollowed } from './unfollowed';
 
 /** Counters and gauges in Prometheus' text format. Create it before anything that counts. */
 export interface Metrics {
-  recorded(registry: string, events: number): void;
-  attempted(registry: string, outcome: 'delivered' | 'failed' | 'dead'): void;
+  recorded(registry: RegistryName, events: number): void;
+  attempted(registry: RegistryName, outcome: 'delivered' | 'failed' | 'dead'): void;
   mintFailed(code: string): void;
   mintsReorganised(mints: number): void;
   contradicted(): void;
@@ -21,7 +22,7 @@ export interface Metrics {
 export interface Measured {
   feeds: readonly ReportedFeed[];
   /** Empty while the database cannot be asked, so that no outdated figures are shown. */
-  outboxes: readonly ({ registry: string } & OutboxFigures)[];
+  outboxes: readonly ({ registry: RegistryName } & OutboxFigures)[];
   /** Undefined while documents cannot be issued. */
   issuing: IssuingReport | undefined;
   /** Undefined while the database cannot be asked. */
@@ -109,7 +110,7 @@ function eventDeliveryMetrics(
       ])
         one.reset();
       for (const { chainId, registry: address, status } of feeds) {
-        const registry = `${chainId}:${address}`;
+        const registry = registryName(chainId, address);
         up.set({ registry }, status.state === 'following' || status.state === 'standby' ? 1 : 0);
         if (status.nextBlock !== undefined) nextBlock.set({ registry }, status.nextBlock);
         if (status.headBlock !== undefined) headBlock.set({ registry }, status.headBlock);

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
+import { registryName } from '../base/registry-name';
 import type { Schema } from '../database/schema';
 import { channelKeysOf } from '../outbox/channels';
 import type { CloudEvent } from '../events/cloud-event';
@@ -70,7 +71,7 @@ interface Placed {
  */
 export async function readFeed(db: Kysely<Schema>, scope: JournalScope): Promise<FeedPosition | undefined> {
   const { chainId, registryAddress } = scope;
-  const [feed] = await findFeeds(db, `${chainId}:${registryAddress}`);
+  const [feed] = await findFeeds(db, registryName(chainId, registryAddress));
   if (feed === undefined) return undefined;
   const chain = await db
     .selectFrom('journal_chains')

@@ -3,6 +3,7 @@ import type { Database } from '../database/database';
 import { countUnfinished } from '../journal/find-journals';
 import { mintingRightOf, scopeName, type JournalScope } from '../journal/journal-scope';
 import type { Logger } from '../base/logger';
+import { registryName, type RegistryName } from '../base/registry-name';
 import { findFeeds, nextBlocksOf, registryOfFeed } from '../outbox/find-feeds';
 import { undeliveredOf } from '../outbox/outbox-figures';
 import { readGivenUp } from '../followed-registries/stored-registries';
@@ -13,8 +14,8 @@ import { readGivenUp } from '../followed-registries/stored-registries';
  * of a registry that was given up are left out. `registry`: chain id and address, `80002:0x…`.
  */
 export interface Unfollowed {
-  readonly deliveries: readonly { registry: string; undelivered: number; nextBlock: number }[];
-  readonly issuances: readonly { registry: string; issuer: string; unfinished: number }[];
+  readonly deliveries: readonly { registry: RegistryName; undelivered: number; nextBlock: number }[];
+  readonly issuances: readonly { registry: RegistryName; issuer: string; unfinished: number }[];
 }
 
 /** The registries and the journal that this process follows. */
@@ -22,7 +23,7 @@ export interface Followed {
   /** Chain id of NET. */
   chainId: number;
   /** Chain id and address, lower case. */
-  registries: readonly string[];
+  registries: readonly RegistryName[];
   /** The scope of the issuer whose documents are issued; undefined if none are. */
   scope: JournalScope | undefined;
 }
@@ -52,7 +53,7 @@ export async function unfollowedOf(
     const isOwn = own !== undefined && scopeName(own) === scopeName(scope);
     if (isOwn || isTrial(scope.chainId) || (await isRightTaken(mintingRightOf(scope)))) continue;
     const { chainId, registryAddress, issuer } = scope;
-    issuances.push({ registry: `${chainId}:${registryAddress}`, issuer, unfinished });
+    issuances.push({ registry: registryName(chainId, registryAddress), issuer, unfinished });
   }
   return { deliveries, issuances };
 }

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { RegistryName } from '../base/registry-name';
 import type { Schema } from '../database/schema';
 
 /**
@@ -37,7 +38,6 @@ export async function nextBlocksOf(
   return rows.map(({ feed, next_block }) => ({ feed, nextBlock: Number(next_block) }));
 }
 
-/** Chain id and registry address of a feed, the form that metrics and log lines use. */
-export function registryOfFeed(feed: string): string {
-  return feed.split(':').slice(0, 2).join(':');
+export function registryOfFeed(feed: string): RegistryName {
+  return feed.split(':').slice(0, 2).join(':') as RegistryName;
 }

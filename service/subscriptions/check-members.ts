@@ -1,5 +1,7 @@
 import { checksummed } from '../base/checksummed';
 import { found } from '../base/found';
+import { registryName } from '../base/registry-name';
+import { sourceOf } from '../events/cloud-event';
 import { isWellFormed } from '../base/strict-members';
 import { LONGEST_SINK, MOST_TYPES } from './bounds';
 import { RETRACTED_TYPE, SUBSCRIBABLE_TYPES } from '../events/event-types';
@@ -16,7 +18,7 @@ export function checkedSource(given: string): string {
     const problem = 'has an address with a wrong checksum. Correct it, or write it in lower case.';
     throw subscriptionError(['source'], problem);
   }
-  return `urn:service:${chainId}:${address.toLowerCase()}`;
+  return sourceOf(registryName(Number(chainId), address));
 }
 
 /** Checks the types of a subscription. */

@@ -1,5 +1,7 @@
 import { splitCredentials } from '../base/url-credentials';
 import { printableUrl } from '../base/mask-secrets';
+import { registryName } from '../base/registry-name';
+import { sourceOf } from '../events/cloud-event';
 import type { FollowedRegistry, Webhook } from '../config/followed-registries';
 import { DEFAULT_SUBSCRIPTION } from '../outbox/channels';
 import { MASK } from './headers';
@@ -19,7 +21,7 @@ export function defaultSubscription(
   state: SubscriptionState,
 ): DefaultSubscription | undefined {
   const having = registries.flatMap(({ webhook, network, address }) =>
-    webhook ? [{ webhook, source: `urn:service:${network.chainId}:${address.toLowerCase()}` }] : [],
+    webhook ? [{ webhook, source: sourceOf(registryName(network.chainId, address)) }] : [],
   );
   const [first] = having;
   if (first === undefined) return undefined;

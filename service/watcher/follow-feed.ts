@@ -7,6 +7,7 @@ import { messageOf } from '../base/errors';
 import type { Pauses } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { Logger } from '../base/logger';
+import { registryName } from '../base/registry-name';
 import type { RegistryIdentity } from '../events/cloud-event';
 import {
   holdFeed,
@@ -288,5 +289,5 @@ function feedName(
   { chainId, registryAddress }: RegistryIdentity,
   { chainGenesisHash }: RegistryOnChain,
 ): string {
-  return `${chainId}:${registryAddress}:${chainGenesisHash.slice(2, 18)}`;
+  return `${registryName(chainId, registryAddress)}:${chainGenesisHash.slice(2, 18)}`;
 }

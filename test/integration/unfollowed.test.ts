@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { systemClock } from '../../service/base/clock';
+import { registryName } from '../../service/base/registry-name';
 import type { Database } from '../../service/database/database';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import { mintingRightOf } from '../../service/journal/journal-scope';
@@ -19,10 +20,10 @@ import {
 
 const NONE: Followed = { chainId: 31337, registries: [], scope: undefined };
 const NOTHING = { deliveries: [], issuances: [] };
-const REGISTRY = `31337:${SAMPLE_REGISTRY.registryAddress}`;
+const REGISTRY = registryName(31337, SAMPLE_REGISTRY.registryAddress);
 /** No event of this registry waits, but its later events would not be delivered either. */
-const DELIVERED = `31337:0x${'7d'.repeat(20)}`;
-const ISSUED_IN = `${SCOPE.chainId}:${SCOPE.registryAddress}`;
+const DELIVERED = registryName(31337, `0x${'7d'.repeat(20)}`);
+const ISSUED_IN = registryName(SCOPE.chainId, SCOPE.registryAddress);
 
 for (const engine of ENGINES) {
   describe(`the list of unfollowed registries on ${engine}`, () => {

@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import type { z } from 'zod';
+import type { RegistryName } from '../../base/registry-name';
 import type { Selection } from '../../outbox/redeliver';
 import type { DeliveriesPage, DeliveriesQuery } from '../../outbox/undelivered';
 import { forReaders } from '../../subscriptions/present-subscription';
@@ -33,7 +34,7 @@ export interface SubscriptionRoutes {
   redeliver(
     name: string,
     selection: Selection,
-  ): Promise<readonly { registry: string; queued: number; alreadyWaiting: number }[]>;
+  ): Promise<readonly { registry: RegistryName; queued: number; alreadyWaiting: number }[]>;
 }
 
 const DEFAULT = 'default';
