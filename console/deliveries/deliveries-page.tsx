@@ -1,10 +1,26 @@
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { DeliveryView } from '../../service/console/views';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
 import { goTo } from '../frame/use-route';
 import { Field } from '../parts/field';
+import { Hex } from '../parts/hex';
+import { WhenLoaded } from '../parts/loading';
+import { ShownText } from '../parts/shown-text';
+import { Table, type Column } from '../parts/table';
+import { When } from '../parts/when';
+import type { Subscription } from '../requests/api';
 import { useLoaded } from '../requests/use-loaded';
-import { DeadLetters } from './dead-letters';
-import { DeliveryList } from './delivery-list';
+import { countOf } from '../text/relative-time';
+import {
+  DeliveryState,
+  EventLink,
+  NextAttempt,
+  Redeliver,
+  SubscriptionName,
+  type SubscriptionState,
+} from './delivery-parts';
+import { inPlace } from './in-place';
 
 const STATES: readonly { value: string; words: string }[] = [
   { value: '', words: 'Every state' },
@@ -60,7 +76,15 @@ export function DeliveriesPage({ query }: { query: Readonly<Record<string, strin
         </Field>
       </div>
       {state === 'dead' && subscription !== '' && (
-        <DeadLetters key={subscription} subscription={subscription} />
+        <div class="stack">
+          <Redeliver
+            key={subscription}
+            subscription={subscription}
+            body={{ dead: true }}
+            label="Deliver all dead letters of this subscription again"
+            none="the subscription has no dead letters"
+          />
+        </div>
       )}
       <DeliveryList
         key={`${state} ${subscription}`}
@@ -70,4 +94,171 @@ export function DeliveriesPage({ query }: { query: Readonly<Record<string, strin
       />
     </>
   );
+}
+
+const FIRST = 50;
+/** The limit of the service. */
+const MOST = 200;
+
+interface ListProps {
+  /** Empty: every state. */
+  state: string;
+  /** Empty: every subscription. */
+  subscription: string;
+  subscriptions: readonly Subscription[];
+}
+
+/** The deliveries of a selection. Another selection is another list. */
+function DeliveryList({ state, subscription, subscriptions }: ListProps) {
+  const { api, announce } = useConsole();
+  const [limit, setLimit] = useState(FIRST);
+  const selection = { ...(state && { state }), ...(subscription && { subscription }) };
+  const loaded = useLoaded(`${state} ${subscription}`, async (signal) => ({
+    ...(await api.deliveries({ ...selection, limit: String(limit) }, signal)),
+    limit,
+  }));
+  useEffect(() => {
+    if (limit !== FIRST) loaded.reload();
+  }, [limit]);
+  const count = loaded.data?.deliveries.length;
+  useEffect(() => {
+    if (count !== undefined) announce(`${countOf(count, 'delivery', 'deliveries')}.`);
+  }, [count === undefined]);
+  return (
+    <WhenLoaded loaded={loaded}>
+      {({ deliveries, hasMore, limit: shown }) => (
+        <>
+          <DeliveryTable
+            deliveries={deliveries}
+            states={new Map(subscriptions.map(({ id, config }) => [id, config.state]))}
+            isMoreAsked={limit !== FIRST}
+          />
+          {hasMore &&
+            (shown < MOST ? (
+              <button type="button" aria-disabled={limit === MOST} onClick={() => setLimit(MOST)}>
+                Show more
+              </button>
+            ) : (
+              <p class="dim">The newest {MOST} are shown. Choose a state or a subscription to see others.</p>
+            ))}
+        </>
+      )}
+    </WhenLoaded>
+  );
+}
+
+interface TableProps {
+  deliveries: readonly DeliveryView[];
+  states: ReadonlyMap<string, SubscriptionState>;
+  /** Whether somebody asked for more rows. The first of them gets the focus: the button is gone. */
+  isMoreAsked: boolean;
+}
+
+/** Deliveries, the newest first. Rows keep their places while somebody points at them. */
+function DeliveryTable({ deliveries, states, isMoreAsked }: TableProps) {
+  const { rows, waiting, holders } = useHeldRows(deliveries);
+  const box = useRef<HTMLDivElement>(null);
+  const before = useRef(rows.length);
+  const isMoreShown = useRef(false);
+  useLayoutEffect(() => {
+    if (isMoreAsked && !isMoreShown.current && rows.length > before.current) {
+      box.current?.querySelectorAll<HTMLElement>('tbody td:first-child a')[before.current]?.focus();
+      isMoreShown.current = true;
+    }
+    before.current = rows.length;
+  }, [rows.length]);
+  return (
+    <div class="stack" ref={box} {...holders}>
+      <p class="dim held" role="status">
+        {waiting > 0 &&
+          `${countOf(waiting, 'newer delivery', 'newer deliveries')}, shown when you leave the list.`}
+      </p>
+      {rows.length === 0 ? (
+        <p class="note">There are no such deliveries.</p>
+      ) : (
+        <Table
+          caption="Deliveries, the newest first"
+          columns={COLUMNS}
+          rows={rows.map((row) => ({ ...row, subscriptionState: states.get(row.subscription) }))}
+          keyOf={keyOf}
+        />
+      )}
+    </div>
+  );
+}
+
+interface Row extends DeliveryView {
+  subscriptionState: SubscriptionState | undefined;
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  { head: 'Event', cell: ({ eventId, type }) => <EventLink id={eventId} type={type} /> },
+  { head: 'State', cell: ({ state }) => <DeliveryState state={state} /> },
+  {
+    head: 'Token',
+    cell: ({ tokenId, registry }) =>
+      tokenId === null ? (
+        <span class="dim">none</span>
+      ) : (
+        <Hex value={tokenId} what="token id" href={hrefOf('token', { id: tokenId, registry })} />
+      ),
+  },
+  { head: 'Subscription', cell: ({ subscription }) => <SubscriptionName id={subscription} /> },
+  { head: 'Attempts', cell: (row) => <Attempts row={row} /> },
+  { head: 'Last answer', cell: (row) => <LastAnswer row={row} /> },
+];
+
+const keyOf = ({ eventId, subscription }: DeliveryView): string => `${eventId} ${subscription}`;
+
+function Attempts({ row }: { row: Row }) {
+  const { attempts, lastAttemptAt, subscriptionState } = row;
+  return (
+    <div>
+      {attempts}
+      {lastAttemptAt !== null && (
+        <span class="dim">
+          , <When at={lastAttemptAt} isPast />
+        </span>
+      )}
+      <div class="dim">
+        <NextAttempt delivery={row} subscription={subscriptionState} />
+      </div>
+    </div>
+  );
+}
+
+function LastAnswer({ row: { status, error } }: { row: Row }) {
+  if (status === null && error === null) return <span class="dim">—</span>;
+  const isPlain = error === null || error === `answered ${status}`;
+  return <span>{isPlain ? status : <ShownText text={error} longest={120} />}</span>;
+}
+
+/**
+ * Keeps rows at their places while somebody points at them or is among them with the keyboard: known rows
+ * change, and new ones wait.
+ */
+function useHeldRows(latest: readonly DeliveryView[]) {
+  const [isPointed, setPointed] = useState(false);
+  const [isFocused, setFocused] = useState(false);
+  const shown = useRef(latest);
+  shown.current = isPointed || isFocused ? inPlace(shown.current, latest, keyOf) : latest;
+  const keys = new Set(shown.current.map(keyOf));
+  return {
+    rows: shown.current,
+    /** New rows that are held back. */
+    waiting: latest.filter((row) => !keys.has(keyOf(row))).length,
+    /** Handlers of the element around the rows. */
+    holders: {
+      onPointerEnter: () => setPointed(true),
+      onPointerLeave: () => setPointed(false),
+      onFocusIn: () => setFocused(true),
+      onFocusOut: ({ currentTarget, relatedTarget }: FocusEvent) => {
+        const isInside =
+          currentTarget instanceof Node &&
+          relatedTarget instanceof Node &&
+          currentTarget.contains(relatedTarget);
+        if (!isInside) setFocused(false);
+      },
+    },
+  };
 }

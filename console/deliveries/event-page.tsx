@@ -1,3 +1,5 @@
+import { useId } from 'preact/hooks';
+import type { EventDetails } from '../../service/console/views';
 import { useConsole, useMayChange } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
 import { FactsList } from '../parts/facts-list';
@@ -6,8 +8,10 @@ import { WhenLoaded } from '../parts/loading';
 import { ReaderNote } from '../parts/notice';
 import { RegistryName } from '../parts/registry-name';
 import { ShownText } from '../parts/shown-text';
+import { Table, type Column } from '../parts/table';
+import { When } from '../parts/when';
 import { useLoaded } from '../requests/use-loaded';
-import { EventDelivery } from './event-delivery';
+import { DeliveryState, NextAttempt, Redeliver, type SubscriptionState } from './delivery-parts';
 
 /** An event: its body, and every attempt of each subscription. */
 export function EventPage({ id }: { id: string }) {
@@ -73,4 +77,81 @@ function pretty(body: string): string {
   } catch {
     return body;
   }
+}
+
+type Delivery = EventDetails['deliveries'][number];
+type Attempt = Delivery['attempts'][number];
+
+const COLUMNS: readonly Column<Attempt>[] = [
+  { head: 'Attempt', cell: ({ attempt }) => attempt, isNumber: true },
+  { head: 'Time', cell: ({ attemptedAt }) => <When at={attemptedAt} /> },
+  { head: 'Status', cell: ({ status }) => status ?? <span class="dim">no answer</span>, isNumber: true },
+  { head: 'Milliseconds', cell: ({ milliseconds }) => milliseconds.toLocaleString('en'), isNumber: true },
+  {
+    head: 'Error',
+    cell: ({ error }) => (error === null ? <span class="dim">none</span> : <ShownText text={error} />),
+  },
+];
+
+interface Props {
+  eventId: string;
+  delivery: Delivery;
+  /** Undefined if it is not known. */
+  subscriptionState: SubscriptionState | undefined;
+  onChange: () => void;
+}
+
+/** States in which an event can be delivered at once. */
+const REDELIVER_WORDS: Partial<Record<Delivery['state'], string>> = {
+  failed: 'Deliver now',
+  dead: 'Deliver again',
+  delivered: 'Deliver again',
+};
+
+/** An event in one subscription. */
+function EventDelivery({ eventId, delivery, subscriptionState, onChange }: Props) {
+  const { subscription, state, headers, attempts } = delivery;
+  const heading = useId();
+  return (
+    <section class="card" aria-labelledby={heading}>
+      <header>
+        <h2 id={heading}>
+          Subscription <span class="wrap">{subscription}</span>
+        </h2>
+        <span>
+          <DeliveryState state={state} />{' '}
+          <span class="dim">
+            <NextAttempt delivery={delivery} subscription={subscriptionState} />
+          </span>
+        </span>
+      </header>
+      <Redeliver
+        subscription={subscription}
+        body={{ event: eventId }}
+        label={REDELIVER_WORDS[state]}
+        none="the subscription does not want this event now, or the event was removed because it was old"
+        onDone={onChange}
+      />
+      <h3>Attempts</h3>
+      {attempts.length === 0 ? (
+        <p class="dim">None yet.</p>
+      ) : (
+        <Table
+          caption={`Attempts for the subscription ${subscription}`}
+          columns={COLUMNS}
+          rows={attempts}
+          keyOf={({ attempt, attemptedAt }) => `${attempt} ${attemptedAt}`}
+        />
+      )}
+      <details>
+        <summary>Headers as they would be sent now</summary>
+        <ShownText
+          block="Headers"
+          text={Object.entries(headers)
+            .map(([name, value]) => `${name}: ${value}`)
+            .join('\n')}
+        />
+      </details>
+    </section>
+  );
 }

@@ -1,16 +1,16 @@
 import type { ComponentChildren } from 'preact';
 
-/** Names with their values, aligned. Rows without a value are left out. */
-export function FactsList({
-  rows,
-}: {
-  rows: readonly (readonly [name: string, value: ComponentChildren])[];
-}) {
+export type FactsRow = readonly [name: string, value: ComponentChildren];
+
+/** Names with their values, aligned. A row whose value is undefined, null or false is left out. */
+export function FactsList({ rows }: { rows: readonly FactsRow[] }) {
   return (
     <dl class="facts">
       {rows.map(
         ([name, value]) =>
-          value !== undefined && (
+          value !== undefined &&
+          value !== null &&
+          value !== false && (
             <div key={name}>
               <dt>{name}</dt>
               <dd>{value}</dd>

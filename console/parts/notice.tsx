@@ -34,14 +34,14 @@ export function Notice({ tone, word = WORDS[tone], spoken, children }: Props) {
   );
 }
 
-/** A refusal or a failure, with the code that the documentation explains. */
-export function FailureNotice({
-  failure,
-  children,
-}: {
-  failure: RequestFailure;
+interface FailureProps {
+  failure: RequestFailure | undefined;
   children?: ComponentChildren;
-}) {
+}
+
+/** A refusal or a failure, if there is one, with the code that the documentation explains. */
+export function FailureNotice({ failure, children }: FailureProps) {
+  if (!failure) return null;
   return (
     <Notice tone="bad">
       <p>

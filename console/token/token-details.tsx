@@ -1,29 +1,26 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { TokenView } from '../../service/console/views';
 import { accountNames } from '../../cli/terminal/printable';
+import type { TokenView } from '../../service/console/views';
 import { useConsole } from '../frame/console-context';
-import { Hex } from '../parts/hex';
-import { FactsList } from '../parts/facts-list';
-import { Party } from '../parts/party';
-import { ShownText } from '../parts/shown-text';
 import { DownloadButton } from '../issuing/download-button';
 import { ProgressLine } from '../issuing/progress-line';
-import { explorerLink } from './explorer-link';
-import { NextOperations } from './next-operations';
-import { StateDiagram } from './state-diagram';
-import { Timeline } from './timeline';
+import { FactsList } from '../parts/facts-list';
+import { Hex } from '../parts/hex';
+import { Party, ShortForms } from '../parts/party';
+import { ShownText } from '../parts/shown-text';
+import { EndorsementChain } from './endorsement-chain';
+import { explorerLink, sentenceOf } from './token-words';
 
 /** A token as it is now, and how it came there. */
 export function TokenDetails({ token }: { token: TokenView }) {
   const { facts, announce } = useConsole();
   useEffect(() => announce(`Token ${token.state}.`), [token.tokenId]);
-  const names = accountNames(addressesOf(token));
   const party = (address: string | null): ComponentChildren =>
-    address === null ? undefined : <Party address={address} names={names} />;
+    address !== null && <Party address={address} />;
   const { registry, titleEscrow, explorerUrl, issuing } = token;
   return (
-    <>
+    <ShortForms.Provider value={accountNames(addressesOf(token))}>
       <section class="card" aria-labelledby="now">
         <h2 id="now">Now</h2>
         <StateDiagram state={token.state} />
@@ -48,10 +45,7 @@ export function TokenDetails({ token }: { token: TokenView }) {
           />
           <FactsList
             rows={[
-              [
-                'Bill of Lading',
-                issuing?.blNumber == null ? undefined : <ShownText text={issuing.blNumber} />,
-              ],
+              ['Bill of Lading', issuing?.blNumber != null && <ShownText text={issuing.blNumber} />],
               ['Token id', <Hex value={token.tokenId} what="token id" />],
               [
                 'Registry',
@@ -64,9 +58,7 @@ export function TokenDetails({ token }: { token: TokenView }) {
               ['Network', `${token.network}, chain ${token.chainId}`],
               [
                 'Title escrow',
-                titleEscrow === null ? undefined : (
-                  <Hex value={titleEscrow} what="address of the title escrow" />
-                ),
+                titleEscrow !== null && <Hex value={titleEscrow} what="address of the title escrow" />,
               ],
               ['Read at block', token.block.toLocaleString('en')],
             ]}
@@ -81,9 +73,9 @@ export function TokenDetails({ token }: { token: TokenView }) {
           </p>
         )}
       </section>
-      <NextOperations next={token.next} token={token} names={names} />
-      <Timeline token={token} names={names} />
-    </>
+      <NextOperations token={token} />
+      <EndorsementChain token={token} />
+    </ShortForms.Provider>
   );
 }
 
@@ -97,4 +89,68 @@ function addressesOf(token: TokenView): string[] {
   ]);
   const all = [beneficiary, holder, nominee, previousBeneficiary, previousHolder, ...changes];
   return all.filter((address): address is string => typeof address === 'string');
+}
+
+const STATES: readonly { state: TokenView['state']; arrow: string; words: string }[] = [
+  { state: 'not minted', arrow: '', words: '' },
+  { state: 'in escrow', arrow: '→', words: 'mint' },
+  { state: 'returned to issuer', arrow: '⇄', words: 'return, restore' },
+  { state: 'shredded', arrow: '→', words: 'shred' },
+];
+
+/** The states of a token, with the one that it is in. */
+function StateDiagram({ state }: { state: TokenView['state'] }) {
+  return (
+    <ol class="diagram" aria-label="States of a token">
+      {STATES.map((step) => (
+        <li key={step.state}>
+          {step.arrow !== '' && (
+            <span class="arrow">
+              <span aria-hidden="true">{step.arrow}</span>
+              <span>{step.words}</span>
+            </span>
+          )}
+          <span class="box" aria-current={step.state === state ? 'true' : undefined}>
+            {step.state}
+          </span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** The operations that are possible next, each with the account that may send it. */
+function NextOperations({ token: { beneficiary, holder, next } }: { token: TokenView }) {
+  const rolesOf = (address: string): string => {
+    const roles = [
+      ...(address === beneficiary ? ['beneficiary'] : []),
+      ...(address === holder ? ['holder'] : []),
+    ];
+    return roles.length === 0 ? '' : ` (${roles.join(' and ')})`;
+  };
+  return (
+    <section class="card" aria-labelledby="next">
+      <h2 id="next">Possible next operations</h2>
+      {next.length === 0 ? (
+        <p>No operation is possible any more.</p>
+      ) : (
+        <ul class="next">
+          {next.map((possible) => (
+            <li key={possible.operation + possible.by}>
+              {sentenceOf(possible).map((part, index) =>
+                'words' in part ? (
+                  part.words
+                ) : (
+                  <span key={index}>
+                    <Party address={part.address} isPlain />
+                    {index === 0 && rolesOf(part.address)}
+                  </span>
+                ),
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
 }

@@ -5,13 +5,17 @@ import { goTo } from '../frame/use-route';
 import { Field } from '../parts/field';
 import { problemAt } from '../parts/field-problem';
 import { FileDrop } from '../parts/file-drop';
+import { Hex } from '../parts/hex';
 import { WhenLoaded } from '../parts/loading';
 import { FailureNotice } from '../parts/notice';
-import { ShownText } from '../parts/shown-text';
+import { Party } from '../parts/party';
 import { readJsonFile } from '../parts/read-json-file';
+import { ShownText } from '../parts/shown-text';
+import { Table, type Column } from '../parts/table';
 import { useAction } from '../parts/use-action';
+import { When } from '../parts/when';
+import type { Issuance } from '../requests/api';
 import { useLoaded } from '../requests/use-loaded';
-import { IssuedDocuments } from './issued-documents';
 import { TokenDetails } from './token-details';
 
 /** A credential that was chosen. It is in this tab's memory only, never in the address. */
@@ -97,7 +101,7 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
           accept=".json,application/json"
           onFiles={([file]) => file && run(() => choose(file))}
         />
-        {fileFailure && <FailureNotice failure={fileFailure} />}
+        <FailureNotice failure={fileFailure} />
         {chosen && (
           <p class="dim">
             Read from <ShownText text={chosen.name} longest={80} />, which is not verified here:{' '}
@@ -109,5 +113,48 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
         ? !wrongId && <WhenLoaded loaded={loaded}>{(token) => <TokenDetails token={token} />}</WhenLoaded>
         : facts.canIssue && <IssuedDocuments />}
     </>
+  );
+}
+
+const MOST = 20;
+
+const COLUMNS: readonly Column<Issuance>[] = [
+  {
+    head: 'Number',
+    cell: ({ blNumber }) =>
+      blNumber === undefined ? <span class="dim">—</span> : <ShownText text={blNumber} />,
+  },
+  {
+    head: 'Token',
+    cell: ({ tokenId }) => <Hex value={tokenId} what="token id" href={hrefOf('token', { id: tokenId })} />,
+  },
+  { head: 'Issued', cell: ({ createdAt }) => <When at={Date.parse(createdAt)} isPast /> },
+  { head: 'Mint', cell: ({ state }) => state },
+  { head: 'First beneficiary', cell: ({ owner }) => <Party address={owner} /> },
+  { head: 'First holder', cell: ({ holder }) => <Party address={holder} /> },
+];
+
+/** The newest documents of this service, for those who do not know a token id. */
+function IssuedDocuments() {
+  const { api } = useConsole();
+  const loaded = useLoaded('documents', (signal) => api.documents(MOST, signal));
+  return (
+    <section class="stack" aria-labelledby="issued-documents">
+      <h2 id="issued-documents">Documents of this service</h2>
+      <WhenLoaded loaded={loaded}>
+        {(documents) =>
+          documents.length === 0 ? (
+            <p class="note">None was issued yet.</p>
+          ) : (
+            <Table
+              caption="Documents, the newest first"
+              columns={COLUMNS}
+              rows={documents}
+              keyOf={({ tokenId }) => tokenId}
+            />
+          )
+        }
+      </WhenLoaded>
+    </section>
   );
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { inPlace } from '../../console/deliveries/in-place';
-import { redeliveryResult } from '../../console/deliveries/redelivery-result';
+import { redeliveryResult } from '../../console/deliveries/delivery-words';
 import { problemAt } from '../../console/parts/field-problem';
 import { accountName } from '../../console/parts/account-name';
 import { pauseAfter } from '../../console/requests/pause-after';
@@ -8,8 +8,7 @@ import { rereader } from '../../console/requests/rereader';
 import { RequestFailure } from '../../console/requests/request';
 import { conditionsOf } from '../../console/subscriptions/filter-words';
 import { EMPTY_SUBSCRIPTION, problemsOf } from '../../console/subscriptions/subscription-draft';
-import { explorerLink } from '../../console/token/explorer-link';
-import { changesOf, sentenceOf } from '../../console/token/operation-words';
+import { changesOf, explorerLink, sentenceOf } from '../../console/token/token-words';
 import type { Subscription } from '../../console/requests/api';
 
 const [ONE, TWO] = [

@@ -49,9 +49,19 @@ function partsOf(text: string): SentencePart[] {
     .flatMap((part, index) => (part === '' ? [] : [index % 2 === 1 ? { address: part } : { words: part }]));
 }
 
-/** Roles that an operation changed. */
+/** The roles that an operation changed. */
 export function changesOf({ before, after }: Pick<OperationView, 'before' | 'after'>) {
   return (['beneficiary', 'holder', 'nominee'] as const)
     .filter((role) => before[role] !== after[role])
     .map((role) => ({ role, before: before[role], after: after[role] }));
+}
+
+/** A page of the network's explorer, if there is one. Only web addresses become links. */
+export function explorerLink(
+  explorerUrl: string | null,
+  kind: 'address' | 'tx',
+  value: string,
+): string | undefined {
+  if (explorerUrl === null || !/^https?:\/\//.test(explorerUrl)) return undefined;
+  return `${explorerUrl.replace(/\/$/, '')}/${kind}/${encodeURIComponent(value)}`;
 }

@@ -1,0 +1,101 @@
+import { Fragment } from 'preact';
+import { useState } from 'preact/hooks';
+import type { DeliveryState as State } from '../../service/outbox/deliveries';
+import { useConsole, useMayChange } from '../frame/console-context';
+import { FailureNotice, Notice } from '../parts/notice';
+import { StateMark, type Shape, type Tone } from '../parts/state-mark';
+import { useAction } from '../parts/use-action';
+import { When } from '../parts/when';
+import type { Api, Subscription } from '../requests/api';
+import { redeliveryResult } from './delivery-words';
+
+/** The service tries failed deliveries again. Dead letters wait for the operator. */
+const MARKS: Record<State, { tone: Tone; shape: Shape; word?: string }> = {
+  waiting: { tone: 'plain', shape: 'clock' },
+  failed: { tone: 'wait', shape: 'warning' },
+  dead: { tone: 'bad', shape: 'cross', word: 'dead letter' },
+  delivered: { tone: 'good', shape: 'check' },
+  orphaned: { tone: 'plain', shape: 'dash' },
+};
+
+export function DeliveryState({ state }: { state: State }) {
+  return <StateMark word={state} {...MARKS[state]} />;
+}
+
+export type SubscriptionState = Subscription['config']['state'];
+
+interface NextProps {
+  delivery: { state: State; nextAttemptAt: number | null };
+  /** The state of its subscription; undefined if it is not known. */
+  subscription: SubscriptionState | undefined;
+}
+
+/** The time, or the condition, of the next attempt of a delivery that waits. */
+export function NextAttempt({ delivery: { state, nextAttemptAt }, subscription = 'active' }: NextProps) {
+  if (state !== 'waiting' && state !== 'failed') return null;
+  if (subscription !== 'active') return <>next when the subscription is resumed</>;
+  if (nextAttemptAt === null) return <>waits for an earlier event of its token</>;
+  return (
+    <>
+      next <When at={nextAttemptAt} />
+    </>
+  );
+}
+
+/** The type of an event as a link to it. Long types break after an underscore. */
+export function EventLink({ id, type }: { id: string; type: string }) {
+  return (
+    <a href={`#/events/${encodeURIComponent(id)}`}>
+      {type.split(/(?<=_)/).map((part, index) => (
+        <Fragment key={index}>
+          {index > 0 && <wbr />}
+          {part}
+        </Fragment>
+      ))}
+    </a>
+  );
+}
+
+/** A subscription. Its id is a UUID: the beginning is a time, and only the end tells it from others. */
+export function SubscriptionName({ id }: { id: string }) {
+  return (
+    <span class="nowrap" title={id}>
+      {id.length > 12 ? `…${id.slice(-8)}` : id}
+    </span>
+  );
+}
+
+interface RedeliverProps {
+  subscription: string;
+  body: Parameters<Api['redeliver']>[1];
+  /** The words of the button. Without them only the last result is shown. */
+  label: string | undefined;
+  /** Why nothing is sent, if that is the result. */
+  none: string;
+  onDone?: () => void;
+}
+
+/** Delivers again, for those who may. */
+export function Redeliver({ subscription, body, label, none, onDone }: RedeliverProps) {
+  const { api } = useConsole();
+  const mayChange = useMayChange();
+  const { isRunning, failure, run } = useAction();
+  const [result, setResult] = useState<ReturnType<typeof redeliveryResult>>();
+  const redeliver = async (): Promise<void> => {
+    setResult(redeliveryResult(await api.redeliver(subscription, body), none));
+    onDone?.();
+  };
+  return (
+    <>
+      {mayChange && label !== undefined && (
+        <p>
+          <button type="button" aria-disabled={isRunning} onClick={() => run(redeliver)}>
+            {label}
+          </button>
+        </p>
+      )}
+      {result && <Notice tone={result.tone}>{result.words}</Notice>}
+      <FailureNotice failure={failure} />
+    </>
+  );
+}

@@ -1,0 +1,165 @@
+import { useEffect, useRef } from 'preact/hooks';
+import type { EventView, OperationView, TokenView } from '../../service/console/views';
+import { DeliveryState, EventLink, SubscriptionName } from '../deliveries/delivery-parts';
+import { useConsole } from '../frame/console-context';
+import { FactsList, type FactsRow } from '../parts/facts-list';
+import { Hex } from '../parts/hex';
+import { Party } from '../parts/party';
+import { ShownText } from '../parts/shown-text';
+import { When } from '../parts/when';
+import { countOf } from '../text/relative-time';
+import { changesOf, explorerLink, OPERATION_TITLES } from './token-words';
+
+/** The operations of a token, the oldest first. */
+export function EndorsementChain({ token }: { token: TokenView }) {
+  const { operations, isWhole } = token;
+  const { announce } = useConsole();
+  const known = useRef(operations.length);
+  useEffect(() => {
+    const newest = operations.at(-1);
+    if (newest && operations.length > known.current) announce(`${OPERATION_TITLES[newest.operation]}.`);
+    known.current = operations.length;
+  }, [operations.length]);
+  return (
+    <section aria-labelledby="history">
+      <h2 id="history">Endorsement chain</h2>
+      {operations.length === 0 && <p class="dim">Nothing happened to this token yet.</p>}
+      {!isWhole && operations.length > 0 && (
+        <p class="note">Earlier operations were not read: the node does not give logs that are so old.</p>
+      )}
+      <ol class="timeline">
+        {operations.map((operation, index) => (
+          <OperationItem
+            key={`${operation.transactionHash} ${operation.operation} ${index}`}
+            operation={operation}
+            isNewest={index === operations.length - 1}
+            token={token}
+          />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+interface ItemProps {
+  operation: OperationView;
+  isNewest: boolean;
+  token: TokenView;
+}
+
+/** One operation: its parties and its remark, and beside it its events. */
+function OperationItem({ operation, isNewest, token: { explorerUrl, credentialId } }: ItemProps) {
+  const { remark, sender, transactionHash, blockNumber } = operation;
+  return (
+    <li class={isNewest ? 'newest' : undefined}>
+      <article class="card">
+        <header>
+          <h3>
+            {OPERATION_TITLES[operation.operation]}
+            {isNewest && <span class="tag">newest</span>}
+          </h3>
+          <span class="dim">
+            <When at={operation.at} isPast />
+          </span>
+        </header>
+        <div class="halves">
+          <FactsList
+            rows={[
+              ...changesOf(operation).map(({ role, before, after }): FactsRow => [
+                `${role.charAt(0).toUpperCase()}${role.slice(1)}`,
+                <span class="change">
+                  <Party address={before} />
+                  <span>
+                    <span aria-hidden="true">→ </span>
+                    <span class="unseen">then </span>
+                    <Party address={after} />
+                  </span>
+                </span>,
+              ]),
+              ['Remark', remark && <Remark remark={remark} hasCredential={credentialId !== null} />],
+              ['Sent by', <Party address={sender} />],
+              [
+                'Transaction',
+                <>
+                  <Hex
+                    value={transactionHash}
+                    what="transaction hash"
+                    href={explorerLink(explorerUrl, 'tx', transactionHash)}
+                  />{' '}
+                  <span class="dim">block {blockNumber.toLocaleString('en')}</span>
+                </>,
+              ],
+            ]}
+          />
+          <EventList events={operation.events} />
+        </div>
+      </article>
+    </li>
+  );
+}
+
+interface RemarkProps {
+  remark: NonNullable<OperationView['remark']>;
+  /** Whether the page was asked with a credential, which decrypts remarks. */
+  hasCredential: boolean;
+}
+
+function Remark({ remark: { hex, text, isEncrypted }, hasCredential }: RemarkProps) {
+  if (text !== null)
+    return (
+      <>
+        <ShownText text={text} /> {isEncrypted && <span class="dim">(decrypted)</span>}
+      </>
+    );
+  const why = isEncrypted
+    ? hasCredential
+      ? 'this credential does not decrypt it'
+      : 'choose the credential file to decrypt it'
+    : 'it is no text';
+  return (
+    <>
+      <Hex value={hex} what="remark" /> <span class="dim">({why})</span>
+    </>
+  );
+}
+
+/** Events of an operation, each with its deliveries. */
+function EventList({ events }: { events: readonly EventView[] }) {
+  return (
+    <div class="events">
+      <h4>Events</h4>
+      {events.length === 0 && <p class="dim">None is recorded yet.</p>}
+      <ul class="plain">
+        {events.map(({ id, type, deliveries }) => (
+          <li key={id}>
+            <EventLink id={id} type={type} />
+            <div>
+              {deliveries.length === 0 && <span class="dim">for no subscription</span>}
+              {deliveries.map((delivery) => (
+                <DeliveryLine key={delivery.subscription} delivery={delivery} />
+              ))}
+            </div>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function DeliveryLine({ delivery }: { delivery: EventView['deliveries'][number] }) {
+  const { subscription, state, attempts, lastError } = delivery;
+  return (
+    <div>
+      <DeliveryState state={state} />{' '}
+      <span class="dim">
+        <SubscriptionName id={subscription} />
+        {attempts > 1 && `, ${countOf(attempts, 'attempt')}`}
+      </span>
+      {state !== 'delivered' && lastError !== null && (
+        <div class="dim">
+          <ShownText text={lastError} longest={120} />
+        </div>
+      )}
+    </div>
+  );
+}
