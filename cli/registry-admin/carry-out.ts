@@ -1,6 +1,6 @@
 import type { TransactionReceipt } from 'ethers';
 import { ChainError, messageOf } from '../../service/base/errors';
-import { readAgainWhileItMayPass } from '../../service/token/unchanged-block';
+import { readAgainWhileItMayPass } from '../../service/chain/read-chain';
 import type { Answer, Say } from '../answer';
 import { transactionLink } from '../transactions/explorer-link';
 import { printable, printableJson } from '../terminal/printable';

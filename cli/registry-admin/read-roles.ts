@@ -1,7 +1,12 @@
 import pMap from 'p-map';
 import { readBackwards } from '../../service/chain/read-backwards';
-import { logsOf, type ChainLog } from '../../service/chain/read-chain';
-import { expectUnchanged, headBlockOf, readAgainWhileItMayPass } from '../../service/token/unchanged-block';
+import {
+  logsOf,
+  readAgainWhileItMayPass,
+  readUpToHead,
+  type ChainBlock,
+  type ChainLog,
+} from '../../service/chain/read-chain';
 import type { TradeTrustTokenStandard } from '../../typechain-types';
 import type { ReachedRegistry } from '../token/find-token';
 import { createReadingProgress } from '../terminal/reading-progress';
@@ -33,9 +38,8 @@ const CONCURRENT_CALLS = 8;
  *   the node.
  */
 export async function readRoles(source: RolesSource, also: readonly string[]): Promise<RegistryRoles> {
-  return readAgainWhileItMayPass(async () => {
-    const { client, contract } = source;
-    const head = await headBlockOf(client);
+  const { client, contract } = source;
+  const readAt = async (head: ChainBlock): Promise<RegistryRoles> => {
     const history = replayRoles(await readRoleLogs(source, head.number));
     const at = { blockTag: head.number };
     const known = [...ROLES.values()].flatMap((role) => also.map((account) => ({ role, account })));
@@ -55,10 +59,10 @@ export async function readRoles(source: RolesSource, also: readonly string[]): P
       },
       { concurrency: CONCURRENT_CALLS },
     );
-    await expectUnchanged(client, head);
     const unusual = admins.filter(([, admin]) => admin !== ADMIN_ROLE);
     return { block: head.number, holders: history.holders, adminOf: new Map(unusual) };
-  });
+  };
+  return readAgainWhileItMayPass(() => readUpToHead(client, readAt));
 }
 
 /**
@@ -66,8 +70,7 @@ export async function readRoles(source: RolesSource, also: readonly string[]): P
  * only make the answer a wrong no.
  */
 export async function hasOtherAdmin(source: RolesSource, account: string): Promise<boolean> {
-  return readAgainWhileItMayPass(async () => {
-    const head = await headBlockOf(source.client);
+  const readAt = async (head: ChainBlock): Promise<boolean> => {
     const logs = await readRoleLogs(source, head.number);
     const candidates = replayRoles(logs).everybody.filter(
       (had) => had.role === ADMIN_ROLE && had.account !== account,
@@ -78,7 +81,8 @@ export async function hasOtherAdmin(source: RolesSource, account: string): Promi
       { concurrency: CONCURRENT_CALLS },
     );
     return answers.includes(true);
-  });
+  };
+  return readAgainWhileItMayPass(() => readUpToHead(source.client, readAt));
 }
 
 async function readRoleLogs({ bulkClient, registry }: RolesSource, toBlock: number): Promise<ChainLog[]> {

@@ -1,15 +1,11 @@
 import { isJsonObject } from '../../service/issuance/credential';
-import { findNetwork, knownNetworks, type Network } from '../../service/chain/networks';
+import { findNetwork, knownNetworks, networkOfChain, type Network } from '../../service/chain/networks';
 import { readSettings } from '../../service/config/config';
 import { ChainError, ConfigurationError, RequestError } from '../../service/base/errors';
 import { parseTokenId } from '../../service/registry/token-id-forms';
 import { shown } from '../../service/config/setting-types';
 import { rpcUrlOf, settingOf, type Settings } from '../../service/config/settings';
-import {
-  networkOfChain,
-  reachRegistry,
-  type ReachedRegistry as Reached,
-} from '../../service/token/reach-registry';
+import { reachRegistry, type ReachedRegistry as Reached } from '../../service/registry/registry-contracts';
 import { isPlainAddress, tokenLocationOf, type TokenLocation } from '../../service/token/token-location';
 import { invalid } from '../errors';
 import { readJsonInput } from '../files/user-file';

@@ -1,3 +1,5 @@
+import { ConfigurationError } from '../base/errors';
+
 /**
  * A chain that documents can be issued on.
  *
@@ -101,6 +103,18 @@ export const DEFAULT_NETWORK = 'amoy';
 export function findNetwork(net: string): Network | undefined {
   const wanted = net.trim().toLowerCase();
   return NETWORKS.find((network) => network.name === wanted || String(network.chainId) === wanted);
+}
+
+/**
+ * The network with this chain id.
+ *
+ * @throws ConfigurationError NETWORK_UNKNOWN.
+ */
+export function networkOfChain(chainId: number): Network {
+  const network = NETWORKS.find((known) => known.chainId === chainId);
+  if (network) return network;
+  const message = `Chain ${chainId} is not a network of the registry's contracts.`;
+  throw new ConfigurationError('NETWORK_UNKNOWN', message, { remedy: `Known: ${knownNetworks()}.` });
 }
 
 /** All names and ids, for messages: "amoy (80002), …". */

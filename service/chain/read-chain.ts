@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isError } from 'ethers';
 import pMap from 'p-map';
 import { ChainError } from '../base/errors';
 import { malformed } from './rpc-answer';
@@ -98,6 +100,49 @@ export async function existingBlock(client: RpcClient, number: number): Promise<
   const block = await blockAt(client, number);
   if (block) return block;
   throw new ChainError('BLOCK_MISSING', `The node does not have block ${number}.`, { retryable: true });
+}
+
+/**
+ * Reads what is on the chain up to the newest block. The block must still be there afterwards, so everything
+ * that was read is of one branch.
+ *
+ * @throws ChainError BLOCK_CHANGED, BLOCK_MISSING (both retryable).
+ */
+export async function readUpToHead<T>(client: RpcClient, read: (head: ChainBlock) => Promise<T>): Promise<T> {
+  const head = await existingBlock(client, await headNumberOf(client));
+  const found = await read(head);
+  const { hash } = await existingBlock(client, head.number);
+  if (hash !== head.hash) throw blockChanged(head.number);
+  return found;
+}
+
+/** The error for a reorganisation during a reading, or for nodes of one provider that disagree. */
+export function blockChanged(number: number): ChainError {
+  const message = `Block ${number} changed while the chain was read.`;
+  return new ChainError('BLOCK_CHANGED', message, { retryable: true });
+}
+
+/** Readings of a chain that changes. */
+const READINGS = 3;
+/** Pause before the next reading. A node that is a block behind has caught up by then. */
+const PAUSE_MS = 1_000;
+
+/** Repeats a reading that failed with an error that may pass by itself. */
+export async function readAgainWhileItMayPass<T>(read: () => Promise<T>): Promise<T> {
+  for (let reading = 1; ; reading++) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!mayPass(error) || reading === READINGS) throw error;
+      await sleep(PAUSE_MS);
+    }
+  }
+}
+
+/** A node that does not have the block yet fails without revert data; a contract gives a reason. */
+function mayPass(error: unknown): boolean {
+  if (error instanceof ChainError) return error.retryable;
+  return isError(error, 'CALL_EXCEPTION') && error.data === null;
 }
 
 /** The matching logs, in chain order. */

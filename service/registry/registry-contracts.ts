@@ -1,8 +1,10 @@
 import { TitleEscrowFactory__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { ChainError, codeOf, messageOf, ServiceError } from '../base/errors';
+import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
+import type { Network } from '../chain/networks';
 import { existingBlock, headNumberOf } from '../chain/read-chain';
 import { isNotImplemented } from '../chain/refusals';
-import type { RpcClient } from '../chain/rpc-client';
-import { ChainError } from '../base/errors';
+import { createChainCheck, createRpcClient, type RpcClient } from '../chain/rpc-client';
 
 /** The contracts of a registry, as lower-case addresses. */
 export interface RegistryContracts {
@@ -80,3 +82,59 @@ function notARegistry(address: string, cause: unknown): ChainError {
   const message = `The contract at ${address} is not a token registry. ${remedy}`;
   return new ChainError('REGISTRY_INVALID', message, { cause, remedy });
 }
+
+/** A registry and the clients of its chain. */
+export interface ReachedRegistry {
+  network: Network;
+  client: RpcClient;
+  /** For queries over ranges of logs. */
+  bulkClient: RpcClient;
+  registry: RegistryOnChain;
+}
+
+/** A node of a network. */
+export interface NetworkNode {
+  network: Network;
+  url: string;
+}
+
+/**
+ * Connects to a registry at a node and closes the connection afterwards.
+ *
+ * @throws ConfigurationError CHAIN_ID_MISMATCH; ChainError RPC_UNREACHABLE, REGISTRY_MISSING,
+ *   REGISTRY_INVALID; ChainError NODE_FAILED for a library's error, masked because it may contain the URL
+ *   with its key; any other error of `read`.
+ */
+export async function reachRegistry<T>(
+  { network, url }: NetworkNode,
+  address: string,
+  read: (reached: ReachedRegistry) => Promise<T>,
+): Promise<T> {
+  const client = createRpcClient(url, network);
+  const bulkClient = createRpcClient(url, network, 'bulk');
+  try {
+    await createChainCheck(client, url, network)();
+    const registry = await createRegistryFinder(client, address)();
+    return await read({ network, client, bulkClient, registry });
+  } catch (thrown) {
+    throw isOfLibrary(thrown) ? nodeFailed(thrown, url) : thrown;
+  } finally {
+    client.destroy();
+    bulkClient.destroy();
+  }
+}
+
+function isOfLibrary(thrown: unknown): boolean {
+  return !(thrown instanceof ServiceError) && codeOf(thrown) !== undefined;
+}
+
+function nodeFailed(thrown: unknown, url: string): ChainError {
+  // The node chose this text: a terminal prints it through cli/terminal/printable.ts, a page as text.
+  const reason = secretMasker(secretPartsOf(url))(messageOf(thrown)).slice(0, LONGEST_REASON);
+  return new ChainError('NODE_FAILED', `The node at ${printableUrl(url)} could not be read: ${reason}`, {
+    retryable: true,
+  });
+}
+
+/** Error messages of ethers contain the whole request and response. */
+const LONGEST_REASON = 400;

@@ -1,5 +1,5 @@
 import type { EscrowState, TokenState } from '../registry/read-token-state';
-import type { TokenOperation } from './token-operations';
+import type { TokenOperation } from './endorsement-chain';
 
 /** An operation that is possible next. `whom`: its recipient, in words; undefined if it has none. */
 export interface PossibleOperation {

@@ -1,12 +1,22 @@
-import { getAddress } from 'ethers';
+import { getAddress, toBeHex } from 'ethers';
 import pMap from 'p-map';
-import { existingBlock, senderOf } from '../chain/read-chain';
+import { readBackwards, type LogRange } from '../chain/read-backwards';
+import {
+  blockChanged,
+  existingBlock,
+  logsOf,
+  readAgainWhileItMayPass,
+  readUpToHead,
+  senderOf,
+  type ChainLog,
+} from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
+import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../registry/abi';
+import { genuineOf, type DecodedLog } from '../registry/decode-log';
 import { readTokenState, type TokenState } from '../registry/read-token-state';
-import type { RegistryOnChain } from '../registry/registry-contracts';
+import type { RegistryContracts, RegistryOnChain } from '../registry/registry-contracts';
+import { titleEscrowAddress } from '../registry/title-escrow-address';
 import { endorsementsOf, type Endorsement } from './endorsement-chain';
-import { readTokenLogs } from './read-token-logs';
-import { blockChanged, expectUnchanged, headBlockOf, readAgainWhileItMayPass } from './unchanged-block';
 
 /** An endorsement with the timestamp of its block (seconds since 1970) and the sender of its transaction. */
 export interface DatedEndorsement extends Endorsement {
@@ -56,21 +66,18 @@ async function readOnce(
   tokenId: bigint,
   { fromBlock = genesisBlock, bulkClient = client, onProgress }: HistoryOptions,
 ): Promise<TokenHistory> {
-  const head = await headBlockOf(client);
-  const state = await readTokenState(client, contracts, tokenId, head.number);
-  if (state.state === 'not minted') {
-    await expectUnchanged(client, head);
-    return { state, endorsements: [], isWhole: true };
-  }
-  const range = { fromBlock: Math.max(fromBlock, genesisBlock), toBlock: head.number };
-  const found = await readTokenLogs(bulkClient, contracts, tokenId, {
-    ...range,
-    onProgress: (block) => onProgress?.(block, range),
+  const { state, logs, isWhole } = await readUpToHead(client, async ({ number }) => {
+    const state = await readTokenState(client, contracts, tokenId, number);
+    if (state.state === 'not minted') return { state, logs: [], isWhole: true };
+    const range = { fromBlock: Math.max(fromBlock, genesisBlock), toBlock: number };
+    const found = await readTokenLogs(bulkClient, contracts, tokenId, {
+      ...range,
+      onProgress: (block) => onProgress?.(block, range),
+    });
+    return { state, logs: found.logs, isWhole: found.isWhole || fromBlock <= genesisBlock };
   });
-  const isFromTheStart = found.isWhole || fromBlock <= genesisBlock;
-  await expectUnchanged(client, head);
-  const endorsements = endorsementsOf({ logs: found.logs, isWhole: isFromTheStart }, state);
-  return { state, endorsements: await date(client, endorsements), isWhole: isFromTheStart };
+  const endorsements = state.state === 'not minted' ? [] : endorsementsOf({ logs, isWhole }, state);
+  return { state, endorsements: await date(client, endorsements), isWhole };
 }
 
 async function date(client: RpcClient, endorsements: readonly Endorsement[]): Promise<DatedEndorsement[]> {
@@ -87,4 +94,61 @@ async function date(client: RpcClient, endorsements: readonly Endorsement[]): Pr
     },
     { concurrency: CONCURRENT_CALLS },
   );
+}
+
+/** The genuine logs of one token, in chain order. */
+export interface TokenLogs {
+  logs: DecodedLog[];
+  /** Whether the logs begin with the mint, which is a token's first log. */
+  isWhole: boolean;
+}
+
+/**
+ * Reads all logs of one token. Nodes index logs by address and topic, so the whole range is requested at once
+ * and split only if that is refused. It is read backwards from the newest block: the search ends at the mint,
+ * and most tokens that are looked up are young.
+ *
+ * @throws any error of the node for a single block, and when it cannot be reached.
+ */
+export async function readTokenLogs(
+  client: RpcClient,
+  contracts: RegistryContracts,
+  tokenId: bigint,
+  range: LogRange,
+): Promise<TokenLogs> {
+  const logs: DecodedLog[] = [];
+  const isWhole = await readBackwards(
+    range,
+    (first, last) => logsOfRange(client, contracts, tokenId, first, last),
+    (read) => {
+      logs.unshift(...genuineOf(read, contracts).filter((log) => log.tokenId === tokenId));
+      return logs.some(({ type }) => type === 'minted');
+    },
+  );
+  return { logs, isWhole };
+}
+
+/**
+ * Selects logs by the title escrow's address, and by the token's id, which is the last topic of the
+ * registry's and the factory's events.
+ */
+async function logsOfRange(
+  client: RpcClient,
+  contracts: RegistryContracts,
+  tokenId: bigint,
+  fromBlock: number,
+  toBlock: number,
+): Promise<ChainLog[]> {
+  const blocks = { fromBlock, toBlock };
+  const escrow = titleEscrowAddress(contracts, tokenId);
+  const [own, escrows] = await Promise.all([
+    logsOf(client, {
+      ...blocks,
+      address: [contracts.registry, contracts.titleEscrowFactory],
+      topics: REGISTRY_AND_FACTORY_TOPICS,
+      fourthTopic: toBeHex(tokenId, 32),
+    }),
+    logsOf(client, { ...blocks, address: [escrow], topics: ESCROW_TOPICS }),
+  ]);
+  return [...own, ...escrows];
 }

@@ -9,7 +9,7 @@ import { systemClock } from '../../service/base/clock';
 import { createAnswers } from '../../service/console/answers';
 import { createCheckingPool, type CheckingPool } from '../../service/console/checking-pool';
 import type { Database } from '../../service/database/database';
-import { networkOfChain } from '../../service/token/reach-registry';
+import { networkOfChain } from '../../service/chain/networks';
 import { startRpcProxy } from '../helpers/chain/rpc-proxy';
 import type { TokenState } from '../../service/registry/read-token-state';
 import type {

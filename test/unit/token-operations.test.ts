@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ZeroAddress } from 'ethers';
-import { operationsOf } from '../../service/token/token-operations';
+import { operationsOf } from '../../service/token/endorsement-chain';
 import type { DecodedLog } from '../../service/registry/decode-log';
 
 const SOMEBODY = `0x${'11'.repeat(20)}`;
@@ -90,7 +90,9 @@ describe('operations in the logs of a token', () => {
   });
 
   it('are an error if a log belongs to no operation, or logs are missing', () => {
-    expect(() => operationsOf(transaction('0xa', 'shred'))).to.throw('shred does not belong');
+    expect(() => operationsOf(transaction('0xa', 'shred'))).to.throw(
+      'shred in transaction 0xa, which does not belong',
+    );
     expect(() => operationsOf(transaction('0xa', 'token_received'))).to.throw('omits logs');
   });
 });
