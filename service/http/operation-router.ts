@@ -3,7 +3,7 @@ import type { Operation } from './description/operation';
 import { requireAdminKey } from './middleware/admin-key';
 import { requireApiKey } from './middleware/api-key';
 import { declaredBody } from './middleware/declared-body';
-import { smallJson } from './middleware/small-json';
+import { smallJson } from './middleware/json-body';
 import { checkQuery } from './query';
 
 /** The keys of the service. An operation whose key is missing does not exist. */

@@ -5,7 +5,7 @@ import { callerLeft, type CallerState } from '../middleware/caller-left';
 import { declaredBody } from '../middleware/declared-body';
 import { HttpError } from '../middleware/errors';
 import { limitBodies } from '../middleware/limit-bodies';
-import { smallJson, type SmallJsonState } from '../middleware/small-json';
+import { smallJson, type SmallJsonState } from '../middleware/json-body';
 import { LIMIT_BYTES, SMALL_BYTES } from '../body-limit';
 import { checkQuery, type QueryState } from '../query';
 import { documentUnknown, tokenIdIn } from '../routes/issued-document';

@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
-import { answerTo } from '../middleware/json-body';
-import { LEAST, type BodyLimitsState } from '../middleware/limit-bodies';
-import { atLeastRate, BodyProblem, readBody } from '../read-body';
+import { arrived } from '../middleware/json-body';
+import type { BodyLimitsState } from '../middleware/limit-bodies';
+import { readBody } from '../read-body';
 
 /** State that the middleware sets for the route. */
 export interface RawBodyState {
@@ -19,12 +19,8 @@ export function rawBody(limit: {
   words: string;
 }): Middleware<RawBodyState & Partial<BodyLimitsState>> {
   return async (ctx, next) => {
-    try {
-      const read = readBody(ctx.req, limit.bytes, () => undefined);
-      ctx.state.bytes = await atLeastRate(ctx.req, ctx.state.least ?? LEAST, read);
-    } catch (error) {
-      throw error instanceof BodyProblem ? answerTo(ctx, error, limit.words) : error;
-    }
+    const read = readBody(ctx.req, limit.bytes, () => undefined);
+    ctx.state.bytes = await arrived(ctx, read, { least: ctx.state.least, limit: limit.words });
     await next();
   };
 }

@@ -7,7 +7,7 @@ import type { LogIn, Session } from '../../console/views';
 import { requireAdminKey } from '../middleware/admin-key';
 import { declaredBody } from '../middleware/declared-body';
 import { HttpError } from '../middleware/errors';
-import { smallJson, type SmallJsonState } from '../middleware/small-json';
+import { smallJson, type SmallJsonState } from '../middleware/json-body';
 import { CONSOLE, LINKS, SESSION, sessionOf, setCookie } from './gate';
 
 const KEY_WRONG =

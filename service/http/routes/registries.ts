@@ -5,7 +5,7 @@ import { parseRegistry } from '../../followed-registries/parse-registry';
 import type { Registries } from '../../followed-registries/registries';
 import type { FORCE_QUERY } from '../description/subscriptions';
 import { HttpError } from '../middleware/errors';
-import type { SmallJsonState } from '../middleware/small-json';
+import type { SmallJsonState } from '../middleware/json-body';
 import { noStore, type QueryState } from '../query';
 
 /** Seconds in `Retry-After` when the node does not answer the check against the chain. */

@@ -18,7 +18,7 @@ import {
 } from '../description/subscriptions';
 import type { SessionState } from '../console/gate';
 import { HttpError } from '../middleware/errors';
-import type { SmallJsonState } from '../middleware/small-json';
+import type { SmallJsonState } from '../middleware/json-body';
 import type { OperationRouter } from '../operation-router';
 import { linkNextPage, noStore, wrongQuery, type QueryState } from '../query';
 
