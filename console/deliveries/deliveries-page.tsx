@@ -3,15 +3,13 @@ import type { DeliveryView } from '../../service/console/views';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
 import { goTo } from '../frame/use-route';
-import { Field } from '../parts/field';
-import { Hex } from '../parts/hex';
-import { WhenLoaded } from '../parts/loading';
-import { ShownText } from '../parts/shown-text';
+import { Field } from '../parts/fields';
+import { Hex, ShownText, When } from '../parts/values';
+import { WhenLoaded } from '../parts/feedback';
 import { Table, type Column } from '../parts/table';
-import { When } from '../parts/when';
 import type { Subscription } from '../requests/api';
 import { useLoaded } from '../requests/use-loaded';
-import { countOf } from '../text/relative-time';
+import { countOf } from '../text/words';
 import {
   DeliveryState,
   EventLink,

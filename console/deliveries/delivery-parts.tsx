@@ -2,15 +2,13 @@ import { Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import type { DeliveryState as State } from '../../service/outbox/deliveries';
 import { useConsole, useMayChange } from '../frame/console-context';
-import { FailureNotice, Notice } from '../parts/notice';
-import { StateMark, type Shape, type Tone } from '../parts/state-mark';
-import { useAction } from '../parts/use-action';
-import { When } from '../parts/when';
+import { FailureNotice, Notice, useAction } from '../parts/feedback';
+import { StateMark, When, type Mark } from '../parts/values';
 import type { Api, Subscription } from '../requests/api';
 import { redeliveryResult } from './delivery-words';
 
 /** The service tries failed deliveries again. Dead letters wait for the operator. */
-const MARKS: Record<State, { tone: Tone; shape: Shape; word?: string }> = {
+const MARKS: Record<State, Mark & { word?: string }> = {
   waiting: { tone: 'plain', shape: 'clock' },
   failed: { tone: 'wait', shape: 'warning' },
   dead: { tone: 'bad', shape: 'cross', word: 'dead letter' },

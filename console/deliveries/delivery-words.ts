@@ -1,5 +1,5 @@
 import type { Redelivery } from '../requests/api';
-import { countOf } from '../text/relative-time';
+import { countOf } from '../text/words';
 
 /** The result of a redelivery, in words. `none`: why nothing is sent. */
 export function redeliveryResult(

@@ -2,14 +2,9 @@ import { useId } from 'preact/hooks';
 import type { EventDetails } from '../../service/console/views';
 import { useConsole, useMayChange } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
-import { FactsList } from '../parts/facts-list';
-import { Hex } from '../parts/hex';
-import { WhenLoaded } from '../parts/loading';
-import { ReaderNote } from '../parts/notice';
-import { RegistryName } from '../parts/registry-name';
-import { ShownText } from '../parts/shown-text';
+import { FactsList, Hex, RegistryName, ShownText, When } from '../parts/values';
+import { ReaderNote, WhenLoaded } from '../parts/feedback';
 import { Table, type Column } from '../parts/table';
-import { When } from '../parts/when';
 import { useLoaded } from '../requests/use-loaded';
 import { DeliveryState, NextAttempt, Redeliver, type SubscriptionState } from './delivery-parts';
 

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Facts } from '../../service/console/views';
 import { useIssuingState } from '../issuing/use-issuing-state';
-import { FailureNotice } from '../parts/notice';
+import { FailureNotice } from '../parts/feedback';
 import type { Subscription } from '../requests/api';
 import { failureFrom, type RequestFailure } from '../requests/request';
 import { LoggedIn } from './logged-in';

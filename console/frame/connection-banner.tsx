@@ -1,4 +1,4 @@
-import { absoluteTime } from '../text/relative-time';
+import { absoluteTime } from '../text/words';
 
 interface Props {
   /** When it was noticed, by the service's clock; undefined while the service answers. */

@@ -2,7 +2,7 @@ import { useEffect, useErrorBoundary } from 'preact/hooks';
 import { DeliveriesPage } from '../deliveries/deliveries-page';
 import { EventPage } from '../deliveries/event-page';
 import { IssuePage } from '../issuing/issue-page';
-import { FailureNotice } from '../parts/notice';
+import { FailureNotice } from '../parts/feedback';
 import { failureFrom } from '../requests/request';
 import { OverviewPage } from '../overview/overview-page';
 import { SubscriptionsPage } from '../subscriptions/subscriptions-page';

@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Field } from '../parts/field';
-import { FailureNotice, Notice } from '../parts/notice';
-import { useAction } from '../parts/use-action';
+import { Field } from '../parts/fields';
+import { FailureNotice, Notice, useAction } from '../parts/feedback';
 
 interface Props {
   /** Why somebody who was here has to log in. */
@@ -56,7 +55,7 @@ export function LogInPage({ reason, onLogIn }: Props) {
           {isRunning ? 'Logging in …' : 'Log in'}
         </button>
       </form>
-      {failure && <FailureNotice failure={failure} />}
+      <FailureNotice failure={failure} />
     </main>
   );
 }

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import type { Overview } from '../../service/console/views';
-import { Notice } from '../parts/notice';
+import { Notice } from '../parts/feedback';
 import { followOverview, type Following } from '../requests/follow-overview';
 import { ConnectionBanner } from './connection-banner';
 import { ConsoleProvider, type ConsoleContext } from './console-context';

@@ -1,5 +1,4 @@
-import { FailureNotice } from '../parts/notice';
-import { useAction } from '../parts/use-action';
+import { FailureNotice, useAction } from '../parts/feedback';
 import { useConsole } from './console-context';
 import { PAGES, hrefOf, type PageName } from './route';
 
@@ -43,7 +42,7 @@ export function Navigation({ current, onLogOut }: Props) {
         <button type="button" aria-disabled={isRunning} onClick={() => run(onLogOut)}>
           Log out
         </button>
-        {failure && <FailureNotice failure={failure} />}
+        <FailureNotice failure={failure} />
         <span class="dim version">Version {facts.version}</span>
       </div>
     </header>

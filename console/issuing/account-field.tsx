@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
-import { Field } from '../parts/field';
+import { Field } from '../parts/fields';
 import type { FieldProblem } from '../parts/field-problem';
-import { accountName } from '../parts/account-name';
-import { shortened } from '../text/shorten';
+import { accountName, shortened } from '../text/words';
 
 interface Props {
   label: string;

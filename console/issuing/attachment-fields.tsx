@@ -1,8 +1,7 @@
 import { useConsole } from '../frame/console-context';
-import { Problems } from '../parts/field';
-import { FileDrop } from '../parts/file-drop';
-import { ShownText } from '../parts/shown-text';
-import { sizeOf } from '../text/bytes';
+import { FileDrop, Problems } from '../parts/fields';
+import { ShownText } from '../parts/values';
+import { sizeOf } from '../text/words';
 import { escapedText } from '../text/visible-characters';
 import { pointerOfTerm } from './draft';
 import type { FormFields } from './form-fields';

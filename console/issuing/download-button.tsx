@@ -1,7 +1,6 @@
 import { useConsole } from '../frame/console-context';
-import { FailureNotice } from '../parts/notice';
-import { useAction } from '../parts/use-action';
-import { jsonFileName } from '../text/file-name';
+import { FailureNotice, useAction } from '../parts/feedback';
+import { jsonFileName } from '../text/words';
 import { saveJson } from './save-json';
 
 interface Props {
@@ -30,7 +29,7 @@ export function DownloadButton({ tokenId, isMain = false, isDisabled = false }: 
       >
         Download the credential
       </button>
-      {failure && <FailureNotice failure={failure} />}
+      <FailureNotice failure={failure} />
     </>
   );
 }

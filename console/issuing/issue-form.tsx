@@ -1,9 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
-import { Problems } from '../parts/field';
-import { FailureNotice, Notice } from '../parts/notice';
-import { sizeOf } from '../text/bytes';
-import { countOf } from '../text/relative-time';
+import { Problems } from '../parts/fields';
+import { FailureNotice, Notice } from '../parts/feedback';
+import { countOf, sizeOf } from '../text/words';
 import { AttachmentFields } from './attachment-fields';
 import { bytesOf, fieldsOf, MOST_BYTES, type Draft } from './draft';
 import { PackageFields } from './package-fields';
@@ -87,7 +86,7 @@ export function IssueForm({ draft, isLocked }: Props) {
               The document has {sizeOf(bytes)}, and at most 50 MB can be sent. Remove a file.
             </Notice>
           )}
-          {failure && <FailureNotice failure={failure} />}
+          <FailureNotice failure={failure} />
           <p class="buttons">
             <button
               type="submit"

@@ -1,6 +1,6 @@
 import { useConsole, useMayChange } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
-import { ReaderNote } from '../parts/notice';
+import { ReaderNote } from '../parts/feedback';
 import { firstDraft } from './draft';
 import { IssueForm } from './issue-form';
 import { IssuedPanel } from './issued-panel';

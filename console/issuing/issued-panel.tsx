@@ -1,9 +1,8 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
-import { Hex } from '../parts/hex';
-import { WhenLoaded } from '../parts/loading';
-import { ShownText } from '../parts/shown-text';
+import { Hex, ShownText } from '../parts/values';
+import { WhenLoaded } from '../parts/feedback';
 import { useLoaded } from '../requests/use-loaded';
 import { DownloadButton } from './download-button';
 import { ProgressLine } from './progress-line';

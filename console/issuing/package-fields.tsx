@@ -1,4 +1,4 @@
-import { Field, Problems } from '../parts/field';
+import { Field, Problems } from '../parts/fields';
 import { EMPTY_PACKAGE, PACKAGE_TERMS, packagePointers, pointerOfTerm, type Draft } from './draft';
 import type { FormFields } from './form-fields';
 import { labelOf } from './term-groups';

@@ -1,5 +1,5 @@
 import type { Validation } from '../../service/console/views';
-import { Field } from '../parts/field';
+import { Field } from '../parts/fields';
 import { AccountField } from './account-field';
 import type { FormFields } from './form-fields';
 

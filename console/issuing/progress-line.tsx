@@ -1,6 +1,6 @@
 import type { IssuingProgress } from '../../service/console/views';
-import { Notice } from '../parts/notice';
-import { ShownText } from '../parts/shown-text';
+import { Notice } from '../parts/feedback';
+import { ShownText } from '../parts/values';
 
 const STEPS = ['signed', 'submitted', 'mined', 'final'] as const;
 

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
-import { FailureNotice, Notice } from '../parts/notice';
+import { FailureNotice, Notice } from '../parts/feedback';
 import type { RequestFailure } from '../requests/request';
 
 /** While a document is sent, and when it is not known whether it arrived. */

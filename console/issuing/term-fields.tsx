@@ -1,4 +1,4 @@
-import { Field } from '../parts/field';
+import { Field } from '../parts/fields';
 import { pointerOfTerm } from './draft';
 import type { FormFields } from './form-fields';
 import { labelOf, REQUIRED_TERMS, type TermGroup } from './term-groups';

@@ -1,3 +1,5 @@
+import { capitalised } from '../text/words';
+
 /** Terms that belong together in the form. */
 export interface TermGroup {
   title: string;
@@ -52,5 +54,5 @@ export function groupsOf(terms: readonly string[]): TermGroup[] {
 /** A term in words: `portOfLoading` is `Port of loading`. */
 export function labelOf(term: string): string {
   const words = term.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).trim();
-  return LABELS[term] ?? `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+  return LABELS[term] ?? capitalised(words);
 }

@@ -1,17 +1,14 @@
-import type { Overview, Problem } from '../../service/console/views';
+import { useId } from 'preact/hooks';
+import type { Overview, Problem, Sample } from '../../service/console/views';
 import { useConsole } from '../frame/console-context';
 import { PAGES, routeOf } from '../frame/route';
-import { ShownText } from '../parts/shown-text';
-import { StateMark } from '../parts/state-mark';
-import { useNow } from '../parts/when';
-import { countOf } from '../text/relative-time';
-import { IssuingCards } from './issuing-cards';
-import { PlotFigure } from './plot-figure';
-import { RegistryCard } from './registry-card';
-import { SubscriptionCards } from './subscription-cards';
+import { IssuingCards, RegistryCard, SubscriptionCards } from './cards';
+import { PLOT_HEIGHT, PLOT_WIDTH, plotOf } from './plot-scale';
+import { ShownText, StateMark, useNow } from '../parts/values';
+import { countOf } from '../text/words';
 
 const HALF_HOUR_MS = 30 * 60_000;
-/** Plots move on so often. */
+/** The plots move on once in this time. */
 const STEP_MS = 10_000;
 
 /** The problems, and the figures of every part. */
@@ -87,27 +84,68 @@ function pageOf(href: string): string | undefined {
   return PAGES.find(({ name }) => name === routeOf(href).page)?.title;
 }
 
-/** An overview comes only when something changed, but time goes on. */
+/** The plots end now, and not when the last overview came: it comes only when something changed. */
 function Plots({ plots: { lag, deliveriesPerMinute } }: Pick<Overview, 'plots'>) {
   const to = Math.ceil(useNow() / STEP_MS) * STEP_MS;
-  const from = to - HALF_HOUR_MS;
   return (
     <section class="cards plots" aria-label="The last half hour">
-      <PlotFigure
-        title="Lag of the registry that is furthest behind"
-        noun="block"
-        samples={lag}
-        from={from}
-        to={to}
-      />
+      <PlotFigure title="Lag of the registry that is furthest behind" noun="block" samples={lag} to={to} />
       <PlotFigure
         title="Deliveries a minute"
         noun="delivery"
         plural="deliveries"
         samples={deliveriesPerMinute}
-        from={from}
         to={to}
       />
     </section>
+  );
+}
+
+interface PlotProps {
+  title: string;
+  noun: string;
+  plural?: string;
+  samples: readonly Sample[];
+  to: number;
+}
+
+/** A plot of the last half hour. Its labels are no part of the drawing, which is stretched. */
+function PlotFigure({ title, noun, plural, samples, to }: PlotProps) {
+  const titleId = useId();
+  const { line, area, top, latest, greatest } = plotOf(samples, to - HALF_HOUR_MS, to);
+  const words = (value: number) => countOf(value, noun, plural);
+  const summary =
+    latest === null || greatest === null
+      ? 'Nothing was measured yet.'
+      : `Now ${words(latest)}, at most ${words(greatest)}.`;
+  return (
+    <figure class="card plot" aria-labelledby={titleId}>
+      <figcaption>
+        <h2 id={titleId}>{title}</h2>
+        <p class="dim">{summary}</p>
+      </figcaption>
+      <div class="axes">
+        <div class="y" aria-hidden="true">
+          <span>{top.toLocaleString('en')}</span>
+          <span>{(top / 2).toLocaleString('en')}</span>
+          <span>0</span>
+        </div>
+        <svg
+          role="img"
+          aria-label={`${title}, from half an hour ago until now. ${summary}`}
+          viewBox={`0 0 ${PLOT_WIDTH} ${PLOT_HEIGHT}`}
+          preserveAspectRatio="none"
+        >
+          <path class="grid" d={`M0 0H${PLOT_WIDTH}M0 50H${PLOT_WIDTH}M0 100H${PLOT_WIDTH}`} />
+          <path class="area" d={area} />
+          <path class="line" d={line} />
+        </svg>
+        <div class="x" aria-hidden="true">
+          <span>30 min ago</span>
+          <span>15 min ago</span>
+          <span>now</span>
+        </div>
+      </div>
+    </figure>
   );
 }

@@ -1,3 +1,4 @@
+import { capitalised } from '../text/words';
 import type { RequestFailure } from '../requests/request';
 
 /** A problem of a field. One that is not refused is a recommendation. */
@@ -11,5 +12,5 @@ export function problemAt(failure: RequestFailure | undefined, pointer: string):
   const { message = '' } = failure ?? {};
   if (!message.startsWith(`${pointer} `) && !message.startsWith(`${pointer}/`)) return undefined;
   const words = message.slice(message.indexOf(' ') + 1);
-  return { message: words.charAt(0).toUpperCase() + words.slice(1), isRefused: true };
+  return { message: capitalised(words), isRefused: true };
 }

@@ -1,9 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
 import { Dialog } from '../parts/dialog';
-import { Field } from '../parts/field';
-import { FailureNotice } from '../parts/notice';
-import { useAction } from '../parts/use-action';
+import { Field } from '../parts/fields';
+import { FailureNotice, useAction } from '../parts/feedback';
 import type { Subscription } from '../requests/api';
 import { DeliveryOptions } from './delivery-options';
 import { EventChoice } from './event-choice';

@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
 import { Dialog } from '../parts/dialog';
-import { FailureNotice, Notice } from '../parts/notice';
-import { ShownText } from '../parts/shown-text';
-import { useAction } from '../parts/use-action';
+import { FailureNotice, Notice, useAction } from '../parts/feedback';
+import { ShownText } from '../parts/values';
 import type { Subscription } from '../requests/api';
 import { RequestFailure } from '../requests/request';
 
@@ -42,7 +41,7 @@ export function DeleteDialog({ subscription: { id, sink }, onClose, onDeleted }:
           <ShownText text={undelivered} />
         </Notice>
       )}
-      {failure && <FailureNotice failure={failure} />}
+      <FailureNotice failure={failure} />
       <p class="buttons">
         <button type="button" class="danger" aria-disabled={isRunning} onClick={() => run(remove)}>
           {undelivered === undefined ? 'Delete' : 'Delete with its undelivered events'}

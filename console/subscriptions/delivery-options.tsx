@@ -1,4 +1,4 @@
-import { Field } from '../parts/field';
+import { Field } from '../parts/fields';
 import { HeaderFields } from './header-fields';
 import type { DraftProblems, SubscriptionDraft } from './subscription-draft';
 

@@ -1,6 +1,6 @@
 import { RETRACTED_TYPE, SUBSCRIBABLE_TYPES, shortType } from '../../service/events/event-types';
 import { useConsole } from '../frame/console-context';
-import { Field } from '../parts/field';
+import { Field } from '../parts/fields';
 import type { FieldProblem } from '../parts/field-problem';
 import type { DraftProblems, SubscriptionDraft } from './subscription-draft';
 

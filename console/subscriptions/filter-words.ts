@@ -1,5 +1,5 @@
 import { shortType } from '../../service/events/event-types';
-import { shortened } from '../text/shorten';
+import { shortened } from '../text/words';
 import type { Subscription } from '../requests/api';
 
 /** The events that a subscription gets, in words: one condition in each line. */

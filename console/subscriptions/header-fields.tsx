@@ -1,4 +1,4 @@
-import { Field } from '../parts/field';
+import { Field } from '../parts/fields';
 import type { SubscriptionDraft } from './subscription-draft';
 
 interface Props {

@@ -1,5 +1,5 @@
-import { CopyButton } from '../parts/copy-button';
-import { Notice } from '../parts/notice';
+import { CopyButton } from '../parts/values';
+import { Notice } from '../parts/feedback';
 import type { Subscription } from '../requests/api';
 
 interface Props {

@@ -1,18 +1,14 @@
 import { useId, useState } from 'preact/hooks';
 import { useConsole, useMayChange } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
-import { FactsList } from '../parts/facts-list';
-import { FailureNotice, Notice } from '../parts/notice';
-import { ShownText } from '../parts/shown-text';
-import { StateMark, type Shape, type Tone } from '../parts/state-mark';
-import { useAction } from '../parts/use-action';
-import { When } from '../parts/when';
+import { FactsList, ShownText, StateMark, When, type Mark, type Tone } from '../parts/values';
+import { FailureNotice, Notice, useAction } from '../parts/feedback';
 import type { Subscription } from '../requests/api';
-import { countOf } from '../text/relative-time';
+import { countOf } from '../text/words';
 import { DeleteDialog } from './delete-dialog';
 import { conditionsOf } from './filter-words';
 
-const MARKS: Record<Subscription['config']['state'], { tone: Tone; shape: Shape }> = {
+const MARKS: Record<Subscription['config']['state'], Mark> = {
   active: { tone: 'good', shape: 'check' },
   paused: { tone: 'plain', shape: 'pause' },
   gone: { tone: 'bad', shape: 'cross' },
@@ -155,7 +151,7 @@ function Buttons({ subscription, onChange }: Props) {
           <ShownText text={result.words} />
         </Notice>
       )}
-      {failure && <FailureNotice failure={failure} />}
+      <FailureNotice failure={failure} />
       {isDeleting && (
         <DeleteDialog subscription={subscription} onClose={() => setDeleting(false)} onDeleted={onChange} />
       )}

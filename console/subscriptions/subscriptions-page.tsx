@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useConsole, useMayChange } from '../frame/console-context';
-import { WhenLoaded } from '../parts/loading';
-import { ReaderNote } from '../parts/notice';
+import { ReaderNote, WhenLoaded } from '../parts/feedback';
 import { useLoaded } from '../requests/use-loaded';
 import { CreateDialog } from './create-dialog';
 import { SecretNotice } from './secret-notice';

@@ -2,12 +2,8 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { EventView, OperationView, TokenView } from '../../service/console/views';
 import { DeliveryState, EventLink, SubscriptionName } from '../deliveries/delivery-parts';
 import { useConsole } from '../frame/console-context';
-import { FactsList, type FactsRow } from '../parts/facts-list';
-import { Hex } from '../parts/hex';
-import { Party } from '../parts/party';
-import { ShownText } from '../parts/shown-text';
-import { When } from '../parts/when';
-import { countOf } from '../text/relative-time';
+import { FactsList, Hex, Party, ShownText, When, type FactsRow } from '../parts/values';
+import { capitalised, countOf } from '../text/words';
 import { changesOf, explorerLink, OPERATION_TITLES } from './token-words';
 
 /** The operations of a token, the oldest first. */
@@ -66,7 +62,7 @@ function OperationItem({ operation, isNewest, token: { explorerUrl, credentialId
           <FactsList
             rows={[
               ...changesOf(operation).map(({ role, before, after }): FactsRow => [
-                `${role.charAt(0).toUpperCase()}${role.slice(1)}`,
+                capitalised(role),
                 <span class="change">
                   <Party address={before} />
                   <span>

@@ -5,10 +5,7 @@ import type { TokenView } from '../../service/console/views';
 import { useConsole } from '../frame/console-context';
 import { DownloadButton } from '../issuing/download-button';
 import { ProgressLine } from '../issuing/progress-line';
-import { FactsList } from '../parts/facts-list';
-import { Hex } from '../parts/hex';
-import { Party, ShortForms } from '../parts/party';
-import { ShownText } from '../parts/shown-text';
+import { FactsList, Hex, Party, ShortForms, ShownText } from '../parts/values';
 import { EndorsementChain } from './endorsement-chain';
 import { explorerLink, sentenceOf } from './token-words';
 

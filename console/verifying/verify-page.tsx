@@ -3,16 +3,9 @@ import { useState } from 'preact/hooks';
 import type { AnswerView, VerifyView } from '../../service/console/views';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
-import { FactsList } from '../parts/facts-list';
-import { Field } from '../parts/field';
-import { FileDrop } from '../parts/file-drop';
-import { Hex } from '../parts/hex';
-import { FailureNotice } from '../parts/notice';
-import { jsonObjectText, readJsonFile } from '../parts/read-json-file';
-import { RegistryName } from '../parts/registry-name';
-import { ShownText } from '../parts/shown-text';
-import { StateMark, type Shape, type Tone } from '../parts/state-mark';
-import { useAction } from '../parts/use-action';
+import { FactsList, Hex, RegistryName, ShownText, StateMark, type Mark } from '../parts/values';
+import { Field, FileDrop, jsonObjectText, readJsonFile } from '../parts/fields';
+import { FailureNotice, useAction } from '../parts/feedback';
 import { escapedText } from '../text/visible-characters';
 
 /** Verifies a credential. */
@@ -81,7 +74,7 @@ export function VerifyPage() {
   );
 }
 
-const MARKS: Record<AnswerView['outcome'], { tone: Tone; shape: Shape }> = {
+const MARKS: Record<AnswerView['outcome'], Mark> = {
   valid: { tone: 'good', shape: 'check' },
   invalid: { tone: 'bad', shape: 'cross' },
   'could not tell': { tone: 'wait', shape: 'question' },

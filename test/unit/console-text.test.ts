@@ -1,9 +1,14 @@
 import { expect } from 'chai';
-import { shortAmount } from '../../console/text/amount';
-import { sizeOf } from '../../console/text/bytes';
-import { jsonFileName } from '../../console/text/file-name';
-import { absoluteTime, countOf, durationOf, relativeTime } from '../../console/text/relative-time';
-import { shortened } from '../../console/text/shorten';
+import {
+  absoluteTime,
+  countOf,
+  durationOf,
+  jsonFileName,
+  relativeTime,
+  shortAmount,
+  shortened,
+  sizeOf,
+} from '../../console/text/words';
 import { beginningOf, escapedText, segmentsOf } from '../../console/text/visible-characters';
 
 describe("texts on the console's page", () => {

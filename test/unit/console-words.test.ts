@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { inPlace } from '../../console/deliveries/in-place';
 import { redeliveryResult } from '../../console/deliveries/delivery-words';
 import { problemAt } from '../../console/parts/field-problem';
-import { accountName } from '../../console/parts/account-name';
+import { accountName } from '../../console/text/words';
 import { pauseAfter } from '../../console/requests/pause-after';
 import { rereader } from '../../console/requests/rereader';
 import { RequestFailure } from '../../console/requests/request';
