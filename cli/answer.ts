@@ -2,8 +2,7 @@ import { inspect } from 'node:util';
 import type { Command } from 'commander';
 import { envFileOf } from '../service/config/config';
 import { withCommandsFor } from '../service/config/tenant';
-import { errorText, Refusal } from './errors';
-import { maskSecrets } from './terminal/masked-output';
+import { errorText, maskSecrets, Refusal } from './errors';
 import { printableJson } from './terminal/printable';
 
 /** The exit codes of every command (docs/cli.md). */

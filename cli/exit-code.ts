@@ -3,8 +3,7 @@ import { EXIT_CODES, type Answer, type Say } from './answer';
 import type { Command } from 'commander';
 import { envFileOf } from '../service/config/config';
 import { withCommandsFor } from '../service/config/tenant';
-import { errorText, Refusal } from './errors';
-import { maskSecrets } from './terminal/masked-output';
+import { errorText, maskSecrets, Refusal } from './errors';
 import { printableJson } from './terminal/printable';
 
 const QUIET_MS = 2_000;

@@ -1,7 +1,6 @@
 import { EXIT_CODES } from './answer';
+import { errorText, maskStandardError } from './errors';
 import { runTdoc } from './program';
-import { errorText } from './errors';
-import { maskStandardError } from './terminal/masked-output';
 
 /** Ends the process after an uncaught error. Node.js itself would print it unmasked. */
 function fail(thrown: unknown): never {

@@ -2,16 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { PROJECT_ROOT } from '../service/base/project-root';
-import { addBurnAndRestore } from './commands/burn-and-restore';
 import { addDeliveries } from './commands/deliveries';
 import { addDerive } from './commands/derive';
 import { addKeys } from './commands/keys';
-import { addOperate } from './commands/operate';
-import { addPauseAndUnpause } from './commands/pause-and-unpause';
 import { addPurge } from './commands/purge';
 import { addRedeliver } from './commands/redeliver';
 import { addRegistries } from './commands/registries';
-import { addRole } from './commands/role';
+import { addRegistryCommands } from './commands/registry';
 import { addStart } from './commands/start';
 import { addSubscriptions } from './commands/subscriptions';
 import { addToken } from './commands/token';
@@ -59,10 +56,7 @@ const COMMANDS = [
   addVerifyCredential,
   addDerive,
   addToken,
-  addRole,
-  addPauseAndUnpause,
-  addBurnAndRestore,
-  addOperate,
+  addRegistryCommands,
   addRegistries,
   addDeliveries,
   addRedeliver,

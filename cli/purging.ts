@@ -6,7 +6,7 @@ import type { Answer } from './answer';
 import { ConfigurationError } from '../service/base/errors';
 import { overBefore } from '../service/composition/retention';
 import { invalid, registryOf } from './deliveries/show-deliveries';
-import { confirm } from './terminal/confirm';
+import { confirm } from './terminal/dialog';
 import { printableJson } from './terminal/printable';
 
 /**

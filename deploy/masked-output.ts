@@ -1,4 +1,4 @@
-import { maskStandardError } from '../cli/terminal/masked-output';
+import { maskStandardError } from '../cli/errors';
 import { readable } from './task-error';
 
 try {

@@ -5,8 +5,7 @@ import type { TransactionFees } from '../service/chain/fees';
 import { findNetwork } from '../service/chain/networks';
 import { readSettings } from '../service/config/config';
 import { settingOf } from '../service/config/settings';
-import { readNetworkFees } from '../cli/transactions/network-fees';
-import { gasLimitFor } from '../cli/transactions/transaction-cost';
+import { gasLimitFor, readNetworkFees } from '../cli/transactions';
 
 /** How a command sends transactions on a network that is not local. */
 interface Sending {

@@ -9,8 +9,7 @@ import { findNetwork } from '../../service/chain/networks';
 import { parseTokenId, tokenIdHexOf } from '../../service/registry/token-id-forms';
 import type { Answer } from '../answer';
 import { readJsonInput } from '../files/user-file';
-import { Refusal } from '../errors';
-import { printableJson } from '../terminal/printable';
+import { invalid, Refusal } from '../errors';
 import { requireAddress, tokenOf } from '../token/find-token';
 
 /** The arguments of `tdoc operate`, as text. */
@@ -33,7 +32,7 @@ export interface OperateOptions {
 export async function operateToken(operation: string, options: OperateOptions): Promise<Answer> {
   if (!isOperation(operation)) {
     const known = Object.keys(OPERATIONS).join(', ');
-    throw new ConfigurationError('ARGUMENT_INVALID', `${operation} is not an operation. Known: ${known}.`);
+    throw invalid(`${operation} is not an operation. Known: ${known}.`);
   }
   requireUsed(operation, options);
   const { nodeUrl, registryAddress } = placeOf(options);
@@ -52,13 +51,7 @@ export async function operateToken(operation: string, options: OperateOptions): 
     const token64 = tokenId === undefined ? null : tokenIdHexOf(tokenId);
     return {
       lines: [`${operation} mined in block ${done.blockNumber}, sent by ${done.as}: ${done.transactionHash}`],
-      json: printableJson({
-        outcome: 'done',
-        operation,
-        tokenId: token64,
-        registry: registryAddress,
-        ...done,
-      }),
+      json: { outcome: 'done', operation, tokenId: token64, registry: registryAddress, ...done },
       isYes: true,
     };
   } finally {
@@ -78,8 +71,7 @@ function requireUsed(operation: OperationName, { token, to, holder }: OperateOpt
     gives.length === 0 && to !== undefined && '--to',
     gives.length < 2 && holder !== undefined && '--holder',
   ].find(Boolean);
-  if (unused)
-    throw new ConfigurationError('ARGUMENT_INVALID', `${operation} takes no ${unused}: leave it out.`);
+  if (unused) throw invalid(`${operation} takes no ${unused}: leave it out.`);
 }
 
 /**
@@ -89,7 +81,7 @@ function requireUsed(operation: OperationName, { token, to, holder }: OperateOpt
 function placeOf({ rpc, registry }: OperateOptions): { nodeUrl: string; registryAddress: string } {
   if (registry !== undefined) requireAddress('--registry', registry);
   if ((rpc === undefined) !== (registry === undefined))
-    throw new ConfigurationError('ARGUMENT_INVALID', 'Give --rpc and --registry together, or neither.');
+    throw invalid('Give --rpc and --registry together, or neither.');
   const { settings } = readSettings();
   const devnet = envFileOf() === envFileOf({}) ? currentDevnet() : undefined;
   const nodeUrl = rpc ?? devnet?.nodeUrl ?? settingOf(settings, 'RPC_URL');
@@ -131,8 +123,7 @@ async function tokenIdOf(token: string, registryAddress: string): Promise<bigint
   if (id !== undefined) return id;
   const { location } = tokenOf(await readJsonInput(token));
   if (location.registry.toLowerCase() === registryAddress.toLowerCase()) return location.tokenId;
-  const message = `The token of ${token} is in registry ${location.registry}, not in ${registryAddress}.`;
-  throw new ConfigurationError('ARGUMENT_INVALID', message);
+  throw invalid(`The token of ${token} is in registry ${location.registry}, not in ${registryAddress}.`);
 }
 
 function accountOf(text: string): Account {

@@ -1,26 +1,107 @@
-import type { TransactionReceipt } from 'ethers';
-import { ChainError, messageOf } from '../../service/base/errors';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  dataLength,
+  getAddress,
+  keccak256,
+  Wallet,
+  type Interface,
+  type TransactionReceipt,
+  type TransactionRequest,
+} from 'ethers';
+import { ChainError, ConfigurationError, messageOf } from '../../service/base/errors';
+import { broadcast } from '../../service/chain/broadcast';
+import { classifyRefusal } from '../../service/chain/classify-refusal';
+import type { Network } from '../../service/chain/networks';
 import { readAgainWhileItMayPass } from '../../service/chain/read-chain';
+import { isReverted, nodeErrorOf } from '../../service/chain/refusals';
+import type { RpcClient } from '../../service/chain/rpc-client';
+import { readSettings } from '../../service/config/config';
+import { settingOf } from '../../service/config/settings';
+import { registryInterface } from '../../service/registry/abi';
+import type { TokenState } from '../../service/registry/read-token-state';
+import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import type { Answer, Say } from '../answer';
-import { transactionLink } from '../transactions/explorer-link';
-import { printable, printableJson } from '../terminal/printable';
-import type { RegistryAdmin } from './registry-admin';
-import { remarkLength, remarkWarning, type Remark } from './remark';
-import { sendCall, type AdminCall } from './send-call';
+import { Refusal } from '../errors';
+import { printable } from '../terminal/printable';
+import { withRegistry, type ReachedRegistry } from '../token/find-token';
+import {
+  costLines,
+  gasLimitFor,
+  readNetworkFees,
+  refusePublishedKey,
+  requireFunds,
+  transactionLink,
+} from '../transactions';
+import { explainRefusal, parseRevert } from './explain-refusal';
+import { remarkWarning, type Remark } from './remark';
+
+/** A registry and the wallet of the settings that administers it. */
+export interface RegistryAdmin extends ReachedRegistry {
+  wallet: Wallet;
+  /** Read-only: transactions go through the wallet. */
+  contract: TradeTrustTokenStandard;
+  /** Address of the registry with its checksum. */
+  address: string;
+  /**
+   * The options that direct another command to this registry, each with a leading space. Empty for the
+   * registry of the settings.
+   */
+  flags: string;
+}
 
 /**
- * An action of the registry admin.
+ * Connects the wallet of WALLET_PRIVATE_KEY to a registry, and closes the connection afterwards.
+ *
+ * @throws ConfigurationError NOT_CONFIGURED, WALLET_KEY_PUBLISHED; the errors of withRegistry and `act`.
+ */
+export async function asAdmin<T>(
+  place: { chainId: number; registry: string },
+  act: (admin: RegistryAdmin) => Promise<T>,
+): Promise<T> {
+  const privateKey = settingOf(readSettings().settings, 'WALLET_PRIVATE_KEY');
+  if (privateKey === undefined) {
+    const remedy = "Set it to the private key of a wallet that has the registry's role for this.";
+    const message = `WALLET_PRIVATE_KEY is missing. ${remedy}`;
+    throw new ConfigurationError('NOT_CONFIGURED', message, { remedy });
+  }
+  return withRegistry(place, async (reached) => {
+    const wallet = new Wallet(privateKey, reached.client);
+    refusePublishedKey(reached.network, wallet.address);
+    const contract = TradeTrustTokenStandard__factory.connect(place.registry, reached.client);
+    const address = getAddress(place.registry);
+    return act({ ...reached, wallet, contract, address, flags: flagsOf(address, reached.network) });
+  });
+}
+
+function flagsOf(address: string, { name, chainId }: Network): string {
+  const { settings } = readSettings();
+  const isOfSettings =
+    settings.TOKEN_REGISTRY_ADDRESS?.toLowerCase() === address.toLowerCase() &&
+    settingOf(settings, 'NET').chainId === chainId;
+  return isOfSettings ? '' : ` --registry ${address} --network ${name}`;
+}
+
+/**
+ * A transaction of the registry admin.
  *
  * - `name`: of the command.
+ * - `doing`: the action in words, after "to".
  * - `about`: the subject of the action, for JSON output.
+ * - `tokenState`: that of the token before, which explains a refusal.
+ * - `beforeSending`: runs last before sending, and may still throw.
  * - `read`: reads the state that the action changes, at a block (default: the newest).
  * - `isDone`: whether the state is already the wanted one.
  * - `describe`: the state as a sentence.
  */
-export interface AdminAction<State> extends Omit<AdminCall, 'remarkBytes'> {
+export interface AdminAction<State> {
   name: string;
+  doing: string;
+  method: string;
+  args: readonly unknown[];
   about: Record<string, unknown>;
   remark?: Remark;
+  tokenState?: TokenState['state'];
+  beforeSending?: () => Promise<void>;
   read: (block?: number) => Promise<State>;
   isDone: (state: State) => boolean;
   describe: (state: State) => string;
@@ -29,7 +110,7 @@ export interface AdminAction<State> extends Omit<AdminCall, 'remarkBytes'> {
 /**
  * Sends the transaction of an action, waits until it is mined, and reads the resulting state at its block.
  *
- * @throws the errors of sendCall; ChainError EFFECT_UNCONFIRMED if the transaction was mined but the state
+ * @throws the errors of `send`; ChainError EFFECT_UNCONFIRMED if the transaction was mined but the state
  *   could not be read, or is not the wanted one.
  */
 export async function carryOut<State>(
@@ -38,19 +119,16 @@ export async function carryOut<State>(
   say: Say,
 ): Promise<Answer> {
   const { network, address } = admin;
-  const { remark } = action;
   say(`To ${action.doing}, in registry ${address} on ${network.name} (chain id ${network.chainId}):`);
-  if (remark) for (const line of remarkWarning(remark)) say(line);
-  const remarkBytes = remark ? remarkLength(remark) : 0;
-  const receipt = await sendCall(admin, { ...action, remarkBytes }, say);
-  const link = transactionLink(network, receipt.hash);
-  say(`mined    block ${receipt.blockNumber}`);
-  if (link !== undefined) say(`explorer ${link}`);
-  const state = await readEffect(action, receipt);
-  const transaction = { transactionHash: receipt.hash, blockNumber: receipt.blockNumber, explorer: link };
+  if (action.remark) for (const line of remarkWarning(action.remark)) say(line);
+  const { hash, blockNumber } = await send(admin, action, say);
+  const explorer = transactionLink(network, hash);
+  say(`mined    block ${blockNumber}`);
+  if (explorer !== undefined) say(`explorer ${explorer}`);
+  const state = await readEffect(action, hash, blockNumber);
   return {
     lines: [`Now: ${action.describe(state)}`],
-    json: answerJson(admin, action, { outcome: 'done', ...transaction, state }),
+    json: { ...headOf(admin, action, 'done'), transactionHash: hash, blockNumber, explorer, state },
     isYes: true,
   };
 }
@@ -60,13 +138,16 @@ export function nothingToDo<State>(admin: RegistryAdmin, action: AdminAction<Sta
   const lost = action.remark && action.remark.hex !== '0x' ? ' The remark is not recorded.' : '';
   return {
     lines: [`Nothing to do, nothing was sent: ${action.describe(state)}${lost}`],
-    json: answerJson(admin, action, { outcome: 'nothing to do', state }),
+    json: { ...headOf(admin, action, 'nothing to do'), state },
     isYes: true,
   };
 }
 
-async function readEffect<State>(action: AdminAction<State>, receipt: TransactionReceipt): Promise<State> {
-  const { hash, blockNumber } = receipt;
+async function readEffect<State>(
+  action: AdminAction<State>,
+  hash: string,
+  blockNumber: number,
+): Promise<State> {
   const mined = `Transaction ${hash} was mined in block ${blockNumber}, but`;
   const state = await readAgainWhileItMayPass(() => action.read(blockNumber)).catch((cause: unknown) => {
     const reason = printable(messageOf(cause), LONGEST_REASON);
@@ -83,15 +164,14 @@ async function readEffect<State>(action: AdminAction<State>, receipt: Transactio
 }
 
 /** Error messages of ethers contain the whole request and response. */
-const LONGEST_REASON = 400;
+const LONGEST_REASON = 600;
 
-function answerJson<State>(
+function headOf<State>(
   { network, address, wallet }: RegistryAdmin,
   { name, about, remark }: AdminAction<State>,
-  result: Record<string, unknown>,
-): string {
-  const { outcome, ...rest } = result;
-  return printableJson({
+  outcome: 'done' | 'nothing to do',
+): object {
+  return {
     action: name,
     outcome,
     network: network.name,
@@ -100,6 +180,133 @@ function answerJson<State>(
     wallet: wallet.address,
     ...about,
     ...(remark && { remark: remark.hex, isRemarkEncrypted: remark.isEncrypted }),
-    ...rest,
-  });
+  };
+}
+
+/** Untyped, because the method is chosen at run time. */
+const REGISTRY: Interface = registryInterface;
+/** A transaction that is not mined by then is most likely lost. */
+const LONGEST_WAIT_MS = 10 * 60_000;
+/** How often a transaction is signed, and how often the same bytes are sent, at most. */
+const ATTEMPTS = 5;
+const PAUSE_MS = 200;
+
+/**
+ * Simulates the call, checks that the wallet can pay for it, sends it and waits until it is mined.
+ *
+ * @throws Refusal REGISTRY_REFUSES if the simulation fails; ConfigurationError WALLET_NOT_FUNDED; ChainError
+ *   TRANSACTION_REJECTED, TRANSACTION_REVERTED, or TRANSACTION_NOT_CONFIRMED, the only one after which the
+ *   transaction may still be mined.
+ */
+async function send<State>(
+  admin: RegistryAdmin,
+  action: AdminAction<State>,
+  say: Say,
+): Promise<TransactionReceipt> {
+  const { client, wallet, network, settings, address } = admin;
+  const data = REGISTRY.encodeFunctionData(action.method, action.args);
+  const transaction = { from: wallet.address, to: address, data };
+  await simulate(admin, action, transaction);
+  const [gas, fees, balance] = await Promise.all([
+    client.estimateGas(transaction),
+    readNetworkFees(network, settings, () => client.getFeeData()),
+    client.getBalance(wallet.address),
+  ]);
+  const cost = { account: wallet.address, balance, gas, fees };
+  if (!network.local) for (const line of costLines(cost, network)) say(line);
+  requireFunds(cost, network);
+  await action.beforeSending?.();
+  const { chainId } = network;
+  const hash = await submit(admin, { ...transaction, chainId, gasLimit: gasLimitFor(gas), ...fees });
+  say(`sent     ${hash}`);
+  return awaitReceipt(client, hash);
+}
+
+async function simulate<State>(
+  { client, contract, flags }: RegistryAdmin,
+  { doing, remark, tokenState }: AdminAction<State>,
+  transaction: TransactionRequest,
+): Promise<void> {
+  try {
+    await client.call(transaction);
+  } catch (cause) {
+    if (!isReverted(cause)) throw cause;
+    const error = parseRevert(cause.data);
+    const role: unknown =
+      error?.name === 'AccessControlUnauthorizedAccount' ? error.args.getValue('neededRole') : undefined;
+    const adminOf = typeof role === 'string' ? await contract.getRoleAdmin(role) : undefined;
+    const remarkBytes = dataLength(remark?.hex ?? '0x');
+    const remedy = explainRefusal(error, { flags, remarkBytes, tokenState, adminOf });
+    const name = error?.name ?? 'no reason';
+    const message = `The registry refuses to ${doing} (${name}). ${remedy} Nothing was sent.`;
+    throw new Refusal('REGISTRY_REFUSES', message, { cause, remedy });
+  }
+}
+
+/**
+ * Signs with the next nonce and returns the hash once the node has accepted the transaction. If another
+ * sender uses that nonce first, it is signed again.
+ */
+async function submit({ wallet, client }: RegistryAdmin, transaction: TransactionRequest): Promise<string> {
+  for (let attempt = 1; ; attempt++) {
+    const nonce = await client.getTransactionCount(wallet.address, 'pending');
+    const raw = await wallet.signTransaction({ ...transaction, nonce });
+    const outcome = await broadcast(client, raw);
+    if (outcome.state === 'taken') return keccak256(raw);
+    if (outcome.state === 'open') return submitAgain(client, raw);
+    const { cause } = outcome;
+    const isForNonce = classifyRefusal(cause).startsWith('nonce');
+    if (!isForNonce || attempt === ATTEMPTS) {
+      const message = `The transaction was not accepted: ${reasonOf(cause)}`;
+      throw new ChainError('TRANSACTION_REJECTED', message, { cause, retryable: isForNonce });
+    }
+    await sleep(PAUSE_MS);
+  }
+}
+
+/**
+ * The node may have the transaction. Sending the same bytes again is safe; a new transaction could be mined
+ * in addition.
+ */
+async function submitAgain(client: RpcClient, raw: string): Promise<string> {
+  const hash = keccak256(raw);
+  for (let attempt = 2; ; attempt++) {
+    await sleep(PAUSE_MS);
+    const outcome = await broadcast(client, raw);
+    if (outcome.state === 'taken') return hash;
+    if (outcome.state === 'refused' || attempt === ATTEMPTS) throw notConfirmed(hash, outcome.cause);
+  }
+}
+
+/**
+ * Polls until the transaction is mined. A failed poll is repeated. (ethers' `wait` would turn it into an
+ * unhandled rejection.)
+ */
+async function awaitReceipt(client: RpcClient, hash: string): Promise<TransactionReceipt> {
+  const deadline = performance.now() + LONGEST_WAIT_MS;
+  let failure: unknown = new Error(`not mined within ${LONGEST_WAIT_MS / 60_000} minutes`);
+  for (;;) {
+    const receipt = await client.getTransactionReceipt(hash).catch((cause: unknown) => {
+      failure = cause;
+      return null;
+    });
+    if (receipt?.status === 1) return receipt;
+    if (receipt) {
+      const remedy = 'The registry changed after the simulation: run the command again.';
+      const message = `Transaction ${hash} was mined, but reverted. ${remedy}`;
+      throw new ChainError('TRANSACTION_REVERTED', message, { remedy });
+    }
+    if (performance.now() >= deadline) throw notConfirmed(hash, failure);
+    await sleep(client.pollingInterval);
+  }
+}
+
+function notConfirmed(hash: string, cause: unknown): ChainError {
+  const message = `Transaction ${hash} was sent, but not confirmed: ${reasonOf(cause)}`;
+  const remedy = 'Look the transaction up before sending again.';
+  return new ChainError('TRANSACTION_NOT_CONFIRMED', message, { cause, remedy });
+}
+
+function reasonOf(cause: unknown): string {
+  return printable(nodeErrorOf(cause) ?? messageOf(cause), LONGEST_REASON);
 }

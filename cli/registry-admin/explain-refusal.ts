@@ -1,7 +1,7 @@
 import { dataLength, type ErrorDescription } from 'ethers';
 import { escrowInterface, registryInterface } from '../../service/registry/abi';
 import type { TokenState } from '../../service/registry/read-token-state';
-import { roleNameOf, ROLES } from './role-names';
+import { roleNameOf, ROLES } from './roles';
 
 /** Longest remark in bytes (RemarkLengthLimit of the contracts). */
 const LONGEST_REMARK = 120;
@@ -12,11 +12,11 @@ const SELECTOR_BYTES = 4;
  * The known facts about a call that the registry refuses. `flags`: the options for a command on that
  * registry; `adminOf`: hash of the role whose members may grant the missing role.
  */
-export interface RefusedCall {
+interface RefusedCall {
   flags: string;
   remarkBytes: number;
-  tokenState?: TokenState['state'];
-  adminOf?: string;
+  tokenState?: TokenState['state'] | undefined;
+  adminOf?: string | undefined;
 }
 
 /**

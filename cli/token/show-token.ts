@@ -2,7 +2,7 @@ import { decryptRemark } from '../../service/issuance/remarks';
 import { readTokenHistory, type TokenHistory } from '../../service/token/read-token-history';
 import type { Answer } from '../answer';
 import { readJsonInput } from '../files/user-file';
-import { createReadingProgress } from '../terminal/reading-progress';
+import { createReadingProgress } from '../terminal/dialog';
 import { findToken, requireCredentialId, tokenOf, withRegistry, type FoundToken } from './find-token';
 import { printRemark, remarkJson, timeOf, tokenJson, tokenLines } from './token-report';
 

@@ -1,7 +1,7 @@
 import { codeOf, messageOf, ServiceError } from '../../service/base/errors';
 import { credentialIn } from '../../service/verification/presented-credential';
 import { verifyCredential } from '../../service/verification/verify-credential';
-import { maskSecrets } from '../terminal/masked-output';
+import { maskSecrets } from '../errors';
 import { printable, printableJson } from '../terminal/printable';
 import { readJsonInput } from '../files/user-file';
 import { requirePointers, requireUrls } from './arguments';

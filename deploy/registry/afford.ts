@@ -1,4 +1,4 @@
-import { costLines, requireFunds } from '../../cli/transactions/transaction-cost';
+import { costLines, requireFunds } from '../../cli/transactions';
 import { feesOf } from '../sending';
 import { ConfigurationError } from '../../service/base/errors';
 import type { DeployContext } from './context';

@@ -7,7 +7,7 @@ import { secretMasker } from '../../service/base/mask-secrets';
 import { settingOf, type Settings } from '../../service/config/settings';
 import { tenantOf } from '../../service/config/tenant';
 import { setEnvValue, shadowWarning } from '../../cli/files/env-file';
-import { maskedError } from '../../cli/terminal/masked-error';
+import { maskedError } from '../task-error';
 import type { DeployContext } from './context';
 import { provideInfrastructure, isSame } from './infrastructure';
 import { dropJournalsOfEarlierChains } from './journals';

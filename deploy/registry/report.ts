@@ -1,5 +1,5 @@
 import { settingOf, type Settings } from '../../service/config/settings';
-import { addressLink, transactionLink } from '../../cli/transactions/explorer-link';
+import { addressLink, transactionLink } from '../../cli/transactions';
 import type { DeployContext } from './context';
 import type { Infrastructure } from './infrastructure';
 import type { Registry } from './registry';

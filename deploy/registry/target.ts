@@ -4,7 +4,7 @@ import { findNetwork, knownNetworks, type Network } from '../../service/chain/ne
 import { rpcUrlOf, settingOf, type Settings } from '../../service/config/settings';
 import { ConfigurationError } from '../../service/base/errors';
 import { printableUrl } from '../../service/base/mask-secrets';
-import { refusePublishedKey } from '../../cli/transactions/published-keys';
+import { refusePublishedKey } from '../../cli/transactions';
 
 /**
  * The network to deploy on.

@@ -39,7 +39,7 @@ const QUESTIONS = [
 /** Runs commands of `tdoc` in one process, all at once in each mode of the echoing server. */
 const RUN_ALL = `
 import { runTdoc } from './cli/program';
-import { maskStandardError } from './cli/terminal/masked-output';
+import { maskStandardError } from './cli/errors';
 const { ECHO, CREDENTIAL, MODES, COMMANDS } = JSON.parse(process.env.TEST_PLAN);
 maskStandardError();
 (async () => {
@@ -56,7 +56,7 @@ maskStandardError();
 /** Runs commands of `tdoc` in one process, one after the other, each with settings of its own. */
 const RUN_EACH = `
 import { runTdoc } from './cli/program';
-import { maskStandardError } from './cli/terminal/masked-output';
+import { maskStandardError } from './cli/errors';
 const { env } = process;
 (async () => {
   for (const [args, changes] of JSON.parse(env.TEST_PLAN)) {

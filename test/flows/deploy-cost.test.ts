@@ -1,7 +1,7 @@
 import { utils } from '@tradetrust-tt/token-registry';
 import { expect } from 'chai';
 import { formatEther, parseUnits, type TransactionResponse } from 'ethers';
-import { gasLimitFor } from '../../cli/transactions/transaction-cost';
+import { gasLimitFor } from '../../cli/transactions';
 import { TDocDeployer__factory } from '../../typechain-types';
 import { startFakeGasStation, type FakeGasStation } from '../helpers/chain/fake-gas-station';
 import type { CommandAnswer } from '../helpers/processes/command-answer';

@@ -2,7 +2,7 @@ import { devNull } from 'node:os';
 import { constants } from '@tradetrust-tt/token-registry';
 import { expect } from 'chai';
 import { getAddress } from 'ethers';
-import { addressLink, transactionLink } from '../../cli/transactions/explorer-link';
+import { addressLink, transactionLink } from '../../cli/transactions';
 import { hardhatNetworks } from '../../deploy/hardhat-networks';
 import { publishedContractsOf } from '../../deploy/registry/published-contracts';
 import { createRpcClient } from '../../service/chain/rpc-client';

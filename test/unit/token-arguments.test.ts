@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { MaxUint256, getIcapAddress } from 'ethers';
 import { accountNames } from '../../cli/terminal/printable';
 import { findToken, tokenOf } from '../../cli/token/find-token';
-import { createReadingProgress } from '../../cli/terminal/reading-progress';
+import { createReadingProgress } from '../../cli/terminal/dialog';
 import { codeOf } from '../../service/base/errors';
 import { parseTokenId } from '../../service/registry/token-id-forms';
 import { temporaryFolder } from '../helpers/temporary-folder';

@@ -5,7 +5,7 @@ import {
   highestCost,
   requireFunds,
   type TransactionCost,
-} from '../../cli/transactions/transaction-cost';
+} from '../../cli/transactions';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { ConfigurationError } from '../../service/base/errors';
 

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
+import { systemClock, type Clock } from '../../service/base/clock';
 import { Refusal } from '../errors';
 
 /** The user's terminal, if there is one. */
-export interface Terminal {
+interface Terminal {
   input: Readable & { isTTY?: boolean };
   output: Writable;
 }
@@ -36,4 +37,24 @@ export async function confirm(
   } finally {
     lines.close();
   }
+}
+
+const QUIET_MS = 2_000;
+
+/**
+ * Reports the progress of a long reading, with a hint where it ends: the first line after two seconds, then
+ * one every two seconds.
+ */
+export function createReadingProgress(
+  tell: (line: string) => void,
+  hint: string,
+  clock: Clock = systemClock,
+): (block: number, range: { fromBlock: number; toBlock: number }) => void {
+  let told = clock.now();
+  return (block, { fromBlock, toBlock }) => {
+    if (clock.now() - told < QUIET_MS) return;
+    told = clock.now();
+    const percent = Math.floor((100 * (toBlock - block + 1)) / (toBlock - fromBlock + 1));
+    tell(`reading backwards, at block ${block}: at most ${fromBlock} … ${toBlock}, ${percent} % (${hint})`);
+  };
 }
