@@ -8,7 +8,7 @@ import { networkOfChain } from '../chain/networks';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';
 import type { JournalScope } from '../journal/journal-scope';
-import { deliveriesOfToken } from '../outbox/deliveries';
+import { listEvents } from '../outbox/deliveries';
 import { readTokenState } from '../registry/read-token-state';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 import { reachRegistry, type NetworkNode } from '../registry/registry-contracts';
@@ -75,8 +75,10 @@ export function createAnswers(parts: AnswersParts): Answers {
         ),
       );
       const name = registryName(chainId, registry);
-      const blocks = new Set(history.endorsements.map(({ blockNumber }) => blockNumber));
-      const events = await deliveriesOfToken(db, name, tokenId, [...blocks]);
+      const { events: newestFirst } = await listEvents(db, { registry: name, tokenId: tokenId.toString() });
+      const events = newestFirst
+        .filter(({ deliveries }) => !deliveries.some(({ state }) => state === 'orphaned'))
+        .reverse();
       const isOwn = chainId === own.chainId && registry.toLowerCase() === own.registry?.toLowerCase();
       const issuing = isOwn ? await progress(tokenIdHexOf(tokenId)) : undefined;
       return tokenView({ asked, network: node.network, history, events, issuing });

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../issuance/credential';
-import type { DeliveriesWanted } from '../outbox/deliveries';
+import type { DeliveryState } from '../outbox/deliveries';
 import type { Sessions } from './sessions';
 import type {
   DeliveryList,
@@ -12,6 +12,13 @@ import type {
   VerifyView,
 } from './views';
 
+/** The deliveries of a list. Undefined: all. */
+export interface DeliveriesAsked {
+  state: Exclude<DeliveryState, 'orphaned'> | undefined;
+  subscription: string | undefined;
+  limit: number;
+}
+
 /**
  * The answers to what a page asks for. Undefined: there is no such thing. `left` aborts when the caller has
  * gone away: what waits for its turn is given up, and a check is ended.
@@ -22,7 +29,7 @@ export interface Answers {
   /** @param tokenId 64 lower-case hexadecimal digits. */
   progress(this: void, tokenId: string): Promise<IssuingProgress | undefined>;
   token(this: void, question: JsonObject, left: AbortSignal): Promise<TokenView>;
-  deliveries(this: void, wanted: DeliveriesWanted): Promise<DeliveryList>;
+  deliveries(this: void, wanted: DeliveriesAsked): Promise<DeliveryList>;
   event(this: void, eventId: string): Promise<EventDetails | undefined>;
   /** @param bytes a credential as JSON. The caller must not use them afterwards. */
   verify(this: void, bytes: Uint8Array<ArrayBuffer>, left: AbortSignal): Promise<VerifyView>;

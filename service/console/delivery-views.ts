@@ -7,12 +7,12 @@ import { shortType } from '../events/event-types';
 import { channelsOf, type Channel } from '../outbox/channels';
 import {
   deliveriesOfEvent,
-  newestDeliveries,
+  listDeliveries,
   type DeliveredEvent,
-  type DeliveriesWanted,
   type StoredEvent,
 } from '../outbox/deliveries';
 import { tokenIdHexOf } from '../registry/token-id-forms';
+import type { DeliveriesAsked } from './console';
 import type { DeliveryList, EventDetails, EventView } from './views';
 
 /** A registry's feed, with the webhooks that its events go to. */
@@ -34,9 +34,13 @@ function named({ eventId, type, registry, tokenId }: StoredEvent) {
   return { eventId, type: shortType(type), registry, tokenId: shown };
 }
 
-/** Deliveries of all registries, those of the newest events first. */
-export async function deliveryList(db: Kysely<Schema>, wanted: DeliveriesWanted): Promise<DeliveryList> {
-  const { deliveries, hasMore } = await newestDeliveries(db, wanted);
+/** Deliveries of all registries, those of the newest events first. Those that failed are waiting, too. */
+export async function deliveryList(
+  db: Kysely<Schema>,
+  { state, subscription, limit }: DeliveriesAsked,
+): Promise<DeliveryList> {
+  const states = state && ([state, ...(state === 'waiting' ? (['failed'] as const) : [])] as const);
+  const { deliveries, next } = await listDeliveries(db, { states, subscription, limit });
   return {
     deliveries: deliveries.map(({ event, delivery }) => {
       const { subscription, state, nextAttemptAt, attempts } = delivery;
@@ -52,7 +56,7 @@ export async function deliveryList(db: Kysely<Schema>, wanted: DeliveriesWanted)
         error: last?.error ?? null,
       };
     }),
-    hasMore,
+    hasMore: next !== undefined,
   };
 }
 

@@ -1,4 +1,5 @@
 import { sql, type Kysely } from 'kysely';
+import { inBatches } from '../database/batches';
 import type { Schema } from '../database/schema';
 import { channelKeysOf } from './channels';
 import { findFeeds, registryOfFeed } from './find-feeds';
@@ -60,9 +61,6 @@ export interface DeliveredEvent extends StoredEvent {
  */
 export const HAS_FAILED = sql<boolean>`queues.attempts > case when queues.lease is null then 0 else 1 end`;
 
-/** Both engines limit the parameters of a statement. */
-const BATCH = 200;
-
 /**
  * The event with its deliveries, once for each feed that has it: a restarted local chain may have had the
  * same event. The feed that was opened last comes first.
@@ -71,272 +69,267 @@ export async function deliveriesOfEvent(db: Kysely<Schema>, eventId: string): Pr
   if (!isEventId(eventId)) return [];
   const rows = await selectEvents(db)
     .select('events.body')
-    .innerJoin('feeds', 'feeds.id', 'events.feed')
     .where('events.event_id', '=', bytesOfId(eventId))
     .orderBy('feeds.opened_at', 'desc')
     .execute();
   return withBodies(await withDeliveries(db, rows));
 }
 
-/**
- * The events of a token in these blocks with their deliveries, in the order of the log. Those whose blocks
- * were orphaned are left out.
- *
- * @param registry chain id and address.
- */
-export async function deliveriesOfToken(
-  db: Kysely<Schema>,
-  registry: string,
-  tokenId: bigint,
-  blocks: readonly number[],
-): Promise<DeliveredEvent[]> {
-  const [name = ''] = await findFeeds(db, registry);
-  const token = await db
-    .selectFrom('tokens')
-    .innerJoin('feeds', 'feeds.id', 'tokens.feed')
-    .select(['tokens.id', 'tokens.feed'])
-    .where('feeds.feed', '=', name)
-    .where('tokens.token_id', '=', tokenId.toString())
-    .executeTakeFirst();
-  if (token === undefined) return [];
-  const events: DeliveredEvent[] = [];
-  for (let from = 0; from < blocks.length; from += BATCH) {
-    const rows = await selectEvents(db)
-      .select('events.body')
-      .where('events.feed', '=', token.feed)
-      .where('events.block_number', 'in', blocks.slice(from, from + BATCH))
-      .where('events.token', '=', token.id)
-      .where('events.orphaned_at', 'is', null)
-      .orderBy('events.block_number')
-      .orderBy('events.log_index')
-      .orderBy('events.id')
-      .execute();
-    events.push(...withBodies(await withDeliveries(db, rows)));
-  }
-  return events;
+/** Selects events of the current feed of each registry. Undefined: all. */
+export interface EventsWanted {
+  /** Address, or chain id and address. */
+  registry?: string | undefined;
+  /** In decimals. */
+  tokenId?: string | undefined;
+  eventId?: string | undefined;
+  /** Key of the newest one. */
+  from?: number | undefined;
 }
 
-/** Selects deliveries. Undefined: all states, all subscriptions. Those that failed are waiting, too. */
-export interface DeliveriesWanted {
-  state: Exclude<DeliveryState, 'orphaned'> | undefined;
-  subscription: string | undefined;
+/** A page of events, the newest first. `next`: the key that the next page is listed from. */
+export interface EventsPage {
+  events: DeliveredEvent[];
+  next: number | undefined;
+}
+
+/** Lists events with their deliveries, the newest first; all of them if there is no limit. */
+export async function listEvents(
+  db: Kysely<Schema>,
+  { limit, ...wanted }: EventsWanted & { limit?: number | undefined },
+): Promise<EventsPage> {
+  const feeds = await feedsFor(db, wanted);
+  const rows = await newestEvents(db, feeds, { ...wanted, limit: limit && limit + 1 })
+    .select('events.body')
+    .execute();
+  return {
+    events: withBodies(await withDeliveries(db, rows.slice(0, limit))),
+    next: limit === undefined ? undefined : rows[limit]?.id,
+  };
+}
+
+/** The position of a delivery. A page begins after it. */
+export interface Place {
+  event: number;
+  channel: number;
+}
+
+/** PostgreSQL's largest `integer`: the type of the keys of events and channels. */
+const HIGHEST_KEY = 2 ** 31 - 1;
+
+/** Whether a page may end there. PostgreSQL refuses larger numbers. */
+export function isPlace({ event, channel }: Place): boolean {
+  return event <= HIGHEST_KEY && channel <= HIGHEST_KEY;
+}
+
+/** Selects deliveries. Undefined: all. Those of orphaned events are left out. */
+export interface DeliveriesWanted extends Omit<EventsWanted, 'from'> {
+  states?: readonly Exclude<DeliveryState, 'orphaned'>[] | undefined;
+  subscription?: string | undefined;
+  after?: Place | undefined;
   limit: number;
 }
 
-/** Deliveries of the newest events first. */
-export interface NewestDeliveries {
+/** Deliveries of the newest events first. `next`: the end of this page, if there may be another. */
+export interface DeliveriesPage {
   deliveries: { event: StoredEvent; delivery: Delivery }[];
-  /** Whether there are more than were asked for. */
-  hasMore: boolean;
+  next: Place | undefined;
 }
 
-/** Events whose deliveries are read in one step, and in all, for a list. */
+/** Events whose deliveries are read in one step, and in all, for a page. */
 const STEP = 100;
 const MOST_EVENTS = 2_000;
 
 /**
  * Lists deliveries of the current feed of each registry, those of the newest events first. It looks at a
- * bounded number of events, so a list may be short although more follow: `hasMore` says so.
+ * bounded number of events, so a page may be short, or empty, although another follows.
  */
-export async function newestDeliveries(
-  db: Kysely<Schema>,
-  wanted: DeliveriesWanted,
-): Promise<NewestDeliveries> {
-  const names = await findFeeds(db);
-  if (names.length === 0) return { deliveries: [], hasMore: false };
-  const keys = await db.selectFrom('feeds').select('id').where('feed', 'in', names).execute();
-  const feeds = keys.map(({ id }) => id);
-  const candidates = await candidatesFor(db, wanted);
-  const deliveries: NewestDeliveries['deliveries'] = [];
-  let hasMore = true;
-  let below: number | undefined;
-  for (let seen = 0; seen < MOST_EVENTS && deliveries.length <= wanted.limit; seen += STEP) {
-    const ids = candidates?.ids.slice(seen, seen + STEP);
-    const isEnd = ids?.length === 0;
-    const rows = isEnd ? [] : await newestEvents(db, feeds, ids, below);
-    if (isEnd || (ids === undefined && rows.length === 0)) {
-      hasMore = candidates?.hasMore === true;
-      break;
-    }
-    below = rows.at(-1)?.id ?? below;
-    for (const { event, deliveries: found } of await withDeliveries(db, rows))
-      for (const delivery of found) if (isWanted(delivery, wanted)) deliveries.push({ event, delivery });
+export async function listDeliveries(db: Kysely<Schema>, wanted: DeliveriesWanted): Promise<DeliveriesPage> {
+  const { after = { event: HIGHEST_KEY, channel: 0 }, limit, states } = wanted;
+  const channels = await channelKeysOf(db, await findFeeds(db, wanted.registry), wanted.subscription);
+  const feeds = await feedsFor(db, wanted);
+  const isOfFew = wanted.tokenId !== undefined || wanted.eventId !== undefined;
+  const candidates = isOfFew ? undefined : await undeliveredIn(db, channels, { after, limit, states });
+  const own = new Set(channels);
+  const found: (DeliveriesPage['deliveries'][number] & { place: Place })[] = [];
+  let from = after.event;
+  let isEnd = channels.length === 0 || candidates?.keys.length === 0;
+  for (let seen = 0; !isEnd && seen < MOST_EVENTS && found.length <= limit; seen += STEP) {
+    const keys = candidates?.keys.slice(seen, seen + STEP);
+    const rows = await newestEvents(db, feeds, { ...wanted, from, keys, limit: STEP }).execute();
+    for (const { row, event, deliveries } of await withDeliveries(db, rows))
+      for (const { channel, delivery } of deliveries) {
+        const isBefore = row.id === after.event && channel <= after.channel;
+        if (!isBefore && own.has(channel) && isIn(states, delivery))
+          found.push({ event, delivery, place: { event: row.id, channel } });
+      }
+    from = (keys?.at(-1) ?? rows.at(-1)?.id ?? 1) - 1;
+    isEnd = candidates ? seen + STEP >= candidates.keys.length : rows.length < STEP;
   }
+  const end = !isEnd || candidates?.hasMore ? { event: from, channel: 0 } : undefined;
   return {
-    deliveries: deliveries.slice(0, wanted.limit),
-    hasMore: hasMore || deliveries.length > wanted.limit,
+    deliveries: found.slice(0, limit).map(({ event, delivery }) => ({ event, delivery })),
+    next: found.length > limit ? found[limit - 1]?.place : end,
   };
 }
 
-function isWanted({ state, subscription }: Delivery, wanted: DeliveriesWanted): boolean {
-  if (state === 'orphaned' || (wanted.subscription ?? subscription) !== subscription) return false;
-  const isWaiting = wanted.state === 'waiting' && state === 'failed';
-  return wanted.state === undefined || state === wanted.state || isWaiting;
+function isIn(states: DeliveriesWanted['states'], { state }: Delivery): boolean {
+  return state !== 'orphaned' && (states === undefined || states.includes(state));
 }
 
-/** The newest events of these feeds: those with these keys, or before a key. */
+/** PostgreSQL refuses an empty list. */
+function orNone<T>(values: readonly T[], none: T): readonly T[] {
+  return values.length > 0 ? values : [none];
+}
+
+/** Selects the newest events of these feeds, from a key on. `keys`: only those. */
 function newestEvents(
   db: Kysely<Schema>,
   feeds: readonly number[],
-  ids: readonly number[] | undefined,
-  below: number | undefined,
-): Promise<EventRow[]> {
-  return (
-    selectEvents(db)
-      .$if(ids !== undefined, (query) => query.where('events.id', 'in', ids ?? []))
-      .$if(ids === undefined && below !== undefined, (query) => query.where('events.id', '<', below ?? 0))
-      // The sum keeps SQLite from reading all events of the feeds, and sorting them.
-      .where((eb) => eb(eb('events.feed', '+', 0), 'in', feeds))
-      .orderBy('events.id', 'desc')
-      .limit(STEP)
-      .execute()
-  );
+  {
+    tokenId,
+    eventId = '',
+    from = HIGHEST_KEY,
+    keys,
+    limit,
+  }: EventsWanted & { keys?: readonly number[] | undefined; limit?: number | undefined },
+) {
+  return selectEvents(db)
+    .where('feeds.id', 'in', orNone(feeds, 0))
+    .where('events.id', '<=', from)
+    .$if(keys !== undefined, (query) => query.where('events.id', 'in', keys ?? []))
+    .$if(tokenId !== undefined, (query) =>
+      query.where('tokens.feed', 'in', orNone(feeds, 0)).where('tokens.token_id', '=', tokenId ?? ''),
+    )
+    .$if(isEventId(eventId), (query) => query.where('events.event_id', '=', bytesOfId(eventId)))
+    .orderBy('events.id', 'desc')
+    .$if(limit !== undefined, (query) => query.limit(limit ?? 0));
+}
+
+/** Keys of the current feeds that may have such events. */
+async function feedsFor(db: Kysely<Schema>, { registry, eventId }: EventsWanted): Promise<number[]> {
+  // Only UUIDs are stored.
+  const names = eventId === undefined || isEventId(eventId) ? await findFeeds(db, registry) : [];
+  const rows = await db.selectFrom('feeds').select('id').where('feed', 'in', orNone(names, '')).execute();
+  return rows.map(({ id }) => id);
 }
 
 /** Keys of events that may be in a list, the newest first. */
 interface Candidates {
-  ids: number[];
-  /** Whether there are more that were not looked at. */
+  keys: number[];
+  /** Whether others follow the last one. */
   hasMore: boolean;
 }
 
-/** Channels whose rows are read for a list. Channels without any do not count. */
-const MOST_CHANNELS = 200;
+/** Waiting deliveries that are read for a page. Of more, those of the newest events are sought first. */
+const MOST_WAITING = 5_000;
 
-/**
- * Undefined for lists with delivered events: they go through all events. Otherwise these are the newest dead
- * letters of each channel, or the events of those of its queues that are due first. An event whose attempt
- * failed is due later than one that waits for its first: those that failed are sought from the other end.
- */
-async function candidatesFor(
+/** Undefined: all events are candidates, because delivered ones are wanted, or because very many wait. */
+async function undeliveredIn(
   db: Kysely<Schema>,
-  { state, subscription, limit }: DeliveriesWanted,
+  channels: readonly number[],
+  { after, limit, states }: Required<Pick<DeliveriesWanted, 'limit' | 'states'>> & { after: Place },
 ): Promise<Candidates | undefined> {
-  if (state === undefined || state === 'delivered') return undefined;
-  const channels = await channelsWith(db, subscription, state === 'dead' ? 'dead_letters' : 'queues');
-  const ids = new Set<number>();
-  let hasMore = channels.length > MOST_CHANNELS;
-  for (const channel of channels.slice(0, MOST_CHANNELS)) {
-    const rows =
-      state === 'dead'
-        ? await newestDead(db, channel, limit + 1)
-        : await queuedIn(db, channel, state === 'failed', limit + 1);
-    for (const { event } of rows) ids.add(event);
-    hasMore ||= state !== 'dead' && rows.length > limit;
-  }
-  const newest = [...ids].sort((left, right) => right - left);
-  return { ids: newest.slice(0, MOST_EVENTS), hasMore: hasMore || newest.length > MOST_EVENTS };
+  if (states === undefined || states.includes('delivered') || channels.length === 0) return undefined;
+  const waiting = states.every((state) => state === 'dead')
+    ? []
+    : await waitingIn(db, channels, !states.includes('waiting'));
+  if (waiting.length > MOST_WAITING) return undefined;
+  const dead = states.includes('dead') ? await deadIn(db, channels, after, limit + 1) : [];
+  const hasMore = dead.length > limit;
+  const lowest = hasMore ? (dead.at(-1)?.event ?? 0) : 0;
+  const keys = new Set([...waiting, ...dead].map(({ event }) => event));
+  return {
+    keys: [...keys].filter((key) => key >= lowest && key <= after.event).sort((left, right) => right - left),
+    hasMore,
+  };
 }
 
-function newestDead(db: Kysely<Schema>, channel: number, limit: number): Promise<{ event: number }[]> {
+function deadIn(
+  db: Kysely<Schema>,
+  channels: readonly number[],
+  after: Place,
+  limit: number,
+): Promise<{ event: number }[]> {
   return db
     .selectFrom('dead_letters')
     .select('event')
-    .where('channel', '=', channel)
+    .where('channel', 'in', channels)
+    .where((eb) =>
+      eb.or([
+        eb('event', '<', after.event),
+        eb.and([eb('event', '=', after.event), eb('channel', '>', after.channel)]),
+      ]),
+    )
     .orderBy('event', 'desc')
     .limit(limit)
     .execute();
 }
 
-/** @param areFailed only the heads of the queues that are due last. */
-function queuedIn(
+/** @param areFailed only the heads of queues whose attempt failed. */
+function waitingIn(
   db: Kysely<Schema>,
-  channel: number,
+  channels: readonly number[],
   areFailed: boolean,
-  queues: number,
 ): Promise<{ event: number }[]> {
-  const direction = areFailed ? 'desc' : 'asc';
   return db
     .selectFrom((eb) =>
       eb
         .selectFrom('queues')
-        .select(['channel', 'token', 'head', 'next_attempt_at'])
-        .where('channel', '=', channel)
-        .where('next_attempt_at', 'is not', null)
-        .orderBy('next_attempt_at', direction)
-        .limit(queues)
-        .as('due'),
+        .select(['channel', 'token', 'head'])
+        .where('channel', 'in', channels)
+        // Lets SQLite use the index of queues that are not empty.
+        .where('next_attempt_at', '>=', 0)
+        .$if(areFailed, (query) => query.where(HAS_FAILED))
+        .limit(MOST_WAITING + 1)
+        .as('waiting'),
     )
     .innerJoin('deliveries', (join) =>
       join
-        .onRef('deliveries.channel', '=', 'due.channel')
-        .onRef('deliveries.token', '=', 'due.token')
-        .onRef('deliveries.position', areFailed ? '=' : '>=', 'due.head'),
+        .onRef('deliveries.channel', '=', 'waiting.channel')
+        .onRef('deliveries.token', '=', 'waiting.token')
+        .onRef('deliveries.position', areFailed ? '=' : '>=', 'waiting.head'),
     )
     .select('deliveries.event')
-    .orderBy('due.next_attempt_at', direction)
-    .orderBy('deliveries.position')
-    .limit(MOST_EVENTS)
+    .limit(MOST_WAITING + 1)
     .execute();
-}
-
-/** The channels of the current feeds that have such rows. Each is found with a key. */
-async function channelsWith(
-  db: Kysely<Schema>,
-  subscription: string | undefined,
-  table: 'queues' | 'dead_letters',
-): Promise<number[]> {
-  const channels = await channelKeysOf(db, await findFeeds(db), subscription);
-  if (channels.length === 0) return [];
-  const rows = await db
-    .selectFrom('channels')
-    .select('channels.id')
-    .where('channels.id', 'in', channels)
-    .where((eb) =>
-      eb.exists(
-        table === 'queues'
-          ? eb
-              .selectFrom('queues')
-              .select('queues.channel')
-              .whereRef('queues.channel', '=', 'channels.id')
-              .where('queues.next_attempt_at', 'is not', null)
-          : eb
-              .selectFrom('dead_letters')
-              .select('dead_letters.channel')
-              .whereRef('dead_letters.channel', '=', 'channels.id'),
-      ),
-    )
-    .orderBy('channels.id')
-    .execute();
-  return rows.map(({ id }) => id);
 }
 
 function selectEvents(db: Kysely<Schema>) {
-  return db
-    .selectFrom('events')
-    .innerJoin('tokens', 'tokens.id', 'events.token')
-    .select(['events.id', 'events.feed', 'events.token', 'events.event_id', 'events.type'])
-    .select(['events.orphaned_at', 'tokens.token_id']);
+  return (
+    db
+      .selectFrom('events')
+      .innerJoin('tokens', 'tokens.id', 'events.token')
+      // The sum keeps SQLite from reading all events of the feeds, and sorting them.
+      .innerJoin('feeds', (join) => join.on((eb) => eb('feeds.id', '=', eb('events.feed', '+', 0))))
+      .select(['events.id', 'events.token', 'events.event_id', 'events.type', 'events.orphaned_at'])
+      .select(['feeds.id as feedId', 'feeds.feed', 'tokens.token_id'])
+  );
 }
 
 type EventRow = Awaited<ReturnType<ReturnType<typeof selectEvents>['execute']>>[number];
 
-/** What was found of an event in a channel. */
+/** An event in a channel. */
 interface Entry {
+  event: number;
+  channel: number;
   attempts: Attempt[];
   isDead: boolean;
   waits: { state: 'waiting' | 'failed'; nextAttemptAt: number | null } | undefined;
-}
-
-/** Entries by the keys of event and channel. */
-type Entries = Map<number, Map<number, Entry>>;
-
-function entryIn(entries: Entries, event: number, channel: number): Entry {
-  const ofEvent = entries.get(event) ?? new Map<number, Entry>();
-  const entry = ofEvent.get(channel) ?? { attempts: [], isDead: false, waits: undefined };
-  entries.set(event, ofEvent.set(channel, entry));
-  return entry;
 }
 
 /** A row of an event, and what it says. */
 interface Read<Row extends EventRow> {
   row: Row;
   event: StoredEvent;
-  deliveries: Delivery[];
+  deliveries: { channel: number; delivery: Delivery }[];
 }
 
 function withBodies(events: readonly Read<EventRow & { body: string }>[]): DeliveredEvent[] {
-  return events.map(({ row, event, deliveries }) => ({ ...event, body: row.body, deliveries }));
+  return events.map(({ row, event, deliveries }) => ({
+    ...event,
+    body: row.body,
+    deliveries: deliveries.map(({ delivery }) => delivery),
+  }));
 }
 
 /** The events of these rows with their deliveries, in the same order. */
@@ -345,71 +338,65 @@ async function withDeliveries<Row extends EventRow>(
   rows: readonly Row[],
 ): Promise<Read<Row>[]> {
   if (rows.length === 0) return [];
-  const entries: Entries = new Map();
-  for (let from = 0; from < rows.length; from += BATCH)
-    await findEntries(db, rows.slice(from, from + BATCH), entries);
-  const feeds = await feedNames(db, rows);
+  const entries = await inBatches(rows, (some) => entriesOf(db, some));
+  const byEvent = new Map<number, Map<number, Entry>>();
+  for (const entry of entries)
+    byEvent.set(
+      entry.event,
+      (byEvent.get(entry.event) ?? new Map<number, Entry>()).set(entry.channel, entry),
+    );
   const channels = await channelsFor(db, rows, entries);
   return rows.map((row) => {
-    const feed = feeds.get(row.feed) ?? '';
-    const ofEvent = entries.get(row.id);
+    const { feed, orphaned_at: orphanedAt } = row;
+    const ofEvent = byEvent.get(row.id);
     // An orphaned event was taken out of the queues, so it may be in none of them.
-    const own = channels.filter(({ id }) => row.orphaned_at !== null || ofEvent?.has(id));
-    const eventId = idOfBytes(row.event_id);
-    const event = { eventId, type: row.type, registry: registryOfFeed(feed), feed, tokenId: row.token_id };
+    const own = channels.filter(
+      (one) => one.feedId === row.feedId && (orphanedAt !== null || ofEvent?.has(one.id)),
+    );
     return {
       row,
-      event,
-      deliveries: own
-        .filter((channel) => channel.feed === row.feed)
-        .map(({ id, subscription }) => {
-          const { attempts = [], isDead, waits } = ofEvent?.get(id) ?? {};
-          const gone = row.orphaned_at === null ? 'delivered' : 'orphaned';
-          const state: DeliveryState = isDead ? 'dead' : (waits?.state ?? gone);
-          return { subscription, state, nextAttemptAt: waits?.nextAttemptAt ?? null, attempts };
-        }),
+      event: {
+        eventId: idOfBytes(row.event_id),
+        type: row.type,
+        registry: registryOfFeed(feed),
+        feed,
+        tokenId: row.token_id,
+      },
+      deliveries: own.map(({ id, subscription }) => {
+        const { attempts = [], isDead, waits } = ofEvent?.get(id) ?? {};
+        const gone = orphanedAt === null ? 'delivered' : 'orphaned';
+        const state: DeliveryState = isDead ? 'dead' : (waits?.state ?? gone);
+        const nextAttemptAt = waits?.nextAttemptAt ?? null;
+        return { channel: id, delivery: { subscription, state, nextAttemptAt, attempts } };
+      }),
     };
   });
 }
 
-async function feedNames(
-  db: Kysely<Schema>,
-  rows: readonly EventRow[],
-): Promise<ReadonlyMap<number, string>> {
-  const named = await db
-    .selectFrom('feeds')
-    .select(['id', 'feed'])
-    .where('id', 'in', feedsOf(rows))
-    .execute();
-  return new Map(named.map(({ id, feed }) => [id, feed]));
-}
-
 function feedsOf(rows: readonly EventRow[]): number[] {
-  return [...new Set(rows.map(({ feed }) => feed))];
+  return [...new Set(rows.map(({ feedId }) => feedId))];
 }
 
 /** The channels of the entries, or all of the events' feeds if an event is orphaned. */
 async function channelsFor(
   db: Kysely<Schema>,
   rows: readonly EventRow[],
-  entries: Entries,
-): Promise<{ id: number; feed: number; subscription: string }[]> {
+  entries: readonly Entry[],
+): Promise<{ id: number; feedId: number; subscription: string }[]> {
   const isAny = rows.some((row) => row.orphaned_at !== null);
-  const known = new Set([...entries.values()].flatMap((ofEvent) => [...ofEvent.keys()]));
-  // PostgreSQL refuses an empty list.
-  if (!isAny && known.size === 0) return [];
+  const known = [...new Set(entries.map(({ channel }) => channel))];
   return db
     .selectFrom('channels')
     .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
-    .select(['channels.id', 'channels.feed', 'subscriptions.name as subscription'])
+    .select(['channels.id', 'channels.feed as feedId', 'subscriptions.name as subscription'])
     .where('channels.feed', 'in', feedsOf(rows))
-    .$if(!isAny, (query) => query.where('channels.id', 'in', [...known]))
+    .$if(!isAny, (query) => query.where('channels.id', 'in', orNone(known, 0)))
     .orderBy('channels.id')
     .execute();
 }
 
 /** The number of statements does not depend on the number of channels. */
-async function findEntries(db: Kysely<Schema>, rows: readonly EventRow[], entries: Entries): Promise<void> {
+async function entriesOf(db: Kysely<Schema>, rows: readonly EventRow[]): Promise<Entry[]> {
   const ids = rows.map(({ id }) => id);
   const feeds = feedsOf(rows);
   const waiting = await db
@@ -445,12 +432,19 @@ async function findEntries(db: Kysely<Schema>, rows: readonly EventRow[], entrie
       .where('dead_letters.event', 'in', ids)
       .execute(),
   ]);
-  for (const { event, channel, ...attempt } of attempts)
-    entryIn(entries, event, channel).attempts.push(attempt);
-  for (const { event, channel } of dead) entryIn(entries, event, channel).isDead = true;
-  for (const { event, channel, position, head, nextAttemptAt, hasFailed } of waiting)
-    entryIn(entries, event, channel).waits =
+  const entries = new Map<string, Entry>();
+  const entryOf = ({ event, channel }: { event: number; channel: number }): Entry => {
+    const key = `${event}/${channel}`;
+    const entry = entries.get(key) ?? { event, channel, attempts: [], isDead: false, waits: undefined };
+    entries.set(key, entry);
+    return entry;
+  };
+  for (const { event, channel, ...attempt } of attempts) entryOf({ event, channel }).attempts.push(attempt);
+  for (const one of dead) entryOf(one).isDead = true;
+  for (const { position, head, nextAttemptAt, hasFailed, ...one } of waiting)
+    entryOf(one).waits =
       position === head
         ? { state: hasFailed ? 'failed' : 'waiting', nextAttemptAt }
         : { state: 'waiting', nextAttemptAt: null };
+  return [...entries.values()];
 }

@@ -12,7 +12,7 @@ import { ContradictionCheck } from '../../service/observability/check-contradict
 import { unfollowedOf } from '../../service/observability/unfollowed';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import { movedSince } from '../../service/outbox/change-version';
-import { deliveriesOfToken, newestDeliveries } from '../../service/outbox/deliveries';
+import { listDeliveries, listEvents } from '../../service/outbox/deliveries';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { subscriptionsHealth } from '../../service/subscriptions/subscription-health';
@@ -179,18 +179,22 @@ describe('the SQLite queries', () => {
       .values({ ...attempt, died_at: 1, attempts: 1 })
       .execute();
     statements.clear();
-    for (const state of [undefined, 'waiting', 'failed', 'dead', 'delivered'] as const)
+    const after = { event: 2, channel: 1 };
+    for (const states of [undefined, ['waiting', 'failed'], ['failed'], ['dead'], ['delivered']] as const)
       for (const subscription of [undefined, DEFAULT_SUBSCRIPTION])
-        await newestDeliveries(db, { state, subscription, limit: 1 });
-    const { deliveries } = await newestDeliveries(db, { state: 'dead', subscription: undefined, limit: 1 });
-    const found = await eventDetails(db, [NOT_DELIVERED], deliveries[0]?.event.eventId ?? '', 0);
+        await listDeliveries(db, { states, subscription, after, limit: 1 });
+    const { deliveries } = await listDeliveries(db, { states: ['dead'], limit: 1 });
+    const eventId = deliveries[0]?.event.eventId;
+    expect(await listDeliveries(db, { tokenId: '4', limit: 1 })).to.have.nested.property('deliveries[0]');
+    expect(await listDeliveries(db, { eventId, limit: 1 })).to.deep.equal({ deliveries, next: undefined });
+    const found = await eventDetails(db, [NOT_DELIVERED], eventId ?? '', 0);
     expect(found?.deliveries.map(({ attempts }) => attempts.length)).to.deep.equal([1]);
     const name = `${SAMPLE_REGISTRY.chainId}:${SAMPLE_REGISTRY.registryAddress}`;
-    expect(await deliveriesOfToken(db, name, 1n, [1, 4])).to.have.length(2);
+    expect((await listEvents(db, { registry: name, tokenId: '1' })).events).to.have.length(2);
     await issuingProgress(db, SCOPE, '00', undefined);
     await movedSince(db);
-    // The queues that are due are limited before they are joined; names and ids are of one row in each feed.
-    const few = /^SCAN due$|INDEX sqlite_autoindex_(subscriptions|events)_1 \((name|event_id)=\?\)$/;
+    // The queues that wait are limited before they are joined; names and ids are of one row in each feed.
+    const few = /^SCAN waiting$|INDEX sqlite_autoindex_(subscriptions|events)_1 \((name|event_id)=\?\)$/;
     expect(longWays([...FEW_ROWS, few], 15)).to.deep.equal([]);
   });
 

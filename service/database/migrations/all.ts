@@ -11,6 +11,7 @@ import { fillingChannels } from './0009-filling-channels';
 import { billOfLadingNumbers } from './0010-bill-of-lading-numbers';
 import { startBlocks } from './0011-start-blocks';
 import { sinksOfChannels } from './0012-sinks-of-channels';
+import { eventsByToken } from './0013-events-by-token';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
@@ -26,4 +27,5 @@ export const migrations: Record<string, Migration> = {
   '0010-bill-of-lading-numbers': billOfLadingNumbers,
   '0011-start-blocks': startBlocks,
   '0012-sinks-of-channels': sinksOfChannels,
+  '0013-events-by-token': eventsByToken,
 };
