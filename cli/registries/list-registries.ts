@@ -1,4 +1,4 @@
-import type { ListedRegistry } from '../../service/followed-registries/listed-registries';
+import type { ListedRegistry } from '../../service/followed-registries/registries';
 import type { Answer } from '../answer';
 import { printableJson } from '../terminal/printable';
 import { withRegistries } from './with-registries';

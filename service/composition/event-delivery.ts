@@ -10,8 +10,11 @@ import type { Database } from '../database/database';
 import type { DeliverySlots } from '../delivery/delivery-slots';
 import { createFeedDelivery, type FeedDeliveryOptions } from '../delivery/feed-delivery';
 import { createFeedSet, type DeliveredFeed, type WantedFeed } from './feed-set';
-import { followedRegistryOf } from '../followed-registries/followed-registry';
-import { readRegistries, type StoredRegistry } from '../followed-registries/stored-registries';
+import {
+  followedRegistryOf,
+  readRegistries,
+  type StoredRegistry,
+} from '../followed-registries/stored-registries';
 import { changeVersionOf } from '../outbox/change-version';
 import { findAllFeeds } from '../outbox/find-feeds';
 import { type OutboxFigures, outboxFiguresOf } from '../outbox/outbox-figures';

@@ -1,21 +1,50 @@
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import type { Kysely } from 'kysely';
 import type { Clock } from '../base/clock';
-import { ConfigurationError, RequestError } from '../base/errors';
+import { ChainError, codeOf, ConfigurationError, RequestError, ServiceError } from '../base/errors';
+import { printableUrl } from '../base/mask-secrets';
 import { registryName, type RegistryName } from '../base/registry-name';
+import { untilAborted } from '../base/until-aborted';
 import { findNetwork } from '../chain/networks';
-import type { Following } from '../config/followed-registries';
+import { headNumberOf } from '../chain/read-chain';
+import { isNotImplemented } from '../chain/refusals';
+import { createChainCheck, createRpcClient, type RpcClient } from '../chain/rpc-client';
+import type { FollowedRegistry, Following } from '../config/followed-registries';
 import type { Database } from '../database/database';
-import { findFeeds } from '../outbox/find-feeds';
-import { checkRegistry } from './check-registry';
-import { followedRegistryOf } from './followed-registry';
-import {
-  readEntries,
-  withFigures,
-  type Entry,
-  type ListedRegistry,
-  type StatusOf,
-} from './listed-registries';
+import type { Schema } from '../database/schema';
+import { findFeeds, nextBlocksOf, registryOfFeed } from '../outbox/find-feeds';
+import { undeliveredOf } from '../outbox/outbox-figures';
+import { registryInterface } from '../registry/abi';
+import { createRegistryFinder } from '../registry/registry-contracts';
+import type { FeedState, FeedStatus } from '../watcher/feed-status';
 import type { RequestedRegistry } from './parse-registry';
-import { giveUpRegistry, readGivenUp, storeRegistry, type RegistryKey } from './stored-registries';
+import {
+  followedRegistryOf,
+  giveUpRegistry,
+  readGivenUp,
+  readRegistries,
+  storeRegistry,
+  type RegistryKey,
+  type StoredRegistry,
+} from './stored-registries';
+
+/** A followed registry, as the API and the commands show it. */
+export interface ListedRegistry extends RegistryKey {
+  network: string;
+  /** `settings`: of service.config.json or TOKEN_REGISTRY_ADDRESS. `api`: added while the service ran. */
+  origin: 'settings' | 'api';
+  /** Undefined: the registry's `genesis()`. */
+  startBlock: number | undefined;
+  /** Undefined if the present settings cannot follow it. */
+  confirmations: number | undefined;
+  /** Undelivered events. */
+  undelivered: number;
+  /** The position and the state of its feed. Only the process that follows the registry knows the state. */
+  feed: Pick<FeedStatus, 'nextBlock' | 'headBlock' | 'code' | 'reason'> & { state: FeedState | undefined };
+}
+
+/** A followed registry before its figures are read. */
+type Entry = Omit<ListedRegistry, 'undelivered' | 'feed'>;
 
 /** Lists, adds and gives up followed registries. */
 export interface Registries {
@@ -38,29 +67,32 @@ export interface Registries {
 }
 
 /** The parts of `createRegistries`. */
-export interface RegistriesParts {
+interface RegistriesParts {
   database: Database;
   settings: Following;
   clock: Clock;
-  statusOf: StatusOf;
+  /** The status of a registry. Undefined if this process does not follow it. */
+  statusOf: (name: RegistryName) => Readonly<FeedStatus> | undefined;
   /** Called after a change. */
   onChange: () => Promise<void>;
 }
 
 /** The registries of the settings and of the database. */
 export function createRegistries(parts: RegistriesParts): Registries {
-  const { database, settings, clock, statusOf, onChange } = parts;
+  const { database, settings, clock, onChange } = parts;
   const { db } = database;
 
-  const entries = (): Promise<Entry[]> => readEntries(db, settings);
+  async function find(name: RegistryName): Promise<Entry | undefined> {
+    return (await readEntries(db, settings)).find((one) => nameOf(one) === name);
+  }
 
   return {
-    list: async () => withFigures(await entries(), db, statusOf),
+    list: async () => withFigures(await readEntries(db, settings), parts),
     async add(requested) {
       const { network, startBlock, confirmations } = requested;
       const key = { chainId: network.chainId, address: requested.address.toLowerCase() };
-      const name = registryName(key.chainId, key.address);
-      const before = (await entries()).find(isNamed(name));
+      const name = nameOf(key);
+      const before = await find(name);
       if (before !== undefined) expectSame(before, requested);
       else {
         await checkRegistry(followable({ ...key, startBlock, confirmations }, settings));
@@ -68,13 +100,14 @@ export function createRegistries(parts: RegistriesParts): Registries {
         await storeRegistry(database, { ...key, network: network.name, startBlock, confirmations, addedAt });
         await onChange();
       }
-      const [registry] = await withFigures((await entries()).filter(isNamed(name)), db, statusOf);
+      const entry = await find(name);
+      const [registry] = await withFigures(entry ? [entry] : [], parts);
       if (registry === undefined) throw unknown(name);
       return { registry, isNew: before === undefined };
     },
     async giveUp(key, isForced) {
-      const name = registryName(key.chainId, key.address);
-      const before = (await entries()).find(isNamed(name));
+      const name = nameOf(key);
+      const before = await find(name);
       if (before?.origin === 'settings') throw ofSettings(name);
       if (before === undefined) {
         const feeds = await findFeeds(db, name);
@@ -82,7 +115,8 @@ export function createRegistries(parts: RegistriesParts): Registries {
         for (const feed of feeds)
           if (await database.isRightTaken(feed)) throw ofSettings(name, 'of another service ');
       }
-      const network = before?.network ?? networkName(key.chainId);
+      const { chainId } = key;
+      const network = before?.network ?? findNetwork(String(chainId))?.name ?? String(chainId);
       const result = await giveUpRegistry(database, { ...key, network }, { isForced, now: clock.now() });
       if (result.isGivenUp) await onChange();
       return result;
@@ -90,15 +124,62 @@ export function createRegistries(parts: RegistriesParts): Registries {
   };
 }
 
-function isNamed(name: RegistryName): (one: Entry) => boolean {
-  return ({ chainId, address }) => registryName(chainId, address) === name;
+function nameOf({ chainId, address }: RegistryKey): RegistryName {
+  return registryName(chainId, address);
+}
+
+/** The registries of the settings, and those of the database that the settings do not name. */
+async function readEntries(db: Kysely<Schema>, settings: Following): Promise<Entry[]> {
+  const ofSettings = settings.registries.map(({ network, address, startBlock, confirmations }): Entry => {
+    const key = { chainId: network.chainId, address: address.toLowerCase() };
+    return { ...key, network: network.name, origin: 'settings', startBlock, confirmations };
+  });
+  const names = ofSettings.map(nameOf);
+  const stored = (await readRegistries(db)).filter((one) => !names.includes(nameOf(one)));
+  return [
+    ...ofSettings,
+    ...stored.map((one): Entry => {
+      const { network, chainId, address, startBlock } = one;
+      const confirmations = confirmationsOf(one, settings);
+      return { network, chainId, address, origin: 'api', startBlock, confirmations };
+    }),
+  ];
+}
+
+function confirmationsOf(stored: StoredRegistry, settings: Following): number | undefined {
+  try {
+    return followedRegistryOf(stored, settings).confirmations;
+  } catch (error) {
+    if (error instanceof ConfigurationError) return stored.confirmations;
+    throw error;
+  }
+}
+
+/** Adds the figures of the registries' feeds. */
+async function withFigures(
+  entries: readonly Entry[],
+  { database: { db }, statusOf }: RegistriesParts,
+): Promise<ListedRegistry[]> {
+  const names = entries.map(nameOf);
+  const feeds = (await findFeeds(db)).filter((feed) => names.includes(registryOfFeed(feed)));
+  const [waiting, next] = [await undeliveredOf(db, feeds), await nextBlocksOf(db, feeds)];
+  return entries.map((entry) => {
+    const name = nameOf(entry);
+    const isOwn = ({ feed }: { feed: string }): boolean => registryOfFeed(feed) === name;
+    const { state, headBlock, nextBlock, code, reason } = statusOf(name) ?? {};
+    return {
+      ...entry,
+      undelivered: waiting.find(isOwn)?.undelivered ?? 0,
+      feed: { state, nextBlock: nextBlock ?? next.find(isOwn)?.nextBlock, headBlock, code, reason },
+    };
+  });
 }
 
 /** @throws RequestError NETWORK_NOT_CONFIGURED if the settings have no key for the network's node. */
 function followable(
   registry: Parameters<typeof followedRegistryOf>[0],
   settings: Following,
-): ReturnType<typeof followedRegistryOf> {
+): FollowedRegistry {
   try {
     return followedRegistryOf(registry, settings);
   } catch (cause) {
@@ -109,33 +190,86 @@ function followable(
 }
 
 /** A member that the request leaves out is taken from the followed registry. */
-function expectSame(before: Entry, { startBlock, confirmations }: RequestedRegistry): void {
-  const differing = [
-    startBlock !== undefined && startBlock !== before.startBlock && 'startBlock',
-    confirmations !== undefined && confirmations !== before.confirmations && 'confirmations',
-  ].filter((name) => name !== false);
+function expectSame(before: Entry, requested: RequestedRegistry): void {
+  const differing = (['startBlock', 'confirmations'] as const).filter(
+    (member) => requested[member] !== undefined && requested[member] !== before[member],
+  );
   if (differing.length === 0) return;
   const remedy =
     before.origin === 'settings' ? 'Change the settings.' : 'Remove the registry first, then add it again.';
-  const name = registryName(before.chainId, before.address);
-  const message = `${name} is followed already, with another ${differing.join(' and ')}. ${remedy}`;
+  const message = `${nameOf(before)} is followed already, with another ${differing.join(' and ')}. ${remedy}`;
   throw new RequestError('REGISTRY_FOLLOWED', message, { remedy });
 }
 
 function ofSettings(name: RegistryName, whose = ''): RequestError {
   const remedy =
     'Take it out of service.config.json, or change TOKEN_REGISTRY_ADDRESS, and restart the service.';
-  return new RequestError('REGISTRY_IN_SETTINGS', `The settings ${whose}follow ${name}. ${remedy}`, {
-    remedy,
-  });
+  const message = `The settings ${whose}follow ${name}. ${remedy}`;
+  return new RequestError('REGISTRY_IN_SETTINGS', message, { remedy });
 }
 
 function unknown(name: RegistryName): RequestError {
-  const message =
-    `${name} is not followed. ` + 'GET /registries and `npx tdoc registries list` list those that are.';
-  return new RequestError('REGISTRY_UNKNOWN', message);
+  const list = 'GET /registries and `npx tdoc registries list` list those that are.';
+  return new RequestError('REGISTRY_UNKNOWN', `${name} is not followed. ${list}`);
 }
 
-function networkName(chainId: number): string {
-  return findNetwork(String(chainId))?.name ?? String(chainId);
+const WITHIN_MS = 10_000;
+
+/** Registries of version 4 have the same queries, but mint without a remark. */
+const MINT_OF_VERSION_5 = registryInterface.getFunction('mint').selector;
+
+/**
+ * Checks that the node of the registry's network answers and is of that chain, that the address is a token
+ * registry of version 5, and that the chain has its start block.
+ *
+ * @throws RequestError CHAIN_ID_MISMATCH, REGISTRY_MISSING, REGISTRY_INVALID; ChainError RPC_UNREACHABLE,
+ *   RPC_KEY_REFUSED (both retryable) if the node cannot answer now.
+ */
+async function checkRegistry(registry: FollowedRegistry): Promise<void> {
+  const { network, rpcUrl } = registry;
+  const client = createRpcClient(rpcUrl, network);
+  try {
+    await untilAborted(AbortSignal.timeout(WITHIN_MS), check(client, registry));
+  } catch (cause) {
+    // A provider's node may lag behind the one that named the newest block.
+    const isOfNode = ['BLOCK_MISSING', 'ANSWER_MALFORMED'].includes(codeOf(cause) ?? '');
+    if (cause instanceof ServiceError && !isOfNode) throw cause;
+    const message = `The node at ${printableUrl(rpcUrl)} does not answer as it should. Try again later.`;
+    throw new ChainError('RPC_UNREACHABLE', message, { cause, retryable: true });
+  } finally {
+    client.destroy();
+  }
+}
+
+async function check(client: RpcClient, registry: FollowedRegistry): Promise<void> {
+  const { network, rpcUrl, address, startBlock } = registry;
+  await createChainCheck(client, rpcUrl, network)().catch((cause: unknown) => {
+    if (!(cause instanceof ConfigurationError)) throw cause;
+    const { name, chainId } = network;
+    const message = `The node at ${printableUrl(rpcUrl)} is not of ${name} (chain id ${chainId}).`;
+    const remedy = 'Correct the network, or RPC_URL of the service.';
+    throw new RequestError(cause.code, `${message} ${remedy}`, { cause });
+  });
+  const notARegistry = (cause: unknown): RequestError => {
+    const message = `The contract at ${address} on ${network.name} is not a token registry of version 5.`;
+    return new RequestError('REGISTRY_INVALID', `${message} Correct the address or the network.`, { cause });
+  };
+  await createRegistryFinder(client, address)().catch((cause: unknown) => {
+    if (cause instanceof ChainError && cause.code === 'REGISTRY_MISSING') {
+      const message = `There is no contract at ${address} on ${network.name}.`;
+      throw new RequestError(cause.code, `${message} Correct the address or the network.`, { cause });
+    }
+    throw codeOf(cause) === 'REGISTRY_INVALID' ? notARegistry(cause) : cause;
+  });
+  const contract = TradeTrustTokenStandard__factory.connect(address, client);
+  const isVersion5 = await contract.supportsInterface(MINT_OF_VERSION_5).catch((cause: unknown) => {
+    throw isNotImplemented(cause) ? notARegistry(cause) : cause;
+  });
+  if (!isVersion5) throw notARegistry(undefined);
+  if (startBlock === undefined) return;
+  const head = await headNumberOf(client);
+  if (startBlock <= head) return;
+  const message = `/startBlock is ${startBlock}, but the newest block of ${network.name} is ${head}.`;
+  const remedy = 'Give a block that exists, or leave it out for the first block of the registry.';
+  throw new RequestError('REGISTRY_INVALID', `${message} ${remedy}`);
 }

@@ -1,5 +1,9 @@
+import { getAddress } from 'ethers';
 import type { Kysely } from 'kysely';
+import { ConfigurationError } from '../base/errors';
 import { registryName, type RegistryName } from '../base/registry-name';
+import { findNetwork, knownNetworks } from '../chain/networks';
+import type { FollowedRegistry, Following } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { noteChange } from '../outbox/change-version';
@@ -41,6 +45,24 @@ export async function readRegistries(db: Kysely<Schema>): Promise<StoredRegistry
     confirmations: row.confirmations ?? undefined,
     addedAt: row.added_at,
   }));
+}
+
+/**
+ * Combines a stored registry with the present settings.
+ *
+ * @throws ConfigurationError NETWORK_UNKNOWN, or CONFIGURATION_INVALID if the settings have no key for its
+ *   network's node.
+ */
+export function followedRegistryOf(
+  { chainId, address, startBlock, confirmations }: Omit<StoredRegistry, 'addedAt' | 'network'>,
+  { followedOf }: Pick<Following, 'followedOf'>,
+): FollowedRegistry {
+  const network = findNetwork(String(chainId));
+  if (network !== undefined)
+    return followedOf({ network, address: getAddress(address), startBlock, confirmations });
+  const remedy = `Known: ${knownNetworks()}.`;
+  const message = `Chain ${chainId} is not a network of the registry's contracts. ${remedy}`;
+  throw new ConfigurationError('NETWORK_UNKNOWN', message, { remedy });
 }
 
 /** The names of the registries that were given up. */
