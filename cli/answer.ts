@@ -1,8 +1,6 @@
 import { inspect } from 'node:util';
 import type { Command } from 'commander';
-import { envFileOf } from '../service/config/config';
-import { withCommandsFor } from '../service/config/tenant';
-import { errorText, maskSecrets, Refusal } from './errors';
+import { errorText, hintFor, maskSecrets, Refusal } from './errors';
 import { printableJson } from './terminal/printable';
 
 /** The exit codes of every command (docs/cli.md). */
@@ -49,14 +47,19 @@ export function answering<A extends unknown[]>(
       const work = workFor(...(all as unknown as A));
       const answer = await work((line) => (isJson ? console.error(line) : console.log(line)));
       for (const line of answer.remarks ?? []) console.error(line);
-      for (const line of isJson ? jsonOf(answer) : answer.lines) console.log(line);
+      const lines = isJson ? jsonOf(answer) : answer.lines;
+      for (const line of lines) console.log(line);
+      for (const hint of hintFor(lines.join('\n'))) console.error(hint);
       process.exitCode =
         answer.isYes === undefined ? EXIT_CODES.failed : EXIT_CODES[answer.isYes ? 'yes' : 'no'];
     } catch (thrown) {
       const isRefused = thrown instanceof Refusal;
       process.exitCode = isRefused ? EXIT_CODES.no : EXIT_CODES.failed;
-      if (isRefused && isJson) console.log(refusalJson(thrown));
-      else console.error(stackTraces ? inspect(thrown) : errorText(thrown));
+      if (isRefused && isJson) {
+        const refusal = refusalJson(thrown);
+        console.log(refusal);
+        for (const hint of hintFor(refusal)) console.error(hint);
+      } else console.error(stackTraces ? inspect(thrown) : errorText(thrown));
     } finally {
       clearTimeout(timer);
     }
@@ -74,10 +77,7 @@ function jsonOf({ json, isJsonLines }: Answer): string[] {
 
 /** Standard output is not masked otherwise. */
 function refusalJson(refusal: Refusal): string {
-  const { code, reason } = refusal;
-  const [message, remedy] = [refusal.message, refusal.remedy].map(
-    (text) => text && withCommandsFor(envFileOf(), text),
-  );
+  const { code, reason, message, remedy } = refusal;
   return maskSecrets(printableJson({ outcome: 'refused', code, reason, message, remedy }));
 }
 

@@ -1,7 +1,7 @@
 import { ConfigurationError, messageOf, ServiceError } from '../service/base/errors';
 import { secretMasker } from '../service/base/mask-secrets';
 import { envFileOf, knownSecrets } from '../service/config/config';
-import { withCommandsFor } from '../service/config/tenant';
+import { commandHint } from '../service/config/tenant';
 
 /**
  * A command is not carried out: the registry would refuse it, or the user must confirm or add something.
@@ -16,16 +16,22 @@ export function invalid(problem: string, remedy?: string): ConfigurationError {
 }
 
 /**
- * Formats an error for a user: its message, its code, and its remedy unless the message contains it. Commands
- * in the text get the user's ENV_FILE.
+ * Formats an error for a user: its message, its code, and its remedy unless the message contains it. If the
+ * text names a command, a tenant's user is told its ENV_FILE.
  */
 export function errorText(thrown: unknown): string {
   if (!(thrown instanceof ServiceError)) {
     return `${messageOf(thrown)} [UNEXPECTED_ERROR]\nAdd --stack-traces to see where it comes from.`;
   }
   const { message, code, remedy } = thrown;
-  const text = `${message} [${code}]`;
-  return withCommandsFor(envFileOf(), remedy && !message.includes(remedy) ? `${text}\n${remedy}` : text);
+  const parts = [`${message} [${code}]`, ...(remedy && !message.includes(remedy) ? [remedy] : [])];
+  return [...parts, ...hintFor(parts.join('\n'))].join('\n');
+}
+
+/** The ENV_FILE that the commands in a text need, as a line. None for `.env`, and for a text without any. */
+export function hintFor(text: string): string[] {
+  const hint = text.includes('`npx ') ? commandHint(envFileOf()) : undefined;
+  return hint === undefined ? [] : [hint];
 }
 
 let mask: ((text: string) => string) | undefined;

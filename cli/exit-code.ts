@@ -1,9 +1,7 @@
 import { inspect } from 'node:util';
 import { EXIT_CODES, type Answer, type Say } from './answer';
 import type { Command } from 'commander';
-import { envFileOf } from '../service/config/config';
-import { withCommandsFor } from '../service/config/tenant';
-import { errorText, maskSecrets, Refusal } from './errors';
+import { errorText, hintFor, maskSecrets, Refusal } from './errors';
 import { printableJson } from './terminal/printable';
 
 const QUIET_MS = 2_000;
@@ -46,15 +44,15 @@ export async function printAnswer(
   await withExitCode(command, async () => {
     try {
       const answer = await work((line) => (json ? console.error(line) : console.log(line)));
-      for (const line of json ? [answer.json as string] : answer.lines) console.log(line);
+      const lines = json ? [answer.json as string] : answer.lines;
+      for (const line of lines) console.log(line);
+      for (const hint of hintFor(lines.join('\n'))) console.error(hint);
       return answer.isYes;
     } catch (thrown) {
       if (!json || !(thrown instanceof Refusal)) throw thrown;
-      const { code, reason } = thrown;
-      const [message, remedy] = [thrown.message, thrown.remedy].map(
-        (text) => text && withCommandsFor(envFileOf(), text),
-      );
+      const { code, reason, message, remedy } = thrown;
       console.log(maskSecrets(printableJson({ outcome: 'refused', code, reason, message, remedy })));
+      for (const hint of hintFor(`${message} ${remedy}`)) console.error(hint);
       return false;
     }
   });

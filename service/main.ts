@@ -5,7 +5,7 @@ import { HELP } from './config/help';
 import { createLogger, type Logger } from './base/logger';
 import { secretMasker } from './base/mask-secrets';
 import { rememberChecksums } from './base/remember-checksums';
-import { withCommandsFor } from './config/tenant';
+import { commandHint } from './config/tenant';
 
 /** Time for requests and deliveries in flight to finish after a signal. */
 const STOP_WITHIN_MS = 10_000;
@@ -16,8 +16,9 @@ async function main(): Promise<void> {
   if (argument !== undefined) fail(`Unknown argument ${argument}: see --help for the settings.`);
   const config = readConfig();
   const mask = secretMasker(config.secrets);
-  const edit = (text: string): string => withCommandsFor(config.envFile, text);
-  const logger = createLogger({ level: config.logLevel, mask, edit });
+  const logger = createLogger({ level: config.logLevel, mask });
+  const hint = commandHint(config.envFile);
+  if (hint !== undefined) logger.info(hint);
   for (const warning of config.warnings) logger.warn(warning);
   endOnUnexpected(logger);
   rememberChecksums();
@@ -28,7 +29,7 @@ async function main(): Promise<void> {
   }
   const app = await starting.catch((error: unknown) => {
     fail(
-      edit(mask(`${messageOf(error)}${error instanceof ServiceError ? ` [${error.code}]` : ''}`)),
+      mask(`${messageOf(error)}${error instanceof ServiceError ? ` [${error.code}]` : ''}`),
       error instanceof ServiceError ? undefined : mask(String((error as Error).stack)),
     );
   });
@@ -60,7 +61,7 @@ function readConfig(): Config {
   try {
     return loadConfig();
   } catch (error) {
-    fail(withCommandsFor(envFileOf(), secretMasker(secretsIfAny())(messageOf(error))));
+    fail(secretMasker(secretsIfAny())(messageOf(error)));
   }
 }
 
@@ -89,7 +90,8 @@ async function stop(signal: string, stopApp: () => Promise<void>, logger: Logger
 
 /** Prints plain text instead of a log line, because an operator watches the terminal during a start. */
 function fail(message: string, stack?: string): never {
-  process.stderr.write(`The service cannot start.\n${message}\n${stack ? `${stack}\n` : ''}`);
+  const lines = ['The service cannot start.', message, commandHint(envFileOf()), stack];
+  process.stderr.write(lines.flatMap((line) => (line === undefined ? [] : `${line}\n`)).join(''));
   process.exit(1);
 }
 

@@ -5,7 +5,6 @@ import { fetchJson } from '../../service/did/fetch-json';
 import { didWebOf, KEY_FRAGMENT, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
 import { ConfigurationError, messageOf } from '../../service/base/errors';
 import { settingOf, type Settings } from '../../service/config/settings';
-import { withCommandsFor } from '../../service/config/tenant';
 import { printable, printableJson } from '../terminal/printable';
 import { compareDidDocuments, findSecretKeys } from './compare-did-documents';
 import { didDocumentOf } from './did-document';
@@ -54,13 +53,7 @@ export async function checkDid({ force }: { force: boolean }, environment?: Sett
   const fileDifferences = [...file.part.differences, ...differencesOf(file.document, expected)];
   const filePart = { ...file.part, differences: fileDifferences };
   const parts = [keyPart, filePart, await checkServed(did, expected)];
-  return report(
-    did,
-    parts.map((part) => ({
-      ...part,
-      differences: part.differences.map((text) => withCommandsFor(envFile, text)),
-    })),
-  );
+  return report(did, parts);
 }
 
 /** `keyPair`: the key pair that the documents should publish, if it is known. */

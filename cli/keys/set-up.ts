@@ -1,7 +1,6 @@
 import { pathsOf, readSettings } from '../../service/config/config';
 import { readConfigFile } from '../../service/config/config-file';
 import { settingOf, type Settings } from '../../service/config/settings';
-import { withCommandsFor } from '../../service/config/tenant';
 import type { Answer, Say } from '../answer';
 import { printableJson } from '../terminal/printable';
 import { makeDidKey } from './make-did-key';
@@ -22,10 +21,7 @@ export async function setUp(say: Say, environment?: Settings): Promise<Answer> {
   didKey.lines.forEach(say);
   const signingKey = await makeSigningKey({ force: false }, environment);
   signingKey.lines.forEach(say);
-  const missing = missingSettings(settings, webhook?.url).map(({ setting, remedy }) => ({
-    setting,
-    remedy: withCommandsFor(envFile, remedy),
-  }));
+  const missing = missingSettings(settings, webhook?.url);
   return {
     lines: [
       missing.length === 0 ? 'Nothing is missing. Next: `npx tdoc service`.' : `Missing in ${envFile}:`,

@@ -10,7 +10,7 @@ import { findFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
 import { undeliveredOf } from '../../service/outbox/outbox-figures';
 import { readGivenUp, readRegistries } from '../../service/followed-registries/stored-registries';
 import { settingOf, type Settings } from '../../service/config/settings';
-import { withCommandsFor } from '../../service/config/tenant';
+import { commandFor } from '../../service/config/tenant';
 import type { DeployContext } from './context';
 import { isSame } from './infrastructure';
 
@@ -33,8 +33,8 @@ export async function leftBehind(
     const databaseUrl = settingOf(settings, 'DATABASE_URL');
     const database = await openDatabaseBesideService({ dataDir, databaseUrl });
     try {
-      const events = await eventLines(database, before, listed);
-      const lines = events.map((line) => withCommandsFor(tenant.envFile, line));
+      const command = (words: string): string => commandFor(tenant.envFile, `tdoc registries ${words}`);
+      const lines = await eventLines(database, before, listed, command);
       return [...lines, ...(await documentLines(database, before))];
     } finally {
       await database.close();
@@ -47,7 +47,12 @@ export async function leftBehind(
   }
 }
 
-async function eventLines({ db }: Database, before: string, listed: readonly string[]): Promise<string[]> {
+async function eventLines(
+  { db }: Database,
+  before: string,
+  listed: readonly string[],
+  command: (words: string) => string,
+): Promise<string[]> {
   const added = (await readRegistries(db)).map(({ chainId, address }) => registryName(chainId, address));
   const followed = [...listed, ...added, ...(await readGivenUp(db))];
   const feeds = (await findFeeds(db, before)).filter((feed) => !followed.includes(registryOfFeed(feed)));
@@ -61,8 +66,8 @@ async function eventLines({ db }: Database, before: string, listed: readonly str
       `warning: no setting follows the previous registry ${registry} any more. ` +
         "From the service's next start on",
       `  its events are not delivered; ${waiting.get(feed) ?? 0} wait now. To deliver them:`,
-      `  npx tdoc registries add ${named}`,
-      `  To give them up: npx tdoc registries remove ${named} --force`,
+      `  ${command(`add ${named}`)}`,
+      `  To give them up: ${command(`remove ${named} --force`)}`,
     ];
   });
 }

@@ -24,16 +24,13 @@ const MAX_CAUSES = 8;
 /**
  * Creates the service's logger. Every string of every line goes through `mask`, so that secrets in the
  * messages of libraries are not logged.
- *
- * @param options.edit rewrites messages, errors and their remedies, and no other field.
  */
 export function createLogger(options: {
   level: string;
   mask: (text: string) => string;
-  edit?: (text: string) => string;
   destination?: DestinationStream;
 }): Logger {
-  const { mask, edit = (text) => text } = options;
+  const { mask } = options;
   const sink = options.destination ?? pino.destination({ dest: 1, sync: true });
   const masked: DestinationStream = { write: (line) => sink.write(mask(line)) };
   return pino(
@@ -42,17 +39,9 @@ export function createLogger(options: {
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      hooks: {
-        logMethod(given, log) {
-          log.apply(
-            this,
-            given.map((part: unknown) => (typeof part === 'string' ? edit(part) : part)) as typeof given,
-          );
-        },
-      },
       // Masked before it is shortened: part of a secret would not be recognised.
       serializers: {
-        error: (thrown: unknown) => printedError(thrown, (text) => shortened(edit(mask(text))), 0),
+        error: (thrown: unknown) => printedError(thrown, (text) => shortened(mask(text)), 0),
       },
     },
     masked,

@@ -55,11 +55,12 @@ export function tenantFilesOf({ isDefault, envFile, name }: Tenant): TenantFiles
 }
 
 /**
- * Rewrites the commands in a text to use this env file (an absolute path). Otherwise a command copied from a
- * remedy, such as `npx tdoc did --force`, would replace the key of `.env`.
+ * Tells a tenant's operator how to run the commands that messages name. Without ENV_FILE such a command, for
+ * example `npx tdoc did --force`, would replace the key of `.env`. Undefined for `.env` itself.
  */
-export function withCommandsFor(envFile: string, text: string): string {
-  return text.replaceAll(/`npx (?=hardhat|tdoc)/g, () => `\`${commandFor(envFile, '')}`);
+export function commandHint(envFile: string): string | undefined {
+  const command = commandFor(envFile, 'tdoc …');
+  return command.startsWith('npx') ? undefined : `Run commands for this tenant with its ENV_FILE: ${command}`;
 }
 
 /** `npx …` for this env file (an absolute path). */

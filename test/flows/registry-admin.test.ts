@@ -181,13 +181,15 @@ describe('registry admin commands', () => {
       const said = await refused(burn);
       // The same registry, named by options while the settings have another one.
       const place = `--registry ${local.registryAddress} --network localhost`;
-      const { stdout } = await run([...burn, ...place.split(' '), '--json'], {
+      const { stdout, stderr } = await run([...burn, ...place.split(' '), '--json'], {
         TOKEN_REGISTRY_ADDRESS: OTHER,
       });
       await done('unpause');
-      const command = `\`ENV_FILE=${local.settings.ENV_FILE} npx tdoc unpause`;
-      expect(said).to.contain('EnforcedPause').and.to.contain(`${command}\``);
-      expect((JSON.parse(stdout) as { remedy: string }).remedy).to.contain(`${command} ${place}\``);
+      const hint = `ENV_FILE=${local.settings.ENV_FILE} npx tdoc …`;
+      expect(said).to.contain('EnforcedPause').and.to.contain('`npx tdoc unpause`').and.to.contain(hint);
+      const { remedy } = JSON.parse(stdout) as { remedy: string };
+      expect(remedy).to.contain(`\`npx tdoc unpause ${place}\``);
+      expect(stderr).to.contain(hint);
     });
   });
 

@@ -147,11 +147,13 @@ describe('docs/tenants.md', () => {
       await eventually(`${line}: ${told}`, async () => (await run(line)).includes(told));
     }
     rmSync(path('b', 'did.json'));
-    const remedy = `ENV_FILE=${path('b', 'env')} npx tdoc did`;
-    const { stdout } = await askAsWritten(`${remedy} --check`, settings);
-    expect(stdout).to.contain(remedy);
+    const hint = `ENV_FILE=${path('b', 'env')} npx tdoc …`;
+    const check = `ENV_FILE=${path('b', 'env')} npx tdoc did --check`;
+    const { stdout, stderr } = await askAsWritten(check, settings);
+    expect(stdout).to.contain('`npx tdoc did`');
+    expect(stderr).to.contain(hint);
     expect((await fetch(`${urlOf('b')}/.well-known/did.json`)).status).to.equal(500);
-    expect(programs[3]?.output()).to.contain(remedy);
+    expect(programs[3]?.output()).to.contain('`npx tdoc did`').and.to.contain(hint);
     const made = ['env', 'did.json', 'webhook-public-key.pem'];
     const filesOfA = made.map((file) => text('a', file));
     await npx('b', 'tdoc did --force');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { loadConfig } from '../../service/config/config';
 import { PROJECT_ROOT } from '../../service/base/project-root';
-import { tenantFilesOf, tenantOf, withCommandsFor } from '../../service/config/tenant';
+import { commandHint, tenantFilesOf, tenantOf } from '../../service/config/tenant';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 describe('the files of a tenant', () => {
@@ -64,19 +64,17 @@ describe('the files of a tenant', () => {
     });
   });
 
-  it('are selected by ENV_FILE, quoted for the shell, in the commands that a message suggests', () => {
-    const text = 'Run `npx tdoc did --force`, or `npx hardhat deploy`.';
-    const commands = (file: string): string => withCommandsFor(join(PROJECT_ROOT, file), text);
-    expect(commands('.env')).to.equal(text);
-    expect(commands('tenants/a.env')).to.equal(
-      'Run `ENV_FILE=tenants/a.env npx tdoc did --force`, or `ENV_FILE=tenants/a.env npx hardhat deploy`.',
+  it('are selected by ENV_FILE, quoted for the shell, as a hint tells', () => {
+    const hint = (file: string): string | undefined => commandHint(join(PROJECT_ROOT, file));
+    expect(hint('.env')).to.equal(undefined);
+    expect(commandHint(devNull)).to.equal(undefined);
+    expect(hint('tenants/a.env')).to.equal(
+      'Run commands for this tenant with its ENV_FILE: ENV_FILE=tenants/a.env npx tdoc …',
     );
     const odd = `it's "a\\b" $HOME.env`;
-    const [, word = ''] = /`ENV_FILE=(.*) npx tdoc did/.exec(commands(odd)) ?? [];
+    const [, word = ''] = / ENV_FILE=(.*) npx tdoc/.exec(hint(odd) ?? '') ?? [];
     expect(execFileSync('sh', ['-c', `printf %s ${word}`], { encoding: 'utf8' })).to.equal(odd);
-    expect(commands('my tenants/$&.env')).to.contain("`ENV_FILE='my tenants/$&.env' npx hardhat deploy`");
-    expect(withCommandsFor('/etc/etr/a.env', text)).to.contain(
-      '`ENV_FILE=/etc/etr/a.env npx hardhat deploy`',
-    );
+    expect(hint('my tenants/$&.env')).to.contain(" ENV_FILE='my tenants/$&.env' npx tdoc …");
+    expect(commandHint('/etc/etr/a.env')).to.contain(' ENV_FILE=/etc/etr/a.env npx tdoc …');
   });
 });
