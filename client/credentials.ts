@@ -1,7 +1,7 @@
 import { knownContexts, verificationSources } from '../cli/verification/sources';
 import { fetchJson } from '../service/did/fetch-json';
 import type { JsonObject } from '../service/issuance/credential';
-import { createContextSource } from '../service/verification/context-source';
+import { createContextSource } from '../service/verification/contexts';
 import { deriveCredential as derive } from '../service/verification/derive-credential';
 import { credentialIn } from '../service/verification/presented-credential';
 import {

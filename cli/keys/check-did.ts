@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { pathsOf, readSettings } from '../../service/config/config';
-import { didWebUrl } from '../../service/did/did-web-url';
+import { didWebUrl } from '../../service/did/resolve-did-web';
 import { fetchJson } from '../../service/did/fetch-json';
 import { didWebOf, KEY_FRAGMENT, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
 import { ConfigurationError, messageOf } from '../../service/base/errors';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigurationError } from '../../service/base/errors';
 import { fetchJson } from '../../service/did/fetch-json';
-import { createContextSource } from '../../service/verification/context-source';
+import { createContextSource } from '../../service/verification/contexts';
 import { deriveCredential } from '../../service/verification/derive-credential';
 import { credentialIn } from '../../service/verification/presented-credential';
 import { printable } from '../terminal/printable';

@@ -5,7 +5,7 @@ import { CREATE_REQUEST } from '../issuance/create-request';
 import { isJsonObject, type JsonObject } from '../issuance/credential';
 import { MOST_REMARK_BYTES } from '../issuance/remarks';
 import { jsonLdProblems } from '../validation/json-ld-problems';
-import type { SubjectProblem } from '../validation/subject-problem';
+import type { SubjectProblem } from '../validation/json-ld-problems';
 import { validateBillOfLading } from '../validation/validate-bill-of-lading';
 
 const SUBJECT = '/credentialSubject';

@@ -1,11 +1,25 @@
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020';
+import { BILL_OF_LADING_SCHEMA, readContextFile } from '../base/published-files';
 import { emptinessOf, isJsonObject, type JsonObject } from '../issuance/credential';
+import { SUBJECT_TERMS } from '../issuance/subject-terms';
 import { unprotectedContentIn } from '../issuance/unprotected-content';
-import { jsonLdProblems } from './json-ld-problems';
-import { shapeProblems } from './shape-problems';
 import { pointerStep } from '../base/json-pointer';
-import type { SubjectProblem } from './subject-problem';
+import { jsonLdProblems, type SubjectProblem } from './json-ld-problems';
 
 const REQUIRED_FIELDS = ['blNumber', 'scac'];
+
+const published = JSON.parse(readContextFile(BILL_OF_LADING_SCHEMA).toString('utf8')) as object;
+// A subject that is not an object has no terms; only the published schema reports it.
+const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false });
+/**
+ * The published schema accepts other terms, and other types of most terms; for an author they are most likely
+ * mistakes. It says itself what `type`, `scac` and `blNumber` are.
+ */
+const TERMS_SCHEMA = {
+  additionalProperties: false,
+  properties: { ...SUBJECT_TERMS, type: true, scac: true, blNumber: true },
+};
+const checks = [ajv.compile(published), ajv.compile(TERMS_SCHEMA)];
 
 /**
  * Validates a Bill of Lading's credentialSubject strictly: the JSON Schema, the three code checks, the terms
@@ -17,46 +31,59 @@ export async function validateBillOfLading(credentialSubject: unknown): Promise<
     return [{ pointer: '', code: 'SUBJECT_MISSING', message: 'Missing credentialSubject' }];
   const shape = shapeProblems(credentialSubject);
   if (!isJsonObject(credentialSubject)) return shape;
-  const checks = [...typeProblems(credentialSubject), ...fieldProblems(credentialSubject)];
+  const coded = codeProblems(credentialSubject);
   // Problems that a code check reports are left out of the schema's.
   const others = shape.filter(({ code, pointer }) => {
-    return code !== 'REQUIRED_FIELD_MISSING' || !checks.some((check) => check.pointer === pointer);
+    return code !== 'REQUIRED_FIELD_MISSING' || !coded.some((told) => told.pointer === pointer);
   });
   const empty = emptinessOf(credentialSubject);
   const unprotected = [...unprotectedContentIn(credentialSubject)].filter(
     ({ pointer }) => !shape.some((told) => told.pointer === pointer),
   );
   const meaning = await jsonLdProblems(wellFormedPart(credentialSubject, shape));
-  const ofSigning = [...(empty ? [{ ...empty, pointer: '' }] : []), ...unprotected];
-  return [...checks, ...others, ...ofSigning.map(problemOf), ...meaning];
-}
-
-function typeProblems({ type }: JsonObject): SubjectProblem[] {
-  const types: unknown[] = Array.isArray(type) ? type : [type];
-  if (types.includes('BillOfLading')) return [];
-  return [{ pointer: '/type', code: 'TYPE_NOT_BILL_OF_LADING', message: 'Missing type BillOfLading' }];
-}
-
-function fieldProblems(subject: JsonObject): SubjectProblem[] {
-  return REQUIRED_FIELDS.filter((field) => !Object.hasOwn(subject, field) || !subject[field]).map(
-    (field) => ({
-      pointer: pointerStep(field),
-      code: 'REQUIRED_FIELD_MISSING',
-      message: 'Missing required BillOfLading fields',
-    }),
+  const ofSigning = [...(empty ? [{ ...empty, pointer: '' }] : []), ...unprotected].map(
+    ({ pointer, code, problem }) => ({ pointer, code, message: capitalised(problem) }),
   );
+  return [...coded, ...others, ...ofSigning, ...meaning];
 }
 
-function problemOf({
-  pointer,
-  code,
-  problem,
-}: {
-  pointer: string;
-  code: SubjectProblem['code'];
-  problem: string;
-}): SubjectProblem {
-  return { pointer, code, message: `${problem[0]?.toUpperCase() ?? ''}${problem.slice(1)}` };
+/** The checks of docs/contexts.md that no schema states. */
+function codeProblems(subject: JsonObject): SubjectProblem[] {
+  const types: unknown[] = [subject.type].flat();
+  const missing = REQUIRED_FIELDS.filter((field) => !Object.hasOwn(subject, field) || !subject[field]);
+  const problems: SubjectProblem[] = missing.map((field) => ({
+    pointer: pointerStep(field),
+    code: 'REQUIRED_FIELD_MISSING',
+    message: 'Missing required BillOfLading fields',
+  }));
+  if (types.includes('BillOfLading')) return problems;
+  const type = { pointer: '/type', code: 'TYPE_NOT_BILL_OF_LADING' as const };
+  return [{ ...type, message: 'Missing type BillOfLading' }, ...problems];
+}
+
+/** Returns every violation of the published schema, every unknown term and every wrong type. */
+function shapeProblems(subject: unknown): SubjectProblem[] {
+  return checks.flatMap((check) => (check(subject) ? [] : (check.errors ?? []).map(shapeProblem)));
+}
+
+function shapeProblem({ keyword, instancePath, params, message }: ErrorObject): SubjectProblem {
+  const named = params as { additionalProperty?: string; missingProperty?: string; type?: string };
+  if (named.additionalProperty !== undefined) {
+    const name = named.additionalProperty;
+    const text = `${JSON.stringify(name)} is not a term that a Bill of Lading has here`;
+    return { pointer: instancePath + pointerStep(name), code: 'TERM_UNKNOWN', message: text };
+  }
+  if (named.missingProperty !== undefined) {
+    const pointer = instancePath + pointerStep(named.missingProperty);
+    return { pointer, code: 'REQUIRED_FIELD_MISSING', message: `Missing ${named.missingProperty}` };
+  }
+  const text =
+    keyword === 'type' ? `Must be ${withArticle(String(named.type))}` : `Schema: ${message ?? keyword}`;
+  return { pointer: instancePath, code: 'VALUE_TYPE_WRONG', message: text };
+}
+
+function withArticle(type: string): string {
+  return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`;
 }
 
 /**
@@ -70,4 +97,8 @@ function wellFormedPart(subject: JsonObject, problems: readonly SubjectProblem[]
   );
   const types = (sound.type ?? []) as string[];
   return { ...sound, type: types.includes('BillOfLading') ? types : [...types, 'BillOfLading'] };
+}
+
+function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

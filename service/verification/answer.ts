@@ -14,13 +14,25 @@ export interface Answer {
   checks: Check[];
 }
 
-/** The answer is `invalid` if any check is; otherwise `could not tell` if any check is. */
-export function answerOf(checks: Check[]): Answer {
-  return { outcome: overall(checks.map(({ outcome }) => outcome)), checks };
+export function valid(check: string, found: string): Check {
+  return { check, outcome: 'valid', found };
 }
 
-/** Combines several outcomes. */
-export function overall(outcomes: readonly Outcome[]): Outcome {
+export function invalid(check: string, found: string): Check {
+  return { check, outcome: 'invalid', found };
+}
+
+export function couldNotTell(check: string, found: string): Check {
+  return { check, outcome: 'could not tell', found };
+}
+
+export function answerOf(checks: Check[]): Answer {
+  return { outcome: overall(checks), checks };
+}
+
+/** `invalid` if any part is; otherwise `could not tell` if any part is. */
+export function overall(parts: readonly { outcome: Outcome }[]): Outcome {
+  const outcomes = parts.map(({ outcome }) => outcome);
   if (outcomes.includes('invalid')) return 'invalid';
   return outcomes.includes('could not tell') ? 'could not tell' : 'valid';
 }

@@ -1,21 +1,22 @@
+import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
+import { createVerifyCryptosuite, type VerifyCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
+import { constants as multikey } from '@digitalbazaar/multikey-context';
+import * as jsigs from 'jsonld-signatures';
 import { codeOf, messageOf } from '../base/errors';
 import type { JsonObject } from '../issuance/credential';
-import { findUnprotectedContent, type UnprotectedContent } from '../issuance/unprotected-content';
-import type { Check } from './answer';
-import { checkContexts } from './check-contexts';
-import { issuerOf } from './check-issuer';
-import type { ContextSource } from './context-source';
-import { hasEnded } from './has-ended';
-import { EVERYTHING, deriveCredential } from './derive-credential';
-import type { Content } from './inspect-content';
-import { presentedProof } from './presented-credential';
-import { verifySignature, type IssuerKey } from './verify-signature';
+import { findUnprotectedContent } from '../issuance/unprotected-content';
+import { couldNotTell, invalid, valid, type Check } from './answer';
+import { hasEnded, issuerOf, type IssuerKey } from './check-issuer';
+import { checkTerms, type ContextSource } from './contexts';
+import { deriveCredential, proofProblemOf } from './derive-credential';
+import type { Content, PresentedProof } from './presented-credential';
 
 /** Input of the integrity check. */
 export interface IntegrityQuestion {
   credential: JsonObject;
-  /** Found in the credential. */
+  /** Found in the credential, as is the proof. */
   content: Content;
+  proof: PresentedProof;
   /** Pointers that a base proof discloses. Undefined: everything. */
   reveal: readonly string[] | undefined;
   /** URLs of contexts that the user trusts. */
@@ -27,38 +28,8 @@ export interface IntegrityQuestion {
   now: number;
 }
 
-/** Result of the check. `shown`: the version that was verified; undefined if none could be. */
-export interface FoundIntegrity {
-  checks: Check[];
-  shown: JsonObject | undefined;
-}
-
-/**
- * Checks whether the document is as it was signed: the proof, the meaning of its terms, unsigned content, and
- * the signature itself.
- *
- * @throws RequestError the errors of deriveCredential about pointers; CREDENTIAL_INVALID if it cannot be
- *   processed.
- */
-export async function checkIntegrity(question: IntegrityQuestion): Promise<FoundIntegrity> {
-  const { credential, content, contexts } = question;
-  const proof = presentedProof(credential);
-  if (proof.kind === 'wrong' || proof.kind === 'unsupported') {
-    const outcome = proof.kind === 'wrong' ? 'invalid' : 'could not tell';
-    return { checks: [{ check: 'proof', outcome, found: `it ${proof.problem}` }], shown: undefined };
-  }
-  const terms = await checkTerms(question);
-  const proofCheck = checkProof(proof.kind, proof.members, question.now);
-  if (contexts.problems().length > 0) {
-    const checks = [proofCheck, terms, unavailable(contexts), notChecked('its contexts could not be loaded')];
-    return { checks, shown: undefined };
-  }
-  const { shown, problem } = await shownVersion(question, proof.kind);
-  if (shown === undefined) return { checks: [proofCheck, terms, problem], shown };
-  const signature = await checkSignature(shown, question);
-  const protection = checkProtection(shown, proof.members, content);
-  return { checks: [proofCheck, terms, protection, signature], shown };
-}
+/** The pointer of the whole document. */
+const EVERYTHING = [''];
 
 const KINDS = {
   base: 'a base proof, as the issuer issues it: the verified version was derived from it now',
@@ -66,50 +37,97 @@ const KINDS = {
 };
 
 /**
- * `expires` is signed with the proof (https://www.w3.org/TR/vc-data-integrity/#proofs), but the library does
- * not check it.
+ * Checks whether the document is as it was signed: the proof, the meaning of its terms, unsigned content, and
+ * the signature itself.
+ *
+ * @returns `shown`: the version that was verified; undefined if none could be.
+ * @throws RequestError the errors of deriveCredential about pointers; CREDENTIAL_INVALID if it cannot be
+ *   processed.
  */
-function checkProof(kind: 'base' | 'derived', { expires }: JsonObject, now: number): Check {
-  if (!hasEnded(expires, now)) return valid('proof', `ecdsa-sd-2023, ${KINDS[kind]}`);
-  return { check: 'proof', outcome: 'invalid', found: `it expired: ${JSON.stringify(expires)}` };
-}
-
-async function checkTerms({
-  content,
-  contexts,
-  credential,
-  trustedContexts,
-}: IntegrityQuestion): Promise<Check> {
-  const urls = [...new Set(content.contexts.flatMap(({ url }) => url ?? []))];
-  const known = new Set<string>();
-  for (const url of urls) if (await contexts.isKnown(url)) known.add(url);
-  await Promise.allSettled(urls.map(contexts.load));
-  const trust = { known, issuer: issuerOf(credential), trusted: trustedContexts, foundAt: contexts.foundAt };
-  return checkContexts(content.contexts, trust);
+export async function checkIntegrity(
+  question: IntegrityQuestion,
+): Promise<{ checks: Check[]; shown: JsonObject | undefined }> {
+  const { credential, content, proof, trustedContexts, contexts, now } = question;
+  if ('problem' in proof) {
+    const failed = proof.kind === 'wrong' ? invalid : couldNotTell;
+    return { checks: [failed('proof', `it ${proof.problem}`)], shown: undefined };
+  }
+  const terms = await checkTerms(content.contexts, contexts, issuerOf(credential), trustedContexts);
+  // `expires` is signed with the proof (https://www.w3.org/TR/vc-data-integrity/#proofs), but the library does
+  // not check it.
+  const { expires } = proof.members;
+  const kind = hasEnded(expires, now)
+    ? invalid('proof', `it expired: ${JSON.stringify(expires)}`)
+    : valid('proof', `ecdsa-sd-2023, ${KINDS[proof.kind]}`);
+  if (contexts.problems().length > 0) {
+    const unavailable = couldNotTell('contexts', contexts.problems().join('; '));
+    const checks = [kind, terms, unavailable, notChecked('its contexts could not be loaded')];
+    return { checks, shown: undefined };
+  }
+  const shown = await shownVersion(question, proof.kind);
+  if (typeof shown === 'string')
+    return { checks: [kind, terms, failedSignature(shown, contexts)], shown: undefined };
+  const signature = await checkSignature(shown, question);
+  return { checks: [kind, terms, checkProtection(shown, proof.members, content), signature], shown };
 }
 
 /**
  * The version that a verifier is shown. A base proof cannot be verified, so a version is derived from it
- * here.
+ * here. A text is the reason why none can be derived.
  */
 async function shownVersion(
   { credential, reveal, contexts }: IntegrityQuestion,
   kind: 'base' | 'derived',
-): Promise<{ shown: JsonObject; problem?: never } | { shown?: never; problem: Check }> {
-  if (kind === 'derived' && reveal === undefined) return { shown: credential };
+): Promise<JsonObject | string> {
+  if (kind === 'derived' && reveal === undefined) return credential;
   try {
-    return { shown: await deriveCredential(credential, reveal ?? [EVERYTHING], contexts.load) };
+    return await deriveCredential(credential, reveal ?? EVERYTHING, contexts.load);
   } catch (thrown) {
-    if (codeOf(thrown) !== 'DERIVATION_FAILED') throw thrown;
-    return { problem: failedSignature(messageOf(thrown), contexts) };
+    if (codeOf(thrown) === 'DERIVATION_FAILED') return messageOf(thrown);
+    throw thrown;
   }
 }
 
+/**
+ * Verifies the signatures of a derived version with a key that is known to be the issuer's. The library's own
+ * check of the key's authorisation is not used.
+ */
 async function checkSignature(shown: JsonObject, { key, contexts }: IntegrityQuestion): Promise<Check> {
   if (key === undefined) return notChecked("the issuer's key could not be loaded");
-  const problem = await verifySignature(shown, key, contexts.load);
-  if (problem === undefined) return valid('signature', `every statement verifies with ${key.id}`);
-  return failedSignature(problem, contexts);
+  const { id, controller } = key;
+  const document = { '@context': multikey.CONTEXT_URL, type: 'Multikey', ...key };
+  const result = await jsigs.verify(shown, {
+    suite: new DataIntegrityProof({ cryptosuite: createStrictVerifyCryptosuite() }),
+    purpose: new jsigs.purposes.AssertionProofPurpose({
+      controller: { id: controller, assertionMethod: [id] },
+    }),
+    documentLoader: async (url) =>
+      url === id ? { contextUrl: null, document, documentUrl: url } : contexts.load(url),
+  });
+  if (result.verified) return valid('signature', `every statement verifies with ${id}`);
+  return failedSignature(proofProblemOf(result.error), contexts);
+}
+
+/**
+ * The cryptosuite that verifies derived ecdsa-sd-2023 proofs, but refuses proofs that repeat a statement.
+ *
+ * Version 3.4.1 takes the labels of blank nodes from the unsigned part of the proof and does not check that
+ * they differ. Two objects can be given the label of one that was signed, so that a package without an id
+ * appears in the credential twice (docs/reports/ecdsa-sd-2023-duplicated-objects.md). Objects that refer to
+ * it then make the same statement twice, which a set of RDF statements never contains.
+ */
+export function createStrictVerifyCryptosuite(): VerifyCryptosuite {
+  const suite = createVerifyCryptosuite();
+  return {
+    ...suite,
+    async createVerifyData(options) {
+      const data = await suite.createVerifyData(options);
+      if (new Set(data.nonMandatory).size === data.nonMandatory.length) return data;
+      throw new Error(
+        'The proof uses a signed statement more than once: an object was duplicated or divided.',
+      );
+    },
+  };
 }
 
 /**
@@ -117,39 +135,24 @@ async function checkSignature(shown: JsonObject, { key, contexts }: IntegrityQue
  * its errors.
  */
 function failedSignature(problem: string, contexts: ContextSource): Check {
-  if (contexts.problems().length > 0) return notChecked(contexts.problems().join('; '));
-  return { check: 'signature', outcome: 'invalid', found: problem };
+  const problems = contexts.problems();
+  return problems.length > 0 ? notChecked(problems.join('; ')) : invalid('signature', problem);
+}
+
+function notChecked(reason: string): Check {
+  return couldNotTell('signature', `not checked: ${reason}`);
 }
 
 function checkProtection(shown: JsonObject, proof: JsonObject, { passedOver }: Content): Check {
   const check = 'covered by the signature';
-  const unprotected = findUnprotectedContent({ ...shown, proof: undefined }) ?? unprotectedInProof(proof);
-  const outcome = 'could not tell';
-  if (unprotected) return { check, outcome, found: `${unprotected.pointer} ${unprotected.problem}` };
-  const [pointer] = passedOver;
-  if (pointer !== undefined)
-    return { check, outcome, found: `${pointer} is a name that no signature covers` };
-  return valid(check, 'a signature covers everything in the document but the order in lists');
-}
-
-/**
- * The proof's members are read by name: an `expires` spelled as its IRI would be signed alike but not be
- * noticed.
- */
-function unprotectedInProof(proof: JsonObject): UnprotectedContent | undefined {
+  const inDocument = findUnprotectedContent({ ...shown, proof: undefined });
+  if (inDocument) return couldNotTell(check, `${inDocument.pointer} ${inDocument.problem}`);
+  // The proof's members are read by name: an `expires` spelled as its IRI would be signed alike but not be
+  // noticed.
   const members = Object.entries(proof).filter(([name]) => name !== '@context');
-  const found = findUnprotectedContent(Object.fromEntries(members));
-  return found && { ...found, pointer: `/proof${found.pointer}` };
-}
-
-function unavailable(contexts: ContextSource): Check {
-  return { check: 'contexts', outcome: 'could not tell', found: contexts.problems().join('; ') };
-}
-
-function notChecked(reason: string): Check {
-  return { check: 'signature', outcome: 'could not tell', found: `not checked: ${reason}` };
-}
-
-function valid(check: string, found: string): Check {
-  return { check, outcome: 'valid', found };
+  const inProof = findUnprotectedContent(Object.fromEntries(members));
+  if (inProof) return couldNotTell(check, `/proof${inProof.pointer} ${inProof.problem}`);
+  const [pointer] = passedOver;
+  if (pointer !== undefined) return couldNotTell(check, `${pointer} is a name that no signature covers`);
+  return valid(check, 'a signature covers everything in the document but the order in lists');
 }

@@ -1,17 +1,7 @@
 import { RequestError } from '../base/errors';
+import { pointerStep } from '../base/json-pointer';
 import { isJsonObject, type JsonObject } from '../issuance/credential';
 import { readProofValue } from './proof-value';
-
-/** The kind of proof that a presented credential has. */
-export type PresentedProof =
-  /** The issuer's proof. A version to show is derived from it. */
-  | { kind: 'base'; verificationMethod: string; members: JsonObject }
-  /** A version to show. It can be verified, and nothing more can be removed. */
-  | { kind: 'derived'; verificationMethod: string; members: JsonObject }
-  /** A proof that other verifiers may support. */
-  | { kind: 'unsupported'; verificationMethod: string | undefined; problem: string }
-  /** No proof, or one that no verifier accepts. */
-  | { kind: 'wrong'; verificationMethod: string | undefined; problem: string };
 
 /**
  * Finds the credential in a user's input: the credential itself, or the whole answer of POST /create.
@@ -26,34 +16,108 @@ export function credentialIn(input: unknown): JsonObject {
   return answer;
 }
 
+function notACredential(problem: string): RequestError {
+  const remedy = 'Give a signed credential, or the answer of POST /create.';
+  return new RequestError('CREDENTIAL_INVALID', `This is not a verifiable credential: ${problem}.`, {
+    remedy,
+  });
+}
+
+/** A context that a credential names, and where (JSON pointer, RFC 6901). */
+export interface NamedContext {
+  pointer: string;
+  /** Undefined when the terms are defined in place instead of by a URL. */
+  url: string | undefined;
+}
+
+/** The contexts of a credential, and its members that are ignored. */
+export interface Content {
+  contexts: NamedContext[];
+  /** Pointers of members named `__proto__`, which the JSON-LD library ignores silently. */
+  passedOver: string[];
+}
+
+/** Deeper than any document, and well below the depth at which the libraries overflow the stack. */
+const DEEPEST = 100;
+
+/** More than any credential names; each may have to be fetched. */
+const MOST_CONTEXTS = 30;
+
+/**
+ * Walks through a credential without recursion, because a stranger chose its depth.
+ *
+ * @throws RequestError CREDENTIAL_INVALID if it is nested too deeply or names too many contexts.
+ */
+export function inspectContent(root: unknown): Content {
+  const content: Content = { contexts: [], passedOver: [] };
+  const pending = [{ value: root, pointer: '', depth: 0 }];
+  for (let item = pending.pop(); item !== undefined; item = pending.pop()) {
+    const { value, pointer, depth } = item;
+    if (typeof value !== 'object' || value === null) continue;
+    if (depth > DEEPEST) {
+      const problem = `${pointer.slice(0, 60)}… is nested deeper than ${DEEPEST} levels.`;
+      throw new RequestError('CREDENTIAL_INVALID', problem);
+    }
+    for (const [key, child] of Object.entries(value) as [string, unknown][]) {
+      const at = pointer + pointerStep(key);
+      if (key === '@context') content.contexts.push(...namedContexts(child, at));
+      else {
+        if (key === '__proto__') content.passedOver.push(at);
+        pending.push({ value: child, pointer: at, depth: depth + 1 });
+      }
+    }
+  }
+  if (content.contexts.length > MOST_CONTEXTS)
+    throw new RequestError('CREDENTIAL_INVALID', `It names more than ${MOST_CONTEXTS} contexts.`);
+  return content;
+}
+
+function namedContexts(value: unknown, pointer: string): NamedContext[] {
+  const entries: [unknown, string][] = Array.isArray(value)
+    ? value.map((entry, index) => [entry, `${pointer}/${index}`])
+    : [[value, pointer]];
+  return entries.map(([entry, at]) => ({ pointer: at, url: typeof entry === 'string' ? entry : undefined }));
+}
+
+/**
+ * The proof that a presented credential has:
+ *
+ * - `base`: the issuer's proof. A version to show is derived from it.
+ * - `derived`: of a version to show. It can be verified, and nothing more can be removed.
+ * - `unsupported`: other verifiers may support it.
+ * - `wrong`: there is none, or no verifier accepts it.
+ */
+export type PresentedProof =
+  | { kind: 'base' | 'derived'; verificationMethod: string; members: JsonObject }
+  | { kind: 'unsupported' | 'wrong'; verificationMethod: string | undefined; problem: string };
+
 /** Reads a credential's proof, without cryptography (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023). */
 export function presentedProof({ proof }: JsonObject): PresentedProof {
   const proofs: unknown[] = [proof].flat();
   const [only] = proofs;
-  if (proof === undefined || proofs.length === 0) return wrong('has no proof: nothing in it is signed');
   const verificationMethod = proofs.length === 1 ? methodOf(only) : undefined;
+  const failed = (kind: 'unsupported' | 'wrong', problem: string): PresentedProof => {
+    return { kind, verificationMethod, problem };
+  };
+  if (only === undefined) return failed('wrong', 'has no proof: nothing in it is signed');
   if (lacksPreviousProof(proofs))
-    return wrong('has a proof whose previousProof names no other of its proofs', verificationMethod);
-  if (proofs.length > 1) {
-    const problem = `has ${proofs.length} proofs; only one is supported`;
-    return { kind: 'unsupported', verificationMethod, problem };
-  }
-  if (!isJsonObject(only)) return wrong('has a proof that is not an object');
+    return failed('wrong', 'has a proof whose previousProof names no other of its proofs');
+  if (proofs.length > 1) return failed('unsupported', `has ${proofs.length} proofs; only one is supported`);
+  if (!isJsonObject(only)) return failed('wrong', 'has a proof that is not an object');
   const { type, cryptosuite, proofPurpose, proofValue } = only;
   if (type !== 'DataIntegrityProof' || cryptosuite !== 'ecdsa-sd-2023') {
     const named = [type, cryptosuite].filter((name) => typeof name === 'string').join(', ');
-    const problem =
-      `has a proof of another kind (${named || 'unnamed'}); ` +
-      'only DataIntegrityProof with ecdsa-sd-2023 is supported';
-    return { kind: 'unsupported', verificationMethod, problem };
+    const supported = 'only DataIntegrityProof with ecdsa-sd-2023 is supported';
+    return failed('unsupported', `has a proof of another kind (${named || 'unnamed'}); ${supported}`);
   }
-  if (verificationMethod === undefined) return wrong('has a proof that names no verification method');
+  if (verificationMethod === undefined)
+    return failed('wrong', 'has a proof that names no verification method');
   if (proofPurpose !== 'assertionMethod')
-    return wrong('has a proof that was made for another purpose than assertionMethod', verificationMethod);
+    return failed('wrong', 'has a proof that was made for another purpose than assertionMethod');
   const value = readProofValue(proofValue);
   if (value === undefined)
-    return wrong('has a proofValue that is neither a base nor a derived proof', verificationMethod);
-  if (value.problem !== undefined) return wrong(`has a proofValue that ${value.problem}`, verificationMethod);
+    return failed('wrong', 'has a proofValue that is neither a base nor a derived proof');
+  if (value.problem !== undefined) return failed('wrong', `has a proofValue that ${value.problem}`);
   return { kind: value.kind, verificationMethod, members: only };
 }
 
@@ -71,22 +135,8 @@ function methodOf(proof: unknown): string | undefined {
 function lacksPreviousProof(proofs: readonly unknown[]): boolean {
   const objects = proofs.filter(isJsonObject);
   const byId = new Map(objects.map((proof) => [proof.id, proof]));
-  return objects.some((proof) =>
-    [proof.previousProof ?? []].flat().some((id) => typeof id !== 'string' || !isOther(byId.get(id), proof)),
-  );
-}
-
-function isOther(found: JsonObject | undefined, proof: JsonObject): boolean {
-  return found !== undefined && found !== proof;
-}
-
-function wrong(problem: string, verificationMethod?: string): PresentedProof {
-  return { kind: 'wrong', verificationMethod, problem };
-}
-
-function notACredential(problem: string): RequestError {
-  const remedy = 'Give a signed credential, or the answer of POST /create.';
-  return new RequestError('CREDENTIAL_INVALID', `This is not a verifiable credential: ${problem}.`, {
-    remedy,
-  });
+  const isOther = (id: unknown, proof: JsonObject): boolean => {
+    return typeof id === 'string' && ![undefined, proof].includes(byId.get(id));
+  };
+  return objects.some((proof) => [proof.previousProof ?? []].flat().some((id) => !isOther(id, proof)));
 }

@@ -3,14 +3,14 @@ import type { FetchedJson } from '../did/fetch-json';
 import type { DidResolution } from '../did/resolve-did-web';
 import type { JsonObject } from '../issuance/credential';
 import type { DocumentLoader } from '../issuance/document-loader';
+import type { TokenState } from '../registry/read-token-state';
+import type { TokenLocation } from '../token/token-location';
 import { answerOf, overall, type Answer, type Outcome } from './answer';
 import { checkIntegrity } from './check-integrity';
 import { checkIssuer, issuerOf } from './check-issuer';
-import { checkPeriod } from './check-period';
-import { checkStatus, type FoundStatus, type ReadToken } from './check-status';
-import { createContextSource } from './context-source';
-import { inspectContent } from './inspect-content';
-import { presentedProof } from './presented-credential';
+import { checkStatus, type ReadToken } from './check-status';
+import { createContextSource } from './contexts';
+import { inspectContent, presentedProof } from './presented-credential';
 
 /** Sources of the data that is not in the credential. */
 export interface VerificationSources {
@@ -35,7 +35,8 @@ export interface Verification {
   outcome: Outcome;
   documentIntegrity: Answer;
   issuerIdentity: Answer & { issuer: string | undefined; verificationMethod: string | undefined };
-  documentStatus: Answer & { token: FoundStatus['token'] };
+  /** `token`: undefined if it could not be read. */
+  documentStatus: Answer & { token: (TokenLocation & TokenState) | undefined };
   /** URLs of contexts that had to be fetched. */
   contextsFetched: string[];
   /** The version that was verified. */
@@ -55,23 +56,23 @@ export async function verifyCredential(
   { reveal, trustedContexts = [] }: VerificationOptions = {},
 ): Promise<Verification> {
   const content = inspectContent(credential);
-  const { verificationMethod } = presentedProof(credential);
+  const proof = presentedProof(credential);
+  const { verificationMethod } = proof;
   const contexts = createContextSource(sources.knownContexts, (url) => sources.fetchJson(url));
   const now = sources.clock.now();
   const [issuer, status] = await Promise.all([
     checkIssuer(credential, verificationMethod, (did) => sources.resolveDid(did), now),
-    checkStatus(credential, sources.readToken),
+    checkStatus(credential, sources.readToken, now),
   ]);
-  const question = { credential, content, reveal, trustedContexts, key: issuer.key, contexts, now };
+  const question = { credential, content, proof, reveal, trustedContexts, key: issuer.key, contexts, now };
   const integrity = await checkIntegrity(question);
-  const period = checkPeriod(credential, now);
   const answers = {
     documentIntegrity: answerOf(integrity.checks),
     issuerIdentity: { ...answerOf(issuer.checks), issuer: issuerOf(credential), verificationMethod },
-    documentStatus: { ...answerOf([...status.checks, ...period]), token: status.token },
+    documentStatus: { ...answerOf(status.checks), token: status.token },
   };
   return {
-    outcome: overall(Object.values(answers).map(({ outcome }) => outcome)),
+    outcome: overall(Object.values(answers)),
     ...answers,
     contextsFetched: contexts.fetched(),
     shown: integrity.shown,

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { didWebUrl } from '../../service/did/did-web-url';
+import { didWebUrl } from '../../service/did/resolve-did-web';
 import { fetchJson } from '../../service/did/fetch-json';
 import { resolveDidWeb } from '../../service/did/resolve-did-web';
 import { track } from '../helpers/resources';

@@ -2,7 +2,7 @@ import { createVerifyCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuit
 import { buildCredential, type UnsignedCredential } from '../../../service/issuance/credential';
 import { createDocumentLoader } from '../../../service/issuance/document-loader';
 import { createCredentialSigner, type SignCredential } from '../../../service/issuance/sign';
-import { createStrictVerifyCryptosuite } from '../../../service/verification/strict-verify-cryptosuite';
+import { createStrictVerifyCryptosuite } from '../../../service/verification/check-integrity';
 import { verify } from './derive-and-verify';
 import type { Members } from './random-subjects';
 import { createTestIssuer, TEST_REGISTRY } from './test-issuer';
