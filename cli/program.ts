@@ -2,15 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { PROJECT_ROOT } from '../service/base/project-root';
-import { addDeliveries } from './commands/deliveries';
+import { addDatabaseCommands } from './commands/database';
 import { addDerive } from './commands/derive';
 import { addKeys } from './commands/keys';
-import { addPurge } from './commands/purge';
-import { addRedeliver } from './commands/redeliver';
-import { addRegistries } from './commands/registries';
 import { addRegistryCommands } from './commands/registry';
 import { addStart } from './commands/start';
-import { addSubscriptions } from './commands/subscriptions';
 import { addToken } from './commands/token';
 import { addValidate } from './commands/validate';
 import { addVerifyCredential } from './commands/verify-credential';
@@ -57,11 +53,7 @@ const COMMANDS = [
   addDerive,
   addToken,
   addRegistryCommands,
-  addRegistries,
-  addDeliveries,
-  addRedeliver,
-  addSubscriptions,
-  addPurge,
+  addDatabaseCommands,
 ];
 
 function readVersion(): string {

@@ -1,3 +1,4 @@
+import { randomBytes, randomUUID } from 'node:crypto';
 import { systemClock } from '../../service/base/clock';
 import { ConfigurationError } from '../../service/base/errors';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
@@ -7,12 +8,38 @@ import { defaultStateOf, setDefaultState } from '../../service/subscriptions/sto
 import { withFailures, type HealthQuery } from '../../service/subscriptions/subscription-health';
 import type { Subscription } from '../../service/subscriptions/subscription';
 import { healthQueryOf } from '../../service/composition/subscribing';
+import type { Config } from '../../service/config/config';
+import type { Database } from '../../service/database/database';
+import { createSubscriptions, type Subscriptions } from '../../service/subscriptions/manage-subscriptions';
+import { createSecretsCipher } from '../../service/subscriptions/secrets';
 import type { Answer } from '../answer';
-import { unknownSubscription } from '../deliveries/show-deliveries';
-import { readJsonInput } from '../files/user-file';
 import { Refusal } from '../errors';
+import { readJsonInput } from '../files/user-file';
 import { printable, printableJson } from '../terminal/printable';
-import { withSubscriptions, type OpenSubscriptions } from './open-subscriptions';
+import { unknownSubscription, withDatabase } from './with-database';
+
+/** The subscriptions in the database of a service. */
+interface OpenSubscriptions {
+  config: Config;
+  database: Database;
+  subscriptions: Subscriptions;
+}
+
+async function withSubscriptions<T>(work: (open: OpenSubscriptions) => Promise<T>): Promise<T> {
+  return withDatabase(async (database, config) => {
+    const subscriptions = createSubscriptions({
+      database,
+      cipher: createSecretsCipher(config.secretsKey, randomBytes),
+      rules: { allowPrivate: config.allowPrivateSinks, allowLoopback: config.network.local },
+      signingKeys: config.signingKeys,
+      clock: systemClock,
+      newId: randomUUID,
+      randomBytes,
+      onChanged: async () => undefined,
+    });
+    return work({ config, database, subscriptions });
+  });
+}
 
 /** Subscriptions per query. */
 const PAGE = 500;
@@ -33,7 +60,7 @@ export async function listAll(): Promise<Answer> {
     const lines = all.map(({ id, sink, config }) => `${id}  ${config.state}  ${printable(sink)}`);
     return {
       lines: lines.length > 0 ? lines : ['no subscriptions'],
-      json: printableJson(listed),
+      json: listed,
       isYes: true,
     };
   });
@@ -72,10 +99,10 @@ export async function update(id: string, file: string): Promise<Answer> {
 }
 
 /** Deletes a subscription. @throws Refusal SUBSCRIPTION_UNDELIVERED if events wait and it is not forced. */
-export async function remove(id: string, isForced: boolean): Promise<Answer> {
+export async function remove(id: string, { force }: { force?: true }): Promise<Answer> {
   if (id === DEFAULT_SUBSCRIPTION) throw inSettings('Remove WEBHOOK_URL from the settings to end it.');
   return withSubscriptions(async ({ subscriptions }) => {
-    const removed = (await subscriptions.remove(id, isForced)) ?? refuseUnknown(id);
+    const removed = (await subscriptions.remove(id, force === true)) ?? refuseUnknown(id);
     const { undelivered, isRemoved } = removed;
     if (!isRemoved) {
       const remedy = 'Give --force to delete them with it.';
@@ -84,7 +111,7 @@ export async function remove(id: string, isForced: boolean): Promise<Answer> {
     }
     return {
       lines: [`${id} deleted, with ${undelivered} undelivered events`],
-      json: printableJson({ deleted: id, undelivered }),
+      json: { deleted: id, undelivered },
       isYes: true,
     };
   });
@@ -99,7 +126,7 @@ export async function test(id: string): Promise<Answer> {
     const outcome = isDelivered ? `delivered: ${status}` : `not delivered: ${printable(error)}`;
     return {
       lines: [`${rest.eventId}  ${outcome}  ${rest.milliseconds} ms`],
-      json: printableJson({ isDelivered, ...rest, status: status ?? null, error: error ?? null }),
+      json: { isDelivered, ...rest, status: status ?? null, error: error ?? null },
       isYes: isDelivered,
     };
   });
@@ -117,8 +144,7 @@ async function findDefault({
 }
 
 function shown(subscription: Subscription): Answer {
-  const json = printableJson(subscription);
-  return { lines: json.split('\n'), json, isYes: true };
+  return { lines: printableJson(subscription).split('\n'), json: subscription, isYes: true };
 }
 
 function refuseUnknown(id: string): never {
