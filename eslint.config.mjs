@@ -203,7 +203,7 @@ export default tseslint.config(
   {
     ...direction(
       ['service/composition/**'],
-      ['**/check-contradictions', '**/judge-statements', '**/read-statements'],
+      ['**/observability/contradictions'],
       'Only the composition imports the comparison of the two lines.',
     ),
     ignores: ['service/composition/observing.ts'],

@@ -7,7 +7,7 @@ import type { Database } from '../database/database';
 import type { DeliveredFeed } from './feed-set';
 import type { HttpAppOptions } from '../http/app';
 import { mintFiguresOf } from '../journal/mint-figures';
-import { type CheckTiming, startContradictionCheck } from '../observability/check-contradictions';
+import { type CheckTiming, startContradictionCheck } from '../observability/contradictions';
 import { startFailingCheck } from '../observability/failing-subscriptions';
 import { healthOf } from '../observability/health';
 import { createIssuingReport, type IssuingReport } from '../observability/issuing-report';

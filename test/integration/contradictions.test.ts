@@ -7,7 +7,7 @@ import {
   ContradictionCheck,
   startContradictionCheck,
   type ContradictionCheckOptions,
-} from '../../service/observability/check-contradictions';
+} from '../../service/observability/contradictions';
 import { openFeed, type OpenFeed } from '../../service/outbox/feed-cursor';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { rewindFeed } from '../../service/outbox/rewind-feed';
@@ -29,6 +29,8 @@ const MINT = `0x${'ab'.repeat(32)}`;
 const OTHER_MINT = `0x${'cd'.repeat(32)}`;
 /** More rows than one query reads. */
 const MANY = 250;
+/** More documents than one check compares. */
+const OLDER = 6_000;
 
 for (const engine of ENGINES) {
   describe(`the contradiction check of journal and watcher on ${engine}`, () => {
@@ -383,6 +385,38 @@ for (const engine of ENGINES) {
         ...once('MINT_WITHOUT_EVENT', last),
         ...once('OPEN_MINT_HAS_TOKEN', openOne),
       ]);
+    });
+
+    it('compares the newest documents in each check, and the older ones in turn', async () => {
+      const [older, newer] = [await added(), await added()];
+      const { db } = database;
+      const rows = await db.selectFrom('issuances').selectAll().execute();
+      const position = Math.max(...rows.map((row) => row.position));
+      const [copied] = rows;
+      for (let count = 0; count < OLDER; count += 500)
+        await db
+          .insertInto('issuances')
+          .values(
+            Array.from({ length: 500 }, (_, at) => ({
+              ...(copied as (typeof rows)[0]),
+              token_id: (count + at).toString(16).padStart(64, '0'),
+              position: position + 1 + count + at,
+            })),
+          )
+          .execute();
+      await db
+        .updateTable('issuances')
+        .set({ position: position + 1 + OLDER })
+        .where('token_id', '=', newer)
+        .execute();
+      await read(9, [
+        { tokenId: older, block: 7 },
+        { tokenId: newer, block: 7 },
+      ]);
+      await look(2);
+      expect(told()).to.deep.equal(once('OPEN_MINT_HAS_TOKEN', newer));
+      await look(2);
+      expect(told().slice(1)).to.deep.equal(once('OPEN_MINT_HAS_TOKEN', older));
     });
 
     it('reports on a public network, whose chain the journal does not name', async () => {

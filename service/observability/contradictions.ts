@@ -1,0 +1,330 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Kysely } from 'kysely';
+import type { Clock } from '../base/clock';
+import { messageOf, ServiceError } from '../base/errors';
+import type { Logger } from '../base/logger';
+import { repeat } from '../base/pause';
+import { registryName } from '../base/registry-name';
+import type { IssuancesTable, Schema } from '../database/schema';
+import { aboutOf } from '../events/cloud-event';
+import { MINTED_TYPE } from '../events/event-types';
+import { scopeName, type JournalScope } from '../journal/journal-scope';
+import { channelKeysOf } from '../outbox/channels';
+import { findFeeds } from '../outbox/find-feeds';
+import { tokenIdHexOf } from '../registry/token-id-forms';
+
+const CONTRADICTIONS = {
+  FAILED_MINT_HAS_TOKEN: {
+    message: 'The journal says that the mint failed, the watcher that it made the token.',
+    remedy: 'If the token exists, nobody has its document: have it returned, and burn it.',
+  },
+  OPEN_MINT_HAS_TOKEN: {
+    message: 'The journal says that the token is not minted yet, the watcher that it is.',
+    remedy: 'If the token exists, the mint queue does not see it: restart the service.',
+  },
+  MINT_WITHOUT_EVENT: {
+    message: 'The journal says that the token was minted, the watcher has read that block and seen no mint.',
+    remedy: 'If the token exists, subscribers did not get its events; otherwise the document has no token.',
+  },
+  MINTED_BY_ANOTHER_TRANSACTION: {
+    message: 'The journal says that one transaction made the token, the watcher that another did.',
+    remedy: 'If the token exists, the hash in the answer is wrong; otherwise the document has no token.',
+  },
+} as const;
+
+type Contradiction = keyof typeof CONTRADICTIONS;
+
+/** The journal's entry of a token, and its place in the journal's order. */
+type Entry = Pick<IssuancesTable, 'token_id' | 'state' | 'failure_code' | 'tx_hash'> & {
+  position: number;
+  block_number: number | null;
+};
+
+/** A recorded event of a mint. Its block had CONFIRMATIONS blocks on top when it was read. */
+interface Mint {
+  txHash: string;
+  block: number;
+}
+
+/** The feed of the journal's registry. It has the events of the blocks from `first` to `nextBlock` - 1. */
+interface Feed {
+  id: number;
+  channels: readonly number[];
+  first: number;
+  nextBlock: number;
+}
+
+/**
+ * Returns the contradiction between the journal's entry and the recorded mints of its token, or undefined if
+ * both can be right. After a local chain was restarted, the block of a mint is unknown.
+ */
+function contradictionIn(entry: Entry, mints: readonly Mint[], feed: Feed): Contradiction | undefined {
+  const isMade = mints.length > 0;
+  if (!isMined(entry)) {
+    if (!isMade) return undefined;
+    return entry.state === 'failed' ? 'FAILED_MINT_HAS_TOKEN' : 'OPEN_MINT_HAS_TOKEN';
+  }
+  if (!hasRead(feed, entry.block_number) || mints.some(({ txHash }) => txHash === entry.tx_hash))
+    return undefined;
+  return isMade ? 'MINTED_BY_ANOTHER_TRANSACTION' : 'MINT_WITHOUT_EVENT';
+}
+
+function isMined({ state }: Entry): boolean {
+  return state === 'mined' || state === 'final';
+}
+
+function hasRead({ first, nextBlock }: Feed, block: number | null): block is number {
+  return block !== null && block >= first && block < nextBlock;
+}
+
+/** Options of the contradiction check. */
+export interface ContradictionCheckOptions {
+  db: Kysely<Schema>;
+  scope: JournalScope;
+  /** Number of confirmations that the registry's feed requires. */
+  confirmations: number;
+  /** The first block that the feed reads. Defaults to the registry's own. */
+  startBlock: number | undefined;
+  /** 0: the chain mines only when there is a transaction. */
+  blockTimeMs: number;
+  clock: Clock;
+  logger: Logger;
+  /** Called for each contradiction that is reported. */
+  contradicted: () => void;
+  /** The blocks of mints by token id, as the mint queue of this process reports them. */
+  recentMints: Map<string, number>;
+  /** Lets the feed read a block again: a mint of the journal is in it, and its events are missing. */
+  readAgain: (block: number) => void;
+  /** Shortened in tests. */
+  timing?: Partial<CheckTiming>;
+}
+
+/** Durations in milliseconds. */
+export interface CheckTiming {
+  /** Interval of the checks of the journal. */
+  everyMs: number;
+  /** Interval of the looks at recent mints. */
+  lookEveryMs: number;
+  /** How long a contradiction must last before it is reported. */
+  patienceMs: number;
+}
+
+const EVERY_MS = 60_000;
+const LOOK_EVERY_MS = 1_000;
+/** Stands for the time of CONFIRMATIONS blocks on chains that have no block time. */
+const LOCAL_PATIENCE_MS = 60_000;
+/** Documents that are compared at once: SQLite blocks the event loop. */
+const PAGE = 100;
+/** Each check compares the newest 1,000 documents, and 4,000 of the others in turn. */
+const NEWEST_PAGES = 10;
+const MOST_PAGES = 50;
+/** Maximum number of contradictions that are tracked: with more than that, the fault is general. */
+const MOST_KNOWN = 1_000;
+const NEWEST = Number.MAX_SAFE_INTEGER;
+
+/** A contradiction that was found. Times in epoch milliseconds. */
+interface Known {
+  contradiction: Contradiction;
+  since: number;
+  seenAt: number;
+  isTold: boolean;
+}
+
+/**
+ * Compares the journal's entries with the events of their mints that the watcher has recorded. The two see
+ * the chain at different times, so a contradiction is reported only if at least two checks saw it and it has
+ * lasted for the time of CONFIRMATIONS blocks. It is reported once while it lasts.
+ *
+ * A check compares the newest documents, the older ones in turn, and again those with a contradiction. The
+ * block of a mint without its event is read again as soon as the watcher has passed it.
+ */
+export class ContradictionCheck {
+  readonly #options: ContradictionCheckOptions;
+  readonly #patienceMs: number;
+  /** Keyed by token id. */
+  readonly #known = new Map<string, Known>();
+  /** Position in the journal from which the next check compares older documents. */
+  #place = NEWEST;
+
+  constructor(options: ContradictionCheckOptions) {
+    const { blockTimeMs, confirmations, timing } = options;
+    this.#options = options;
+    const depthMs = blockTimeMs === 0 ? LOCAL_PATIENCE_MS : confirmations * blockTimeMs;
+    this.#patienceMs = timing?.patienceMs ?? depthMs;
+  }
+
+  /** Compares the recent mints of this process whose blocks the watcher has passed. */
+  async look(): Promise<void> {
+    const { recentMints, clock } = this.#options;
+    const feed = recentMints.size > 0 ? await this.#readFeed() : undefined;
+    if (feed === undefined) return;
+    const passed = [...recentMints].flatMap(([tokenId, block]) => (block < feed.nextBlock ? tokenId : []));
+    await this.#compareTokens(feed, passed, clock.now());
+    for (const tokenId of passed) recentMints.delete(tokenId);
+  }
+
+  /** Compares a part of the journal. It ends early if the signal aborts. */
+  async run(signal?: AbortSignal): Promise<void> {
+    const now = this.#options.clock.now();
+    const feed = await this.#readFeed();
+    if (feed === undefined) return;
+    await this.#compareTokens(feed, [...this.#known.keys()], now);
+    let place = NEWEST;
+    for (let pages = 1; pages <= MOST_PAGES; pages++) {
+      if (signal?.aborted) return;
+      const entries = await this.#entries()
+        .where('position', '<=', place)
+        .orderBy('position', 'desc')
+        .limit(PAGE)
+        .execute();
+      await this.#compare(feed, entries, now);
+      // Concurrent insertions may share a position, so the next page begins with the last one of this page.
+      place = entries.length < PAGE ? NEWEST : (entries.at(-1)?.position ?? NEWEST);
+      if (place === NEWEST) break;
+      if (pages === NEWEST_PAGES) place = Math.min(place, this.#place);
+    }
+    this.#place = place;
+    for (const [tokenId, { seenAt }] of this.#known) if (seenAt < now) this.#known.delete(tokenId);
+  }
+
+  /**
+   * Reads the feed of the journal's registry, on the journal's chain. Undefined while there is none: a local
+   * chain was restarted, and the mint queue or the watcher has not noticed yet. The journal of a public
+   * network stores no chain, because there is only one.
+   */
+  async #readFeed(): Promise<Feed | undefined> {
+    const { db, scope, startBlock = 0 } = this.#options;
+    const [name] = await findFeeds(db, registryName(scope.chainId, scope.registryAddress));
+    if (name === undefined) return undefined;
+    const row = await db
+      .selectFrom('feeds')
+      .leftJoin('journal_chains', (join) => join.on('scope', '=', scopeName(scope)))
+      .select(['id', 'next_block', 'purged_up_to', 'genesis_hash'])
+      .where('feed', '=', name)
+      .executeTakeFirstOrThrow();
+    // A feed's name ends with the first digits of the hash of block 0.
+    if (row.genesis_hash?.startsWith(`0x${name.split(':')[2]}`) === false) return undefined;
+    const first = Math.max(startBlock, (row.purged_up_to ?? -1) + 1);
+    const channels = await channelKeysOf(db, [name]);
+    return { id: row.id, channels, first, nextBlock: row.next_block };
+  }
+
+  #entries() {
+    return this.#options.db
+      .selectFrom('issuances')
+      .select(['token_id', 'position', 'state', 'failure_code', 'tx_hash', 'block_number'])
+      .where('scope', '=', scopeName(this.#options.scope));
+  }
+
+  async #compareTokens(feed: Feed, tokenIds: readonly string[], now: number): Promise<void> {
+    for (let from = 0; from < tokenIds.length; from += PAGE) {
+      const some = tokenIds.slice(from, from + PAGE);
+      await this.#compare(feed, await this.#entries().where('token_id', 'in', some).execute(), now);
+    }
+  }
+
+  async #compare(feed: Feed, entries: readonly Entry[], now: number): Promise<void> {
+    const { db, readAgain } = this.#options;
+    // Nearly all mints agree with an event of their block. The others are looked for in their tokens' queues.
+    const blocks = entries.flatMap(({ block_number: block }) => (hasRead(feed, block) ? block : []));
+    const inBlocks = await mintsOf(db, feed, { blocks });
+    const doubtful = entries.filter(
+      (entry) => !isMined(entry) || contradictionIn(entry, inBlocks.get(entry.token_id) ?? [], feed),
+    );
+    const inQueues = await mintsOf(db, feed, { tokenIds: doubtful.map(({ token_id }) => token_id) });
+    for (const entry of doubtful) {
+      const { token_id: tokenId, block_number: block } = entry;
+      const minted = inQueues.get(tokenId) ?? [];
+      const contradiction = contradictionIn(entry, minted, feed);
+      if (contradiction === undefined) continue;
+      const known = this.#known.get(tokenId);
+      if (known?.contradiction !== contradiction) {
+        if (known === undefined && this.#known.size >= MOST_KNOWN) continue;
+        this.#known.set(tokenId, { contradiction, since: now, seenAt: now, isTold: false });
+        if (contradiction === 'MINT_WITHOUT_EVENT' && block !== null) readAgain(block);
+        continue;
+      }
+      known.seenAt = now;
+      if (known.isTold || now - known.since < this.#patienceMs) continue;
+      known.isTold = true;
+      this.#tell(contradiction, entry, { minted, nextBlock: feed.nextBlock });
+    }
+    await nextTurn();
+  }
+
+  #tell(contradiction: Contradiction, entry: Entry, watcher: { minted: readonly Mint[]; nextBlock: number }) {
+    const { logger, contradicted } = this.#options;
+    const { token_id: tokenId, state, failure_code, tx_hash, block_number } = entry;
+    const { message, remedy } = CONTRADICTIONS[contradiction];
+    const look = `Look at it with \`npx tdoc token ${tokenId}\`.`;
+    const error = new ServiceError(contradiction, message, {
+      remedy: `${look} ${remedy} See docs/operations.md, "Contradictions".`,
+    });
+    const journal = {
+      state,
+      failure: failure_code ?? undefined,
+      txHash: tx_hash ?? undefined,
+      block: block_number ?? undefined,
+    };
+    logger.error({ tokenId, journal, watcher, error }, 'the journal and the watcher contradict each other');
+    contradicted();
+  }
+}
+
+/** The recorded mints of these blocks or tokens, by token id. Those of orphaned blocks do not count. */
+async function mintsOf(
+  db: Kysely<Schema>,
+  feed: Feed,
+  { blocks = [], tokenIds = [] }: { blocks?: readonly number[]; tokenIds?: readonly string[] },
+): Promise<Map<string, Mint[]>> {
+  const mints = new Map<string, Mint[]>();
+  if (blocks.length + tokenIds.length === 0) return mints;
+  const rows = await db
+    .selectFrom('events')
+    .select(['body', 'block_number'])
+    .where('type', '=', MINTED_TYPE)
+    .where('audience', '=', 'all')
+    .where('orphaned_at', 'is', null)
+    .$if(blocks.length > 0, (query) =>
+      query.where('feed', '=', feed.id).where('block_number', 'in', [...new Set(blocks)]),
+    )
+    // No index of events begins with the token: its queues name its events.
+    .$if(tokenIds.length > 0, (query) =>
+      query.where('id', 'in', (eb) =>
+        eb
+          .selectFrom('tokens')
+          .innerJoin('deliveries', (join) =>
+            join.on('channel', 'in', feed.channels).onRef('deliveries.token', '=', 'tokens.id'),
+          )
+          .select('event')
+          .where('tokens.feed', '=', feed.id)
+          .where(
+            'token_id',
+            'in',
+            tokenIds.map((tokenId) => BigInt(`0x${tokenId}`).toString()),
+          ),
+      ),
+    )
+    .execute();
+  for (const { body, block_number: block } of rows) {
+    const { tokenId, transactionHash: txHash } = aboutOf(body);
+    const hex = tokenIdHexOf(BigInt(tokenId));
+    mints.set(hex, [...(mints.get(hex) ?? []), { txHash, block }]);
+  }
+  return mints;
+}
+
+/**
+ * Checks every minute, and looks at recent mints every second. A failed check is repeated at its next turn.
+ *
+ * @returns `stop`, which waits for a check that is under way.
+ */
+export function startContradictionCheck(options: ContradictionCheckOptions): { stop(): Promise<unknown> } {
+  const check = new ContradictionCheck(options);
+  const { everyMs = EVERY_MS, lookEveryMs = LOOK_EVERY_MS } = options.timing ?? {};
+  const tell = (error: unknown): void =>
+    options.logger.warn({ error }, `journal and watcher could not be compared: ${messageOf(error)}`);
+  const checks = repeat((signal) => check.run(signal).catch(tell), everyMs, everyMs);
+  const looks = repeat(() => check.look().catch(tell), lookEveryMs, lookEveryMs);
+  return { stop: () => Promise.all([checks.stop(), looks.stop()]) };
+}
