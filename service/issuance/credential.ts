@@ -1,6 +1,4 @@
-import type { DocumentType } from './document-types';
-import { tokenIdOf } from './token-id';
-import { validUntilOf } from './validity';
+import { createHash } from 'node:crypto';
 
 /** A JSON object as a caller sent it. */
 export type JsonObject = Record<string, unknown>;
@@ -93,4 +91,52 @@ export function buildCredential(input: CredentialInput): UnsignedCredential {
     issuer: input.issuer,
     id: input.id,
   };
+}
+
+/** A kind of transferable document: its identifier in the path and in `renderMethod.templateName`. */
+export type DocumentType = 'BILL_OF_LADING';
+
+/**
+ * The supported document type that a path parameter names, case-insensitively, or undefined
+ * (docs/specification.md 2.1).
+ */
+export function findDocumentType(documentId: string): DocumentType | undefined {
+  return documentId.toUpperCase() === 'BILL_OF_LADING' ? 'BILL_OF_LADING' : undefined;
+}
+
+/**
+ * The `id` of a credential: `urn:uuid:` and a UUID version 7.
+ *
+ * Credentials of this kind have ids of the form `urn:bnid:_:<uuid>`. ecdsa-sd-2023 cannot sign such an id:
+ * the cryptosuite marks blank nodes with the prefix `urn:bnid:` while it skolemises
+ * (https://www.w3.org/TR/vc-di-ecdsa/#skolemizecompactjsonld), so the id is taken for the blank node
+ * `_:_:<uuid>`. That is not a legal label, and the signature would not cover it anyway.
+ * docs/decisions/0002-credential-id.md has the details.
+ */
+export function credentialIdOf(uuid: string): string {
+  return `urn:uuid:${uuid}`;
+}
+
+/**
+ * The token id of a credential: lower-case hex SHA-256 of the UTF-8 bytes of its `id`, 64 characters
+ * (docs/specification.md 2.6).
+ */
+export function tokenIdOf(credentialId: string): string {
+  return createHash('sha256').update(credentialId, 'utf8').digest('hex');
+}
+
+const MONTHS_VALID = 3;
+
+/**
+ * The end of a credential's validity: three calendar months after `from`, in UTC, at the same time of day. If
+ * that month lacks the day, its last day is used (30 November → 28 or 29 February; docs/specification.md
+ * 3.5).
+ */
+export function validUntilOf(from: Date): Date {
+  const until = new Date(from);
+  until.setUTCMonth(from.getUTCMonth() + MONTHS_VALID);
+  // setUTCMonth carries a missing day over into the next month: day 0 of that month is the last day of the
+  // wanted one.
+  if (until.getUTCDate() !== from.getUTCDate()) until.setUTCDate(0);
+  return until;
 }

@@ -1,12 +1,11 @@
 import type { Clock } from '../base/clock';
-import { ConfigurationError, RequestError } from '../base/errors';
+import { ChainError, ConfigurationError, RequestError, ServiceError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
 import type { DocumentBytes, IdempotentRequest, Journal } from '../journal/journal';
 import type { MintQueue } from '../minting/mint-queue';
-import { Callers } from './callers';
-import { findDocumentType, type DocumentType } from './document-types';
-import { keptDocument, type KeptDocument } from './kept-document';
-import type { PreparedDocument, PrepareForCallers } from './preparation';
+import { type DocumentType, findDocumentType } from './credential';
+import type { PreparedDocument, PrepareDocument, Preparation } from './prepare-document';
+import { untilAborted } from '../base/until-aborted';
 
 /** A request to POST /create/{documentId}. */
 export interface IssueRequest {
@@ -40,9 +39,31 @@ export interface AcceptedType {
   issue: IssueDocument;
 }
 
+/** A document that is in the journal, so that it will be minted even if this process ends. */
+export interface KeptDocument {
+  credentialId: string;
+  tokenId: string;
+  /** Resolves with the transaction hash of the mint. It need not be awaited, and goes on without callers. */
+  mint: Promise<string>;
+  /**
+   * Waits for the mint, but not for ever.
+   *
+   * @throws ServiceError ISSUANCE_UNKNOWN when the document was removed meanwhile; ChainError
+   *   MINT_STILL_WAITING (retryable) when it is not mined in time; the mint's own error.
+   */
+  minted(this: void): Promise<MintedDocument>;
+}
+
+/** A document whose token is mined. */
+export interface MintedDocument {
+  /** Transaction hash of the mint, 0x-prefixed. */
+  txHash: string;
+  document: DocumentBytes;
+}
+
 /** The parts that issuing needs: signing, minting and the journal. */
 export interface Issuer {
-  prepare: PrepareForCallers;
+  prepare: PrepareDocument;
   /** Rejects when the registry would refuse the mint. */
   simulate(mint: Pick<PreparedDocument, 'tokenId' | 'beneficiary' | 'holder' | 'remark'>): Promise<void>;
   journal: Pick<Journal, 'add' | 'findByKey' | 'documentOf'>;
@@ -57,6 +78,12 @@ export interface Issuer {
 interface Running extends IdempotentRequest {
   callers: Callers;
   kept: Promise<KeptDocument>;
+}
+
+/** A request, and everybody who waits for its document. */
+interface Asked extends Pick<IssueRequest, 'request' | 'stored'> {
+  preparation: Preparation;
+  callers: Callers;
 }
 
 /**
@@ -79,19 +106,20 @@ export function createAcceptDocument(
     if ('missing' in issuer) throw notConfigured(issuer.missing);
     const issueAccepted: IssueDocument = async ({ body, request, stored, left }) => {
       const callers = new Callers(left);
-      const preparation = { documentType, body, newUuid, clock, stored, callers };
-      if (request === undefined) return issue(issuer, preparation, undefined);
+      const preparation = { documentType, body, uuid: newUuid(), issuedAt: clock.now() };
+      const asked: Asked = { preparation, request, stored, callers };
+      if (request === undefined) return issue(issuer, asked);
       const { key } = request;
       const earlier = running.get(key);
       // If all its callers have left, the earlier work is being given up, and this request starts anew.
       if (earlier && !earlier.callers.allLeft.aborted) {
         requireSame(earlier, request);
-        letGo(preparation);
+        letGo(asked);
         earlier.callers.join(left);
         return earlier.kept;
       }
       // Set before the first await: of two simultaneous requests, the second must wait for the first.
-      const kept = issueOnce(issuer, preparation, request).finally(() => {
+      const kept = issueOnce(issuer, asked, request).finally(() => {
         if (running.get(key)?.callers === callers) running.delete(key);
       });
       running.set(key, { ...request, callers, kept });
@@ -101,56 +129,21 @@ export function createAcceptDocument(
   };
 }
 
+async function issueOnce(issuer: Issuer, asked: Asked, request: IdempotentRequest): Promise<KeptDocument> {
+  const earlier = await issuer.journal.findByKey(request.key);
+  return earlier ? outcomeOf(issuer, asked, earlier, request) : issue(issuer, asked);
+}
+
 /**
  * Larger documents are read from the journal again for the answer, because many may wait for their mints
  * while the chain stands still.
  */
 const HELD_BYTES = 64 * 1024;
 
-/** A request with the sources of ids and time. */
-interface Asked {
-  stored: () => void;
-  documentType: DocumentType;
-  body: Uint8Array<ArrayBuffer>;
-  newUuid: () => string;
-  clock: Clock;
-  callers: Callers;
-}
-
-async function issueOnce(issuer: Issuer, asked: Asked, request: IdempotentRequest): Promise<KeptDocument> {
-  const earlier = await issuer.journal.findByKey(request.key);
-  return earlier ? outcomeOf(issuer, asked, earlier, request) : issue(issuer, asked, request);
-}
-
-async function issue(
-  issuer: Issuer,
-  asked: Asked,
-  request: IdempotentRequest | undefined,
-): Promise<KeptDocument> {
-  const { issuance, isEarlier, held } = await signAndStore(issuer, asked, request);
-  if (isEarlier && request) return outcomeOf(issuer, asked, issuance, request);
-  // From now on the document will be minted, even if this process ends or the caller leaves.
-  asked.stored();
-  return keptDocument(issuer, issuance, held);
-}
-
-/** A document in the journal: this one, or an earlier one with the same key. */
-interface Stored {
-  issuance: Issuance;
-  isEarlier: boolean;
-  /** Undefined for a large document. */
-  held: DocumentBytes | undefined;
-}
-
-/** A separate function, so that no large document stays in memory while its mint is awaited. */
-async function signAndStore(
-  { prepare, journal, ...issuer }: Issuer,
-  { documentType, body, newUuid, clock, callers }: Asked,
-  request: IdempotentRequest | undefined,
-): Promise<Stored> {
-  const issuedAt = clock.now();
+async function issue(issuer: Issuer, asked: Asked): Promise<KeptDocument> {
+  const { preparation, request, callers } = asked;
   // 4. and 5. The credential, signed.
-  const prepared = await prepare({ documentType, body, uuid: newUuid(), issuedAt }, callers.allLeft);
+  const prepared = await issuer.prepare(preparation, callers.allLeft);
   // Checked after the request itself, so that an invalid request is reported even while no node answers.
   await issuer.checkChain();
   callers.allLeft.throwIfAborted();
@@ -158,18 +151,20 @@ async function signAndStore(
   // 6. to 8. A mint that the registry would refuse is not started.
   await issuer.simulate(mint);
   callers.keep();
-  const earlier = await journal.add(prepared, request);
-  const issuance: Issuance = earlier ?? {
+  const earlier = await issuer.journal.add(prepared, request);
+  if (earlier && request) return outcomeOf(issuer, asked, earlier, request);
+  // From now on the document will be minted, even if this process ends or the caller leaves.
+  asked.stored();
+  const issuance: Issuance = {
     ...mint,
     state: 'signed',
     txHash: undefined,
     failure: undefined,
     requestHash: request?.requestHash,
-    createdAt: issuedAt,
+    createdAt: preparation.issuedAt,
   };
   const { length } = document;
-  const held = length > HELD_BYTES ? undefined : { length, parts: [document] };
-  return { issuance, isEarlier: earlier !== undefined, held };
+  return keptDocument(issuer, issuance, length > HELD_BYTES ? undefined : { length, parts: [document] });
 }
 
 /** The result of an earlier request with the same key. */
@@ -184,13 +179,78 @@ function outcomeOf(
   return keptDocument(issuer, issuance);
 }
 
+/** 9. and 10. Hands the document to the mint queue. */
+export function keptDocument(
+  { queue, journal, waitMs }: Pick<Issuer, 'queue' | 'waitMs'> & { journal: Pick<Journal, 'documentOf'> },
+  issuance: Issuance,
+  held?: DocumentBytes,
+): KeptDocument {
+  const { credentialId, tokenId } = issuance;
+  const mint = queue.mint(issuance);
+  // Callers that wait get its error. The journal keeps it for the others.
+  mint.catch(() => undefined);
+  return {
+    credentialId,
+    tokenId,
+    mint,
+    async minted() {
+      const patience = AbortSignal.timeout(waitMs);
+      const txHash = await untilAborted(patience, mint).catch((cause: unknown) => {
+        throw patience.aborted ? stillWaiting(tokenId, waitMs, cause) : cause;
+      });
+      const document = held ?? (await journal.documentOf(tokenId));
+      if (document) return { txHash, document };
+      throw new ServiceError('ISSUANCE_UNKNOWN', `The document of token ${tokenId} was removed meanwhile.`);
+    },
+  };
+}
+
 /**
  * Frees the body of a request that waits for another one's document, whoever holds the array, and its place
  * among the large requests.
  */
-function letGo({ body, stored }: Asked): void {
+function letGo({ preparation: { body }, stored }: Asked): void {
   if (body.byteLength > 0) structuredClone(body.buffer, { transfer: [body.buffer] });
   stored();
+}
+
+/**
+ * The callers that wait for the same document. Until it is kept, work on it stops when all of them have left.
+ */
+export class Callers {
+  readonly #allLeft = new AbortController();
+  #waiting = 0;
+  #isKept = false;
+
+  constructor(first: AbortSignal) {
+    this.join(first);
+  }
+
+  /** Aborts when the last caller leaves before the document is kept, with that caller's reason. */
+  get allLeft(): AbortSignal {
+    return this.#allLeft.signal;
+  }
+
+  /** @param left aborts when the caller leaves. */
+  join(left: AbortSignal): void {
+    this.#waiting += 1;
+    const leave = (): void => {
+      this.#waiting -= 1;
+      if (this.#waiting === 0 && !this.#isKept) this.#allLeft.abort(left.reason);
+    };
+    if (left.aborted) leave();
+    else left.addEventListener('abort', leave, { once: true });
+  }
+
+  /**
+   * From now on the work is finished even if all callers leave.
+   *
+   * @throws the last caller's reason when all have left.
+   */
+  keep(): void {
+    this.allLeft.throwIfAborted();
+    this.#isKept = true;
+  }
 }
 
 /** Characters shown of an unknown document type, which may be as long as a path can be. */
@@ -216,4 +276,12 @@ function notConfigured(missing: string[]): ConfigurationError {
   const message = `Documents cannot be issued: ${missing.join(', ')} not configured.`;
   const remedy = 'Set them, or run the setup commands: `npx hardhat deploy` and `npx tdoc setup`.';
   return new ConfigurationError('NOT_CONFIGURED', `${message} ${remedy}`, { remedy });
+}
+
+function stillWaiting(tokenId: string, waitMs: number, cause: unknown): ChainError {
+  const message = `The mint of token ${tokenId} was not mined within ${waitMs} ms.`;
+  const remedy =
+    'The mint continues: ask for the document later, ' +
+    'or send the request again with the same Idempotency-Key.';
+  return new ChainError('MINT_STILL_WAITING', message, { cause, remedy, retryable: true });
 }

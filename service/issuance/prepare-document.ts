@@ -1,15 +1,49 @@
+import type { SignedDocument } from '../journal/issuance';
+import {
+  buildCredential,
+  credentialIdOf,
+  type DocumentType,
+  emptinessOf,
+  type UnsignedCredential,
+} from './credential';
 import type { DidKeyPair } from '../base/did-key-pair';
 import { RequestError } from '../base/errors';
 import { refusedMint } from '../registry/refused-mint';
 import { parseCreateRequest } from './create-request';
-import { buildCredential, emptinessOf, type UnsignedCredential } from './credential';
-import { credentialIdOf } from './credential-id';
 import { createDocumentLoader } from './document-loader';
 import { parseBody } from './parse-body';
-import type { PrepareDocument } from './preparation';
 import { encryptRemark } from './remarks';
 import { createCredentialSigner } from './sign';
 import { unprotectedContentIn } from './unprotected-content';
+
+/** The input of a document. The same input gives the same credential, except for its signature. */
+export interface Preparation {
+  documentType: DocumentType;
+  /** The raw body of the request. The preparation takes it over, and it must not be used afterwards. */
+  body: Uint8Array<ArrayBuffer>;
+  /** UUID version 7. */
+  uuid: string;
+  /** Epoch milliseconds. */
+  issuedAt: number;
+}
+
+/**
+ * The result of a preparation: a signed credential and the values that its mint needs. The bytes are made
+ * once, then stored and sent unchanged.
+ */
+export interface PreparedDocument extends SignedDocument {
+  document: Uint8Array<ArrayBuffer>;
+}
+
+/**
+ * Turns a request's body into a signed credential.
+ *
+ * @param left aborts when nobody waits for the document any more.
+ * @throws RequestError (BODY_NOT_JSON if the body is not a JSON object) and SigningError for an invalid
+ *   request; ChainError REMARK_TOO_LONG for a remark that is too long to be simulated; the reason of `left`
+ *   when the document is given up because of it.
+ */
+export type PrepareDocument = (preparation: Preparation, left?: AbortSignal) => Promise<PreparedDocument>;
 
 /** Characters of statements. A body at the limit of 50 MB with ids of usual length has fewer. */
 const MOST_CHARACTERS = 56_000_000;

@@ -8,8 +8,7 @@ import { PROJECT_ROOT } from '../base/project-root';
 import { createSemaphore } from '../base/semaphore';
 import { untilAborted } from '../base/until-aborted';
 import { createIssuerSigner } from './issuer-signer';
-import type { PreparationSettings } from './prepare-document';
-import type { Preparation, PrepareForCallers } from './preparation';
+import type { Preparation, PreparationSettings, PrepareDocument } from './prepare-document';
 import type { Loaded, PreparationOutcome, SigningTask } from './signing-worker';
 import { fromTransferredError } from './transferred-error';
 
@@ -34,7 +33,7 @@ export interface SigningPool {
    *   (retryable) when the thread ended before it answered, or took too long; otherwise any error of
    *   preparing.
    */
-  prepare: PrepareForCallers;
+  prepare: PrepareDocument;
   figures(): SigningFigures;
   /** Ends the threads. Their documents fail with SIGNING_WORKER_LOST. */
   destroy(): Promise<void>;

@@ -1,7 +1,12 @@
 import { parentPort, threadId, workerData } from 'node:worker_threads';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
-import { createDocumentPreparer, type PreparationSettings } from './prepare-document';
-import type { Preparation, PreparedDocument, PrepareDocument } from './preparation';
+import {
+  createDocumentPreparer,
+  type Preparation,
+  type PreparationSettings,
+  type PreparedDocument,
+  type PrepareDocument,
+} from './prepare-document';
 import { toTransferredError, type TransferredError } from './transferred-error';
 
 /**

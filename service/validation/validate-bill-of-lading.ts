@@ -1,7 +1,7 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020';
 import { BILL_OF_LADING_SCHEMA, readContextFile } from '../base/published-files';
 import { emptinessOf, isJsonObject, type JsonObject } from '../issuance/credential';
-import { SUBJECT_TERMS } from '../issuance/subject-terms';
+import { SUBJECT_TERMS } from '../issuance/create-request';
 import { unprotectedContentIn } from '../issuance/unprotected-content';
 import { pointerStep } from '../base/json-pointer';
 import { jsonLdProblems, type SubjectProblem } from './json-ld-problems';

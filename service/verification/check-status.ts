@@ -1,7 +1,6 @@
 import { tokenIdHexOf } from '../registry/token-id-forms';
 import { codeOf, messageOf, ServiceError } from '../base/errors';
-import { isJsonObject, type JsonObject } from '../issuance/credential';
-import { tokenIdOf } from '../issuance/token-id';
+import { isJsonObject, tokenIdOf, type JsonObject } from '../issuance/credential';
 import type { TokenState } from '../registry/read-token-state';
 import { tokenLocationOf, type TokenLocation } from '../token/token-location';
 import { couldNotTell, invalid, valid, type Check } from './answer';

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import { tokenIdOf } from '../../service/issuance/token-id';
+import { tokenIdOf, validUntilOf } from '../../service/issuance/credential';
 import { tokenIdAsUint256 } from '../helpers/token-id';
-import { validUntilOf } from '../../service/issuance/validity';
 import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import full from '../fixtures/bill-of-lading-full.json';
@@ -10,7 +9,7 @@ import { billOfLadingWithPdf } from '../fixtures/bill-of-lading-with-pdf';
 import { create } from '../helpers/processes/create-call';
 import { derive, verify } from '../helpers/credentials/derive-and-verify';
 import { readDocument } from '../helpers/pages/markdown';
-import { startService, type RunningService } from '../helpers/processes/running-service';
+import { type RunningService, startService } from '../helpers/processes/running-service';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 describe('POST /create/{documentId}', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { subscriptionError } from '../../service/subscriptions/subscription-error';
-import { keptDocument } from '../../service/issuance/kept-document';
+import { keptDocument } from '../../service/issuance/issue-document';
 import { preparedDocument } from '../helpers/database/prepared-documents';
 import { accepting, REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
 import { createDatabaseJournal } from '../../service/journal/database-journal';
 import type { DocumentBytes, Journal } from '../../service/journal/journal';
-import type { PreparedDocument } from '../../service/issuance/preparation';
+import type { PreparedDocument } from '../../service/issuance/prepare-document';
 import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';

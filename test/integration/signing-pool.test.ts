@@ -12,7 +12,7 @@ import {
   SigningError,
   type ServiceError,
 } from '../../service/base/errors';
-import type { Preparation } from '../../service/issuance/preparation';
+import type { Preparation } from '../../service/issuance/prepare-document';
 import { createSigningPool, type SigningPool } from '../../service/issuance/signing-pool';
 import type { SignedCredential } from '../../service/issuance/sign';
 import { fromTransferredError, toTransferredError } from '../../service/issuance/transferred-error';

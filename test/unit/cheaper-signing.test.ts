@@ -8,13 +8,15 @@ import { encodeBase58 } from 'ethers';
 import type { ActiveContext, ProcessedContext } from 'jsonld/lib/ContextResolver.js';
 import type { JsonObject } from '../../service/issuance/credential';
 import { createDocumentLoader, type DocumentLoader } from '../../service/issuance/document-loader';
-import { createIssuingCryptosuite } from '../../service/issuance/issuing-cryptosuite';
-import { PreparedContexts } from '../../service/issuance/prepared-contexts';
+import {
+  createIssuingCryptosuite,
+  newStatementKey,
+  PreparedContexts,
+} from '../../service/issuance/issuing-cryptosuite';
 import { MANDATORY_POINTERS } from '../../service/issuance/sign';
-import { newStatementKey } from '../../service/issuance/statement-key';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import full from '../fixtures/bill-of-lading-full.json';
-import { fixRandomness, type FixedRandomness } from '../helpers/credentials/fixed-randomness';
+import { type FixedRandomness, fixRandomness } from '../helpers/credentials/fixed-randomness';
 import { createPlainSign, type PlainSign } from '../helpers/credentials/plain-signing';
 import { randomSubject } from '../helpers/credentials/random-subjects';
 import { seededRandom } from '../helpers/seeded-random';
@@ -181,7 +183,7 @@ describe('the statement key', () => {
     // heap of young objects, garbage is collected often.
     const flags = ['--max-semi-space-size=1', '--require', 'ts-node/register/transpile-only'];
     const script =
-      `const { newStatementKey } = require('./service/issuance/statement-key');` +
+      `const { newStatementKey } = require('./service/issuance/issuing-cryptosuite');` +
       `for (let made = 0; made < 10_000; made++) newStatementKey();`;
     await run(process.execPath, [...flags, '--eval', script], {
       cwd: PROJECT_ROOT,
@@ -192,7 +194,7 @@ describe('the statement key', () => {
 });
 
 /**
- * prepared-contexts.ts and issuing-cryptosuite.ts rely on the internals of these versions. Before you enter
+ * issuing-cryptosuite.ts relies on the internals of these versions. Before you enter
  * another version, read the changes in jsonld's lib/context.js, lib/ContextResolver.js and
  * lib/ResolvedContext.js, and in the cryptosuite's lib/sign.js and lib/proofValue.js, and measure again
  * (npm run bench -- signing).

@@ -3,7 +3,7 @@ import { createSignCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite'
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import { expect } from 'chai';
 import * as jsigs from 'jsonld-signatures';
-import { credentialIdOf } from '../../service/issuance/credential-id';
+import { credentialIdOf } from '../../service/issuance/credential';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
 
 const UUID = '0192f3c8-5a00-7000-8000-000000000001';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { findDocumentType } from '../../service/issuance/document-types';
+import { findDocumentType } from '../../service/issuance/credential';
 
 describe('the document type in a path', () => {
   it('is found in upper, lower or mixed case', () => {

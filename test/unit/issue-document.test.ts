@@ -1,9 +1,12 @@
 import { expect } from 'chai';
 import { CallerLeftError } from '../../service/base/errors';
-import { createAcceptDocument, type IssueDocument } from '../../service/issuance/issue-document';
-import type { MintedDocument } from '../../service/issuance/kept-document';
+import {
+  createAcceptDocument,
+  type IssueDocument,
+  type MintedDocument,
+} from '../../service/issuance/issue-document';
 import type { Issuance } from '../../service/journal/issuance';
-import type { PreparedDocument } from '../../service/issuance/preparation';
+import type { PreparedDocument } from '../../service/issuance/prepare-document';
 import { eventually } from '../helpers/eventually';
 import { preparedDocument } from '../helpers/database/prepared-documents';
 

@@ -1,16 +1,15 @@
 import { expect } from 'chai';
-import { ConfigurationError, RequestError, SigningError, type ServiceError } from '../../service/base/errors';
+import { ConfigurationError, RequestError, type ServiceError, SigningError } from '../../service/base/errors';
 import type { JsonObject } from '../../service/issuance/credential';
 import { parseBody } from '../../service/issuance/parse-body';
-import { createDocumentPreparer } from '../../service/issuance/prepare-document';
-import type { PrepareDocument } from '../../service/issuance/preparation';
+import { createDocumentPreparer, type PrepareDocument } from '../../service/issuance/prepare-document';
 import { decryptRemark } from '../../service/issuance/remarks';
 import type { SignedCredential } from '../../service/issuance/sign';
 import full from '../fixtures/bill-of-lading-full.json';
 import { derive, verify } from '../helpers/credentials/derive-and-verify';
-import { HOLDER, OWNER, bodyWith, preparationOf, settingsOf } from '../helpers/credentials/preparations';
+import { bodyWith, HOLDER, OWNER, preparationOf, settingsOf } from '../helpers/credentials/preparations';
 import { statementsOf, withoutProof } from '../helpers/credentials/statements';
-import { TEST_REGISTRY, createTestIssuer, type TestIssuer } from '../helpers/credentials/test-issuer';
+import { createTestIssuer, TEST_REGISTRY, type TestIssuer } from '../helpers/credentials/test-issuer';
 
 describe('preparing a document', () => {
   let issuer: TestIssuer;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { tokenIdOf } from '../../service/issuance/token-id';
+import { tokenIdOf } from '../../service/issuance/credential';
 import { tokenIdAsUint256 } from '../helpers/token-id';
 
 describe('token id', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { validUntilOf } from '../../service/issuance/validity';
+import { validUntilOf } from '../../service/issuance/credential';
 
 describe('validity of a credential', () => {
   const cases = [

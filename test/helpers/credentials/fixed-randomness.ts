@@ -1,5 +1,5 @@
 import { createHmac, webcrypto } from 'node:crypto';
-import type { StatementKey } from '../../../service/issuance/statement-key';
+import type { StatementKey } from '../../../service/issuance/issuing-cryptosuite';
 
 /** The fixed key that signs statements, and the function that restores the randomness. */
 export interface FixedRandomness {

@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../../service/issuance/credential';
-import type { PreparationSettings } from '../../../service/issuance/prepare-document';
-import type { Preparation } from '../../../service/issuance/preparation';
+import type { Preparation, PreparationSettings } from '../../../service/issuance/prepare-document';
 import { TEST_REGISTRY, type TestIssuer } from './test-issuer';
 
 export const OWNER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import type { PreparedDocument } from '../../../service/issuance/preparation';
+import type { PreparedDocument } from '../../../service/issuance/prepare-document';
 import type { MinedMint } from '../../../service/journal/issuance';
 import type { DocumentBytes } from '../../../service/journal/journal';
 import type { JournalScope } from '../../../service/journal/journal-scope';

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { createHttpApp, type HttpAppOptions } from '../../../service/http/app';
-import type { AcceptDocument, IssueDocument } from '../../../service/issuance/issue-document';
-import type { KeptDocument } from '../../../service/issuance/kept-document';
+import type { AcceptDocument, IssueDocument, KeptDocument } from '../../../service/issuance/issue-document';
 import type { DocumentBytes } from '../../../service/journal/journal';
 import { listen } from '../../../service/http/server';
 import { createLogger } from '../../../service/base/logger';
