@@ -1,12 +1,12 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { DeliveryView } from '../../service/console/views';
+import { goTo } from '../frame/address';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
-import { goTo } from '../frame/use-route';
-import { Field } from '../parts/fields';
-import { Hex, ShownText, When } from '../parts/values';
 import { WhenLoaded } from '../parts/feedback';
+import { SelectField } from '../parts/fields';
 import { Table, type Column } from '../parts/table';
+import { Hex, ShownText, When } from '../parts/values';
 import type { Subscription } from '../requests/api';
 import { useLoaded } from '../requests/use-loaded';
 import { countOf } from '../text/words';
@@ -20,13 +20,13 @@ import {
 } from './delivery-parts';
 import { inPlace } from './in-place';
 
-const STATES: readonly { value: string; words: string }[] = [
-  { value: '', words: 'Every state' },
-  { value: 'waiting', words: 'Waiting' },
-  { value: 'failed', words: 'Waiting after a failed attempt' },
-  { value: 'dead', words: 'Dead letters' },
-  { value: 'delivered', words: 'Delivered' },
-];
+const STATES = [
+  ['', 'Every state'],
+  ['waiting', 'Waiting'],
+  ['failed', 'Waiting after a failed attempt'],
+  ['dead', 'Dead letters'],
+  ['delivered', 'Delivered'],
+] as const;
 
 /** Deliveries by state and subscription. */
 export function DeliveriesPage({ query }: { query: Readonly<Record<string, string>> }) {
@@ -41,37 +41,18 @@ export function DeliveriesPage({ query }: { query: Readonly<Record<string, strin
     <>
       <h1>Deliveries</h1>
       <div class="filters">
-        <Field label="State">
-          {(control) => (
-            <select
-              {...control}
-              value={state}
-              onChange={(event) => show({ state: event.currentTarget.value })}
-            >
-              {STATES.map(({ value, words }) => (
-                <option key={value} value={value}>
-                  {words}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <Field label="Subscription">
-          {(control) => (
-            <select
-              {...control}
-              value={subscription}
-              onChange={(event) => show({ subscription: event.currentTarget.value })}
-            >
-              <option value="">Every subscription</option>
-              {[...names].map((id) => (
-                <option key={id} value={id}>
-                  {id}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <SelectField
+          label="State"
+          options={STATES}
+          value={state}
+          onChange={(chosen) => show({ state: chosen })}
+        />
+        <SelectField
+          label="Subscription"
+          options={[['', 'Every subscription'], ...[...names].map((id) => [id, id] as const)]}
+          value={subscription}
+          onChange={(chosen) => show({ subscription: chosen })}
+        />
       </div>
       {state === 'dead' && subscription !== '' && (
         <div class="stack">

@@ -2,9 +2,9 @@ import { useId } from 'preact/hooks';
 import type { EventDetails } from '../../service/console/views';
 import { useConsole, useMayChange } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
-import { FactsList, Hex, RegistryName, ShownText, When } from '../parts/values';
 import { ReaderNote, WhenLoaded } from '../parts/feedback';
 import { Table, type Column } from '../parts/table';
+import { FactsList, Hex, RegistryName, ShownText, When } from '../parts/values';
 import { useLoaded } from '../requests/use-loaded';
 import { DeliveryState, NextAttempt, Redeliver, type SubscriptionState } from './delivery-parts';
 

@@ -1,23 +1,20 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Facts } from '../../service/console/views';
-import { useIssuingState } from '../issuing/use-issuing-state';
+import { createIssuing, NOTHING, type IssuingState } from '../issuing/issuing-state';
 import { FailureNotice } from '../parts/feedback';
 import type { Subscription } from '../requests/api';
 import { failureFrom, type RequestFailure } from '../requests/request';
+import { LogInPage, useSession } from './log-in';
 import { LoggedIn } from './logged-in';
-import { LogInPage } from './log-in-page';
-import { useKeptInput } from './use-kept-input';
-import { useSession } from './use-session';
 
 /** The console: the log-in, or its pages. */
 export function App() {
-  const control = useSession();
-  const { session, api, failure, retry } = control;
+  const { session, reason, failure, api, logIn, logOut, retry } = useSession();
   const [facts, setFacts] = useState<Facts>();
   const [factsFailure, setFactsFailure] = useState<RequestFailure>();
   const [createdSubscription, setCreatedSubscription] = useState<Subscription>();
   /** The version of the service that gave this page. */
-  const [pageVersion, setPageVersion] = useState<string>();
+  const pageVersion = useRef<string>(undefined);
   const issuing = useIssuingState();
   const wasAsked = useRef(false);
   if (session === null) wasAsked.current = true;
@@ -28,8 +25,8 @@ export function App() {
     setFactsFailure(undefined);
     try {
       const latest = await api.facts();
+      pageVersion.current ??= latest.version;
       setFacts(latest);
-      setPageVersion((before) => before ?? latest.version);
     } catch (error) {
       setFactsFailure(failureFrom(error));
     }
@@ -38,15 +35,8 @@ export function App() {
     if (session) void readFacts();
   }, [session]);
 
-  const logOut = async (): Promise<void> => {
-    await control.logOut();
-    // The next person must not see what this one was about to issue.
-    issuing.restart();
-    setCreatedSubscription(undefined);
-  };
-
-  if (session === null) return <LogInPage reason={control.reason} onLogIn={control.logIn} />;
-  // Facts that were read once are good enough until the next return.
+  if (session === null) return <LogInPage reason={reason} onLogIn={logIn} />;
+  // Facts that were read once are good enough until the service answers again.
   const lost = failure ?? (facts ? undefined : factsFailure);
   if (lost)
     return (
@@ -66,15 +56,45 @@ export function App() {
         <p class="dim">Reading …</p>
       </main>
     );
-  const known = { api, facts, session, issuing, createdSubscription, setCreatedSubscription };
-  const isUpdated = facts.version !== pageVersion;
   return (
     <LoggedIn
-      known={known}
-      isUpdated={isUpdated}
+      known={{ api, facts, session, issuing, createdSubscription, setCreatedSubscription }}
+      isUpdated={facts.version !== pageVersion.current}
       wasAsked={wasAsked.current}
       onReturn={() => void readFacts()}
-      onLogOut={logOut}
+      onLogOut={async () => {
+        await logOut();
+        // The next person must not see what this one was about to issue.
+        issuing.restart();
+        setCreatedSubscription(undefined);
+      }}
     />
   );
+}
+
+/** The document that is being issued, as it changes. */
+function useIssuingState(): IssuingState {
+  const [now, setNow] = useState(NOTHING);
+  const actions = useMemo(() => createIssuing(setNow), []);
+  return { ...now, ...actions };
+}
+
+/** Asks before the tab is left while it has something that nothing else keeps. */
+function useKeptInput(hasInput: boolean): void {
+  useEffect(() => {
+    // A file that is dropped beside its field would replace the page.
+    const ignore = (event: DragEvent): void => event.preventDefault();
+    addEventListener('dragover', ignore);
+    addEventListener('drop', ignore);
+    return () => {
+      removeEventListener('dragover', ignore);
+      removeEventListener('drop', ignore);
+    };
+  }, []);
+  useEffect(() => {
+    if (!hasInput) return undefined;
+    const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
+    addEventListener('beforeunload', warn);
+    return () => removeEventListener('beforeunload', warn);
+  }, [hasInput]);
 }

@@ -1,13 +1,20 @@
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import type { RefObject } from 'preact';
+import { useCallback, useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 import type { Overview } from '../../service/console/views';
-import { Notice } from '../parts/feedback';
+import { DeliveriesPage } from '../deliveries/deliveries-page';
+import { EventPage } from '../deliveries/event-page';
+import { IssuePage } from '../issuing/issue-page';
+import { OverviewPage } from '../overview/overview-page';
+import { FailureNotice, Notice, useAction } from '../parts/feedback';
 import { followOverview, type Following } from '../requests/follow-overview';
-import { ConnectionBanner } from './connection-banner';
-import { ConsoleProvider, type ConsoleContext } from './console-context';
-import { Navigation } from './navigation';
-import { CurrentPage } from './current-page';
-import { useKeptFocus } from './use-kept-focus';
-import { useRoute } from './use-route';
+import { failureFrom } from '../requests/request';
+import { SubscriptionsPage } from '../subscriptions/subscriptions-page';
+import { absoluteTime } from '../text/words';
+import { TokenPage } from '../token/token-page';
+import { VerifyPage } from '../verifying/verify-page';
+import { useRoute } from './address';
+import { ConsoleProvider, useConsole, type ConsoleContext } from './console-context';
+import { hrefOf, PAGES, type PageName, type Route } from './route';
 
 interface Props {
   known: Omit<ConsoleContext, 'overview' | 'isLost' | 'revision' | 'clockOffset' | 'announce'>;
@@ -23,14 +30,13 @@ interface Props {
 /** The pages, their navigation, and what keeps them up to date. */
 export function LoggedIn({ known, isUpdated, wasAsked, onReturn, onLogOut }: Props) {
   const { api } = known;
-  const returned = useRef(onReturn);
-  returned.current = onReturn;
   const route = useRoute();
   const [overview, setOverview] = useState<Overview>();
-  /** When it was noticed that the service is lost. */
+  /** When it was noticed that the service is lost, by this clock. */
   const [lostAt, setLostAt] = useState<number>();
   const [returns, setReturns] = useState(0);
-  const [clockOffset, setClockOffset] = useState<number>();
+  const [greatestOffset, setGreatestOffset] = useState(-Infinity);
+  const clockOffset = Number.isFinite(greatestOffset) ? greatestOffset : 0;
   const [announcement, setAnnouncement] = useState({ text: '', count: 0 });
   const following = useRef<Following>(undefined);
 
@@ -40,14 +46,14 @@ export function LoggedIn({ known, isUpdated, wasAsked, onReturn, onLogOut }: Pro
       overview: (latest) => {
         setOverview(latest);
         // An overview may have waited on its way: the youngest one tells the difference of the clocks.
-        setClockOffset((known = -Infinity) => Math.max(known, latest.at - Date.now()));
+        setGreatestOffset((before) => Math.max(before, latest.at - Date.now()));
       },
       connected: () => {
         setLostAt(undefined);
         // A service that restarted may have another version and other settings.
         if (isFollowed) {
           setReturns((count) => count + 1);
-          returned.current();
+          onReturn();
         }
         isFollowed = true;
       },
@@ -76,7 +82,7 @@ export function LoggedIn({ known, isUpdated, wasAsked, onReturn, onLogOut }: Pro
   );
   const revision = `${overview?.revision ?? ''} ${returns}`;
   const isLost = lostAt !== undefined;
-  const current = { ...known, overview, isLost, revision, clockOffset: clockOffset ?? 0, announce };
+  const current = { ...known, overview, isLost, revision, clockOffset, announce };
   return (
     <ConsoleProvider value={current}>
       <a
@@ -95,10 +101,19 @@ export function LoggedIn({ known, isUpdated, wasAsked, onReturn, onLogOut }: Pro
       <div class="frame" ref={frame}>
         <Navigation current={route.page} onLogOut={onLogOut} />
         <div class="column">
-          <ConnectionBanner
-            lostAt={lostAt === undefined ? undefined : lostAt + (clockOffset ?? 0)}
-            onRetry={() => following.current?.retry()}
-          />
+          <div role="status" class="connection">
+            {lostAt !== undefined && (
+              <div class="banner">
+                <p>
+                  <b>The service does not answer.</b> It was noticed at {absoluteTime(lostAt + clockOffset)}.
+                  The page shows what was known before, and connects again by itself.
+                </p>
+                <button type="button" onClick={() => following.current?.retry()}>
+                  Connect now
+                </button>
+              </div>
+            )}
+          </div>
           <main id="content" ref={main} tabIndex={-1}>
             {isUpdated && <Notice tone="wait">The service was updated. Load the page again.</Notice>}
             <CurrentPage key={pageKey} route={route} />
@@ -107,4 +122,122 @@ export function LoggedIn({ known, isUpdated, wasAsked, onReturn, onLogOut }: Pro
       </div>
     </ConsoleProvider>
   );
+}
+
+/** The page of the address, or its failure. */
+function CurrentPage({ route }: { route: Route }) {
+  const { page, id, query } = route;
+  useEffect(() => {
+    const title = PAGES.find(({ name }) => name === page)?.title ?? 'Event';
+    // Eight digits of an id tell one tab from another.
+    const digits = (id || (query.id ?? '')).slice(0, 8);
+    document.title = `${`${title} ${digits}`.trim()} – Console`;
+  }, [page, id, query.id]);
+  const error: unknown = useErrorBoundary()[0];
+  if (error !== undefined) return <FailureNotice failure={failureFrom(error)} />;
+  return <PageOf route={route} />;
+}
+
+function PageOf({ route: { page, id, query } }: { route: Route }) {
+  switch (page) {
+    case 'overview':
+      return <OverviewPage />;
+    case 'issue':
+      return <IssuePage />;
+    case 'token':
+      return <TokenPage query={query} />;
+    case 'deliveries':
+      return <DeliveriesPage query={query} />;
+    case 'events':
+      return <EventPage id={id} />;
+    case 'subscriptions':
+      return <SubscriptionsPage />;
+    case 'verify':
+      return <VerifyPage />;
+  }
+}
+
+interface NavigationProps {
+  current: PageName;
+  onLogOut: () => Promise<void>;
+}
+
+/** The pages, the network, and who is logged in. */
+function Navigation({ current, onLogOut }: NavigationProps) {
+  const { facts, session, overview } = useConsole();
+  const { isRunning, failure, run } = useAction();
+  const shown = current === 'events' ? 'deliveries' : current;
+  const problems = overview?.problems.length ?? 0;
+  const isError = overview?.problems.some(({ severity }) => severity === 'error');
+  return (
+    <header class="navigation">
+      <div class="brand">
+        <b>Console</b>
+        <span class="dim">{facts.network.name}</span>
+      </div>
+      <nav aria-label="Pages">
+        <ul>
+          {PAGES.map(({ name, title }) => (
+            <li key={name}>
+              <a href={hrefOf(name)} aria-current={name === shown ? 'page' : undefined}>
+                {title}
+                {name === 'overview' && problems > 0 && (
+                  <span class={`count ${isError ? 'bad' : 'wait'}`}>
+                    {problems}
+                    <span class="unseen"> {problems === 1 ? 'problem' : 'problems'}</span>
+                  </span>
+                )}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div class="who">
+        <span class="dim">{session.role === 'operator' ? 'Operator' : 'Reader'}</span>
+        <button type="button" aria-disabled={isRunning} onClick={() => run(onLogOut)}>
+          Log out
+        </button>
+        <FailureNotice failure={failure} />
+        <span class="dim version">Version {facts.version}</span>
+      </div>
+    </header>
+  );
+}
+
+/**
+ * Keeps the place of those who use the keyboard: when the element with the focus vanishes, the nearest group
+ * around it that can have the focus gets it, or else `main`.
+ */
+function useKeptFocus(root: RefObject<HTMLElement | null>, main: RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    const { current } = root;
+    if (!current) return undefined;
+    let last: EventTarget | null = null;
+    const note = ({ target }: FocusEvent): void => {
+      last = target;
+    };
+    // A click beside every control takes the focus away on purpose.
+    const forget = ({ target }: PointerEvent): void => {
+      const isInside = last instanceof Element && target instanceof Node && last.contains(target);
+      if (!isInside) last = null;
+    };
+    const observer = new MutationObserver((changes) => {
+      if (!(last instanceof Element) || last.isConnected || document.activeElement !== document.body) return;
+      const vanished = last;
+      const around = changes.find(({ removedNodes }) =>
+        [...removedNodes].some((node) => node.contains(vanished)),
+      )?.target;
+      last = null;
+      const group = around instanceof Element ? around.closest<HTMLElement>('[tabindex="-1"]') : null;
+      (group?.isConnected ? group : main.current)?.focus({ preventScroll: true });
+    });
+    current.addEventListener('focusin', note);
+    current.addEventListener('pointerdown', forget);
+    observer.observe(current, { childList: true, subtree: true });
+    return () => {
+      current.removeEventListener('focusin', note);
+      current.removeEventListener('pointerdown', forget);
+      observer.disconnect();
+    };
+  }, [root, main]);
 }

@@ -1,5 +1,5 @@
-import type { Facts, ValidateBody } from '../../service/console/views';
 import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
+import type { Facts, RequestProblem, ValidateBody } from '../../service/console/views';
 
 export const PACKAGE_TERMS = ['packagesDescription', 'packagesWeight', 'packagesMeasurement'] as const;
 
@@ -37,20 +37,18 @@ const EMPTY: Draft = {
   remarks: '',
 };
 
-/** Accounts of a local node: the first one deployed the registry, and issues. */
-const SAMPLE_OWNER = 1;
-
 /** The limit of the service. */
 export const MOST_BYTES = 50 * 1024 * 1024;
 
-/** The form at first: on a local network a sample, so that a newcomer can issue at once. */
+/** The content at first: on a local network a sample, so that a newcomer can issue at once. */
 export function firstDraft({ network, accounts }: Facts): Draft {
   if (!network.isLocal) return EMPTY;
   const { packages, ...others } = BILL_OF_LADING;
   const terms = Object.entries(others).flatMap(([term, value]) =>
     typeof value === 'string' ? [[term, value] as const] : [],
   );
-  const owner = accounts[SAMPLE_OWNER] ?? '';
+  // The first account deployed the registry, and issues.
+  const owner = accounts[1] ?? '';
   return { ...EMPTY, terms: Object.fromEntries(terms), packages, owner, holder: owner };
 }
 
@@ -71,8 +69,8 @@ export function requestOf({ terms, packages, attachments, owner, holder, remarks
 }
 
 /**
- * The same for checking while somebody types, without the data of the files: a file has the number of the
- * first one with the same data instead, because a list may not have a value twice.
+ * The same body for the check while somebody types, without the data of the files: each file has the number
+ * of the first one with the same data instead, because a list may not have a value twice.
  */
 export function checkedPart(draft: Draft): ValidateBody {
   const { attachments } = draft;
@@ -98,7 +96,7 @@ export function packagePointers(packages: readonly Package[]): (string | undefin
   );
 }
 
-/** Where problems may stand. */
+/** The pointers of all fields, beside which a problem can stand. */
 export function fieldsOf(terms: readonly string[], packages: readonly Package[]): ReadonlySet<string> {
   const rows = packagePointers(packages).flatMap((pointer) =>
     pointer === undefined ? [] : PACKAGE_TERMS.map((term) => `${pointer}/${term}`),
@@ -118,3 +116,63 @@ export function pointerOfTerm(term: string): string {
 function filledIn(texts: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''));
 }
+
+/** The place of problems that belong to no field of the form. */
+export const WHOLE_FORM = '';
+
+/**
+ * Puts each problem beside its field. Fields are named by JSON pointers into the request. A problem belongs
+ * to the field of its pointer, or to the nearest one around it.
+ */
+export function problemsByField(
+  problems: readonly RequestProblem[],
+  fields: ReadonlySet<string>,
+): ReadonlyMap<string, readonly RequestProblem[]> {
+  const found = new Map<string, RequestProblem[]>();
+  for (const problem of problems) {
+    const field = fieldOf(problem.pointer, fields);
+    found.set(field, [...(found.get(field) ?? []), problem]);
+  }
+  return found;
+}
+
+function fieldOf(pointer: string, fields: ReadonlySet<string>): string {
+  for (let around = pointer; around !== ''; around = around.slice(0, around.lastIndexOf('/')))
+    if (fields.has(around)) return around;
+  return WHOLE_FORM;
+}
+
+/** The service issues a document without these terms too. The form does not: nobody could use it. */
+export function withRequired(problems: readonly RequestProblem[]): RequestProblem[] {
+  return problems.map((problem) =>
+    problem.code === 'REQUIRED_FIELD_MISSING'
+      ? { ...problem, message: 'A Bill of Lading needs this.', isRefused: true }
+      : problem,
+  );
+}
+
+/**
+ * The problem that a refusal names. Messages of the service begin with the pointer of what is wrong; others
+ * concern the whole form.
+ */
+export function problemOfRefusal(code: string, message: string): RequestProblem {
+  const pointer = /^\/\S*/.exec(message)?.[0] ?? WHOLE_FORM;
+  return { pointer, code, message, isRefused: true };
+}
+
+/**
+ * Codes with which the service refuses every request of the same bytes: nothing was issued, and the document
+ * has to change. After any other failure, as of a proxy or of a session, an earlier request may have been
+ * accepted, and the same is sent again.
+ */
+export const REFUSALS: ReadonlySet<string> = new Set([
+  'BODY_NOT_JSON',
+  'BODY_TOO_COMPLEX',
+  'BODY_TOO_LARGE',
+  'REMARK_TOO_LONG',
+  'REQUEST_FIELD_INVALID',
+  'SUBJECT_EMPTY',
+  'SUBJECT_TERM_UNDEFINED',
+  'SUBJECT_VALUE_INVALID',
+  'TEXT_NOT_PROTECTED',
+]);

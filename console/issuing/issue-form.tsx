@@ -1,27 +1,29 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
-import { Problems } from '../parts/fields';
 import { FailureNotice, Notice } from '../parts/feedback';
+import { Problems } from '../parts/fields';
+import { pauseAfter } from '../requests/pause-after';
+import { failureFrom } from '../requests/request';
 import { countOf, sizeOf } from '../text/words';
-import { AttachmentFields } from './attachment-fields';
-import { bytesOf, fieldsOf, MOST_BYTES, type Draft } from './draft';
-import { PackageFields } from './package-fields';
-import { PartyFields } from './party-fields';
-import { problemsByField, WHOLE_FORM, withRequired } from './problem-fields';
+import {
+  bytesOf,
+  checkedPart,
+  fieldsOf,
+  firstDraft,
+  MOST_BYTES,
+  problemsByField,
+  WHOLE_FORM,
+  withRequired,
+  type Draft,
+} from './draft';
+import { AttachmentFields, PackageFields, PartyFields, TermFields } from './form-fields';
 import { groupsOf } from './term-groups';
-import { TermFields } from './term-fields';
-import { useValidation } from './use-validation';
 
-interface Props {
-  draft: Draft;
-  /** While it is sent. */
-  isLocked: boolean;
-}
-
-/** The form of a Bill of Lading. */
-export function IssueForm({ draft, isLocked }: Props) {
+/** The form of a Bill of Lading, which is locked while it is sent. */
+export function IssueForm() {
   const { api, facts, issuing } = useConsole();
-  const { refusal, validation, isTried, isReadingFiles, isChecking, failure } = issuing;
+  const { draft = firstDraft(facts), submission, refusal, validation } = issuing;
+  const { isTried, isReadingFiles, isChecking, failure } = issuing;
   const form = useRef<HTMLFormElement>(null);
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   useValidation(draft);
@@ -36,7 +38,7 @@ export function IssueForm({ draft, isLocked }: Props) {
   const touch = (field: string): void => {
     if (!touched.has(field)) setTouched(new Set([...touched, field]));
   };
-  /** The first wrong field, else the group of the first problem: the whole form has one, too. */
+  /** Focuses the first wrong field, or else the group around the first problem. */
   const focusFirst = (): void => {
     setTimeout(() => {
       const field = form.current?.querySelector<HTMLElement>('[aria-invalid="true"]');
@@ -71,14 +73,14 @@ export function IssueForm({ draft, isLocked }: Props) {
         if (!isTooLarge) void issue();
       }}
     >
-      <fieldset class="whole" disabled={isLocked}>
+      <fieldset class="whole" disabled={submission !== undefined}>
         <legend class="unseen">Bill of Lading</legend>
         {groupsOf(facts.terms).map((group) => (
           <TermFields key={group.title} group={group} {...fields} />
         ))}
         <PackageFields {...fields} />
         <AttachmentFields {...fields} />
-        <PartyFields {...fields} remarks={validation} />
+        <PartyFields {...fields} />
         <div class="send" tabIndex={-1}>
           <Problems problems={problemsOf(WHOLE_FORM)} />
           {isTooLarge && (
@@ -105,4 +107,33 @@ export function IssueForm({ draft, isLocked }: Props) {
       </fieldset>
     </form>
   );
+}
+
+const DEBOUNCE_MS = 300;
+
+/** Checks the document after each change, and again until there is an answer. */
+function useValidation(draft: Draft): void {
+  const { api, issuing } = useConsole();
+  const body = checkedPart(draft);
+  const text = JSON.stringify(body);
+  useEffect(() => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    let timer: ReturnType<typeof setTimeout>;
+    const check = async (failures: number): Promise<void> => {
+      try {
+        const validation = await api.validate(body, signal);
+        if (!signal.aborted) issuing.checked(validation);
+      } catch (error) {
+        // Texts that are too long for the check stay so.
+        if (signal.aborted || failureFrom(error).status === 413) return;
+        timer = setTimeout(() => void check(failures + 1), pauseAfter(failures));
+      }
+    };
+    timer = setTimeout(() => void check(1), DEBOUNCE_MS);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [text]);
 }

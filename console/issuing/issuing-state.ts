@@ -1,14 +1,22 @@
 import type { RequestProblem, Validation } from '../../service/console/views';
-import { failureFrom, RequestFailure } from '../requests/request';
 import type { Api } from '../requests/api';
-import { bytesOf, checkedPart, MOST_BYTES, requestOf, type Attachment, type Draft } from './draft';
-import { isRefusal, problemOfRefusal, withRequired } from './problem-fields';
+import { failureFrom, RequestFailure } from '../requests/request';
+import {
+  bytesOf,
+  checkedPart,
+  MOST_BYTES,
+  problemOfRefusal,
+  REFUSALS,
+  requestOf,
+  withRequired,
+  type Attachment,
+  type Draft,
+} from './draft';
 
 /** A document that was sent. */
 interface Submission {
   json: string;
   blNumber: string;
-  isSending: boolean;
   /** Why it is not known whether the document is issued. */
   failure?: RequestFailure;
   /** The token of the accepted document. */
@@ -90,16 +98,15 @@ export function createIssuing(changed: (now: IssuingNow) => void, makeKey = rand
     const key = uncertain.get(json) ?? makeKey();
     uncertain.set(json, key);
     const setThis = setter();
-    setThis({ submission: { json, blNumber, isSending: true }, refusal: undefined });
+    setThis({ submission: { json, blNumber }, refusal: undefined });
     try {
       const { body } = await api.issue(json, key);
       uncertain.delete(json);
       const tokenId = 'tokenId' in body ? body.tokenId : body.signedW3CDocument.credentialStatus.tokenId;
-      setThis({ submission: { json, blNumber, isSending: false, tokenId } });
+      setThis({ submission: { json, blNumber, tokenId } });
     } catch (error) {
       const failure = failureFrom(error);
-      if (!isRefusal(failure.code))
-        return setThis({ submission: { json, blNumber, isSending: false, failure } });
+      if (!REFUSALS.has(failure.code)) return setThis({ submission: { json, blNumber, failure } });
       uncertain.delete(json);
       setThis({ submission: undefined, refusal: problemOfRefusal(failure.code, failure.message) });
     }

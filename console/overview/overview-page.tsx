@@ -2,10 +2,10 @@ import { useId } from 'preact/hooks';
 import type { Overview, Problem, Sample } from '../../service/console/views';
 import { useConsole } from '../frame/console-context';
 import { PAGES, routeOf } from '../frame/route';
-import { IssuingCards, RegistryCard, SubscriptionCards } from './cards';
-import { PLOT_HEIGHT, PLOT_WIDTH, plotOf } from './plot-scale';
 import { ShownText, StateMark, useNow } from '../parts/values';
 import { countOf } from '../text/words';
+import { IssuingCards, RegistryCard, SubscriptionCards } from './cards';
+import { PLOT_HEIGHT, PLOT_WIDTH, plotOf } from './plot-scale';
 
 const HALF_HOUR_MS = 30 * 60_000;
 /** The plots move on once in this time. */

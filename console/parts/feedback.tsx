@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useAnnouncer } from '../frame/console-context';
-import { ShownText, StateMark, type Tone } from './values';
 import { failureFrom, type RequestFailure } from '../requests/request';
 import type { Loaded } from '../requests/use-loaded';
+import { ShownText, StateMark, type Tone } from './values';
 
 const WORDS: Record<Tone, string> = { good: 'Done', wait: 'Note', bad: 'Problem', plain: 'Note' };
 

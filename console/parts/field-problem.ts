@@ -1,5 +1,5 @@
-import { capitalised } from '../text/words';
 import type { RequestFailure } from '../requests/request';
+import { capitalised } from '../text/words';
 
 /** A problem of a field. One that is not refused is a recommendation. */
 export interface FieldProblem {

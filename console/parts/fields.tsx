@@ -1,8 +1,8 @@
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, InputHTMLAttributes } from 'preact';
 import { useId, useState } from 'preact/hooks';
+import { RequestFailure } from '../requests/request';
 import type { FieldProblem } from './field-problem';
 import { ShownText } from './values';
-import { RequestFailure } from '../requests/request';
 
 interface FieldProps {
   label: string;
@@ -10,10 +10,12 @@ interface FieldProps {
   hint?: ComponentChildren;
   problems?: readonly FieldProblem[] | undefined;
   isWide?: boolean;
+  /** Renders the control with these attributes. */
   children: (control: {
     id: string;
     'aria-describedby': string;
     'aria-invalid': boolean;
+    'aria-required': boolean;
   }) => ComponentChildren;
 }
 
@@ -28,19 +30,89 @@ export function Field({
 }: FieldProps) {
   const id = useId();
   const notes = `${id}-notes`;
-  const isInvalid = problems.some(({ isRefused }) => isRefused);
   return (
     <div class={`field${isWide ? ' wide' : ''}`}>
       <label for={id}>
         {label}
         {isRequired && <span class="required"> required</span>}
       </label>
-      {children({ id, 'aria-describedby': notes, 'aria-invalid': isInvalid })}
+      {children({
+        id,
+        'aria-describedby': notes,
+        'aria-invalid': problems.some(({ isRefused }) => isRefused),
+        'aria-required': isRequired,
+      })}
       <div id={notes} class="notes">
         {hint !== undefined && <div class="hint">{hint}</div>}
         <Problems problems={problems} />
       </div>
     </div>
+  );
+}
+
+interface ValueProps extends Omit<FieldProps, 'children'> {
+  value: string;
+  onChange: (value: string) => void;
+}
+
+interface TextProps extends ValueProps {
+  /** Further attributes of the input. */
+  input?: InputHTMLAttributes<HTMLInputElement>;
+}
+
+/** A field of one line. */
+export function TextField({ value, onChange, input, ...field }: TextProps) {
+  return (
+    <Field {...field}>
+      {(control) => (
+        <input
+          {...control}
+          type="text"
+          autocomplete="off"
+          {...input}
+          value={value}
+          onInput={({ currentTarget }) => onChange(currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** A field of several lines in a fixed-width font. */
+export function LinesField({ rows, value, onChange, ...field }: ValueProps & { rows: number }) {
+  return (
+    <Field {...field}>
+      {(control) => (
+        <textarea
+          {...control}
+          class="mono"
+          rows={rows}
+          spellcheck={false}
+          value={value}
+          onInput={({ currentTarget }) => onChange(currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+interface SelectProps extends ValueProps {
+  options: readonly (readonly [value: string, words: string])[];
+}
+
+export function SelectField({ options, value, onChange, ...field }: SelectProps) {
+  return (
+    <Field {...field}>
+      {(control) => (
+        <select {...control} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+          {options.map(([option, words]) => (
+            <option key={option} value={option}>
+              {words}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
   );
 }
 

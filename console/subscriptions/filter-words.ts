@@ -1,6 +1,6 @@
 import { shortType } from '../../service/events/event-types';
-import { shortened } from '../text/words';
 import type { Subscription } from '../requests/api';
+import { shortened } from '../text/words';
 
 /** The events that a subscription gets, in words: one condition in each line. */
 export function conditionsOf({ source, types, filters = [] }: Subscription): string[] {

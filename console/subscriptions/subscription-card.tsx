@@ -1,11 +1,12 @@
 import { useId, useState } from 'preact/hooks';
 import { useConsole, useMayChange } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
-import { FactsList, ShownText, StateMark, When, type Mark, type Tone } from '../parts/values';
+import { Dialog } from '../parts/dialog';
 import { FailureNotice, Notice, useAction } from '../parts/feedback';
+import { FactsList, ShownText, StateMark, When, type Mark, type Tone } from '../parts/values';
 import type { Subscription } from '../requests/api';
+import { RequestFailure } from '../requests/request';
 import { countOf } from '../text/words';
-import { DeleteDialog } from './delete-dialog';
 import { conditionsOf } from './filter-words';
 
 const MARKS: Record<Subscription['config']['state'], Mark> = {
@@ -44,7 +45,7 @@ export function SubscriptionCard({ subscription, onChange }: Props) {
           ['Sink', <ShownText text={sink} longest={200} />],
           [
             'Failing since',
-            failingSince === undefined ? undefined : (
+            failingSince !== undefined && (
               <span class="failing">
                 <When at={Date.parse(failingSince)} />
               </span>
@@ -156,5 +157,53 @@ function Buttons({ subscription, onChange }: Props) {
         <DeleteDialog subscription={subscription} onClose={() => setDeleting(false)} onDeleted={onChange} />
       )}
     </>
+  );
+}
+
+interface DeleteProps {
+  subscription: Subscription;
+  onClose: () => void;
+  onDeleted: () => void;
+}
+
+/** Asks before a subscription is deleted, and again if events would be lost. */
+function DeleteDialog({ subscription: { id, sink }, onClose, onDeleted }: DeleteProps) {
+  const { api, announce } = useConsole();
+  const { isRunning, failure, run } = useAction();
+  const [undelivered, setUndelivered] = useState<string>();
+  const remove = async (): Promise<void> => {
+    try {
+      await api.deleteSubscription(id, { force: undelivered !== undefined });
+    } catch (error) {
+      if (!(error instanceof RequestFailure) || error.code !== 'SUBSCRIPTION_UNDELIVERED') throw error;
+      // Its second sentence is for those who send requests.
+      setUndelivered(error.message.replace(/\. .*/s, '.'));
+      return;
+    }
+    announce('The subscription is deleted.');
+    onClose();
+    onDeleted();
+  };
+  return (
+    <Dialog title="Delete the subscription" onClose={onClose}>
+      <p>
+        <ShownText text={sink} longest={200} /> gets no further event. The page Deliveries no longer shows its
+        deliveries.
+      </p>
+      {undelivered !== undefined && (
+        <Notice tone="bad" word="Not delivered">
+          <ShownText text={undelivered} />
+        </Notice>
+      )}
+      <FailureNotice failure={failure} />
+      <p class="buttons">
+        <button type="button" class="danger" aria-disabled={isRunning} onClick={() => run(remove)}>
+          {undelivered === undefined ? 'Delete' : 'Delete with its undelivered events'}
+        </button>
+        <button type="button" autofocus onClick={onClose}>
+          Cancel
+        </button>
+      </p>
+    </Dialog>
   );
 }

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
 import { useConsole, useMayChange } from '../frame/console-context';
-import { ReaderNote, WhenLoaded } from '../parts/feedback';
+import { Notice, ReaderNote, WhenLoaded } from '../parts/feedback';
+import { CopyButton } from '../parts/values';
+import type { Subscription } from '../requests/api';
 import { useLoaded } from '../requests/use-loaded';
 import { CreateDialog } from './create-dialog';
-import { SecretNotice } from './secret-notice';
 import { SubscriptionCard } from './subscription-card';
 
 /** The subscriptions, and a new one. */
@@ -52,5 +53,35 @@ export function SubscriptionsPage() {
         />
       )}
     </>
+  );
+}
+
+interface SecretProps {
+  subscription: Subscription;
+  onClose: () => void;
+}
+
+/** A new subscription, and its secret, which no later answer shows. */
+function SecretNotice({ subscription: { id, config }, onClose }: SecretProps) {
+  return (
+    <Notice tone="good" word="Created" spoken="The subscription is created.">
+      <p>
+        Subscription <span class="wrap">{id}</span>
+      </p>
+      {config.secret !== undefined && (
+        <>
+          <p>
+            <b>The secret of Standard Webhooks is shown once.</b> Copy it to the sink now.
+          </p>
+          <p class="hex">
+            <code class="wrap">{config.secret}</code>
+            <CopyButton value={config.secret} what="secret" />
+          </p>
+        </>
+      )}
+      <button type="button" onClick={onClose}>
+        {config.secret === undefined ? 'Close' : 'I have copied it'}
+      </button>
+    </Notice>
   );
 }

@@ -3,15 +3,14 @@ import { useEffect } from 'preact/hooks';
 import { accountNames } from '../../cli/terminal/printable';
 import type { TokenView } from '../../service/console/views';
 import { useConsole } from '../frame/console-context';
-import { DownloadButton } from '../issuing/download-button';
-import { ProgressLine } from '../issuing/progress-line';
+import { DownloadButton, ProgressLine } from '../issuing/issued-document';
 import { FactsList, Hex, Party, ShortForms, ShownText } from '../parts/values';
 import { EndorsementChain } from './endorsement-chain';
 import { explorerLink, sentenceOf } from './token-words';
 
 /** A token as it is now, and how it came there. */
 export function TokenDetails({ token }: { token: TokenView }) {
-  const { facts, announce } = useConsole();
+  const { announce } = useConsole();
   useEffect(() => announce(`Token ${token.state}.`), [token.tokenId]);
   const party = (address: string | null): ComponentChildren =>
     address !== null && <Party address={address} />;
@@ -61,9 +60,7 @@ export function TokenDetails({ token }: { token: TokenView }) {
             ]}
           />
         </div>
-        {issuing && issuing.state !== 'final' && (
-          <ProgressLine progress={issuing} confirmations={facts.confirmations} />
-        )}
+        {issuing && issuing.state !== 'final' && <ProgressLine progress={issuing} />}
         {(issuing?.state === 'mined' || issuing?.state === 'final') && (
           <p class="buttons">
             <DownloadButton tokenId={token.tokenId} />

@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { goTo, replaceAddress } from '../frame/address';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
-import { goTo } from '../frame/use-route';
-import { Field, FileDrop, readJsonFile } from '../parts/fields';
-import { problemAt } from '../parts/field-problem';
-import { Hex, Party, ShownText, When } from '../parts/values';
 import { FailureNotice, useAction, WhenLoaded } from '../parts/feedback';
+import { problemAt } from '../parts/field-problem';
+import { Field, FileDrop, readJsonFile } from '../parts/fields';
 import { Table, type Column } from '../parts/table';
+import { Hex, Party, ShownText, When } from '../parts/values';
 import type { Issuance } from '../requests/api';
 import { useLoaded } from '../requests/use-loaded';
 import { TokenDetails } from './token-details';
@@ -51,9 +51,8 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
     const credential = namesOf(JSON.parse(await readJsonFile(file)) as object);
     setChosen({ name: file.name, number: ++files.current, credential });
     setTyped('');
-    // The address must not name another token than the page. Browsers do not tell of a script's changes.
-    history.replaceState(null, '', hrefOf('token'));
-    dispatchEvent(new HashChangeEvent('hashchange'));
+    // The address must not name another token than the page.
+    replaceAddress(hrefOf('token'));
   };
   return (
     <>

@@ -3,9 +3,9 @@ import { useState } from 'preact/hooks';
 import type { AnswerView, VerifyView } from '../../service/console/views';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
-import { FactsList, Hex, RegistryName, ShownText, StateMark, type Mark } from '../parts/values';
-import { Field, FileDrop, jsonObjectText, readJsonFile } from '../parts/fields';
 import { FailureNotice, useAction } from '../parts/feedback';
+import { FileDrop, jsonObjectText, LinesField, readJsonFile } from '../parts/fields';
+import { FactsList, Hex, RegistryName, ShownText, StateMark, type Mark } from '../parts/values';
 import { escapedText } from '../text/visible-characters';
 
 /** Verifies a credential. */
@@ -43,18 +43,7 @@ export function VerifyPage() {
             verify('The text', () => jsonObjectText(pasted, 'The text'));
           }}
         >
-          <Field label="Or paste the credential">
-            {(control) => (
-              <textarea
-                {...control}
-                class="mono"
-                rows={3}
-                spellcheck={false}
-                value={pasted}
-                onInput={({ currentTarget }) => setPasted(currentTarget.value)}
-              />
-            )}
-          </Field>
+          <LinesField label="Or paste the credential" rows={3} value={pasted} onChange={setPasted} />
           <button type="submit" class="main" disabled={pasted.trim() === ''} aria-disabled={isRunning}>
             Verify
           </button>

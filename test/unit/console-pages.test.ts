@@ -1,11 +1,6 @@
 import { expect } from 'chai';
 import { hrefOf, linkOf, routeOf } from '../../console/frame/route';
-import {
-  problemOfRefusal,
-  problemsByField,
-  WHOLE_FORM,
-  withRequired,
-} from '../../console/issuing/problem-fields';
+import { problemOfRefusal, problemsByField, WHOLE_FORM, withRequired } from '../../console/issuing/draft';
 import { plotOf, roundedUp } from '../../console/overview/plot-scale';
 import type { RequestProblem } from '../../service/console/views';
 

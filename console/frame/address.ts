@@ -10,6 +10,12 @@ export function goTo(href: string): void {
   dispatchEvent(new HashChangeEvent('hashchange'));
 }
 
+/** Changes the address without a step back to the former one. Browsers do not tell of a script's change. */
+export function replaceAddress(href: string): void {
+  history.replaceState(null, '', href);
+  dispatchEvent(new HashChangeEvent('hashchange'));
+}
+
 /** The page of the address, as it changes. */
 export function useRoute(): Route {
   const [route, setRoute] = useState(() => routeOf(location.hash));
