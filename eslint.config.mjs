@@ -72,6 +72,7 @@ export default tseslint.config(
     ['service/http/**'],
     [
       ...DELIVERING,
+      '!**/outbox/deliveries',
       '!**/outbox/redeliver',
       '!**/outbox/undelivered',
       ...READING,

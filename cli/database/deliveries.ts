@@ -1,18 +1,17 @@
 import { systemClock } from '../../service/base/clock';
 import { ConfigurationError } from '../../service/base/errors';
 import { channelKeysOf, channelsOf, DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
-import { deliveriesOfEvent, type Delivery } from '../../service/outbox/deliveries';
+import { deliveriesOfEvent, type Delivery, type Place } from '../../service/outbox/deliveries';
 import { findFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
 import { purgedUpTo } from '../../service/outbox/purge-events';
 import { redeliver, type Selection } from '../../service/outbox/redeliver';
 import {
-  listChannelDeliveries,
   listDeadLetters,
   listOrphans,
+  listUndelivered,
   listWaiting,
   type DeadLetter,
   type Orphan,
-  type Place,
   type UndeliveredEvent,
   type UndeliveredState,
   type WaitingDelivery,
@@ -149,7 +148,7 @@ export async function listDeliveries(
     const all: UndeliveredEvent[] = [];
     let after: Place | undefined;
     do {
-      const page = await listChannelDeliveries(db, feeds, {
+      const page = await listUndelivered(db, {
         subscription,
         state: state as UndeliveredState | undefined,
         tokenId,

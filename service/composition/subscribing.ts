@@ -11,7 +11,7 @@ import type { SubscriptionRoutes } from '../http/routes/subscriptions';
 import { type Channel, channelsOf } from '../outbox/channels';
 import { findFeeds, registryOfFeed } from '../outbox/find-feeds';
 import { redeliver } from '../outbox/redeliver';
-import { listChannelDeliveries } from '../outbox/undelivered';
+import { listUndelivered } from '../outbox/undelivered';
 import { targetOf, type TargetOptions } from '../subscriptions/channel-target';
 import { defaultSubscription } from '../subscriptions/default-subscription';
 import { createSubscriptions } from '../subscriptions/manage-subscriptions';
@@ -92,7 +92,7 @@ export function createSubscribing(config: Config, parts: SubscribingParts): Subs
           await onChanged();
         },
         withFailures: async (shown) => withFailures(db, shown, await healthQueryOf(config, db, clock.now())),
-        deliveries: async (query) => listChannelDeliveries(db, await findFeeds(db), query),
+        deliveries: (query) => listUndelivered(db, query),
         async redeliver(name, selection) {
           const results: { registry: RegistryName; queued: number; alreadyWaiting: number }[] = [];
           for (const feed of await findFeeds(db)) {

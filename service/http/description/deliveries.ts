@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseTokenId } from '../../registry/token-id-forms';
-import { isPlace } from '../../outbox/undelivered';
+import { isPlace } from '../../outbox/deliveries';
 import type { Operation } from './operation';
 import { linkHeader, PAGE_LIMIT, pagePosition } from './paging';
 import { SUBSCRIPTION_PATH } from './subscriptions';
@@ -128,15 +128,15 @@ export const LIST_DELIVERIES = {
     }),
     token,
     limit: PAGE_LIMIT,
-    after: pagePosition(/^(\d{1,10})\.(\d{1,10})\.(-?\d{1,16})$/, (...parts) => {
-      const [channel = 0, tokenKey = 0, position = 0] = parts.map(Number);
-      const place = { channel, token: tokenKey, position };
+    after: pagePosition(/^(\d{1,10})\.(\d{1,10})$/, (...parts) => {
+      const [event = 0, channel = 0] = parts.map(Number);
+      const place = { event, channel };
       return isPlace(place) ? place : undefined;
     }),
   }),
   answers: {
     200: {
-      description: 'A page of events that wait, failed or are dead.',
+      description: 'A page of events that wait, failed or are dead, the newest first. It may be short.',
       content: {
         mediaType: 'application/json',
         schema: z
@@ -157,7 +157,7 @@ export const LIST_DELIVERIES = {
           )
           .meta({ id: 'Deliveries' }),
       },
-      headers: { Link: linkHeader('/subscriptions/default/deliveries', '1.12.7') },
+      headers: { Link: linkHeader('/subscriptions/default/deliveries', '12.1') },
     },
   },
   errors: { 404: ['SUBSCRIPTION_UNKNOWN'] },

@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import type { z } from 'zod';
 import type { RegistryName } from '../../base/registry-name';
 import type { Selection } from '../../outbox/redeliver';
-import type { DeliveriesPage, DeliveriesQuery } from '../../outbox/undelivered';
+import type { UndeliveredPage, UndeliveredQuery } from '../../outbox/undelivered';
 import { forReaders } from '../../subscriptions/present-subscription';
 import type { Subscriptions } from '../../subscriptions/manage-subscriptions';
 import type { Subscription, SubscriptionState } from '../../subscriptions/subscription';
@@ -30,7 +30,7 @@ export interface SubscriptionRoutes {
   setDefaultState(state: SubscriptionState): Promise<void>;
   /** Adds `failingSince`, a member that no client sets, to those whose deliveries fail. */
   withFailures(this: void, subscriptions: readonly Subscription[]): Promise<Subscription[]>;
-  deliveries(query: DeliveriesQuery): Promise<DeliveriesPage>;
+  deliveries(query: UndeliveredQuery): Promise<UndeliveredPage>;
   redeliver(
     name: string,
     selection: Selection,
@@ -136,7 +136,7 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
     const { id } = await foundBy(nameOf(ctx));
     const { token, ...query } = ctx.state.query;
     const { deliveries, next } = await options.deliveries({ ...query, subscription: id, tokenId: token });
-    if (next) linkNextPage(ctx, `${next.channel}.${next.token}.${next.position}`);
+    if (next) linkNextPage(ctx, `${next.event}.${next.channel}`);
     ctx.body = deliveries.map(({ nextAttemptAt, ...one }) => ({
       ...one,
       nextAttemptAt: nextAttemptAt === null ? null : new Date(nextAttemptAt).toISOString(),
