@@ -4,9 +4,7 @@ import type { RetrySchedule } from '../config/followed-registries';
 import type { ClaimedDelivery, ClaimedQueue } from '../outbox/claim-queues';
 import { aboutOf } from '../events/cloud-event';
 import type { Attempted, Settlement } from '../outbox/settle-queues';
-import { classifyOutcome } from './classify-outcome';
-import type { WebhookClient } from './post';
-import { nextAttemptAt } from './retry-schedule';
+import type { PostResult, WebhookClient } from './post';
 
 /** Dependencies of an attempt. `random` returns a number from 0 to below 1. */
 export interface AttemptOptions {
@@ -92,4 +90,117 @@ async function attemptDelivery(
   if (dueAt === undefined) logger.error({ ...line, reason: error }, 'dead letter');
   else logger.warn({ ...line, reason: error, retryInMs: dueAt - now }, 'delivery failed');
   return { delivery, attempt: record, nextAttemptAt: dueAt };
+}
+
+/** The outcome of an attempt. */
+type Outcome =
+  | { delivered: true; status: number }
+  | {
+      delivered: false;
+      status: number | undefined;
+      error: string;
+      retryAfterMs: number | undefined;
+      /** The receiver wants no further deliveries (410). */
+      gone: boolean;
+    };
+
+const GONE = 410;
+
+/**
+ * A 2xx status is success; everything else is not, including redirects (docs/specification.md 8.3).
+ * `Retry-After` may be seconds or an HTTP date.
+ */
+export function classifyOutcome(result: PostResult, now: number): Outcome {
+  if (result.status === undefined) {
+    return {
+      delivered: false,
+      status: undefined,
+      error: result.failure,
+      retryAfterMs: undefined,
+      gone: false,
+    };
+  }
+  const { status, retryAfter } = result;
+  if (status >= 200 && status < 300) return { delivered: true, status };
+  const error = status >= 300 && status < 400 ? `redirected (${status})` : `answered ${status}`;
+  const retryAfterMs = retryAfterMsOf(retryAfter, now);
+  return { delivered: false, status, error, retryAfterMs, gone: status === GONE };
+}
+
+function retryAfterMsOf(header: string | undefined, now: number): number | undefined {
+  if (header === undefined) return undefined;
+  const ms = /^\d+$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - now;
+  return Number.isFinite(ms) && ms > 0 ? ms : undefined;
+}
+
+/**
+ * Minimum number of attempts before an event is given up. It protects events when the clock is set forward by
+ * days or the service was down for days. With the default schedule, this many attempts take about seven
+ * hours.
+ */
+const LEAST_ATTEMPTS = 50;
+
+/** Longest pause that a receiver may ask for. */
+const LONGEST_RETRY_AFTER_MS = 24 * 3_600_000;
+
+/** A failed attempt. Times are in epoch milliseconds. */
+interface FailedAttempt {
+  /** 1 for the first attempt. */
+  attempt: number;
+  firstAttemptedAt: number;
+  now: number;
+  /** The pause that the receiver asked for. */
+  retryAfterMs: number | undefined;
+}
+
+/**
+ * Time of the next attempt. The pause doubles with each attempt up to the maximum. Up to half of it is then
+ * taken off at random, so that queues that failed together are not retried together. The last attempt is made
+ * at the deadline, or later if there were fewer than the minimum number of attempts by then. After that the
+ * result is undefined.
+ *
+ * A receiver that asks for a longer pause gets it, up to a day, but no later than the deadline. After the
+ * deadline it gets at most the schedule's maximum: otherwise the missing attempts could take weeks.
+ *
+ * @param random from 0 to below 1.
+ */
+export function nextAttemptAt(
+  { attempt, firstAttemptedAt, now, retryAfterMs }: FailedAttempt,
+  schedule: RetrySchedule,
+  random: number,
+): number | undefined {
+  const deadline = firstAttemptedAt + schedule.giveUpAfterMs;
+  const isLate = now >= deadline;
+  if (isLate && attempt >= leastAttempts(schedule)) return undefined;
+  const longestAskedMs = isLate
+    ? Math.min(LONGEST_RETRY_AFTER_MS, schedule.maxDelayMs)
+    : LONGEST_RETRY_AFTER_MS;
+  const delayMs = Math.max(
+    Math.round(pauseAfter(attempt, schedule) * (1 - random / 2)),
+    Math.min(retryAfterMs ?? 0, longestAskedMs),
+  );
+  return isLate ? now + delayMs : Math.min(now + delayMs, deadline);
+}
+
+/** Longest time from a failed attempt to the next. */
+export function longestPauseMs({ maxDelayMs }: RetrySchedule): number {
+  return Math.max(maxDelayMs, LONGEST_RETRY_AFTER_MS);
+}
+
+/**
+ * The pause after an attempt, before the random reduction and without the pause that the receiver asked for.
+ */
+function pauseAfter(attempt: number, { initialDelayMs, maxDelayMs }: RetrySchedule): number {
+  return Math.min(initialDelayMs * 2 ** Math.min(attempt - 1, 52), maxDelayMs);
+}
+
+/** The minimum number of attempts. It is lower if fewer fit into the schedule with the longest pauses. */
+function leastAttempts(schedule: RetrySchedule): number {
+  let attempts = 1;
+  let elapsedMs = pauseAfter(attempts, schedule);
+  while (attempts < LEAST_ATTEMPTS && elapsedMs <= schedule.giveUpAfterMs) {
+    attempts++;
+    elapsedMs += pauseAfter(attempts, schedule);
+  }
+  return attempts;
 }

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
+import { repeat } from '../base/pause';
 import { splitCredentials } from '../base/url-credentials';
 import type { Webhook } from '../config/followed-registries';
 import type { Database } from '../database/database';
@@ -12,7 +13,6 @@ import type { AttemptOptions } from './attempt-delivery';
 import type { DeliverySlots } from './delivery-slots';
 import type { SinkGuard } from './guarded-connector';
 import { createWebhookClient, type ContentType, type WebhookClient } from './post';
-import { wakeDue } from './wake-due';
 import { startDeliveryWorker, type DeliveryWorker } from './worker';
 
 /** The delivery side of a feed: a worker for each channel. */
@@ -53,6 +53,8 @@ export interface FeedDeliveryOptions {
   onAttempt: AttemptOptions['onAttempt'];
 }
 
+/** How often due deliveries are looked for. It bounds the delay of events that another process enqueued. */
+const LOOK_EVERY_MS = 1_000;
 /** Pause before the enqueueing of stored events is tried again, after the node or the database failed. */
 const FILL_AGAIN_AFTER_MS = 2_000;
 const REFRESH_AGAIN_AFTER_MS = 2_000;
@@ -171,6 +173,18 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     for (const channel of channels) running.get(channel)?.worker.wake();
   }
 
+  /**
+   * Wakes the channels that have something to send. One statement finds all of them: with a statement for
+   * each channel, hundreds of idle subscriptions would keep the database busy.
+   */
+  async function wakeDue(feed: string): Promise<void> {
+    try {
+      wake(await dueChannels(database.db, feed, clock.now()));
+    } catch (error) {
+      logger.error({ error }, `due deliveries cannot be looked for: ${messageOf(error)}`);
+    }
+  }
+
   function refreshLater(): void {
     refreshInTurn().catch((error: unknown) => {
       logger.warn({ error }, `changed subscriptions cannot be read now: ${messageOf(error)}`);
@@ -194,7 +208,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
         await endAll();
         delivered = feed;
         await refresh();
-        waking = wakeDue({ database, feed, clock, logger, wake });
+        waking = repeat(() => wakeDue(feed), LOOK_EVERY_MS);
       }),
     refresh: refreshInTurn,
     wake(channels) {

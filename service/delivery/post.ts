@@ -1,3 +1,4 @@
+import { createHmac, sign } from 'node:crypto';
 import { Agent as HttpAgent, request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { urlToHttpOptions } from 'node:url';
@@ -5,12 +6,10 @@ import type { Duplex } from 'node:stream';
 import { buildConnector } from 'undici';
 import type { Clock } from '../base/clock';
 import { messageOf } from '../base/errors';
-import { signingKeyAt, type SigningKeys } from '../base/signing-keys';
+import { signingKeyAt, type SigningKey, type SigningKeys } from '../base/signing-keys';
 import { splitCredentials } from '../base/url-credentials';
 import type { IdleConnections } from './delivery-slots';
 import { guardedConnector, type SinkGuard } from './guarded-connector';
-import { signatureHeaders } from './signature';
-import { standardWebhookHeaders, type SignedContent } from './standard-webhooks';
 
 /** The receiver's answer, or the reason why there was none. */
 export type PostResult =
@@ -48,6 +47,8 @@ export interface WebhookTarget {
 /** The media type of a delivery: that of a CloudEvent in structured mode, or that of plain JSON. */
 export type ContentType = 'application/json' | 'application/cloudevents+json';
 
+const SECRET_PREFIX = 'whsec_';
+const SECRET_BYTES = 32;
 /** A connection attempt cannot be aborted, so it must be shorter than the service's stop. */
 const CONNECT_WITHIN_MS = 5_000;
 /** Sinks usually close an idle connection after five seconds or more. */
@@ -136,7 +137,11 @@ function agentOf(url: string, { timeoutMs, guard, idle }: WebhookTarget): HttpAg
   return agent;
 }
 
-/** The headers of a delivery that is sent now. Those of the operator come first. */
+/**
+ * The headers of a delivery that is sent now (docs/specification.md 8.1). Those of the subscription come
+ * first. The Ed25519 signature covers exactly the bytes of the body. It is deterministic, so every attempt
+ * under the same key carries the same one. This thread computes it: to hand it to another takes as long.
+ */
 export function deliveryHeaders(
   target: Pick<WebhookTarget, 'url' | 'headers' | 'signingKeys' | 'contentType' | 'standardWebhooks'>,
   content: SignedContent,
@@ -148,8 +153,43 @@ export function deliveryHeaders(
     ...(authorization && { authorization }),
     'content-type': target.contentType ?? 'application/json',
     'user-agent': USER_AGENT,
-    ...signatureHeaders(content.body, key),
+    'X-Service-Signature': `ed25519=${sign(null, content.body, key.privateKey).toString('base64url')}`,
+    'X-Service-Key-Id': key.id,
     ...(target.standardWebhooks && standardWebhookHeaders(content, target.standardWebhooks.secret, key)),
+  };
+}
+
+/** A new secret of a subscription, `whsec_…`. */
+export function newWebhookSecret(randomBytes: (size: number) => Buffer): string {
+  return SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
+}
+
+/** A delivery to sign. */
+interface SignedContent {
+  eventId: string;
+  /** Time of the attempt, in epoch milliseconds: receivers refuse old deliveries. */
+  now: number;
+  body: Buffer;
+}
+
+/**
+ * The headers of Standard Webhooks (https://www.standardwebhooks.com), with two signatures: `v1`, an
+ * HMAC-SHA256 under the secret, and `v1a`, an Ed25519 signature under the key that signs all deliveries.
+ */
+function standardWebhookHeaders(
+  { eventId, now, body }: SignedContent,
+  secret: string,
+  { privateKey }: SigningKey,
+): Record<string, string> {
+  const timestamp = String(Math.floor(now / 1_000));
+  const content = Buffer.concat([Buffer.from(`${eventId}.${timestamp}.`), body]);
+  const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
+  const symmetric = createHmac('sha256', key).update(content).digest('base64');
+  const asymmetric = sign(null, content, privateKey).toString('base64');
+  return {
+    'webhook-id': eventId,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': `v1,${symmetric} v1a,${asymmetric}`,
   };
 }
 

@@ -6,10 +6,8 @@ import type { Logger } from '../base/logger';
 import { makeDue, nextDueAt, releaseLease, type ClaimedQueue } from '../outbox/claim-queues';
 import type { SentTo, Settlement } from '../outbox/settle-queues';
 import { takeTurn } from '../outbox/take-turn';
-import { attemptQueue, type AttemptOptions } from './attempt-delivery';
+import { attemptQueue, longestPauseMs, type AttemptOptions } from './attempt-delivery';
 import type { SlotShare } from './delivery-slots';
-import { createPace } from './pace';
-import { longestPauseMs } from './retry-schedule';
 import { createWakeableSleep } from '../base/wakeable-sleep';
 
 /** Delivers the events of one channel. */
@@ -252,5 +250,34 @@ function dueAtOnce({ failed, ...settlement }: Settlement, now: number): Settleme
   return {
     ...settlement,
     failed: failed.nextAttemptAt === undefined ? failed : { ...failed, nextAttemptAt: now },
+  };
+}
+
+/** The rate of deliveries, and the number of deliveries to claim ahead. */
+interface Pace {
+  /** To be called when a delivery has ended. */
+  ended(): void;
+  ahead(): number;
+}
+
+/**
+ * Sets the number to claim ahead to that of the deliveries that ended in the last `windowMs`, between `least`
+ * and `most`. For a slow receiver little is claimed ahead, so that few deliveries wait for a lease to end if
+ * this process dies.
+ */
+function createPace(least: number, most: number, windowMs: number): Pace {
+  let windowStart = performance.now();
+  let ended = 0;
+  let ahead = least;
+  return {
+    ended() {
+      ended++;
+      const elapsed = performance.now() - windowStart;
+      if (elapsed < windowMs) return;
+      ahead = Math.min(most, Math.max(least, Math.round((ended / elapsed) * windowMs)));
+      ended = 0;
+      windowStart = performance.now();
+    },
+    ahead: () => ahead,
   };
 }

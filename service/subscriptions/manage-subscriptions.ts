@@ -3,9 +3,8 @@ import { ConfigurationError, RequestError, type ServiceError } from '../base/err
 import type { SigningKeys } from '../base/signing-keys';
 import { checkSink, type SinkRules } from '../base/sink-rules';
 import type { Database } from '../database/database';
-import { createWebhookClient } from '../delivery/post';
-import { newWebhookSecret } from '../delivery/standard-webhooks';
-import { classifyOutcome } from '../delivery/classify-outcome';
+import { createWebhookClient, newWebhookSecret } from '../delivery/post';
+import { classifyOutcome } from '../delivery/attempt-delivery';
 import { targetOf, type TargetOptions } from './channel-target';
 import { refuseUnreadable } from './headers';
 import { parseReplacement, parseSubscription } from './parse-subscription';

@@ -3,8 +3,7 @@ import { HTTP, type CloudEvent } from 'cloudevents';
 import { expect } from 'chai';
 import { Webhook } from 'standardwebhooks';
 import { jwksOf, signingKeyOf } from '../../service/base/signing-keys';
-import { createWebhookClient, type ContentType } from '../../service/delivery/post';
-import { newWebhookSecret } from '../../service/delivery/standard-webhooks';
+import { createWebhookClient, newWebhookSecret, type ContentType } from '../../service/delivery/post';
 import { startRawReceiver, type RawReceiver } from '../helpers/receiver/raw-receiver';
 import { sampleEvent, type Delivery } from '../helpers/receiver/signed-delivery';
 

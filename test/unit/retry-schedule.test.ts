@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { DEFAULT_RETRY_SCHEDULE } from '../../service/config/followed-registries';
-import { longestPauseMs, nextAttemptAt } from '../../service/delivery/retry-schedule';
+import { longestPauseMs, nextAttemptAt } from '../../service/delivery/attempt-delivery';
 
 const NOW = 1_800_000_000_000;
 const HOURS_24 = 24 * 3_600_000;
