@@ -2,15 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { PROJECT_ROOT } from '../service/base/project-root';
-import { addDatabaseCommands } from './commands/database';
-import { addDerive } from './commands/derive';
-import { addKeys } from './commands/keys';
-import { addRegistryCommands } from './commands/registry';
-import { addStart } from './commands/start';
-import { addToken } from './commands/token';
-import { addValidate } from './commands/validate';
-import { addVerifyCredential } from './commands/verify-credential';
 import { EXIT_CODES } from './answer';
+import { addCredentialCommands } from './commands/credentials';
+import { addDatabaseCommands } from './commands/database';
+import { addRegistryCommands } from './commands/registry';
+import { addSetupCommands } from './commands/setup';
 
 const EXIT_CODE_HELP = `
 Exit codes: 0 done, or yes; 1 no, or refused: nothing was changed; 2 failed, or the answer is not known.
@@ -28,7 +24,11 @@ export async function runTdoc(args: readonly string[]): Promise<void> {
     .showHelpAfterError('(--help shows the arguments and examples)')
     .exitOverride()
     .addHelpText('after', EXIT_CODE_HELP);
-  for (const add of COMMANDS) add(program);
+  // In the order in which `tdoc --help` lists them.
+  addSetupCommands(program);
+  addCredentialCommands(program);
+  addRegistryCommands(program);
+  addDatabaseCommands(program);
   for (const command of allCommands(program)) {
     // console.* instead of process.stdout, so that callers in the same process can capture the output.
     command.exitOverride().configureOutput({
@@ -43,18 +43,6 @@ export async function runTdoc(args: readonly string[]): Promise<void> {
     process.exitCode = thrown.exitCode === 0 ? EXIT_CODES.yes : EXIT_CODES.failed;
   }
 }
-
-/** In the order in which `tdoc --help` lists them. */
-const COMMANDS = [
-  addKeys,
-  addStart,
-  addValidate,
-  addVerifyCredential,
-  addDerive,
-  addToken,
-  addRegistryCommands,
-  addDatabaseCommands,
-];
 
 function readVersion(): string {
   const text = readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8');

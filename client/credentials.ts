@@ -1,4 +1,4 @@
-import { knownContexts, verificationSources } from '../cli/verification/sources';
+import { knownContexts, verificationSources } from '../cli/credentials/sources';
 import { fetchJson } from '../service/did/fetch-json';
 import type { JsonObject } from '../service/issuance/credential';
 import { createContextSource } from '../service/verification/contexts';

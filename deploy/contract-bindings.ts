@@ -4,7 +4,7 @@ import { TASK_COMPILE, TASK_COMPILE_SOLIDITY_LOG_COMPILATION_RESULT } from 'hard
 import { subtask, task } from 'hardhat/config';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import { PROJECT_ROOT } from '../service/base/project-root';
-import { withFileLock } from '../cli/files/file-lock';
+import { withFileLock } from '../cli/files/write-file';
 
 /**
  * Generates the contracts' bindings, which a fresh checkout lacks. Hardhat loads every task for every

@@ -1,5 +1,4 @@
-import { makeDidKey } from '../cli/keys/make-did-key';
-import { makeSigningKey } from '../cli/keys/make-signing-key';
+import { makeDidKey, makeSigningKey } from '../cli/keys/make-keys';
 import { setEnvValue } from '../cli/files/env-file';
 import type { ServiceEvent } from '../receiver/event-schemas';
 import { messageOf, ServiceError } from '../service/base/errors';
@@ -93,8 +92,8 @@ export async function startDevnetWith(
     });
     cleanup.push(() => starting.then((chain) => chain.stop()).catch(() => undefined));
     const receiving = (async () => {
-      await makeDidKey({ force: false }, settings);
-      await makeSigningKey({ force: false, publicKeyFile: files.publicKey }, settings);
+      await makeDidKey({}, settings);
+      await makeSigningKey({ publicKeyFile: files.publicKey }, settings);
       say('did:web key pair and webhook signing key made');
       if (options.receiver !== undefined) return undefined;
       const receiver = await startOwnReceiver({

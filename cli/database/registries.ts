@@ -2,7 +2,11 @@ import { systemClock } from '../../service/base/clock';
 import { RequestError } from '../../service/base/errors';
 import { registryName } from '../../service/base/registry-name';
 import { parseRegistry } from '../../service/followed-registries/parse-registry';
-import { createRegistries, type ListedRegistry, type Registries } from '../../service/followed-registries/registries';
+import {
+  createRegistries,
+  type ListedRegistry,
+  type Registries,
+} from '../../service/followed-registries/registries';
 import type { Answer } from '../answer';
 import { Refusal } from '../errors';
 import { registryOf } from '../token/find-token';

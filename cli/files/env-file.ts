@@ -3,8 +3,7 @@ import { parse } from 'dotenv';
 import { readSettings } from '../../service/config/config';
 import { ConfigurationError } from '../../service/base/errors';
 import type { Settings } from '../../service/config/settings';
-import { withFileLock } from './file-lock';
-import { SECRET_MODE, writeFileAtomically } from './write-file';
+import { SECRET_MODE, withFileLock, writeFileAtomically } from './write-file';
 
 /**
  * One assignment in dotenv's syntax: the text before the name, the name, the separator, the value with its

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import { visit } from 'jsonc-parser';
 import { codeOf, ConfigurationError, messageOf } from '../../service/base/errors';
 import { findJsonError } from '../../service/base/json-error';
 import { printable } from '../terminal/printable';
-import { findRepeatedName } from './repeated-name';
 
 /** Stands for standard input in place of a file name. */
 const STANDARD_INPUT = '-';
@@ -77,4 +77,37 @@ function refuseRepetition(text: string, fileName: string): void {
 
 function notJson(name: string, problem: string, cause: unknown): ConfigurationError {
   return new ConfigurationError('FILE_NOT_JSON', `${name} is not JSON: ${problem}.`, { cause });
+}
+
+/** The second occurrence of a name in an object. Line and column count from 1. */
+interface RepeatedName {
+  name: string;
+  line: number;
+  column: number;
+}
+
+/**
+ * Finds a member that an object has twice. RFC 8259 (section 4) leaves open which one counts: a person sees
+ * both, but a signature covers only the one that the parser takes.
+ *
+ * @param text JSON that was parsed already. The result is also undefined if it is nested too deeply for the
+ *   stack.
+ */
+function findRepeatedName(text: string): RepeatedName | undefined {
+  const open: Set<string>[] = [];
+  let found: RepeatedName | undefined;
+  try {
+    visit(text, {
+      onObjectBegin: () => void open.push(new Set()),
+      onObjectEnd: () => void open.pop(),
+      onObjectProperty: (name, _offset, _length, line, column) => {
+        const names = open.at(-1);
+        if (names?.has(name)) found ??= { name, line: line + 1, column: column + 1 };
+        names?.add(name);
+      },
+    });
+  } catch (thrown) {
+    if (!(thrown instanceof RangeError)) throw thrown;
+  }
+  return found;
 }

@@ -2,23 +2,14 @@ import { existsSync, readFileSync } from 'node:fs';
 import { pathsOf, readSettings } from '../../service/config/config';
 import { didWebUrl } from '../../service/did/resolve-did-web';
 import { fetchJson } from '../../service/did/fetch-json';
-import { didWebOf, KEY_FRAGMENT, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
-import { ConfigurationError, messageOf } from '../../service/base/errors';
-import { settingOf, type Settings } from '../../service/config/settings';
-import { printable, printableJson } from '../terminal/printable';
-import { compareDidDocuments, findSecretKeys } from './compare-did-documents';
-import { didDocumentOf } from './did-document';
-import { publicKeyOf } from './p256-multikey';
-
-/**
- * The result of a check. `areEqual` is undefined if no difference was found but not everything could be
- * compared.
- */
-export interface DidCheck {
-  areEqual: boolean | undefined;
-  lines: string[];
-  json: string;
-}
+import { KEY_FRAGMENT, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
+import { messageOf } from '../../service/base/errors';
+import { pointerStep } from '../../service/base/json-pointer';
+import type { Settings } from '../../service/config/settings';
+import type { Answer } from '../answer';
+import { invalid } from '../errors';
+import { printable } from '../terminal/printable';
+import { didDocumentOf, issuerOf, publicKeyOf } from './did-key';
 
 /** One of the three parts that must agree: its problem, or why it could not be read. */
 interface Part {
@@ -30,22 +21,23 @@ interface Part {
 /** JSON media types. did:web asks for its own type, but resolvers accept any of these. */
 const JSON_TYPE = /^application\/([\w.-]+\+)?json\s*(;|$)/i;
 
+/** Names that key formats use for a secret part; `d` is that of a JWK (RFC 7518, section 6.2.2). */
+const SECRET_NAMES = /^(secret|private)Key/i;
+/** A P-256 secret key in Multikey encoding. */
+const SECRET_VALUE = /z42[1-9A-HJ-NP-Za-km-z]{40,}/;
+
 /**
  * Compares DID_KEY_PAIRS, did.json and the document that DOMAIN serves, as a remote verifier sees it, and
- * lists every difference. Changes nothing.
+ * lists every difference. Changes nothing. The answer is not known if no difference was found but not
+ * everything could be compared.
  *
  * @param environment passed in by tests.
  * @throws ConfigurationError if DOMAIN is missing.
  */
-export async function checkDid({ force }: { force: boolean }, environment?: Settings): Promise<DidCheck> {
-  if (force) throw new ConfigurationError('ARGUMENT_INVALID', '--check changes nothing: leave --force out.');
+export async function checkDid({ force }: { force?: true }, environment?: Settings): Promise<Answer> {
+  if (force) throw invalid('--check changes nothing: leave --force out.');
   const { envFile, settings } = readSettings(environment);
-  const domain = settingOf(settings, 'DOMAIN');
-  if (domain === undefined) {
-    const remedy = `Set DOMAIN in ${envFile} to the host that serves /.well-known/did.json.`;
-    throw new ConfigurationError('NOT_CONFIGURED', 'DOMAIN is not set.', { remedy });
-  }
-  const did = didWebOf(domain);
+  const did = issuerOf(envFile, settings);
   const { keyPair, part: keyPart } = checkKeyPair(settings.DID_KEY_PAIRS, did);
   const file = readDocument(pathsOf(envFile, settings).didDocumentPath);
   // Without a key, did.json is what DOMAIN should serve.
@@ -134,12 +126,10 @@ function secretsIn(document: unknown): string[] {
 
 function differencesOf(document: unknown, expected: unknown): string[] {
   if (document === undefined || expected === undefined) return [];
-  return compareDidDocuments(expected, document).map(
-    ({ pointer, problem }) => `${pointer || '(the whole)'} ${problem}`,
-  );
+  return differencesBetween(expected, document);
 }
 
-function report(did: string, parts: readonly Part[]): DidCheck {
+function report(did: string, parts: readonly Part[]): Answer {
   const differs = parts.some(({ differences }) => differences.length > 0);
   const isUnknown = parts.some(({ unknown }) => unknown !== undefined);
   const lines = parts.flatMap(({ name, differences, unknown }) => {
@@ -154,10 +144,51 @@ function report(did: string, parts: readonly Part[]): DidCheck {
       ? 'no difference was found, but not everything could be compared'
       : 'all equal';
   const areEqual = differs ? false : isUnknown ? undefined : true;
-  const json = { did, areEqual: areEqual ?? null, parts: parts.map((part) => ({ unknown: null, ...part })) };
   return {
-    areEqual,
-    json: printableJson(json),
     lines: [`issuer   ${did}`, ...lines, end].map((line) => printable(line)),
+    json: { did, areEqual: areEqual ?? null, parts: parts.map((part) => ({ unknown: null, ...part })) },
+    isYes: areEqual,
   };
+}
+
+/**
+ * Every place where `actual` differs from `expected`. Order counts: docs/specification.md 3.9 and
+ * JSON-LD give it a meaning in `@context`. Unexpected values are not repeated because they may be secret.
+ */
+function differencesBetween(expected: unknown, actual: unknown, pointer = ''): string[] {
+  const at = pointer || '(the whole)';
+  if (expected === undefined) return [`${at} should not be there`];
+  if (actual === undefined) return [`${at} is missing; it should be ${shown(expected)}`];
+  if (!isContainer(expected) || !isContainer(actual) || Array.isArray(expected) !== Array.isArray(actual))
+    return expected === actual ? [] : [`${at} is ${shown(actual)}; it should be ${shown(expected)}`];
+  const names = new Set([...Object.keys(expected), ...Object.keys(actual)]);
+  return [...names].flatMap((name) =>
+    differencesBetween(own(expected, name), own(actual, name), pointer + pointerStep(name)),
+  );
+}
+
+/** Pointers to secret keys in a public document. */
+function findSecretKeys(document: unknown, pointer = ''): string[] {
+  if (typeof document === 'string') return document.search(SECRET_VALUE) < 0 ? [] : [pointer];
+  if (!isContainer(document)) return [];
+  const isJwk = 'kty' in document && 'd' in document;
+  return Object.entries(document).flatMap(([name, value]: [string, unknown]) => {
+    const at = `${pointer}/${name}`;
+    return SECRET_NAMES.test(name) || (isJwk && name === 'd') ? [at] : findSecretKeys(value, at);
+  });
+}
+
+function isContainer(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+function own(container: Record<string, unknown>, name: string): unknown {
+  return Object.hasOwn(container, name) ? container[name] : undefined;
+}
+
+/** A value for display, without any secret key in it. */
+function shown(value: unknown): string {
+  if (findSecretKeys(value).length > 0) return 'a value that contains a secret key';
+  const text = JSON.stringify(value);
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { generate } from '@digitalbazaar/ecdsa-multikey';
 import { expect } from 'chai';
 import { checkDid } from '../../cli/keys/check-did';
-import { didDocumentOf, type DidDocument } from '../../cli/keys/did-document';
+import { didDocumentOf, type DidDocument } from '../../cli/keys/did-key';
 import { freePort } from '../../devnet/free-port';
 import { type DidKeyPair } from '../../service/base/did-key-pair';
 import { askTdoc } from '../helpers/processes/command-answer';
@@ -83,10 +83,11 @@ describe('npx tdoc did --check', () => {
       DID_KEY_PAIRS: JSON.stringify(keyPair),
       ...more,
     };
-    const { areEqual, lines, json } = await checkDid({ force: false }, settings);
+    const { isYes: areEqual, lines, json } = await checkDid({}, settings);
+    const printed = JSON.stringify(json);
     const text = lines.join('\n');
-    expect(text + json).not.to.contain(keyPair.secretKeyMultibase);
-    const { parts, ...answer } = JSON.parse(json) as { areEqual: boolean | null; parts: object[] };
+    expect(text + printed).not.to.contain(keyPair.secretKeyMultibase);
+    const { parts, ...answer } = JSON.parse(printed) as { areEqual: boolean | null; parts: object[] };
     expect(answer).to.include({ areEqual: areEqual ?? null });
     expect(parts.map((part) => Object.keys(part).sort())).to.deep.equal(
       parts.map(() => ['differences', 'name', 'unknown']),

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { requirePointers, requireUrls } from '../../cli/verification/arguments';
+import { requirePointers, requireUrls } from '../../cli/credentials/verify-and-derive';
 import type { CommandAnswer } from '../helpers/processes/command-answer';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { temporaryFolder } from '../helpers/temporary-folder';

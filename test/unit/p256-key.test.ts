@@ -1,6 +1,6 @@
 import { createECDH } from 'node:crypto';
 import { expect } from 'chai';
-import { newSecretKey, publicKeyOf } from '../../cli/keys/p256-multikey';
+import { newSecretKey, publicKeyOf } from '../../cli/keys/did-key';
 import { newP256Key } from '../../service/base/p256-key';
 
 /** About four of them begin with a zero byte. */

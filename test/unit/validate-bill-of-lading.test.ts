@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020';
 import { expect } from 'chai';
-import { findSubject } from '../../cli/validation/find-subject';
+import { findSubject } from '../../cli/credentials/validate';
 import { readContextFile, BILL_OF_LADING_SCHEMA } from '../../service/base/published-files';
 import { jsonLdProblems } from '../../service/validation/json-ld-problems';
 import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';

@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { Answer } from '../../cli/answer';
 import { printable, printableJson } from '../../cli/terminal/printable';
-import { verifyFile, type FileVerification } from '../../cli/verification/verify-file';
+import { verifyFile } from '../../cli/credentials/verify-and-derive';
 import type { JsonObject } from '../../service/issuance/credential';
 import { credentialIn } from '../../service/verification/presented-credential';
 import { verifyCredential } from '../../service/verification/verify-credential';
@@ -90,9 +91,9 @@ describe('rubbish in place of a credential', () => {
     }
   });
 
-  const run = async (text: string | Buffer): Promise<FileVerification> => {
+  const run = async (text: string | Buffer): Promise<Answer> => {
     writeFileSync(file, text);
-    return verifyFile({ file, pointers: undefined, trustedContexts: [], json: true });
+    return verifyFile(file, {});
   };
 
   const withX = (json: string): string => `{"type": "VerifiableCredential", "x": ${json}}`;
@@ -114,22 +115,21 @@ describe('rubbish in place of a credential', () => {
     }),
   })) {
     it(`gives 'could not tell' and an error with a code for a file with ${name}`, async () => {
-      const { isValid, errors, output } = await run(text);
-      expect(isValid).to.equal(undefined);
-      expect(errors.join()).to.match(/\[(FILE_NOT_JSON|CREDENTIAL_INVALID)\]/);
-      const json = JSON.parse(output.join('')) as { outcome: string; error: { code: string } };
-      expect(json.outcome).to.equal('could not tell');
-      expect(json.error.code).to.match(/^(FILE_NOT_JSON|CREDENTIAL_INVALID)$/);
+      const { isYes, remarks, json } = await run(text);
+      expect(isYes).to.equal(undefined);
+      expect(remarks?.join()).to.match(/\[(FILE_NOT_JSON|CREDENTIAL_INVALID)\]/);
+      const { outcome, error } = json as { outcome: string; error: { code: string } };
+      expect(outcome).to.equal('could not tell');
+      expect(error.code).to.match(/^(FILE_NOT_JSON|CREDENTIAL_INVALID)$/);
     });
   }
 
   it('gives FILE_NOT_FOUND with the path if there is no file', async () => {
     const missing = join(folder.path, 'missing.json');
-    const options = { file: missing, pointers: undefined, trustedContexts: [], json: false };
-    const { isValid, errors, output } = await verifyFile(options);
-    expect(isValid).to.equal(undefined);
-    expect(errors.join()).to.contain(missing).and.contain('FILE_NOT_FOUND');
-    expect(output).to.deep.equal([]);
+    const { isYes, remarks, lines } = await verifyFile(missing, {});
+    expect(isYes).to.equal(undefined);
+    expect(remarks?.join()).to.contain(missing).and.contain('FILE_NOT_FOUND');
+    expect(lines).to.deep.equal([]);
   });
 
   it('is printed with control and direction characters escaped, and cut if it is too long', () => {

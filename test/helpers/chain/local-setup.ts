@@ -3,8 +3,7 @@ import { type JsonRpcProvider, Wallet } from 'ethers';
 import type { HardhatNode } from '../../../devnet/hardhat-node';
 import { accountsOf } from '../../../devnet/node-client';
 import { setEnvValue } from '../../../cli/files/env-file';
-import { makeDidKey } from '../../../cli/keys/make-did-key';
-import { makeSigningKey } from '../../../cli/keys/make-signing-key';
+import { makeDidKey, makeSigningKey } from '../../../cli/keys/make-keys';
 import { TitleEscrow__factory, type TitleEscrow } from '../../../typechain-types';
 import { giveChainBack, restartChain, takeChain } from './prepared-chain';
 import { track } from '../resources';
@@ -60,8 +59,8 @@ export async function createLocalSetup({ domain = 'localhost:3000' } = {}): Prom
     // Each thread takes a second of processor time to start.
     SIGNING_THREADS: '1',
   };
-  await makeDidKey({ force: false }, settings);
-  await makeSigningKey({ force: false, publicKeyFile }, settings);
+  await makeDidKey({}, settings);
+  await makeSigningKey({ publicKeyFile }, settings);
   const signer = async (index: number) => chain.client.getSigner(index);
   await setEnvValue(settings.ENV_FILE, 'TOKEN_REGISTRY_ADDRESS', registryAddress);
   return {

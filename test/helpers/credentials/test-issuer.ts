@@ -1,5 +1,5 @@
 import { generate } from '@digitalbazaar/ecdsa-multikey';
-import { didDocumentOf, type DidDocument } from '../../../cli/keys/did-document';
+import { didDocumentOf, type DidDocument } from '../../../cli/keys/did-key';
 import type { DidKeyPair } from '../../../service/base/did-key-pair';
 import {
   buildCredential,

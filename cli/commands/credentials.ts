@@ -1,0 +1,92 @@
+import type { Command } from 'commander';
+import { answering } from '../answer';
+import type { VerifyOptions } from '../credentials/verify-and-derive';
+import type { ShowTokenOptions } from '../token/show-token';
+import { CREDENTIAL_FILE, examples, JSON_FLAG, NETWORK, REGISTRY, TOKEN, wholeNumber } from './arguments';
+
+const validation = () => require('../credentials/validate') as typeof import('../credentials/validate');
+const verification = () =>
+  require('../credentials/verify-and-derive') as typeof import('../credentials/verify-and-derive');
+const tokens = () => require('../token/show-token') as typeof import('../token/show-token');
+
+/**
+ * Commands that read a document or its token: `tdoc validate`, `verify-credential`, `derive`, `token` and
+ * `decrypt-remark`.
+ */
+export function addCredentialCommands(program: Command): void {
+  program
+    .command('validate')
+    .summary('check a Bill of Lading before it is signed')
+    .description('Checks the credentialSubject of a Bill of Lading.')
+    .argument(
+      '<file>',
+      'A credentialSubject, the body of a POST /create, or a credential; - is standard input',
+    )
+    .option(...JSON_FLAG)
+    .addHelpText('after', examples('validate subject.json', 'validate - --json < subject.json'))
+    .action(answering((file: string) => () => validation().validateFile(file)));
+  program
+    .command('verify-credential')
+    .summary('verify the integrity, the issuer and the status of a credential')
+    .description('Verifies a credential: its integrity, its issuer, and the state of its token.')
+    .argument('<file>', CREDENTIAL_FILE)
+    .option(
+      '--reveal <pointer...>',
+      'disclose these JSON pointers only (a base credential; default: everything)',
+    )
+    .option('--trust-context <url...>', 'URLs of additional contexts to trust')
+    .option(...JSON_FLAG)
+    .addHelpText(
+      'after',
+      examples(
+        'verify-credential credential.json',
+        'verify-credential credential.json --reveal /credentialSubject/scac',
+      ),
+    )
+    .action(
+      answering((file: string, options: VerifyOptions) => () => verification().verifyFile(file, options)),
+    );
+  program
+    .command('derive')
+    .summary('derive a version of a credential that discloses parts of it')
+    .description('Derives a version of a credential that discloses only the named and the mandatory parts.')
+    .argument('<file>', CREDENTIAL_FILE)
+    .requiredOption('--reveal <pointer...>', 'JSON pointers to disclose')
+    .option('--out <file>', 'file to write (default: standard output)')
+    .addHelpText(
+      'after',
+      examples('derive credential.json --reveal /credentialSubject/blNumber --out shown.json'),
+    )
+    .action(
+      answering(
+        (file: string, options: { reveal: string[]; out?: string }) => () =>
+          verification().deriveFile(file, options),
+      ),
+    );
+  program
+    .command('token')
+    .summary("show a token's endorsement chain and its state")
+    .description(
+      "Shows a token's endorsement chain (who had it, when, with which remark) and its current state.",
+    )
+    .argument('<token>', TOKEN)
+    .option(...REGISTRY)
+    .option(...NETWORK)
+    .option('--from-block <n>', 'read no logs before this block', wholeNumber)
+    .option(...JSON_FLAG)
+    .addHelpText('after', examples('token credential.json', 'token 42 --network amoy --json'))
+    .action(
+      answering((token: string, options: ShowTokenOptions) => () => tokens().showToken(token, options)),
+    );
+  program
+    .command('decrypt-remark')
+    .summary("decrypt the remarks of a credential's token")
+    .description("Decrypts the remarks of a credential's token.")
+    .argument('<file>', CREDENTIAL_FILE)
+    .option('--remark <hex>', 'one remark in hex, as in an event: 0x… (default: all remarks of the token)')
+    .option(...JSON_FLAG)
+    .addHelpText('after', examples('decrypt-remark credential.json'))
+    .action(
+      answering((file: string, options: { remark?: string }) => () => tokens().showRemarks(file, options)),
+    );
+}

@@ -1,0 +1,261 @@
+import { createPublicKey, randomBytes, type KeyObject } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import {
+  KEY_FRAGMENT,
+  MULTIKEY_CONTEXT_URL,
+  parseDidKeyPair,
+  type DidKeyPair,
+} from '../../service/base/did-key-pair';
+import { ConfigurationError } from '../../service/base/errors';
+import { parseSigningKey } from '../../service/base/signing-key';
+import { pathsOf, readSettings } from '../../service/config/config';
+import { readConfigFile } from '../../service/config/config-file';
+import { wrong } from '../../service/config/setting-types';
+import { settingOf, type Settings } from '../../service/config/settings';
+import { tenantFilesOf, tenantOf } from '../../service/config/tenant';
+import type { Answer, Say } from '../answer';
+import { setEnvValue, shadowWarning } from '../files/env-file';
+import { PUBLIC_MODE, refuseUnwritable, writeFileAtomically } from '../files/write-file';
+import { didDocumentOf, issuerOf, newSecretKey, publicKeyOf, type DidDocument } from './did-key';
+
+/**
+ * Makes the issuer's did:web key pair and the key that signs webhooks if they are missing, and lists the
+ * settings that the service still needs to issue and deliver.
+ *
+ * @throws the errors of readConfigFile, makeDidKey and makeSigningKey.
+ */
+export async function setUp(say: Say): Promise<Answer> {
+  const { envFile, settings } = readSettings();
+  // A damaged file is reported before anything is made.
+  const { webhook } = readConfigFile(pathsOf(envFile, settings).serviceConfig);
+  const didKey = await makeDidKey({});
+  didKey.lines.forEach(say);
+  const signingKey = await makeSigningKey({});
+  signingKey.lines.forEach(say);
+  const missing = missingSettings(settings, webhook?.url);
+  return {
+    lines: [
+      missing.length === 0 ? 'Nothing is missing. Next: `npx tdoc service`.' : `Missing in ${envFile}:`,
+      ...missing.map(({ setting, remedy }) => `  ${setting}: ${remedy}`),
+    ],
+    json: { didKey: didKey.json, signingKey: signingKey.json, missing },
+    isYes: true,
+  };
+}
+
+/** The missing settings, each with its remedy. `webhookUrl`: that of service.config.json. */
+function missingSettings(
+  settings: Settings,
+  webhookUrl: string | undefined,
+): { setting: string; remedy: string }[] {
+  const network = settingOf(settings, 'NET');
+  settingOf(settings, 'DOMAIN');
+  const { rpcKey } = network;
+  const remedies = {
+    ...(rpcKey && {
+      [rpcKey]:
+        settings[rpcKey] === undefined &&
+        settings.RPC_URL === undefined &&
+        `set it to reach ${network.name}, or set RPC_URL to a node of your own`,
+    }),
+    WALLET_PRIVATE_KEY:
+      settingOf(settings, 'WALLET_PRIVATE_KEY') === undefined &&
+      `set it to the key of a wallet that can pay on ${network.name}`,
+    TOKEN_REGISTRY_ADDRESS:
+      settings.TOKEN_REGISTRY_ADDRESS === undefined &&
+      '`npx hardhat deploy` deploys a registry and writes it',
+    WEBHOOK_URL:
+      settings.WEBHOOK_URL === undefined &&
+      webhookUrl === undefined &&
+      'set it to the URL that receives events; without it they are stored but not delivered',
+  };
+  return Object.entries(remedies).flatMap(([setting, remedy]) => (remedy ? [{ setting, remedy }] : []));
+}
+
+/**
+ * Makes the issuer's key pair and its DID document. An existing key is never replaced without `force`:
+ * credentials that it signed would no longer verify. A missing DID document is rebuilt from its key.
+ *
+ * @param environment instead of the process's.
+ * @throws ConfigurationError if DOMAIN is missing, or if the existing key and document do not match.
+ */
+export async function makeDidKey({ force }: { force?: true }, environment?: Settings): Promise<Answer> {
+  const { envFile, settings } = readSettings(environment);
+  const did = issuerOf(envFile, settings);
+  const setting = 'DID_KEY_PAIRS';
+  const publicFile = pathsOf(envFile, settings).didDocumentPath;
+  const before = parseDidKeyPair(settings[setting] ?? '');
+  // Not even `force` replaces a key that is cut: the user has it, and may not know that it is not read.
+  if ('remedy' in before) throw wrong(setting, before.problem, before.remedy);
+  const key: PublishedKey<DidKeyPair> = {
+    setting,
+    publicFile,
+    create: () => newDidKeyPair(did),
+    read: (text) => {
+      const parsed = parseDidKeyPair(text);
+      if ('problem' in parsed) throw keyExists(`${setting} ${parsed.problem}. Restore the one you had`);
+      const { controller } = parsed.keyPair;
+      if (controller === did) return parsed.keyPair;
+      throw keyExists(
+        `${setting} is the key of ${controller}, but DOMAIN makes the issuer ${did}. Set DOMAIN back`,
+      );
+    },
+    nameOf: ({ id }) => `The key ${id}`,
+    publish: (keyPair) => `${JSON.stringify(didDocumentOf(keyPair), null, 2)}\n`,
+    isPublishedIn: (text, { publicKeyMultibase }) => publishedKeyOf(text) === publicKeyMultibase,
+    made: [
+      `issuer         ${did}`,
+      `key pair       ${setting} in ${envFile} (secret)`,
+      `DID document   ${publicFile} (public; the service serves it at /.well-known/did.json)`,
+    ],
+    replaced: 'The previous key was replaced: credentials signed with it no longer verify.',
+  };
+  return makeKey(key, force, environment);
+}
+
+function newDidKeyPair(did: string): string {
+  const secretKeyMultibase = newSecretKey();
+  return JSON.stringify({
+    '@context': MULTIKEY_CONTEXT_URL,
+    id: `${did}#${KEY_FRAGMENT}`,
+    type: 'Multikey',
+    controller: did,
+    publicKeyMultibase: publicKeyOf(secretKeyMultibase),
+    secretKeyMultibase,
+  });
+}
+
+/** The key that a did.json file publishes. Undefined if the file has another form. */
+function publishedKeyOf(text: string): string | undefined {
+  try {
+    return (JSON.parse(text) as Partial<DidDocument>).verificationMethod?.[0]?.publicKeyMultibase;
+  } catch {
+    return undefined;
+  }
+}
+
+const SEED_BYTES = 32;
+
+/**
+ * Makes the Ed25519 key that signs webhooks and the PEM file of its public half for subscribers. As in
+ * `makeDidKey`, an existing key is never replaced without `force`, and a missing PEM file is rebuilt from its
+ * key.
+ *
+ * @param options `publicKeyFile`: where the PEM file goes; relative to the working directory.
+ * @param environment instead of the process's.
+ */
+export async function makeSigningKey(
+  { force, publicKeyFile }: { force?: true; publicKeyFile?: string | undefined },
+  environment?: Settings,
+): Promise<Answer> {
+  const { envFile } = readSettings(environment);
+  const setting = 'SIGNING_PRIVATE_KEY';
+  const publicFile = publicKeyFile
+    ? resolve(publicKeyFile)
+    : tenantFilesOf(tenantOf(envFile)).webhookPublicKey;
+  const key: PublishedKey<KeyObject> = {
+    setting,
+    publicFile,
+    create: () => randomBytes(SEED_BYTES).toString('base64'),
+    read: (text) => {
+      const parsed = parseSigningKey(text);
+      if (parsed !== undefined) return parsed;
+      throw keyExists(`${setting} is not an Ed25519 private key. Restore the one you had`);
+    },
+    nameOf: () => 'A webhook signing key',
+    publish: publicKeyPem,
+    isPublishedIn: (text, privateKey) => text.trim() === publicKeyPem(privateKey).trim(),
+    made: [
+      `private key    ${setting} in ${envFile} (secret)`,
+      `public key     ${publicFile} (give it to the subscribers)`,
+    ],
+    replaced: 'The previous key was replaced: restart the service, and give subscribers the new public key.',
+  };
+  return makeKey(key, force, environment);
+}
+
+function publicKeyPem(key: KeyObject): string {
+  return createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString();
+}
+
+/**
+ * A private key in a setting, and the file that publishes its public half.
+ *
+ * - `create`: makes a value of the setting.
+ * - `read`: reads one; throws KEY_EXISTS if it cannot be used.
+ * - `nameOf`: begins a sentence about the key.
+ * - `publish`: the content of the file.
+ * - `made`, `replaced`: lines about a new key, and about the loss of another.
+ */
+interface PublishedKey<Key> {
+  setting: string;
+  publicFile: string;
+  create: () => string;
+  read: (value: string) => Key;
+  nameOf: (key: Key) => string;
+  publish: (key: Key) => string;
+  isPublishedIn: (content: string, key: Key) => boolean;
+  made: readonly string[];
+  replaced: string;
+}
+
+/**
+ * Makes a key, or keeps the one that is there and rebuilds a missing public file. The JSON of the answer
+ * (docs/cli.md) says whether the key was there, was made, or replaced another one, and whether this run wrote
+ * the file.
+ */
+async function makeKey<Key>(
+  { setting, publicFile, ...key }: PublishedKey<Key>,
+  force: true | undefined,
+  environment: Settings | undefined,
+): Promise<Answer> {
+  const { envFile, settings } = readSettings(environment);
+  const text = settings[setting];
+  const names = { setting, envFile, publicFile };
+  if (!force && text !== undefined) {
+    const found = key.read(text);
+    const isMissing = !existsSync(publicFile);
+    if (isMissing) writeFileAtomically(publicFile, key.publish(found), PUBLIC_MODE);
+    else if (!key.isPublishedIn(readFileSync(publicFile, 'utf8'), found))
+      throw keyExists(
+        `${publicFile} publishes another key than the one in ${setting}. Delete the file to rebuild it`,
+      );
+    const kept = `${key.nameOf(found)} is already in ${setting}`;
+    const line = isMissing
+      ? `${kept}; ${publicFile} was missing and was rebuilt from it.`
+      : `${kept}, and its public half in ${publicFile}: nothing was written. --force makes a new key.`;
+    return {
+      lines: [line],
+      json: { key: 'kept', ...names, isPublicFileWritten: isMissing, warning: null },
+      isYes: true,
+    };
+  }
+  if (!force && existsSync(publicFile))
+    throw keyExists(`${publicFile} is there, but its private key is not in ${setting}. Restore the key`);
+  const value = key.create();
+  // The private key comes first: nothing can be signed for a public key that is published without it.
+  refuseUnwritable(publicFile);
+  await setEnvValue(envFile, setting, value);
+  writeFileAtomically(publicFile, key.publish(key.read(value)), PUBLIC_MODE);
+  const warning = shadowWarning(setting, value, environment);
+  const isReplaced = text !== undefined;
+  return {
+    lines: [...key.made, ...(warning ? [warning] : []), ...(isReplaced ? [key.replaced] : [])],
+    json: {
+      key: isReplaced ? 'replaced' : 'made',
+      ...names,
+      isPublicFileWritten: true,
+      warning: warning ?? null,
+    },
+    isYes: true,
+  };
+}
+
+/**
+ * The error for an existing key that only the user may decide to replace. `problem` ends with the way to keep
+ * the key, without a full stop.
+ */
+function keyExists(problem: string): ConfigurationError {
+  return new ConfigurationError('KEY_EXISTS', `${problem}, or make a new key with --force.`);
+}
